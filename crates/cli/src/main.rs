@@ -1,0 +1,3 @@
+//! The program `fleetfoot`.
+
+fn main() {}

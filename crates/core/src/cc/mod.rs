@@ -1,0 +1,201 @@
+//! Congestion control: the trait, what it is told, and the registry.
+//!
+//! A controller owns the congestion window and `ssthresh` and nothing else: loss detection, recovery (PRR) and
+//! window validation are the connection's. It never sees a sequence number. What the connection can know once it
+//! computes once and passes in [`Ack`].
+//!
+//! Units: windows in bytes. With `Config::unit = Packets` (Linux, ns-2) the connection passes whole segments times
+//! the MSS, so the algorithms need not care.
+
+use crate::registry;
+use crate::time::{Duration, Instant};
+use crate::units::{Bytes, Rate};
+
+mod reno;
+
+pub use reno::Reno;
+
+/// A congestion control algorithm.
+pub trait CongestionController {
+    /// A segment with new data or a retransmission was handed to the network.
+    fn on_sent(&mut self, _now: Instant, _sent: &Sent) {}
+    /// An acknowledgment was processed. Called in every state; growth is the controller's business only when
+    /// `!ack.recovering && ack.cwnd_limited`.
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction;
+    /// Something that calls for another window happened.
+    fn on_congestion(&mut self, now: Instant, event: &Congestion);
+    /// The connection sends again after `idle` without sending.
+    fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
+    /// Window validation and restarts set both values; epochs and rounds begin anew.
+    fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes);
+    /// Congestion window in bytes; at least one segment.
+    fn window(&self) -> Bytes;
+    /// Slow-start threshold in bytes; [`Bytes::MAX`] before the first congestion event.
+    fn ssthresh(&self) -> Bytes;
+    /// Rate at which to pace, if the algorithm wants one.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+    /// For traces.
+    fn phase(&self) -> Phase;
+}
+
+/// A transmission.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Payload bytes.
+    pub bytes: Bytes,
+    /// Bytes in flight after it.
+    pub in_flight: Bytes,
+    /// Whether it was a retransmission.
+    pub retransmission: bool,
+}
+
+/// What one incoming acknowledgment told.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// Newly cumulatively acknowledged bytes.
+    pub acked: Bytes,
+    /// Newly selectively acknowledged bytes (D-SACK excluded).
+    pub sacked: Bytes,
+    /// Bytes delivered since the connection began.
+    pub delivered_total: Bytes,
+    /// Bytes newly marked lost.
+    pub lost: Bytes,
+    /// Bytes in flight after this acknowledgment.
+    pub in_flight: Bytes,
+    /// Bytes in flight before it.
+    pub prior_in_flight: Bytes,
+    /// RTT sample, if this acknowledgment gave a valid one (Karn).
+    pub rtt: Option<Duration>,
+    /// One-way delay of the data path, up to a constant, where timestamps allow it.
+    pub one_way_delay: Option<Duration>,
+    /// Delivery rate sample.
+    pub rate: Option<&'a RateSample>,
+    /// Whether a new round trip began with this acknowledgment (data sent after the last round's end was acked).
+    pub round_start: bool,
+    /// The data acked was sent while the application, not the window, was the limit.
+    pub app_limited: bool,
+    /// The window was in use when the data acked was sent: growth is allowed (RFC 9293, RFC 7661 4.3).
+    pub cwnd_limited: bool,
+    /// In fast recovery or CWR: the window is the recovery's, the controller must not grow it.
+    pub recovering: bool,
+    /// Bytes newly acknowledged under an ECN echo.
+    pub ce_bytes: Bytes,
+    /// Smoothed RTT, if known.
+    pub srtt: Option<Duration>,
+    /// Smallest RTT seen on the connection, if known.
+    pub min_rtt: Option<Duration>,
+}
+
+/// A delivery rate sample (draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered over the interval.
+    pub delivered: Bytes,
+    /// The longer of the send and the ACK interval.
+    pub interval: Duration,
+    /// The sample is a lower bound only.
+    pub app_limited: bool,
+}
+
+/// A congestion event.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    /// What happened.
+    pub kind: CongestionKind,
+    /// FlightSize in bytes (RFC 5681: sent and not cumulatively acknowledged).
+    pub flight_size: Bytes,
+    /// Bytes in flight by the pipe estimate.
+    pub in_flight: Bytes,
+}
+
+/// Kinds of congestion event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionKind {
+    /// Fast retransmit: recovery begins.
+    Loss,
+    /// ECN echo: CWR begins, at most once per round trip.
+    Ecn,
+    /// The retransmission timer expired. `first` unless the same data had timed out already.
+    Timeout {
+        /// Whether this is the first expiry for this data: only then may `ssthresh` change (RFC 5681 3.1).
+        first: bool,
+    },
+    /// The controller asked for it: a delay-based back-off.
+    Delay,
+    /// The last reduction was shown to be spurious: restore what was there before it.
+    Undo,
+    /// Recovery or CWR is over.
+    RecoveryEnd,
+}
+
+/// What the controller asks for after an acknowledgment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// Nothing.
+    None,
+    /// Reduce the window now: the connection enters CWR and calls `on_congestion` with `Delay`.
+    ReduceWindow,
+}
+
+/// Phase of the algorithm, for traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Exponential growth.
+    SlowStart,
+    /// HyStart++'s conservative slow start (RFC 9406).
+    ConservativeSlowStart,
+    /// Everything after.
+    CongestionAvoidance,
+}
+
+/// What a controller is built from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Sender maximum segment size in bytes.
+    pub mss: Bytes,
+    /// Window at the start, bytes.
+    pub initial_window: Bytes,
+    /// Slow-start exit.
+    pub hystart: HyStart,
+    /// Segments that one acknowledgment may add in slow start (RFC 3465's L); `None`: all that were acknowledged.
+    pub abc_limit: Option<u32>,
+    /// Take the reduced `ssthresh` from the window, as Linux does, not from FlightSize (RFC 5681, RFC 9438).
+    pub reduce_from_window: bool,
+    /// Growth is counted in whole segments, as Linux and ns-2 do.
+    pub count_segments: bool,
+    /// Seed of the controller's own random stream.
+    pub seed: u64,
+}
+
+/// How slow start ends before a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HyStart {
+    /// Only by loss or mark.
+    Off,
+    /// The original of CUBIC in Linux: ACK train or delay increase.
+    HyStart,
+    /// RFC 9406.
+    HyStartPlusPlus,
+}
+
+registry! {
+    /// Any registered congestion control.
+    AnyController for CongestionController from Config {
+        Reno(Reno) = "reno" in "reno.rs",
+    }
+    mut {
+        fn on_sent(&mut self)(now: Instant, sent: &Sent);
+        fn on_ack(&mut self)(now: Instant, ack: &Ack<'_>) -> Reaction;
+        fn on_congestion(&mut self)(now: Instant, event: &Congestion);
+        fn on_idle(&mut self)(now: Instant, idle: Duration);
+        fn set_window(&mut self)(now: Instant, window: Bytes, ssthresh: Bytes);
+    }
+    ref {
+        fn window(&self)() -> Bytes;
+        fn ssthresh(&self)() -> Bytes;
+        fn pacing_rate(&self)() -> Option<Rate>;
+        fn phase(&self)() -> Phase;
+    }
+}

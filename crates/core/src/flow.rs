@@ -1,0 +1,75 @@
+//! Who talks to whom: `FlowId`, `FlowTable`.
+//!
+//! Addresses, ports and hosts of a flow live once here, not in every packet. A flow is one direction of a
+//! conversation: the ACKs of a transfer are another flow, as a router sees them (router digest 1.1).
+
+use alloc::vec::Vec;
+
+/// One direction of one conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowId(pub u32);
+
+/// A host, as queues that isolate hosts count them: an IPv4 address or an IPv6 /64 (router digest 1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostId(pub u32);
+
+/// Addresses and ports of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlowKey {
+    /// Sending host.
+    pub source: HostId,
+    /// Receiving host.
+    pub destination: HostId,
+    /// Port at the sending host.
+    pub source_port: u16,
+    /// Port at the receiving host.
+    pub destination_port: u16,
+    /// IP protocol number.
+    pub protocol: u8,
+}
+
+/// Every flow's key, indexed by `FlowId`. The driver allocates ids densely and may reuse them.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTable {
+    keys: Vec<FlowKey>,
+}
+
+impl FlowTable {
+    /// An empty table.
+    pub const fn new() -> FlowTable {
+        FlowTable { keys: Vec::new() }
+    }
+
+    /// Adds a flow.
+    pub fn push(&mut self, key: FlowKey) -> FlowId {
+        self.keys.push(key);
+        FlowId((self.keys.len() - 1) as u32)
+    }
+
+    /// Gives `flow` another key, after its id has been reused.
+    pub fn set(&mut self, flow: FlowId, key: FlowKey) {
+        self.keys[flow.0 as usize] = key;
+    }
+
+    /// The key of `flow`. Unknown ids get an all-zero key rather than a panic.
+    #[inline]
+    pub fn key(&self, flow: FlowId) -> FlowKey {
+        self.keys.get(flow.0 as usize).copied().unwrap_or(FlowKey {
+            source: HostId(0),
+            destination: HostId(0),
+            source_port: 0,
+            destination_port: 0,
+            protocol: 0,
+        })
+    }
+
+    /// Number of ids given out.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether no flow was added.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+}

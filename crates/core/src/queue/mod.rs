@@ -1,0 +1,188 @@
+//! Queue disciplines: the trait, the contract, and the registry.
+//!
+//! The packet being serialised is not in the queue. There are no timers inside a discipline: expiry is lazy, driven
+//! by `now` of the next call, so the same code runs in the simulator and on real packets. A discipline decides and
+//! keeps no statistics; the link counts what [`QueueContext`] was told. Random numbers come from a seeded stream given
+//! at construction.
+//!
+//! **Contract** (router digest 1): G1 conservation, G2 limits after every call, G3 work conservation, G4 per-flow
+//! order, G5 constant work per call, G6 determinism, G7 no panic on any header or time. The property tests hold every
+//! registry entry to it.
+
+use crate::flow::{FlowId, FlowTable};
+use crate::packet::Packet;
+use crate::registry;
+use crate::time::Instant;
+use crate::units::{Bytes, Rate};
+use alloc::vec::Vec;
+
+mod drop_tail;
+
+pub use drop_tail::DropTail;
+
+/// A queue discipline.
+pub trait QueueDiscipline {
+    /// Takes a packet, or reports it dropped to `context`.
+    fn enqueue(&mut self, now: Instant, packet: Packet, context: &mut QueueContext<'_>);
+    /// The next packet to serialise. May report others dropped.
+    fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet>;
+    /// `None`: empty. Later than now: shaped.
+    fn ready_at(&self) -> Option<Instant>;
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+    /// When the fate of a packet is decided.
+    fn decides(&self) -> Decides;
+}
+
+/// What waits in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// Bytes at layer 3.
+    pub bytes: Bytes,
+}
+
+/// When a discipline decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decides {
+    /// Admission on arrival, FIFO order: departure times follow at once.
+    Arrival,
+    /// Everything else.
+    Departure,
+}
+
+/// What a discipline may look at and report to during one call. The vectors are the link's scratch space.
+pub struct QueueContext<'a> {
+    /// Keys of all flows.
+    pub flows: &'a FlowTable,
+    /// Packets dropped by this call, before or after they were queued.
+    pub drops: &'a mut Vec<(Packet, DropReason)>,
+    /// What else happened.
+    pub events: &'a mut Vec<QueueEvent>,
+}
+
+/// Why a packet was dropped. Every drop in the program is counted by place and reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The queue was full.
+    Full,
+    /// Active queue management dropped it early.
+    Early,
+    /// Pushed out to make room for another.
+    PushedOut,
+    /// The link's loss model took it.
+    RandomLoss,
+    /// Damaged by bit errors.
+    BitError,
+    /// Larger than the link's MTU.
+    TooBig,
+    /// No route to its destination.
+    NoRoute,
+}
+
+impl DropReason {
+    /// All reasons, in order.
+    pub const ALL: [DropReason; 7] = [
+        DropReason::Full,
+        DropReason::Early,
+        DropReason::PushedOut,
+        DropReason::RandomLoss,
+        DropReason::BitError,
+        DropReason::TooBig,
+        DropReason::NoRoute,
+    ];
+
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DropReason::Full => "full",
+            DropReason::Early => "early",
+            DropReason::PushedOut => "pushed_out",
+            DropReason::RandomLoss => "random_loss",
+            DropReason::BitError => "bit_error",
+            DropReason::TooBig => "too_big",
+            DropReason::NoRoute => "no_route",
+        }
+    }
+}
+
+/// What a discipline reports besides drops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueEvent {
+    /// What happened.
+    pub kind: QueueEventKind,
+    /// To whose packet.
+    pub flow: FlowId,
+}
+
+/// Kinds of queue event. Each is a named counter in results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum QueueEventKind {
+    /// Congestion experienced was set.
+    Marked,
+}
+
+impl QueueEventKind {
+    /// All kinds, in order.
+    pub const ALL: [QueueEventKind; 1] = [QueueEventKind::Marked];
+
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            QueueEventKind::Marked => "marked",
+        }
+    }
+}
+
+/// A limit on what may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// Packets, not counting the one being sent.
+    Packets(u32),
+    /// Bytes at layer 3, not counting the packet being sent.
+    Bytes(Bytes),
+    /// None.
+    Unlimited,
+}
+
+impl Limit {
+    /// Whether a packet of `len` bytes still fits beside `backlog`.
+    #[inline]
+    pub const fn admits(self, backlog: Backlog, len: u32) -> bool {
+        match self {
+            Limit::Packets(limit) => backlog.packets < limit,
+            Limit::Bytes(limit) => backlog.bytes.0 + len as u64 <= limit.0,
+            Limit::Unlimited => true,
+        }
+    }
+}
+
+/// What a discipline learns of the link it stands in front of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Surroundings {
+    /// Largest packet at layer 3, bytes.
+    pub mtu: u32,
+    /// Rate of the link.
+    pub rate: Rate,
+    /// Seed of the discipline's own random stream and hash keys.
+    pub seed: u64,
+}
+
+registry! {
+    /// Any registered queue discipline.
+    AnyQueue for QueueDiscipline from Surroundings {
+        DropTail(DropTail) = "drop-tail" in "drop_tail.rs",
+    }
+    mut {
+        fn enqueue(&mut self)(now: Instant, packet: Packet, context: &mut QueueContext<'_>);
+        fn dequeue(&mut self)(now: Instant, context: &mut QueueContext<'_>) -> Option<Packet>;
+    }
+    ref {
+        fn ready_at(&self)() -> Option<Instant>;
+        fn backlog(&self)() -> Backlog;
+        fn decides(&self)() -> Decides;
+    }
+}

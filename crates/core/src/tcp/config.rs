@@ -1,0 +1,235 @@
+//! `Config`: every switch of the endpoint, and the six named profiles.
+//!
+//! A profile is a complete value. The table (switch x profile, with a source per cell) is made by `PROFILES` below and
+//! is a page of the documents. No behaviour of a connection depends on anything outside this type.
+
+use crate::cc::HyStart;
+use crate::time::Duration;
+use crate::units::Bytes;
+
+/// Everything that decides how a connection behaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Largest IP packet of the path's first link, bytes; the MSS offered is this less 40 (IPv4).
+    pub mtu: u32,
+    /// Registered name of the congestion control.
+    pub congestion_control: &'static str,
+    /// Its parameters; `None`: the defaults of its table.
+    pub congestion_control_values: Option<crate::parameter::Values>,
+    /// Window at the start.
+    pub initial_window: InitialWindow,
+    /// Upper bound of the congestion window (ns-2's `window_`), segments.
+    pub max_window_segments: Option<u32>,
+    /// Segments that one ACK may add in slow start (RFC 3465's L); `None`: all it acknowledged, as Linux does.
+    pub abc_limit: Option<u32>,
+    /// What window, pipe and growth count.
+    pub window_unit: WindowUnit,
+    /// Slow-start exit before a loss.
+    pub hystart: HyStart,
+    /// What an idle or application-limited period does to the window.
+    pub window_validation: WindowValidation,
+
+    /// Negotiate and use SACK (RFC 2018, RFC 6675). Without it recovery is NewReno (RFC 6582).
+    pub sack: bool,
+    /// Report duplicates (RFC 2883).
+    pub dsack: bool,
+    /// Negotiate and use timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Window scale offered; `None`: not offered (RFC 7323).
+    pub window_scale: Option<u8>,
+    /// Negotiate and use ECN (RFC 3168).
+    pub ecn: bool,
+
+    /// Duplicate ACKs or SACKed segments that show a loss.
+    pub dup_thresh: u8,
+    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Lower threshold when few segments are out (RFC 5827).
+    pub early_retransmit: EarlyRetransmit,
+    /// Window during recovery.
+    pub prr: Prr,
+    /// Time-based loss detection (RFC 8985).
+    pub rack: bool,
+    /// Probe for a lost tail.
+    pub tail_loss_probe: TailLossProbe,
+    /// Delayed-ACK allowance of the probe timer.
+    pub max_ack_delay: Duration,
+    /// Detect spurious timeouts without timestamps (RFC 5682, SACK variant where SACK is on).
+    pub frto: bool,
+    /// Undo reductions shown spurious by timestamps or D-SACK (RFC 3522, RFC 4015, RFC 3708).
+    pub undo: bool,
+
+    /// Retransmission timer.
+    pub rto: RtoConfig,
+    /// SYN retransmissions before giving up.
+    pub syn_retries: u8,
+    /// Data retransmissions before giving up (RFC 1122's R2).
+    pub retries: u8,
+
+    /// When the receiver acknowledges.
+    pub delayed_ack: DelayedAck,
+    /// Receive buffer, bytes: bounds the window offered.
+    pub receive_buffer: Bytes,
+    /// Send buffer, bytes: bounds what `write` takes.
+    pub send_buffer: Bytes,
+    /// Hold small segments while data is unacknowledged (RFC 896, RFC 9293 3.7.4).
+    pub nagle: bool,
+    /// Keep-alive: idle time before the first probe; `None`: off (RFC 9293 3.8.4).
+    pub keep_alive: Option<KeepAlive>,
+    /// Maximum segment lifetime: TIME-WAIT lasts twice this.
+    pub msl: Duration,
+}
+
+/// Window at the start of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InitialWindow {
+    /// This many segments.
+    Segments(u32),
+    /// RFC 3390: min(4 MSS, max(2 MSS, 4380)).
+    Rfc3390,
+    /// RFC 6928: min(10 MSS, max(2 MSS, 14600)).
+    Rfc6928,
+}
+
+/// What window, pipe and growth count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WindowUnit {
+    /// Payload bytes.
+    Bytes,
+    /// Segments, whatever their size (Linux, ns-2).
+    Packets,
+}
+
+/// What an idle or application-limited period does to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WindowValidation {
+    /// Nothing.
+    None,
+    /// Idle longer than the RTO: back to the restart window (RFC 5681 4.1).
+    Rfc5681,
+    /// Halve per idle RTO, and drift to what is used when application-limited (RFC 2861; Linux).
+    Rfc2861,
+}
+
+/// RFC 5827 and Linux's variants of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EarlyRetransmit {
+    /// Off.
+    Off,
+    /// Segment variant of RFC 5827.
+    Rfc5827,
+    /// Linux: as soon as one segment is SACKed with fewer than four out.
+    Immediate,
+    /// Linux: the same after max(RTT/4, 2 ms).
+    Delayed,
+}
+
+/// Proportional rate reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Prr {
+    /// Off: the window is `ssthresh`, as RFC 6675 has it.
+    Off,
+    /// RFC 6937 with the conservative reduction bound.
+    Rfc6937Crb,
+    /// RFC 6937 with the slow-start reduction bound.
+    Rfc6937Ssrb,
+    /// RFC 9937.
+    Rfc9937,
+}
+
+/// Tail loss probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TailLossProbe {
+    /// Off.
+    Off,
+    /// draft-dukkipati-tcpm-tcp-loss-probe-01, as Linux had it from 2013 to 2016.
+    Draft,
+    /// RFC 8985 section 7.
+    Rfc8985,
+}
+
+/// Retransmission timer (RFC 6298 and Linux's variant).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoConfig {
+    /// Where the floor applies.
+    pub floor: RtoFloor,
+    /// The floor.
+    pub min: Duration,
+    /// Before the first sample.
+    pub initial: Duration,
+    /// For data if the SYN was retransmitted (RFC 6298 5.7).
+    pub after_syn_timeout: Duration,
+    /// Cap.
+    pub max: Duration,
+    /// Clock granularity G.
+    pub granularity: Duration,
+    /// Which acknowledgments give samples.
+    pub samples: RttSamples,
+}
+
+/// Where the floor of the RTO applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RtoFloor {
+    /// On the sum: max(min, SRTT + max(G, 4 RTTVAR)) (RFC 6298 2.4).
+    Rto,
+    /// On the variance term: SRTT + max(min, 4 RTTVAR) (Linux).
+    Variance,
+}
+
+/// Which acknowledgments give RTT samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RttSamples {
+    /// One per round trip (RFC 6298 3).
+    OncePerRtt,
+    /// Every ACK of data never retransmitted.
+    EveryAck,
+}
+
+/// When the receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayedAck {
+    /// Every segment.
+    Off,
+    /// Every second full segment, or after `timeout` (RFC 9293 3.8.6.3).
+    Standard {
+        /// Longest delay, at most 500 ms.
+        timeout: Duration,
+    },
+    /// Linux: adaptive between `min` and `max`, after a phase of immediate ACKs.
+    Linux {
+        /// Floor of the adaptive delay.
+        min: Duration,
+        /// Cap of the adaptive delay.
+        max: Duration,
+        /// Segments acknowledged at once at the start and after idle.
+        quick_acks: u8,
+    },
+}
+
+/// Keep-alive parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Idle time before the first probe.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Unanswered probes before the connection is aborted.
+    pub probes: u8,
+}
+
+/// A named complete configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// ns-2.35's `Agent/TCP/Sack1` and `TCPSink/Sack1`.
+    Ns2Sack,
+    /// ns-2.35's `Agent/TCP/Newreno` and `TCPSink`.
+    Ns2NewReno,
+    /// Linux 3.2 (2012).
+    Linux3_2,
+    /// Linux of 2015, on which the seeds measured.
+    Linux2015,
+    /// Linux today.
+    Linux,
+    /// What the RFCs recommend.
+    Rfc,
+}

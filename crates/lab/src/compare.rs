@@ -1,0 +1,1 @@
+//! Many variants side by side: ranking, answer.

@@ -1,0 +1,13 @@
+//! The laboratory: from a scenario file to a ranked answer.
+//!
+//! Read in this order: [`scenario`] (the file and what it resolves to), [`mechanisms`] (what users choose between), [`run`]
+//! (one run, and many in parallel), [`statistics`], [`result`] (the JSON that everything is made from), [`compare`] (ranking
+//! and answer), [`report`] (HTML, CSV, Parquet, captures).
+
+pub mod compare;
+pub mod mechanisms;
+pub mod report;
+pub mod result;
+pub mod run;
+pub mod scenario;
+pub mod statistics;

@@ -1,0 +1,100 @@
+//! What a run returns: one record per flow, counters and histograms per link.
+
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+
+/// Result of a run.
+#[derive(Clone, Debug, Default)]
+pub struct RunOutput {
+    /// In the order of the specification's groups.
+    pub groups: Vec<GroupOutput>,
+    /// In the order of the specification's links.
+    pub links: Vec<LinkOutput>,
+    /// Events processed.
+    pub events: u64,
+    /// Virtual time at the end.
+    pub ended: Instant,
+    /// Whether an observer stopped the run early (Ctrl-C).
+    pub interrupted: bool,
+}
+
+/// What happened to a traffic group.
+#[derive(Clone, Debug, Default)]
+pub struct GroupOutput {
+    /// Flows that started within [warmup, duration), in order of start, then of pair and number.
+    pub flows: Vec<FlowRecord>,
+    /// Delay of each application write from `write` to in-order arrival (s), over all flows: request-response, on-off
+    /// and other kinds with small writes. Empty for the rest.
+    pub delivery_latency: Vec<f64>,
+    /// Payload bytes received in order in [warmup, duration), over all flows, finished or not.
+    pub goodput_bytes: Bytes,
+    /// The same per connection in order of creation, for fairness.
+    pub goodput_bytes_per_connection: Vec<Bytes>,
+}
+
+/// One flow: a transfer, a bulk connection, an exchange, a burst, a ping.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowRecord {
+    /// Index into the group's pairs.
+    pub pair: u32,
+    /// Payload bytes to transfer; received bytes for bulk.
+    pub bytes: Bytes,
+    /// First SYN sent (transfer, incast, closed loop, flows, bulk), or first byte written (exchange, burst), or sent (ping, cbr).
+    pub start: Instant,
+    /// Last payload byte received in order; `None`: did not complete (censored, or bulk).
+    pub completed: Option<Instant>,
+    /// Last payload byte acknowledged at the sender.
+    pub acked: Option<Instant>,
+    /// Payload bytes received in order so far.
+    pub received: Bytes,
+    /// Data segments sent, first transmissions and retransmissions.
+    pub segments_sent: u32,
+    /// Payload bytes sent, retransmissions and probes included.
+    pub bytes_sent: Bytes,
+    /// Retransmitted segments.
+    pub retransmits: u32,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u32,
+    /// Those shown to be spurious.
+    pub spurious_timeouts: u32,
+    /// Tail loss probes sent.
+    pub probes: u32,
+    /// Those shown to be redundant.
+    pub spurious_probes: u32,
+    /// Payload bytes the receiver got more than once.
+    pub redundant_bytes: Bytes,
+    /// Smallest and mean RTT sample.
+    pub min_rtt: Option<Duration>,
+    /// ACK latency samples: sum over first transmissions (s) and their number.
+    pub ack_latency_sum: f64,
+    /// Number of samples in `ack_latency_sum`.
+    pub ack_latency_count: u32,
+}
+
+/// What happened on one direction of a link, within [warmup, duration).
+#[derive(Clone, Debug, Default)]
+pub struct LinkOutput {
+    /// Time the serialiser was busy.
+    pub busy: Duration,
+    /// Packets that left.
+    pub packets: u64,
+    /// Packets with payload that left.
+    pub data_packets: u64,
+    /// Layer-3 bytes that left.
+    pub bytes: Bytes,
+    /// Drops by reason (`DropReason::ALL` order) and by kind of packet: data, pure ACK, other.
+    pub drops: Vec<[u64; 3]>,
+    /// Counters of queue events, in the order of `QueueEventKind::ALL`.
+    pub events: Vec<u64>,
+    /// Waiting time of each packet that left, from acceptance to start of serialisation.
+    pub queue_delay: Histogram,
+    /// Packets waiting, as seen by each arriving packet.
+    pub queue_packets: Histogram,
+}
+
+/// Values with three significant digits: a thin wrapper so that observers and results share one type.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    /// Not decided here: see `observe`.
+    pub counts: Vec<(u64, u64)>,
+}

@@ -1,0 +1,261 @@
+//! What a run is made of: plain data that the laboratory fills from a scenario file and [`crate::world`] runs.
+//!
+//! Everything here is resolved: names are indices, units are types, defaults are filled in. Data flows from the first
+//! host of an endpoint pair to the second; requests of request-response traffic flow the other way first.
+
+use fleetfoot_core::parameter::Values;
+use fleetfoot_core::rng::{Distribution, Probability};
+use fleetfoot_core::tcp::Config;
+use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::{Bytes, Rate};
+use std::sync::Arc;
+
+/// A complete run.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Hosts and routers; [`NodeId`] is the index.
+    pub nodes: Vec<NodeSpec>,
+    /// Directed links; [`LinkIndex`] is the index.
+    pub links: Vec<LinkSpec>,
+    /// Traffic, in file order.
+    pub groups: Vec<GroupSpec>,
+    /// Arrivals stop here.
+    pub duration: Duration,
+    /// Flows that start before this are not counted, and links are measured from here to `duration`.
+    pub warmup: Duration,
+    /// How long after `duration` unfinished flows may run on.
+    pub drain: Duration,
+    /// Seed of the run. All random streams derive from it and from names.
+    pub seed: u64,
+}
+
+/// Index of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+/// Index of a directed link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LinkIndex(pub u32);
+
+/// A host or router.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeSpec {
+    /// Its name: `left-0`, `router-1`.
+    pub name: String,
+    /// Hosts end flows; routers forward.
+    pub host: bool,
+}
+
+/// One direction of a link: a queue, a serialiser, a wire.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// Name of the duplex link it belongs to.
+    pub name: String,
+    /// Whether this is the direction named in the scenario (`forward`) or the way back.
+    pub forward: bool,
+    /// Sending end.
+    pub from: NodeId,
+    /// Receiving end.
+    pub to: NodeId,
+    /// Speed.
+    pub rate: LinkRate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Registered name of the queue discipline.
+    pub queue: &'static str,
+    /// Its parameters.
+    pub queue_values: Values,
+    /// What else happens to packets.
+    pub impairments: Impairments,
+    /// Largest packet at layer 3; larger ones are dropped and counted.
+    pub mtu: u32,
+    /// Bytes per packet beyond layer 3 that take time on the wire.
+    pub framing: u32,
+    /// Time per packet before it is queued.
+    pub processing: Duration,
+}
+
+/// Speed of a link.
+#[derive(Clone, Debug)]
+pub enum LinkRate {
+    /// Constant.
+    Constant(Rate),
+    /// Delivery opportunities of 1504 bytes (mahimahi): offsets in one period, then the period repeats.
+    Trace {
+        /// Offsets within the period, ascending.
+        opportunities: Arc<[Duration]>,
+        /// Length of the period.
+        period: Duration,
+    },
+}
+
+/// Impairments of a wire, applied after serialisation.
+#[derive(Clone, Debug, Default)]
+pub struct Impairments {
+    /// Loss model.
+    pub loss: Loss,
+    /// Apply `loss` to packets with payload only.
+    pub loss_data_only: bool,
+    /// Extra delay, drawn per packet (s); order is kept unless `reorder` says otherwise.
+    pub jitter: Option<Distribution>,
+    /// A packet is held back by this much with this probability, and others overtake it.
+    pub reorder: Option<(Probability, Duration)>,
+    /// Probability that a packet arrives twice.
+    pub duplicate: Probability,
+    /// Bit error rate: a packet of n bytes arrives damaged with probability 1 - (1 - rate)^(8 n).
+    pub bit_error_rate: f64,
+}
+
+/// Loss model of a wire.
+#[derive(Clone, Debug, Default)]
+pub enum Loss {
+    /// None.
+    #[default]
+    None,
+    /// Each packet independently.
+    Random(Probability),
+    /// Gilbert and Elliott: two states with transition and loss probabilities, one step per packet.
+    Burst {
+        /// Good to bad.
+        enter: Probability,
+        /// Bad to good.
+        leave: Probability,
+        /// Loss in the good state.
+        good: Probability,
+        /// Loss in the bad state.
+        bad: Probability,
+    },
+    /// The packets of each flow with these indices among its packets on this link (from 0).
+    Script(Arc<[u32]>),
+    /// The last `k` data segments of each transfer, first transmissions only.
+    Tail(u32),
+}
+
+/// One traffic group.
+#[derive(Clone, Debug)]
+pub struct GroupSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub traffic: Traffic,
+    /// Pairs of (data sender, data receiver).
+    pub pairs: Vec<(NodeId, NodeId)>,
+    /// How flows are dealt to `pairs`.
+    pub spread: Spread,
+    /// When it begins.
+    pub start: Duration,
+    /// Time between the starts of its `count` members.
+    pub start_spacing: Duration,
+    /// When it stops starting anything (bulk: when it closes); `None`: at the run's `duration`.
+    pub stop: Option<Duration>,
+    /// Endpoint configuration of the data sender.
+    pub sender: Arc<Config>,
+    /// Endpoint configuration of the data receiver.
+    pub receiver: Arc<Config>,
+}
+
+/// How flows are dealt to endpoint pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// One after the other.
+    RoundRobin,
+    /// Drawn per flow.
+    Random,
+    /// The group is repeated on every pair.
+    Each,
+}
+
+/// What a traffic group does.
+#[derive(Clone, Debug)]
+pub enum Traffic {
+    /// `count` connections that always have data.
+    Bulk {
+        /// Connections.
+        count: u32,
+    },
+    /// One connection per transfer, opened by an arrival process (open loop).
+    Transfer {
+        /// Payload bytes per transfer.
+        size: Distribution,
+        /// Seconds between arrivals.
+        interarrival: Distribution,
+        /// At most this many transfers.
+        count: Option<u64>,
+    },
+    /// In each round every pair transfers at the same moment; the next round begins when all are done.
+    Incast {
+        /// Payload bytes per sender.
+        size: Distribution,
+        /// Connections per round, dealt over the pairs.
+        count: u32,
+        /// Rounds.
+        rounds: u32,
+        /// Pause between rounds (s).
+        pause: Distribution,
+    },
+    /// `count` users: think, transfer on a new connection, repeat.
+    ClosedLoop {
+        /// Users.
+        count: u32,
+        /// Payload bytes per transfer.
+        size: Distribution,
+        /// Think time (s).
+        think: Distribution,
+    },
+    /// `count` persistent connections: request, response, think, repeat. A flow record is one exchange.
+    RequestResponse {
+        /// Connections.
+        count: u32,
+        /// Bytes of the request, towards the data sender.
+        request: Distribution,
+        /// Bytes of the response.
+        response: Distribution,
+        /// Think time (s).
+        think: Distribution,
+        /// Exchanges per connection; `None`: until `stop`.
+        exchanges: Option<u32>,
+    },
+    /// `count` persistent connections that write bursts. A flow record is one burst.
+    OnOff {
+        /// Connections.
+        count: u32,
+        /// Bytes per burst.
+        burst: Distribution,
+        /// Time between the starts of bursts (s).
+        interval: Distribution,
+    },
+    /// `count` streams of datagrams without feedback.
+    Cbr {
+        /// Streams.
+        count: u32,
+        /// Layer-3 rate of each.
+        rate: Rate,
+        /// Layer-3 bytes per packet.
+        packet: Bytes,
+    },
+    /// Transfers listed in a file, in order of start.
+    Flows {
+        /// Start (from the run's start), endpoints, payload bytes.
+        list: Arc<[FlowLine]>,
+    },
+    /// Echo requests; a flow record is one exchange, its FCT the round-trip time.
+    Ping {
+        /// Seconds between requests.
+        interval: Distribution,
+        /// Layer-3 bytes per packet.
+        packet: Bytes,
+    },
+}
+
+/// One listed transfer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowLine {
+    /// Start of the transfer from the start of the run.
+    pub start: Duration,
+    /// Data sender.
+    pub source: NodeId,
+    /// Data receiver.
+    pub destination: NodeId,
+    /// Payload bytes.
+    pub bytes: Bytes,
+}
