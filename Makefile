@@ -1,0 +1,51 @@
+# Fleetfoot. `make run` answers a question; `make test` runs every test; `make check` is the fast inner loop.
+SHELL := /bin/bash
+CARGO ?= cargo
+FILE ?=
+ARGS ?=
+
+.PHONY: run test test-all check bench peers fuzz fmt doc clean
+
+## Build the program and compare every mechanism on the built-in home line (or FILE=path).
+run:
+	@scripts/need-cargo.sh
+	$(CARGO) run --release --quiet --locked --package fleetfoot-cli -- compare $(FILE) $(ARGS)
+
+## Every test; installs what it needs and says what it skips. Prints where the time went.
+test:
+	@scripts/test.sh
+
+## The same and the long suites.
+test-all:
+	@FLEETFOOT_LONG=1 scripts/test.sh
+
+## Formatting, lints, unit tests: under two minutes when warm.
+check:
+	@scripts/need-cargo.sh
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(CARGO) test --workspace --lib --locked --quiet
+
+## The workloads of the engine and the instruction count per delivered packet.
+bench:
+	@scripts/need-cargo.sh
+	@scripts/bench.sh
+
+## Side by side with ns-2 (Debian package ns2) and with this machine's kernel (root, namespaces).
+peers:
+	@bench/peers/compare.sh
+	@bench/peers/linux.sh
+
+## Each fuzz target for FUZZ_SECONDS (default 20).
+fuzz:
+	@scripts/fuzz.sh
+
+fmt:
+	$(CARGO) fmt --all
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+clean:
+	$(CARGO) clean
+	rm -rf fleetfoot-out

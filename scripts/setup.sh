@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that some tests use, where root allows it. Without them those tests say that they skip.
+set -u
+wanted=()
+for pair in "tshark:tshark" "valgrind:valgrind" "ip:iproute2" "ethtool:ethtool" "chromium:chromium"; do
+    command -v "${pair%%:*}" >/dev/null 2>&1 || wanted+=("${pair#*:}")
+done
+[ ${#wanted[@]} -eq 0 ] && exit 0
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "setup: not installed, tests that use them will skip: ${wanted[*]}"
+    exit 0
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq >/dev/null 2>&1
+if apt-get install -y -qq --no-install-recommends "${wanted[@]}" >/dev/null 2>&1; then
+    echo "setup: installed ${wanted[*]}"
+else
+    echo "setup: could not install all of: ${wanted[*]}; tests that use them will skip"
+fi
+exit 0

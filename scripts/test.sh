@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# What `make test` and CI run. Each step is timed; the table at the end says where the time went.
+# One build profile (`ci`: optimised, with debug assertions) serves all steps.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+scripts/need-cargo.sh || exit 1
+export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
+export CARGO_INCREMENTAL=0
+names=() seconds=() results=()
+failed=0
+
+step() {
+    local name=$1 begin=$SECONDS result=ok
+    shift
+    echo "== $name"
+    "$@" || { result=FAILED; failed=1; }
+    names+=("$name")
+    seconds+=($((SECONDS - begin)))
+    results+=("$result")
+}
+
+features=(--features fleetfoot-lab/parquet,fleetfoot-cli/parquet)
+step "packages" scripts/setup.sh
+step "format" cargo fmt --all --check
+step "lints" cargo clippy --profile ci --workspace --all-targets --locked --quiet "${features[@]}" -- -D warnings
+step "build" cargo test --profile ci --workspace --locked --no-run --quiet "${features[@]}"
+step "tests" cargo test --profile ci --workspace --locked --no-fail-fast "${features[@]}"
+step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
+step "program" scripts/test-program.sh
+step "report in a browser" scripts/test-report.sh
+step "fuzz targets" env FUZZ_SECONDS="${FUZZ_SECONDS:-3}" scripts/fuzz.sh
+step "licences and sources" scripts/deny.sh
+if [ -n "${FLEETFOOT_LONG:-}" ]; then
+    step "long tests" cargo test --profile ci --workspace --locked "${features[@]}" -- --ignored
+    step "peers" make --no-print-directory peers
+fi
+
+echo
+echo "where the time went:"
+for i in "${!names[@]}"; do
+    printf '  %5d s  %-22s %s\n' "${seconds[$i]}" "${names[$i]}" "${results[$i]}"
+done
+printf '  %5d s  all\n' "$SECONDS"
+if [ "$failed" = 0 ]; then
+    echo "make test: passed"
+else
+    echo "make test: FAILED"
+    exit 1
+fi
