@@ -1,1 +1,418 @@
-//! The result document.
+//! The result of `compare` and `run`: the JSON document that everything else is made from, and the samples behind it.
+//!
+//! [`Document`] is schema "1.0" field for field: fields may be added later, never renamed. HTML, CSV, Parquet and Python
+//! read the same structure. [`Comparison`] is what lives in memory beside it: every run's records, the traces of
+//! chosen flows, what did not apply and why. Quantities are in SI units with the unit in the name.
+
+use fleetfoot_sim::output::RunOutput;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Version of the document: the first number changes when something is renamed or removed.
+pub const SCHEMA: &str = "1.0";
+
+/// The result document of `compare` and `run`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Document {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of the program.
+    pub fleetfoot: String,
+    /// Title of the scenario.
+    pub scenario: String,
+    /// The seeds, in the order they were run.
+    pub seeds: Vec<u64>,
+    /// Simulated time in which flows arrive, warm-up included (s).
+    pub duration_s: f64,
+    /// What was asked.
+    pub question: String,
+    /// One sentence made from the first line of the ranking.
+    pub answer: String,
+    /// The first is the scenario as described.
+    pub variants: Vec<Variant>,
+    /// The only part that differs between two equal runs; absent in files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
+}
+
+/// One variant, pooled over all seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// What it changes: path to value.
+    pub set: serde_json::Map<String, serde_json::Value>,
+    /// Finished runs (seeds).
+    pub runs: u64,
+    /// How to switch it on outside Fleetfoot; `null` when it is not a registered mechanism.
+    pub turn_on: Option<String>,
+    /// Traffic groups, in file order.
+    pub groups: Vec<Group>,
+    /// Directed links, in the order of the network.
+    pub links: Vec<Link>,
+    /// Jain's index of the goodput of long-lived connections, mean over the runs; `null` with fewer than two.
+    pub fairness_jain: Option<f64>,
+    /// Data packets that left the bottleneck, all runs together.
+    pub data_packets_delivered: u64,
+    /// Payload bytes sent, retransmissions and probes included, per payload byte received.
+    pub bytes_sent_per_byte_delivered: Option<f64>,
+    /// Against the first variant; `null` for the first itself.
+    pub versus: Option<Versus>,
+}
+
+/// A traffic group of a variant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Its kind: `transfer`, `bulk`...
+    pub kind: String,
+    /// Whether its users wait for each transfer.
+    pub latency_sensitive: bool,
+    /// Flows counted: those that started within [warmup, duration).
+    pub flows: u64,
+    /// Those that completed.
+    pub completed: u64,
+    /// Those that should have completed and did not.
+    pub censored: u64,
+    /// Flow completion time: first SYN sent to last payload byte received.
+    pub fct_s: Option<Summary>,
+    /// First SYN sent to last payload byte acknowledged.
+    pub acked_s: Option<Summary>,
+    /// From `write` to in-order arrival, per application write.
+    pub delivery_latency_s: Option<Summary>,
+    /// From first transmission to acknowledgment: mean per flow.
+    pub ack_latency_s: Option<Summary>,
+    /// Per finished transfer: payload bits by FCT. Long-lived kinds: per connection over [warmup, duration).
+    pub goodput_bps: Option<Summary>,
+    /// FCT by transfer size; classes that no variant filled are left out.
+    pub by_size: Vec<SizeClass>,
+    /// Retransmitted segments.
+    pub retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Those shown to be spurious.
+    pub spurious_timeouts: u64,
+    /// Tail loss probes sent.
+    pub probes: u64,
+    /// Those shown to be redundant.
+    pub spurious_probes: u64,
+    /// Payload bytes received more than once.
+    pub redundant_bytes: u64,
+    /// Further measures by name.
+    pub more: BTreeMap<String, Summary>,
+}
+
+/// Transfers of `from_bytes <= size < to_bytes`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SizeClass {
+    /// Smallest size.
+    pub from_bytes: u64,
+    /// Next class's smallest size.
+    pub to_bytes: u64,
+    /// Their completion times.
+    pub fct_s: Option<Summary>,
+}
+
+/// One direction of a link, within [warmup, duration), all runs together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Name of the duplex link.
+    pub name: String,
+    /// `forward` or `reverse`.
+    pub direction: String,
+    /// Share of time the serialiser was busy, mean over the runs.
+    pub utilisation: f64,
+    /// Waiting time of packets that left, from acceptance to start of serialisation.
+    pub queue_delay_s: Option<Summary>,
+    /// Packets waiting, as seen by each arriving packet.
+    pub queue_packets: Option<Summary>,
+    /// Dropped packets by kind.
+    pub drops: Drops,
+    /// Packets marked congestion experienced.
+    pub marks: u64,
+    /// Data units that left (one per data packet unless a packet carries several).
+    pub data_units: u64,
+    /// Drops by reason (`drop_full`...) and other queue events by name; zeros are left out.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// Dropped packets by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drops {
+    /// Packets with payload.
+    pub data: u64,
+    /// Pure acknowledgments.
+    pub ack: u64,
+    /// Everything else.
+    pub other: u64,
+}
+
+/// A variant against the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Versus {
+    /// Name of the baseline.
+    pub baseline: String,
+    /// 1 is the best.
+    pub rank: u64,
+    /// 1 - geometric mean of `fct_mean_ratio` over the latency-sensitive groups; `null` without such a group.
+    pub win: Option<f64>,
+    /// 1 - smallest `goodput_ratio` of the other groups; `null` without such a group.
+    pub cost: Option<f64>,
+    /// Largest worsening of a p99 over all groups, as a share (0.1: ten percent longer); `null` without FCTs.
+    pub worst_p99: Option<f64>,
+    /// Whether `win` differs from zero, Holm-corrected over the table, and no more flows were censored if it is positive.
+    pub significant: bool,
+    /// Ratios per group.
+    pub groups: Vec<GroupVersus>,
+}
+
+/// Ratios of one group, variant over baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupVersus {
+    /// Name of the group.
+    pub name: String,
+    /// Mean FCT (thin streams: delivery latency).
+    pub fct_mean_ratio: Option<Ratio>,
+    /// 99th percentile of the same.
+    pub fct_p99_ratio: Option<Ratio>,
+    /// Payload received in order within [warmup, duration).
+    pub goodput_ratio: Option<Ratio>,
+}
+
+/// Summary of a sample (S). Absent (`null`) where there is no sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Sample size.
+    pub n: u64,
+    /// Mean; flows that did not complete enter with their age.
+    pub mean: f64,
+    /// Median. Quantiles take flows that did not complete as larger than all that did.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+    /// 95 % interval of the mean, from a bootstrap over seeds; `null` with fewer than two seeds.
+    pub ci95: Option<[f64; 2]>,
+    /// Further quantiles by level: `"0.999"`.
+    pub quantiles: BTreeMap<String, f64>,
+}
+
+/// A ratio to the baseline (R).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ratio {
+    /// Estimate.
+    pub value: f64,
+    /// 95 % interval from a paired bootstrap over seeds; `null` with fewer than two seeds.
+    pub ci95: Option<[f64; 2]>,
+    /// Whether it differs from one, Holm-corrected over the table.
+    pub significant: bool,
+}
+
+/// Cost of computing a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// Processor time of the runs (s).
+    pub cpu_s: f64,
+    /// Elapsed time (s).
+    pub wall_s: f64,
+    /// Events processed.
+    pub events: u64,
+    /// Simulated time, all runs together (s).
+    pub simulated_s: f64,
+}
+
+impl Document {
+    /// The text of `result.json`: without timing, so that two equal runs give equal bytes.
+    pub fn to_file_text(&self) -> String {
+        let mut document = self.clone();
+        document.timing = None;
+        document.to_json_text()
+    }
+
+    /// The document as indented JSON with a final newline.
+    pub fn to_json_text(&self) -> String {
+        let mut text =
+            serde_json::to_string_pretty(self).expect("the document has text keys and finite numbers");
+        text.push('\n');
+        text
+    }
+}
+
+/// A result with everything behind it: what reports and data files are written from.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// The result document.
+    pub document: Document,
+    /// Identity of scenario, variants, seeds and program (hexadecimal).
+    pub hash: String,
+    /// The resolved scenario as TOML.
+    pub scenario_toml: String,
+    /// The command that repeats this.
+    pub command: String,
+    /// Groups in file order, as every variant has them.
+    pub groups: Vec<GroupInfo>,
+    /// Directed links, as every variant has them.
+    pub links: Vec<LinkInfo>,
+    /// Names of the links that count as the bottleneck.
+    pub bottleneck: Vec<String>,
+    /// Base RTT of each pair of hosts that exchanges data.
+    pub pairs: Vec<PairInfo>,
+    /// Measured from here on.
+    pub warmup_s: f64,
+    /// Up to here.
+    pub duration_s: f64,
+    /// Samples per variant, in the document's order.
+    pub variants: Vec<VariantData>,
+    /// Registered mechanisms that do not apply here, with the reason.
+    pub inapplicable: Vec<Inapplicable>,
+    /// Whether the ranking holds near the described network; empty when not asked for.
+    pub sensitivity: Vec<SensitivityPoint>,
+    /// What a reader should know: too few seeds, interrupted, censored flows.
+    pub notes: Vec<String>,
+}
+
+/// What is known of a group before any run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupInfo {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Whether its users wait for each transfer.
+    pub latency_sensitive: bool,
+}
+
+/// What is known of a directed link before any run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkInfo {
+    /// Name of the duplex link.
+    pub name: String,
+    /// `forward` or `reverse`.
+    pub direction: String,
+    /// Human-readable rate.
+    pub rate: String,
+    /// Propagation delay (s).
+    pub delay_s: f64,
+    /// Queue discipline.
+    pub queue: String,
+    /// Its parameters as text, the limit first.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// A pair of hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairInfo {
+    /// Data sender.
+    pub from: String,
+    /// Data receiver.
+    pub to: String,
+    /// RTT of a full data packet and a pure ACK with empty queues (s).
+    pub base_rtt_s: f64,
+}
+
+/// Samples of one variant.
+#[derive(Clone, Debug, Default)]
+pub struct VariantData {
+    /// Its name.
+    pub name: String,
+    /// Its runs, in the order of the seeds.
+    pub runs: Vec<RunData>,
+    /// Traces of chosen flows of the first seed, for charts.
+    pub traces: Vec<FlowTrace>,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct RunData {
+    /// Its seed.
+    pub seed: u64,
+    /// What it returned; groups and links in the order of [`Comparison::groups`] and [`Comparison::links`].
+    pub output: Arc<RunOutput>,
+}
+
+/// What happened to one flow over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowTrace {
+    /// Name of its group.
+    pub group: String,
+    /// Its number within the group, from 0 in order of start.
+    pub number: u64,
+    /// Sender's state at each acknowledgment and timer.
+    pub states: Vec<StatePoint>,
+    /// Data segments sent.
+    pub sends: Vec<SendPoint>,
+}
+
+/// State of a sender at a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StatePoint {
+    /// Time from the start of the run (s).
+    pub t_s: f64,
+    /// Congestion window (bytes).
+    pub cwnd_bytes: u64,
+    /// Slow-start threshold (bytes); `None` before the first congestion event.
+    pub ssthresh_bytes: Option<u64>,
+    /// Smoothed RTT (s).
+    pub srtt_s: Option<f64>,
+    /// Bytes in flight by the pipe estimate.
+    pub pipe_bytes: u64,
+    /// Stream bytes cumulatively acknowledged.
+    pub acked_bytes: u64,
+    /// `open`, `disorder`, `cwr`, `recovery`, `loss`.
+    pub state: &'static str,
+}
+
+/// A data segment that was sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SendPoint {
+    /// Time from the start of the run (s).
+    pub t_s: f64,
+    /// First stream byte.
+    pub from_byte: u64,
+    /// Payload bytes.
+    pub bytes: u32,
+    /// Whether it was sent before.
+    pub retransmission: bool,
+}
+
+/// A mechanism that does not apply to a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inapplicable {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// The ranking at a neighbouring network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SensitivityPoint {
+    /// What was changed: `bottleneck rate x 0.5`.
+    pub change: String,
+    /// Name and win of the first-ranked variant there.
+    pub best: String,
+    /// Its win there.
+    pub best_win: Option<f64>,
+    /// Win there of the variant that is first in the described network.
+    pub described_best_win: Option<f64>,
+    /// Whether the described network's first variant is a significant win there too and no other is significantly better.
+    pub holds: bool,
+}
