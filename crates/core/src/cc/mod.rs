@@ -11,8 +11,15 @@ use crate::registry;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 
+mod cubic;
+mod dctcp;
+mod hystart;
+mod hystart_pp;
 mod reno;
+mod slow_start;
 
+pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use reno::Reno;
 
 /// A congestion control algorithm.
@@ -169,6 +176,32 @@ pub struct Config {
     pub seed: u64,
 }
 
+impl Config {
+    /// `bytes` rounded down to what the window counts: whole segments or bytes.
+    #[inline]
+    fn whole_units(&self, bytes: Bytes) -> Bytes {
+        if self.count_segments {
+            Bytes(bytes.0 - bytes.0 % self.mss.0.max(1))
+        } else {
+            bytes
+        }
+    }
+
+    /// What a reduction takes its share of.
+    fn reduction_base(&self, window: Bytes, event: &Congestion) -> Bytes {
+        if self.reduce_from_window {
+            window
+        } else {
+            event.flight_size
+        }
+    }
+
+    /// The floor of `ssthresh` (RFC 5681 (4)).
+    fn two_segments(&self) -> Bytes {
+        self.mss.saturating_add(self.mss)
+    }
+}
+
 /// How slow start ends before a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HyStart {
@@ -184,6 +217,8 @@ registry! {
     /// Any registered congestion control.
     AnyController for CongestionController from Config {
         Reno(Reno) = "reno" in "reno.rs",
+        Cubic(Cubic) = "cubic" in "cubic.rs",
+        Dctcp(Dctcp) = "dctcp" in "dctcp.rs",
     }
     mut {
         fn on_sent(&mut self)(now: Instant, sent: &Sent);

@@ -1,8 +1,11 @@
 //! NewReno's window: slow start, congestion avoidance, halving on loss.
 //!
 //! **Source.** RFC 5681 3.1, with RFC 3465's byte counting; the window of RFC 6582 and RFC 6675 is the same.
-//! **Deviations.** None known; `reduce_from_window` (Linux) halves the window instead of FlightSize.
+//! **Deviations.** None known; `reduce_from_window` (Linux) halves the window instead of FlightSize, and
+//! `count_segments` (Linux, ns-2) keeps the window a whole number of segments.
+//! **Parameters.** None: RFC 5681 leaves nothing open that the endpoint's configuration does not say.
 
+use super::slow_start::SlowStart;
 use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction};
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
@@ -18,52 +21,63 @@ pub struct Reno {
     acked: Bytes,
     /// Window and threshold before the last reduction, for undo.
     prior: Option<(Bytes, Bytes)>,
+    slow_start: SlowStart,
 }
 
 impl Reno {
-    /// None: RFC 5681 leaves nothing open that `Config` does not say.
+    /// None.
     pub const PARAMETERS: &'static [Parameter] = &[];
 
     /// A controller with `config.initial_window`.
     pub fn new(_values: &Values, config: &Config) -> Reno {
         Reno {
             config: *config,
-            window: config.initial_window,
+            window: config.initial_window.max(config.mss),
             ssthresh: Bytes::MAX,
             acked: Bytes::ZERO,
             prior: None,
+            slow_start: SlowStart::new(config),
         }
     }
 
-    fn reduce(&mut self, event: &Congestion) {
+    /// Multiplies window and threshold by `1 - share`, from FlightSize or window as configured.
+    pub(super) fn reduce(&mut self, event: &Congestion, factor: f64) {
         self.prior = Some((self.window, self.ssthresh));
-        let base = if self.config.reduce_from_window {
-            self.window
-        } else {
-            event.flight_size
-        };
-        self.ssthresh = (base / 2).max(self.config.mss * 2); // RFC 5681 (4)
+        let base = self.config.reduction_base(self.window, event);
+        let reduced = self.config.whole_units(Bytes((base.0 as f64 * factor) as u64));
+        self.ssthresh = reduced.max(self.config.two_segments()); // RFC 5681 (4)
         self.acked = Bytes::ZERO;
+        self.slow_start.on_congestion();
+    }
+
+    /// `reduce` and continue from the new threshold.
+    pub(super) fn enter_recovery(&mut self, event: &Congestion, factor: f64) {
+        self.reduce(event, factor);
+        self.window = self.ssthresh;
     }
 }
 
 impl CongestionController for Reno {
-    fn on_ack(&mut self, _now: Instant, ack: &Ack<'_>) -> Reaction {
-        if ack.recovering || !ack.cwnd_limited || ack.acked == Bytes::ZERO {
+    #[inline]
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
+        if ack.recovering {
             return Reaction::None;
         }
-        let mss = self.config.mss;
+        let mut acked = ack.acked;
         if self.window < self.ssthresh {
-            let limit = self
-                .config
-                .abc_limit
-                .map_or(Bytes::MAX, |segments| mss * u64::from(segments));
-            self.window = self.window.saturating_add(ack.acked.min(limit)); // RFC 5681 (2), RFC 3465 2.2
-        } else {
-            self.acked += ack.acked;
+            let step = self
+                .slow_start
+                .on_ack(now, ack, &self.config, self.window, self.ssthresh);
+            (self.window, self.ssthresh, acked) = (step.window, step.ssthresh, step.left);
+        }
+        if acked > Bytes::ZERO && ack.cwnd_limited {
+            self.acked = self.acked.saturating_add(acked);
             if self.acked >= self.window {
-                self.acked -= self.window;
-                self.window += mss; // RFC 3465 2.1
+                let segments = self.acked.0 / self.window.0; // RFC 3465 2.1
+                self.acked -= Bytes(segments * self.window.0);
+                self.window = self
+                    .window
+                    .saturating_add(Bytes(self.config.mss.0.saturating_mul(segments)));
             }
         }
         Reaction::None
@@ -72,14 +86,15 @@ impl CongestionController for Reno {
     fn on_congestion(&mut self, _now: Instant, event: &Congestion) {
         match event.kind {
             CongestionKind::Loss | CongestionKind::Ecn | CongestionKind::Delay => {
-                self.reduce(event);
-                self.window = self.ssthresh;
+                self.enter_recovery(event, 0.5);
             }
             CongestionKind::Timeout { first } => {
                 if first {
-                    self.reduce(event);
+                    self.reduce(event, 0.5);
                 }
                 self.window = self.config.mss; // RFC 5681 3.1: LW
+                self.acked = Bytes::ZERO;
+                self.slow_start.on_restart();
             }
             CongestionKind::Undo => {
                 if let Some((window, ssthresh)) = self.prior.take() {
@@ -95,21 +110,27 @@ impl CongestionController for Reno {
         self.window = window.max(self.config.mss);
         self.ssthresh = ssthresh;
         self.acked = Bytes::ZERO;
+        self.prior = None; // what it would restore is from before the idle period
+        self.slow_start.on_restart();
     }
 
+    #[inline]
     fn window(&self) -> Bytes {
         self.window
     }
 
+    #[inline]
     fn ssthresh(&self) -> Bytes {
         self.ssthresh
     }
 
     fn phase(&self) -> Phase {
-        if self.window < self.ssthresh {
-            Phase::SlowStart
-        } else {
+        if self.window >= self.ssthresh {
             Phase::CongestionAvoidance
+        } else if self.slow_start.conservative() {
+            Phase::ConservativeSlowStart
+        } else {
+            Phase::SlowStart
         }
     }
 }

@@ -1,0 +1,289 @@
+//! CUBIC: after a loss the window returns to where the loss was along a cubic function of time, rests there, and
+//! then probes beyond.
+//!
+//! In networks where NewReno does well CUBIC follows an estimate of NewReno's window instead. Since growth depends on
+//! time and not on round trips, flows with different RTTs share more evenly.
+//!
+//! **Source.** RFC 9438 4; where it speaks of an ACK this counts acknowledged segments (as RFC 9438 4.3 does and Linux
+//! everywhere), so delayed ACKs do not slow the curve.
+//! **Deviations.** In the Reno-friendly region the window is raised to W_est, never lowered to it.
+//! `reduce_from_window` (Linux) takes beta of the window instead of FlightSize, which RFC 9438 4.6 permits when growth
+//! needs a used window; `count_segments` (Linux) keeps the window a whole number of segments. Linux's fixed-point
+//! cube root and jiffies are not copied.
+//! **Parameters.** `c` 0.4, `beta` 0.7, `fast_convergence` and `tcp_friendliness` on (RFC 9438 4.1, 4.6, 4.7, 4.3).
+
+use super::slow_start::SlowStart;
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction};
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+
+/// CUBIC.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    config: Config,
+    /// C, segments per second cubed.
+    c: f64,
+    /// Share of the window that remains after a congestion event.
+    beta: f64,
+    fast_convergence: bool,
+    tcp_friendliness: bool,
+    curve: Curve,
+    /// What `curve` was before the last reduction, for undo.
+    prior: Option<Curve>,
+    slow_start: SlowStart,
+}
+
+/// Everything an undo restores (RFC 9438 4.9.2).
+#[derive(Clone, Copy, Debug)]
+struct Curve {
+    window: Bytes,
+    ssthresh: Bytes,
+    /// Growth earned and not yet a whole unit, bytes.
+    credit: f64,
+    /// Window before the last reduction, after fast convergence; segments. Zero: undefined.
+    w_max: f64,
+    /// Window before the last reduction, or at the end of the first slow start; segments.
+    cwnd_prior: f64,
+    /// The current stage of congestion avoidance; `None` until its first growth.
+    epoch: Option<Epoch>,
+}
+
+/// A stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// Its beginning, moved later by the time the application was the limit.
+    start: Instant,
+    /// The last acknowledgment that could grow the window.
+    last_growth: Instant,
+    /// Since then an acknowledgment came that could not, or the connection was idle.
+    limited: bool,
+    /// Time until the curve is back at `w_max`, seconds.
+    k: f64,
+    /// NewReno's window by estimate, segments.
+    w_est: f64,
+}
+
+impl Cubic {
+    /// `c`, `beta`, `fast_convergence` and `tcp_friendliness`.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "c",
+            kind: ParameterKind::Number(0.001, 100.0),
+            default: Value::Number(0.4),
+            doc: "Steepness of the curve, segments per second cubed (RFC 9438 5.1)",
+        },
+        Parameter {
+            name: "beta",
+            kind: ParameterKind::Number(0.1, 0.95),
+            default: Value::Number(0.7),
+            doc: "Share of the window that remains after a congestion event (RFC 9438 4.6)",
+        },
+        Parameter {
+            name: "fast_convergence",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(true),
+            doc: "Aim lower when a loss comes below the last one, to make room for new flows (RFC 9438 4.7)",
+        },
+        Parameter {
+            name: "tcp_friendliness",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(true),
+            doc: "Grow at least as fast as NewReno would (RFC 9438 4.3)",
+        },
+    ];
+
+    /// A controller with `config.initial_window`.
+    pub fn new(values: &Values, config: &Config) -> Cubic {
+        Cubic {
+            config: *config,
+            c: values.number("c").unwrap_or(0.4),
+            beta: values.number("beta").unwrap_or(0.7),
+            fast_convergence: values.flag("fast_convergence"),
+            tcp_friendliness: values.flag("tcp_friendliness"),
+            curve: Curve {
+                window: config.initial_window.max(config.mss),
+                ssthresh: Bytes::MAX,
+                credit: 0.0,
+                w_max: 0.0,
+                cwnd_prior: 0.0,
+                epoch: None,
+            },
+            prior: None,
+            slow_start: SlowStart::new(config),
+        }
+    }
+
+    /// The window in segments.
+    fn cwnd(&self) -> f64 {
+        self.curve.window.0 as f64 / self.config.mss.0.max(1) as f64
+    }
+
+    /// Growth in congestion avoidance by `acked` bytes.
+    fn avoid(&mut self, now: Instant, acked: Bytes, srtt: Option<Duration>) {
+        let cwnd = self.cwnd();
+        let mss = self.config.mss.0.max(1) as f64;
+        let segments_acked = acked.0 as f64 / mss;
+        let mut epoch = self.curve.epoch.unwrap_or_else(|| self.begin_epoch(now, cwnd));
+        if epoch.limited {
+            // RFC 9438 4.2: t does not include time in which the window was not updated for want of data.
+            epoch.start += now.since(epoch.last_growth);
+            epoch.limited = false;
+        }
+        epoch.last_growth = now;
+
+        // RFC 9438 4.3: alpha until W_est has reached cwnd_prior, then NewReno's 1.
+        let alpha = if epoch.w_est >= self.curve.cwnd_prior {
+            1.0
+        } else {
+            3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+        };
+        epoch.w_est += alpha * segments_acked / cwnd;
+
+        let t = now.since(epoch.start).as_secs_f64();
+        if self.tcp_friendliness && self.w_cubic(&epoch, t) < epoch.w_est {
+            let estimate = self.config.whole_units(Bytes((epoch.w_est * mss) as u64));
+            self.curve.window = self.curve.window.max(estimate);
+            self.curve.credit = 0.0;
+        } else {
+            let rtt = srtt.unwrap_or(Duration::ZERO).as_secs_f64();
+            let target = self.w_cubic(&epoch, t + rtt).clamp(cwnd, 1.5 * cwnd); // RFC 9438 4.2
+            self.curve.credit += (target - cwnd) / cwnd * segments_acked * mss; // RFC 9438 4.4, 4.5
+            let grown = self.config.whole_units(Bytes(self.curve.credit as u64));
+            self.curve.credit -= grown.0 as f64;
+            self.curve.window = self.curve.window.saturating_add(grown);
+        }
+        self.curve.epoch = Some(epoch);
+    }
+
+    /// RFC 9438 4.2: W_cubic(t) in segments.
+    fn w_cubic(&self, epoch: &Epoch, t: f64) -> f64 {
+        let distance = t - epoch.k;
+        self.c * distance * distance * distance + self.curve.w_max
+    }
+
+    fn begin_epoch(&mut self, now: Instant, cwnd_epoch: f64) -> Epoch {
+        self.curve.credit = 0.0;
+        if self.curve.cwnd_prior == 0.0 {
+            self.curve.cwnd_prior = cwnd_epoch; // RFC 9438 4.10: slow start ended without a loss
+        }
+        let k = if self.curve.w_max > cwnd_epoch {
+            libm::cbrt((self.curve.w_max - cwnd_epoch) / self.c) // RFC 9438 4.2 (2)
+        } else {
+            // RFC 9438 4.8 and 4.10; also a window that slow start or validation left above the old maximum
+            self.curve.w_max = cwnd_epoch;
+            0.0
+        };
+        Epoch {
+            start: now,
+            last_growth: now,
+            limited: false,
+            k,
+            w_est: cwnd_epoch,
+        }
+    }
+
+    /// RFC 9438 4.6 and 4.7, up to the new threshold. Returns beta of the base, before any floor.
+    fn reduce(&mut self, event: &Congestion) -> Bytes {
+        let cwnd = self.cwnd();
+        self.prior = Some(self.curve);
+        self.curve.w_max = if self.fast_convergence && cwnd < self.curve.w_max {
+            cwnd * (1.0 + self.beta) / 2.0
+        } else {
+            cwnd
+        };
+        self.curve.cwnd_prior = cwnd;
+        let base = self.config.reduction_base(self.curve.window, event);
+        let reduced = self.config.whole_units(Bytes((base.0 as f64 * self.beta) as u64));
+        self.curve.ssthresh = reduced.max(self.config.two_segments());
+        self.curve.epoch = None;
+        self.curve.credit = 0.0;
+        self.slow_start.on_congestion();
+        reduced
+    }
+}
+
+impl CongestionController for Cubic {
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
+        if ack.recovering {
+            return Reaction::None;
+        }
+        let mut acked = ack.acked;
+        if self.curve.window < self.curve.ssthresh {
+            let (window, ssthresh) = (self.curve.window, self.curve.ssthresh);
+            let step = self.slow_start.on_ack(now, ack, &self.config, window, ssthresh);
+            (self.curve.window, self.curve.ssthresh, acked) = (step.window, step.ssthresh, step.left);
+        }
+        if acked == Bytes::ZERO {
+            return Reaction::None;
+        }
+        if ack.cwnd_limited {
+            self.avoid(now, acked, ack.srtt);
+        } else if let Some(epoch) = &mut self.curve.epoch {
+            epoch.limited = true;
+        }
+        Reaction::None
+    }
+
+    fn on_congestion(&mut self, _now: Instant, event: &Congestion) {
+        match event.kind {
+            CongestionKind::Loss | CongestionKind::Delay => {
+                self.reduce(event);
+                self.curve.window = self.curve.ssthresh; // at least two segments
+            }
+            CongestionKind::Ecn => {
+                let reduced = self.reduce(event);
+                self.curve.window = reduced.max(self.config.mss); // at least one
+            }
+            CongestionKind::Timeout { first } => {
+                if first {
+                    self.reduce(event);
+                }
+                self.curve.window = self.config.mss; // RFC 5681 3.1: LW
+                self.curve.w_max = 0.0; // RFC 9438 4.8: set when congestion avoidance begins
+                self.curve.epoch = None;
+                self.slow_start.on_restart();
+            }
+            CongestionKind::Undo => {
+                // RFC 9438 4.9.2: only while the window is below the one to be restored.
+                if let Some(prior) = self.prior.take().filter(|prior| self.curve.window < prior.window) {
+                    self.curve = prior;
+                }
+            }
+            CongestionKind::RecoveryEnd => {}
+        }
+    }
+
+    fn on_idle(&mut self, _now: Instant, _idle: Duration) {
+        if let Some(epoch) = &mut self.curve.epoch {
+            epoch.limited = true;
+        }
+    }
+
+    fn set_window(&mut self, _now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.curve.window = window.max(self.config.mss);
+        self.curve.ssthresh = ssthresh;
+        self.curve.credit = 0.0;
+        self.curve.epoch = None;
+        self.prior = None; // what it would restore is from before the idle period
+        self.slow_start.on_restart();
+    }
+
+    fn window(&self) -> Bytes {
+        self.curve.window
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        self.curve.ssthresh
+    }
+
+    fn phase(&self) -> Phase {
+        if self.curve.window >= self.curve.ssthresh {
+            Phase::CongestionAvoidance
+        } else if self.slow_start.conservative() {
+            Phase::ConservativeSlowStart
+        } else {
+            Phase::SlowStart
+        }
+    }
+}

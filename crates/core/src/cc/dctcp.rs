@@ -1,0 +1,116 @@
+//! DCTCP: reduce the window in proportion to the share of bytes that were marked.
+//!
+//! Once per round trip the share of acknowledged bytes under an ECN echo is averaged into alpha; an echo then takes
+//! alpha / 2 of the window. Everything else is NewReno. The receiver must echo each change of marking at once; the
+//! connection does that when this controller is chosen.
+//!
+//! **Source.** RFC 8257 3.3 and 3.4.
+//! **Deviations.** The observation window is the connection's round, and the acknowledgment that ends it counts in
+//! it, as in RFC 8257 3.3 steps 1 to 3. An echo reduces the window itself, not FlightSize (step 9). The window stays
+//! at two segments or above, as Linux holds it.
+//! **Parameters.** `gain` 1/16, `initial_alpha` 1 (RFC 8257 3.3, 4.2).
+
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Reno};
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::time::Instant;
+use crate::units::Bytes;
+
+/// DCTCP.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    /// Growth, and the answer to losses and timeouts (RFC 8257 3.5: as conventional TCP).
+    reno: Reno,
+    gain: f64,
+    /// Estimate of the share of bytes marked.
+    alpha: f64,
+    /// Bytes acknowledged and bytes acknowledged under an echo in this round.
+    acked: Bytes,
+    marked: Bytes,
+}
+
+impl Dctcp {
+    /// `gain` and `initial_alpha`.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "gain",
+            kind: ParameterKind::Number(0.000_976_562_5, 1.0),
+            default: Value::Number(0.0625),
+            doc: "Weight of a round's share of marked bytes in its average (RFC 8257 4.2: 1/16)",
+        },
+        Parameter {
+            name: "initial_alpha",
+            kind: ParameterKind::Number(0.0, 1.0),
+            default: Value::Number(1.0),
+            doc: "The average at the start; 1 halves the window at the first mark (RFC 8257 3.3)",
+        },
+    ];
+
+    /// A controller with `config.initial_window`.
+    pub fn new(values: &Values, config: &Config) -> Dctcp {
+        Dctcp {
+            reno: Reno::new(values, config),
+            gain: values.number("gain").unwrap_or(0.0625),
+            alpha: values.number("initial_alpha").unwrap_or(1.0),
+            acked: Bytes::ZERO,
+            marked: Bytes::ZERO,
+        }
+    }
+
+    /// The estimate of the share of bytes marked.
+    pub const fn alpha(&self) -> f64 {
+        self.alpha
+    }
+}
+
+impl CongestionController for Dctcp {
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
+        self.acked = self.acked.saturating_add(ack.acked);
+        self.marked = self.marked.saturating_add(ack.ce_bytes);
+        if ack.round_start {
+            // RFC 8257 3.3 steps 4 to 7. A round without acknowledged bytes says nothing.
+            if self.acked > Bytes::ZERO {
+                let share = (self.marked.0 as f64 / self.acked.0 as f64).min(1.0);
+                self.alpha = self.alpha * (1.0 - self.gain) + self.gain * share;
+            }
+            self.acked = Bytes::ZERO;
+            self.marked = Bytes::ZERO;
+        }
+        self.reno.on_ack(now, ack)
+    }
+
+    fn on_congestion(&mut self, now: Instant, event: &Congestion) {
+        match event.kind {
+            CongestionKind::Ecn => {
+                // RFC 8257 3.3 step 9
+                let from_window = Congestion {
+                    flight_size: self.reno.window(),
+                    ..*event
+                };
+                self.reno.enter_recovery(&from_window, 1.0 - self.alpha / 2.0);
+            }
+            CongestionKind::Loss
+            | CongestionKind::Timeout { .. }
+            | CongestionKind::Delay
+            | CongestionKind::Undo
+            | CongestionKind::RecoveryEnd => self.reno.on_congestion(now, event),
+        }
+    }
+
+    fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.acked = Bytes::ZERO;
+        self.marked = Bytes::ZERO;
+        self.reno.set_window(now, window, ssthresh);
+    }
+
+    fn window(&self) -> Bytes {
+        self.reno.window()
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        self.reno.ssthresh()
+    }
+
+    fn phase(&self) -> Phase {
+        self.reno.phase()
+    }
+}

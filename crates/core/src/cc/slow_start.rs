@@ -1,0 +1,148 @@
+//! Slow start as every window-based algorithm here shares it: exponential growth and the detectors that end it.
+//!
+//! **Source.** RFC 5681 3.1 with RFC 3465's limit per ACK; the detectors are in `hystart.rs` and `hystart_pp.rs`.
+//! **Deviations.** Growth stops at `ssthresh` and what the ACK acknowledged beyond it counts in congestion avoidance,
+//! as Linux does; RFC 5681 lets the last step of slow start overshoot.
+
+use super::hystart::HyStart;
+use super::hystart_pp::HyStartPlusPlus;
+use super::{Ack, Config, HyStart as HyStartChoice};
+use crate::time::Instant;
+use crate::units::Bytes;
+
+/// Slow start's detector and the fraction of a unit it has yet to grow by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlowStart {
+    detector: Detector,
+    /// Growth earned and not yet a whole unit (conservative slow start divides).
+    credit: Bytes,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Detector {
+    Off,
+    HyStart(HyStart),
+    PlusPlus(HyStartPlusPlus),
+}
+
+/// What an acknowledgment did in slow start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The window after it.
+    pub(super) window: Bytes,
+    /// `ssthresh` after it: the window, if slow start ended here.
+    pub(super) ssthresh: Bytes,
+    /// Acknowledged bytes that are congestion avoidance's, zero while slow start goes on.
+    pub(super) left: Bytes,
+}
+
+impl SlowStart {
+    pub(super) fn new(config: &Config) -> SlowStart {
+        SlowStart {
+            detector: match config.hystart {
+                HyStartChoice::Off => Detector::Off,
+                HyStartChoice::HyStart => Detector::HyStart(HyStart::new()),
+                HyStartChoice::HyStartPlusPlus => Detector::PlusPlus(HyStartPlusPlus::new()),
+            },
+            credit: Bytes::ZERO,
+        }
+    }
+
+    /// Whether HyStart++ is in its conservative phase.
+    pub(super) fn conservative(&self) -> bool {
+        matches!(&self.detector, Detector::PlusPlus(detector) if detector.conservative())
+    }
+
+    /// An acknowledgment while `window < ssthresh` and not recovering. Samples are looked at even when the window may
+    /// not grow.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        ack: &Ack<'_>,
+        config: &Config,
+        window: Bytes,
+        ssthresh: Bytes,
+    ) -> Step {
+        let growing = ack.cwnd_limited && ack.acked > Bytes::ZERO;
+        let ended = Step {
+            window,
+            ssthresh: window,
+            left: if growing { ack.acked } else { Bytes::ZERO },
+        };
+        match &mut self.detector {
+            Detector::HyStart(detector) => {
+                let segments = window.0 / config.mss.0.max(1);
+                if detector.on_ack(now, ack, segments) {
+                    return ended;
+                }
+            }
+            Detector::PlusPlus(detector) => {
+                if ack.round_start && detector.on_round() {
+                    self.detector = Detector::Off;
+                    return ended;
+                }
+            }
+            Detector::Off => {}
+        }
+        let step = if growing {
+            self.grow(ack, config, window, ssthresh)
+        } else {
+            Step {
+                window,
+                ssthresh,
+                left: Bytes::ZERO,
+            }
+        };
+        if let Detector::PlusPlus(detector) = &mut self.detector {
+            detector.on_sample(ack);
+        }
+        step
+    }
+
+    /// A congestion event ended this slow start. HyStart++ is for the first one only (RFC 9406 4.3).
+    pub(super) fn on_congestion(&mut self) {
+        self.credit = Bytes::ZERO;
+        match &mut self.detector {
+            Detector::PlusPlus(_) => self.detector = Detector::Off,
+            Detector::HyStart(_) | Detector::Off => {}
+        }
+    }
+
+    /// A timeout or a restart: the original HyStart forgets what it measured.
+    pub(super) fn on_restart(&mut self) {
+        self.credit = Bytes::ZERO;
+        if let Detector::HyStart(detector) = &mut self.detector {
+            *detector = HyStart::new();
+        }
+    }
+
+    fn grow(&mut self, ack: &Ack<'_>, config: &Config, window: Bytes, ssthresh: Bytes) -> Step {
+        let limit = config.abc_limit.map_or(Bytes::MAX, |segments| {
+            Bytes(config.mss.0.saturating_mul(u64::from(segments)))
+        });
+        let divisor = match &self.detector {
+            Detector::PlusPlus(detector) => detector.growth_divisor(),
+            Detector::HyStart(_) | Detector::Off => 1,
+        };
+        // RFC 5681 (2), RFC 3465 2.2, RFC 9406 4.2
+        let earned = self
+            .credit
+            .saturating_add(Bytes(ack.acked.min(limit).0 / divisor));
+        let grown = config.whole_units(earned);
+        self.credit = earned.saturating_sub(grown);
+        let unbounded = window.saturating_add(grown);
+        if unbounded < ssthresh {
+            return Step {
+                window: unbounded,
+                ssthresh,
+                left: Bytes::ZERO,
+            };
+        }
+        self.credit = Bytes::ZERO;
+        Step {
+            window: ssthresh,
+            ssthresh,
+            left: unbounded.saturating_sub(ssthresh).min(ack.acked),
+        }
+    }
+}
