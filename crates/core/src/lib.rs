@@ -23,3 +23,4 @@ pub mod seq;
 pub mod tcp;
 pub mod time;
 pub mod units;
+pub mod wire;

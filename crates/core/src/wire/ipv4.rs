@@ -1,0 +1,77 @@
+//! The IPv4 header (RFC 791).
+
+use super::checksum::Sum;
+use super::{Error, Network, word};
+use crate::packet::{Flags, Segment};
+use core::net::{IpAddr, Ipv4Addr};
+
+/// Length without options, which are never written.
+pub(super) const HEADER: usize = 20;
+
+/// Fills `header`, which has [`HEADER`] bytes.
+pub(super) fn encode(
+    header: &mut [u8],
+    segment: &Segment,
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    protocol: u8,
+    total: usize,
+) {
+    let flags: u16 = if segment.flags.contains(Flags::DF) {
+        0x4000
+    } else {
+        0
+    };
+    header[0] = 0x45;
+    header[1] = segment.tos;
+    header[2..4].copy_from_slice(&(total as u16).to_be_bytes());
+    header[4..6].copy_from_slice(&segment.ip_id.to_be_bytes());
+    header[6..8].copy_from_slice(&flags.to_be_bytes());
+    header[8] = segment.ttl;
+    header[9] = protocol;
+    header[10..12].fill(0);
+    header[12..16].copy_from_slice(&source.octets());
+    header[16..20].copy_from_slice(&destination.octets());
+    let mut sum = Sum::default();
+    sum.add(header);
+    header[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Result<Network, Error> {
+    if bytes.len() < HEADER {
+        return Err(Error::Truncated);
+    }
+    let header = usize::from(bytes[0] & 15) * 4;
+    let total = usize::from(word(bytes, 2));
+    if header < HEADER || total < header {
+        return Err(Error::Header);
+    }
+    let packet = bytes.get(..total).ok_or(Error::Truncated)?;
+    let mut sum = Sum::default();
+    sum.add(&packet[..header]);
+    if sum.finish() != 0 {
+        return Err(Error::Checksum);
+    }
+    let fragment = word(bytes, 6);
+    if fragment & 0x3fff != 0 {
+        return Err(Error::Fragment); // more fragments, or an offset
+    }
+    let address = |at: usize| IpAddr::V4(Ipv4Addr::from_bits(super::long(bytes, at)));
+    let mut segment = Segment {
+        tos: bytes[1],
+        ttl: bytes[8],
+        ip_id: word(bytes, 4),
+        ..Segment::default()
+    };
+    if fragment & 0x4000 != 0 {
+        segment.flags = Flags::DF;
+    }
+    Ok(Network {
+        segment,
+        source: address(12),
+        destination: address(16),
+        protocol: bytes[9],
+        header,
+        total,
+    })
+}

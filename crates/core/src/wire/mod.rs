@@ -1,0 +1,216 @@
+//! Bytes and segments: IPv4, IPv6, TCP and UDP headers written from a [`Segment`] and read into one.
+//!
+//! [`encode`] writes a whole packet into the caller's buffer; [`parse`] reads one and never panics, whatever the bytes
+//! are. Payload is named by its place, not copied out.
+//!
+//! **Source.** RFC 791 and RFC 8200 (headers), RFC 9293 3.1, RFC 7323, RFC 2018, RFC 7413 (TCP and its options),
+//! RFC 768, RFC 3168 and RFC 9768 (the ECN bits).
+//! **Deviations.** Fragments are refused: reassembly is the driver's. The identification field exists in IPv4 only.
+//! Datagrams and TFRC packets are written as UDP with the packet number in the first four payload bytes.
+
+use crate::packet::{Kind, Segment};
+use core::net::SocketAddr;
+use core::ops::Range;
+
+pub mod checksum;
+mod ipv4;
+mod ipv6;
+mod tcp;
+mod udp;
+
+/// A packet that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parsed {
+    /// Its headers. `overhead` is the length of all of them, so `len()` is the packet's.
+    pub segment: Segment,
+    /// Address and port of the sender.
+    pub source: SocketAddr,
+    /// Address and port of the receiver.
+    pub destination: SocketAddr,
+    /// Where in the bytes the payload is.
+    pub payload: Range<usize>,
+}
+
+/// Writes the packet of `segment` into `buffer` and returns its length. The payload is `payload`, then zeros up to
+/// `segment.payload` bytes; checksums cover both. A segment flagged `CORRUPT` gets a wrong transport checksum.
+///
+/// Options are written from the segment's flags and SACK count. If `segment.overhead` asks for more header than they
+/// need, the rest is padding, so that the packet is `segment.len()` bytes long.
+///
+/// # Errors
+/// The segment does not fit the buffer or the protocol's length fields, or the addresses are of two families.
+pub fn encode(
+    buffer: &mut [u8],
+    segment: &Segment,
+    source: SocketAddr,
+    destination: SocketAddr,
+    payload: &[u8],
+) -> Result<usize, Error> {
+    let network = match (source, destination) {
+        (SocketAddr::V4(_), SocketAddr::V4(_)) => ipv4::HEADER,
+        (SocketAddr::V6(_), SocketAddr::V6(_)) => ipv6::HEADER,
+        _ => return Err(Error::Families),
+    };
+    let spare = usize::from(segment.overhead).saturating_sub(network);
+    let (protocol, header) = match segment.kind() {
+        Kind::Tcp => (tcp::PROTOCOL, tcp::header_len(segment, spare)?),
+        Kind::Datagram | Kind::TfrcData | Kind::TfrcFeedback => (udp::PROTOCOL, udp::HEADER),
+        Kind::Icmp => return Err(Error::Protocol),
+    };
+    let data = segment.payload as usize;
+    if payload.len() > data {
+        return Err(Error::Payload);
+    }
+    let transport_len = header + data;
+    let fixed = if network == ipv4::HEADER { network } else { 0 };
+    if transport_len + fixed > usize::from(u16::MAX) {
+        return Err(Error::TooLong);
+    }
+    let total = network + transport_len;
+    let packet = buffer.get_mut(..total).ok_or(Error::Buffer)?;
+    let (network_header, transport) = packet.split_at_mut(network);
+    transport[header..header + payload.len()].copy_from_slice(payload);
+    transport[header + payload.len()..].fill(0);
+    match (source, destination) {
+        (SocketAddr::V4(source), SocketAddr::V4(destination)) => {
+            ipv4::encode(
+                network_header,
+                segment,
+                *source.ip(),
+                *destination.ip(),
+                protocol,
+                total,
+            );
+        }
+        (SocketAddr::V6(source), SocketAddr::V6(destination)) => {
+            ipv6::encode(
+                network_header,
+                segment,
+                *source.ip(),
+                *destination.ip(),
+                protocol,
+                transport_len,
+            );
+        }
+        _ => return Err(Error::Families),
+    }
+    if protocol == tcp::PROTOCOL {
+        tcp::encode(transport, header, segment, source, destination);
+    } else {
+        udp::encode(transport, segment, source, destination, payload.is_empty());
+    }
+    Ok(total)
+}
+
+/// Reads one packet. Bytes after the packet's own length are ignored (Ethernet padding).
+///
+/// # Errors
+/// What is wrong with it. A wrong checksum is an error: such a packet carries no trustworthy field.
+pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
+    let network = match bytes.first().map(|first| first >> 4) {
+        Some(4) => ipv4::parse(bytes)?,
+        Some(6) => ipv6::parse(bytes)?,
+        Some(_) => return Err(Error::Version),
+        None => return Err(Error::Truncated),
+    };
+    let transport = bytes.get(network.header..network.total).ok_or(Error::Truncated)?;
+    let mut segment = network.segment;
+    let sum = checksum::Sum::pseudo_header(
+        network.source,
+        network.destination,
+        network.protocol,
+        transport.len() as u32,
+    );
+    let (header, ports) = match network.protocol {
+        tcp::PROTOCOL => tcp::parse(transport, sum, &mut segment)?,
+        udp::PROTOCOL => udp::parse(transport, sum, &mut segment)?,
+        _ => return Err(Error::Protocol),
+    };
+    let payload = network.header + header..network.total;
+    // Header chains of more than 255 bytes: IPv6 extension headers beyond what a segment can say.
+    segment.overhead = u8::try_from(payload.start).map_err(|_| Error::Header)?;
+    segment.payload = payload.len() as u32;
+    Ok(Parsed {
+        segment,
+        source: SocketAddr::new(network.source, ports.0),
+        destination: SocketAddr::new(network.destination, ports.1),
+        payload,
+    })
+}
+
+/// What the network header told.
+struct Network {
+    segment: Segment,
+    source: core::net::IpAddr,
+    destination: core::net::IpAddr,
+    protocol: u8,
+    /// Bytes before the transport header.
+    header: usize,
+    /// Bytes of the whole packet.
+    total: usize,
+}
+
+/// Why bytes are not a packet, or a segment cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Fewer bytes than the headers announce.
+    Truncated,
+    /// Neither IPv4 nor IPv6.
+    Version,
+    /// A header length is impossible.
+    Header,
+    /// A transport protocol that is not spoken here.
+    Protocol,
+    /// A fragment.
+    Fragment,
+    /// A checksum is wrong.
+    Checksum,
+    /// A TCP option has an impossible length.
+    Option,
+    /// The options need more than 40 bytes.
+    Options,
+    /// The buffer is too small.
+    Buffer,
+    /// More bytes than a packet can have.
+    TooLong,
+    /// More payload bytes than the segment says it has.
+    Payload,
+    /// Source and destination are of different address families.
+    Families,
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Error::Truncated => "the packet ends before its headers say so",
+            Error::Version => "the packet is neither IPv4 nor IPv6",
+            Error::Header => "a header length is impossible",
+            Error::Protocol => "the transport protocol is not known here",
+            Error::Fragment => "the packet is a fragment",
+            Error::Checksum => "a checksum is wrong",
+            Error::Option => "a TCP option has an impossible length",
+            Error::Options => "the TCP options need more than 40 bytes",
+            Error::Buffer => "the buffer is too small for the packet",
+            Error::TooLong => "the packet would be longer than its length field can say",
+            Error::Payload => "there are more payload bytes than the segment carries",
+            Error::Families => "source and destination are of different address families",
+        })
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// Two bytes at `at`, zero outside. Callers have checked the length.
+fn word(bytes: &[u8], at: usize) -> u16 {
+    bytes
+        .get(at..at + 2)
+        .map_or(0, |two| u16::from_be_bytes([two[0], two[1]]))
+}
+
+/// Four bytes at `at`, zero outside. Callers have checked the length.
+fn long(bytes: &[u8], at: usize) -> u32 {
+    u32::from(word(bytes, at)) << 16 | u32::from(word(bytes, at + 2))
+}
+
+#[cfg(test)]
+mod tests;

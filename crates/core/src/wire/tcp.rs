@@ -1,0 +1,221 @@
+//! The TCP header and its options.
+//!
+//! Options are written in the order Linux uses, each aligned by padding in front: on a SYN MSS, SACK-permitted,
+//! timestamps, window scale, Fast Open cookie; elsewhere timestamps, then SACK blocks.
+
+use super::checksum::Sum;
+use super::{Error, long, word};
+use crate::packet::{Flags, Kind, Segment};
+use crate::seq::SeqNumber;
+use core::net::SocketAddr;
+
+pub(super) const PROTOCOL: u8 = 6;
+const HEADER: usize = 20;
+const MAX_HEADER: usize = 60;
+
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+const COOKIE: u8 = 34;
+
+/// Longest Fast Open cookie (RFC 7413 4.1.1).
+const MAX_COOKIE: usize = 16;
+
+/// Length of the header with options, at least `wanted` if that is possible.
+pub(super) fn header_len(segment: &Segment, wanted: usize) -> Result<usize, Error> {
+    let mut scratch = [0; MAX_HEADER - HEADER];
+    let needed = HEADER + write_options(&mut scratch, segment)?;
+    Ok(needed.max(wanted.min(MAX_HEADER) / 4 * 4))
+}
+
+/// Fills the header, `header` bytes long, of a segment whose payload is in place.
+pub(super) fn encode(
+    bytes: &mut [u8],
+    header: usize,
+    segment: &Segment,
+    source: SocketAddr,
+    destination: SocketAddr,
+) {
+    let control = segment.flags.0 & Flags::CONTROL.0;
+    bytes[..2].copy_from_slice(&source.port().to_be_bytes());
+    bytes[2..4].copy_from_slice(&destination.port().to_be_bytes());
+    bytes[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());
+    bytes[8..12].copy_from_slice(&segment.ack.0.to_be_bytes());
+    bytes[12..14].copy_from_slice(&((header as u16 / 4) << 12 | control).to_be_bytes());
+    bytes[14..16].copy_from_slice(&segment.window.to_be_bytes());
+    bytes[16..18].fill(0);
+    bytes[18..20].copy_from_slice(&segment.urgent.to_be_bytes());
+    let mut scratch = [0; MAX_HEADER - HEADER];
+    // `header_len` has made this call with success.
+    let len = write_options(&mut scratch, segment).unwrap_or(0);
+    bytes[HEADER..HEADER + len].copy_from_slice(&scratch[..len]);
+    bytes[HEADER + len..header].fill(NOP);
+    let mut sum = Sum::pseudo_header(source.ip(), destination.ip(), PROTOCOL, bytes.len() as u32);
+    sum.add(bytes);
+    let corrupt = u16::from(segment.flags.contains(Flags::CORRUPT));
+    bytes[16..18].copy_from_slice(&(sum.finish() ^ corrupt).to_be_bytes());
+}
+
+/// Reads a segment; returns the header's length and the ports.
+pub(super) fn parse(bytes: &[u8], mut sum: Sum, segment: &mut Segment) -> Result<(usize, (u16, u16)), Error> {
+    if bytes.len() < HEADER {
+        return Err(Error::Truncated);
+    }
+    let header = usize::from(bytes[12] >> 4) * 4;
+    if header < HEADER {
+        return Err(Error::Header);
+    }
+    let options = bytes.get(HEADER..header).ok_or(Error::Truncated)?;
+    sum.add(bytes);
+    if sum.finish() != 0 {
+        return Err(Error::Checksum);
+    }
+    segment.set_kind(Kind::Tcp);
+    segment.seq = SeqNumber(long(bytes, 4));
+    segment.ack = SeqNumber(long(bytes, 8));
+    segment.flags = segment.flags.with(Flags(word(bytes, 12) & Flags::CONTROL.0));
+    segment.window = word(bytes, 14);
+    segment.urgent = word(bytes, 18);
+    read_options(options, segment)?;
+    Ok((header, (word(bytes, 0), word(bytes, 2))))
+}
+
+/// Writes the options; returns their length, a multiple of four.
+fn write_options(buffer: &mut [u8; MAX_HEADER - HEADER], segment: &Segment) -> Result<usize, Error> {
+    let mut options = Options { buffer, len: 0 };
+    let flags = segment.flags;
+    if flags.contains(Flags::SYN) {
+        if let Some(mss) = segment.mss() {
+            options.put(&[MSS, 4])?;
+            options.put(&mss.to_be_bytes())?;
+        }
+        match (
+            flags.contains(Flags::SACK_PERMITTED),
+            flags.contains(Flags::TIMESTAMPS),
+        ) {
+            (true, _) => options.put(&[SACK_PERMITTED, 2])?,
+            (false, true) => options.put(&[NOP, NOP])?,
+            (false, false) => {}
+        }
+        if flags.contains(Flags::TIMESTAMPS) {
+            options.timestamps(segment)?;
+        }
+        if let Some(scale) = segment.window_scale() {
+            options.put(&[NOP, SCALE, 3, scale])?;
+        }
+        if flags.contains(Flags::COOKIE) {
+            let len = (segment.options[0] >> 24) as usize;
+            if len > MAX_COOKIE {
+                return Err(Error::Option);
+            }
+            options.put(&[COOKIE, len as u8 + 2])?;
+            for index in 0..len {
+                options.put(&[(segment.options[1 + index / 4] >> (24 - index % 4 * 8)) as u8])?;
+            }
+        }
+    } else {
+        if flags.contains(Flags::TIMESTAMPS) {
+            options.put(&[NOP, NOP])?;
+            options.timestamps(segment)?;
+        }
+        let blocks = segment.sack_blocks();
+        if blocks > 4 {
+            return Err(Error::Options);
+        }
+        if blocks > 0 {
+            options.put(&[NOP, NOP, SACK, 2 + 8 * blocks as u8])?;
+            for index in 0..blocks {
+                let (left, right) = segment.sack_block(index);
+                options.put(&left.0.to_be_bytes())?;
+                options.put(&right.0.to_be_bytes())?;
+            }
+        }
+    }
+    while !options.len.is_multiple_of(4) {
+        options.put(&[NOP])?;
+    }
+    Ok(options.len)
+}
+
+/// Options in the making.
+struct Options<'a> {
+    buffer: &'a mut [u8; MAX_HEADER - HEADER],
+    len: usize,
+}
+
+impl Options<'_> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let end = self.len + bytes.len();
+        self.buffer
+            .get_mut(self.len..end)
+            .ok_or(Error::Options)?
+            .copy_from_slice(bytes);
+        self.len = end;
+        Ok(())
+    }
+
+    fn timestamps(&mut self, segment: &Segment) -> Result<(), Error> {
+        self.put(&[TIMESTAMPS, 10])?;
+        self.put(&segment.tsval.to_be_bytes())?;
+        self.put(&segment.tsecr.to_be_bytes())
+    }
+}
+
+/// Reads the options that concern this kind of segment. Others, and known ones of a wrong length, are skipped
+/// (RFC 9293 MUST-6); a length that leaves the header is an error (MUST-7).
+fn read_options(mut options: &[u8], segment: &mut Segment) -> Result<(), Error> {
+    let syn = segment.flags.contains(Flags::SYN);
+    let mut sack: &[u8] = &[];
+    while let [kind, rest @ ..] = options {
+        match *kind {
+            END => break,
+            NOP => {
+                options = rest;
+                continue;
+            }
+            _ => {}
+        }
+        let len = usize::from(*rest.first().ok_or(Error::Option)?);
+        if len < 2 || len > options.len() {
+            return Err(Error::Option);
+        }
+        let (option, after) = options.split_at(len);
+        options = after;
+        let value = &option[2..];
+        match (*kind, len) {
+            (MSS, 4) if syn => {
+                segment.flags = segment.flags.with(Flags::MSS);
+                segment.options[0] = segment.options[0] & 0xffff_0000 | u32::from(word(value, 0));
+            }
+            (SCALE, 3) if syn => {
+                segment.flags = segment.flags.with(Flags::SCALE);
+                segment.options[0] = segment.options[0] & 0xff00_ffff | u32::from(value[0]) << 16;
+            }
+            (SACK_PERMITTED, 2) if syn => segment.flags = segment.flags.with(Flags::SACK_PERMITTED),
+            (COOKIE, 2..=18) if syn => {
+                segment.flags = segment.flags.with(Flags::COOKIE);
+                segment.options[0] = segment.options[0] & 0x00ff_ffff | (value.len() as u32) << 24;
+                segment.options[1..].fill(0);
+                for (index, byte) in value.iter().enumerate() {
+                    segment.options[1 + index / 4] |= u32::from(*byte) << (24 - index % 4 * 8);
+                }
+            }
+            (TIMESTAMPS, 10) => {
+                segment.flags = segment.flags.with(Flags::TIMESTAMPS);
+                segment.tsval = long(value, 0);
+                segment.tsecr = long(value, 4);
+            }
+            (SACK, _) if !syn => sack = value,
+            _ => {}
+        }
+    }
+    // After the loop: whether there is room for a fourth block depends on timestamps.
+    for block in sack.chunks_exact(8) {
+        segment.push_sack_block(SeqNumber(long(block, 0)), SeqNumber(long(block, 4)));
+    }
+    Ok(())
+}

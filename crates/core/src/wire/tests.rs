@@ -1,0 +1,353 @@
+//! Round trips, a second opinion, and bytes from anywhere.
+
+use super::{Error, encode, parse};
+use crate::packet::{Flags, Kind, Segment};
+use crate::seq::SeqNumber;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use etherparse::{NetHeaders, PacketHeaders, TcpOptionElement, TransportHeader};
+use proptest::prelude::*;
+
+fn v4() -> (SocketAddr, SocketAddr) {
+    (
+        SocketAddr::from(([10, 0, 0, 1], 1_024)),
+        SocketAddr::from(([192, 168, 7, 9], 443)),
+    )
+}
+
+fn v6() -> (SocketAddr, SocketAddr) {
+    let address = |last| [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last];
+    (
+        SocketAddr::from((address(1), 40_000)),
+        SocketAddr::from((address(2), 80)),
+    )
+}
+
+fn packet(segment: &Segment, (source, destination): (SocketAddr, SocketAddr), payload: &[u8]) -> Vec<u8> {
+    let mut buffer = vec![0xaa; 70_000];
+    let len = encode(&mut buffer, segment, source, destination, payload).expect("fits");
+    buffer.truncate(len);
+    buffer
+}
+
+prop_compose! {
+    /// Any TCP segment that a connection of this crate could make, with `overhead` still to be set.
+    fn any_segment()(
+        (seq, ack, tsval, tsecr) in any::<(u32, u32, u32, u32)>(),
+        (window, urgent, ip_id) in any::<(u16, u16, u16)>(),
+        (tos, ttl, mss, scale) in any::<(u8, u8, u16, u8)>(),
+        control in 0_u16..0x200,
+        (timestamps, has_mss, has_scale, sack_permitted, cookie, df) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        cookie_bytes in prop::collection::vec(any::<u8>(), 0..=16),
+        blocks in prop::collection::vec(any::<(u32, u32)>(), 0..=4),
+        payload in 0_u32..3_000,
+    ) -> Segment {
+        let mut segment = Segment {
+            seq: SeqNumber(seq), ack: SeqNumber(ack), window, urgent, ip_id, tos, ttl, payload,
+            flags: Flags(control),
+            ..Segment::default()
+        };
+        let mut present = |on: bool, flag: Flags| if on { segment.flags = segment.flags.with(flag); };
+        let syn = control & Flags::SYN.0 != 0;
+        present(timestamps, Flags::TIMESTAMPS);
+        present(df, Flags::DF);
+        present(syn && has_mss, Flags::MSS);
+        present(syn && has_scale, Flags::SCALE);
+        present(syn && sack_permitted, Flags::SACK_PERMITTED);
+        present(syn && cookie, Flags::COOKIE);
+        if timestamps {
+            (segment.tsval, segment.tsecr) = (tsval, tsecr);
+        }
+        if syn {
+            segment.options[0] = if has_mss { u32::from(mss) } else { 0 } | if has_scale { u32::from(scale) << 16 } else { 0 };
+            if cookie {
+                segment.options[0] |= (cookie_bytes.len() as u32) << 24;
+                for (index, byte) in cookie_bytes.iter().enumerate() {
+                    segment.options[1 + index / 4] |= u32::from(*byte) << (24 - index % 4 * 8);
+                }
+            }
+        } else {
+            for (left, right) in blocks {
+                segment.push_sack_block(SeqNumber(left), SeqNumber(right));
+            }
+        }
+        segment
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(segment in any_segment(), data in prop::collection::vec(any::<u8>(), 0..3_000), six: bool) {
+        let mut segment = segment;
+        segment.payload = data.len() as u32;
+        let ends = if six { v6() } else { v4() };
+        let bytes = packet(&segment, ends, &data);
+        let parsed = parse(&bytes).expect("our own packet");
+        prop_assert_eq!((parsed.source, parsed.destination), ends);
+        prop_assert_eq!(&bytes[parsed.payload.clone()], &data[..]);
+        prop_assert_eq!(parsed.segment.len() as usize, bytes.len());
+        let mut expected = segment;
+        expected.overhead = (bytes.len() - data.len()) as u8;
+        if six {
+            expected.ip_id = 0;
+            expected.flags = expected.flags.without(Flags::DF);
+        }
+        prop_assert_eq!(parsed.segment, expected);
+        // With the overhead known, the bytes are the same again.
+        prop_assert_eq!(packet(&parsed.segment, ends, &data), bytes);
+    }
+
+    #[test]
+    fn a_second_parser_agrees(segment in any_segment(), six: bool) {
+        let (source, destination) = if six { v6() } else { v4() };
+        let bytes = packet(&segment, (source, destination), &[]);
+        let headers = PacketHeaders::from_ip_slice(&bytes).expect("etherparse reads it");
+        let payload = headers.payload.slice();
+        prop_assert!(payload.len() == segment.payload as usize && payload.iter().all(|&byte| byte == 0));
+        let Some(TransportHeader::Tcp(tcp)) = headers.transport else { panic!("not TCP") };
+        match headers.net {
+            Some(NetHeaders::Ipv4(ip, _)) => {
+                prop_assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+                prop_assert_eq!(tcp.checksum, tcp.calc_checksum_ipv4(&ip, payload).expect("short enough"));
+                prop_assert_eq!((ip.identification, ip.time_to_live), (segment.ip_id, segment.ttl));
+                prop_assert_eq!(ip.dscp.value() << 2 | ip.ecn.value(), segment.tos);
+                prop_assert_eq!(ip.dont_fragment, segment.flags.contains(Flags::DF));
+            }
+            Some(NetHeaders::Ipv6(ip, _)) => {
+                prop_assert_eq!(tcp.checksum, tcp.calc_checksum_ipv6(&ip, payload).expect("short enough"));
+                prop_assert_eq!((ip.traffic_class, ip.hop_limit), (segment.tos, segment.ttl));
+            }
+            _ => panic!("not IP"),
+        }
+        prop_assert_eq!((tcp.source_port, tcp.destination_port), (source.port(), destination.port()));
+        prop_assert_eq!((tcp.sequence_number, tcp.acknowledgment_number), (segment.seq.0, segment.ack.0));
+        prop_assert_eq!((tcp.window_size, tcp.urgent_pointer), (segment.window, segment.urgent));
+        let bits = [tcp.fin, tcp.syn, tcp.rst, tcp.psh, tcp.ack, tcp.urg, tcp.ece, tcp.cwr, tcp.ns];
+        for (index, bit) in bits.into_iter().enumerate() {
+            prop_assert_eq!(bit, segment.flags.0 >> index & 1 == 1, "bit {}", index);
+        }
+        let mut blocks = 0;
+        for option in tcp.options_iterator() {
+            match option {
+                // The one option etherparse does not know ends its iteration.
+                Err(_) => prop_assert!(segment.flags.contains(Flags::COOKIE)),
+                Ok(TcpOptionElement::MaximumSegmentSize(mss)) => prop_assert_eq!(Some(mss), segment.mss()),
+                Ok(TcpOptionElement::WindowScale(scale)) => prop_assert_eq!(Some(scale), segment.window_scale()),
+                Ok(TcpOptionElement::SelectiveAcknowledgementPermitted) => {
+                    prop_assert!(segment.flags.contains(Flags::SACK_PERMITTED));
+                }
+                Ok(TcpOptionElement::Timestamp(tsval, tsecr)) => {
+                    prop_assert_eq!((tsval, tsecr), (segment.tsval, segment.tsecr));
+                }
+                Ok(TcpOptionElement::SelectiveAcknowledgement(first, more)) => {
+                    for block in core::iter::once(Some(first)).chain(more).flatten() {
+                        let (left, right) = segment.sack_block(blocks);
+                        prop_assert_eq!(block, (left.0, right.0));
+                        blocks += 1;
+                    }
+                }
+                Ok(TcpOptionElement::Noop) => {}
+            }
+        }
+        prop_assert_eq!(blocks, if segment.flags.contains(Flags::SYN) { 0 } else { segment.sack_blocks() });
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse(&bytes);
+    }
+
+    /// Damage to a good packet: more of the parser is reached than with noise, and no single bit passes.
+    #[test]
+    fn a_flipped_bit_is_noticed(segment in any_segment(), six: bool, at: prop::sample::Index, bit in 0_u32..8) {
+        let mut bytes = packet(&segment, if six { v6() } else { v4() }, &[]);
+        let index = at.index(bytes.len());
+        let before = parse(&bytes).expect("our own packet");
+        bytes[index] ^= 1_u8 << bit;
+        let after = parse(&bytes);
+        // IPv6 protects neither traffic class, flow label nor hop limit.
+        if !six || index >= 8 {
+            prop_assert!(after.is_err());
+        } else if let Ok(after) = after {
+            prop_assert_eq!((after.segment.seq, after.payload), (before.segment.seq, before.payload));
+        }
+    }
+
+    #[test]
+    fn any_header_with_right_checksums_is_read_or_refused(
+        mut bytes in prop::collection::vec(any::<u8>(), 40..120), offset in 5_u8..16,
+    ) {
+        let len = bytes.len() as u16;
+        bytes[0] = 0x45;
+        bytes[2..4].copy_from_slice(&len.to_be_bytes());
+        bytes[6..8].fill(0);
+        bytes[9] = 6;
+        bytes[10..12].fill(0);
+        bytes[32] = offset << 4;
+        bytes[36..38].fill(0);
+        let mut sum = super::checksum::Sum::default();
+        sum.add(&bytes[..20]);
+        let header = sum.finish();
+        let address = |at: usize| core::net::IpAddr::from([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let mut sum = super::checksum::Sum::pseudo_header(address(12), address(16), 6, u32::from(len) - 20);
+        sum.add(&bytes[20..]);
+        let transport = sum.finish();
+        bytes[10..12].copy_from_slice(&header.to_be_bytes());
+        bytes[36..38].copy_from_slice(&transport.to_be_bytes());
+        match parse(&bytes) {
+            Ok(parsed) => prop_assert_eq!(parsed.segment.len(), u32::from(len)),
+            Err(error) => prop_assert!(matches!(error, Error::Option | Error::Truncated), "{}", error),
+        }
+    }
+}
+
+/// A SYN as Linux sends it, byte for byte but for the checksums computed here by hand.
+#[test]
+fn a_syn_looks_as_linux_writes_it() {
+    let mut segment = Segment {
+        seq: SeqNumber(0x0102_0304),
+        tsval: 0x1111_1111,
+        window: 64_240,
+        ttl: 64,
+        flags: Flags::SYN
+            .with(Flags::MSS)
+            .with(Flags::SCALE)
+            .with(Flags::SACK_PERMITTED)
+            .with(Flags::TIMESTAMPS)
+            .with(Flags::DF),
+        ..Segment::default()
+    };
+    segment.options[0] = 1460 | 7 << 16;
+    let bytes = packet(&segment, v4(), &[]);
+    assert_eq!(bytes.len(), 60);
+    assert_eq!(bytes[..10], [0x45, 0, 0, 60, 0, 0, 0x40, 0, 64, 6]);
+    assert_eq!(
+        bytes[40..],
+        [
+            2, 4, 5, 0xb4, 4, 2, 8, 10, 0x11, 0x11, 0x11, 0x11, 0, 0, 0, 0, 1, 3, 3, 7
+        ]
+    );
+}
+
+#[test]
+fn overhead_beyond_the_options_is_padding() {
+    let segment = Segment {
+        payload: 1_448,
+        overhead: 52,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
+    let bytes = packet(&segment, v4(), &[]);
+    assert_eq!(bytes.len(), 1_500);
+    assert_eq!(bytes[40..52], [1; 12]);
+    assert_eq!(parse(&bytes).expect("our own packet").segment.len(), 1_500);
+}
+
+#[test]
+fn a_corrupt_segment_gets_a_wrong_checksum() {
+    let flags = Flags::ACK.with(Flags::CORRUPT);
+    let bytes = packet(
+        &Segment {
+            flags,
+            ..Segment::default()
+        },
+        v4(),
+        &[],
+    );
+    assert_eq!(parse(&bytes), Err(Error::Checksum));
+}
+
+#[test]
+fn datagrams_carry_their_number() {
+    let mut segment = Segment {
+        seq: SeqNumber(77),
+        payload: 100,
+        ttl: 9,
+        ..Segment::default()
+    };
+    segment.set_kind(Kind::Datagram);
+    for ends in [v4(), v6()] {
+        let bytes = packet(&segment, ends, &[]);
+        let parsed = parse(&bytes).expect("our own packet");
+        assert_eq!(
+            (parsed.segment.kind(), parsed.segment.seq, parsed.segment.payload),
+            (Kind::Datagram, SeqNumber(77), 100)
+        );
+        let headers = PacketHeaders::from_ip_slice(&bytes).expect("etherparse reads it");
+        assert!(matches!(headers.transport, Some(TransportHeader::Udp(udp)) if udp.length == 108));
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    let mut small = [0; 39];
+    let segment = Segment::default();
+    let (source, destination) = v4();
+    assert_eq!(
+        encode(&mut small, &segment, source, destination, &[]),
+        Err(Error::Buffer)
+    );
+    assert_eq!(
+        encode(&mut small, &segment, source, v6().1, &[]),
+        Err(Error::Families)
+    );
+    assert_eq!(
+        encode(&mut small, &segment, source, destination, &[1]),
+        Err(Error::Payload)
+    );
+    let long = Segment {
+        payload: 65_500,
+        ..segment
+    };
+    assert_eq!(
+        encode(&mut [0; 70_000], &long, source, destination, &[]),
+        Err(Error::TooLong)
+    );
+    let mut icmp = segment;
+    icmp.set_kind(Kind::Icmp);
+    assert_eq!(
+        encode(&mut [0; 100], &icmp, source, destination, &[]),
+        Err(Error::Protocol)
+    );
+}
+
+#[test]
+fn fragments_and_foreign_protocols_are_named() {
+    let mut bytes = packet(&Segment::default(), v4(), &[]);
+    let fix = |bytes: &mut [u8]| {
+        bytes[10..12].fill(0);
+        let mut sum = super::checksum::Sum::default();
+        sum.add(&bytes[..20]);
+        bytes[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+    };
+    bytes[6] = 0x20;
+    fix(&mut bytes);
+    assert_eq!(parse(&bytes), Err(Error::Fragment));
+    bytes[6] = 0;
+    bytes[9] = 1;
+    fix(&mut bytes);
+    assert_eq!(parse(&bytes), Err(Error::Protocol));
+    assert_eq!(parse(&[]), Err(Error::Truncated));
+    assert_eq!(parse(&[0x75; 60]), Err(Error::Version));
+    assert_eq!(parse(&bytes[..30]), Err(Error::Truncated));
+}
+
+#[test]
+fn ipv6_extension_headers_are_skipped() {
+    let plain = packet(
+        &Segment {
+            payload: 10,
+            ..Segment::default()
+        },
+        v6(),
+        &[],
+    );
+    let mut bytes = plain[..40].to_vec();
+    bytes[5] += 8;
+    bytes[6] = 60;
+    bytes.extend([6, 0, 1, 4, 0, 0, 0, 0]);
+    bytes.extend(&plain[40..]);
+    let parsed = parse(&bytes).expect("a destination options header is legal");
+    assert_eq!((parsed.segment.payload, parsed.segment.overhead), (10, 68));
+}
