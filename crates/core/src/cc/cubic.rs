@@ -127,7 +127,7 @@ impl Cubic {
         let mut epoch = self.curve.epoch.unwrap_or_else(|| self.begin_epoch(now, cwnd));
         if epoch.limited {
             // RFC 9438 4.2: t does not include time in which the window was not updated for want of data.
-            epoch.start += now.since(epoch.last_growth);
+            epoch.start = epoch.start.saturating_add(now.since(epoch.last_growth));
             epoch.limited = false;
         }
         epoch.last_growth = now;
@@ -194,7 +194,7 @@ impl Cubic {
         };
         self.curve.cwnd_prior = cwnd;
         let base = self.config.reduction_base(self.curve.window, event);
-        let reduced = self.config.whole_units(Bytes((base.0 as f64 * self.beta) as u64));
+        let reduced = self.config.share(base, self.beta);
         self.curve.ssthresh = reduced.max(self.config.two_segments());
         self.curve.epoch = None;
         self.curve.credit = 0.0;

@@ -187,6 +187,11 @@ impl Config {
         }
     }
 
+    /// `factor` of `bytes` to the nearest byte (0.7 has no exact binary form), then rounded down to whole units.
+    fn share(&self, bytes: Bytes, factor: f64) -> Bytes {
+        self.whole_units(Bytes(libm::round(bytes.0 as f64 * factor) as u64))
+    }
+
     /// What a reduction takes its share of.
     fn reduction_base(&self, window: Bytes, event: &Congestion) -> Bytes {
         if self.reduce_from_window {
@@ -234,3 +239,6 @@ registry! {
         fn phase(&self)() -> Phase;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,11 +40,11 @@ impl Reno {
         }
     }
 
-    /// Multiplies window and threshold by `1 - share`, from FlightSize or window as configured.
+    /// Sets the threshold to `factor` of FlightSize or window, as configured.
     pub(super) fn reduce(&mut self, event: &Congestion, factor: f64) {
         self.prior = Some((self.window, self.ssthresh));
         let base = self.config.reduction_base(self.window, event);
-        let reduced = self.config.whole_units(Bytes((base.0 as f64 * factor) as u64));
+        let reduced = self.config.share(base, factor);
         self.ssthresh = reduced.max(self.config.two_segments()); // RFC 5681 (4)
         self.acked = Bytes::ZERO;
         self.slow_start.on_congestion();

@@ -1,0 +1,677 @@
+//! Every controller against its naive transcription, the properties all of them have, published values, and tables.
+
+mod oracle;
+
+use super::{
+    Ack, AnyController, Config, Congestion, CongestionController, CongestionKind, Cubic, Dctcp, HyStart,
+    Phase, Reno, Sent,
+};
+use crate::parameter::{Value, Values};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+use oracle::Oracle;
+use proptest::prelude::*;
+
+const MSS: u64 = 1_460;
+
+fn config(hystart: HyStart) -> Config {
+    Config {
+        mss: Bytes(MSS),
+        initial_window: Bytes(10 * MSS),
+        hystart,
+        abc_limit: None,
+        reduce_from_window: false,
+        count_segments: false,
+        seed: 1,
+    }
+}
+
+fn build(name: &str, config: &Config) -> AnyController {
+    let entry = AnyController::entry(name).expect("registered");
+    AnyController::build(name, &Values::defaults(entry.parameters), config).expect("registered")
+}
+
+/// An acknowledgment of `segments` that may grow the window.
+fn ack(segments: u64) -> Ack<'static> {
+    Ack {
+        acked: Bytes(segments * MSS),
+        sacked: Bytes::ZERO,
+        delivered_total: Bytes::ZERO,
+        lost: Bytes::ZERO,
+        in_flight: Bytes::ZERO,
+        prior_in_flight: Bytes::ZERO,
+        rtt: None,
+        one_way_delay: None,
+        rate: None,
+        round_start: false,
+        app_limited: false,
+        cwnd_limited: true,
+        recovering: false,
+        ce_bytes: Bytes::ZERO,
+        srtt: None,
+        min_rtt: None,
+    }
+}
+
+fn congestion(kind: CongestionKind, flight_segments: u64) -> Congestion {
+    let flight_size = Bytes(flight_segments * MSS);
+    Congestion {
+        kind,
+        flight_size,
+        in_flight: flight_size,
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Ack {
+        after_us: u64,
+        bytes: u64,
+        rtt_ms: Option<u64>,
+        marked: bool,
+        round: bool,
+        limited: bool,
+        recovering: bool,
+    },
+    Congestion(CongestionKind, u64),
+    Idle(u64),
+    SetWindow(u64, Option<u64>),
+}
+
+fn any_op() -> impl Strategy<Value = Op> {
+    let kind = prop_oneof![
+        4 => Just(CongestionKind::Loss),
+        2 => Just(CongestionKind::Ecn),
+        1 => Just(CongestionKind::Delay),
+        2 => any::<bool>().prop_map(|first| CongestionKind::Timeout { first }),
+        2 => Just(CongestionKind::Undo),
+        2 => Just(CongestionKind::RecoveryEnd),
+    ];
+    let ack = (
+        0_u64..30_000,
+        prop_oneof![4 => Just(MSS), 2 => Just(2 * MSS), 1 => 0..9 * MSS],
+        prop::option::weighted(0.9, 20_u64..90),
+        prop::bool::weighted(0.2),
+        prop::bool::weighted(0.1),
+        prop::bool::weighted(0.9),
+        prop::bool::weighted(0.1),
+    )
+        .prop_map(
+            |(after_us, bytes, rtt_ms, marked, round, limited, recovering)| Op::Ack {
+                after_us,
+                bytes,
+                rtt_ms,
+                marked,
+                round,
+                limited,
+                recovering,
+            },
+        );
+    prop_oneof![
+        40 => ack,
+        2 => (kind, 1_u64..200).prop_map(|(kind, flight)| Op::Congestion(kind, flight)),
+        1 => (0_u64..3_000).prop_map(Op::Idle),
+        1 => (0_u64..100, prop::option::of(2_u64..100)).prop_map(|(window, ssthresh)| Op::SetWindow(window, ssthresh)),
+    ]
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let hystart = prop_oneof![
+        Just(HyStart::Off),
+        Just(HyStart::HyStart),
+        Just(HyStart::HyStartPlusPlus)
+    ];
+    (hystart, prop::option::of(1_u32..9), any::<bool>(), any::<bool>()).prop_map(
+        |(hystart, abc_limit, reduce_from_window, count_segments)| Config {
+            abc_limit,
+            reduce_from_window,
+            count_segments,
+            ..config(hystart)
+        },
+    )
+}
+
+/// Drives a controller, an oracle or both through operations.
+struct Driver {
+    now: Instant,
+}
+
+impl Driver {
+    fn apply(&mut self, op: Op, whole: bool, cc: &mut AnyController, mut oracle: Option<&mut dyn Oracle>) {
+        match op {
+            Op::Ack {
+                after_us,
+                bytes,
+                rtt_ms,
+                marked,
+                round,
+                limited,
+                recovering,
+            } => {
+                self.now += Duration::from_micros(after_us);
+                // The connection counts whole segments where the window does.
+                let bytes = Bytes(if whole { bytes.div_ceil(MSS) * MSS } else { bytes });
+                let told = Ack {
+                    acked: bytes,
+                    rtt: rtt_ms.map(Duration::from_millis),
+                    srtt: rtt_ms.map(Duration::from_millis),
+                    round_start: round,
+                    cwnd_limited: limited,
+                    recovering,
+                    ce_bytes: if marked { bytes } else { Bytes::ZERO },
+                    ..ack(0)
+                };
+                cc.on_ack(self.now, &told);
+                if let Some(oracle) = &mut oracle {
+                    oracle.on_ack(oracle::seconds(self.now), &told);
+                }
+            }
+            Op::Congestion(kind, flight) => {
+                cc.on_congestion(self.now, &congestion(kind, flight));
+                if let Some(oracle) = &mut oracle {
+                    oracle.on_congestion(&congestion(kind, flight));
+                }
+            }
+            Op::Idle(ms) => {
+                self.now += Duration::from_millis(ms);
+                cc.on_idle(self.now, Duration::from_millis(ms));
+                if let Some(oracle) = &mut oracle {
+                    oracle.on_idle();
+                }
+            }
+            Op::SetWindow(window, ssthresh) => {
+                let window = Bytes(window * MSS);
+                let ssthresh = ssthresh.map_or(Bytes::MAX, |segments| Bytes(segments * MSS));
+                cc.set_window(self.now, window, ssthresh);
+                if let Some(oracle) = &mut oracle {
+                    oracle.set_window(window, ssthresh);
+                }
+            }
+        }
+    }
+}
+
+fn oracle_of(name: &str, config: &Config) -> Option<Box<dyn Oracle>> {
+    match name {
+        "reno" => Some(Box::new(oracle::Reno::new(config, false))),
+        "dctcp" => Some(Box::new(oracle::Reno::new(config, true))),
+        "cubic" => Some(Box::new(oracle::Cubic::new(config))),
+        _ => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Call by call; the oracle then takes over the controller's window, so that rounding to bytes does not add up.
+    #[test]
+    fn controllers_do_what_their_naive_transcriptions_do(
+        config in any_config(), ops in prop::collection::vec(any_op(), 1..400),
+    ) {
+        for entry in AnyController::ENTRIES {
+            let Some(mut oracle) = oracle_of(entry.name, &config) else { continue };
+            let mut cc = build(entry.name, &config);
+            let mut driver = Driver { now: Instant::from_millis(1) };
+            // One unit: where the two round to different sides of a whole unit.
+            let unit = if config.count_segments { MSS as f64 } else { 1.0 };
+            for (index, op) in ops.iter().enumerate() {
+                driver.apply(*op, config.count_segments, &mut cc, Some(oracle.as_mut()));
+                let (cwnd, ssthresh) = oracle.state();
+                let seen = if cc.ssthresh() == Bytes::MAX { f64::INFINITY } else { cc.ssthresh().0 as f64 };
+                prop_assert!(
+                    (cc.window().0 as f64 - *cwnd).abs() <= unit,
+                    "{} window {} for {} after call {}, {:?}", entry.name, cc.window(), cwnd, index, op
+                );
+                prop_assert!(
+                    *ssthresh == seen || (*ssthresh - seen).abs() <= unit,
+                    "{} ssthresh {} for {} after call {}, {:?}", entry.name, seen, ssthresh, index, op
+                );
+                (*cwnd, *ssthresh) = (cc.window().0 as f64, seen);
+            }
+        }
+    }
+
+    #[test]
+    fn every_controller_keeps_the_contract(
+        config in any_config(), ops in prop::collection::vec(any_op(), 1..300), flight in 1_u64..500,
+    ) {
+        for entry in AnyController::ENTRIES {
+            let mut cc = build(entry.name, &config);
+            let mut again = build(entry.name, &config);
+            let (mut driver, mut second) = (Driver { now: Instant::ZERO }, Driver { now: Instant::ZERO });
+            for op in &ops {
+                let before = cc.window();
+                driver.apply(*op, config.count_segments, &mut cc, None);
+                second.apply(*op, config.count_segments, &mut again, None);
+                prop_assert!(cc.window() >= Bytes(MSS), "{}: window {}", entry.name, cc.window());
+// A reduction leaves two segments (RFC 5681 (4)); HyStart++ may end slow start at a window of one.
+                let reduction = matches!(
+                    op,
+                    Op::Congestion(
+                        CongestionKind::Loss | CongestionKind::Ecn | CongestionKind::Timeout { first: true },
+                        _
+                    )
+                );
+                let floor = if reduction { Bytes(2 * MSS) } else { Bytes(MSS) };
+                prop_assert!(cc.ssthresh() >= floor, "{}: ssthresh {}", entry.name, cc.ssthresh());
+                if let Op::Ack { limited, recovering, .. } = *op && (recovering || !limited) {
+                    prop_assert!(cc.window() <= before, "{} grew from {} to {}", entry.name, before, cc.window());
+                }
+                if config.count_segments {
+                    prop_assert_eq!(cc.window().0 % MSS, 0, "{}: window {}", entry.name, cc.window());
+                }
+                prop_assert_eq!((cc.window(), cc.ssthresh()), (again.window(), again.ssthresh()));
+            }
+            // An undo right after a reduction restores what it took.
+            let kept = (cc.window(), cc.ssthresh());
+            for kind in [CongestionKind::Loss, CongestionKind::Ecn, CongestionKind::Timeout { first: true }] {
+                cc.on_congestion(driver.now, &congestion(kind, flight.min(kept.0.0 / MSS)));
+                cc.on_congestion(driver.now, &congestion(CongestionKind::Undo, flight));
+                prop_assert!(cc.window() >= kept.0, "{}: {} for {}", entry.name, cc.window(), kept.0);
+                if kept.0 > Bytes(2 * MSS) {
+                    prop_assert_eq!((cc.window(), cc.ssthresh()), kept, "{}", entry.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_input_makes_a_controller_panic(
+        numbers in prop::collection::vec(any::<(u64, u64, u64, u8)>(), 1..50), mss in 1_u64..70_000,
+    ) {
+        for entry in AnyController::ENTRIES {
+            let config = Config { mss: Bytes(mss), initial_window: Bytes(mss), ..config(HyStart::HyStart) };
+            let mut cc = build(entry.name, &config);
+            for &(a, b, c, bits) in &numbers {
+                let now = Instant::from_nanos(a);
+                let bit = |index: u8| bits >> index & 1 == 1;
+                cc.on_sent(now, &Sent { bytes: Bytes(b), in_flight: Bytes(c), retransmission: bit(0) });
+                let rtt = Some(Duration::from_nanos(c));
+                cc.on_ack(now, &Ack {
+                    acked: Bytes(b), ce_bytes: Bytes(c), rtt, srtt: rtt, round_start: bit(1), cwnd_limited: bit(2),
+                    recovering: bit(3), ..ack(0)
+                });
+                if bit(4) {
+                    let kind = match bits >> 5 {
+                        0 | 1 => CongestionKind::Loss,
+                        2 => CongestionKind::Ecn,
+                        3 => CongestionKind::Undo,
+                        4 => CongestionKind::Delay,
+                        first => CongestionKind::Timeout { first: first > 5 },
+                    };
+                    cc.on_congestion(now, &Congestion { kind, flight_size: Bytes(b), in_flight: Bytes(c) });
+                    cc.on_idle(now, Duration::from_nanos(b));
+                }
+                if bit(7) {
+                    cc.set_window(now, Bytes(c), Bytes(b));
+                }
+                prop_assert!(cc.window() >= Bytes(mss));
+            }
+        }
+    }
+}
+
+#[test]
+fn dctcp_alpha_takes_the_hand_worked_values() {
+    let config = config(HyStart::Off);
+    let mut dctcp = Dctcp::new(&Values::defaults(Dctcp::PARAMETERS), &config);
+    let round = |dctcp: &mut Dctcp, marked: u64| {
+        for segment in 0..10 {
+            let ce_bytes = Bytes(if segment < marked { MSS } else { 0 });
+            let told = Ack {
+                ce_bytes,
+                round_start: segment == 9,
+                cwnd_limited: false,
+                ..ack(1)
+            };
+            dctcp.on_ack(Instant::ZERO, &told);
+        }
+    };
+    for _ in 0..3 {
+        round(&mut dctcp, 0);
+    }
+    assert_eq!(format!("{:.3}", dctcp.alpha()), "0.824"); // (15/16)^3
+    for _ in 0..200 {
+        round(&mut dctcp, 1);
+    }
+    assert!((dctcp.alpha() - 0.1).abs() < 1e-5, "{}", dctcp.alpha());
+    dctcp.set_window(Instant::ZERO, Bytes(100 * MSS), Bytes(50 * MSS));
+    dctcp.on_congestion(Instant::ZERO, &congestion(CongestionKind::Ecn, 30));
+    let kept = dctcp.window().0 as f64 / (100 * MSS) as f64;
+    assert!((kept - 0.95).abs() < 1e-4, "five per cent off the window: {kept}");
+    dctcp.on_congestion(Instant::ZERO, &congestion(CongestionKind::Loss, 90));
+    assert_eq!(dctcp.window(), Bytes(45 * MSS)); // a loss halves FlightSize as in NewReno
+}
+
+/// One ACK per segment; a round trip of ACKs is spread over `rtt`.
+fn ack_clocked(cc: &mut dyn CongestionController, now: &mut Instant, rtt: Duration) {
+    let segments = cc.window().0 / MSS;
+    for segment in 0..segments {
+        *now += Duration::from_nanos(rtt.as_nanos() / segments);
+        let told = Ack {
+            rtt: Some(rtt),
+            srtt: Some(rtt),
+            round_start: segment == 0,
+            ..ack(1)
+        };
+        cc.on_ack(*now, &told);
+    }
+}
+
+#[test]
+fn cubic_follows_the_curve_of_rfc_9438_within_a_segment() {
+    let mut values = Values::defaults(Cubic::PARAMETERS);
+    values
+        .set("tcp_friendliness", Value::Flag(false))
+        .expect("a flag");
+    for count_segments in [false, true] {
+        let config = Config {
+            initial_window: Bytes(1_000 * MSS),
+            count_segments,
+            ..config(HyStart::Off)
+        };
+        let mut cubic = Cubic::new(&values, &config);
+        let mut now = Instant::from_millis(5);
+        let rtt = Duration::from_millis(20);
+        cubic.on_congestion(now, &congestion(CongestionKind::Loss, 1_000));
+        assert_eq!(cubic.window(), Bytes(700 * MSS));
+        let k = libm::cbrt(1_000.0 * 0.3 / 0.4);
+        let mut begin = None;
+        let mut worst = 0.0_f64;
+        while now < Instant::from_millis(20_000) {
+            ack_clocked(&mut cubic, &mut now, rtt);
+            let begin = *begin.get_or_insert(now - rtt);
+            let t = now.since(begin).as_secs_f64();
+            let curve = 0.4 * (t - k) * (t - k) * (t - k) + 1_000.0;
+            worst = worst.max((cubic.window().0 as f64 / MSS as f64 - curve).abs());
+        }
+        assert!(
+            cubic.window() > Bytes(1_400 * MSS),
+            "past the plateau and beyond: {}",
+            cubic.window()
+        );
+        assert!(worst < 1.0, "off the curve by {worst} segments");
+    }
+}
+
+#[test]
+fn cubic_is_no_slower_than_its_estimate_of_newreno() {
+    let mut cubic = build(
+        "cubic",
+        &Config {
+            initial_window: Bytes(20 * MSS),
+            ..config(HyStart::Off)
+        },
+    );
+    let mut now = Instant::ZERO;
+    cubic.on_congestion(now, &congestion(CongestionKind::Loss, 20));
+    assert_eq!(cubic.window(), Bytes(14 * MSS));
+    // With an RTT of 10 ms the curve needs 2.5 s; NewReno's estimate grows by 0.53 segments a round trip.
+    for _ in 0..10 {
+        ack_clocked(&mut cubic, &mut now, Duration::from_millis(10));
+    }
+    let window = cubic.window().0 as f64 / MSS as f64;
+    assert!((window - (14.0 + 10.0 * 0.529)).abs() < 0.6, "{window}");
+}
+
+#[test]
+fn cubic_does_not_count_time_without_data() {
+    let run = |pause: bool| {
+        let mut cubic = build(
+            "cubic",
+            &Config {
+                initial_window: Bytes(1_000 * MSS),
+                ..config(HyStart::Off)
+            },
+        );
+        let mut now = Instant::ZERO;
+        let rtt = Duration::from_millis(100);
+        cubic.on_congestion(now, &congestion(CongestionKind::Loss, 1_000));
+        for _ in 0..20 {
+            ack_clocked(&mut cubic, &mut now, rtt);
+        }
+        if pause {
+            for _ in 0..50 {
+                now += rtt;
+                cubic.on_ack(
+                    now,
+                    &Ack {
+                        cwnd_limited: false,
+                        app_limited: true,
+                        srtt: Some(rtt),
+                        ..ack(1)
+                    },
+                );
+            }
+            now += Duration::from_secs(7);
+            cubic.on_idle(now, Duration::from_secs(7));
+        }
+        for _ in 0..20 {
+            ack_clocked(&mut cubic, &mut now, rtt);
+        }
+        cubic.window().0 / MSS
+    };
+    assert!(
+        run(true).abs_diff(run(false)) <= 1,
+        "{} after a pause, {} without",
+        run(true),
+        run(false)
+    );
+}
+
+#[test]
+fn fast_convergence_lowers_the_plateau() {
+    let plateau = |fast: bool| {
+        let mut values = Values::defaults(Cubic::PARAMETERS);
+        values.set("fast_convergence", Value::Flag(fast)).expect("a flag");
+        values
+            .set("tcp_friendliness", Value::Flag(false))
+            .expect("a flag");
+        let config = Config {
+            initial_window: Bytes(1_000 * MSS),
+            ..config(HyStart::Off)
+        };
+        let mut cubic = Cubic::new(&values, &config);
+        cubic.on_congestion(Instant::ZERO, &congestion(CongestionKind::Loss, 1_000));
+        cubic.on_congestion(Instant::ZERO, &congestion(CongestionKind::Loss, 700));
+        let mut now = Instant::ZERO;
+        let k = libm::cbrt((700.0 * if fast { 0.85 } else { 1.0 } - 490.0) / 0.4);
+        while now.as_secs_f64() < k {
+            ack_clocked(&mut cubic, &mut now, Duration::from_millis(20));
+        }
+        cubic.window().0 / MSS
+    };
+    assert!(plateau(false).abs_diff(700) <= 1, "{}", plateau(false));
+    assert!(plateau(true).abs_diff(595) <= 1, "{}", plateau(true)); // 700 x 0.85
+}
+
+/// A round of `samples` ACKs with this RTT.
+fn round(cc: &mut Reno, now: &mut Instant, rtt_ms: u64, samples: u64) {
+    for index in 0..samples {
+        *now += Duration::from_millis(3);
+        let told = Ack {
+            rtt: Some(Duration::from_millis(rtt_ms)),
+            round_start: index == 0,
+            ..ack(1)
+        };
+        cc.on_ack(*now, &told);
+    }
+}
+
+fn reno(hystart: HyStart) -> (Reno, Instant) {
+    let config = Config {
+        initial_window: Bytes(32 * MSS),
+        ..config(hystart)
+    };
+    (
+        Reno::new(&Values::defaults(Reno::PARAMETERS), &config),
+        Instant::from_millis(1),
+    )
+}
+
+#[test]
+fn hystart_pp_enters_conservative_slow_start_on_a_rise_of_an_eighth() {
+    for (last, rise, expected) in [
+        (80, 9, Phase::SlowStart),
+        (80, 10, Phase::ConservativeSlowStart),
+        (20, 3, Phase::SlowStart), // at least 4 ms
+        (20, 4, Phase::ConservativeSlowStart),
+        (400, 15, Phase::SlowStart), // at most 16 ms
+        (400, 16, Phase::ConservativeSlowStart),
+    ] {
+        let (mut cc, mut now) = reno(HyStart::HyStartPlusPlus);
+        round(&mut cc, &mut now, last, 8);
+        round(&mut cc, &mut now, last + rise, 7);
+        assert_eq!(cc.phase(), Phase::SlowStart, "seven samples do not suffice");
+        let told = Ack {
+            rtt: Some(Duration::from_millis(last + rise)),
+            ..ack(1)
+        };
+        cc.on_ack(now, &told);
+        assert_eq!(cc.phase(), expected, "{last} + {rise} ms");
+    }
+}
+
+#[test]
+fn conservative_slow_start_grows_a_quarter_and_lasts_five_rounds() {
+    let (mut cc, mut now) = reno(HyStart::HyStartPlusPlus);
+    round(&mut cc, &mut now, 50, 8);
+    round(&mut cc, &mut now, 60, 8);
+    assert_eq!(cc.phase(), Phase::ConservativeSlowStart);
+    let before = cc.window();
+    round(&mut cc, &mut now, 60, 8);
+    assert_eq!(cc.window() - before, Bytes(2 * MSS)); // 8 segments / 4
+    // The round of the entry was the first; the one above ended it, three more make four.
+    for _ in 0..3 {
+        round(&mut cc, &mut now, 60, 8);
+        assert_eq!(cc.phase(), Phase::ConservativeSlowStart);
+    }
+    let before = cc.window();
+    round(&mut cc, &mut now, 60, 1);
+    assert_eq!(cc.phase(), Phase::CongestionAvoidance);
+    assert_eq!(cc.ssthresh(), before);
+}
+
+#[test]
+fn a_falling_rtt_resumes_slow_start() {
+    let (mut cc, mut now) = reno(HyStart::HyStartPlusPlus);
+    round(&mut cc, &mut now, 50, 8);
+    round(&mut cc, &mut now, 60, 8);
+    round(&mut cc, &mut now, 59, 7);
+    assert_eq!(cc.phase(), Phase::ConservativeSlowStart);
+    cc.on_ack(
+        now,
+        &Ack {
+            rtt: Some(Duration::from_millis(59)),
+            ..ack(1)
+        },
+    );
+    assert_eq!(cc.phase(), Phase::SlowStart);
+    let before = cc.window();
+    cc.on_ack(now, &ack(1));
+    assert_eq!(cc.window() - before, Bytes(MSS));
+}
+
+#[test]
+fn hystart_pp_is_for_the_first_slow_start_only() {
+    let (mut cc, mut now) = reno(HyStart::HyStartPlusPlus);
+    cc.on_congestion(now, &congestion(CongestionKind::Timeout { first: true }, 400));
+    for rtt_ms in [50, 70, 90, 110] {
+        round(&mut cc, &mut now, rtt_ms, 9);
+        assert_eq!(cc.phase(), Phase::SlowStart);
+    }
+}
+
+#[test]
+fn the_original_hystart_leaves_on_a_train_of_half_the_rtt() {
+    let (mut cc, mut now) = reno(HyStart::HyStart);
+    let mut left_after = None;
+    for index in 0..100_u64 {
+        let told = Ack {
+            rtt: Some(Duration::from_millis(40)),
+            round_start: index == 0,
+            ..ack(1)
+        };
+        cc.on_ack(now, &told);
+        if cc.phase() == Phase::CongestionAvoidance {
+            left_after = Some(index);
+            break;
+        }
+        now += Duration::from_millis(1);
+    }
+    assert_eq!(left_after, Some(21)); // the first ACK more than 20 ms after the round's begin
+}
+
+#[test]
+fn the_original_hystart_leaves_on_delay_and_not_on_sparse_acks() {
+    for (rise_ms, expected) in [(5, Phase::SlowStart), (6, Phase::CongestionAvoidance)] {
+        let (mut cc, mut now) = reno(HyStart::HyStart);
+        round(&mut cc, &mut now, 40, 20); // 3 ms apart: no train
+        assert_eq!(cc.phase(), Phase::SlowStart);
+        round(&mut cc, &mut now, 40 + rise_ms, 9); // an eighth of 40 ms is 5
+        assert_eq!(cc.phase(), expected, "{rise_ms} ms");
+    }
+}
+
+/// Window in segments by round trip: slow start, a loss at the tenth round, another controller's answer beside it.
+#[test]
+fn windows_by_round() {
+    let names: Vec<&str> = AnyController::ENTRIES.iter().map(|entry| entry.name).collect();
+    let mut table = String::from("round");
+    for name in &names {
+        write!(table, " {name:>8}").expect("a string takes everything");
+    }
+    table.push('\n');
+    let config = Config {
+        count_segments: true,
+        reduce_from_window: true,
+        ..config(HyStart::Off)
+    };
+    let mut running: Vec<(AnyController, Instant)> = names
+        .iter()
+        .map(|name| (build(name, &config), Instant::ZERO))
+        .collect();
+    for round in 0..=60 {
+        write!(table, "{round:5}").expect("a string takes everything");
+        for (cc, now) in &mut running {
+            write!(table, " {:8}", cc.window().0 / MSS).expect("a string takes everything");
+            match round {
+                4 | 30 => cc.on_congestion(*now, &congestion(CongestionKind::Loss, cc.window().0 / MSS)),
+                45 => cc.on_congestion(*now, &congestion(CongestionKind::Timeout { first: true }, 1)),
+                20 => cc.on_congestion(*now, &congestion(CongestionKind::Ecn, cc.window().0 / MSS)),
+                _ => ack_clocked(cc, now, Duration::from_millis(100)),
+            }
+        }
+        table.push('\n');
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn entries_have_documents_and_valid_defaults() {
+    for entry in AnyController::ENTRIES {
+        let document: Vec<&str> = entry.document().collect();
+        for heading in ["**Source.**", "**Deviations.**", "**Parameters.**"] {
+            assert!(
+                document.iter().any(|line| line.contains(heading)),
+                "{}: {heading}",
+                entry.name
+            );
+        }
+        for parameter in entry.parameters {
+            assert_eq!(
+                parameter.kind.check(parameter.default),
+                Ok(()),
+                "{}.{}",
+                entry.name,
+                parameter.name
+            );
+        }
+        assert_eq!(build(entry.name, &config(HyStart::Off)).name(), entry.name);
+    }
+}

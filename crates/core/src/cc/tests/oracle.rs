@@ -1,0 +1,504 @@
+//! Second, naive transcriptions of the published algorithms: floating-point segments, `Option` for infinity, one
+//! function per clause, no sharing with the code under test.
+
+use super::super::{Ack, Config, Congestion, CongestionKind, HyStart};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::vec::Vec;
+
+/// What a naive algorithm is asked after every call.
+pub(super) trait Oracle {
+    fn on_ack(&mut self, now: f64, ack: &Ack<'_>);
+    fn on_congestion(&mut self, event: &Congestion);
+    fn on_idle(&mut self) {}
+    fn set_window(&mut self, window: Bytes, ssthresh: Bytes);
+    /// Window and threshold in bytes, the threshold infinite before the first event.
+    fn state(&mut self) -> (&mut f64, &mut f64);
+}
+
+pub(super) fn seconds(now: Instant) -> f64 {
+    now.as_nanos() as f64 / 1e9
+}
+
+fn floor_to(unit: f64, x: f64) -> f64 {
+    (x / unit + 1e-9).floor() * unit
+}
+
+/// The window in bytes with what slow start needs.
+struct Base {
+    cwnd: f64,
+    ssthresh: f64,
+    mss: f64,
+    unit: f64,
+    l: f64,
+    from_window: bool,
+    credit: f64,
+    plus: Option<Plus>,
+    hystart: Option<Original>,
+}
+
+/// RFC 9406 4.2, times in ms.
+struct Plus {
+    last_round_min_rtt: Option<f64>,
+    current_round_min_rtt: Option<f64>,
+    rtt_sample_count: u32,
+    css_baseline_min_rtt: Option<f64>,
+    css_rounds: u32,
+}
+
+/// The original HyStart, times in ms.
+struct Original {
+    delay_min: f64,
+    round: Option<(f64, f64)>, // begin of the round and last ACK of the train
+    samples: Vec<f64>,
+}
+
+impl Base {
+    fn new(config: &Config) -> Base {
+        let mss = config.mss.0 as f64;
+        Base {
+            cwnd: config.initial_window.0 as f64,
+            ssthresh: f64::INFINITY,
+            mss,
+            unit: if config.count_segments { mss } else { 1.0 },
+            l: config.abc_limit.map_or(f64::INFINITY, f64::from),
+            from_window: config.reduce_from_window,
+            credit: 0.0,
+            plus: (config.hystart == HyStart::HyStartPlusPlus).then_some(Plus {
+                last_round_min_rtt: None,
+                current_round_min_rtt: None,
+                rtt_sample_count: 0,
+                css_baseline_min_rtt: None,
+                css_rounds: 0,
+            }),
+            hystart: (config.hystart == HyStart::HyStart).then(Original::new),
+        }
+    }
+
+    /// Slow start's part of an ACK; returns the bytes that congestion avoidance gets.
+    fn slow_start(&mut self, now: f64, ack: &Ack<'_>) -> f64 {
+        let n = ack.acked.0 as f64;
+        let may_grow = ack.cwnd_limited && n > 0.0;
+        let rtt_ms = ack.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e6);
+        let exit_before = match (&mut self.hystart, &mut self.plus) {
+            (Some(detector), _) => rtt_ms
+                .is_some_and(|rtt| detector.found(now * 1e3, rtt, ack.round_start, self.cwnd / self.mss)),
+            (_, Some(plus)) if ack.round_start => plus.new_round(),
+            _ => false,
+        };
+        if exit_before {
+            self.ssthresh = self.cwnd;
+            self.plus = None;
+            return if may_grow { n } else { 0.0 };
+        }
+        let mut left = 0.0;
+        if may_grow {
+            let divisor = if self
+                .plus
+                .as_ref()
+                .is_some_and(|plus| plus.css_baseline_min_rtt.is_some())
+            {
+                4.0
+            } else {
+                1.0
+            };
+            let earned = self.credit + (n.min(self.l * self.mss) / divisor).floor();
+            let grown = floor_to(self.unit, earned);
+            self.credit = earned - grown;
+            if self.cwnd + grown >= self.ssthresh {
+                left = (self.cwnd + grown - self.ssthresh).min(n);
+                self.cwnd = self.ssthresh;
+                self.credit = 0.0;
+            } else {
+                self.cwnd += grown;
+            }
+        }
+        if let (Some(plus), Some(rtt)) = (&mut self.plus, rtt_ms) {
+            plus.sample(rtt);
+        }
+        left
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    fn base(&self, event: &Congestion) -> f64 {
+        if self.from_window {
+            self.cwnd
+        } else {
+            event.flight_size.0 as f64
+        }
+    }
+
+    fn restart(&mut self) {
+        self.credit = 0.0;
+        if self.hystart.is_some() {
+            self.hystart = Some(Original::new());
+        }
+    }
+}
+
+impl Plus {
+    fn new_round(&mut self) -> bool {
+        self.last_round_min_rtt = self.current_round_min_rtt.take();
+        self.rtt_sample_count = 0;
+        if self.css_baseline_min_rtt.is_some() {
+            self.css_rounds += 1;
+        }
+        self.css_rounds == 5
+    }
+
+    fn sample(&mut self, rtt: f64) {
+        self.current_round_min_rtt = Some(self.current_round_min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.rtt_sample_count += 1;
+        let current = self.current_round_min_rtt.expect("just set");
+        if self.rtt_sample_count < 8 {
+        } else if let Some(baseline) = self.css_baseline_min_rtt {
+            if current < baseline {
+                self.css_baseline_min_rtt = None;
+                self.css_rounds = 0;
+            }
+        } else if let Some(last) = self.last_round_min_rtt {
+            let rtt_thresh = (last / 8.0).clamp(4.0, 16.0);
+            if current >= last + rtt_thresh {
+                self.css_baseline_min_rtt = Some(current);
+            }
+        }
+    }
+}
+
+impl Original {
+    fn new() -> Original {
+        Original {
+            delay_min: f64::INFINITY,
+            round: None,
+            samples: Vec::new(),
+        }
+    }
+
+    fn found(&mut self, now: f64, rtt: f64, round_start: bool, segments: f64) -> bool {
+        self.delay_min = self.delay_min.min(rtt);
+        if round_start || self.round.is_none() {
+            self.round = Some((now, now));
+            self.samples.clear();
+        }
+        let (begin, last) = self.round.expect("just set");
+        if segments < 16.0 {
+            return false;
+        }
+        let mut found = false;
+        if now - last <= 2.0 {
+            self.round = Some((begin, now));
+            found = now - begin > self.delay_min / 2.0;
+        }
+        self.samples.push(rtt);
+        if self.samples.len() > 8 {
+            let least = self.samples.iter().copied().fold(f64::INFINITY, f64::min);
+            found |= least > self.delay_min + (self.delay_min / 8.0).clamp(4.0, 16.0);
+        }
+        found
+    }
+}
+
+/// RFC 5681 with RFC 3465; with `dctcp`, RFC 8257.
+pub(super) struct Reno {
+    base: Base,
+    bytes_acked: f64,
+    undo: Option<(f64, f64)>,
+    pub(super) dctcp: Option<Dctcp>,
+}
+
+pub(super) struct Dctcp {
+    pub(super) alpha: f64,
+    bytes_acked: f64,
+    bytes_marked: f64,
+}
+
+impl Reno {
+    pub(super) fn new(config: &Config, dctcp: bool) -> Reno {
+        let dctcp = dctcp.then_some(Dctcp {
+            alpha: 1.0,
+            bytes_acked: 0.0,
+            bytes_marked: 0.0,
+        });
+        Reno {
+            base: Base::new(config),
+            bytes_acked: 0.0,
+            undo: None,
+            dctcp,
+        }
+    }
+
+    fn reduce(&mut self, base: f64, factor: f64) {
+        self.undo = Some((self.base.cwnd, self.base.ssthresh));
+        self.base.ssthresh = floor_to(self.base.unit, (base * factor).round()).max(2.0 * self.base.mss);
+        self.bytes_acked = 0.0;
+        self.base.plus = None;
+        self.base.credit = 0.0;
+    }
+}
+
+impl Oracle for Reno {
+    fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
+        if let Some(dctcp) = &mut self.dctcp {
+            dctcp.bytes_acked += ack.acked.0 as f64;
+            dctcp.bytes_marked += ack.ce_bytes.0 as f64;
+            if ack.round_start {
+                if dctcp.bytes_acked > 0.0 {
+                    let m = (dctcp.bytes_marked / dctcp.bytes_acked).min(1.0);
+                    dctcp.alpha = dctcp.alpha * (1.0 - 1.0 / 16.0) + m / 16.0;
+                }
+                (dctcp.bytes_acked, dctcp.bytes_marked) = (0.0, 0.0);
+            }
+        }
+        if ack.recovering {
+            return;
+        }
+        let mut n = ack.acked.0 as f64;
+        if self.base.in_slow_start() {
+            n = self.base.slow_start(now, ack);
+        }
+        if !ack.cwnd_limited {
+            return;
+        }
+        self.bytes_acked += n;
+        let cwnd = self.base.cwnd;
+        while self.bytes_acked >= cwnd {
+            self.bytes_acked -= cwnd;
+            self.base.cwnd += self.base.mss;
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        match event.kind {
+            CongestionKind::Ecn if self.dctcp.is_some() => {
+                let alpha = self.dctcp.as_ref().map_or(1.0, |dctcp| dctcp.alpha);
+                // RFC 8257 3.3 (9), always from the window.
+                self.reduce(self.base.cwnd, 1.0 - alpha / 2.0);
+                self.base.cwnd = self.base.ssthresh;
+            }
+            CongestionKind::Loss | CongestionKind::Ecn | CongestionKind::Delay => {
+                self.reduce(self.base.base(event), 0.5);
+                self.base.cwnd = self.base.ssthresh;
+            }
+            CongestionKind::Timeout { first } => {
+                if first {
+                    self.reduce(self.base.base(event), 0.5);
+                }
+                self.base.cwnd = self.base.mss;
+                self.bytes_acked = 0.0;
+                self.base.restart();
+            }
+            CongestionKind::Undo => {
+                if let Some((cwnd, ssthresh)) = self.undo.take() {
+                    self.base.cwnd = self.base.cwnd.max(cwnd);
+                    self.base.ssthresh = ssthresh;
+                }
+            }
+            CongestionKind::RecoveryEnd => {}
+        }
+    }
+
+    fn set_window(&mut self, window: Bytes, ssthresh: Bytes) {
+        self.base.cwnd = (window.0 as f64).max(self.base.mss);
+        self.base.ssthresh = if ssthresh == Bytes::MAX {
+            f64::INFINITY
+        } else {
+            ssthresh.0 as f64
+        };
+        self.bytes_acked = 0.0;
+        self.undo = None;
+        self.base.restart();
+        if let Some(dctcp) = &mut self.dctcp {
+            (dctcp.bytes_acked, dctcp.bytes_marked) = (0.0, 0.0);
+        }
+    }
+
+    fn state(&mut self) -> (&mut f64, &mut f64) {
+        (&mut self.base.cwnd, &mut self.base.ssthresh)
+    }
+}
+
+/// RFC 9438 4, in segments and seconds.
+pub(super) struct Cubic {
+    base: Base,
+    w_max: Option<f64>,
+    cwnd_prior: Option<f64>,
+    k: f64,
+    w_est: f64,
+    /// Time in congestion avoidance that counts, and the time up to which it was counted; `None` between stages.
+    t: Option<(f64, f64)>,
+    /// The time since the last growth does not count.
+    app_limited: bool,
+    undo: Option<Saved>,
+}
+
+/// cwnd, ssthresh, W_max, cwnd_prior, K, W_est, epoch, whether the clock stands, credit.
+type Saved = (
+    f64,
+    f64,
+    Option<f64>,
+    Option<f64>,
+    f64,
+    f64,
+    Option<(f64, f64)>,
+    bool,
+    f64,
+);
+
+const C: f64 = 0.4;
+const BETA: f64 = 0.7;
+
+impl Cubic {
+    pub(super) fn new(config: &Config) -> Cubic {
+        Cubic {
+            base: Base::new(config),
+            w_max: None,
+            cwnd_prior: None,
+            k: 0.0,
+            w_est: 0.0,
+            t: None,
+            app_limited: false,
+            undo: None,
+        }
+    }
+
+    fn congestion(&mut self, event: &Congestion, least: f64) {
+        let b = &self.base;
+        self.undo = Some((
+            b.cwnd,
+            b.ssthresh,
+            self.w_max,
+            self.cwnd_prior,
+            self.k,
+            self.w_est,
+            self.t,
+            self.app_limited,
+            b.credit,
+        ));
+        let cwnd = self.base.cwnd / self.base.mss;
+        self.w_max = Some(match self.w_max {
+            Some(w_max) if cwnd < w_max => cwnd * (1.0 + BETA) / 2.0,
+            _ => cwnd,
+        });
+        self.cwnd_prior = Some(cwnd);
+        let reduced = floor_to(self.base.unit, (self.base.base(event) * BETA).round());
+        self.base.ssthresh = reduced.max(2.0 * self.base.mss);
+        self.base.cwnd = reduced.max(least * self.base.mss);
+        self.t = None;
+        self.base.credit = 0.0;
+        self.base.plus = None;
+    }
+}
+
+impl Oracle for Cubic {
+    fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
+        if ack.recovering {
+            return;
+        }
+        let mut n = ack.acked.0 as f64;
+        if self.base.in_slow_start() {
+            n = self.base.slow_start(now, ack);
+        }
+        if n == 0.0 {
+            return;
+        }
+        if !ack.cwnd_limited {
+            self.app_limited |= self.t.is_some();
+            return;
+        }
+        let mss = self.base.mss;
+        let cwnd = self.base.cwnd / mss;
+        let (mut t, until) = self.t.unwrap_or_else(|| {
+            self.cwnd_prior.get_or_insert(cwnd);
+            self.app_limited = false;
+            self.base.credit = 0.0;
+            self.w_est = cwnd;
+            match self.w_max {
+                Some(w_max) if w_max > cwnd => self.k = ((w_max - cwnd) / C).cbrt(),
+                _ => {
+                    self.w_max = Some(cwnd);
+                    self.k = 0.0;
+                }
+            }
+            (0.0, now)
+        });
+        if !self.app_limited {
+            t += now - until;
+        }
+        self.app_limited = false;
+        self.t = Some((t, now));
+        let w_max = self.w_max.expect("set with the epoch");
+        let w_cubic = |t: f64| C * (t - self.k).powi(3) + w_max;
+        let alpha = if self.w_est >= self.cwnd_prior.expect("set with the epoch") {
+            1.0
+        } else {
+            3.0 * (1.0 - BETA) / (1.0 + BETA)
+        };
+        self.w_est += alpha * (n / mss) / cwnd;
+        if w_cubic(t) < self.w_est {
+            self.base.cwnd = self.base.cwnd.max(floor_to(self.base.unit, self.w_est * mss));
+            self.base.credit = 0.0;
+        } else {
+            let ahead = w_cubic(t + ack.srtt.map_or(0.0, Duration::as_secs_f64));
+            let target = if ahead < cwnd {
+                cwnd
+            } else if ahead > 1.5 * cwnd {
+                1.5 * cwnd
+            } else {
+                ahead
+            };
+            self.base.credit += (target - cwnd) / cwnd * n;
+            let grown = floor_to(self.base.unit, self.base.credit);
+            self.base.credit -= grown;
+            self.base.cwnd += grown;
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        match event.kind {
+            CongestionKind::Loss | CongestionKind::Delay => self.congestion(event, 2.0),
+            CongestionKind::Ecn => self.congestion(event, 1.0),
+            CongestionKind::Timeout { first } => {
+                if first {
+                    self.congestion(event, 2.0);
+                }
+                self.base.cwnd = self.base.mss;
+                self.w_max = None;
+                self.t = None;
+                self.base.restart();
+            }
+            CongestionKind::Undo => {
+                if let Some((cwnd, ssthresh, w_max, prior, k, w_est, t, limited, credit)) = self.undo.take()
+                    && self.base.cwnd < cwnd
+                {
+                    (self.base.cwnd, self.base.ssthresh, self.base.credit) = (cwnd, ssthresh, credit);
+                    (self.w_max, self.cwnd_prior, self.k, self.w_est) = (w_max, prior, k, w_est);
+                    (self.t, self.app_limited) = (t, limited);
+                }
+            }
+            CongestionKind::RecoveryEnd => {}
+        }
+    }
+
+    fn on_idle(&mut self) {
+        self.app_limited |= self.t.is_some();
+    }
+
+    fn set_window(&mut self, window: Bytes, ssthresh: Bytes) {
+        self.base.cwnd = (window.0 as f64).max(self.base.mss);
+        self.base.ssthresh = if ssthresh == Bytes::MAX {
+            f64::INFINITY
+        } else {
+            ssthresh.0 as f64
+        };
+        self.t = None;
+        self.undo = None;
+        self.base.restart();
+    }
+
+    fn state(&mut self) -> (&mut f64, &mut f64) {
+        (&mut self.base.cwnd, &mut self.base.ssthresh)
+    }
+}
