@@ -1,5 +1,6 @@
 //! What a run returns: one record per flow, counters and histograms per link.
 
+pub use crate::histogram::Histogram;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
@@ -63,7 +64,7 @@ pub struct FlowRecord {
     pub spurious_probes: u32,
     /// Payload bytes the receiver got more than once.
     pub redundant_bytes: Bytes,
-    /// Smallest and mean RTT sample.
+    /// Smallest RTT sample.
     pub min_rtt: Option<Duration>,
     /// ACK latency samples: sum over first transmissions (s) and their number.
     pub ack_latency_sum: f64,
@@ -90,11 +91,4 @@ pub struct LinkOutput {
     pub queue_delay: Histogram,
     /// Packets waiting, as seen by each arriving packet.
     pub queue_packets: Histogram,
-}
-
-/// Values with three significant digits: a thin wrapper so that observers and results share one type.
-#[derive(Clone, Debug, Default)]
-pub struct Histogram {
-    /// Not decided here: see `observe`.
-    pub counts: Vec<(u64, u64)>,
 }
