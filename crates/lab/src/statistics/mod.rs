@@ -1,0 +1,457 @@
+//! Statistics of the comparison: summaries with censoring, paired bootstrap over seeds, Holm's correction, Jain's index.
+//!
+//! A run (seed) is the unit of independence: flows of one run share queues, so intervals resample whole runs. Baseline
+//! and variant of one seed see the same arrivals and sizes, so both are resampled together (paired).
+//!
+//! **Source.** Quantiles: Hyndman and Fan 1996, type 7 (the default of NumPy and R). Bootstrap intervals: percentile
+//! intervals, expanded for few seeds as in Hesterberg 2015 ("What teachers should know about the bootstrap"), section 5.
+//! Tests: the logarithm of the ratio over its bootstrap standard error against Student's t with seeds - 1 degrees of
+//! freedom, because a count of resamples beyond one cannot show probabilities below their own resolution. Holm 1979.
+//! Jain, Chiu and Hawe 1984.
+
+use crate::result::Summary;
+use fleetfoot_core::rng::Rng;
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use std::collections::BTreeMap;
+
+/// Fewer seeds than this are said to be too few.
+pub const ENOUGH_SEEDS: usize = 10;
+
+/// Resamples of a bootstrap.
+pub const RESAMPLES: usize = 4000;
+
+/// Level of all tests; intervals have 1 - this.
+pub const LEVEL: f64 = 0.05;
+
+/// Observations of one group in one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Values of flows that completed.
+    pub completed: Vec<f64>,
+    /// Ages at the end of the run of those that did not.
+    pub censored: Vec<f64>,
+}
+
+impl Sample {
+    /// A sample without censored members.
+    pub fn of(values: Vec<f64>) -> Sample {
+        Sample {
+            completed: values,
+            censored: Vec::new(),
+        }
+    }
+
+    /// Number of members, censored ones included.
+    pub fn len(&self) -> usize {
+        self.completed.len() + self.censored.len()
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Sum; censored members enter with their age.
+    pub fn sum(&self) -> f64 {
+        self.completed.iter().sum::<f64>() + self.censored.iter().sum::<f64>()
+    }
+}
+
+/// How often each of `seeds` runs stands in each resample: drawn once, shared by all statistics of a table, so that
+/// they are paired with each other too.
+#[derive(Clone, Debug)]
+pub struct Resamples {
+    seeds: usize,
+    weights: Vec<u16>,
+}
+
+/// An estimated ratio with its interval and the probability of a deviation from one as large by chance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The ratio.
+    pub value: f64,
+    /// 95 % interval; `None` with fewer than two seeds.
+    pub ci95: Option<[f64; 2]>,
+    /// Two-sided probability under "the ratio is one"; 1 with fewer than two seeds.
+    pub p: f64,
+}
+
+/// A ratio on a logarithmic scale: the estimate, and the same in every resample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogRatio {
+    /// Logarithm of the ratio of the pooled samples.
+    pub estimate: f64,
+    /// Logarithm of the ratio in each resample where it exists.
+    pub resampled: Vec<f64>,
+}
+
+impl Resamples {
+    /// `count` resamples of `seeds` runs, from a random stream of their own.
+    pub fn new(seed: u64, seeds: usize, count: usize) -> Resamples {
+        let mut rng = Rng::for_element(seed, "statistics", "bootstrap");
+        let mut weights = vec![0u16; seeds * count];
+        if seeds > 0 {
+            for row in weights.chunks_exact_mut(seeds) {
+                for _ in 0..seeds {
+                    row[rng.below(seeds as u64) as usize] += 1;
+                }
+            }
+        }
+        Resamples { seeds, weights }
+    }
+
+    /// Number of runs that are resampled.
+    pub fn seeds(&self) -> usize {
+        self.seeds
+    }
+
+    /// The resamples: how often each run stands in it.
+    pub fn rows(&self) -> impl Iterator<Item = &[u16]> {
+        self.weights.chunks_exact(self.seeds.max(1))
+    }
+
+    /// 95 % interval of numbers computed per resample. `None` with fewer than two seeds or resamples.
+    pub fn interval(&self, mut values: Vec<f64>) -> Option<[f64; 2]> {
+        if self.seeds < 2 || values.len() < 2 {
+            return None;
+        }
+        let tail = expanded_tail(self.seeds);
+        let low = quantile(&mut values, tail);
+        let high = quantile(&mut values, 1.0 - tail);
+        Some([low, high])
+    }
+
+    /// 95 % interval of a pooled mean, from sum and count of every run.
+    pub fn mean_interval(&self, runs: &[(f64, f64)]) -> Option<[f64; 2]> {
+        debug_assert_eq!(runs.len(), self.seeds, "one pair for each run");
+        let means = self
+            .rows()
+            .filter_map(|row| {
+                let (sum, n) = weighted(row, runs);
+                (n > 0.0).then(|| sum / n)
+            })
+            .collect();
+        self.interval(means)
+    }
+
+    /// Ratio of two pooled means, from sum and count of every run of both. `None` if one of them is not positive.
+    pub fn mean_ratio(&self, variant: &[(f64, f64)], baseline: &[(f64, f64)]) -> Option<LogRatio> {
+        let ratio = |above: (f64, f64), below: (f64, f64)| {
+            let (above, below) = (above.0 / above.1, below.0 / below.1);
+            (above > 0.0 && below > 0.0).then(|| libm::log(above / below))
+        };
+        let ones = vec![1u16; self.seeds];
+        Some(LogRatio {
+            estimate: ratio(weighted(&ones, variant), weighted(&ones, baseline))?,
+            resampled: self
+                .rows()
+                .filter_map(|row| ratio(weighted(row, variant), weighted(row, baseline)))
+                .collect(),
+        })
+    }
+
+    /// Ratio of two pooled quantiles. `None` if one of them is not positive or has no sample.
+    pub fn quantile_ratio(&self, variant: &[Sample], baseline: &[Sample], level: f64) -> Option<LogRatio> {
+        let mut above = Descending::new(variant);
+        let mut below = Descending::new(baseline);
+        let mut ratio = |row: &[u16]| {
+            let (above, below) = (above.quantile(row, level)?, below.quantile(row, level)?);
+            (above > 0.0 && below > 0.0).then(|| libm::log(above / below))
+        };
+        let estimate = ratio(&vec![1u16; self.seeds])?;
+        Some(LogRatio {
+            estimate,
+            resampled: self.rows().filter_map(&mut ratio).collect(),
+        })
+    }
+
+    /// Ratio, interval and test.
+    pub fn estimate(&self, ratio: &LogRatio) -> Estimate {
+        Estimate {
+            value: libm::exp(ratio.estimate),
+            ci95: self
+                .interval(ratio.resampled.clone())
+                .map(|[low, high]| [libm::exp(low), libm::exp(high)]),
+            p: self.probability(ratio),
+        }
+    }
+
+    /// Two-sided probability of a deviation from a ratio of one as large as this by chance.
+    pub fn probability(&self, ratio: &LogRatio) -> f64 {
+        if self.seeds < 2 || ratio.resampled.len() < 2 {
+            return 1.0;
+        }
+        let n = self.seeds as f64;
+        // The bootstrap's variance is that of the plug-in estimate: n/(n-1) makes it unbiased for a mean.
+        let error = standard_deviation(&ratio.resampled) * libm::sqrt(n / (n - 1.0));
+        if ratio.estimate.abs() < 1e-12 {
+            return 1.0;
+        }
+        if error <= 0.0 {
+            return 0.0;
+        }
+        let t = ratio.estimate.abs() / error;
+        let student = StudentsT::new(0.0, 1.0, n - 1.0).expect("degrees of freedom are positive");
+        (2.0 * student.sf(t)).min(1.0)
+    }
+}
+
+/// The mean of several log ratios, resample by resample: the logarithm of the geometric mean of the ratios.
+pub fn geometric_mean(ratios: &[LogRatio]) -> Option<LogRatio> {
+    let first = ratios.first()?;
+    let length = ratios.iter().map(|ratio| ratio.resampled.len()).min()?;
+    let n = ratios.len() as f64;
+    debug_assert!(first.resampled.len() >= length, "the minimum is over all");
+    Some(LogRatio {
+        estimate: ratios.iter().map(|ratio| ratio.estimate).sum::<f64>() / n,
+        resampled: (0..length)
+            .map(|index| ratios.iter().map(|ratio| ratio.resampled[index]).sum::<f64>() / n)
+            .collect(),
+    })
+}
+
+/// Summary of samples of several runs, one per run. `None` if all are empty.
+pub fn summarize(runs: &[Sample], resamples: &Resamples) -> Option<Summary> {
+    let n: usize = runs.iter().map(Sample::len).sum();
+    if n == 0 {
+        return None;
+    }
+    let sums: Vec<(f64, f64)> = runs.iter().map(|run| (run.sum(), run.len() as f64)).collect();
+    let mean = sums.iter().map(|run| run.0).sum::<f64>() / n as f64;
+    let ci95 = if sums.len() == resamples.seeds() {
+        resamples.mean_interval(&sums)
+    } else {
+        None
+    };
+
+    let mut values = pooled(runs);
+    let mut at = |level: f64| quantile(&mut values, level);
+    Some(Summary {
+        n: n as u64,
+        mean,
+        p50: at(0.5),
+        p90: at(0.9),
+        p95: at(0.95),
+        p99: at(0.99),
+        max: at(1.0),
+        ci95,
+        quantiles: FURTHER_LEVELS
+            .iter()
+            .map(|(name, level)| ((*name).to_owned(), at(*level)))
+            .collect(),
+    })
+}
+
+/// Summary of counted values of several runs: pairs of (value, count), each run ascending by value.
+pub fn summarize_counted(runs: &[Vec<(f64, u64)>], resamples: &Resamples) -> Option<Summary> {
+    let sums: Vec<(f64, f64)> = runs
+        .iter()
+        .map(|run| {
+            run.iter().fold((0.0, 0.0), |(sum, n), &(value, count)| {
+                (sum + value * count as f64, n + count as f64)
+            })
+        })
+        .collect();
+    let n: u64 = runs.iter().flatten().map(|pair| pair.1).sum();
+    if n == 0 {
+        return None;
+    }
+    let mut counted: Vec<(f64, u64)> = runs.iter().flatten().copied().filter(|pair| pair.1 > 0).collect();
+    counted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let at = |level: f64| {
+        // The nearest rank: values of a histogram are classes already, interpolation would invent others.
+        let rank = libm::ceil(level * n as f64).max(1.0) as u64;
+        let mut seen = 0;
+        for &(value, count) in &counted {
+            seen += count;
+            if seen >= rank {
+                return value;
+            }
+        }
+        counted.last().map_or(0.0, |pair| pair.0)
+    };
+    Some(Summary {
+        n,
+        mean: sums.iter().map(|run| run.0).sum::<f64>() / n as f64,
+        p50: at(0.5),
+        p90: at(0.9),
+        p95: at(0.95),
+        p99: at(0.99),
+        max: at(1.0),
+        ci95: if sums.len() == resamples.seeds() {
+            resamples.mean_interval(&sums)
+        } else {
+            None
+        },
+        quantiles: FURTHER_LEVELS
+            .iter()
+            .map(|(name, level)| ((*name).to_owned(), at(*level)))
+            .collect::<BTreeMap<_, _>>(),
+    })
+}
+
+/// Quantile of `values` (reordered), type 7: linear between the two nearest order statistics.
+///
+/// # Panics
+/// If `values` is empty.
+pub fn quantile(values: &mut [f64], level: f64) -> f64 {
+    let position = level.clamp(0.0, 1.0) * (values.len() - 1) as f64;
+    let lower = libm::floor(position) as usize;
+    let share = position - lower as f64;
+    let (_, &mut low, above) = values.select_nth_unstable_by(lower, f64::total_cmp);
+    if share <= 0.0 || above.is_empty() {
+        return low;
+    }
+    let high = above.iter().copied().fold(f64::INFINITY, f64::min);
+    low + share * (high - low)
+}
+
+/// Holm's step-down correction: for each probability whether its hypothesis is rejected at `level` over the whole
+/// family. Absent probabilities (`None`) are no members of the family.
+pub fn holm(probabilities: &[Option<f64>], level: f64) -> Vec<bool> {
+    let mut order: Vec<(f64, usize)> = probabilities
+        .iter()
+        .enumerate()
+        .filter_map(|(index, p)| p.map(|p| (p, index)))
+        .collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut rejected = vec![false; probabilities.len()];
+    let family = order.len();
+    for (step, (p, index)) in order.into_iter().enumerate() {
+        if p * (family - step) as f64 > level {
+            break;
+        }
+        rejected[index] = true;
+    }
+    rejected
+}
+
+/// Jain's fairness index; `None` with fewer than two shares or when all are zero.
+pub fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    (shares.len() >= 2 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+/// All members of all runs; censored ones as their age, but not below the largest that completed.
+fn pooled(runs: &[Sample]) -> Vec<f64> {
+    let mut values = Vec::with_capacity(runs.iter().map(Sample::len).sum());
+    for run in runs {
+        values.extend_from_slice(&run.completed);
+    }
+    let floor = values.iter().copied().fold(0.0, f64::max);
+    for run in runs {
+        values.extend(run.censored.iter().map(|age| age.max(floor)));
+    }
+    values
+}
+
+/// Pooled samples that know their run, sorted from the largest as far as was needed: a high quantile of a resample
+/// needs only the top.
+struct Descending {
+    members: Vec<(f64, u32)>,
+    per_run: Vec<u64>,
+    sorted: usize,
+}
+
+impl Descending {
+    fn new(runs: &[Sample]) -> Descending {
+        let mut members = Vec::with_capacity(runs.iter().map(Sample::len).sum());
+        for (run, sample) in runs.iter().enumerate() {
+            members.extend(sample.completed.iter().map(|&value| (value, run as u32)));
+        }
+        let floor = members.iter().map(|member| member.0).fold(0.0, f64::max);
+        for (run, sample) in runs.iter().enumerate() {
+            members.extend(sample.censored.iter().map(|&age| (age.max(floor), run as u32)));
+        }
+        Descending {
+            members,
+            per_run: runs.iter().map(|run| run.len() as u64).collect(),
+            sorted: 0,
+        }
+    }
+
+    /// Sorts the next part: at least as much again as is sorted.
+    fn sort_more(&mut self) {
+        let rest = &mut self.members[self.sorted..];
+        let part = self.sorted.max(1024).min(rest.len());
+        let descending = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        if part < rest.len() {
+            rest.select_nth_unstable_by(part - 1, descending);
+        }
+        rest[..part].sort_unstable_by(descending);
+        self.sorted += part;
+    }
+
+    /// Quantile (type 7) of the multiset in which run i stands `row[i]` times.
+    fn quantile(&mut self, row: &[u16], level: f64) -> Option<f64> {
+        let total: u64 = row
+            .iter()
+            .zip(&self.per_run)
+            .map(|(&weight, &n)| u64::from(weight) * n)
+            .sum();
+        if total == 0 {
+            return None;
+        }
+        let position = level * (total - 1) as f64;
+        let lower = libm::floor(position) as u64;
+        let share = position - lower as f64;
+        // Ranks from the top of the upper and the lower neighbour.
+        let upper_rank = total - 1 - (lower + 1).min(total - 1);
+        let lower_rank = total - 1 - lower;
+        let (mut seen, mut high, mut index) = (0u64, None, 0);
+        while index < self.members.len() {
+            if index >= self.sorted {
+                self.sort_more();
+            }
+            let (value, run) = self.members[index];
+            seen += u64::from(row[run as usize]);
+            if high.is_none() && seen > upper_rank {
+                high = Some(value);
+            }
+            if seen > lower_rank {
+                return Some(value + share * (high.unwrap_or(value) - value));
+            }
+            index += 1;
+        }
+        None
+    }
+}
+
+fn weighted(row: &[u16], runs: &[(f64, f64)]) -> (f64, f64) {
+    row.iter().zip(runs).fold((0.0, 0.0), |(sum, n), (&weight, run)| {
+        (sum + f64::from(weight) * run.0, n + f64::from(weight) * run.1)
+    })
+}
+
+fn standard_deviation(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    libm::sqrt(
+        values
+            .iter()
+            .map(|value| (value - mean) * (value - mean))
+            .sum::<f64>()
+            / (n - 1.0),
+    )
+}
+
+/// Share cut off at each end so that a percentile interval of few seeds is as wide as a t interval.
+fn expanded_tail(seeds: usize) -> f64 {
+    let n = seeds as f64;
+    let student = StudentsT::new(0.0, 1.0, n - 1.0).expect("degrees of freedom are positive");
+    let normal = Normal::new(0.0, 1.0).expect("the standard normal exists");
+    normal.cdf(-libm::sqrt(n / (n - 1.0)) * student.inverse_cdf(1.0 - LEVEL / 2.0))
+}
+
+const FURTHER_LEVELS: [(&str, f64); 6] = [
+    ("0.01", 0.01),
+    ("0.05", 0.05),
+    ("0.1", 0.1),
+    ("0.25", 0.25),
+    ("0.75", 0.75),
+    ("0.999", 0.999),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! Golden values come from `tests/oracle/statistics.py` (NumPy and SciPy).
+
+use super::{
+    Descending, Resamples, Sample, expanded_tail, geometric_mean, holm, jain, quantile, summarize,
+    summarize_counted,
+};
+use fleetfoot_core::rng::Rng;
+
+const BASE: [f64; 10] = [1.10, 0.95, 1.30, 1.05, 1.22, 0.99, 1.15, 1.08, 1.27, 1.01];
+const VARIANT: [f64; 10] = [0.80, 0.78, 1.01, 0.83, 0.90, 0.82, 0.86, 0.88, 0.99, 0.77];
+
+fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    (a - b).abs() <= tolerance
+}
+
+fn sums(values: &[f64]) -> Vec<(f64, f64)> {
+    values.iter().map(|&value| (value, 1.0)).collect()
+}
+
+#[test]
+fn quantiles_are_those_of_numpy() {
+    let mut values = [3.1, 0.4, 7.25, 1.5, 2.2, 9.9, 0.05, 4.4, 4.4, 6.0, 1.25];
+    let golden = [
+        (0.01, 0.085),
+        (0.5, 3.1),
+        (0.9, 7.25),
+        (0.95, 8.575),
+        (0.99, 9.635),
+        (0.999, 9.8735),
+    ];
+    for (level, expected) in golden {
+        assert!(close(quantile(&mut values, level), expected, 1e-12), "{level}");
+    }
+    let summary =
+        summarize(&[Sample::of(values.to_vec())], &Resamples::new(1, 1, 10)).expect("there is a sample");
+    assert!(close(summary.mean, 3.6772727272727277, 1e-12));
+    assert_eq!((summary.n, summary.max, summary.ci95), (11, 9.9, None));
+}
+
+#[test]
+fn intervals_and_tests_are_those_of_scipy() {
+    for (seeds, expected) in [
+        (5, 0.0009541005518824907),
+        (10, 0.008550639024406366),
+        (20, 0.015880829920347974),
+    ] {
+        assert!(close(expanded_tail(seeds), expected, 1e-8));
+    }
+    let resamples = Resamples::new(7, 10, 100_000);
+    // The last digits differ by the resamples drawn: a standard error of 0.013 over sqrt(100,000), several times over.
+    let ratio = resamples
+        .mean_ratio(&sums(&VARIANT), &sums(&BASE))
+        .expect("means are positive");
+    let estimate = resamples.estimate(&ratio);
+    let [low, high] = estimate.ci95.expect("ten seeds");
+    assert!(close(estimate.value, 0.7769784172661872, 1e-12));
+    assert!(
+        close(low, 0.7534366206631471, 3e-4) && close(high, 0.8018518518518517, 3e-4),
+        "{low} {high}"
+    );
+    assert!(estimate.p > 1.7e-8 && estimate.p < 2.6e-8, "{}", estimate.p);
+    let [low, high] = resamples.mean_interval(&sums(&BASE)).expect("ten seeds");
+    assert!(
+        close(low, 1.03, 1.5e-3) && close(high, 1.199, 1.5e-3),
+        "{low} {high}"
+    );
+}
+
+#[test]
+fn equal_samples_give_one_and_no_significance() {
+    let resamples = Resamples::new(7, 10, 500);
+    let ratio = resamples
+        .mean_ratio(&sums(&BASE), &sums(&BASE))
+        .expect("means are positive");
+    let estimate = resamples.estimate(&ratio);
+    assert_eq!(
+        (estimate.value, estimate.ci95, estimate.p),
+        (1.0, Some([1.0, 1.0]), 1.0)
+    );
+}
+
+#[test]
+fn one_seed_has_no_interval() {
+    let resamples = Resamples::new(7, 1, 500);
+    let ratio = resamples
+        .mean_ratio(&[(2.0, 1.0)], &[(4.0, 1.0)])
+        .expect("means are positive");
+    let estimate = resamples.estimate(&ratio);
+    assert!(close(estimate.value, 0.5, 1e-12));
+    assert_eq!((estimate.ci95, estimate.p), (None, 1.0));
+}
+
+#[test]
+fn censored_members_are_larger_than_all_completed_and_enter_the_mean_as_their_age() {
+    let sample = Sample {
+        completed: vec![1.0, 2.0, 10.0],
+        censored: vec![4.0],
+    };
+    let summary = summarize(&[sample], &Resamples::new(1, 1, 10)).expect("there is a sample");
+    assert_eq!(summary.mean, 17.0 / 4.0);
+    assert_eq!((summary.p50, summary.max), (6.0, 10.0));
+    let late = Sample {
+        completed: vec![1.0, 2.0, 3.0],
+        censored: vec![60.0],
+    };
+    let summary = summarize(&[late], &Resamples::new(1, 1, 10)).expect("there is a sample");
+    assert_eq!((summary.p50, summary.max), (2.5, 60.0));
+}
+
+#[test]
+fn quantiles_of_resamples_equal_those_of_the_expanded_multiset() {
+    let mut rng = Rng::from_seed(3);
+    for case in 0..50 {
+        let runs: Vec<Sample> = (0..4)
+            .map(|_| Sample {
+                completed: (0..rng.below(2500)).map(|_| rng.uniform()).collect(),
+                censored: (0..rng.below(3)).map(|_| 2.0 * rng.uniform()).collect(),
+            })
+            .collect();
+        let row: Vec<u16> = (0..4).map(|_| rng.below(3) as u16).collect();
+        let floor = runs
+            .iter()
+            .flat_map(|run| &run.completed)
+            .copied()
+            .fold(0.0, f64::max);
+        let mut expanded: Vec<f64> = Vec::new();
+        for (run, &weight) in runs.iter().zip(&row) {
+            for _ in 0..weight {
+                expanded.extend(&run.completed);
+                expanded.extend(run.censored.iter().map(|age| age.max(floor)));
+            }
+        }
+        let level = [0.99, 0.5, 0.999, 0.0, 1.0][case % 5];
+        let got = Descending::new(&runs).quantile(&row, level);
+        if expanded.is_empty() {
+            assert_eq!(got, None);
+        } else {
+            let expected = quantile(&mut expanded, level);
+            assert!(close(got.expect("not empty"), expected, 1e-12), "case {case}");
+        }
+    }
+}
+
+#[test]
+fn holm_steps_down_until_the_first_that_holds() {
+    // Holm 1979: 0.01 * 4 and 0.013 * 3 are below 0.05; 0.03 * 2 is not, so 0.04 * 1 is not reached.
+    let p = [Some(0.04), Some(0.01), None, Some(0.03), Some(0.013)];
+    assert_eq!(holm(&p, 0.05), [false, true, false, false, true]);
+    assert!(holm(&[], 0.05).is_empty());
+}
+
+#[test]
+fn jain_is_one_for_equal_and_one_over_n_for_a_single_taker() {
+    assert_eq!(jain(&[2.0, 2.0, 2.0]), Some(1.0));
+    assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
+    assert_eq!(jain(&[1.0]), None);
+    assert_eq!(jain(&[0.0, 0.0]), None);
+}
+
+#[test]
+fn geometric_mean_of_half_and_double_is_one() {
+    let resamples = Resamples::new(7, 10, 100);
+    let twice: Vec<f64> = BASE.iter().map(|value| value * 2.0).collect();
+    let up = resamples
+        .mean_ratio(&sums(&twice), &sums(&BASE))
+        .expect("positive");
+    let down = resamples
+        .mean_ratio(&sums(&BASE), &sums(&twice))
+        .expect("positive");
+    let mean = geometric_mean(&[up, down]).expect("two ratios");
+    assert!(close(mean.estimate, 0.0, 1e-12));
+    assert!(mean.resampled.iter().all(|log| close(*log, 0.0, 1e-12)));
+}
+
+#[test]
+fn counted_values_have_nearest_rank_quantiles() {
+    let runs = vec![vec![(0.0, 50), (1.0, 40)], vec![(0.0, 0), (3.0, 10)]];
+    let summary = summarize_counted(&runs, &Resamples::new(1, 2, 100)).expect("there is a sample");
+    assert_eq!((summary.n, summary.mean), (100, 0.7));
+    assert_eq!(
+        (summary.p50, summary.p90, summary.p95, summary.max),
+        (0.0, 1.0, 3.0, 3.0)
+    );
+    assert!(summarize_counted(&[vec![]], &Resamples::new(1, 1, 10)).is_none());
+}
+
+#[test]
+fn resamples_depend_on_the_seed_alone() {
+    let rows = |seed| {
+        Resamples::new(seed, 5, 20)
+            .rows()
+            .flatten()
+            .copied()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(rows(4), rows(4));
+    assert_ne!(rows(4), rows(5));
+    assert!(
+        Resamples::new(4, 5, 20)
+            .rows()
+            .all(|row| row.iter().sum::<u16>() == 5)
+    );
+}
