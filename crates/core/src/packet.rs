@@ -201,7 +201,7 @@ impl Segment {
     /// Length at layer 3 in bytes: what links serialise and queues count.
     #[inline]
     pub const fn len(&self) -> u32 {
-        self.payload + self.overhead as u32
+        self.payload.saturating_add(self.overhead as u32)
     }
 
     /// Whether nothing would be on the wire. Never true for a segment made by this crate.

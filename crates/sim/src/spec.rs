@@ -3,8 +3,9 @@
 //! Everything here is resolved: names are indices, units are types, defaults are filled in. Data flows from the first
 //! host of an endpoint pair to the second; requests of request-response traffic flow the other way first.
 
+pub use fleetfoot_core::link::{Impairments, LinkRate, Loss};
 use fleetfoot_core::parameter::Values;
-use fleetfoot_core::rng::{Distribution, Probability};
+use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
@@ -71,64 +72,8 @@ pub struct LinkSpec {
     pub mtu: u32,
     /// Bytes per packet beyond layer 3 that take time on the wire.
     pub framing: u32,
-    /// Time per packet before it is queued.
+    /// Time per packet before it is serialised, not overlapped with another packet's serialisation.
     pub processing: Duration,
-}
-
-/// Speed of a link.
-#[derive(Clone, Debug)]
-pub enum LinkRate {
-    /// Constant.
-    Constant(Rate),
-    /// Delivery opportunities of 1504 bytes (mahimahi): offsets in one period, then the period repeats.
-    Trace {
-        /// Offsets within the period, ascending.
-        opportunities: Arc<[Duration]>,
-        /// Length of the period.
-        period: Duration,
-    },
-}
-
-/// Impairments of a wire, applied after serialisation.
-#[derive(Clone, Debug, Default)]
-pub struct Impairments {
-    /// Loss model.
-    pub loss: Loss,
-    /// Apply `loss` to packets with payload only.
-    pub loss_data_only: bool,
-    /// Extra delay, drawn per packet (s); order is kept unless `reorder` says otherwise.
-    pub jitter: Option<Distribution>,
-    /// A packet is held back by this much with this probability, and others overtake it.
-    pub reorder: Option<(Probability, Duration)>,
-    /// Probability that a packet arrives twice.
-    pub duplicate: Probability,
-    /// Bit error rate: a packet of n bytes arrives damaged with probability 1 - (1 - rate)^(8 n).
-    pub bit_error_rate: f64,
-}
-
-/// Loss model of a wire.
-#[derive(Clone, Debug, Default)]
-pub enum Loss {
-    /// None.
-    #[default]
-    None,
-    /// Each packet independently.
-    Random(Probability),
-    /// Gilbert and Elliott: two states with transition and loss probabilities, one step per packet.
-    Burst {
-        /// Good to bad.
-        enter: Probability,
-        /// Bad to good.
-        leave: Probability,
-        /// Loss in the good state.
-        good: Probability,
-        /// Loss in the bad state.
-        bad: Probability,
-    },
-    /// The packets of each flow with these indices among its packets on this link (from 0).
-    Script(Arc<[u32]>),
-    /// The last `k` data segments of each transfer, first transmissions only.
-    Tail(u32),
 }
 
 /// One traffic group.

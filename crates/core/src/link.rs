@@ -1,0 +1,380 @@
+//! A link: queue discipline, serialiser and propagation delay as one sans-IO element.
+//!
+//! A packet is queued on arrival, departs (leaves the queue and begins to be serialised) when the serialiser is free, and
+//! is delivered at the far end after serialisation and propagation. Packets in flight live in the link's rings.
+//!
+//! **Time.** Integer nanoseconds; serialisation carries its remainder, so the long-run rate is exact. Departures are
+//! lazy: before each arrival and each delivery at `now` the link catches up on every departure that begins at or before
+//! `now`, each with the time at which it happens, so departures precede arrivals at equal times and a late call loses
+//! nothing. One deadline is pending per link ([`Link::poll_timeout`]) and none when the link is empty. A driver may also
+//! run every departure as an event of its own ([`Link::next_departure`], [`Link::on_timeout`]): both give the same results.
+//!
+//! **Discipline and wire.** The discipline sees layer-3 bytes and never the packet being sent. Damage to packets
+//! ([`Impairments`]) happens after serialisation, each kind from a random stream of its own.
+
+use crate::flow::{FlowId, FlowTable};
+use crate::packet::Packet;
+use crate::queue::{
+    AnyQueue, Backlog, Decides, DropReason, QueueContext, QueueDiscipline, QueueEvent, Surroundings,
+};
+use crate::time::{Duration, Instant};
+use crate::units::Rate;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+mod impairment;
+mod serialiser;
+mod statistics;
+
+pub use impairment::{Impairments, Loss, StreamEnd};
+pub use serialiser::{LinkRate, OPPORTUNITY_BYTES};
+pub use statistics::{LinkStatistics, PacketClass};
+
+use impairment::{Fate, ImpairedWire};
+use serialiser::Serialiser;
+
+/// What a link is made of besides its queue.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Speed.
+    pub rate: LinkRate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Largest packet at layer 3; larger ones are dropped on arrival and counted.
+    pub mtu: u32,
+    /// Bytes per packet beyond layer 3 that take time on the wire.
+    pub framing: u32,
+    /// Time per packet that the sending end needs before it serialises, not overlapped with another packet's
+    /// serialisation (router digest 14.3).
+    pub processing: Duration,
+    /// What else happens to packets.
+    pub impairments: Impairments,
+}
+
+impl LinkConfig {
+    /// A plain link.
+    pub fn new(rate: Rate, delay: Duration) -> LinkConfig {
+        LinkConfig {
+            rate: LinkRate::Constant(rate),
+            delay,
+            mtu: u32::MAX,
+            framing: 0,
+            processing: Duration::ZERO,
+            impairments: Impairments::default(),
+        }
+    }
+
+    /// What a queue discipline in front of this link learns of it.
+    pub fn surroundings(&self, seed: u64) -> Surroundings {
+        Surroundings {
+            mtu: self.mtu,
+            rate: self.rate.mean(),
+            seed,
+        }
+    }
+}
+
+/// What a link tells while it works. Times are those at which things happen, not those of the call. Everything defaults
+/// to nothing, and `()` implements it at no cost.
+pub trait LinkObserver {
+    /// `packet` arrived and finds `waiting` in the queue.
+    #[inline]
+    fn on_arrival(&mut self, now: Instant, packet: &Packet, waiting: Backlog) {
+        let _ = (now, packet, waiting);
+    }
+    /// `packet` left the queue after waiting for `waited`.
+    #[inline]
+    fn on_departure(&mut self, now: Instant, packet: &Packet, waited: Duration) {
+        let _ = (now, packet, waited);
+    }
+    /// `packet` was dropped.
+    #[inline]
+    fn on_drop(&mut self, now: Instant, packet: &Packet, reason: DropReason) {
+        let _ = (now, packet, reason);
+    }
+    /// The discipline reported something.
+    #[inline]
+    fn on_event(&mut self, now: Instant, event: QueueEvent) {
+        let _ = (now, event);
+    }
+}
+
+impl LinkObserver for () {}
+
+/// A queue, a serialiser and a wire.
+///
+/// A driver calls [`Link::on_packet`] for each arrival; at [`Link::poll_timeout`] it calls [`Link::poll_delivery`] until
+/// it says `None`.
+pub struct Link<Q = AnyQueue> {
+    queue: Q,
+    serialiser: Serialiser,
+    /// When the packet being sent will have been sent, or the last arrival at an idle link.
+    free_at: Instant,
+    delay: Duration,
+    mtu: u32,
+    /// Packets on the wire in order of delivery.
+    wire: VecDeque<InFlight>,
+    impaired: Option<Box<Impaired>>,
+    drops: Vec<(Packet, DropReason)>,
+    events: Vec<QueueEvent>,
+    statistics: LinkStatistics,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    at: Instant,
+    packet: Packet,
+}
+
+/// What only an impaired wire has. A held-back packet waits longer by a constant, so held packets keep order among
+/// themselves and a second ring serves them.
+struct Impaired {
+    wire: ImpairedWire,
+    held: VecDeque<InFlight>,
+}
+
+impl<Q: QueueDiscipline> Link<Q> {
+    /// An idle link. `seed` is the run's; `name` tells its random streams from those of other links.
+    pub fn new(queue: Q, config: &LinkConfig, seed: u64, name: &str) -> Link<Q> {
+        let impaired = ImpairedWire::new(&config.impairments, seed, name).map(|wire| {
+            Box::new(Impaired {
+                wire,
+                held: VecDeque::new(),
+            })
+        });
+        Link {
+            queue,
+            serialiser: Serialiser::new(&config.rate, config.framing, config.processing),
+            free_at: Instant::ZERO,
+            delay: config.delay,
+            mtu: config.mtu,
+            wire: VecDeque::new(),
+            impaired,
+            drops: Vec::new(),
+            events: Vec::new(),
+            statistics: LinkStatistics::default(),
+        }
+    }
+
+    /// A packet arrives at the sending end. Its `enqueued_at` is set here.
+    #[inline]
+    pub fn on_packet(
+        &mut self,
+        now: Instant,
+        mut packet: Packet,
+        flows: &FlowTable,
+        observer: &mut impl LinkObserver,
+    ) {
+        self.catch_up(now, flows, observer);
+        if self.free_at < now {
+            self.free_at = now;
+            self.serialiser.idle();
+        }
+        packet.enqueued_at = now;
+        observer.on_arrival(now, &packet, self.queue.backlog());
+        if packet.segment.len() > self.mtu {
+            self.statistics.count_drop(&packet, DropReason::TooBig);
+            observer.on_drop(now, &packet, DropReason::TooBig);
+            return;
+        }
+        let mut context = QueueContext {
+            flows,
+            drops: &mut self.drops,
+            events: &mut self.events,
+        };
+        self.queue.enqueue(now, packet, &mut context);
+        if !self.drops.is_empty() || !self.events.is_empty() {
+            self.report(now, observer);
+        }
+        self.catch_up(now, flows, observer);
+    }
+
+    /// The next packet that reaches the far end at or before `now`, in order of delivery.
+    #[inline]
+    pub fn poll_delivery(
+        &mut self,
+        now: Instant,
+        flows: &FlowTable,
+        observer: &mut impl LinkObserver,
+    ) -> Option<Packet> {
+        self.catch_up(now, flows, observer);
+        if let Some(impaired) = &mut self.impaired {
+            // At equal times the held packet is the one that was sent first.
+            if let Some(&held) = impaired.held.front()
+                && held.at <= now
+                && self.wire.front().is_none_or(|next| held.at <= next.at)
+            {
+                impaired.held.pop_front();
+                return Some(held.packet);
+            }
+        }
+        match self.wire.front() {
+            Some(next) if next.at <= now => self.wire.pop_front().map(|next| next.packet),
+            _ => None,
+        }
+    }
+
+    /// When the driver must call [`Link::poll_delivery`] next; `None` while nothing is on its way.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        // Whatever departs later arrives no earlier than what is on the wire already, so the head of the ring stands for
+        // all of it. Only with an empty ring (packets lost, held back, or a shaped queue) the departure itself is due.
+        let next = match self.wire.front() {
+            Some(next) => Some(next.at),
+            None => self.next_departure(),
+        };
+        match &self.impaired {
+            None => next,
+            Some(impaired) => match (next, impaired.held.front()) {
+                (Some(next), Some(held)) => Some(next.min(held.at)),
+                (next, held) => next.or(held.map(|held| held.at)),
+            },
+        }
+    }
+
+    /// When the next packet leaves the queue, if nothing else arrives before.
+    #[inline]
+    pub fn next_departure(&self) -> Option<Instant> {
+        let ready = self.queue.ready_at()?;
+        Some(self.serialiser.start(self.free_at.max(ready)))
+    }
+
+    /// Does what is due at or before `now`. Never needed: arrivals and deliveries do it. Drivers that run every departure
+    /// as an event call it at [`Link::next_departure`]; others call it before they read statistics.
+    pub fn on_timeout(&mut self, now: Instant, flows: &FlowTable, observer: &mut impl LinkObserver) {
+        self.catch_up(now, flows, observer);
+    }
+
+    /// The data of `flow` that follows ends at `end`. Needed by [`Loss::Tail`] only; ignored by other links.
+    pub fn on_stream_end(&mut self, flow: FlowId, end: StreamEnd) {
+        if let Some(impaired) = &mut self.impaired {
+            impaired.wire.on_stream_end(flow, end);
+        }
+    }
+
+    /// The id of `flow` will be used for another flow: forgets what loss models remember of it.
+    pub fn on_flow_end(&mut self, flow: FlowId) {
+        if let Some(impaired) = &mut self.impaired {
+            impaired.wire.on_flow_end(flow);
+        }
+    }
+
+    /// Counters since the start, complete up to the last call. `busy` counts the packet being sent in full; see
+    /// [`Link::busy`].
+    pub fn statistics(&self) -> &LinkStatistics {
+        &self.statistics
+    }
+
+    /// Time the serialiser was busy up to `now`. Call [`Link::on_timeout`] with the same `now` first.
+    pub fn busy(&self, now: Instant) -> Duration {
+        self.statistics.busy.saturating_sub(self.free_at.since(now))
+    }
+
+    /// Whether the serialiser is sending at `now`.
+    pub fn is_busy(&self, now: Instant) -> bool {
+        self.free_at > now
+    }
+
+    /// What waits in the queue, the packet being sent not included.
+    pub fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    /// Packets being sent or on the wire.
+    pub fn in_flight(&self) -> usize {
+        self.wire.len() + self.impaired.as_ref().map_or(0, |impaired| impaired.held.len())
+    }
+
+    /// When the discipline decides. With [`Decides::Arrival`], a constant rate and no impairments the delivery time of a
+    /// packet is settled when it is admitted, so a driver may compute it ahead.
+    pub fn decides(&self) -> Decides {
+        self.queue.decides()
+    }
+
+    /// The queue discipline.
+    pub fn queue(&self) -> &Q {
+        &self.queue
+    }
+
+    /// Does every departure that begins at or before `now`.
+    #[inline]
+    fn catch_up(&mut self, now: Instant, flows: &FlowTable, observer: &mut impl LinkObserver) {
+        while self.free_at <= now {
+            match self.next_departure() {
+                Some(start) if start <= now => self.depart(start, flows, observer),
+                _ => return,
+            }
+        }
+    }
+
+    /// A packet leaves the queue at `start` and begins to be serialised.
+    #[inline]
+    fn depart(&mut self, start: Instant, flows: &FlowTable, observer: &mut impl LinkObserver) {
+        let mut context = QueueContext {
+            flows,
+            drops: &mut self.drops,
+            events: &mut self.events,
+        };
+        let packet = self.queue.dequeue(start, &mut context);
+        if !self.drops.is_empty() || !self.events.is_empty() {
+            self.report(start, observer);
+        }
+        let Some(packet) = packet else { return };
+        if self.free_at < start {
+            self.serialiser.idle();
+        }
+        let len = packet.segment.len();
+        let finish = self.serialiser.send(start, len);
+        self.free_at = finish;
+        self.statistics
+            .count_departure(&packet, self.serialiser.busy(start, finish, len));
+        observer.on_departure(start, &packet, start.since(packet.enqueued_at));
+        let at = finish.saturating_add(self.delay);
+        if self.impaired.is_none() {
+            self.wire.push_back(InFlight { at, packet });
+        } else {
+            self.travel(finish, at, packet, observer);
+        }
+    }
+
+    /// Sends a packet over an impaired wire.
+    #[cold]
+    fn travel(&mut self, finish: Instant, at: Instant, packet: Packet, observer: &mut impl LinkObserver) {
+        let Some(impaired) = &mut self.impaired else {
+            return;
+        };
+        let Fate {
+            packet,
+            at,
+            lost,
+            held,
+            copies,
+        } = impaired.wire.fate(at, packet);
+        if lost {
+            self.statistics.count_drop(&packet, DropReason::RandomLoss);
+            observer.on_drop(finish, &packet, DropReason::RandomLoss);
+            return;
+        }
+        let ring = if held { &mut impaired.held } else { &mut self.wire };
+        for _ in 0..copies {
+            ring.push_back(InFlight { at, packet });
+        }
+    }
+
+    /// Counts what the discipline reported and passes it on.
+    #[cold]
+    fn report(&mut self, now: Instant, observer: &mut impl LinkObserver) {
+        for (packet, reason) in self.drops.drain(..) {
+            self.statistics.count_drop(&packet, reason);
+            observer.on_drop(now, &packet, reason);
+        }
+        for event in self.events.drain(..) {
+            self.statistics.count_event(event.kind);
+            observer.on_event(now, event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! How long packets take to be sent: a constant rate or a trace of delivery opportunities.
+//!
+//! **Source.** Engine rule 1 for the constant rate. Traces follow mahimahi's link emulation (Netravali et al., USENIX
+//! ATC 2015): each opportunity carries 1504 bytes; a packet larger than what is left of one goes on in the next; what is
+//! left serves the next packet if one waits, and is lost otherwise.
+//!
+//! **Deviations.** None known. A packet leaves the queue at the opportunity that carries its first byte.
+
+use crate::time::{Duration, Instant};
+use crate::units::Rate;
+use alloc::sync::Arc;
+
+/// Bytes that one opportunity of a trace carries.
+pub const OPPORTUNITY_BYTES: u32 = 1504;
+
+/// Speed of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkRate {
+    /// Constant.
+    Constant(Rate),
+    /// Delivery opportunities of 1504 bytes (mahimahi): offsets in one period, then the period repeats.
+    Trace {
+        /// Offsets within the period, ascending, repeated where several fall on one moment; none is above the period.
+        opportunities: Arc<[Duration]>,
+        /// Length of the period.
+        period: Duration,
+    },
+}
+
+impl LinkRate {
+    /// Mean speed.
+    pub fn mean(&self) -> Rate {
+        match self {
+            LinkRate::Constant(rate) => *rate,
+            LinkRate::Trace {
+                opportunities,
+                period,
+            } => {
+                let bits = opportunities.len() as u128 * u128::from(OPPORTUNITY_BYTES) * 8;
+                Rate((bits * 1_000_000_000 / u128::from(period.as_nanos().max(1))) as u64)
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Serialiser {
+    /// Wire bytes per packet beyond layer 3.
+    framing: u32,
+    /// Length that `quotient` and `modulus` belong to: most packets of a direction are of one size.
+    len: u32,
+    /// Whole nanoseconds that a packet of `len` takes, processing included.
+    quotient: Duration,
+    /// What is left over, in bits times 10^9 below `bps`.
+    modulus: u64,
+    /// Left over from packets sent since the link was last idle, below `bps`.
+    remainder: u64,
+    bps: u64,
+    processing: Duration,
+    trace: Option<Trace>,
+}
+
+impl Serialiser {
+    pub(super) fn new(rate: &LinkRate, framing: u32, processing: Duration) -> Serialiser {
+        let mut serialiser = Serialiser {
+            framing,
+            len: 0,
+            quotient: Duration::ZERO,
+            modulus: 0,
+            remainder: 0,
+            bps: rate.mean().bps().max(1),
+            processing,
+            trace: Trace::new(rate),
+        };
+        serialiser.divide(0);
+        serialiser
+    }
+
+    /// The first moment from `earliest` at which sending may begin.
+    #[inline]
+    pub(super) fn start(&self, earliest: Instant) -> Instant {
+        match &self.trace {
+            None => earliest,
+            Some(trace) => trace.find(earliest).at,
+        }
+    }
+
+    /// Sends a packet that begins at `start`; when it will have been sent.
+    #[inline]
+    pub(super) fn send(&mut self, start: Instant, len: u32) -> Instant {
+        if let Some(trace) = &mut self.trace {
+            return trace.send(
+                start.saturating_add(self.processing),
+                u64::from(len) + u64::from(self.framing),
+            );
+        }
+        if len != self.len {
+            self.divide(len);
+        }
+        self.remainder += self.modulus;
+        let carry = self.remainder >= self.bps;
+        if carry {
+            self.remainder -= self.bps;
+        }
+        start.saturating_add(Duration::from_nanos(
+            self.quotient.as_nanos().saturating_add(u64::from(carry)),
+        ))
+    }
+
+    /// The link fell idle: the next packet starts on a whole nanosecond.
+    #[inline]
+    pub(super) fn idle(&mut self) {
+        self.remainder = 0;
+    }
+
+    /// Busy time of a packet sent from `start` to `finish`. On a trace, its share of the mean capacity.
+    #[inline]
+    pub(super) fn busy(&self, start: Instant, finish: Instant, len: u32) -> Duration {
+        match &self.trace {
+            None => finish.since(start),
+            Some(trace) => {
+                let per_period = trace.opportunities.len() as u64 * u64::from(OPPORTUNITY_BYTES);
+                trace
+                    .period
+                    .mul_div(u64::from(len) + u64::from(self.framing), per_period.max(1))
+            }
+        }
+    }
+
+    #[cold]
+    fn divide(&mut self, len: u32) {
+        self.len = len;
+        if self.bps == Rate::UNLIMITED.bps() {
+            self.quotient = self.processing;
+            self.modulus = 0;
+            return;
+        }
+        let bits_ns = (u128::from(len) + u128::from(self.framing)) * 8_000_000_000;
+        let bps = u128::from(self.bps);
+        let whole = u64::try_from(bits_ns / bps).unwrap_or(u64::MAX);
+        self.quotient = Duration::from_nanos(whole.saturating_add(self.processing.as_nanos()));
+        self.modulus = (bits_ns % bps) as u64;
+    }
+}
+
+/// Place in a trace.
+#[derive(Debug)]
+struct Trace {
+    opportunities: Arc<[Duration]>,
+    period: Duration,
+    /// Number of the opportunity in use, counted from the start.
+    next: u64,
+    /// What it can still carry, bytes; at least 1.
+    left: u32,
+}
+
+/// An opportunity that can carry something.
+struct Found {
+    number: u64,
+    at: Instant,
+}
+
+impl Trace {
+    /// `None` for a constant rate. A trace without opportunities never sends; validation refuses it earlier.
+    fn new(rate: &LinkRate) -> Option<Trace> {
+        match rate {
+            LinkRate::Constant(_) => None,
+            LinkRate::Trace {
+                opportunities,
+                period,
+            } => Some(Trace {
+                opportunities: opportunities.clone(),
+                period: (*period).max(Duration::from_nanos(1)),
+                next: 0,
+                left: OPPORTUNITY_BYTES,
+            }),
+        }
+    }
+
+    /// When opportunity `number` happens.
+    fn time(&self, number: u64) -> Instant {
+        let count = self.opportunities.len() as u64;
+        if count == 0 {
+            return Instant::FAR_FUTURE;
+        }
+        let offset = self.opportunities[(number % count) as usize];
+        Instant::ZERO
+            .saturating_add(self.period.saturating_mul(number / count))
+            .saturating_add(offset)
+    }
+
+    /// The first opportunity at or after `earliest` that is not used up.
+    fn find(&self, earliest: Instant) -> Found {
+        let at = self.time(self.next);
+        if at >= earliest {
+            return Found {
+                number: self.next,
+                at,
+            };
+        }
+        let periods = earliest.as_nanos() / self.period.as_nanos();
+        let within = Duration::from_nanos(earliest.as_nanos() % self.period.as_nanos());
+        let index = self.opportunities.partition_point(|&offset| offset < within);
+        let count = self.opportunities.len() as u64;
+        let mut number = periods.saturating_mul(count).saturating_add(index as u64);
+        // An offset equal to the period falls on the first moment of the next one.
+        if within.is_zero() && periods > 0 {
+            while number > 0 && self.time(number - 1) >= earliest {
+                number -= 1;
+            }
+        }
+        let number = number.max(self.next);
+        Found {
+            number,
+            at: self.time(number),
+        }
+    }
+
+    /// Sends `bytes` from `start` on; when the last of them has its opportunity.
+    fn send(&mut self, start: Instant, bytes: u64) -> Instant {
+        let found = self.find(start);
+        if found.number != self.next {
+            self.next = found.number;
+            self.left = OPPORTUNITY_BYTES;
+        }
+        let whole = u64::from(OPPORTUNITY_BYTES);
+        let left = u64::from(self.left);
+        if bytes < left {
+            self.left -= bytes as u32;
+            return found.at;
+        }
+        // Last byte number `bytes`: `left` in this opportunity, the rest in the following ones.
+        let beyond = bytes - left;
+        let further = beyond.div_ceil(whole);
+        let finish = self.time(self.next + further);
+        let used = beyond - further.saturating_sub(1) * whole;
+        if further == 0 || used == whole {
+            self.next += further + 1;
+            self.left = OPPORTUNITY_BYTES;
+        } else {
+            self.next += further;
+            self.left = (whole - used) as u32;
+        }
+        finish
+    }
+}
