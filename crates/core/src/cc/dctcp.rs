@@ -6,7 +6,7 @@
 //!
 //! **Source.** RFC 8257 3.3 and 3.4.
 //! **Deviations.** The observation window is the connection's round, and the acknowledgment that ends it counts in
-//! it, as in RFC 8257 3.3 steps 1 to 3. An echo reduces the window itself, not FlightSize (step 9). The window stays
+//! it, as in RFC 8257 3.3 steps 1 to 3. Bytes count when delivered, SACKed ones too (3.3 permits it). An echo reduces the window itself, not FlightSize (step 9). The window stays
 //! at two segments or above, as Linux holds it.
 //! **Parameters.** `gain` 1/16, `initial_alpha` 1 (RFC 8257 3.3, 4.2).
 
@@ -23,8 +23,9 @@ pub struct Dctcp {
     gain: f64,
     /// Estimate of the share of bytes marked.
     alpha: f64,
-    /// Bytes acknowledged and bytes acknowledged under an echo in this round.
-    acked: Bytes,
+    /// Bytes delivered before this round began.
+    delivered_before: Bytes,
+    /// Bytes delivered under an echo in this round.
     marked: Bytes,
 }
 
@@ -51,7 +52,7 @@ impl Dctcp {
             reno: Reno::new(values, config),
             gain: values.number("gain").unwrap_or(0.0625),
             alpha: values.number("initial_alpha").unwrap_or(1.0),
-            acked: Bytes::ZERO,
+            delivered_before: Bytes::ZERO,
             marked: Bytes::ZERO,
         }
     }
@@ -64,15 +65,15 @@ impl Dctcp {
 
 impl CongestionController for Dctcp {
     fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
-        self.acked = self.acked.saturating_add(ack.acked);
         self.marked = self.marked.saturating_add(ack.ce_bytes);
         if ack.round_start {
-            // RFC 8257 3.3 steps 4 to 7. A round without acknowledged bytes says nothing.
-            if self.acked > Bytes::ZERO {
-                let share = (self.marked.0 as f64 / self.acked.0 as f64).min(1.0);
+            // RFC 8257 3.3 steps 4 to 7. A round without delivered bytes says nothing.
+            let delivered = ack.delivered_total.saturating_sub(self.delivered_before);
+            if delivered > Bytes::ZERO {
+                let share = (self.marked.0 as f64 / delivered.0 as f64).min(1.0);
                 self.alpha = self.alpha * (1.0 - self.gain) + self.gain * share;
             }
-            self.acked = Bytes::ZERO;
+            self.delivered_before = ack.delivered_total;
             self.marked = Bytes::ZERO;
         }
         self.reno.on_ack(now, ack)
@@ -97,8 +98,6 @@ impl CongestionController for Dctcp {
     }
 
     fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
-        self.acked = Bytes::ZERO;
-        self.marked = Bytes::ZERO;
         self.reno.set_window(now, window, ssthresh);
     }
 

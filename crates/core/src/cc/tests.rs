@@ -139,6 +139,16 @@ fn any_config() -> impl Strategy<Value = Config> {
 /// Drives a controller, an oracle or both through operations.
 struct Driver {
     now: Instant,
+    delivered: Bytes,
+}
+
+impl Driver {
+    fn new() -> Driver {
+        Driver {
+            now: Instant::from_millis(1),
+            delivered: Bytes::ZERO,
+        }
+    }
 }
 
 impl Driver {
@@ -156,8 +166,10 @@ impl Driver {
                 self.now += Duration::from_micros(after_us);
                 // The connection counts whole segments where the window does.
                 let bytes = Bytes(if whole { bytes.div_ceil(MSS) * MSS } else { bytes });
+                self.delivered = self.delivered.saturating_add(bytes);
                 let told = Ack {
                     acked: bytes,
+                    delivered_total: self.delivered,
                     rtt: rtt_ms.map(Duration::from_millis),
                     srtt: rtt_ms.map(Duration::from_millis),
                     round_start: round,
@@ -216,7 +228,7 @@ proptest! {
         for entry in AnyController::ENTRIES {
             let Some(mut oracle) = oracle_of(entry.name, &config) else { continue };
             let mut cc = build(entry.name, &config);
-            let mut driver = Driver { now: Instant::from_millis(1) };
+            let mut driver = Driver::new();
             // One unit: where the two round to different sides of a whole unit.
             let unit = if config.count_segments { MSS as f64 } else { 1.0 };
             for (index, op) in ops.iter().enumerate() {
@@ -243,7 +255,7 @@ proptest! {
         for entry in AnyController::ENTRIES {
             let mut cc = build(entry.name, &config);
             let mut again = build(entry.name, &config);
-            let (mut driver, mut second) = (Driver { now: Instant::ZERO }, Driver { now: Instant::ZERO });
+            let (mut driver, mut second) = (Driver::new(), Driver::new());
             for op in &ops {
                 let before = cc.window();
                 driver.apply(*op, config.count_segments, &mut cc, None);
@@ -320,13 +332,15 @@ proptest! {
 fn dctcp_alpha_takes_the_hand_worked_values() {
     let config = config(HyStart::Off);
     let mut dctcp = Dctcp::new(&Values::defaults(Dctcp::PARAMETERS), &config);
-    let round = |dctcp: &mut Dctcp, marked: u64| {
+    let mut delivered = 0;
+    let mut round = |dctcp: &mut Dctcp, marked: u64| {
         for segment in 0..10 {
-            let ce_bytes = Bytes(if segment < marked { MSS } else { 0 });
+            delivered += MSS;
             let told = Ack {
-                ce_bytes,
+                ce_bytes: Bytes(if segment < marked { MSS } else { 0 }),
                 round_start: segment == 9,
                 cwnd_limited: false,
+                delivered_total: Bytes(delivered),
                 ..ack(1)
             };
             dctcp.on_ack(Instant::ZERO, &told);

@@ -242,7 +242,7 @@ impl Reno {
 impl Oracle for Reno {
     fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
         if let Some(dctcp) = &mut self.dctcp {
-            dctcp.bytes_acked += ack.acked.0 as f64;
+            dctcp.bytes_acked += (ack.acked.0 + ack.sacked.0) as f64;
             dctcp.bytes_marked += ack.ce_bytes.0 as f64;
             if ack.round_start {
                 if dctcp.bytes_acked > 0.0 {
@@ -310,9 +310,6 @@ impl Oracle for Reno {
         self.bytes_acked = 0.0;
         self.undo = None;
         self.base.restart();
-        if let Some(dctcp) = &mut self.dctcp {
-            (dctcp.bytes_acked, dctcp.bytes_marked) = (0.0, 0.0);
-        }
     }
 
     fn state(&mut self) -> (&mut f64, &mut f64) {
