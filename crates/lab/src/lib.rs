@@ -11,3 +11,4 @@ pub mod result;
 pub mod run;
 pub mod scenario;
 pub mod statistics;
+pub mod workload;

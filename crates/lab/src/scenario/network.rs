@@ -1,0 +1,663 @@
+//! `[network]` and `[[link]]`: nodes, links, groups of hosts and the paths between them.
+
+use super::document::{Node, Table, Value};
+use super::error::{Error, Place, alternatives, nearest};
+use super::keys::{self, Dimension};
+use super::read::{self, Field, Section, join};
+use super::traffic;
+use crate::workload;
+use fleetfoot_core::parameter::Values;
+use fleetfoot_core::queue::Limit;
+use fleetfoot_core::rng::Probability;
+use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::Bytes;
+use fleetfoot_sim::spec::{Impairments, LinkIndex, LinkRate, LinkSpec, Loss, NodeId, NodeSpec};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Nodes, links and what traffic may call them.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) kind: &'static str,
+    pub(crate) nodes: Vec<NodeSpec>,
+    pub(crate) links: Vec<LinkSpec>,
+    /// Hosts by the names of groups.
+    pub(crate) groups: BTreeMap<String, Vec<NodeId>>,
+    by_name: BTreeMap<String, NodeId>,
+    /// Names of the duplex links, in order.
+    pub(crate) link_names: Vec<String>,
+    routes: Routes,
+}
+
+/// How packets find their way.
+#[derive(Debug)]
+enum Routes {
+    /// Hosts at a row of routers: for each node its way out and in and its router, and the hops both ways.
+    Row {
+        ends: Vec<Option<(LinkIndex, LinkIndex, usize)>>,
+        hops: Vec<(LinkIndex, LinkIndex)>,
+    },
+    /// Links that leave each node.
+    Graph(Vec<Vec<LinkIndex>>),
+}
+
+/// Reads the network of a scenario.
+pub(crate) fn read(document: &Table, bottleneck: &[Field]) -> Result<Network, Error> {
+    let Some(node) = document.get("network") else {
+        unreachable!("the file was checked against the list of keys")
+    };
+    let (kind, section) = Section::open_tagged(node, &keys::NETWORK, "network")?;
+    let entries = link_entries(document)?;
+    let mut builder = Builder {
+        network: Network {
+            kind,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            groups: BTreeMap::new(),
+            by_name: BTreeMap::new(),
+            link_names: Vec::new(),
+            routes: Routes::Graph(Vec::new()),
+        },
+        entries,
+        used: Vec::new(),
+    };
+    if kind == "graph" {
+        builder.graph(&section, bottleneck)?;
+    } else {
+        builder.row(kind, &section)?;
+    }
+    builder.all_entries_used()?;
+    let network = builder.network;
+    for field in bottleneck {
+        let name = field.text()?;
+        if !network.link_names.iter().any(|link| link == name) {
+            return Err(unknown(
+                field.place(),
+                &field.path,
+                "link",
+                name,
+                &network.link_names,
+            ));
+        }
+    }
+    Ok(network)
+}
+
+fn link_entries(document: &Table) -> Result<Vec<(String, Node)>, Error> {
+    let Some(Node {
+        value: Value::List(list),
+        ..
+    }) = document.get("link")
+    else {
+        return Ok(Vec::new());
+    };
+    let mut entries: Vec<(String, Node)> = Vec::new();
+    for node in list {
+        let name = node
+            .as_table()
+            .and_then(|table| table.text("name"))
+            .unwrap_or("")
+            .to_owned();
+        if entries.iter().any(|(other, _)| *other == name) {
+            return Err(Error::at(
+                &node.place,
+                &format!("link.{name}"),
+                format!("two links are called `{name}`"),
+            ));
+        }
+        entries.push((name, node.clone()));
+    }
+    Ok(entries)
+}
+
+struct Builder {
+    network: Network,
+    entries: Vec<(String, Node)>,
+    used: Vec<String>,
+}
+
+impl Builder {
+    fn node(&mut self, name: String, host: bool) -> NodeId {
+        let id = NodeId(self.network.nodes.len() as u32);
+        self.network.by_name.insert(name.clone(), id);
+        self.network.nodes.push(NodeSpec { name, host });
+        id
+    }
+
+    /// Dumbbell, chain and parking lot: hosts at a row of routers.
+    fn row(&mut self, kind: &'static str, section: &Section) -> Result<(), Error> {
+        let pairs = section.need("pairs")?.integer()? as usize;
+        let hops = match section.find("hops")? {
+            Some(hops) => hops.integer()? as usize,
+            None => 1,
+        };
+        let cross = match section.find("cross")? {
+            Some(cross) => cross.integer()? as usize,
+            None => 0,
+        };
+        if pairs + hops * cross > 200_000 {
+            return Err(section
+                .need("pairs")?
+                .fail("more than 200000 pairs of hosts do not fit"));
+        }
+        let access = section.need("access")?.node;
+        let bottleneck = section.need("bottleneck")?.node;
+        let egress = section
+            .find("egress")?
+            .map_or_else(|| access.clone(), |egress| egress.node);
+        let mut hosts: Vec<(NodeId, usize, bool)> = Vec::new();
+        let mut names: Vec<String> = Vec::new();
+        for (group, router, sends) in [("left", 0, true), ("right", hops, false)] {
+            for index in 0..pairs {
+                let id = self.node(format!("{group}-{index}"), true);
+                self.network.groups.entry(group.to_owned()).or_default().push(id);
+                hosts.push((id, router, sends));
+                names.push(format!("{}-{index}", if sends { "access" } else { "egress" }));
+            }
+        }
+        for hop in 0..hops {
+            for (group, router, sends) in [("enter", hop, true), ("leave", hop + 1, false)] {
+                for index in 0..cross {
+                    let id = self.node(format!("{group}-{hop}-{index}"), true);
+                    self.network.groups.entry(group.to_owned()).or_default().push(id);
+                    self.network
+                        .groups
+                        .entry(format!("{group}-{hop}"))
+                        .or_default()
+                        .push(id);
+                    hosts.push((id, router, sends));
+                    let link = if sends { "access" } else { "egress" };
+                    names.push(format!("{link}-{group}-{hop}-{index}"));
+                }
+            }
+        }
+        let routers: Vec<NodeId> = (0..=hops)
+            .map(|index| self.node(format!("router-{index}"), false))
+            .collect();
+        let mut ends = vec![None; self.network.nodes.len()];
+        // Links that no entry of their own changes are read once and copied.
+        let access_plan = Plan::read(&access, "network.access", true)?;
+        let egress_plan = Plan::read(&egress, "network.egress", true)?;
+        for ((host, router, sends), name) in hosts.into_iter().zip(names) {
+            let (base, plan, path) = if sends {
+                (&access, &access_plan, "network.access")
+            } else {
+                (&egress, &egress_plan, "network.egress")
+            };
+            let own = self.own(&name, base, path, true)?;
+            let plan = own.as_ref().unwrap_or(plan);
+            let there = routers[router];
+            let (from, to) = if sends { (host, there) } else { (there, host) };
+            let (forward, back) = self.link(&name, from, to, plan);
+            ends[host.0 as usize] = Some(if sends {
+                (forward, back, router)
+            } else {
+                (back, forward, router)
+            });
+        }
+        let plan = Plan::read(&bottleneck, "network.bottleneck", false)?;
+        let mut row = Vec::new();
+        for hop in 0..hops {
+            let name = if kind == "dumbbell" {
+                String::from("bottleneck")
+            } else {
+                format!("hop-{hop}")
+            };
+            let own = self.own(&name, &bottleneck, "network.bottleneck", false)?;
+            row.push(self.link(
+                &name,
+                routers[hop],
+                routers[hop + 1],
+                own.as_ref().unwrap_or(&plan),
+            ));
+        }
+        self.network.routes = Routes::Row { ends, hops: row };
+        Ok(())
+    }
+
+    /// What the entry called `name` makes of the link, if there is one.
+    fn own(&mut self, name: &str, base: &Node, _path: &str, defaults: bool) -> Result<Option<Plan>, Error> {
+        let Some((_, entry)) = self.entries.iter().find(|(entry, _)| entry == name) else {
+            return Ok(None);
+        };
+        self.used.push(name.to_owned());
+        let mut over = entry.as_table().cloned().unwrap_or_default();
+        for key in ["from", "to"] {
+            if let Some(entry) = over.entry(key) {
+                return Err(Error::at(
+                    &entry.key_place,
+                    &format!("link.{name}.{key}"),
+                    format!("the ends of a link are given by the network; `{key}` is for graphs"),
+                ));
+            }
+        }
+        over.entries.retain(|entry| entry.key != "name");
+        let mut merged = base.clone();
+        if let Value::Table(table) = &mut merged.value {
+            table.merge(over);
+        }
+        Plan::read(&merged, &format!("link.{name}"), defaults).map(Some)
+    }
+
+    fn graph(&mut self, section: &Section, bottleneck: &[Field]) -> Result<(), Error> {
+        for (key, host) in [("hosts", true), ("routers", false)] {
+            let list = section.need(key)?;
+            let names = list.list()?;
+            if host && names.is_empty() {
+                return Err(list.fail("a graph needs at least one host"));
+            }
+            for field in names {
+                let name = field.text()?.to_owned();
+                if self.network.by_name.contains_key(&name) {
+                    return Err(field.fail(format!("two nodes are called `{name}`")));
+                }
+                self.node(name, host);
+            }
+        }
+        let all: Vec<NodeId> = self.hosts();
+        self.network.groups.insert(String::from("hosts"), all);
+        let groups = section.need("groups")?;
+        for entry in &read::table(&groups.node, &groups.path)?.entries {
+            let field = Field {
+                node: entry.node.clone(),
+                path: join(&groups.path, &entry.key),
+                kind: keys::Kind::List(&keys::Kind::Text),
+                given: true,
+            };
+            let mut members = Vec::new();
+            for member in field.list()? {
+                members.push(self.network.host(member.text()?, member.place(), &member.path)?);
+            }
+            self.network.groups.insert(entry.key.clone(), members);
+        }
+        let wanted: Vec<&str> = bottleneck
+            .iter()
+            .filter_map(|field| field.node.as_text())
+            .collect();
+        let over = section.need("bottleneck")?.node;
+        if self.entries.is_empty() {
+            return Err(Error::at(
+                &section.place,
+                "link",
+                "a graph needs links: there is no [[link]]",
+            ));
+        }
+        for (name, node) in self.entries.clone() {
+            let path = format!("link.{name}");
+            let own = Section::open(&node, keys::LINK_ENTRY, &path)?;
+            let mut ends = [NodeId(0); 2];
+            for (end, key) in ends.iter_mut().zip(["from", "to"]) {
+                let field = own.need(key)?;
+                *end = self.network.node(field.text()?, field.place(), &field.path)?;
+            }
+            if ends[0] == ends[1] {
+                return Err(own.need("to")?.fail("a link cannot lead to where it begins"));
+            }
+            let mut table = own.table.clone();
+            table
+                .entries
+                .retain(|entry| !matches!(entry.key.as_str(), "name" | "from" | "to"));
+            let between_routers = ends.iter().all(|end| !self.network.nodes[end.0 as usize].host);
+            let is_bottleneck = if wanted.is_empty() {
+                between_routers
+            } else {
+                wanted.contains(&name.as_str())
+            };
+            if is_bottleneck && let Value::Table(over) = &over.value {
+                table.merge(over.clone());
+            }
+            let node = Node {
+                value: Value::Table(table),
+                place: node.place.clone(),
+            };
+            let plan = Plan::read(&node, &path, true)?;
+            self.used.push(name.clone());
+            self.link(&name, ends[0], ends[1], &plan);
+        }
+        let mut leaving = vec![Vec::new(); self.network.nodes.len()];
+        for (index, link) in self.network.links.iter().enumerate() {
+            leaving[link.from.0 as usize].push(LinkIndex(index as u32));
+        }
+        self.network.routes = Routes::Graph(leaving);
+        Ok(())
+    }
+
+    fn hosts(&self) -> Vec<NodeId> {
+        (0..)
+            .zip(&self.network.nodes)
+            .filter(|(_, node)| node.host)
+            .map(|(index, _)| NodeId(index))
+            .collect()
+    }
+
+    /// Adds both directions.
+    fn link(&mut self, name: &str, from: NodeId, to: NodeId, plan: &Plan) -> (LinkIndex, LinkIndex) {
+        let first = self.network.links.len() as u32;
+        self.network.link_names.push(name.to_owned());
+        for (forward, half, from, to) in [(true, &plan.forward, from, to), (false, &plan.back, to, from)] {
+            self.network.links.push(LinkSpec {
+                name: name.to_owned(),
+                forward,
+                from,
+                to,
+                rate: half.rate.clone(),
+                delay: half.delay,
+                queue: half.queue.0,
+                queue_values: half.queue.1.clone(),
+                impairments: half.impairments.clone(),
+                mtu: plan.mtu,
+                framing: plan.framing,
+                processing: plan.processing,
+            });
+        }
+        (LinkIndex(first), LinkIndex(first + 1))
+    }
+
+    fn all_entries_used(&self) -> Result<(), Error> {
+        for (name, node) in &self.entries {
+            if !self.used.contains(name) {
+                let place = node
+                    .as_table()
+                    .and_then(|table| table.get("name"))
+                    .map_or(&node.place, |name| &name.place);
+                return Err(unknown(
+                    place,
+                    "link.name",
+                    "link",
+                    name,
+                    &self.network.link_names,
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Network {
+    /// The node called `name`.
+    fn node(&self, name: &str, place: &Place, path: &str) -> Result<NodeId, Error> {
+        self.by_name
+            .get(name)
+            .copied()
+            .ok_or_else(|| unknown(place, path, "node", name, &self.names(false)))
+    }
+
+    /// The host called `name`.
+    pub(crate) fn host(&self, name: &str, place: &Place, path: &str) -> Result<NodeId, Error> {
+        self.host_called(name)
+            .ok_or_else(|| unknown(place, path, "host", name, &self.names(true)))
+    }
+
+    /// The host called `name`.
+    pub(crate) fn host_called(&self, name: &str) -> Option<NodeId> {
+        self.by_name
+            .get(name)
+            .copied()
+            .filter(|id| self.nodes[id.0 as usize].host)
+    }
+
+    /// Hosts of a group or the single host called `name`.
+    pub(crate) fn select(&self, name: &str, place: &Place, path: &str) -> Result<Vec<NodeId>, Error> {
+        if let Some(group) = self.groups.get(name) {
+            return Ok(group.clone());
+        }
+        self.host_called(name).map(|host| vec![host]).ok_or_else(|| {
+            let groups: Vec<String> = self.groups.keys().cloned().collect();
+            let mut names = self.names(true);
+            names.extend(groups.iter().cloned());
+            let mut error = Error::at(place, path, format!("there is no host or group called `{name}`"));
+            if let Some(near) = nearest(name, names.iter().map(String::as_str)) {
+                error = error.help(place, format!("did you mean `{near}`?"));
+            }
+            error.help(
+                place,
+                format!(
+                    "groups here: {}; hosts: {}",
+                    alternatives(&groups),
+                    few(&self.names(true))
+                ),
+            )
+        })
+    }
+
+    fn names(&self, hosts: bool) -> Vec<String> {
+        self.nodes
+            .iter()
+            .filter(|node| node.host || !hosts)
+            .map(|node| node.name.clone())
+            .collect()
+    }
+
+    /// The links from one host to another, in order; `None`: there is no way.
+    pub(crate) fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
+        match &self.routes {
+            Routes::Row { ends, hops } => {
+                let (out, _, first) = ends[from.0 as usize]?;
+                let (_, into, last) = ends[to.0 as usize]?;
+                let mut path = vec![out];
+                if first <= last {
+                    path.extend(hops[first..last].iter().map(|hop| hop.0));
+                } else {
+                    path.extend(hops[last..first].iter().rev().map(|hop| hop.1));
+                }
+                path.push(into);
+                Some(path)
+            }
+            Routes::Graph(leaving) => self.shortest(leaving, from, to),
+        }
+    }
+
+    /// Fewest links; among equals the one whose links come first in the file. Hosts do not forward.
+    fn shortest(&self, leaving: &[Vec<LinkIndex>], from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
+        let mut reached: Vec<Option<LinkIndex>> = vec![None; self.nodes.len()];
+        let mut waiting = VecDeque::from([from]);
+        while let Some(node) = waiting.pop_front() {
+            if node == to {
+                break;
+            }
+            if node != from && self.nodes[node.0 as usize].host {
+                continue;
+            }
+            for &link in &leaving[node.0 as usize] {
+                let next = self.links[link.0 as usize].to;
+                if next != from && reached[next.0 as usize].is_none() {
+                    reached[next.0 as usize] = Some(link);
+                    waiting.push_back(next);
+                }
+            }
+        }
+        let mut path = Vec::new();
+        let mut at = to;
+        while at != from {
+            let link = reached[at.0 as usize]?;
+            path.push(link);
+            at = self.links[link.0 as usize].from;
+        }
+        path.reverse();
+        Some(path)
+    }
+}
+
+/// A link as described, both directions.
+struct Plan {
+    forward: Half,
+    back: Half,
+    mtu: u32,
+    framing: u32,
+    processing: Duration,
+}
+
+struct Half {
+    rate: LinkRate,
+    delay: Duration,
+    queue: (&'static str, Values),
+    impairments: Impairments,
+}
+
+impl Plan {
+    /// Reads the table at `node`. Without `defaults` rate and delay must be given.
+    fn read(node: &Node, path: &str, defaults: bool) -> Result<Plan, Error> {
+        let section = Section::open(node, keys::LINK, path)?;
+        let (rate_field, delay) = (section.find("rate")?, section.find("delay")?);
+        if !defaults {
+            for (key, field) in [("rate", &rate_field), ("delay", &delay)] {
+                if field.is_none() {
+                    let example = if key == "rate" {
+                        "\"10 Mbit/s\""
+                    } else {
+                        "\"20 ms\""
+                    };
+                    return Err(
+                        Error::at(&section.place, &join(path, key), format!("`{key}` is missing"))
+                            .help(&section.place, format!("for example {key} = {example}")),
+                    );
+                }
+            }
+        }
+        let rate = match &rate_field {
+            Some(field) => link_rate(field)?,
+            None => LinkRate::Constant(fleetfoot_core::units::Rate::from_bps(1_000_000_000)),
+        };
+        let delay = delay.map_or(Ok(Duration::from_millis(1)), |field| field.duration())?;
+        let mtu = section.need("mtu")?.integer()? as u32;
+        let queue_field = section.need("queue")?;
+        let queue = queue(&queue_field, mtu)?;
+        let mut impairments = impairments(&section)?;
+        if let Some(reorder) = section.find("reorder")? {
+            let reorder = Section::open(&reorder.node, keys::REORDER, &reorder.path)?;
+            impairments.reorder = Some((
+                Probability::from_f64(reorder.need("probability")?.probability()?),
+                reorder.need("delay")?.duration()?,
+            ));
+        }
+        impairments.duplicate = Probability::from_f64(section.need("duplicate")?.probability()?);
+        let reverse = section.need("reverse")?;
+        let reverse = Section::open(&reverse.node, keys::REVERSE, &reverse.path)?;
+        let back = Half {
+            rate: reverse
+                .find("rate")?
+                .map_or(Ok(rate.clone()), |field| link_rate(&field))?,
+            delay: reverse
+                .find("delay")?
+                .map_or(Ok(delay), |field| field.duration())?,
+            queue: reverse
+                .find("queue")?
+                .map_or(Ok(queue.clone()), |field| self::queue(&field, mtu))?,
+            impairments: self::impairments(&reverse)?,
+        };
+        Ok(Plan {
+            forward: Half {
+                rate,
+                delay,
+                queue,
+                impairments,
+            },
+            back,
+            mtu,
+            framing: section.need("framing")?.integer()? as u32,
+            processing: section.need("processing")?.duration()?,
+        })
+    }
+}
+
+/// A queue that holds at least one packet of the link.
+fn queue(field: &Field, mtu: u32) -> Result<(&'static str, Values), Error> {
+    let (name, values) = read::queue(&field.node, &field.path)?;
+    let has_limit = values.table().iter().any(|parameter| parameter.name == "limit");
+    if has_limit
+        && let Limit::Bytes(bytes) = values.limit("limit")
+        && bytes < Bytes(u64::from(mtu))
+    {
+        let place = field
+            .node
+            .as_table()
+            .and_then(|table| table.get("limit"))
+            .map_or(field.place(), |node| &node.place);
+        return Err(Error::at(
+            place,
+            &join(&field.path, "limit"),
+            format!("a queue of {bytes} is smaller than one packet of this link (mtu {mtu})"),
+        )
+        .help(
+            place,
+            format!("at least \"{mtu} B\", or count packets: \"50 packets\""),
+        ));
+    }
+    Ok((name, values))
+}
+
+fn link_rate(field: &Field) -> Result<LinkRate, Error> {
+    if field.node.as_text().is_some() || field.node.as_table().is_none() {
+        return field.rate().map(LinkRate::Constant);
+    }
+    let section = Section::open(&field.node, keys::TRACE, &field.path)?;
+    let trace = section.need("trace")?;
+    let file = trace.file()?;
+    let text = std::fs::read_to_string(&file)
+        .map_err(|error| trace.fail(format!("cannot read {}: {error}", file.display())))?;
+    let (opportunities, period) =
+        workload::mahimahi(&text).map_err(|message| trace.fail(format!("{}: {message}", file.display())))?;
+    Ok(LinkRate::Trace {
+        opportunities,
+        period,
+    })
+}
+
+fn impairments(section: &Section) -> Result<Impairments, Error> {
+    let mut impairments = Impairments::default();
+    if let Some(field) = section.find("loss")? {
+        (impairments.loss, impairments.loss_data_only) = loss(&field)?;
+    }
+    if let Some(field) = section.find("jitter")? {
+        impairments.jitter = Some(traffic::distribution(&field, Dimension::Time)?);
+    }
+    impairments.bit_error_rate = section.need("bit_errors")?.number()?;
+    Ok(impairments)
+}
+
+fn loss(field: &Field) -> Result<(Loss, bool), Error> {
+    if field.node.as_table().is_none() {
+        return Ok((Loss::Random(Probability::from_f64(field.probability()?)), false));
+    }
+    let (kind, section) = Section::open_tagged(&field.node, &keys::LOSS, &field.path)?;
+    let probability =
+        |key| -> Result<Probability, Error> { Ok(Probability::from_f64(section.need(key)?.probability()?)) };
+    let data_only = section.find("data_only")?.map_or(Ok(true), |flag| flag.flag())?;
+    let model = match kind {
+        "random" => Loss::Random(probability("probability")?),
+        "burst" => Loss::Burst {
+            enter: probability("enter")?,
+            leave: probability("leave")?,
+            good: probability("good")?,
+            bad: probability("bad")?,
+        },
+        "script" => {
+            let mut packets = Vec::new();
+            for index in section.need("packets")?.list()? {
+                packets.push(index.integer()? as u32);
+            }
+            packets.sort_unstable();
+            packets.dedup();
+            Loss::Script(packets.into())
+        }
+        _ => Loss::Tail(section.need("segments")?.integer()? as u32),
+    };
+    Ok((model, data_only))
+}
+
+fn unknown(place: &Place, path: &str, what: &str, name: &str, names: &[String]) -> Error {
+    let mut error = Error::at(place, path, format!("there is no {what} called `{name}`"));
+    if let Some(near) = nearest(name, names.iter().map(String::as_str)) {
+        error = error.help(place, format!("did you mean `{near}`?"));
+    }
+    error.help(place, format!("{what}s here: {}", few(names)))
+}
+
+/// The first of them, for messages.
+fn few(names: &[String]) -> String {
+    let shown = names.len().min(12);
+    let mut text = names[..shown].join(", ");
+    if names.len() > shown {
+        text.push_str(&format!(" and {} more", names.len() - shown));
+    }
+    text
+}

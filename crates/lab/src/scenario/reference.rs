@@ -1,0 +1,339 @@
+//! The JSON schema and the reference page, made from the list of keys.
+
+use super::keys::{self, Default, Dimension, Key, Kind, Tagged};
+use super::quantity;
+use fleetfoot_core::cc::AnyController;
+use fleetfoot_core::parameter::{Parameter, ParameterKind, Value as ParameterValue};
+use fleetfoot_core::queue::{AnyQueue, Limit};
+use fleetfoot_core::registry::Entry;
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+
+/// The JSON schema (draft 2020-12) of scenario files, for editors.
+pub fn json_schema() -> Value {
+    let mut schema = object(&keys::FILE.iter().collect::<Vec<_>>(), None);
+    if let Value::Object(map) = &mut schema {
+        map.insert(
+            "$schema".into(),
+            json!("https://json-schema.org/draft/2020-12/schema"),
+        );
+        map.insert("title".into(), json!("Fleetfoot scenario"));
+    }
+    schema
+}
+
+fn object(keys: &[&Key], tag: Option<(&str, &str, &str)>) -> Value {
+    let mut properties = Map::new();
+    let mut required: Vec<&str> = Vec::new();
+    if let Some((tag, name, doc)) = tag {
+        properties.insert(tag.into(), json!({ "const": name, "description": doc }));
+        required.push(tag);
+    }
+    for key in keys {
+        let mut schema = schema_of(&key.kind);
+        if let Value::Object(map) = &mut schema {
+            let doc = match key.default {
+                Default::Described(words) => format!("{} Default: {words}.", key.doc),
+                Default::Required | Default::Value(_) => key.doc.to_owned(),
+            };
+            map.insert("description".into(), json!(doc));
+            if let Default::Value(literal) = key.default
+                && let Ok(table) = toml::from_str::<toml::Table>(&format!("value = {literal}"))
+                && let Ok(value) = serde_json::to_value(&table["value"])
+            {
+                map.insert("default".into(), value);
+            }
+        }
+        properties.insert(key.name.into(), schema);
+        if matches!(key.default, Default::Required) {
+            required.push(key.name);
+        }
+    }
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn tagged(tagged: &Tagged) -> Value {
+    let kinds: Vec<Value> = tagged
+        .kinds
+        .iter()
+        .map(|kind| {
+            let keys: Vec<&Key> = tagged.common.iter().chain(kind.keys).collect();
+            object(&keys, Some((tagged.tag, kind.name, kind.doc)))
+        })
+        .collect();
+    json!({ "oneOf": kinds })
+}
+
+fn schema_of(kind: &Kind) -> Value {
+    match *kind {
+        Kind::Text => json!({ "type": "string" }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+        Kind::Number(low, high) => json!({ "type": "number", "minimum": low, "maximum": high }),
+        Kind::Probability => json!({ "type": ["number", "string"], "minimum": 0, "maximum": 1 }),
+        Kind::Duration(..) => quantity_schema("40 ms"),
+        Kind::Bytes(..) => quantity_schema("64 kB"),
+        Kind::Rate => quantity_schema("10 Mbit/s"),
+        Kind::Frequency => quantity_schema("4 per second"),
+        Kind::Limit => quantity_schema("50 packets"),
+        Kind::Quantity(Dimension::Bytes) => quantity_schema("64 kB"),
+        Kind::Quantity(Dimension::Time) => quantity_schema("40 ms"),
+        Kind::Point(dimension) => json!({
+            "type": "array",
+            "prefixItems": [schema_of(&Kind::Quantity(dimension)), schema_of(&Kind::Probability)],
+            "minItems": 2,
+            "maxItems": 2,
+        }),
+        Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Table(keys) => object(&keys.iter().collect::<Vec<_>>(), None),
+        Kind::Tagged(kinds) => tagged(kinds),
+        Kind::Map(inner) => json!({ "type": "object", "additionalProperties": schema_of(inner) }),
+        Kind::List(inner) => json!({ "type": "array", "items": schema_of(inner) }),
+        Kind::OneOrMore(inner) => {
+            json!({ "anyOf": [schema_of(inner), { "type": "array", "items": schema_of(inner) }] })
+        }
+        Kind::Either(forms) => json!({ "anyOf": forms.iter().map(schema_of).collect::<Vec<_>>() }),
+        Kind::Queue => json!({ "oneOf": AnyQueue::ENTRIES.iter().map(entry_schema).collect::<Vec<_>>() }),
+        Kind::CongestionControl => {
+            let names: Vec<&str> = AnyController::ENTRIES.iter().map(|entry| entry.name).collect();
+            let tables: Vec<Value> = AnyController::ENTRIES.iter().map(entry_schema).collect();
+            json!({ "anyOf": [{ "enum": names }, { "oneOf": tables }] })
+        }
+        Kind::Distribution(dimension) => {
+            json!({ "anyOf": [schema_of(&Kind::Quantity(dimension)), tagged(dimension.distributions())] })
+        }
+        Kind::Setting => json!({ "type": "object", "minProperties": 1 }),
+    }
+}
+
+fn quantity_schema(example: &str) -> Value {
+    json!({ "type": "string", "examples": [example] })
+}
+
+fn entry_schema(entry: &Entry) -> Value {
+    let mut properties = Map::new();
+    properties.insert("kind".into(), json!({ "const": entry.name }));
+    for parameter in entry.parameters {
+        let mut schema = match parameter.kind {
+            ParameterKind::Limit => schema_of(&Kind::Limit),
+            ParameterKind::Duration(low, high) => schema_of(&Kind::Duration(low, high)),
+            ParameterKind::Bytes(low, high) => schema_of(&Kind::Bytes(low.get(), high.get())),
+            ParameterKind::Rate(..) => schema_of(&Kind::Rate),
+            ParameterKind::Number(low, high) => schema_of(&Kind::Number(low, high)),
+            ParameterKind::Integer(low, high) => schema_of(&Kind::Integer(low, high)),
+            ParameterKind::Flag => schema_of(&Kind::Flag),
+            ParameterKind::Choice(words) => schema_of(&Kind::Choice(words)),
+        };
+        if let Value::Object(map) = &mut schema {
+            let doc = format!(
+                "{}. Default: {}.",
+                parameter.doc.trim_end_matches('.'),
+                parameter_default(parameter)
+            );
+            map.insert("description".into(), json!(doc));
+        }
+        properties.insert(parameter.name.into(), schema);
+    }
+    json!({ "type": "object", "properties": properties, "required": ["kind"], "additionalProperties": false })
+}
+
+/// The reference page of scenario files, as Markdown.
+pub fn reference() -> String {
+    let mut page = String::from(
+        "# Scenario reference\n\n\
+         Every key of a scenario file with its type, default and meaning. This page is generated from the list that the\n\
+         reader itself uses. Keys are checked: an unknown one is refused with its place and the nearest valid key.\n\n\
+         ## Quantities\n\n",
+    );
+    for line in [
+        quantity::DURATION_HELP,
+        quantity::BYTES_HELP,
+        quantity::RATE_HELP,
+        quantity::FREQUENCY_HELP,
+        quantity::LIMIT_HELP,
+    ] {
+        let _ = writeln!(page, "- {line}");
+    }
+    page.push_str(
+        "\n## Paths\n\n\
+         A variant's `set`, a mechanism and `--set` name a key by its path: `network.bottleneck.queue.kind`.\n\
+         `traffic.NAME` and `link.NAME` select an entry by its name. Setting a `kind` keeps only the keys that every kind\n\
+         has (`limit` and `ecn` of a queue, the common keys of traffic) and drops the rest. A table replaces the whole\n\
+         table. A setting that changes nothing is an error.\n\n\
+         `extends = \"other.toml\"`: tables merge, named entries merge by name, other lists are replaced.\n\n## The file\n\n",
+    );
+    table(&mut page, keys::FILE);
+    kinds(&mut page, "network", &keys::NETWORK);
+    section(
+        &mut page,
+        "Links",
+        "`access`, `bottleneck`, `egress` and `[[link]]` entries.",
+        keys::LINK,
+    );
+    section(&mut page, "The way back of a link", "`reverse`.", keys::REVERSE);
+    section(&mut page, "Reordering", "`reorder`.", keys::REORDER);
+    kinds(&mut page, "loss", &keys::LOSS);
+    page.push_str("\n## Queues\n\n`queue = { kind = ..., ... }`, one of:\n");
+    entries(&mut page, AnyQueue::ENTRIES);
+    section(
+        &mut page,
+        "[tcp]",
+        "Switches of an endpoint. What is not written is as the profile says.",
+        keys::TCP,
+    );
+    kinds(&mut page, "delayed_ack", &keys::DELAYED_ACK);
+    page.push_str("\n## Congestion controls\n\n`congestion_control = \"NAME\"` or `{ kind = \"NAME\", ... }`, one of:\n");
+    entries(&mut page, AnyController::ENTRIES);
+    section(
+        &mut page,
+        "[[traffic]]",
+        "Keys of every kind.",
+        keys::TRAFFIC_COMMON,
+    );
+    kinds(&mut page, "traffic", &keys::TRAFFIC);
+    kinds(&mut page, "arrivals", &keys::ARRIVALS);
+    kinds(&mut page, "sizes", &keys::SIZE_DISTRIBUTION);
+    page.push_str(
+        "\nTimes take the same distributions, without named tables.\n\n### Named size distributions\n\n",
+    );
+    for table in crate::workload::TABLES {
+        let source = table.source();
+        let _ = writeln!(
+            page,
+            "- `{}`: {}",
+            table.name,
+            source.trim_start_matches("Source: ")
+        );
+    }
+    section(
+        &mut page,
+        "[[variant]]",
+        "What to compare with the file as it stands.",
+        keys::VARIANT,
+    );
+    section(&mut page, "[run]", "How long and how often.", keys::RUN);
+    page
+}
+
+fn section(page: &mut String, title: &str, words: &str, keys: &[Key]) {
+    let _ = write!(page, "\n## {title}\n\n{words}\n\n");
+    table(page, keys);
+}
+
+fn kinds(page: &mut String, title: &str, tagged: &Tagged) {
+    let _ = write!(page, "\n## Kinds of {title}\n");
+    for kind in tagged.kinds {
+        let _ = write!(
+            page,
+            "\n### `{} = \"{}\"`\n\n{}\n\n",
+            tagged.tag, kind.name, kind.doc
+        );
+        if !kind.keys.is_empty() {
+            table(page, kind.keys);
+        }
+    }
+}
+
+fn table(page: &mut String, keys: &[Key]) {
+    page.push_str("| key | type | default | meaning |\n|---|---|---|---|\n");
+    for key in keys {
+        let default = match key.default {
+            Default::Required => String::from("required"),
+            Default::Value(literal) => format!("`{literal}`"),
+            Default::Described(words) => words.to_owned(),
+        };
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {default} | {} |",
+            key.name,
+            type_of(&key.kind),
+            key.doc
+        );
+    }
+}
+
+fn entries(page: &mut String, entries: &[Entry]) {
+    for entry in entries {
+        let first = entry.document().next().unwrap_or("");
+        let _ = write!(page, "\n### `kind = \"{}\"`\n\n{first}\n\n", entry.name);
+        if entry.parameters.is_empty() {
+            continue;
+        }
+        page.push_str("| key | type | default | meaning |\n|---|---|---|---|\n");
+        for parameter in entry.parameters {
+            let _ = writeln!(
+                page,
+                "| `{}` | {} | {} | {} |",
+                parameter.name,
+                parameter_type(parameter.kind),
+                parameter_default(parameter),
+                parameter.doc
+            );
+        }
+    }
+}
+
+fn type_of(kind: &Kind) -> String {
+    let words = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| format!("`{word}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match *kind {
+        Kind::Text => "text".into(),
+        Kind::Flag => "flag".into(),
+        Kind::Integer(low, high) if high >= i64::MAX as u64 => format!("whole number from {low}"),
+        Kind::Integer(low, high) => format!("whole number, {low} to {high}"),
+        Kind::Number(low, high) => format!("number, {low} to {high}"),
+        Kind::Probability => "probability".into(),
+        Kind::Duration(..) | Kind::Quantity(Dimension::Time) => "time".into(),
+        Kind::Bytes(..) | Kind::Quantity(Dimension::Bytes) => "amount".into(),
+        Kind::Rate => "speed".into(),
+        Kind::Frequency => "frequency".into(),
+        Kind::Limit => "queue limit".into(),
+        Kind::Choice(list) => words(list),
+        Kind::Table(_) => "table".into(),
+        Kind::Tagged(tagged) => format!("table with `{}`", tagged.tag),
+        Kind::Map(_) => "table of free keys".into(),
+        Kind::List(inner) => format!("list: {}", type_of(inner)),
+        Kind::OneOrMore(inner) => format!("{}, or a list", type_of(inner)),
+        Kind::Either(forms) => forms.iter().map(type_of).collect::<Vec<_>>().join(" or "),
+        Kind::Queue => "a queue".into(),
+        Kind::CongestionControl => "a congestion control".into(),
+        Kind::Distribution(Dimension::Bytes) => "amount or distribution".into(),
+        Kind::Distribution(Dimension::Time) => "time or distribution".into(),
+        Kind::Point(_) => "`[value, probability]`".into(),
+        Kind::Setting => "paths and values".into(),
+    }
+}
+
+fn parameter_type(kind: ParameterKind) -> String {
+    match kind {
+        ParameterKind::Limit => "queue limit".into(),
+        ParameterKind::Duration(low, high) => format!("time, {low} to {high}"),
+        ParameterKind::Bytes(low, high) => format!("amount, {low} to {high}"),
+        ParameterKind::Rate(low, high) => format!("speed, {low} to {high}"),
+        ParameterKind::Number(low, high) => format!("number, {low} to {high}"),
+        ParameterKind::Integer(low, high) => format!("whole number, {low} to {high}"),
+        ParameterKind::Flag => "flag".into(),
+        ParameterKind::Choice(words) => type_of(&Kind::Choice(words)),
+    }
+}
+
+fn parameter_default(parameter: &Parameter) -> String {
+    match parameter.default {
+        ParameterValue::Auto => "automatic".into(),
+        ParameterValue::Limit(Limit::Packets(packets)) => format!("`\"{packets} packets\"`"),
+        ParameterValue::Limit(Limit::Bytes(bytes)) => format!("`\"{bytes}\"`"),
+        ParameterValue::Limit(Limit::Unlimited) => "`\"unlimited\"`".into(),
+        ParameterValue::Duration(span) => format!("`\"{span}\"`"),
+        ParameterValue::Bytes(bytes) => format!("`\"{bytes}\"`"),
+        ParameterValue::Rate(rate) => format!("`\"{rate}\"`"),
+        ParameterValue::Number(number) => format!("`{number}`"),
+        ParameterValue::Integer(integer) => format!("`{integer}`"),
+        ParameterValue::Flag(flag) => format!("`{flag}`"),
+        ParameterValue::Choice(word) => format!("`\"{word}\"`"),
+    }
+}

@@ -1,0 +1,225 @@
+//! What a file describes, with every name looked up and every default filled in.
+
+use super::document::{Node, Table, Value};
+use super::error::Error;
+use super::keys;
+use super::network::{self, Network};
+use super::read::Section;
+use super::traffic::{self, Group};
+use fleetfoot_core::time::Duration;
+use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic};
+
+/// A scenario ready to run.
+#[derive(Debug)]
+pub struct Resolved {
+    /// What it is called.
+    pub title: String,
+    /// `[run]`.
+    pub run: RunSettings,
+    /// Traffic groups, in the order of [`Spec::groups`].
+    pub groups: Vec<Group>,
+    /// What the simulator runs, with seed 0.
+    pub spec: Spec,
+    /// The file it comes from, as changed.
+    pub document: toml::Table,
+    /// Kind of the network: `dumbbell`.
+    pub network: &'static str,
+    base_rtts: Vec<BaseRtt>,
+}
+
+/// `[run]` with its defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSettings {
+    /// Arrivals stop here.
+    pub duration: Duration,
+    /// Flows that start before this are not counted.
+    pub warmup: Duration,
+    /// How long after `duration` unfinished flows may go on.
+    pub drain: Duration,
+    /// How many runs.
+    pub seeds: u32,
+    /// Seed of the first.
+    pub seed: u64,
+    /// Names of the links that are the bottleneck; empty: those above 90 % utilisation as described.
+    pub bottleneck: Vec<String>,
+}
+
+/// Round-trip time of a pair of hosts without queueing and serialisation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseRtt {
+    /// Name of the data sender.
+    pub from: String,
+    /// Name of the data receiver.
+    pub to: String,
+    /// Propagation and processing, both ways.
+    pub rtt: Duration,
+}
+
+/// Resolves a document that was checked against the list of keys.
+pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> {
+    let empty = Node {
+        value: Value::Table(Table::default()),
+        place: document.entries[0].key_place.clone(),
+    };
+    let section = Section::open(document.get("run").unwrap_or(&empty), keys::RUN, "run")?;
+    let bottleneck = match section.find("bottleneck")? {
+        Some(field) => field.list()?,
+        None => Vec::new(),
+    };
+    let network = network::read(document, &bottleneck)?;
+    let run = run(&section, &network)?;
+    let (groups, specs) = traffic::read(document, &network)?;
+    for (group, node) in specs.iter().zip(group_nodes(document)) {
+        if group.start >= run.duration {
+            let place = node
+                .as_table()
+                .and_then(|table| table.get("start"))
+                .map_or(&node.place, |start| &start.place);
+            return Err(Error::at(
+                place,
+                &format!("traffic.{}.start", group.name),
+                format!(
+                    "it would start at {}, when the run of {} is over",
+                    group.start, run.duration
+                ),
+            ));
+        }
+    }
+    let base_rtts = base_rtts(&network, &specs);
+    Ok(Resolved {
+        title: title.to_owned(),
+        groups,
+        spec: Spec {
+            nodes: network.nodes,
+            links: network.links,
+            groups: specs,
+            duration: run.duration,
+            warmup: run.warmup,
+            drain: run.drain,
+            seed: 0,
+        },
+        run,
+        document: document.to_toml(),
+        network: network.kind,
+        base_rtts,
+    })
+}
+
+fn group_nodes(document: &Table) -> &[Node] {
+    match document.get("traffic").map(|node| &node.value) {
+        Some(Value::List(nodes)) => nodes,
+        _ => &[],
+    }
+}
+
+fn run(section: &Section, network: &Network) -> Result<RunSettings, Error> {
+    let duration = section.need("duration")?;
+    let warmup = section.need("warmup")?;
+    if warmup.duration()? >= duration.duration()? {
+        let culprit = if warmup.given { &warmup } else { &duration };
+        return Err(culprit
+            .fail(format!(
+                "the warm-up ({}) must be shorter than the run ({})",
+                warmup.duration()?,
+                duration.duration()?
+            ))
+            .help(
+                culprit.place(),
+                "flows that start within the warm-up are not counted",
+            ));
+    }
+    let mut bottleneck = Vec::new();
+    if let Some(field) = section.find("bottleneck")? {
+        for element in field.list()? {
+            bottleneck.push(element.text()?.to_owned());
+        }
+    } else if network.kind == "dumbbell" {
+        bottleneck.push(String::from("bottleneck"));
+    }
+    Ok(RunSettings {
+        duration: duration.duration()?,
+        warmup: warmup.duration()?,
+        drain: section.need("drain")?.duration()?,
+        seeds: section.need("seeds")?.integer()? as u32,
+        seed: section.need("seed")?.integer()?,
+        bottleneck,
+    })
+}
+
+fn base_rtts(network: &Network, specs: &[fleetfoot_sim::spec::GroupSpec]) -> Vec<BaseRtt> {
+    let mut seen: Vec<(NodeId, NodeId)> = specs
+        .iter()
+        .flat_map(|group| group.pairs.iter().copied())
+        .collect();
+    seen.sort_unstable();
+    seen.dedup();
+    let one_way = |from, to| {
+        let path = network.path(from, to)?;
+        let links = path.iter().map(|link| &network.links[link.0 as usize]);
+        Some(links.fold(Duration::ZERO, |sum, link| sum + link.delay + link.processing))
+    };
+    seen.into_iter()
+        .filter_map(|(from, to)| {
+            Some(BaseRtt {
+                from: network.nodes[from.0 as usize].name.clone(),
+                to: network.nodes[to.0 as usize].name.clone(),
+                rtt: one_way(from, to)? + one_way(to, from)?,
+            })
+        })
+        .collect()
+}
+
+impl Resolved {
+    /// The run with this seed.
+    pub fn spec(&self, seed: u64) -> Spec {
+        Spec {
+            seed,
+            ..self.spec.clone()
+        }
+    }
+
+    /// Round-trip times without queueing of every pair that has traffic, in the order of the hosts.
+    pub fn base_rtts(&self) -> &[BaseRtt] {
+        &self.base_rtts
+    }
+
+    /// Whether any group uses TCP: what changes only endpoints does not apply otherwise.
+    pub fn uses_tcp(&self) -> bool {
+        self.spec
+            .groups
+            .iter()
+            .any(|group| !matches!(group.traffic, Traffic::Cbr { .. } | Traffic::Ping { .. }))
+    }
+
+    /// Whether any TCP sender asks for ECN.
+    pub fn uses_ecn(&self) -> bool {
+        self.spec.groups.iter().any(|group| group.sender.ecn)
+    }
+
+    /// Both directions of the links named as the bottleneck.
+    pub fn bottleneck_links(&self) -> impl Iterator<Item = &LinkSpec> {
+        self.spec
+            .links
+            .iter()
+            .filter(|link| self.run.bottleneck.contains(&link.name))
+    }
+
+    /// Queue disciplines in front of the bottleneck, forward, without repetition.
+    pub fn bottleneck_queues(&self) -> Vec<&'static str> {
+        let mut kinds: Vec<&'static str> = self
+            .bottleneck_links()
+            .filter(|link| link.forward)
+            .map(|link| link.queue)
+            .collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+
+    /// Whether both describe the same runs, however the files are written.
+    pub(super) fn describes_the_same(&self, other: &Resolved) -> bool {
+        self.run == other.run
+            && self.groups == other.groups
+            && format!("{:?}", self.spec) == format!("{:?}", other.spec)
+    }
+}

@@ -1,0 +1,543 @@
+//! `[[traffic]]`: who sends what to whom and when; distributions and arrivals.
+
+use super::document::{Node, Table, Value};
+use super::error::Error;
+use super::keys::{self, Dimension};
+use super::network::Network;
+use super::read::{self, Field, Section, join};
+use super::tcp;
+use crate::workload::{SizeTable, flows};
+use fleetfoot_core::rng::Distribution;
+use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::Bytes;
+use fleetfoot_sim::spec::{FlowLine, GroupSpec, NodeId, Spread, Traffic};
+use std::sync::Arc;
+
+/// A traffic group as results speak of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Its kind: `transfer`, `bulk`.
+    pub kind: &'static str,
+    /// Whether completion time, not goodput, is what counts.
+    pub latency_sensitive: bool,
+    /// Size of the units in which its data is counted, if given.
+    pub data_unit: Option<Bytes>,
+}
+
+/// Reads all groups.
+pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, Vec<GroupSpec>), Error> {
+    let tcp_node = document.get("tcp");
+    if let Some(node) = tcp_node {
+        tcp::config(node, "tcp")?;
+    }
+    let Some(list) = document.get("traffic") else {
+        unreachable!("the file was checked against the list of keys")
+    };
+    let Value::List(nodes) = &list.value else {
+        unreachable!("the file was checked against the list of keys")
+    };
+    if nodes.is_empty() {
+        return Err(Error::at(&list.place, "traffic", "there is no traffic"));
+    }
+    let (mut groups, mut specs) = (Vec::<Group>::new(), Vec::new());
+    for node in nodes {
+        let name = node.name().unwrap_or("").to_owned();
+        let path = join("traffic", &name);
+        if groups.iter().any(|group| group.name == name) {
+            return Err(Error::at(
+                &node.place,
+                &join(&path, "name"),
+                format!("two traffic groups are called `{name}`"),
+            )
+            .help(&node.place, "give each a `name` of its own"));
+        }
+        let (kind, section) = Section::open_tagged(node, &keys::TRAFFIC, &path)?;
+        let sensitive = matches!(kind, "transfer" | "incast" | "closed-loop" | "request-response");
+        groups.push(Group {
+            name: name.clone(),
+            kind,
+            latency_sensitive: section
+                .find("latency_sensitive")?
+                .map_or(Ok(sensitive), |field| field.flag())?,
+            data_unit: section
+                .find("data_unit")?
+                .map(|field| field.bytes())
+                .transpose()?,
+        });
+        specs.push(group(name, kind, &section, tcp_node, network)?);
+    }
+    Ok((groups, specs))
+}
+
+fn group(
+    name: String,
+    kind: &'static str,
+    section: &Section,
+    tcp_node: Option<&Node>,
+    network: &Network,
+) -> Result<GroupSpec, Error> {
+    let pairs = pairs(kind, section, network)?;
+    let own = section.need("tcp")?;
+    let mut merged = own.node.clone();
+    let mut tcp_path = own.path.as_str();
+    if let Some(node) = tcp_node {
+        if !own.given {
+            tcp_path = "tcp";
+        }
+        merged = node.clone();
+        if let (Value::Table(base), Value::Table(over)) = (&mut merged.value, own.node.value.clone()) {
+            base.merge(over);
+        }
+    }
+    let mut config = tcp::config(&merged, tcp_path)?;
+    config.mtu = path_mtu(kind, &pairs, section, network)?;
+    let config = Arc::new(config);
+    let (start, stop) = (section.need("start")?.duration()?, section.find("stop")?);
+    if let Some(field) = &stop
+        && field.duration()? <= start
+    {
+        return Err(field.fail(format!("`stop` is not after `start` ({start})")));
+    }
+    Ok(GroupSpec {
+        name,
+        traffic: traffic(kind, section, network, pairs.len())?,
+        spread: match section.need("spread")?.choice()? {
+            "random" => Spread::Random,
+            "each" => Spread::Each,
+            _ => Spread::RoundRobin,
+        },
+        pairs,
+        start,
+        start_spacing: section.need("start_spacing")?.duration()?,
+        stop: stop.map(|field| field.duration()).transpose()?,
+        sender: Arc::clone(&config),
+        receiver: config,
+    })
+}
+
+/// Pairs of data sender and data receiver, all of them connected both ways.
+fn pairs(kind: &str, section: &Section, network: &Network) -> Result<Vec<(NodeId, NodeId)>, Error> {
+    let default = |group: &str| network.groups.get(group).cloned();
+    let from = match section.find("from")? {
+        Some(field) => hosts(&field, "left", network)?,
+        None => default("left")
+            .or_else(|| default("from"))
+            .or_else(|| default("hosts"))
+            .unwrap_or_default(),
+    };
+    let to_field = section.find("to")?;
+    let to = match &to_field {
+        Some(field) => hosts(field, "right", network)?,
+        None => match default("right").or_else(|| default("to")) {
+            Some(hosts) => hosts,
+            None if kind == "flows" => from.clone(),
+            None => {
+                return Err(
+                    Error::at(&section.place, &join(&section.path, "to"), "`to` is missing").help(
+                        &section.place,
+                        "in a graph say who sends and who receives: from = \"a\", to = \"b\"",
+                    ),
+                );
+            }
+        },
+    };
+    let mut pairs: Vec<(NodeId, NodeId)> = match (from.len(), to.len()) {
+        (1, _) => to.iter().map(|to| (from[0], *to)).collect(),
+        (_, 1) => from.iter().map(|from| (*from, to[0])).collect(),
+        (senders, receivers) if senders == receivers => from.into_iter().zip(to).collect(),
+        (senders, receivers) => {
+            let place = to_field.as_ref().map_or(&section.place, Field::place);
+            return Err(Error::at(
+                place,
+                &join(&section.path, "to"),
+                format!("{senders} senders cannot be paired with {receivers} receivers"),
+            )
+            .help(place, "give as many of both, or a single one on one side"));
+        }
+    };
+    match section.need("direction")?.choice()? {
+        "up" => pairs.iter_mut().for_each(|pair| *pair = (pair.1, pair.0)),
+        "both" => pairs = pairs.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect(),
+        _ => {}
+    }
+    Ok(pairs)
+}
+
+/// The smallest MTU on the paths of `pairs`; that every pair has a path is found out on the way.
+fn path_mtu(
+    kind: &str,
+    pairs: &[(NodeId, NodeId)],
+    section: &Section,
+    network: &Network,
+) -> Result<u32, Error> {
+    let mut smallest = u32::MAX;
+    for &(a, b) in pairs {
+        if kind == "flows" && a == b {
+            continue;
+        }
+        for (from, to) in [(a, b), (b, a)] {
+            let name = |id: NodeId| network.nodes[id.0 as usize].name.as_str();
+            let place = section.table.get("to").map_or(&section.place, |node| &node.place);
+            if from == to {
+                return Err(Error::at(
+                    place,
+                    &section.path,
+                    format!("`{}` would send to itself", name(from)),
+                ));
+            }
+            let path = network.path(from, to).ok_or_else(|| {
+                Error::at(
+                    place,
+                    &section.path,
+                    format!(
+                        "`{}` cannot be reached from `{}`: no links lead there",
+                        name(to),
+                        name(from)
+                    ),
+                )
+                .help(
+                    place,
+                    "packets pass routers only; connect both with [[link]] entries",
+                )
+            })?;
+            let along = path.iter().map(|link| network.links[link.0 as usize].mtu);
+            smallest = along.fold(smallest, u32::min);
+        }
+    }
+    Ok(if smallest == u32::MAX { 1500 } else { smallest })
+}
+
+fn hosts(field: &Field, side: &str, network: &Network) -> Result<Vec<NodeId>, Error> {
+    let mut all = Vec::new();
+    for element in field.list()? {
+        if element.node.as_text().is_some() {
+            all.extend(network.select(element.text()?, element.place(), &element.path)?);
+            continue;
+        }
+        let index = element.integer()? as usize;
+        let group = network.groups.get(side).or_else(|| network.groups.get("hosts"));
+        let members = group.map_or(&[][..], Vec::as_slice);
+        all.push(*members.get(index).ok_or_else(|| {
+            element
+                .fail(format!(
+                    "there is no pair {index}: this network has {}",
+                    members.len()
+                ))
+                .help(element.place(), "indices begin at 0")
+        })?);
+    }
+    if all.is_empty() {
+        return Err(field.fail("at least one host is wanted"));
+    }
+    Ok(all)
+}
+
+fn traffic(kind: &str, section: &Section, network: &Network, pairs: usize) -> Result<Traffic, Error> {
+    let sizes = |key| distribution(&section.need(key)?, Dimension::Bytes);
+    let times = |key| distribution(&section.need(key)?, Dimension::Time);
+    let count = || -> Result<u32, Error> { Ok(section.need("count")?.integer()? as u32) };
+    Ok(match kind {
+        "bulk" => Traffic::Bulk { count: count()? },
+        "transfer" => Traffic::Transfer {
+            size: sizes("size")?,
+            interarrival: arrivals(&section.need("arrivals")?)?,
+            count: section.find("count")?.map(|field| field.integer()).transpose()?,
+        },
+        "incast" => Traffic::Incast {
+            size: sizes("size")?,
+            count: match section.find("count")? {
+                Some(field) => field.integer()? as u32,
+                None => pairs as u32,
+            },
+            rounds: section.need("rounds")?.integer()? as u32,
+            pause: times("pause")?,
+        },
+        "closed-loop" => Traffic::ClosedLoop {
+            count: count()?,
+            size: sizes("size")?,
+            think: times("think")?,
+        },
+        "request-response" => Traffic::RequestResponse {
+            count: count()?,
+            request: sizes("request")?,
+            response: sizes("response")?,
+            think: times("think")?,
+            exchanges: section
+                .find("exchanges")?
+                .map(|field| field.integer())
+                .transpose()?
+                .map(|n| n as u32),
+        },
+        "on-off" => Traffic::OnOff {
+            count: count()?,
+            burst: sizes("burst")?,
+            interval: positive(&section.need("interval")?)?,
+        },
+        "cbr" => Traffic::Cbr {
+            count: count()?,
+            rate: finite(&section.need("rate")?)?,
+            packet: section.need("packet")?.bytes()?,
+        },
+        "flows" => Traffic::Flows {
+            list: flow_list(&section.need("file")?, network)?,
+        },
+        _ => Traffic::Ping {
+            interval: positive(&section.need("interval")?)?,
+            packet: section.need("packet")?.bytes()?,
+        },
+    })
+}
+
+fn finite(field: &Field) -> Result<fleetfoot_core::units::Rate, Error> {
+    let rate = field.rate()?;
+    if rate == fleetfoot_core::units::Rate::UNLIMITED {
+        return Err(field.fail("a stream cannot have an unlimited rate"));
+    }
+    Ok(rate)
+}
+
+/// Times between events: never always zero, else time would stand still.
+fn positive(field: &Field) -> Result<Distribution, Error> {
+    let distribution = distribution(field, Dimension::Time)?;
+    if largest_hint(&distribution).is_some_and(|largest| largest <= 0.0) {
+        return Err(field.fail("the interval must be above zero"));
+    }
+    Ok(distribution)
+}
+
+fn flow_list(field: &Field, network: &Network) -> Result<Arc<[FlowLine]>, Error> {
+    let lines = flows::read(&field.file()?).map_err(|message| field.fail(message))?;
+    let mut list = Vec::with_capacity(lines.len());
+    for line in lines {
+        let host = |name: &str| {
+            network.host(name, field.place(), &field.path).map_err(|error| {
+                field
+                    .fail(format!(
+                        "{} (in {})",
+                        error.message,
+                        field.node.as_text().unwrap_or("the file")
+                    ))
+                    .help(field.place(), error.help.last().cloned().unwrap_or_default())
+            })
+        };
+        let (source, destination) = (host(&line.source)?, host(&line.destination)?);
+        if source == destination || network.path(source, destination).is_none() {
+            return Err(field.fail(format!(
+                "no path leads from `{}` to `{}`",
+                line.source, line.destination
+            )));
+        }
+        list.push(FlowLine {
+            start: Duration::from_secs_f64(line.start),
+            source,
+            destination,
+            bytes: Bytes(line.bytes),
+        });
+    }
+    list.sort_by_key(|line| line.start);
+    Ok(list.into())
+}
+
+/// The times between arrivals.
+fn arrivals(field: &Field) -> Result<Distribution, Error> {
+    let (dist, section) = Section::open_tagged(&field.node, &keys::ARRIVALS, &field.path)?;
+    if dist == "list" {
+        let values = list_values(&section.need("values")?, Dimension::Time)?;
+        if values.iter().all(|gap| *gap <= 0.0) {
+            return Err(field.fail("at least one gap must be above zero"));
+        }
+        return Ok(Distribution::List {
+            values,
+            shuffle: false,
+        });
+    }
+    let gap = 1.0 / section.need("rate")?.frequency()?;
+    let number = |key| section.need(key)?.number();
+    Ok(match dist {
+        "poisson" => Distribution::Exponential { mean: gap },
+        "constant" => Distribution::Constant(gap),
+        "lognormal" => {
+            let sigma = number("sigma")?;
+            Distribution::LogNormal {
+                mu: libm::log(gap) - sigma * sigma / 2.0,
+                sigma,
+            }
+        }
+        "weibull" => {
+            let shape = number("shape")?;
+            Distribution::Weibull {
+                scale: gap / libm::tgamma(1.0 + 1.0 / shape),
+                shape,
+            }
+        }
+        _ => {
+            let shape = number("shape")?;
+            Distribution::Pareto {
+                scale: gap * (shape - 1.0) / shape,
+                shape,
+            }
+        }
+    })
+}
+
+/// A quantity or a distribution of quantities, in bytes or seconds.
+pub(crate) fn distribution(field: &Field, dimension: Dimension) -> Result<Distribution, Error> {
+    if field.node.as_table().is_none() {
+        let value = read::quantity(&field.node, &field.path, dimension)?;
+        if dimension == Dimension::Bytes && value < 1.0 {
+            return Err(field.fail("a size is at least one byte"));
+        }
+        return Ok(Distribution::Constant(value));
+    }
+    let (dist, section) = Section::open_tagged(&field.node, dimension.distributions(), &field.path)?;
+    let optional = |key| -> Result<Option<f64>, Error> {
+        let Some(field) = section.find(key)? else {
+            return Ok(None);
+        };
+        let value = read::quantity(&field.node, &field.path, dimension)?;
+        if value <= 0.0 {
+            return Err(field.fail(format!("`{key}` must be above zero")));
+        }
+        Ok(Some(value))
+    };
+    let need = |key| read_any(&section.need(key)?, dimension);
+    let shape = || section.need("shape")?.number();
+    // Scale and mean exclude each other.
+    let scale = |of_mean: &dyn Fn(f64) -> Result<f64, Error>| match (optional("scale")?, optional("mean")?) {
+        (Some(scale), None) => Ok(scale),
+        (None, Some(mean)) => of_mean(mean),
+        _ => Err(field.fail(format!(
+            "a {dist} distribution takes `scale` or `mean`, one of them"
+        ))),
+    };
+    let heavy = || -> Result<f64, Error> {
+        let shape = shape()?;
+        if shape > 1.0 {
+            return Ok(shape);
+        }
+        Err(section
+            .need("shape")?
+            .fail("a shape of 1 or less has no mean: give `scale`"))
+    };
+    Ok(match dist {
+        "constant" => Distribution::Constant(need("value")?),
+        "uniform" => {
+            let (min, max) = (need("min")?, need("max")?);
+            if min > max {
+                return Err(section.need("min")?.fail("`min` is above `max`"));
+            }
+            Distribution::Uniform { min, max }
+        }
+        "exponential" => match optional("mean")? {
+            Some(mean) => Distribution::Exponential { mean },
+            None => return Err(field.fail("`mean` is missing")),
+        },
+        "pareto" => Distribution::Pareto {
+            scale: scale(&|mean| heavy().map(|shape| mean * (shape - 1.0) / shape))?,
+            shape: shape()?,
+        },
+        "lomax" => Distribution::Lomax {
+            scale: scale(&|mean| heavy().map(|shape| mean * (shape - 1.0)))?,
+            shape: shape()?,
+        },
+        "lognormal" => {
+            let sigma = section.need("sigma")?.number()?;
+            let mu = section.find("mu")?.map(|mu| mu.number()).transpose()?;
+            let mu = match (mu, optional("median")?, optional("mean")?) {
+                (Some(mu), None, None) => mu,
+                (None, Some(median), None) => libm::log(median),
+                (None, None, Some(mean)) => libm::log(mean) - sigma * sigma / 2.0,
+                _ => {
+                    return Err(
+                        field.fail("a lognormal distribution takes `mean`, `median` or `mu`, one of them")
+                    );
+                }
+            };
+            Distribution::LogNormal { mu, sigma }
+        }
+        "normal" => {
+            let (mean, deviation) = (need("mean")?, need("deviation")?);
+            let min = optional("min")?.unwrap_or(0.0);
+            if min > mean {
+                return Err(section.need("min")?.fail("`min` is above `mean`"));
+            }
+            Distribution::Normal { mean, deviation, min }
+        }
+        "weibull" => {
+            let shape = shape()?;
+            Distribution::Weibull {
+                scale: scale(&|mean| Ok(mean / libm::tgamma(1.0 + 1.0 / shape)))?,
+                shape,
+            }
+        }
+        "empirical" => empirical(field, &section, dimension)?,
+        _ => Distribution::List {
+            values: list_values(&section.need("values")?, dimension)?,
+            shuffle: section.need("shuffle")?.flag()?,
+        },
+    })
+}
+
+fn read_any(field: &Field, dimension: Dimension) -> Result<f64, Error> {
+    read::quantity(&field.node, &field.path, dimension)
+}
+
+fn list_values(field: &Field, dimension: Dimension) -> Result<Arc<[f64]>, Error> {
+    let mut values = Vec::new();
+    for element in field.list()? {
+        values.push(read_any(&element, dimension)?);
+    }
+    if values.is_empty() {
+        return Err(field.fail("the list is empty"));
+    }
+    Ok(values.into())
+}
+
+fn empirical(field: &Field, section: &Section, dimension: Dimension) -> Result<Distribution, Error> {
+    let (table, points) = (section.find("table")?, section.find("points")?);
+    let field = match (table, points) {
+        (Some(table), None) => {
+            let name = table.choice()?;
+            let found =
+                SizeTable::find(name).ok_or_else(|| table.fail(format!("there is no table `{name}`")))?;
+            return Ok(Distribution::Empirical(found.points()));
+        }
+        (None, Some(points)) => points,
+        _ => {
+            return Err(field.fail("an empirical distribution takes `table` or `points`, one of them"));
+        }
+    };
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for element in field.list()? {
+        let point = read::point(&element.node, &element.path, dimension)?;
+        if points
+            .last()
+            .is_some_and(|last| point.0 < last.0 || point.1 < last.1)
+        {
+            return Err(element.fail("the points must ascend, in value and in probability"));
+        }
+        points.push(point);
+    }
+    if points.last().is_none_or(|last| last.1 < 1.0) {
+        return Err(field.fail("the last point must have the cumulative probability 1"));
+    }
+    Ok(Distribution::Empirical(points.into()))
+}
+
+/// A value that is zero only if every draw is zero; `None`: never.
+fn largest_hint(distribution: &Distribution) -> Option<f64> {
+    match distribution {
+        Distribution::Constant(value) => Some(*value),
+        Distribution::Uniform { max, .. } => Some(*max),
+        Distribution::List { values, .. } => Some(values.iter().copied().fold(0.0, f64::max)),
+        Distribution::Empirical(points) => points.last().map(|last| last.0),
+        Distribution::Normal { mean, deviation, .. } => Some(mean + deviation),
+        Distribution::Exponential { .. }
+        | Distribution::Pareto { .. }
+        | Distribution::Lomax { .. }
+        | Distribution::LogNormal { .. }
+        | Distribution::Weibull { .. } => None,
+    }
+}
