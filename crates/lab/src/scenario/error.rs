@@ -90,6 +90,14 @@ impl Error {
         self
     }
 
+    /// Adds a line to the finished message.
+    pub(crate) fn note(mut self, note: String) -> Error {
+        let margin = self.line.to_string().len() + 1;
+        self.rendered = format!("{}\n{:margin$}= note: {note}", self.rendered, "").into();
+        self.help.push(note);
+        self
+    }
+
     pub(crate) fn of_kind(mut self, kind: ErrorKind) -> Error {
         self.kind = kind;
         self

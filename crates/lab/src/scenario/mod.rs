@@ -24,6 +24,7 @@ pub use reference::{json_schema, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
 pub use traffic::Group;
 
+use crate::workload;
 use document::{Node, Table, Value};
 use error::{Place, Source};
 use keys::Kind;
@@ -112,8 +113,9 @@ impl Scenario {
         }
         let mut document = self.document.clone();
         set.apply(&mut document)?;
-        check_file(&document)?;
-        let resolved = resolve::resolve(&document, &self.title)?;
+        let resolved = check_file(&document)
+            .and_then(|()| resolve::resolve(&document, &self.title))
+            .map_err(|error| set.mentioned_in(error))?;
         if resolved.describes_the_same(&plain()?)
             && let Some((place, path)) = set.place()
         {
@@ -219,7 +221,7 @@ fn load_table(path: &Path, from: Option<&Node>, open: &mut Vec<PathBuf>) -> Resu
     };
     let identity = path
         .canonicalize()
-        .map_err(|error| unreadable(format!("cannot read {shown}: {}", reason(&error))))?;
+        .map_err(|error| unreadable(format!("cannot read {shown}: {}", workload::reason(&error))))?;
     if open.contains(&identity) {
         let message = format!("{shown} extends itself, directly or by way of others");
         return Err(match from {
@@ -228,7 +230,7 @@ fn load_table(path: &Path, from: Option<&Node>, open: &mut Vec<PathBuf>) -> Resu
         });
     }
     let bytes = std::fs::read(path)
-        .map_err(|error| unreadable(format!("cannot read {shown}: {}", reason(&error))))?;
+        .map_err(|error| unreadable(format!("cannot read {shown}: {}", workload::reason(&error))))?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable(format!("{shown} is not UTF-8 text")))?;
     open.push(identity);
     let table = extended(path, &shown, &text, open)?;
@@ -236,20 +238,15 @@ fn load_table(path: &Path, from: Option<&Node>, open: &mut Vec<PathBuf>) -> Resu
     Ok(table)
 }
 
-/// The reason alone, without the number of the error.
-fn reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => String::from("there is no such file"),
-        std::io::ErrorKind::PermissionDenied => String::from("permission denied"),
-        std::io::ErrorKind::IsADirectory => String::from("it is a folder"),
-        _ => error.to_string(),
-    }
-}
-
 /// Parses `text` and lays it over what it extends.
 fn extended(path: &Path, name: &str, text: &str, open: &mut Vec<PathBuf>) -> Result<Table, Error> {
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
     let over = path::read_text(name, text, folder.clone())?;
+    if over.entries.is_empty() {
+        return Err(Error::of_file(name, format!("{name} describes nothing"))
+            .of_kind(ErrorKind::Invalid)
+            .note("a scenario begins with [network] and [[traffic]]".into()));
+    }
     let Some(node) = over.get("extends") else {
         return Ok(over);
     };

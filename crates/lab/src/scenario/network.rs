@@ -361,7 +361,7 @@ impl Builder {
                     .map_or(&node.place, |name| &name.place);
                 return Err(unknown(
                     place,
-                    "link.name",
+                    &format!("link.{name}"),
                     "link",
                     name,
                     &self.network.link_names,
@@ -592,8 +592,13 @@ fn link_rate(field: &Field) -> Result<LinkRate, Error> {
     let section = Section::open(&field.node, keys::TRACE, &field.path)?;
     let trace = section.need("trace")?;
     let file = trace.file()?;
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| trace.fail(format!("cannot read {}: {error}", file.display())))?;
+    let text = std::fs::read_to_string(&file).map_err(|error| {
+        trace.fail(format!(
+            "cannot read {}: {}",
+            file.display(),
+            workload::reason(&error)
+        ))
+    })?;
     let (opportunities, period) =
         workload::mahimahi(&text).map_err(|message| trace.fail(format!("{}: {message}", file.display())))?;
     Ok(LinkRate::Trace {
@@ -652,12 +657,31 @@ fn unknown(place: &Place, path: &str, what: &str, name: &str, names: &[String]) 
     error.help(place, format!("{what}s here: {}", few(names)))
 }
 
-/// The first of them, for messages.
+/// The names, for messages; those that only count up are drawn together.
 fn few(names: &[String]) -> String {
-    let shown = names.len().min(12);
-    let mut text = names[..shown].join(", ");
-    if names.len() > shown {
-        text.push_str(&format!(" and {} more", names.len() - shown));
+    let stem = |name: &str| {
+        name.rsplit_once('-')
+            .filter(|(_, number)| number.bytes().all(|digit| digit.is_ascii_digit()))
+            .map(|(stem, _)| stem.to_owned())
+    };
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = names;
+    while let Some(first) = rest.first() {
+        let own = stem(first);
+        let run = match own {
+            Some(_) => rest.iter().take_while(|name| stem(name) == own).count(),
+            None => 1,
+        };
+        parts.push(match run {
+            1 => first.clone(),
+            run => format!("{first} to {}", rest[run - 1]),
+        });
+        rest = &rest[run..];
+    }
+    let shown = parts.len().min(12);
+    let mut text = parts[..shown].join(", ");
+    if parts.len() > shown {
+        text.push_str(&format!(" and {} more", parts.len() - shown));
     }
     text
 }

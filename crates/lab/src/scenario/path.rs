@@ -128,6 +128,23 @@ impl Setting {
         Some((first.nodes(&self.origin).0, &first.path))
     }
 
+    /// The error, with what was set if it stands elsewhere.
+    pub(crate) fn mentioned_in(&self, error: Error) -> Error {
+        let stands_here = self.assignments.iter().any(|assignment| {
+            let (place, _) = assignment.nodes(&self.origin);
+            let there = Error::at(&place, "", "");
+            there.file == error.file && there.line == error.line
+        });
+        if stands_here {
+            return error;
+        }
+        let set: Vec<String> = self
+            .iter()
+            .map(|(path, value)| format!("{path} = {value}"))
+            .collect();
+        error.note(format!("this comes with {}", set.join(", ")))
+    }
+
     /// Makes the changes.
     pub(crate) fn apply(&self, document: &mut Table) -> Result<(), Error> {
         self.assignments.iter().try_for_each(|assignment| {

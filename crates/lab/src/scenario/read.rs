@@ -171,6 +171,7 @@ impl Field {
         let (Kind::List(element) | Kind::OneOrMore(element)) = self.kind else {
             return Err(self.fail("a list is wanted"));
         };
+        let single = !matches!(self.node.value, Value::List(_));
         let nodes = match (&self.node.value, self.kind) {
             (Value::List(nodes), _) => nodes.clone(),
             (_, Kind::OneOrMore(_)) => vec![self.node.clone()],
@@ -180,7 +181,11 @@ impl Field {
             .into_iter()
             .enumerate()
             .map(|(index, node)| Field {
-                path: element_path(&self.path, index, &node),
+                path: if single {
+                    self.path.clone()
+                } else {
+                    element_path(&self.path, index, &node)
+                },
                 node,
                 kind: *element,
                 given: self.given,
@@ -302,7 +307,7 @@ fn unknown_key(entry: &Entry, path: &str, names: &[&str], kind: Option<(&Tagged,
     let place = &entry.key_place;
     let message = match kind {
         Some((tagged, name)) => format!(
-            "unknown key `{}` for a {} of kind `{name}`",
+            "unknown key `{}`: this {} is of kind `{name}`",
             entry.key, tagged.what
         ),
         None => format!("unknown key `{}`", entry.key),
@@ -518,7 +523,8 @@ fn probability(node: &Node, path: &str) -> Result<f64, Error> {
     let help = "write a number from 0 to 1, or \"1 %\"";
     match &node.value {
         Value::Text(text) => {
-            let part = quantity::percent(text).map_err(|mistake| explain(node, path, text, mistake, help))?;
+            let part = quantity::percent(text)
+                .map_err(|mistake| explain(node, path, text, mistake, "a probability", help))?;
             if part <= 1.0 {
                 Ok(part)
             } else {
@@ -625,7 +631,7 @@ fn parsed<T>(
     parse: fn(&str) -> Result<T, Mistake>,
 ) -> Result<T, Error> {
     match &node.value {
-        Value::Text(text) => parse(text).map_err(|mistake| explain(node, path, text, mistake, help)),
+        Value::Text(text) => parse(text).map_err(|mistake| explain(node, path, text, mistake, what, help)),
         Value::Integer(_) | Value::Float(_) => Err(Error::at(
             &node.place,
             path,
@@ -638,11 +644,11 @@ fn parsed<T>(
     }
 }
 
-fn explain(node: &Node, path: &str, text: &str, mistake: Mistake, help: &str) -> Error {
+fn explain(node: &Node, path: &str, text: &str, mistake: Mistake, what: &str, help: &str) -> Error {
     let message = match &mistake {
         Mistake::NoNumber => format!("\"{text}\" does not begin with a number"),
-        Mistake::NoUnit => format!("\"{text}\" has no unit"),
-        Mistake::WrongUnit(unit, _) => format!("`{unit}` is not a unit that fits here"),
+        Mistake::NoUnit => format!("\"{text}\" has no unit: {what} is wanted"),
+        Mistake::WrongUnit(..) => format!("{what} is wanted, found \"{text}\""),
         Mistake::TooLarge => format!("\"{text}\" is negative or too large"),
     };
     let error = Error::at(&node.place, path, message);

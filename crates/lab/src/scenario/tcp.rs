@@ -4,7 +4,8 @@ use super::document::Node;
 use super::error::Error;
 use super::keys;
 use super::read::{self, Field, Section};
-use fleetfoot_core::cc::HyStart;
+use fleetfoot_core::cc::{AnyController, HyStart};
+use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
     Config, DelayedAck, EarlyRetransmit, InitialWindow, Profile, Prr, RtoConfig, RtoFloor, RttSamples,
     TailLossProbe, WindowUnit, WindowValidation,
@@ -22,6 +23,10 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
         {
             apply(&mut config, key.name, &field)?;
         }
+    }
+    if config.congestion_control_values.is_none() {
+        config.congestion_control_values =
+            AnyController::entry(config.congestion_control).map(|entry| Values::defaults(entry.parameters));
     }
     if config.rto.min > config.rto.max {
         let field = section

@@ -118,3 +118,349 @@ fn home(from: &str, to: &str) -> String {
     assert!(HOME_LINE.contains(from), "{from}");
     HOME_LINE.replacen(from, to, 1)
 }
+
+#[test]
+fn messages_name_file_line_key_and_choices() {
+    let pages = "[[traffic]]\nname = \"pages\"\n";
+    let cases: &[(&str, String)] = &[
+        ("not TOML", home("pairs = 12", "pairs = = 12")),
+        ("unknown key", home("pairs = 12", "pears = 12")),
+        ("unknown key of the file", home("[run]", "[runs]")),
+        ("unknown key in a link", home("delay = \"16 ms\"", "dealy = \"16 ms\"")),
+        ("key of another kind of traffic", home("count = 2", "rounds = 2")),
+        ("unit left out", home("\"20 s\"", "20")),
+        ("wrong unit", home("10 Mbit/s\", delay", "10 ms\", delay")),
+        ("unit in another case", home("10 Mbit/s\", delay", "10 MBit/s\", delay")),
+        ("wrong type", home("pairs = 12", "pairs = \"twelve\"")),
+        ("zero rate", home("10 Mbit/s\", delay", "0 Mbit/s\", delay")),
+        ("empty queue", home("100 packets", "0 packets")),
+        ("queue smaller than a packet", home("100 packets", "1000 B")),
+        ("run shorter than its warm-up", home("duration = \"20 s\"", "duration = \"2 s\"")),
+        ("unknown network", home("\"dumbbell\"", "\"dumbell\"")),
+        ("network of a later version", home("\"dumbbell\"", "\"fat-tree\"")),
+        ("unknown queue", home("kind = \"drop-tail\"", "kind = \"droptail\"")),
+        ("unknown parameter", home("limit = \"100 packets\"", "limits = \"100 packets\"")),
+        ("unknown traffic", home("kind = \"bulk\"", "kind = \"bulky\"")),
+        ("unknown distribution", home("\"lomax\"", "\"lognorm\"")),
+        ("two means", home("mean = \"40 kB\"", "mean = \"40 kB\", scale = \"8 kB\"")),
+        ("no mean", home("shape = 1.2", "shape = 0.9")),
+        ("missing key", home("size = { dist", "# size = { dist")),
+        ("missing bottleneck rate", home("rate = \"10 Mbit/s\", delay = \"16 ms\"", "delay = \"16 ms\"")),
+        ("unknown profile", home("\"linux\"", "\"linux-6\"")),
+        ("unknown congestion control", home("profile = \"linux\"", "congestion_control = \"cubik\"")),
+        ("unknown host", home("kind = \"bulk\"", "kind = \"bulk\"\nfrom = \"lefft\"")),
+        ("unknown pair", home("kind = \"bulk\"", "kind = \"bulk\"\nto = [0, 12]")),
+        ("two groups of one name", home("name = \"backup\"", "name = \"pages\"")),
+        ("probability", home("delay = \"16 ms\"", "delay = \"16 ms\", loss = \"1.5 %%\"")),
+        ("unknown bottleneck", home("seeds = 10", "bottleneck = \"bottelneck\"")),
+        ("variant with an unknown path", format!("{HOME_LINE}\n[[variant]]\nname = \"x\"\nset = {{ \"network.bottlenek.queue.kind\" = \"drop-tail\" }}\n")),
+        ("variant of an unknown group", format!("{HOME_LINE}\n[[variant]]\nname = \"x\"\nset = {{ \"traffic.page.size\" = \"1 kB\" }}\n")),
+        ("variant that changes nothing", format!("{HOME_LINE}\n[[variant]]\nname = \"x\"\nset = {{ \"tcp.profile\" = \"linux\" }}\n")),
+        ("variant with an impossible value", format!("{HOME_LINE}\n[[variant]]\nname = \"x\"\nset = {{ run.duration = \"1 s\" }}\n")),
+        ("file that is not there", home(pages, &format!("[[traffic]]\nkind = \"flows\"\nfile = \"flows.csv\"\n{pages}"))),
+        ("extends a file that is not there", format!("extends = \"base.toml\"\n{HOME_LINE}")),
+        (
+            "unreachable destination",
+            "[network]\nkind = \"graph\"\nhosts = [\"a\", \"b\", \"c\"]\nrouters = [\"r\"]\n\n[[link]]\nname = \"l0\"\nfrom = \"a\"\nto = \"r\"\n\n[[link]]\nname = \"l1\"\nfrom = \"r\"\nto = \"b\"\n\n[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"c\"\n".to_owned(),
+        ),
+        ("nothing", String::new()),
+    ];
+    let mut all = String::new();
+    for (what, text) in cases {
+        let error = refusal(text);
+        all.push_str(&format!(
+            "== {what}\n{error}\n[{}:{}:{} key `{}`]\n\n",
+            error.file, error.line, error.column, error.key
+        ));
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn settings_from_outside_a_file_are_shown_as_written() {
+    let scenario = Scenario::home_line().unwrap_or_else(|error| panic!("{error}"));
+    let mut all = String::new();
+    for argument in [
+        "network.bottleneck.rate=10 ms",
+        "network.bottleneck.rat=\"1 Mbit/s\"",
+        "traffic.pages.size.mean=0",
+        "traffic.pages.arrivals=4 per second",
+        "run.warmup=\"1 h\"",
+        "network..rate=1",
+        "run.seeds=10",
+        "link.bottelneck.delay=\"1 ms\"",
+    ] {
+        let set = Setting::from_origin("--set")
+            .with_argument(argument)
+            .unwrap_or_else(|error| panic!("{error}"));
+        match scenario.resolve(&set) {
+            Ok(_) => panic!("{argument} was accepted"),
+            Err(error) => all.push_str(&format!(
+                "{error}\n[{:?} {}:{}:{}]\n\n",
+                error.kind, error.file, error.line, error.column
+            )),
+        }
+    }
+    let error = Setting::from_origin("--set")
+        .with_argument("run.duration")
+        .expect_err("there is no value");
+    all.push_str(&format!("{error}\n"));
+    insta::assert_snapshot!(all);
+}
+
+fn resolved(text: &str, set: &Setting) -> super::Resolved {
+    let scenario = Scenario::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    scenario.resolve(set).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_setting_that_is_already_so_is_told_apart() {
+    let scenario = Scenario::home_line().unwrap_or_else(|error| panic!("{error}"));
+    let kind = |path: &str, value: &str| {
+        scenario
+            .resolve(&Setting::from_origin("mechanism").with(path, value))
+            .err()
+            .map(|error| error.kind)
+    };
+    // Already so by the file, by a default, and by the profile.
+    assert_eq!(
+        kind("network.bottleneck.queue.kind", "drop-tail"),
+        Some(ErrorKind::NoChange)
+    );
+    assert_eq!(
+        kind("network.access.queue.kind", "drop-tail"),
+        Some(ErrorKind::NoChange)
+    );
+    assert_eq!(kind("tcp.congestion_control", "cubic"), Some(ErrorKind::NoChange));
+    assert_eq!(kind("tcp.congestion_control", "reno"), None);
+    assert_eq!(kind("tcp.congestion_control", "rno"), Some(ErrorKind::Invalid));
+}
+
+#[test]
+fn another_kind_keeps_only_what_every_kind_has() {
+    let text = home(
+        "kind = \"drop-tail\", limit",
+        "kind = \"drop-tail\", ns2_compat = true, limit",
+    );
+    let scenario = Scenario::parse("test.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    let others = fleetfoot_core::queue::AnyQueue::ENTRIES
+        .iter()
+        .filter(|entry| entry.name != "drop-tail");
+    for entry in others {
+        let set = Setting::none().with("network.bottleneck.queue.kind", entry.name);
+        let resolved = scenario.resolve(&set).unwrap_or_else(|error| panic!("{error}"));
+        let link = resolved
+            .bottleneck_links()
+            .next()
+            .expect("a dumbbell has a bottleneck");
+        assert_eq!(link.queue, entry.name);
+        if entry.parameters.iter().any(|parameter| parameter.name == "limit") {
+            assert_eq!(
+                link.queue_values.limit("limit"),
+                fleetfoot_core::queue::Limit::Packets(100)
+            );
+        }
+    }
+    // Traffic of another kind keeps its common keys and lacks the new ones.
+    let set = Setting::none().with("traffic.backup.kind", "ping");
+    let resolved = scenario.resolve(&set).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(resolved.spec.groups[1].start_spacing, Duration::from_millis(500));
+    assert!(matches!(resolved.spec.groups[1].traffic, Traffic::Ping { .. }));
+    // A table replaces the whole table.
+    let rate = toml::Table::from_iter([
+        (String::from("rate"), "1 Mbit/s".into()),
+        (String::from("delay"), "1 ms".into()),
+    ]);
+    let resolved = scenario
+        .resolve(&Setting::none().with("network.bottleneck", rate))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let link = resolved
+        .bottleneck_links()
+        .next()
+        .expect("a dumbbell has a bottleneck");
+    assert_eq!(
+        link.queue_values.limit("limit"),
+        fleetfoot_core::queue::Limit::Packets(1000)
+    );
+}
+
+#[test]
+fn a_file_is_laid_over_the_one_it_extends() {
+    let folder = std::env::temp_dir().join(format!("fleetfoot-extends-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("a temporary file can be written");
+        path
+    };
+    write("home.toml", HOME_LINE);
+    let over = write(
+        "over.toml",
+        "extends = \"home.toml\"\ntitle = \"More\"\n[network.bottleneck]\ndelay = \"36 ms\"\n[[traffic]]\nname = \"pages\"\n\
+         arrivals.rate = \"8 per second\"\n[[traffic]]\nname = \"extra\"\nkind = \"bulk\"\n",
+    );
+    let scenario = Scenario::load(&over).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(scenario.title(), "More");
+    let resolved = scenario
+        .resolve(&Setting::none())
+        .unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<&str> = resolved.groups.iter().map(|group| group.name.as_str()).collect();
+    assert_eq!(names, ["pages", "backup", "ping", "extra"]);
+    assert_eq!(resolved.base_rtts()[0].rtt, Duration::from_millis(80));
+    let Traffic::Transfer { interarrival, .. } = &resolved.spec.groups[0].traffic else {
+        panic!("pages are transfers")
+    };
+    assert_eq!(*interarrival, Distribution::Exponential { mean: 0.125 });
+
+    // A mistake in the file below is shown there.
+    write("home.toml", &home("pairs = 12", "pears = 12"));
+    let error = Scenario::load(&over).expect_err("the base has a mistake");
+    assert!(error.file.ends_with("home.toml"), "{error}");
+
+    write("a.toml", "extends = \"b.toml\"\n");
+    let b = write("b.toml", "extends = \"a.toml\"\n");
+    let error = Scenario::load(&b).expect_err("a cycle");
+    assert!(error.message.contains("extends itself"), "{error}");
+    assert_eq!((&*error.key, error.line), ("extends", 1));
+    let error = Scenario::load(&folder.join("none.toml")).expect_err("there is no such file");
+    assert_eq!(error.kind, ErrorKind::Unreadable);
+    let error = Scenario::load(&folder).expect_err("a folder");
+    assert_eq!(error.kind, ErrorKind::Unreadable);
+
+    let flows = "start,source,destination,bytes\n1,left-0,right-1,5000\n0.25,right-2,left-3,10\n";
+    write("flows.csv", flows);
+    write("link.mahi", "1\n2\n4\n");
+    let listed = write(
+        "listed.toml",
+        "[network]\nkind = \"dumbbell\"\npairs = 4\nbottleneck = { rate = { trace = \"link.mahi\" }, delay = \"5 ms\" }\n\
+         [[traffic]]\nkind = \"flows\"\nfile = \"flows.csv\"\n",
+    );
+    let scenario = Scenario::load(&listed).unwrap_or_else(|error| panic!("{error}"));
+    let resolved = scenario
+        .resolve(&Setting::none())
+        .unwrap_or_else(|error| panic!("{error}"));
+    let Traffic::Flows { list } = &resolved.spec.groups[0].traffic else {
+        panic!("flows")
+    };
+    assert_eq!(
+        list.iter().map(|line| line.start.as_millis()).collect::<Vec<_>>(),
+        [250, 1000]
+    );
+    write(
+        "flows.csv",
+        "start,source,destination,bytes\n1,left-0,right-9,5000\n",
+    );
+    let error = Scenario::load(&listed).expect_err("there is no right-9");
+    assert!(
+        error.message.contains("right-9") && error.message.contains("flows.csv"),
+        "{error}"
+    );
+    std::fs::remove_dir_all(&folder).expect("the temporary folder can be removed");
+}
+
+#[test]
+fn other_networks_have_the_links_and_paths_they_should() {
+    let chain = resolved(
+        "[network]\nkind = \"chain\"\nhops = 3\npairs = 2\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n\
+         [[link]]\nname = \"hop-1\"\ndelay = \"30 ms\"\n[[traffic]]\nkind = \"bulk\"\n",
+        &Setting::none(),
+    );
+    assert_eq!(
+        chain.base_rtts()[0].rtt,
+        Duration::from_millis(2 * (1 + 10 + 30 + 10 + 1))
+    );
+    assert!(chain.run.bottleneck.is_empty());
+    let lot = resolved(
+        "[network]\nkind = \"parking-lot\"\nhops = 2\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n\
+         [[traffic]]\nname = \"through\"\nkind = \"bulk\"\n[[traffic]]\nname = \"cross\"\nkind = \"bulk\"\nfrom = \"enter\"\n\
+         to = \"leave\"\n",
+        &Setting::none(),
+    );
+    assert_eq!(lot.spec.groups[1].pairs.len(), 2);
+    let rtts: Vec<u64> = lot.base_rtts().iter().map(|pair| pair.rtt.as_millis()).collect();
+    assert_eq!(rtts, [44, 24, 24]);
+    let graph = "[network]\nkind = \"graph\"\nhosts = [\"a\", \"b\"]\nrouters = [\"r\", \"s\"]\n\
+         [[link]]\nname = \"in\"\nfrom = \"a\"\nto = \"r\"\n[[link]]\nname = \"mid\"\nfrom = \"r\"\nto = \"s\"\nrate = \"5 Mbit/s\"\n\
+         reverse = { delay = \"7 ms\" }\n[[link]]\nname = \"out\"\nfrom = \"s\"\nto = \"b\"\nmtu = 1400\n\
+         [[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
+    let plain = resolved(graph, &Setting::none());
+    assert_eq!(plain.base_rtts()[0].rtt, Duration::from_millis(3 + 1 + 7 + 1));
+    assert_eq!(plain.spec.groups[0].sender.mtu, 1400);
+    // A variant reaches the links between routers by the same path as in a dumbbell.
+    let changed = resolved(
+        graph,
+        &Setting::none()
+            .with("network.bottleneck.queue.limit", "7 packets")
+            .with("network.bottleneck.queue.kind", "drop-tail"),
+    );
+    let limits: Vec<_> = changed
+        .spec
+        .links
+        .iter()
+        .map(|link| link.queue_values.limit("limit"))
+        .collect();
+    assert_eq!(
+        limits
+            .iter()
+            .filter(|limit| **limit == fleetfoot_core::queue::Limit::Packets(7))
+            .count(),
+        2
+    );
+    let both = resolved(
+        &home("kind = \"bulk\"", "kind = \"bulk\"\ndirection = \"both\""),
+        &Setting::none(),
+    );
+    assert_eq!(both.spec.groups[1].pairs.len(), 24);
+}
+
+mod random {
+    use super::{examples, home};
+    use crate::scenario::{HOME_LINE, Scenario, Setting};
+    use proptest::prelude::{ProptestConfig, any, proptest};
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "\\PC{0,200}") {
+            let _ = Scenario::parse("random.toml", &text);
+        }
+
+        #[test]
+        fn no_change_of_an_example_makes_the_reader_panic(
+            which in any::<usize>(),
+            cuts in proptest::collection::vec((any::<usize>(), 0_usize..12, "[ -~é\\n]{0,6}"), 1..4),
+        ) {
+            let files = examples();
+            let mut text = std::fs::read_to_string(&files[which % files.len()]).expect("an example can be read");
+            for (at, len, insert) in cuts {
+                let mut start = at % (text.len() + 1);
+                while !text.is_char_boundary(start) {
+                    start -= 1;
+                }
+                let mut end = (start + len).min(text.len());
+                while !text.is_char_boundary(end) {
+                    end += 1;
+                }
+                text.replace_range(start..end, &insert);
+            }
+            if let Err(error) = Scenario::parse("random.toml", &text) {
+                assert!(!error.to_string().is_empty() && !error.message.is_empty());
+            }
+        }
+
+        #[test]
+        fn no_value_makes_the_reader_panic(value in "[0-9a-zA-Z\\.\\-% /{}\\[\\]\",=]{0,16}") {
+            for from in ["12", "\"10 Mbit/s\"", "\"100 packets\"", "\"20 s\"", "\"lomax\"", "\"40 kB\""] {
+                let _ = Scenario::parse("random.toml", &home(from, &value));
+            }
+        }
+
+        #[test]
+        fn no_setting_makes_the_reader_panic(path in "(network|traffic|link|run|tcp|pages|bottleneck|queue|kind|size|\\.|[a-z]){1,8}", value in "[0-9a-z \"{}=\\.]{0,10}") {
+            let scenario = Scenario::parse("home.toml", HOME_LINE).expect("the home line is a scenario");
+            let set = Setting::from_origin("--set").with_argument(&format!("{path}={value}")).expect("there is an =");
+            let _ = scenario.resolve(&set);
+        }
+    }
+}

@@ -26,8 +26,8 @@ pub fn read(path: &Path) -> Result<Vec<Line>, String> {
     if path.extension().is_some_and(|extension| extension == "parquet") {
         return read_parquet(path);
     }
-    let file =
-        std::fs::File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let file = std::fs::File::open(path)
+        .map_err(|error| format!("cannot read {}: {}", path.display(), super::reason(&error)))?;
     read_csv(file).map_err(|message| format!("{}: {message}", path.display()))
 }
 
