@@ -251,12 +251,20 @@ impl Dimension {
 
 /// The form that the type of `node` points to; the first if none does.
 fn fitting_form<'a>(node: &Node, forms: &'a [Kind]) -> &'a Kind {
-    let fits = |form: &&Kind| match (&node.value, form) {
-        (Value::Table(_), Kind::Table(_) | Kind::Tagged(_)) => true,
-        (Value::Text(_), Kind::Text | Kind::Choice(_) | Kind::Rate | Kind::Probability) => true,
-        (Value::Integer(_) | Value::Float(_), Kind::Integer(..) | Kind::Probability) => true,
-        (Value::Flag(_), Kind::Flag) => true,
-        _ => false,
+    let fits = |form: &&Kind| {
+        matches!(
+            (&node.value, form),
+            (Value::Table(_), Kind::Table(_) | Kind::Tagged(_))
+                | (
+                    Value::Text(_),
+                    Kind::Text | Kind::Choice(_) | Kind::Rate | Kind::Probability
+                )
+                | (
+                    Value::Integer(_) | Value::Float(_),
+                    Kind::Integer(..) | Kind::Probability
+                )
+                | (Value::Flag(_), Kind::Flag)
+        )
     };
     forms.iter().find(fits).unwrap_or(&forms[0])
 }
@@ -524,7 +532,7 @@ fn probability(node: &Node, path: &str) -> Result<f64, Error> {
     match &node.value {
         Value::Text(text) => {
             let part = quantity::percent(text)
-                .map_err(|mistake| explain(node, path, text, mistake, "a probability", help))?;
+                .map_err(|mistake| explain(node, path, text, &mistake, "a probability", help))?;
             if part <= 1.0 {
                 Ok(part)
             } else {
@@ -631,7 +639,7 @@ fn parsed<T>(
     parse: fn(&str) -> Result<T, Mistake>,
 ) -> Result<T, Error> {
     match &node.value {
-        Value::Text(text) => parse(text).map_err(|mistake| explain(node, path, text, mistake, what, help)),
+        Value::Text(text) => parse(text).map_err(|mistake| explain(node, path, text, &mistake, what, help)),
         Value::Integer(_) | Value::Float(_) => Err(Error::at(
             &node.place,
             path,
@@ -644,8 +652,8 @@ fn parsed<T>(
     }
 }
 
-fn explain(node: &Node, path: &str, text: &str, mistake: Mistake, what: &str, help: &str) -> Error {
-    let message = match &mistake {
+fn explain(node: &Node, path: &str, text: &str, mistake: &Mistake, what: &str, help: &str) -> Error {
+    let message = match mistake {
         Mistake::NoNumber => format!("\"{text}\" does not begin with a number"),
         Mistake::NoUnit => format!("\"{text}\" has no unit: {what} is wanted"),
         Mistake::WrongUnit(..) => format!("{what} is wanted, found \"{text}\""),
