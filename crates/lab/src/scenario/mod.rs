@@ -1,12 +1,13 @@
 //! Scenario files: one TOML file, what it extends, its variants, and what it resolves to.
 //!
 //! Read in this order: [`Scenario`]; `keys` (the list of all keys, from which parser, JSON schema and reference are made),
-//! `document` (the tree with places), `read` (checks and reads it), `path` (settings), `network`, `traffic`, `tcp` (what the
+//! `document` (the tree with places), `read` and `value` (check and read it), `path` (settings), `network`, `link`, `traffic`, `tcp` (what the
 //! tables become), `reference` (the generated documents).
 
 mod document;
 mod error;
 mod keys;
+mod link;
 mod network;
 mod path;
 mod quantity;
@@ -17,6 +18,7 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod value;
 
 pub use error::{Error, ErrorKind};
 pub use path::Setting;

@@ -2,16 +2,11 @@
 
 use super::document::{Node, Table, Value};
 use super::error::{Error, Place, alternatives, nearest};
-use super::keys::{self, Dimension};
-use super::read::{self, Field, Section, join};
-use super::traffic;
-use crate::workload;
-use fleetfoot_core::parameter::Values;
-use fleetfoot_core::queue::Limit;
-use fleetfoot_core::rng::Probability;
-use fleetfoot_core::time::Duration;
-use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::spec::{Impairments, LinkIndex, LinkRate, LinkSpec, Loss, NodeId, NodeSpec};
+use super::keys;
+use super::link::Plan;
+use super::read::{Field, Section, join};
+use super::value;
+use fleetfoot_sim::spec::{LinkIndex, LinkSpec, NodeId, NodeSpec};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Nodes, links and what traffic may call them.
@@ -256,7 +251,7 @@ impl Builder {
         let all: Vec<NodeId> = self.hosts();
         self.network.groups.insert(String::from("hosts"), all);
         let groups = section.need("groups")?;
-        for entry in &read::table(&groups.node, &groups.path)?.entries {
+        for entry in &value::table(&groups.node, &groups.path)?.entries {
             let field = Field {
                 node: entry.node.clone(),
                 path: join(&groups.path, &entry.key),
@@ -475,178 +470,6 @@ impl Network {
         path.reverse();
         Some(path)
     }
-}
-
-/// A link as described, both directions.
-struct Plan {
-    forward: Half,
-    back: Half,
-    mtu: u32,
-    framing: u32,
-    processing: Duration,
-}
-
-struct Half {
-    rate: LinkRate,
-    delay: Duration,
-    queue: (&'static str, Values),
-    impairments: Impairments,
-}
-
-impl Plan {
-    /// Reads the table at `node`. Without `defaults` rate and delay must be given.
-    fn read(node: &Node, path: &str, defaults: bool) -> Result<Plan, Error> {
-        let section = Section::open(node, keys::LINK, path)?;
-        let (rate_field, delay) = (section.find("rate")?, section.find("delay")?);
-        if !defaults {
-            for (key, field) in [("rate", &rate_field), ("delay", &delay)] {
-                if field.is_none() {
-                    let example = if key == "rate" {
-                        "\"10 Mbit/s\""
-                    } else {
-                        "\"20 ms\""
-                    };
-                    return Err(
-                        Error::at(&section.place, &join(path, key), format!("`{key}` is missing"))
-                            .help(&section.place, format!("for example {key} = {example}")),
-                    );
-                }
-            }
-        }
-        let rate = match &rate_field {
-            Some(field) => link_rate(field)?,
-            None => LinkRate::Constant(fleetfoot_core::units::Rate::from_bps(1_000_000_000)),
-        };
-        let delay = delay.map_or(Ok(Duration::from_millis(1)), |field| field.duration())?;
-        let mtu = section.need("mtu")?.integer()? as u32;
-        let queue_field = section.need("queue")?;
-        let queue = queue(&queue_field, mtu)?;
-        let mut impairments = impairments(&section)?;
-        if let Some(reorder) = section.find("reorder")? {
-            let reorder = Section::open(&reorder.node, keys::REORDER, &reorder.path)?;
-            impairments.reorder = Some((
-                Probability::from_f64(reorder.need("probability")?.probability()?),
-                reorder.need("delay")?.duration()?,
-            ));
-        }
-        impairments.duplicate = Probability::from_f64(section.need("duplicate")?.probability()?);
-        let reverse = section.need("reverse")?;
-        let reverse = Section::open(&reverse.node, keys::REVERSE, &reverse.path)?;
-        let back = Half {
-            rate: reverse
-                .find("rate")?
-                .map_or(Ok(rate.clone()), |field| link_rate(&field))?,
-            delay: reverse
-                .find("delay")?
-                .map_or(Ok(delay), |field| field.duration())?,
-            queue: reverse
-                .find("queue")?
-                .map_or(Ok(queue.clone()), |field| self::queue(&field, mtu))?,
-            impairments: self::impairments(&reverse)?,
-        };
-        Ok(Plan {
-            forward: Half {
-                rate,
-                delay,
-                queue,
-                impairments,
-            },
-            back,
-            mtu,
-            framing: section.need("framing")?.integer()? as u32,
-            processing: section.need("processing")?.duration()?,
-        })
-    }
-}
-
-/// A queue that holds at least one packet of the link.
-fn queue(field: &Field, mtu: u32) -> Result<(&'static str, Values), Error> {
-    let (name, values) = read::queue(&field.node, &field.path)?;
-    let has_limit = values.table().iter().any(|parameter| parameter.name == "limit");
-    if has_limit
-        && let Limit::Bytes(bytes) = values.limit("limit")
-        && bytes < Bytes(u64::from(mtu))
-    {
-        let place = field
-            .node
-            .as_table()
-            .and_then(|table| table.get("limit"))
-            .map_or(field.place(), |node| &node.place);
-        return Err(Error::at(
-            place,
-            &join(&field.path, "limit"),
-            format!("a queue of {bytes} is smaller than one packet of this link (mtu {mtu})"),
-        )
-        .help(
-            place,
-            format!("at least \"{mtu} B\", or count packets: \"50 packets\""),
-        ));
-    }
-    Ok((name, values))
-}
-
-fn link_rate(field: &Field) -> Result<LinkRate, Error> {
-    if field.node.as_text().is_some() || field.node.as_table().is_none() {
-        return field.rate().map(LinkRate::Constant);
-    }
-    let section = Section::open(&field.node, keys::TRACE, &field.path)?;
-    let trace = section.need("trace")?;
-    let file = trace.file()?;
-    let text = std::fs::read_to_string(&file).map_err(|error| {
-        trace.fail(format!(
-            "cannot read {}: {}",
-            file.display(),
-            workload::reason(&error)
-        ))
-    })?;
-    let (opportunities, period) =
-        workload::mahimahi(&text).map_err(|message| trace.fail(format!("{}: {message}", file.display())))?;
-    Ok(LinkRate::Trace {
-        opportunities,
-        period,
-    })
-}
-
-fn impairments(section: &Section) -> Result<Impairments, Error> {
-    let mut impairments = Impairments::default();
-    if let Some(field) = section.find("loss")? {
-        (impairments.loss, impairments.loss_data_only) = loss(&field)?;
-    }
-    if let Some(field) = section.find("jitter")? {
-        impairments.jitter = Some(traffic::distribution(&field, Dimension::Time)?);
-    }
-    impairments.bit_error_rate = section.need("bit_errors")?.number()?;
-    Ok(impairments)
-}
-
-fn loss(field: &Field) -> Result<(Loss, bool), Error> {
-    if field.node.as_table().is_none() {
-        return Ok((Loss::Random(Probability::from_f64(field.probability()?)), false));
-    }
-    let (kind, section) = Section::open_tagged(&field.node, &keys::LOSS, &field.path)?;
-    let probability =
-        |key| -> Result<Probability, Error> { Ok(Probability::from_f64(section.need(key)?.probability()?)) };
-    let data_only = section.find("data_only")?.map_or(Ok(true), |flag| flag.flag())?;
-    let model = match kind {
-        "random" => Loss::Random(probability("probability")?),
-        "burst" => Loss::Burst {
-            enter: probability("enter")?,
-            leave: probability("leave")?,
-            good: probability("good")?,
-            bad: probability("bad")?,
-        },
-        "script" => {
-            let mut packets = Vec::new();
-            for index in section.need("packets")?.list()? {
-                packets.push(index.integer()? as u32);
-            }
-            packets.sort_unstable();
-            packets.dedup();
-            Loss::Script(packets.into())
-        }
-        _ => Loss::Tail(section.need("segments")?.integer()? as u32),
-    };
-    Ok((model, data_only))
 }
 
 fn unknown(place: &Place, path: &str, what: &str, name: &str, names: &[String]) -> Error {

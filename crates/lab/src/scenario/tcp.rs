@@ -3,7 +3,8 @@
 use super::document::Node;
 use super::error::Error;
 use super::keys;
-use super::read::{self, Field, Section};
+use super::read::{Field, Section};
+use super::value;
 use fleetfoot_core::cc::{AnyController, HyStart};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
@@ -48,7 +49,7 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
     };
     match name {
         "congestion_control" => {
-            let (algorithm, values) = read::congestion_control(&field.node, &field.path)?;
+            let (algorithm, values) = value::congestion_control(&field.node, &field.path)?;
             config.congestion_control = algorithm;
             config.congestion_control_values = Some(values);
         }

@@ -4,8 +4,8 @@ use super::document::{Node, Table, Value};
 use super::error::Error;
 use super::keys::{self, Dimension};
 use super::network::Network;
-use super::read::{self, Field, Section, join};
-use super::tcp;
+use super::read::{Field, Section, join};
+use super::{tcp, value};
 use crate::workload::{SizeTable, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
@@ -385,7 +385,7 @@ fn arrivals(field: &Field) -> Result<Distribution, Error> {
 /// A quantity or a distribution of quantities, in bytes or seconds.
 pub(crate) fn distribution(field: &Field, dimension: Dimension) -> Result<Distribution, Error> {
     if field.node.as_table().is_none() {
-        let value = read::quantity(&field.node, &field.path, dimension)?;
+        let value = value::quantity(&field.node, &field.path, dimension)?;
         if dimension == Dimension::Bytes && value < 1.0 {
             return Err(field.fail("a size is at least one byte"));
         }
@@ -396,7 +396,7 @@ pub(crate) fn distribution(field: &Field, dimension: Dimension) -> Result<Distri
         let Some(field) = section.find(key)? else {
             return Ok(None);
         };
-        let value = read::quantity(&field.node, &field.path, dimension)?;
+        let value = value::quantity(&field.node, &field.path, dimension)?;
         if value <= 0.0 {
             return Err(field.fail(format!("`{key}` must be above zero")));
         }
@@ -481,7 +481,7 @@ pub(crate) fn distribution(field: &Field, dimension: Dimension) -> Result<Distri
 }
 
 fn read_any(field: &Field, dimension: Dimension) -> Result<f64, Error> {
-    read::quantity(&field.node, &field.path, dimension)
+    value::quantity(&field.node, &field.path, dimension)
 }
 
 fn list_values(field: &Field, dimension: Dimension) -> Result<Arc<[f64]>, Error> {
@@ -511,7 +511,7 @@ fn empirical(field: &Field, section: &Section, dimension: Dimension) -> Result<D
     };
     let mut points: Vec<(f64, f64)> = Vec::new();
     for element in field.list()? {
-        let point = read::point(&element.node, &element.path, dimension)?;
+        let point = value::point(&element.node, &element.path, dimension)?;
         if points
             .last()
             .is_some_and(|last| point.0 < last.0 || point.1 < last.1)

@@ -1,0 +1,327 @@
+//! Keys of networks and links.
+
+use super::Default::{Described, Required, Value};
+use super::{Key, Kind, TIME, TIMES, Tagged, Variety, key};
+
+const PAIRS: Key = key(
+    "pairs",
+    Kind::Integer(1, 100_000),
+    Value("1"),
+    "Hosts on each side: `left-0`.. send by default, `right-0`.. receive.",
+);
+const ACCESS: Key = key(
+    "access",
+    Kind::Table(LINK),
+    Value("{}"),
+    "Each sending host's link to its router, `access-0`..; default 1 Gbit/s, 1 ms, 1000 packets.",
+);
+const EGRESS: Key = key(
+    "egress",
+    Kind::Table(LINK),
+    Described("the values of `access`"),
+    "Each receiving host's link from its router, `egress-0`...",
+);
+const HOPS_DOC: &str = "Links between routers, `hop-0`..";
+
+/// `[network]`.
+pub(crate) static NETWORK: Tagged = Tagged {
+    tag: "kind",
+    what: "network",
+    common: &[],
+    kinds: &[
+        Variety {
+            name: "dumbbell",
+            doc: "Hosts on both sides of one link, `bottleneck`.",
+            keys: &[
+                PAIRS,
+                ACCESS,
+                key(
+                    "bottleneck",
+                    Kind::Table(LINK),
+                    Required,
+                    "The link all flows share; `rate` and `delay` have no default.",
+                ),
+                EGRESS,
+            ],
+        },
+        Variety {
+            name: "chain",
+            doc: "Hosts on both sides of several links in a row.",
+            keys: &[
+                PAIRS,
+                key("hops", Kind::Integer(1, 1000), Value("2"), HOPS_DOC),
+                ACCESS,
+                key(
+                    "bottleneck",
+                    Kind::Table(LINK),
+                    Required,
+                    "Each link between routers; `rate` and `delay` have no default. `link` entries change single ones.",
+                ),
+                EGRESS,
+            ],
+        },
+        Variety {
+            name: "parking-lot",
+            doc: "A chain with cross traffic: at each hop hosts `enter-<hop>-<n>` join and hosts `leave-<hop>-<n>` leave.",
+            keys: &[
+                PAIRS,
+                key("hops", Kind::Integer(1, 1000), Value("3"), HOPS_DOC),
+                key(
+                    "cross",
+                    Kind::Integer(1, 1000),
+                    Value("1"),
+                    "Crossing pairs of hosts per hop; select them with `from = \"enter\"` and `to = \"leave\"`, or `enter-0` for those of one hop.",
+                ),
+                ACCESS,
+                key(
+                    "bottleneck",
+                    Kind::Table(LINK),
+                    Required,
+                    "Each link between routers; `rate` and `delay` have no default.",
+                ),
+                EGRESS,
+            ],
+        },
+        Variety {
+            name: "graph",
+            doc: "Nodes and links as listed; packets take the path with the fewest links.",
+            keys: &[
+                key(
+                    "hosts",
+                    Kind::List(&Kind::Text),
+                    Required,
+                    "Names of the nodes that send and receive.",
+                ),
+                key(
+                    "routers",
+                    Kind::List(&Kind::Text),
+                    Value("[]"),
+                    "Names of the nodes that forward.",
+                ),
+                key(
+                    "groups",
+                    Kind::Map(&Kind::List(&Kind::Text)),
+                    Value("{}"),
+                    "Named lists of hosts for `from` and `to`.",
+                ),
+                key(
+                    "bottleneck",
+                    Kind::Table(LINK),
+                    Value("{}"),
+                    "Laid over the links that `run.bottleneck` names, or over every link between two routers: so a variant can change the queue there.",
+                ),
+            ],
+        },
+    ],
+};
+
+pub(crate) static REVERSE: &[Key] = &[
+    key(
+        "rate",
+        Kind::Either(RATE_FORMS),
+        Described("the forward value"),
+        "Speed of the way back.",
+    ),
+    key(
+        "delay",
+        TIME,
+        Described("the forward value"),
+        "Propagation delay of the way back.",
+    ),
+    key(
+        "queue",
+        Kind::Queue,
+        Described("the forward value"),
+        "Queue of the way back.",
+    ),
+    key(
+        "loss",
+        Kind::Either(LOSS_FORMS),
+        Described("none"),
+        "Loss on the way back.",
+    ),
+    key("jitter", TIMES, Described("none"), "Extra delay on the way back."),
+    key(
+        "bit_errors",
+        Kind::Number(0.0, 0.1),
+        Value("0"),
+        "Bit error rate of the way back.",
+    ),
+];
+
+static RATE_FORMS: &[Kind] = &[Kind::Rate, Kind::Table(TRACE)];
+static LOSS_FORMS: &[Kind] = &[Kind::Probability, Kind::Tagged(&LOSS)];
+
+pub(crate) static TRACE: &[Key] = &[key(
+    "trace",
+    Kind::Text,
+    Required,
+    "A mahimahi file: one line per delivery opportunity of 1504 bytes, in milliseconds; it repeats.",
+)];
+
+/// A link.
+pub(crate) static LINK: &[Key] = &[
+    key(
+        "rate",
+        Kind::Either(RATE_FORMS),
+        Described("1 Gbit/s where a default is allowed"),
+        "Speed: constant, or a trace file.",
+    ),
+    key(
+        "delay",
+        TIME,
+        Described("1 ms where a default is allowed"),
+        "Propagation delay, one way.",
+    ),
+    key(
+        "queue",
+        Kind::Queue,
+        Value("{ kind = \"drop-tail\", limit = \"1000 packets\" }"),
+        "What waits in front of it. Limits count layer-3 bytes or packets waiting, not the one being sent.",
+    ),
+    key(
+        "loss",
+        Kind::Either(LOSS_FORMS),
+        Described("none"),
+        "Loss on the wire, forward. A number is the probability of each packet.",
+    ),
+    key(
+        "jitter",
+        TIMES,
+        Described("none"),
+        "Extra delay drawn for each packet, forward; the order is kept.",
+    ),
+    key(
+        "reorder",
+        Kind::Table(REORDER),
+        Described("none"),
+        "Packets that are held back while others overtake, forward.",
+    ),
+    key(
+        "duplicate",
+        Kind::Probability,
+        Value("0"),
+        "Probability that a packet arrives twice, forward.",
+    ),
+    key(
+        "bit_errors",
+        Kind::Number(0.0, 0.1),
+        Value("0"),
+        "Bit error rate, forward: a packet of n bytes is lost with probability 1 - (1 - rate)^(8 n).",
+    ),
+    key(
+        "mtu",
+        Kind::Integer(68, 1_000_000),
+        Value("1500"),
+        "Largest packet at layer 3, bytes. Endpoints know the smallest of their path.",
+    ),
+    key(
+        "processing",
+        TIME,
+        Value("\"0 s\""),
+        "Time per packet before it is queued.",
+    ),
+    key(
+        "framing",
+        Kind::Integer(0, 255),
+        Value("0"),
+        "Bytes per packet beyond layer 3 that take time on the wire.",
+    ),
+    key(
+        "reverse",
+        Kind::Table(REVERSE),
+        Value("{}"),
+        "What differs on the way back.",
+    ),
+];
+
+/// `[[link]]`.
+pub(crate) static LINK_ENTRY: &[Key] = &{
+    let mut keys = [const { key("name", Kind::Text, Required, "Its name.") }; 15];
+    let mut at = 0;
+    while at < LINK.len() {
+        keys[at + 3] = key(LINK[at].name, LINK[at].kind, LINK[at].default, LINK[at].doc);
+        at += 1;
+    }
+    keys[1] = key(
+        "from",
+        Kind::Text,
+        Described("required in a graph, not allowed elsewhere"),
+        "Node at its beginning.",
+    );
+    keys[2] = key(
+        "to",
+        Kind::Text,
+        Described("required in a graph, not allowed elsewhere"),
+        "Node at its end.",
+    );
+    keys
+};
+
+pub(crate) const REORDER: &[Key] = &[
+    key("probability", Kind::Probability, Required, "Of each packet."),
+    key("delay", TIME, Required, "How long it is held back."),
+];
+
+const DATA_ONLY: Key = key(
+    "data_only",
+    Kind::Flag,
+    Value("false"),
+    "Spare packets without payload.",
+);
+
+/// Loss models.
+pub(crate) static LOSS: Tagged = Tagged {
+    tag: "kind",
+    what: "loss model",
+    common: &[],
+    kinds: &[
+        Variety {
+            name: "random",
+            doc: "Each packet independently.",
+            keys: &[
+                key("probability", Kind::Probability, Required, "Of each packet."),
+                DATA_ONLY,
+            ],
+        },
+        Variety {
+            name: "burst",
+            doc: "Gilbert and Elliott: a good and a bad state, one step per packet.",
+            keys: &[
+                key("enter", Kind::Probability, Required, "From good to bad."),
+                key(
+                    "leave",
+                    Kind::Probability,
+                    Required,
+                    "From bad to good; its inverse is the mean length of a bad period in packets.",
+                ),
+                key("good", Kind::Probability, Value("0"), "Loss in the good state."),
+                key("bad", Kind::Probability, Value("1"), "Loss in the bad state."),
+                DATA_ONLY,
+            ],
+        },
+        Variety {
+            name: "script",
+            doc: "Chosen packets of every flow.",
+            keys: &[
+                key(
+                    "packets",
+                    Kind::List(&Kind::Integer(0, u32::MAX as u64)),
+                    Required,
+                    "Indices, from 0, among the packets of each flow on this link.",
+                ),
+                DATA_ONLY,
+            ],
+        },
+        Variety {
+            name: "tail",
+            doc: "The end of every transfer.",
+            keys: &[key(
+                "segments",
+                Kind::Integer(1, 100_000),
+                Required,
+                "The last so many data segments are lost once.",
+            )],
+        },
+    ],
+};

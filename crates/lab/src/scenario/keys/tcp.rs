@@ -1,0 +1,214 @@
+//! Keys of endpoints.
+
+use super::Default::{Described, Value};
+use super::{Key, Kind, NANOSECOND, POSITIVE_TIME, TIME, Tagged, Variety, key};
+use fleetfoot_core::time::Duration;
+
+/// `[tcp]`. Without a default in words: what the profile says.
+pub(crate) static TCP: &[Key] = &[
+    key(
+        "profile",
+        Kind::Choice(PROFILES),
+        Value("\"linux\""),
+        "A complete set of all switches.",
+    ),
+    switch(
+        "congestion_control",
+        Kind::CongestionControl,
+        "The algorithm, by name or as a table with `kind` and its parameters.",
+    ),
+    switch(
+        "initial_window",
+        Kind::Either(&[Kind::Integer(1, 10_000), Kind::Choice(&["rfc3390", "rfc6928"])]),
+        "Window at the start: segments, or the rule of an RFC.",
+    ),
+    switch(
+        "max_window",
+        Kind::Either(&[Kind::Integer(1, 10_000_000), Kind::Choice(&["unlimited"])]),
+        "Largest congestion window, segments (`window_` in ns-2).",
+    ),
+    switch(
+        "abc_limit",
+        Kind::Either(&[Kind::Integer(1, 1000), Kind::Choice(&["unlimited"])]),
+        "Segments that one ACK may add in slow start (RFC 3465).",
+    ),
+    switch(
+        "window_unit",
+        Kind::Choice(&["bytes", "packets"]),
+        "What window, pipe and growth count.",
+    ),
+    switch(
+        "hystart",
+        Kind::Choice(&["off", "hystart", "hystart++"]),
+        "How slow start ends before a loss.",
+    ),
+    switch(
+        "window_validation",
+        Kind::Choice(&["none", "rfc5681", "rfc2861"]),
+        "What idle and application-limited periods do to the window.",
+    ),
+    switch(
+        "sack",
+        Kind::Flag,
+        "Selective acknowledgments (RFC 2018, RFC 6675).",
+    ),
+    switch("dsack", Kind::Flag, "Report duplicates (RFC 2883)."),
+    switch("timestamps", Kind::Flag, "Timestamps option (RFC 7323)."),
+    switch(
+        "window_scale",
+        Kind::Either(&[Kind::Integer(0, 14), Kind::Choice(&["off"])]),
+        "Shift offered for the receive window (RFC 7323).",
+    ),
+    switch("ecn", Kind::Flag, "Explicit congestion notification (RFC 3168)."),
+    switch(
+        "dup_thresh",
+        Kind::Integer(1, 255),
+        "Duplicate ACKs or SACKed segments that show a loss.",
+    ),
+    switch(
+        "limited_transmit",
+        Kind::Flag,
+        "New data on the first two duplicate ACKs (RFC 3042).",
+    ),
+    switch(
+        "early_retransmit",
+        Kind::Choice(&["off", "rfc5827", "immediate", "delayed"]),
+        "A lower threshold when few segments are out.",
+    ),
+    switch(
+        "prr",
+        Kind::Choice(&["off", "rfc6937-crb", "rfc6937-ssrb", "rfc9937"]),
+        "Window during recovery.",
+    ),
+    switch("rack", Kind::Flag, "Loss detection by time (RFC 8985)."),
+    switch(
+        "tail_loss_probe",
+        Kind::Choice(&["off", "draft", "rfc8985"]),
+        "A probe for a lost tail.",
+    ),
+    switch(
+        "max_ack_delay",
+        TIME,
+        "Allowance for delayed ACKs in the probe's timer.",
+    ),
+    switch("frto", Kind::Flag, "Detect spurious timeouts (RFC 5682)."),
+    switch(
+        "undo",
+        Kind::Flag,
+        "Undo reductions shown to be spurious (RFC 3522, RFC 4015, RFC 3708).",
+    ),
+    switch("min_rto", POSITIVE_TIME, "Floor of the retransmission timer."),
+    switch(
+        "initial_rto",
+        POSITIVE_TIME,
+        "Retransmission timer before the first sample.",
+    ),
+    switch("max_rto", POSITIVE_TIME, "Cap of the retransmission timer."),
+    switch(
+        "rto_floor",
+        Kind::Choice(&["rto", "variance"]),
+        "Whether the floor holds for the whole timer (RFC 6298) or for its variance term (Linux).",
+    ),
+    switch(
+        "rtt_samples",
+        Kind::Choice(&["once-per-rtt", "every-ack"]),
+        "Which acknowledgments give samples.",
+    ),
+    switch(
+        "syn_retries",
+        Kind::Integer(0, 255),
+        "SYN retransmissions before giving up.",
+    ),
+    switch(
+        "retries",
+        Kind::Integer(0, 255),
+        "Data retransmissions before giving up.",
+    ),
+    switch(
+        "delayed_ack",
+        Kind::Either(&[
+            Kind::Choice(&["off", "standard", "linux"]),
+            Kind::Tagged(&DELAYED_ACK),
+        ]),
+        "When the receiver acknowledges.",
+    ),
+    switch(
+        "receive_buffer",
+        Kind::Bytes(1, u64::MAX),
+        "Bounds the window offered.",
+    ),
+    switch(
+        "send_buffer",
+        Kind::Bytes(1, u64::MAX),
+        "Bounds what an application may write ahead.",
+    ),
+    switch(
+        "nagle",
+        Kind::Flag,
+        "Hold small segments while data is unacknowledged.",
+    ),
+];
+
+/// Names of the profiles.
+pub(crate) const PROFILES: &[&str] = &[
+    "linux",
+    "linux-2015",
+    "linux-3.2",
+    "ns2-sack",
+    "ns2-newreno",
+    "rfc",
+];
+
+const fn switch(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    key(name, kind, Described("as the profile"), doc)
+}
+
+const HALF_SECOND: Duration = Duration::from_millis(500);
+
+/// Rules for delayed ACKs.
+pub(crate) static DELAYED_ACK: Tagged = Tagged {
+    tag: "kind",
+    what: "rule for delayed ACKs",
+    common: &[],
+    kinds: &[
+        Variety {
+            name: "off",
+            doc: "Every segment is acknowledged at once.",
+            keys: &[],
+        },
+        Variety {
+            name: "standard",
+            doc: "Every second full segment, or after a time.",
+            keys: &[key(
+                "timeout",
+                Kind::Duration(NANOSECOND, HALF_SECOND),
+                Value("\"100 ms\""),
+                "Longest delay.",
+            )],
+        },
+        Variety {
+            name: "linux",
+            doc: "Adaptive, after a phase of immediate ACKs.",
+            keys: &[
+                key(
+                    "min",
+                    Kind::Duration(NANOSECOND, HALF_SECOND),
+                    Value("\"40 ms\""),
+                    "Floor of the delay.",
+                ),
+                key(
+                    "max",
+                    Kind::Duration(NANOSECOND, HALF_SECOND),
+                    Value("\"200 ms\""),
+                    "Cap of the delay.",
+                ),
+                key(
+                    "quick_acks",
+                    Kind::Integer(0, 255),
+                    Value("16"),
+                    "Segments acknowledged at once at the start and after idle.",
+                ),
+            ],
+        },
+    ],
+};

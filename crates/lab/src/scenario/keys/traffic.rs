@@ -1,0 +1,335 @@
+//! Keys of traffic, arrivals and distributions.
+
+use super::Default::{Described, Required, Value};
+use super::{COUNT, Dimension, HOSTS, Key, Kind, SIZES, TCP, TIME, TIMES, Tagged, Variety, key};
+
+/// Keys of every traffic group.
+pub(crate) static TRAFFIC_COMMON: &[Key] = &[
+    key(
+        "name",
+        Kind::Text,
+        Described("its kind"),
+        "Its name in results and paths.",
+    ),
+    key(
+        "from",
+        HOSTS,
+        Described("`left`, or all hosts of `network.groups.from`"),
+        "Data senders for `down`: a group (`left`), a host (`left-3`), an index, or a list.",
+    ),
+    key(
+        "to",
+        HOSTS,
+        Described("`right`"),
+        "Data receivers for `down`, likewise. Paired with `from` one to one; a single host pairs with all.",
+    ),
+    key(
+        "direction",
+        Kind::Choice(&["down", "up", "both"]),
+        Value("\"down\""),
+        "Data flows from `from` to `to` (down), the other way (up), or half of the flows each way.",
+    ),
+    key(
+        "spread",
+        Kind::Choice(&["round-robin", "random", "each"]),
+        Value("\"round-robin\""),
+        "How flows are dealt to the pairs: in turn, drawn per flow, or the whole group on every pair.",
+    ),
+    key("start", TIME, Value("\"0 s\""), "When it begins."),
+    key(
+        "start_spacing",
+        TIME,
+        Value("\"0 s\""),
+        "Time between the starts of its `count` members.",
+    ),
+    key(
+        "stop",
+        TIME,
+        Described("`run.duration`"),
+        "When it stops starting anything; bulk connections close.",
+    ),
+    key(
+        "tcp",
+        Kind::Table(TCP),
+        Value("{}"),
+        "Switches of its own, over those of `[tcp]`.",
+    ),
+    key(
+        "data_unit",
+        Kind::Bytes(1, 1 << 40),
+        Described("none"),
+        "Size of the units in which its data is counted.",
+    ),
+    key(
+        "latency_sensitive",
+        Kind::Flag,
+        Described("true for transfer, incast, closed-loop and request-response, else false"),
+        "Whether a shorter completion time is what counts; else goodput is.",
+    ),
+];
+
+const MEMBERS: Key = key("count", COUNT, Value("1"), "Connections.");
+
+/// Traffic kinds.
+pub(crate) static TRAFFIC: Tagged = Tagged {
+    tag: "kind",
+    what: "traffic",
+    common: TRAFFIC_COMMON,
+    kinds: &[
+        Variety {
+            name: "bulk",
+            doc: "Connections that always have data.",
+            keys: &[MEMBERS],
+        },
+        Variety {
+            name: "transfer",
+            doc: "One connection per transfer; transfers arrive whether or not earlier ones are done.",
+            keys: &[
+                key("size", SIZES, Required, "Payload bytes of each."),
+                key("arrivals", Kind::Tagged(&ARRIVALS), Required, "When they start."),
+                key("count", COUNT, Described("no limit"), "At most so many."),
+            ],
+        },
+        Variety {
+            name: "incast",
+            doc: "In each round all senders start at the same moment; the next round begins when all are done.",
+            keys: &[
+                key("size", SIZES, Required, "Payload bytes per connection."),
+                key(
+                    "count",
+                    COUNT,
+                    Described("the number of pairs"),
+                    "Connections per round.",
+                ),
+                key("rounds", COUNT, Value("1"), "Rounds."),
+                key("pause", TIMES, Value("\"0 s\""), "Time between rounds."),
+            ],
+        },
+        Variety {
+            name: "closed-loop",
+            doc: "Users who transfer on a new connection, think, and do it again.",
+            keys: &[
+                key("count", COUNT, Value("1"), "Users."),
+                key("size", SIZES, Required, "Payload bytes per transfer."),
+                key(
+                    "think",
+                    TIMES,
+                    Required,
+                    "Time between the end of one and the start of the next.",
+                ),
+            ],
+        },
+        Variety {
+            name: "request-response",
+            doc: "Persistent connections that ask, are answered and think.",
+            keys: &[
+                MEMBERS,
+                key(
+                    "request",
+                    SIZES,
+                    Value("\"200 B\""),
+                    "Bytes asked with, towards the data sender.",
+                ),
+                key("response", SIZES, Required, "Bytes of the answer."),
+                key(
+                    "think",
+                    TIMES,
+                    Required,
+                    "Time between an answer and the next question.",
+                ),
+                key(
+                    "exchanges",
+                    COUNT,
+                    Described("until `stop`"),
+                    "Exchanges per connection.",
+                ),
+            ],
+        },
+        Variety {
+            name: "on-off",
+            doc: "Persistent connections that write bursts at intervals.",
+            keys: &[
+                MEMBERS,
+                key("burst", SIZES, Required, "Bytes written at once."),
+                key(
+                    "interval",
+                    TIMES,
+                    Required,
+                    "Time between the starts of two bursts.",
+                ),
+            ],
+        },
+        Variety {
+            name: "cbr",
+            doc: "Datagrams at a constant rate, without feedback.",
+            keys: &[
+                key("count", COUNT, Value("1"), "Streams."),
+                key("rate", Kind::Rate, Required, "Layer-3 rate of each stream."),
+                key(
+                    "packet",
+                    Kind::Bytes(29, 65_535),
+                    Value("\"1500 B\""),
+                    "Layer-3 bytes per packet.",
+                ),
+            ],
+        },
+        Variety {
+            name: "flows",
+            doc: "Transfers listed in a file.",
+            keys: &[key(
+                "file",
+                Kind::Text,
+                Required,
+                "CSV with the header `start,source,destination,bytes` (seconds, host names, bytes), or Parquet with these columns where that is built in.",
+            )],
+        },
+        Variety {
+            name: "ping",
+            doc: "Echo requests; the completion time is the round-trip time.",
+            keys: &[
+                key("interval", TIMES, Value("\"1 s\""), "Time between requests."),
+                key(
+                    "packet",
+                    Kind::Bytes(28, 65_535),
+                    Value("\"84 B\""),
+                    "Layer-3 bytes per packet (84: 56 bytes of payload, as ping sends).",
+                ),
+            ],
+        },
+    ],
+};
+
+/// Arrival processes.
+pub(crate) static ARRIVALS: Tagged = Tagged {
+    tag: "dist",
+    what: "arrival process",
+    common: &[],
+    kinds: &[
+        Variety {
+            name: "poisson",
+            doc: "Independent arrivals.",
+            keys: &[key("rate", Kind::Frequency, Required, "Mean number per time.")],
+        },
+        Variety {
+            name: "constant",
+            doc: "Evenly spaced.",
+            keys: &[key("rate", Kind::Frequency, Required, "Number per time.")],
+        },
+        Variety {
+            name: "lognormal",
+            doc: "Gaps are log-normal: burstier than Poisson for `sigma` above about 0.8.",
+            keys: &[
+                key("rate", Kind::Frequency, Required, "Mean number per time."),
+                key(
+                    "sigma",
+                    Kind::Number(0.0, 10.0),
+                    Required,
+                    "Deviation of the logarithm of the gaps.",
+                ),
+            ],
+        },
+        Variety {
+            name: "weibull",
+            doc: "Gaps are Weibull-distributed.",
+            keys: &[
+                key("rate", Kind::Frequency, Required, "Mean number per time."),
+                key("shape", Kind::Number(0.05, 100.0), Required, "Below 1: bursty."),
+            ],
+        },
+        Variety {
+            name: "pareto",
+            doc: "Gaps are Pareto-distributed.",
+            keys: &[
+                key("rate", Kind::Frequency, Required, "Mean number per time."),
+                key("shape", Kind::Number(1.01, 100.0), Required, "Tail index."),
+            ],
+        },
+        Variety {
+            name: "list",
+            doc: "Gaps from a list, again from its beginning at its end.",
+            keys: &[key(
+                "values",
+                Kind::List(&Kind::Quantity(Dimension::Time)),
+                Required,
+                "Gaps, the first before the first arrival.",
+            )],
+        },
+    ],
+};
+
+/// Distributions of amounts.
+pub(crate) static SIZE_DISTRIBUTION: Tagged = distributions(Dimension::Bytes, SIZE_VARIETIES);
+/// Distributions of times.
+pub(crate) static TIME_DISTRIBUTION: Tagged = distributions(Dimension::Time, TIME_VARIETIES);
+
+const fn distributions(_dimension: Dimension, kinds: &'static [Variety]) -> Tagged {
+    Tagged {
+        tag: "dist",
+        what: "distribution",
+        common: &[],
+        kinds,
+    }
+}
+
+macro_rules! varieties {
+    ($name:ident, $dimension:expr, [$($extra:expr),*]) => {
+        static $name: &[Variety] = &[
+            Variety { name: "constant", doc: "Always the same.", keys: &[
+                key("value", Kind::Quantity($dimension), Required, "The value."),
+            ] },
+            Variety { name: "uniform", doc: "Between two values.", keys: &[
+                key("min", Kind::Quantity($dimension), Required, "Smallest."),
+                key("max", Kind::Quantity($dimension), Required, "Largest."),
+            ] },
+            Variety { name: "exponential", doc: "Memoryless.", keys: &[
+                key("mean", Kind::Quantity($dimension), Required, "Mean."),
+            ] },
+            Variety { name: "pareto", doc: "P(X > x) = (scale / x)^shape for x above scale.", keys: &[
+                key("scale", Kind::Quantity($dimension), Described("from `mean`"), "Smallest value; give this or `mean`."),
+                key("mean", Kind::Quantity($dimension), Described("from `scale`"), "Mean; needs a shape above 1."),
+                key("shape", Kind::Number(0.05, 100.0), Required, "Tail index."),
+            ] },
+            Variety { name: "lomax", doc: "P(X > x) = (1 + x / scale)^-shape: a Pareto that begins at zero.", keys: &[
+                key("scale", Kind::Quantity($dimension), Described("from `mean`"), "Scale; give this or `mean`."),
+                key("mean", Kind::Quantity($dimension), Described("from `scale`"), "Mean; needs a shape above 1."),
+                key("shape", Kind::Number(0.05, 100.0), Required, "Tail index."),
+            ] },
+            Variety { name: "lognormal", doc: "The logarithm is normal.", keys: &[
+                key("mean", Kind::Quantity($dimension), Described("from the others"), "Mean; give this, `median` or `mu`."),
+                key("median", Kind::Quantity($dimension), Described("from the others"), "Median."),
+                key("mu", Kind::Number(-50.0, 50.0), Described("from the others"), "Mean of the natural logarithm of bytes or seconds."),
+                key("sigma", Kind::Number(0.0, 10.0), Required, "Deviation of the logarithm."),
+            ] },
+            Variety { name: "normal", doc: "Normal; draws below `min` are drawn again.", keys: &[
+                key("mean", Kind::Quantity($dimension), Required, "Mean before truncation."),
+                key("deviation", Kind::Quantity($dimension), Required, "Deviation before truncation."),
+                key("min", Kind::Quantity($dimension), Described("0"), "Smallest value; not above the mean."),
+            ] },
+            Variety { name: "weibull", doc: "P(X > x) = exp(-(x / scale)^shape).", keys: &[
+                key("scale", Kind::Quantity($dimension), Described("from `mean`"), "Scale; give this or `mean`."),
+                key("mean", Kind::Quantity($dimension), Described("from `scale`"), "Mean."),
+                key("shape", Kind::Number(0.05, 100.0), Required, "Below 1: heavier tail than exponential."),
+            ] },
+            Variety { name: "empirical", doc: "A table of values and cumulative probabilities, linear between them.", keys: &[
+                $($extra,)*
+                key("points", Kind::List(&Kind::Point($dimension)), Described("none"), "Pairs `[value, probability]`, ascending, the last probability 1."),
+            ] },
+            Variety { name: "list", doc: "Values in turn, then again from the beginning.", keys: &[
+                key("values", Kind::List(&Kind::Quantity($dimension)), Required, "The values."),
+                key("shuffle", Kind::Flag, Value("false"), "Draw at random with replacement instead of in turn."),
+            ] },
+        ];
+    };
+}
+
+varieties!(
+    SIZE_VARIETIES,
+    Dimension::Bytes,
+    [key(
+        "table",
+        Kind::Choice(crate::workload::NAMES),
+        Described("none"),
+        "A distribution the field uses, by name; give this or `points`."
+    )]
+);
+varieties!(TIME_VARIETIES, Dimension::Time, []);

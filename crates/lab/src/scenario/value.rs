@@ -1,0 +1,336 @@
+//! Single values: text with units, words, registered mechanisms; each mistake has its message.
+
+use super::document::{Node, Table, Value};
+use super::error::{Error, alternatives, nearest};
+use super::keys::Dimension;
+use super::quantity::{self, Mistake};
+use super::read::join;
+use fleetfoot_core::cc::AnyController;
+use fleetfoot_core::parameter::{Parameter, ParameterKind, Values};
+use fleetfoot_core::queue::{AnyQueue, Limit};
+use fleetfoot_core::registry;
+use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::{Bytes, Rate};
+
+pub(crate) fn unknown_word(node: &Node, path: &str, message: &str, word: &str, names: &[&str]) -> Error {
+    let mut error = Error::at(&node.place, path, message);
+    if let Some(near) = nearest(word, names.iter().copied()) {
+        error = error.help(&node.place, format!("did you mean `{near}`?"));
+    }
+    error.help(&node.place, format!("valid choices: {}", alternatives(names)))
+}
+
+/// The registered discipline and its parameters.
+pub(crate) fn queue(node: &Node, path: &str) -> Result<(&'static str, Values), Error> {
+    let names: Vec<&str> = AnyQueue::ENTRIES.iter().map(|entry| entry.name).collect();
+    registered(node, path, "queue discipline", &names, AnyQueue::entry)
+}
+
+/// The registered algorithm and its parameters.
+pub(crate) fn congestion_control(node: &Node, path: &str) -> Result<(&'static str, Values), Error> {
+    let names: Vec<&str> = AnyController::ENTRIES.iter().map(|entry| entry.name).collect();
+    registered(node, path, "congestion control", &names, AnyController::entry)
+}
+
+pub(crate) fn registered(
+    node: &Node,
+    path: &str,
+    what: &str,
+    names: &[&str],
+    find: fn(&str) -> Option<&'static registry::Entry>,
+) -> Result<(&'static str, Values), Error> {
+    let (tag, tag_path, table) = match &node.value {
+        Value::Table(table) => {
+            let tag = table.get("kind").ok_or_else(|| {
+                Error::at(
+                    &node.place,
+                    &join(path, "kind"),
+                    format!("`kind` is missing: it says which {what} this is"),
+                )
+                .help(&node.place, format!("valid choices: {}", alternatives(names)))
+            })?;
+            (tag, join(path, "kind"), Some(table))
+        }
+        _ => (node, path.to_owned(), None),
+    };
+    let word = text(tag, &tag_path)?;
+    let entry = find(word)
+        .ok_or_else(|| unknown_word(tag, &tag_path, &format!("unknown {what} `{word}`"), word, names))?;
+    let mut values = Values::defaults(entry.parameters);
+    for given in table.map_or(&[][..], |table| &table.entries) {
+        if given.key == "kind" {
+            continue;
+        }
+        let full = join(path, &given.key);
+        let Some(parameter) = entry
+            .parameters
+            .iter()
+            .find(|parameter| parameter.name == given.key)
+        else {
+            let place = &given.key_place;
+            let keys: Vec<&str> = entry.parameters.iter().map(|parameter| parameter.name).collect();
+            let mut error = Error::at(
+                place,
+                &full,
+                format!("`{}` is no parameter of {what} `{word}`", given.key),
+            );
+            if let Some(near) = nearest(&given.key, keys.iter().copied()) {
+                error = error.help(place, format!("did you mean `{near}`?"));
+            }
+            return Err(error.help(place, format!("valid keys here: kind, {}", keys.join(", "))));
+        };
+        let value = parameter_value(&given.node, parameter, &full)?;
+        values
+            .set(parameter.name, value)
+            .map_err(|error| Error::at(&given.node.place, &full, error.to_string()))?;
+    }
+    Ok((entry.name, values))
+}
+
+pub(crate) fn parameter_value(
+    node: &Node,
+    parameter: &Parameter,
+    path: &str,
+) -> Result<fleetfoot_core::parameter::Value, Error> {
+    use fleetfoot_core::parameter::Value;
+    Ok(match parameter.kind {
+        ParameterKind::Limit => Value::Limit(limit(node, path)?),
+        ParameterKind::Duration(low, high) => Value::Duration(duration(node, path, low, high)?),
+        ParameterKind::Bytes(low, high) => Value::Bytes(bytes(node, path, low.get(), high.get())?),
+        ParameterKind::Rate(low, high) => {
+            let rate = rate(node, path)?;
+            if rate < low || high < rate {
+                return Err(out_of_range(node, path, low, high));
+            }
+            Value::Rate(rate)
+        }
+        ParameterKind::Number(low, high) => Value::Number(number(node, path, low, high)?),
+        ParameterKind::Integer(low, high) => Value::Integer(integer(node, path, low, high)?),
+        ParameterKind::Flag => Value::Flag(flag(node, path)?),
+        ParameterKind::Choice(words) => Value::Choice(choice(node, path, words)?),
+    })
+}
+
+/// A value in bytes or seconds.
+pub(crate) fn quantity(node: &Node, path: &str, dimension: Dimension) -> Result<f64, Error> {
+    match dimension {
+        Dimension::Bytes => Ok(bytes(node, path, 0, 1 << 50)?.get() as f64),
+        Dimension::Time => {
+            Ok(duration(node, path, Duration::ZERO, Duration::from_secs(86_400))?.as_secs_f64())
+        }
+    }
+}
+
+/// A point of an empirical distribution.
+pub(crate) fn point(node: &Node, path: &str, dimension: Dimension) -> Result<(f64, f64), Error> {
+    match list(node, path)? {
+        [value, cumulative] => Ok((quantity(value, path, dimension)?, probability(cumulative, path)?)),
+        _ => Err(Error::at(
+            &node.place,
+            path,
+            "a point is a value and a cumulative probability",
+        )
+        .help(&node.place, "write [\"10 kB\", 0.5]")),
+    }
+}
+
+pub(crate) fn text<'a>(node: &'a Node, path: &str) -> Result<&'a str, Error> {
+    node.as_text()
+        .ok_or_else(|| wrong_type(node, path, "text in quotes"))
+}
+
+pub(crate) fn flag(node: &Node, path: &str) -> Result<bool, Error> {
+    match node.value {
+        Value::Flag(flag) => Ok(flag),
+        _ => Err(wrong_type(node, path, "true or false")),
+    }
+}
+
+pub(crate) fn integer(node: &Node, path: &str, low: u64, high: u64) -> Result<u64, Error> {
+    let number = match node.value {
+        Value::Integer(number) => number,
+        _ => return Err(wrong_type(node, path, "a whole number")),
+    };
+    match u64::try_from(number) {
+        Ok(number) if low <= number && number <= high => Ok(number),
+        _ => Err(out_of_range(node, path, low, high)),
+    }
+}
+
+pub(crate) fn number(node: &Node, path: &str, low: f64, high: f64) -> Result<f64, Error> {
+    let number = match node.value {
+        Value::Integer(number) => number as f64,
+        Value::Float(number) => number,
+        _ => return Err(wrong_type(node, path, "a number")),
+    };
+    if low <= number && number <= high {
+        Ok(number)
+    } else {
+        Err(out_of_range(node, path, low, high))
+    }
+}
+
+pub(crate) fn probability(node: &Node, path: &str) -> Result<f64, Error> {
+    let help = "write a number from 0 to 1, or \"1 %\"";
+    match &node.value {
+        Value::Text(text) => {
+            let part = quantity::percent(text)
+                .map_err(|mistake| explain(node, path, text, &mistake, "a probability", help))?;
+            if part <= 1.0 {
+                Ok(part)
+            } else {
+                Err(Error::at(
+                    &node.place,
+                    path,
+                    format!("a probability is at most 100 %, found \"{text}\""),
+                ))
+            }
+        }
+        Value::Integer(_) | Value::Float(_) => number(node, path, 0.0, 1.0),
+        _ => Err(wrong_type(node, path, "a probability").help(&node.place, help)),
+    }
+}
+
+pub(crate) fn duration(node: &Node, path: &str, low: Duration, high: Duration) -> Result<Duration, Error> {
+    let span = parsed(node, path, "a time", quantity::DURATION_HELP, quantity::duration)?;
+    if low <= span && span <= high {
+        Ok(span)
+    } else {
+        Err(out_of_range(node, path, low, high))
+    }
+}
+
+pub(crate) fn bytes(node: &Node, path: &str, low: u64, high: u64) -> Result<Bytes, Error> {
+    let amount = parsed(node, path, "an amount", quantity::BYTES_HELP, quantity::bytes)?;
+    if low <= amount.get() && amount.get() <= high {
+        Ok(amount)
+    } else {
+        Err(out_of_range(node, path, Bytes(low), Bytes(high)))
+    }
+}
+
+pub(crate) fn rate(node: &Node, path: &str) -> Result<Rate, Error> {
+    let rate = parsed(node, path, "a speed", quantity::RATE_HELP, quantity::rate)?;
+    if rate.bps() == 0 {
+        return Err(
+            Error::at(&node.place, path, "a rate of zero carries nothing").help(
+                &node.place,
+                "the smallest rate is \"1 bit/s\"; \"unlimited\" is also possible",
+            ),
+        );
+    }
+    Ok(rate)
+}
+
+pub(crate) fn frequency(node: &Node, path: &str) -> Result<f64, Error> {
+    let frequency = parsed(
+        node,
+        path,
+        "a frequency",
+        quantity::FREQUENCY_HELP,
+        quantity::frequency,
+    )?;
+    if (1e-6..=1e9).contains(&frequency) {
+        Ok(frequency)
+    } else {
+        Err(
+            Error::at(&node.place, path, format!("{} is out of range", node.shown()))
+                .help(&node.place, "from 0.000001 to 1000000000 per second"),
+        )
+    }
+}
+
+pub(crate) fn limit(node: &Node, path: &str) -> Result<Limit, Error> {
+    let limit = parsed(node, path, "a queue limit", quantity::LIMIT_HELP, quantity::limit)?;
+    if matches!(limit, Limit::Packets(0) | Limit::Bytes(Bytes::ZERO)) {
+        return Err(
+            Error::at(&node.place, path, "a queue must hold at least one packet")
+                .help(&node.place, quantity::LIMIT_HELP),
+        );
+    }
+    Ok(limit)
+}
+
+pub(crate) fn choice(node: &Node, path: &str, words: &'static [&'static str]) -> Result<&'static str, Error> {
+    let Some(word) = node.as_text() else {
+        return Err(wrong_type(node, path, "a word in quotes")
+            .help(&node.place, format!("valid choices: {}", alternatives(words))));
+    };
+    words
+        .iter()
+        .find(|candidate| **candidate == word)
+        .copied()
+        .ok_or_else(|| unknown_word(node, path, &format!("`{word}` is not possible here"), word, words))
+}
+
+pub(crate) fn table<'a>(node: &'a Node, path: &str) -> Result<&'a Table, Error> {
+    node.as_table().ok_or_else(|| wrong_type(node, path, "a table"))
+}
+
+pub(crate) fn list<'a>(node: &'a Node, path: &str) -> Result<&'a [Node], Error> {
+    match &node.value {
+        Value::List(nodes) => Ok(nodes),
+        _ => Err(wrong_type(node, path, "a list")),
+    }
+}
+
+pub(crate) fn parsed<T>(
+    node: &Node,
+    path: &str,
+    what: &str,
+    help: &str,
+    parse: fn(&str) -> Result<T, Mistake>,
+) -> Result<T, Error> {
+    match &node.value {
+        Value::Text(text) => parse(text).map_err(|mistake| explain(node, path, text, &mistake, what, help)),
+        Value::Integer(_) | Value::Float(_) => Err(Error::at(
+            &node.place,
+            path,
+            format!("{} has no unit: {what} is wanted", node.shown()),
+        )
+        .help(&node.place, help)),
+        Value::Flag(_) | Value::List(_) | Value::Table(_) => {
+            Err(wrong_type(node, path, what).help(&node.place, help))
+        }
+    }
+}
+
+pub(crate) fn explain(
+    node: &Node,
+    path: &str,
+    text: &str,
+    mistake: &Mistake,
+    what: &str,
+    help: &str,
+) -> Error {
+    let message = match mistake {
+        Mistake::NoNumber => format!("\"{text}\" does not begin with a number"),
+        Mistake::NoUnit => format!("\"{text}\" has no unit: {what} is wanted"),
+        Mistake::WrongUnit(..) => format!("{what} is wanted, found \"{text}\""),
+        Mistake::TooLarge => format!("\"{text}\" is negative or too large"),
+    };
+    let error = Error::at(&node.place, path, message);
+    match mistake {
+        Mistake::WrongUnit(_, Some(meant)) => error.help(&node.place, format!("did you mean `{meant}`?")),
+        _ => error,
+    }
+    .help(&node.place, help)
+}
+
+pub(crate) fn wrong_type(node: &Node, path: &str, wanted: &str) -> Error {
+    Error::at(
+        &node.place,
+        path,
+        format!("{wanted} is wanted, found {}", node.shown()),
+    )
+}
+
+pub(crate) fn out_of_range(
+    node: &Node,
+    path: &str,
+    low: impl std::fmt::Display,
+    high: impl std::fmt::Display,
+) -> Error {
+    Error::at(&node.place, path, format!("{} is out of range", node.shown()))
+        .help(&node.place, format!("from {low} to {high}"))
+}
