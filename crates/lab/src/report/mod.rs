@@ -1,1 +1,45 @@
-//! Reports.
+//! Files made from a [`Comparison`]: the report, tables as CSV and Parquet, captures, traces.
+//!
+//! Read in this order: [`table`] (columns and rows), [`csv`] and `parquet` (the same tables as files), [`html`] (the
+//! report), [`charts`] (its Vega-Lite charts), [`trace`], [`pcapng`]. Nothing written here depends on the date, the
+//! machine or the number of threads.
+
+use crate::result::Comparison;
+use std::io;
+use std::path::Path;
+
+pub mod charts;
+pub mod csv;
+pub mod html;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+pub mod pcapng;
+pub mod table;
+mod text;
+mod thin;
+pub mod trace;
+
+/// Writes the report of `comparison` as one HTML file that needs no network.
+///
+/// # Errors
+/// What the file system says.
+pub fn write_html(path: &Path, comparison: &Comparison) -> io::Result<()> {
+    std::fs::write(path, html::render(comparison).map_err(io::Error::other)?)
+}
+
+/// Writes `runs.csv`, `samples.csv` and `links.csv` into the folder `directory`.
+///
+/// # Errors
+/// What the file system says.
+pub fn write_csv(directory: &Path, comparison: &Comparison) -> io::Result<()> {
+    csv::write(directory, comparison)
+}
+
+/// Writes the same tables as Parquet.
+///
+/// # Errors
+/// What the file system says.
+#[cfg(feature = "parquet")]
+pub fn write_parquet(directory: &Path, comparison: &Comparison) -> io::Result<()> {
+    parquet::write(directory, comparison)
+}

@@ -1,0 +1,155 @@
+//! The same tables as Parquet, compressed with zstd. The only module that needs Arrow; built with the feature `parquet`.
+//!
+//! The file's metadata say where it is from: `fleetfoot.schema`, `.version`, `.scenario`, `.hash`, `.seeds`, `.command`.
+
+use super::table::{self, Cell, Kind, Row};
+use crate::result::Comparison;
+use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows that are gathered before they are written.
+const BATCH: usize = 8192;
+
+/// Writes `runs.parquet`, `samples.parquet` and `links.parquet` of `comparison` into the folder `directory`.
+///
+/// # Errors
+/// What the file system says.
+pub fn write(directory: &Path, comparison: &Comparison) -> io::Result<()> {
+    let about = provenance(comparison);
+    write_file(directory, table::runs(comparison), &about)?;
+    write_file(directory, table::samples(comparison), &about)?;
+    write_file(directory, table::links(comparison), &about)
+}
+
+/// Where the tables of `comparison` are from, as key and value.
+pub fn provenance(comparison: &Comparison) -> Vec<(String, String)> {
+    let document = &comparison.document;
+    let seeds = document.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
+    [
+        ("schema", document.schema.clone()),
+        ("version", document.fleetfoot.clone()),
+        ("scenario", document.scenario.clone()),
+        ("hash", comparison.hash.clone()),
+        ("seeds", seeds.join(",")),
+        ("command", comparison.command.clone()),
+    ]
+    .map(|(key, value)| (format!("fleetfoot.{key}"), value))
+    .to_vec()
+}
+
+fn write_file<R: Row>(
+    directory: &Path,
+    rows: impl Iterator<Item = R>,
+    about: &[(String, String)],
+) -> io::Result<()> {
+    let file = File::create(directory.join(format!("{}.parquet", R::TABLE.name)))?;
+    write_rows(file, rows, about)
+}
+
+/// Writes `rows` with `about` as the file's metadata.
+///
+/// # Errors
+/// What `output` says.
+pub fn write_rows<R: Row>(
+    output: impl Write + Send,
+    rows: impl Iterator<Item = R>,
+    about: &[(String, String)],
+) -> io::Result<()> {
+    let fields = R::TABLE
+        .columns
+        .iter()
+        .map(|column| Field::new(column.name, data_type(column.kind), column.kind != Kind::Text))
+        .collect::<Vec<_>>();
+    let schema = Arc::new(Schema::new(fields));
+    let metadata = about
+        .iter()
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+        .collect();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_key_value_metadata(Some(metadata))
+        .build();
+    let mut writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties))?;
+    let mut builders = R::TABLE
+        .columns
+        .iter()
+        .map(|column| Builder::new(column.kind))
+        .collect::<Vec<_>>();
+    let mut gathered = 0;
+    for row in rows {
+        let mut cells = Vec::with_capacity(builders.len());
+        row.cells(&mut cells);
+        for (builder, cell) in builders.iter_mut().zip(cells) {
+            builder.push(cell);
+        }
+        gathered += 1;
+        if gathered == BATCH {
+            writer.write(&finish(&schema, &mut builders)?)?;
+            gathered = 0;
+        }
+    }
+    if gathered > 0 {
+        writer.write(&finish(&schema, &mut builders)?)?;
+    }
+    writer.close()?;
+    Ok(())
+}
+
+fn finish(schema: &Arc<Schema>, builders: &mut [Builder]) -> io::Result<RecordBatch> {
+    let columns = builders.iter_mut().map(Builder::finish).collect();
+    RecordBatch::try_new(Arc::clone(schema), columns).map_err(io::Error::other)
+}
+
+const fn data_type(kind: Kind) -> DataType {
+    match kind {
+        Kind::Text => DataType::Utf8,
+        Kind::Integer => DataType::UInt64,
+        Kind::Number => DataType::Float64,
+    }
+}
+
+/// A column being gathered.
+enum Builder {
+    Text(StringBuilder),
+    Integer(UInt64Builder),
+    Number(Float64Builder),
+}
+
+impl Builder {
+    fn new(kind: Kind) -> Builder {
+        match kind {
+            Kind::Text => Builder::Text(StringBuilder::new()),
+            Kind::Integer => Builder::Integer(UInt64Builder::new()),
+            Kind::Number => Builder::Number(Float64Builder::new()),
+        }
+    }
+
+    /// A cell of another kind than the column's is written as no value; a test checks that there is none.
+    fn push(&mut self, cell: Cell<'_>) {
+        match (self, cell) {
+            (Builder::Text(builder), Cell::Text(value)) => builder.append_value(value),
+            (Builder::Text(builder), _) => builder.append_value(""),
+            (Builder::Integer(builder), Cell::Integer(value)) => builder.append_value(value),
+            (Builder::Integer(builder), _) => builder.append_null(),
+            (Builder::Number(builder), Cell::Number(value)) => builder.append_value(value),
+            (Builder::Number(builder), _) => builder.append_null(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Builder::Text(builder) => Arc::new(builder.finish()),
+            Builder::Integer(builder) => Arc::new(builder.finish()),
+            Builder::Number(builder) => Arc::new(builder.finish()),
+        }
+    }
+}

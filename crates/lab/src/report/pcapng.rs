@@ -1,0 +1,168 @@
+//! Captures for Wireshark: pcapng with nanoseconds, one interface per capture point, both directions of every flow.
+//!
+//! Packets are raw IPv4 with valid checksums. Payload is zeros, so it is not written beyond the snap length; the
+//! original length is kept. Hosts get the addresses 10.0.0.1 and up, in the order of their ids.
+//!
+//! **Source.** draft-ietf-opsawg-pcapng (blocks and options), RFC 791, RFC 9293.
+//! **Deviations.** A packet too long for IPv4's length field (only the simulator makes them) is written with total length
+//! 0, as Linux's captures of segmentation offload are, and without a transport checksum.
+
+use fleetfoot_core::flow::{FlowTable, HostId};
+use fleetfoot_core::packet::{Packet, Segment};
+use fleetfoot_core::time::Instant;
+use fleetfoot_core::wire;
+use pcap_file::DataLink;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::Path;
+use std::time::Duration;
+
+/// Bytes of a packet that are written: all headers and some of the zeros.
+pub const SNAP_LENGTH: u32 = 128;
+
+/// A place where packets are captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Short name: `bottleneck-forward`.
+    pub name: String,
+    /// What it is, for a reader.
+    pub description: String,
+}
+
+/// A packet that passed a capture point.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    /// When.
+    pub time: Instant,
+    /// Where: index into the interfaces.
+    pub interface: u32,
+    /// What.
+    pub packet: Packet,
+    /// A remark that Wireshark shows, such as `dropped: full`.
+    pub comment: Option<&'static str>,
+}
+
+/// The address of a host in a capture.
+pub fn address(host: HostId) -> Ipv4Addr {
+    Ipv4Addr::from_bits(0x0a00_0001_u32.wrapping_add(host.0 & 0x00ff_ffff))
+}
+
+/// Writes the capture `path`.
+///
+/// # Errors
+/// What the file system says.
+pub fn write(
+    path: &Path,
+    packets: impl IntoIterator<Item = Captured>,
+    interfaces: &[Interface],
+    flows: &FlowTable,
+    comment: &str,
+) -> io::Result<()> {
+    let mut output = BufWriter::new(File::create(path)?);
+    write_to(&mut output, packets, interfaces, flows, comment, SNAP_LENGTH)?;
+    output.flush()
+}
+
+/// Writes a capture to `output`, keeping `snap_length` bytes of every packet.
+///
+/// # Errors
+/// What `output` says.
+pub fn write_to(
+    output: impl Write,
+    packets: impl IntoIterator<Item = Captured>,
+    interfaces: &[Interface],
+    flows: &FlowTable,
+    comment: &str,
+    snap_length: u32,
+) -> io::Result<()> {
+    let section = SectionHeaderBlock {
+        options: vec![
+            SectionHeaderOption::Comment(Cow::Owned(comment.to_owned())),
+            SectionHeaderOption::UserApplication(Cow::Borrowed(concat!(
+                "fleetfoot ",
+                env!("CARGO_PKG_VERSION")
+            ))),
+        ],
+        ..SectionHeaderBlock::default()
+    };
+    let mut writer = PcapNgWriter::with_section_header(output, section).map_err(error)?;
+    for interface in interfaces {
+        let block = InterfaceDescriptionBlock {
+            linktype: DataLink::RAW,
+            snaplen: snap_length,
+            options: vec![
+                InterfaceDescriptionOption::IfName(Cow::Borrowed(&interface.name)),
+                InterfaceDescriptionOption::IfDescription(Cow::Borrowed(&interface.description)),
+                InterfaceDescriptionOption::IfTsResol(9),
+            ],
+        };
+        writer.write_pcapng_block(block).map_err(error)?;
+    }
+    let mut buffer = vec![0_u8; usize::from(u16::MAX)];
+    for captured in packets {
+        let segment = captured.packet.segment;
+        let key = flows.key(captured.packet.flow);
+        let source = SocketAddr::V4(SocketAddrV4::new(address(key.source), key.source_port));
+        let destination = SocketAddr::V4(SocketAddrV4::new(address(key.destination), key.destination_port));
+        let written = encode(&mut buffer, &segment, source, destination)?;
+        let kept = written.min(snap_length as usize);
+        let block = EnhancedPacketBlock {
+            interface_id: captured.interface,
+            timestamp: Duration::from_nanos(captured.time.as_nanos()),
+            original_len: segment.len(),
+            data: Cow::Borrowed(&buffer[..kept]),
+            options: captured
+                .comment
+                .map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(text)))
+                .into_iter()
+                .collect(),
+        };
+        writer.write_pcapng_block(block).map_err(error)?;
+    }
+    Ok(())
+}
+
+/// The packet's bytes; those of one too long for IPv4 are its headers with total length 0.
+fn encode(
+    buffer: &mut [u8],
+    segment: &Segment,
+    source: SocketAddr,
+    destination: SocketAddr,
+) -> io::Result<usize> {
+    let fits = segment.len() <= u32::from(u16::MAX);
+    let short = Segment {
+        payload: 0,
+        ..*segment
+    };
+    let part = if fits { segment } else { &short };
+    let written = wire::encode(buffer, part, source, destination, &[])
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, format!("{error:?}")))?;
+    if !fits {
+        // Total length, then the header checksum (RFC 791) over the changed header.
+        buffer[2..4].fill(0);
+        buffer[10..12].fill(0);
+        let sum = buffer[..20]
+            .chunks_exact(2)
+            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+            .sum::<u32>();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        let folded = ((folded & 0xffff) + (folded >> 16)) as u16;
+        buffer[10..12].copy_from_slice(&(!folded).to_be_bytes());
+    }
+    Ok(written)
+}
+
+fn error(error: pcap_file::PcapError) -> io::Error {
+    match error {
+        pcap_file::PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}

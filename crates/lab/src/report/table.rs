@@ -1,0 +1,398 @@
+//! Tables that leave the program: their columns with unit and definition, and the rows behind them.
+//!
+//! One macro line defines a column and the value in it, so the header, the CSV and Parquet writers and the data dictionary
+//! cannot disagree. Rows borrow from the [`Comparison`] and are made one at a time.
+
+use crate::result::{Comparison, GroupInfo, LinkInfo, RunData, Summary};
+use crate::statistics::{self, Resamples};
+use fleetfoot_core::queue::{DropReason, QueueEventKind};
+use fleetfoot_core::time::Instant;
+use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput};
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text; also enumerations and `true` or `false`.
+    Text,
+    /// A whole number, not negative.
+    Integer,
+    /// A 64-bit floating-point number.
+    Number,
+}
+
+/// One column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name, with the unit where there is one.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Its unit, empty for text and counts.
+    pub unit: &'static str,
+    /// What it means and where it is measured.
+    pub definition: &'static str,
+}
+
+/// A table.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Name of the file without its ending.
+    pub name: &'static str,
+    /// What one row is.
+    pub row: &'static str,
+    /// Its columns, in order.
+    pub columns: &'static [Column],
+}
+
+/// A value of a row; `Empty` where there is none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// No value.
+    Empty,
+    /// Text.
+    Text(&'a str),
+    /// A whole number.
+    Integer(u64),
+    /// A floating-point number.
+    Number(f64),
+}
+
+/// A row of a table.
+pub trait Row {
+    /// Its table.
+    const TABLE: Table;
+
+    /// Appends the values, in the order of the columns.
+    fn cells<'a>(&'a self, cells: &mut Vec<Cell<'a>>);
+}
+
+/// Defines a table: for each column its name, kind, unit, definition and value.
+macro_rules! table {
+    ($row:ty, $this:ident, $name:literal, $what:literal, $( $column:literal $kind:ident $unit:literal $definition:literal = $value:expr; )*) => {
+        impl $crate::report::table::Row for $row {
+            const TABLE: $crate::report::table::Table = $crate::report::table::Table {
+                name: $name,
+                row: $what,
+                columns: &[$( $crate::report::table::Column {
+                    name: $column,
+                    kind: $crate::report::table::Kind::$kind,
+                    unit: $unit,
+                    definition: $definition,
+                }, )*],
+            };
+
+            fn cells<'a>(&'a self, cells: &mut Vec<$crate::report::table::Cell<'a>>) {
+                let $this = self;
+                cells.extend([$( $crate::report::table::Cell::from($value), )*]);
+            }
+        }
+    };
+}
+pub(crate) use table;
+
+impl<'a> From<&'a str> for Cell<'a> {
+    fn from(text: &'a str) -> Cell<'a> {
+        Cell::Text(text)
+    }
+}
+
+impl From<bool> for Cell<'_> {
+    fn from(value: bool) -> Self {
+        Cell::Text(if value { "true" } else { "false" })
+    }
+}
+
+impl From<u64> for Cell<'_> {
+    fn from(value: u64) -> Self {
+        Cell::Integer(value)
+    }
+}
+
+impl From<u32> for Cell<'_> {
+    fn from(value: u32) -> Self {
+        Cell::Integer(u64::from(value))
+    }
+}
+
+impl From<f64> for Cell<'_> {
+    /// What is not finite is no value.
+    fn from(value: f64) -> Self {
+        if value.is_finite() {
+            Cell::Number(value)
+        } else {
+            Cell::Empty
+        }
+    }
+}
+
+impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Cell::Empty, Into::into)
+    }
+}
+
+/// A row of `samples`: one flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// Name of the variant.
+    pub variant: &'a str,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Name of the group.
+    pub group: &'a str,
+    /// Number within group and run, from 0 in order of start.
+    pub number: u64,
+    /// What happened.
+    pub record: &'a FlowRecord,
+}
+
+impl Sample<'_> {
+    /// Time from the start of the flow (s).
+    fn since_start(&self, end: Option<Instant>) -> Option<f64> {
+        end.map(|end| end.since(self.record.start).as_secs_f64())
+    }
+}
+
+table! { Sample<'_>, s, "samples", "one flow of one run: a transfer, a bulk connection, an exchange, a burst or a ping",
+    "variant" Text "" "name of the variant" = s.variant;
+    "seed" Integer "" "seed of the run" = s.seed;
+    "group" Text "" "name of the traffic group" = s.group;
+    "flow" Integer "" "number of the flow within group and run, from 0 in order of start" = s.number;
+    "pair" Integer "" "which of the group's pairs of hosts it ran between, from 0" = s.record.pair;
+    "size_bytes" Integer "B" "payload to transfer; for bulk connections the payload received" = s.record.bytes.get();
+    "start_s" Number "s" "first SYN sent (exchanges and bursts: first byte written; pings and datagrams: sent), from the start of the run" = s.record.start.as_secs_f64();
+    "completed" Text "" "`true` when the last payload byte was received in order before the run ended" = s.record.completed.is_some();
+    "fct_s" Number "s" "flow completion time, measured at the receiver: `start_s` to last payload byte received in order; empty when not completed" = s.since_start(s.record.completed);
+    "acked_s" Number "s" "`start_s` to last payload byte acknowledged, measured at the sender" = s.since_start(s.record.acked);
+    "received_bytes" Integer "B" "payload received in order until the end of the run" = s.record.received.get();
+    "sent_bytes" Integer "B" "payload sent, retransmissions and probes included, measured at the sender" = s.record.bytes_sent.get();
+    "data_segments_sent" Integer "" "data segments sent, retransmissions included" = s.record.segments_sent;
+    "retransmits" Integer "" "retransmitted segments" = s.record.retransmits;
+    "timeouts" Integer "" "expiries of the retransmission timer" = s.record.timeouts;
+    "spurious_timeouts" Integer "" "expiries that the sender found to have been unnecessary" = s.record.spurious_timeouts;
+    "probes" Integer "" "tail loss probes sent" = s.record.probes;
+    "spurious_probes" Integer "" "probes that the sender found to have been unnecessary" = s.record.spurious_probes;
+    "redundant_bytes" Integer "B" "payload the receiver got more than once" = s.record.redundant_bytes.get();
+    "min_rtt_s" Number "s" "smallest round-trip time sampled by the sender" = s.record.min_rtt.map(|rtt| rtt.as_secs_f64());
+    "ack_latency_s" Number "s" "mean time from the first transmission of a segment to its acknowledgment" = s.record.ack_latency_sum / f64::from(s.record.ack_latency_count);
+}
+
+/// Every flow of every run, in the order variant, seed, group, start.
+pub fn samples(comparison: &Comparison) -> impl Iterator<Item = Sample<'_>> {
+    comparison.variants.iter().flat_map(move |variant| {
+        variant.runs.iter().flat_map(move |run| {
+            comparison
+                .groups
+                .iter()
+                .zip(&run.output.groups)
+                .flat_map(move |(group, output)| {
+                    (0..).zip(&output.flows).map(move |(number, record)| Sample {
+                        variant: &variant.name,
+                        seed: run.seed,
+                        group: &group.name,
+                        number,
+                        record,
+                    })
+                })
+        })
+    })
+}
+
+/// A row of `runs`: one traffic group of one run.
+#[derive(Clone, Debug)]
+pub struct RunRow<'a> {
+    variant: &'a str,
+    seed: u64,
+    group: &'a GroupInfo,
+    output: &'a GroupOutput,
+    completed: u64,
+    censored: u64,
+    fct: Option<Summary>,
+    delivery: Option<Summary>,
+    acked_mean_s: Option<f64>,
+    ack_latency_mean_s: Option<f64>,
+    goodput_bps: f64,
+    fairness_jain: Option<f64>,
+}
+
+impl RunRow<'_> {
+    fn sum(&self, field: impl Fn(&FlowRecord) -> u32) -> u64 {
+        self.output.flows.iter().map(|flow| u64::from(field(flow))).sum()
+    }
+}
+
+table! { RunRow<'_>, r, "runs", "one traffic group of one run (variant and seed)",
+    "variant" Text "" "name of the variant" = r.variant;
+    "seed" Integer "" "seed of the run" = r.seed;
+    "group" Text "" "name of the traffic group" = r.group.name.as_str();
+    "kind" Text "" "kind of the traffic group" = r.group.kind.as_str();
+    "latency_sensitive" Text "" "`true` when its users wait for each transfer" = r.group.latency_sensitive;
+    "flows" Integer "" "flows that started between warm-up and end of arrivals" = r.output.flows.len() as u64;
+    "completed" Integer "" "those of `flows` that completed" = r.completed;
+    "censored" Integer "" "those that should have completed and did not; kinds without an end (bulk, constant bit rate) have none" = r.censored;
+    "fct_mean_s" Number "s" "mean flow completion time; a flow that did not complete enters with its age at the end of the run" = r.fct.as_ref().map(|s| s.mean);
+    "fct_p50_s" Number "s" "median; in this and the other quantiles a flow that did not complete counts with its age, but as no shorter than the longest that did" = r.fct.as_ref().map(|s| s.p50);
+    "fct_p90_s" Number "s" "90th percentile of the flow completion time" = r.fct.as_ref().map(|s| s.p90);
+    "fct_p95_s" Number "s" "95th percentile of the flow completion time" = r.fct.as_ref().map(|s| s.p95);
+    "fct_p99_s" Number "s" "99th percentile of the flow completion time" = r.fct.as_ref().map(|s| s.p99);
+    "fct_max_s" Number "s" "longest flow completion time, by the same rule" = r.fct.as_ref().map(|s| s.max);
+    "acked_mean_s" Number "s" "mean time from start to last payload byte acknowledged" = r.acked_mean_s;
+    "delivery_latency_mean_s" Number "s" "mean time from an application's write to its in-order arrival" = r.delivery.as_ref().map(|s| s.mean);
+    "delivery_latency_p50_s" Number "s" "median of the same" = r.delivery.as_ref().map(|s| s.p50);
+    "delivery_latency_p99_s" Number "s" "99th percentile of the same" = r.delivery.as_ref().map(|s| s.p99);
+    "ack_latency_mean_s" Number "s" "mean over all first transmissions of the time to their acknowledgment" = r.ack_latency_mean_s;
+    "goodput_bps" Number "bit/s" "payload of the whole group received in order between warm-up and end of arrivals, per second" = r.goodput_bps;
+    "fairness_jain" Number "" "Jain's index of the goodput of the group's connections; empty with fewer than two" = r.fairness_jain;
+    "retransmits" Integer "" "retransmitted segments" = r.sum(|flow| flow.retransmits);
+    "timeouts" Integer "" "expiries of the retransmission timer" = r.sum(|flow| flow.timeouts);
+    "spurious_timeouts" Integer "" "expiries found to have been unnecessary" = r.sum(|flow| flow.spurious_timeouts);
+    "probes" Integer "" "tail loss probes sent" = r.sum(|flow| flow.probes);
+    "spurious_probes" Integer "" "probes found to have been unnecessary" = r.sum(|flow| flow.spurious_probes);
+    "redundant_bytes" Integer "B" "payload received more than once" = r.output.flows.iter().map(|flow| flow.redundant_bytes.get()).sum::<u64>();
+}
+
+/// Every group of every run.
+pub fn runs(comparison: &Comparison) -> impl Iterator<Item = RunRow<'_>> {
+    let measured_s = comparison.duration_s - comparison.warmup_s;
+    comparison.variants.iter().flat_map(move |variant| {
+        variant.runs.iter().flat_map(move |run| {
+            comparison
+                .groups
+                .iter()
+                .zip(&run.output.groups)
+                .map(move |(group, output)| run_row(&variant.name, run, group, output, measured_s))
+        })
+    })
+}
+
+fn run_row<'a>(
+    variant: &'a str,
+    run: &'a RunData,
+    group: &'a GroupInfo,
+    output: &'a GroupOutput,
+    measured_s: f64,
+) -> RunRow<'a> {
+    let flows = &output.flows;
+    let sample = completion_times(group, output, &run.output);
+    let single = Resamples::new(0, 1, 0);
+    let acked = flows
+        .iter()
+        .filter_map(|flow| flow.acked.map(|end| end.since(flow.start).as_secs_f64()))
+        .collect::<Vec<_>>();
+    let acks = flows
+        .iter()
+        .map(|flow| u64::from(flow.ack_latency_count))
+        .sum::<u64>();
+    let shares = output
+        .goodput_bytes_per_connection
+        .iter()
+        .map(|bytes| bytes.get() as f64)
+        .collect::<Vec<_>>();
+    RunRow {
+        variant,
+        seed: run.seed,
+        group,
+        output,
+        completed: sample.completed.len() as u64,
+        censored: sample.censored.len() as u64,
+        fct: statistics::summarize(&[sample], &single),
+        delivery: statistics::summarize(
+            &[statistics::Sample::of(output.delivery_latency.clone())],
+            &single,
+        ),
+        acked_mean_s: (!acked.is_empty()).then(|| acked.iter().sum::<f64>() / acked.len() as f64),
+        ack_latency_mean_s: (acks > 0)
+            .then(|| flows.iter().map(|flow| flow.ack_latency_sum).sum::<f64>() / acks as f64),
+        goodput_bps: output.goodput_bytes.get() as f64 * 8.0 / measured_s,
+        fairness_jain: statistics::jain(&shares),
+    }
+}
+
+/// Completion times of a group in one run; ages at the end of those that should have completed and did not. Kinds
+/// without an end (bulk, constant bit rate) have neither.
+pub(super) fn completion_times(
+    group: &GroupInfo,
+    output: &GroupOutput,
+    run: &RunOutput,
+) -> statistics::Sample {
+    let mut sample = statistics::Sample::default();
+    let endless = matches!(group.kind.as_str(), "bulk" | "cbr");
+    for flow in &output.flows {
+        match flow.completed {
+            Some(end) => sample.completed.push(end.since(flow.start).as_secs_f64()),
+            None if endless => {}
+            None => sample.censored.push(run.ended.since(flow.start).as_secs_f64()),
+        }
+    }
+    sample
+}
+
+/// A row of `links`: one direction of one link of one run.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkRow<'a> {
+    variant: &'a str,
+    seed: u64,
+    link: &'a LinkInfo,
+    output: &'a LinkOutput,
+    measured_s: f64,
+}
+
+impl LinkRow<'_> {
+    fn dropped(&self, kind: usize) -> u64 {
+        self.output.drops.iter().map(|by_kind| by_kind[kind]).sum()
+    }
+
+    fn dropped_for(&self, reasons: &[DropReason]) -> u64 {
+        DropReason::ALL
+            .iter()
+            .zip(&self.output.drops)
+            .filter(|(reason, _)| reasons.contains(reason))
+            .flat_map(|(_, by_kind)| by_kind)
+            .sum()
+    }
+
+    fn marked(&self) -> u64 {
+        QueueEventKind::ALL
+            .iter()
+            .zip(&self.output.events)
+            .find(|(kind, _)| **kind == QueueEventKind::Marked)
+            .map_or(0, |(_, count)| *count)
+    }
+}
+
+table! { LinkRow<'_>, l, "links", "one direction of one link of one run, measured between warm-up and end of arrivals",
+    "variant" Text "" "name of the variant" = l.variant;
+    "seed" Integer "" "seed of the run" = l.seed;
+    "link" Text "" "name of the link" = l.link.name.as_str();
+    "direction" Text "" "`forward` as the scenario names it, or `reverse`" = l.link.direction.as_str();
+    "utilisation" Number "" "share of the time the link was sending" = l.output.busy.as_secs_f64() / l.measured_s;
+    "packets" Integer "" "packets that left" = l.output.packets;
+    "data_packets" Integer "" "packets with payload that left" = l.output.data_packets;
+    "bytes" Integer "B" "layer-3 bytes that left" = l.output.bytes.get();
+    "drops_data" Integer "" "packets with payload that were dropped, for whatever reason" = l.dropped(0);
+    "drops_ack" Integer "" "pure acknowledgments that were dropped" = l.dropped(1);
+    "drops_other" Integer "" "other packets that were dropped" = l.dropped(2);
+    "drops_queue" Integer "" "drops by the queue: full, early or pushed out" = l.dropped_for(&[DropReason::Full, DropReason::Early, DropReason::PushedOut]);
+    "drops_wire" Integer "" "drops by the wire: loss model or bit errors" = l.dropped_for(&[DropReason::RandomLoss, DropReason::BitError]);
+    "marks" Integer "" "packets marked congestion experienced" = l.marked();
+}
+
+/// Every link of every run.
+pub fn links(comparison: &Comparison) -> impl Iterator<Item = LinkRow<'_>> {
+    let measured_s = comparison.duration_s - comparison.warmup_s;
+    comparison.variants.iter().flat_map(move |variant| {
+        variant.runs.iter().flat_map(move |run| {
+            comparison
+                .links
+                .iter()
+                .zip(&run.output.links)
+                .map(move |(link, output)| LinkRow {
+                    variant: &variant.name,
+                    seed: run.seed,
+                    link,
+                    output,
+                    measured_s,
+                })
+        })
+    })
+}
