@@ -26,6 +26,10 @@ pub struct Config {
     pub window_unit: WindowUnit,
     /// Slow-start exit before a loss.
     pub hystart: HyStart,
+    /// Which acknowledgments may let the window grow.
+    pub growth: Growth,
+    /// Take the reduced `ssthresh` from the window (Linux, ns-2) instead of FlightSize (RFC 5681).
+    pub reduce_from_window: bool,
     /// What an idle or application-limited period does to the window.
     pub window_validation: WindowValidation,
 
@@ -37,8 +41,12 @@ pub struct Config {
     pub timestamps: bool,
     /// Window scale offered; `None`: not offered (RFC 7323).
     pub window_scale: Option<u8>,
-    /// Negotiate and use ECN (RFC 3168).
+    /// Ask for ECN on connections opened here, and use it (RFC 3168).
     pub ecn: bool,
+    /// Agree to ECN when the peer asks (Linux's default, `tcp_ecn = 2`). Implied by `ecn`.
+    pub ecn_passive: bool,
+    /// How the receiver echoes marks: RFC 3168's latch, or RFC 8257's exact state (DCTCP).
+    pub ecn_echo: EcnEcho,
 
     /// Duplicate ACKs or SACKed segments that show a loss.
     pub dup_thresh: u8,
@@ -52,6 +60,12 @@ pub struct Config {
     pub rack: bool,
     /// Probe for a lost tail.
     pub tail_loss_probe: TailLossProbe,
+    /// Forward acknowledgment as Linux had it until 2017: segments count as SACKed up to the highest SACKed one.
+    pub fack: bool,
+    /// RTO restart for fewer than four segments (RFC 7765).
+    pub rto_restart: bool,
+    /// Count the probe timeout from the earliest outstanding segment, not from the last ACK.
+    pub tail_loss_probe_restart: bool,
     /// Delayed-ACK allowance of the probe timer.
     pub max_ack_delay: Duration,
     /// Detect spurious timeouts without timestamps (RFC 5682, SACK variant where SACK is on).
@@ -98,6 +112,26 @@ pub enum WindowUnit {
     Bytes,
     /// Segments, whatever their size (Linux, ns-2).
     Packets,
+}
+
+/// Which acknowledgments may let the window grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Growth {
+    /// All (ns-2).
+    Always,
+    /// Only if the window was in use when the data was sent (RFC 9293 3.8.2, RFC 7661 4.3).
+    CwndLimited,
+    /// The same, but in slow start half of the window in use is enough (Linux `tcp_is_cwnd_limited`).
+    Linux,
+}
+
+/// How the receiver echoes congestion marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EcnEcho {
+    /// ECE until the sender answers with CWR (RFC 3168 6.1.3).
+    Rfc3168,
+    /// ECE is the state of the last packet; a change is acknowledged at once (RFC 8257 3.2).
+    Rfc8257,
 }
 
 /// What an idle or application-limited period does to the window.
@@ -165,6 +199,8 @@ pub struct RtoConfig {
     pub granularity: Duration,
     /// Which acknowledgments give samples.
     pub samples: RttSamples,
+    /// Samples are rounded to this (ns-2's `tcpTick_`); zero: exact.
+    pub tick: Duration,
 }
 
 /// Where the floor of the RTO applies.
@@ -232,4 +268,17 @@ pub enum Profile {
     Linux,
     /// What the RFCs recommend.
     Rfc,
+}
+
+impl Config {
+    /// The MSS this end announces: the MTU less IPv4 and TCP headers (RFC 9293 3.7.1).
+    #[inline]
+    pub const fn mss(&self) -> u32 {
+        self.mtu.saturating_sub(40)
+    }
+
+    /// The complete configuration of a profile.
+    pub fn profile(profile: Profile) -> Config {
+        super::profile::config(profile)
+    }
 }

@@ -1,0 +1,210 @@
+//! RACK: loss detection by time.
+//!
+//! A segment is lost when one sent after it was delivered and a reordering window has passed since. Two queues in order
+//! of transmission make the work proportional to what changes: first transmissions are in the order of their offsets,
+//! retransmissions in the order they were made.
+//!
+//! **Source.** RFC 8985 sections 5 and 6.
+//! **Deviations.** The RTT filter of step 2 compares with the timestamp echo where timestamps are on and with the
+//! smallest RTT otherwise, as the RFC says; `reo_wnd` is at most SRTT.
+
+use super::scoreboard::{LOST, RETRANS, Record, SACKED, Scoreboard};
+use crate::time::{Duration, Instant};
+use alloc::collections::VecDeque;
+
+/// State of RACK.
+#[derive(Clone, Debug)]
+pub(super) struct Rack {
+    /// Transmission time of the most recently sent segment that was delivered.
+    xmit_ts: Instant,
+    /// Its end.
+    end_seq: u64,
+    /// Its RTT.
+    rtt: Duration,
+    /// Highest offset delivered.
+    fack: u64,
+    /// End of the D-SACK round, `u64::MAX` outside one.
+    dsack_round: u64,
+    /// First transmissions below this offset have been judged.
+    judged: u64,
+    /// Retransmissions in flight, in the order they were made.
+    retransmissions: VecDeque<(u64, Instant)>,
+    /// Multiplier of the reordering window.
+    reo_wnd_mult: u8,
+    /// Recoveries for which the multiplier stays.
+    reo_wnd_persist: u8,
+    /// Reordering was seen.
+    reordering_seen: bool,
+}
+
+/// What `detect` found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Detected {
+    /// Weight newly marked lost.
+    pub(super) lost: u64,
+    /// When the next segment would be judged lost.
+    pub(super) wait_until: Option<Instant>,
+}
+
+impl Rack {
+    pub(super) fn new() -> Rack {
+        Rack {
+            xmit_ts: Instant::ZERO,
+            end_seq: 0,
+            rtt: Duration::ZERO,
+            fack: 0,
+            dsack_round: u64::MAX,
+            judged: 0,
+            retransmissions: VecDeque::new(),
+            reo_wnd_mult: 1,
+            reo_wnd_persist: 16,
+            reordering_seen: false,
+        }
+    }
+
+    /// Steps 1 to 3: `record` was newly acknowledged or SACKed. `echo_proves` is whether the timestamp echo shows that
+    /// the retransmission itself was delivered; `None` without timestamps.
+    #[inline]
+    pub(super) fn on_delivered(
+        &mut self,
+        now: Instant,
+        record: &Record,
+        min_rtt: Option<Duration>,
+        echo_proves: Option<bool>,
+    ) {
+        let rtt = now.since(record.last_tx);
+        if record.tx_count > 1 && (echo_proves == Some(false) || min_rtt.is_some_and(|min| rtt < min)) {
+            return; // RFC 8985 6.2 step 2: probably the original
+        }
+        let end = record.end();
+        if end < self.fack {
+            if record.tx_count == 1 {
+                self.reordering_seen = true; // step 3
+            }
+        } else {
+            self.fack = end;
+        }
+        if record.last_tx > self.xmit_ts || (record.last_tx == self.xmit_ts && end > self.end_seq) {
+            self.xmit_ts = record.last_tx;
+            self.end_seq = end;
+            self.rtt = rtt;
+        }
+    }
+
+    /// Step 4: a D-SACK arrived.
+    pub(super) fn on_dsack(&mut self, una: u64, nxt: u64) {
+        if self.dsack_round == u64::MAX || una >= self.dsack_round {
+            self.dsack_round = nxt;
+            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
+            self.reo_wnd_persist = 16;
+        }
+    }
+
+    /// A recovery ended.
+    pub(super) fn on_recovery_end(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_retransmit(&mut self, now: Instant, seq: u64) {
+        self.retransmissions.push_back((seq, now));
+    }
+
+    /// Step 4's window.
+    fn reo_wnd(
+        &self,
+        recovering: bool,
+        sacked: u32,
+        min: Option<Duration>,
+        srtt: Option<Duration>,
+    ) -> Duration {
+        if !self.reordering_seen && (recovering || sacked >= 3) {
+            return Duration::ZERO;
+        }
+        let window = min.unwrap_or_default().mul_div(u64::from(self.reo_wnd_mult), 4);
+        window.min(srtt.unwrap_or(window))
+    }
+
+    /// Whether (`at`, `end`) was sent before the segment RACK holds.
+    #[inline]
+    fn before(&self, at: Instant, end: u64) -> bool {
+        at < self.xmit_ts || (at == self.xmit_ts && end < self.end_seq)
+    }
+
+    /// Step 5.
+    pub(super) fn detect(
+        &mut self,
+        now: Instant,
+        board: &mut Scoreboard,
+        recovering: bool,
+        min_rtt: Option<Duration>,
+        srtt: Option<Duration>,
+    ) -> Detected {
+        let mut found = Detected::default();
+        let patience = self.rtt + self.reo_wnd(recovering, board.sacked_segments, min_rtt, srtt);
+        let mut index = board.index_from(self.judged);
+        while let Some(record) = board.ring.get(index) {
+            let record = *record;
+            if record.flags & (SACKED | LOST) == 0 && record.tx_count == 1 {
+                if !self.before(record.last_tx, record.end()) {
+                    break;
+                }
+                let due = record.last_tx + patience;
+                if due > now {
+                    found.wait_until = Some(due);
+                    break;
+                }
+                found.lost += board.mark_lost(index);
+            } else if record.tx_count == 1 && !self.before(record.last_tx, record.end()) {
+                break;
+            }
+            self.judged = record.end();
+            index += 1;
+        }
+        while let Some(&(seq, at)) = self.retransmissions.front() {
+            let index = board.index_from(seq);
+            let current = board
+                .ring
+                .get(index)
+                .is_some_and(|r| r.seq == seq && r.is(RETRANS) && r.last_tx == at);
+            if current {
+                let end = board.ring[index].end();
+                if !self.before(at, end) {
+                    break;
+                }
+                let due = at + patience;
+                if due > now {
+                    found.wait_until = Some(found.wait_until.map_or(due, |other| other.min(due)));
+                    break;
+                }
+                found.lost += board.mark_lost(index);
+            }
+            self.retransmissions.pop_front();
+        }
+        found
+    }
+
+    /// On a retransmission timeout (6.3): the head, and whatever was sent long enough ago.
+    pub(super) fn on_timeout(
+        &mut self,
+        now: Instant,
+        board: &mut Scoreboard,
+        min: Option<Duration>,
+        srtt: Option<Duration>,
+    ) {
+        let patience = self.rtt + self.reo_wnd(false, board.sacked_segments, min, srtt);
+        for index in 0..board.ring.len() {
+            if index == 0 || board.ring[index].last_tx + patience <= now {
+                board.mark_lost(index);
+            }
+        }
+    }
+
+    /// Losses were taken back: judge again.
+    pub(super) fn reconsider(&mut self) {
+        self.judged = 0;
+    }
+}

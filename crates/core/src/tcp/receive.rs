@@ -1,0 +1,443 @@
+//! The receiving half: reassembly as ranges, the window offered, SACK and D-SACK, when to acknowledge.
+//!
+//! In-order data moves `rcv_nxt`; data beyond a hole is kept as sorted ranges of offsets. The first SACK block is the
+//! range that holds the newest segment, then those reported most recently; a duplicate comes before them all. The right
+//! edge of the window never moves left, and moves right by at least min(MSS, buffer / 2).
+//!
+//! **Source.** RFC 9293 3.8.6, 3.10.7.4; RFC 2018 4; RFC 2883 4; RFC 5681 4.2; RFC 8257 3.2; the adaptive delayed ACK
+//! with its quick-ACK phase is Linux's (`tcp_event_data_recv`, `__tcp_ack_snd_check`, `tcp_send_delayed_ack`).
+//! **Deviations.** Linux's "pingpong" state and its receive-buffer tuning are not modelled: the buffer is what
+//! `Config::receive_buffer` says from the start.
+
+use super::config::{Config, DelayedAck, EcnEcho};
+use crate::packet::{Ecn, Flags, Segment};
+use crate::seq::SeqNumber;
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// State of the receiving half. Offsets count from the peer's initial sequence number: 0 is its SYN, 1 its first byte.
+#[derive(Clone, Debug)]
+pub(super) struct Receive {
+    /// Next offset expected.
+    pub(super) rcv_nxt: u64,
+    /// Right edge of the window offered.
+    edge: u64,
+    /// Offset up to which the application has read.
+    read: u64,
+    /// Offset of the peer's FIN, `u64::MAX` while unknown.
+    fin_at: u64,
+    /// Arrival of the last data segment.
+    last_data_at: Instant,
+    /// Linux's delayed-ACK estimate.
+    ato: Duration,
+    /// Data beyond a hole; allocated when the first such segment arrives.
+    pub(super) beyond: Option<Box<Beyond>>,
+    /// Bytes received since the last acknowledgment was sent.
+    unacked: u32,
+    /// Largest payload seen, at most our MSS: what counts as a full segment.
+    largest: u32,
+    /// Immediate acknowledgments left in the quick-ACK phase.
+    quick: u8,
+    /// An acknowledgment must leave at the next drain.
+    pub(super) ack_now: bool,
+    /// ECE is to be set on what we send.
+    pub(super) echo: bool,
+}
+
+/// Out-of-order data and what the next acknowledgments must report.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beyond {
+    /// Disjoint, not adjacent, ascending.
+    ranges: Vec<Range<u64>>,
+    /// Left edges of the blocks reported or changed most recently, newest first.
+    recent: [u64; 4],
+    /// A duplicate to report first (RFC 2883).
+    duplicate: Option<(u64, u64)>,
+}
+
+/// What became of the payload of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Offsets newly taken (in order or beyond a hole), empty if none.
+    pub(super) start: u64,
+    /// End of it.
+    pub(super) end: u64,
+    /// Bytes already held.
+    pub(super) redundant: u32,
+    /// Whether `rcv_nxt` moved.
+    pub(super) advanced: bool,
+    /// Whether the peer's FIN is now in order.
+    pub(super) fin: bool,
+}
+
+impl Receive {
+    pub(super) fn new(config: &Config) -> Receive {
+        Receive {
+            rcv_nxt: 0,
+            edge: 0,
+            read: 1,
+            fin_at: u64::MAX,
+            last_data_at: Instant::ZERO,
+            ato: Duration::ZERO,
+            beyond: None,
+            unacked: 0,
+            largest: 0,
+            quick: match config.delayed_ack {
+                DelayedAck::Linux { quick_acks, .. } => quick_acks,
+                DelayedAck::Off | DelayedAck::Standard { .. } => 0,
+            },
+            ack_now: false,
+            echo: false,
+        }
+    }
+
+    /// The peer's SYN arrived.
+    pub(super) fn on_syn(&mut self, config: &Config) {
+        self.rcv_nxt = 1;
+        self.edge = 1 + config.receive_buffer.get().min(65_535); // a SYN's window is not scaled (RFC 7323 2.2)
+    }
+
+    /// As if the handshake were over.
+    pub(super) fn establish(&mut self, config: &Config) {
+        self.rcv_nxt = 1;
+        self.edge = 1 + config.receive_buffer.get();
+    }
+
+    /// Bytes that can be read.
+    pub(super) fn readable(&self) -> u64 {
+        self.rcv_nxt.min(self.fin_at).saturating_sub(self.read)
+    }
+
+    /// Stream offset up to which everything arrived.
+    #[inline]
+    pub(super) fn in_order(&self) -> u64 {
+        self.rcv_nxt.min(self.fin_at).max(1) - 1
+    }
+
+    /// Takes up to `wanted` bytes; the flag says that a window update is worth a segment (RFC 9293 MUST-39).
+    pub(super) fn read(&mut self, config: &Config, mss: u32, wanted: u64) -> (u64, bool) {
+        let count = wanted.min(self.readable());
+        self.read += count;
+        let grown = self.wanted_edge(config).saturating_sub(self.edge);
+        let shut = self.edge - self.rcv_nxt.min(self.edge);
+        let step = u64::from(mss).min(config.receive_buffer.get() / 2);
+        // Tell the peer when it could be blocked: the window offered is below half the buffer and can double.
+        (
+            count,
+            grown >= step && shut < config.receive_buffer.get() / 2 && grown >= shut,
+        )
+    }
+
+    #[inline]
+    fn wanted_edge(&self, config: &Config) -> u64 {
+        self.read + config.receive_buffer.get()
+    }
+
+    /// The window to offer in bytes, and remembers it as offered.
+    #[inline]
+    pub(super) fn offer(&mut self, config: &Config, mss: u32, scale: u8) -> u64 {
+        let wanted = self.wanted_edge(config);
+        // RFC 9293 3.8.6.2.2: advance only by min(MSS, buffer / 2).
+        if wanted >= self.edge + u64::from(mss).min(config.receive_buffer.get() / 2) {
+            self.edge = wanted;
+        }
+        let window = self.edge.saturating_sub(self.rcv_nxt).min(65_535 << scale);
+        // What the scaled field can say: rounded down, but never below what was offered before.
+        let said = (window >> scale) << scale;
+        self.edge = self.rcv_nxt + said.max(window.min(self.edge - self.rcv_nxt));
+        window
+    }
+
+    /// Bytes that may still arrive (RCV.WND).
+    #[inline]
+    pub(super) fn window(&self) -> u64 {
+        self.edge.saturating_sub(self.rcv_nxt)
+    }
+
+    /// RFC 9293 3.10.7.4, first check, on offsets.
+    #[inline]
+    pub(super) fn acceptable(&self, seq: i64, len: u32) -> bool {
+        let (nxt, window) = (self.rcv_nxt as i64, self.window() as i64);
+        let inside = |offset: i64| nxt <= offset && offset < nxt + window;
+        match (len, window) {
+            (0, 0) => seq == nxt,
+            (0, _) => inside(seq),
+            (_, 0) => false,
+            (_, _) => inside(seq) || inside(seq + i64::from(len) - 1),
+        }
+    }
+
+    /// An unacceptable segment: if it is a duplicate of data already received, say so (RFC 2883).
+    pub(super) fn note_old(&mut self, config: &Config, seq: i64, len: u32) -> u32 {
+        let start = seq.max(1);
+        let end = (seq + i64::from(len)).min(self.rcv_nxt as i64);
+        if end <= start {
+            return 0;
+        }
+        if config.dsack {
+            self.beyond.get_or_insert_default().duplicate = Some((start as u64, end as u64));
+        }
+        (end - start) as u32
+    }
+
+    /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
+    #[inline]
+    pub(super) fn on_data(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        mss: u32,
+        seq: i64,
+        segment: &Segment,
+    ) -> Taken {
+        let payload = segment.payload;
+        let fin = segment.flags.contains(Flags::FIN);
+        let end = seq + i64::from(payload);
+        self.largest = self.largest.max(payload.min(mss));
+        let limit = self.edge.min(self.fin_at);
+        let mut taken = Taken {
+            start: self.rcv_nxt,
+            end: self.rcv_nxt,
+            ..Taken::default()
+        };
+
+        if seq == self.rcv_nxt as i64 && self.beyond_is_empty() && end as u64 <= limit {
+            // The common case: in order, nothing beyond.
+            self.rcv_nxt = end as u64;
+            taken.end = end as u64;
+            taken.advanced = payload > 0;
+        } else {
+            let start = (seq.max(0) as u64).max(self.rcv_nxt);
+            let stop = (end.max(0) as u64).min(limit);
+            let old = (start as i64 - seq).clamp(0, i64::from(payload)) as u32;
+            if old > 0 {
+                taken.redundant += self.note_old(config, seq, payload);
+            }
+            if stop > start {
+                self.insert(config, start, stop, &mut taken);
+            } else if payload > 0 {
+                self.ack_now = true; // nothing new: an immediate ACK
+            }
+        }
+        if fin && self.fin_at == u64::MAX && end >= self.rcv_nxt as i64 {
+            self.fin_at = end as u64;
+        }
+        if self.rcv_nxt == self.fin_at {
+            self.rcv_nxt += 1;
+            self.edge = self.edge.max(self.rcv_nxt);
+            self.ack_now = true;
+            taken.fin = true;
+        } else if fin && self.rcv_nxt < self.fin_at {
+            self.ack_now = true;
+        }
+        if payload > 0 {
+            self.schedule(now, config, payload);
+        }
+        taken
+    }
+
+    #[inline]
+    fn beyond_is_empty(&self) -> bool {
+        self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
+    }
+
+    fn insert(&mut self, config: &Config, start: u64, stop: u64, taken: &mut Taken) {
+        self.ack_now = true; // RFC 5681 4.2: out of order, or filling a hole
+        let rcv_nxt = self.rcv_nxt;
+        let beyond = self.beyond.get_or_insert_default();
+        let (held, first) = beyond.insert(start, stop);
+        let length = stop - start;
+        taken.redundant += held.min(length) as u32;
+        if held > 0 && config.dsack && beyond.duplicate.is_none() {
+            // The duplicate part (RFC 2883 4.1.3); if several, the first.
+            let from = first.unwrap_or(start).max(start);
+            beyond.duplicate = Some((from, (from + held).min(stop)));
+        }
+        taken.start = start;
+        taken.end = stop;
+        if held >= length {
+            taken.end = start;
+        }
+        if let Some(range) = beyond.ranges.first()
+            && range.start <= rcv_nxt
+        {
+            self.rcv_nxt = range.end;
+            beyond.ranges.remove(0);
+            taken.advanced = true;
+        }
+    }
+
+    /// When to acknowledge data that just arrived in order (RFC 5681 4.2, RFC 9293 3.8.6.3).
+    #[inline]
+    fn schedule(&mut self, now: Instant, config: &Config, payload: u32) {
+        self.unacked = self.unacked.saturating_add(payload);
+        match config.delayed_ack {
+            DelayedAck::Off => self.ack_now = true,
+            DelayedAck::Standard { .. } => {
+                // SHLD-19: every second full segment.
+                if self.unacked >= 2 * self.largest {
+                    self.ack_now = true;
+                }
+            }
+            DelayedAck::Linux { min, quick_acks, .. } => {
+                let gap = now.since(self.last_data_at);
+                if self.ato.is_zero() {
+                    self.ato = min;
+                } else if gap <= min.mul_div(1, 2) {
+                    self.ato = self.ato.mul_div(1, 2) + min.mul_div(1, 2);
+                } else if gap < self.ato {
+                    self.ato = self.ato.mul_div(1, 2) + gap;
+                } else if gap > Duration::from_secs(1) {
+                    self.quick = quick_acks; // idle for longer than an RTO: the sender may be in slow start
+                }
+                if self.unacked > self.largest || self.quick > 0 {
+                    self.ack_now = true;
+                }
+            }
+        }
+        self.last_data_at = now;
+    }
+
+    /// When the delayed ACK is due, if one is pending. Called after the segment was taken.
+    #[inline]
+    pub(super) fn delayed_until(
+        &self,
+        now: Instant,
+        config: &Config,
+        srtt: Option<Duration>,
+    ) -> Option<Instant> {
+        if self.unacked == 0 || self.ack_now {
+            return None;
+        }
+        match config.delayed_ack {
+            DelayedAck::Off => None,
+            DelayedAck::Standard { timeout } => Some(now + timeout),
+            DelayedAck::Linux { min, max, .. } => {
+                let cap = srtt.map_or(max, |srtt| srtt.max(min).min(max));
+                Some(now + self.ato.max(min).min(cap))
+            }
+        }
+    }
+
+    /// Congestion marks and the sender's answer to them.
+    #[inline]
+    pub(super) fn on_ecn(&mut self, config: &Config, segment: &Segment) {
+        match config.ecn_echo {
+            EcnEcho::Rfc3168 => {
+                if segment.flags.contains(Flags::CWR) {
+                    self.echo = false;
+                }
+                if segment.ecn() == Ecn::Ce {
+                    self.echo = true; // RFC 3168 6.1.3
+                }
+            }
+            EcnEcho::Rfc8257 => {
+                let marked = segment.ecn() == Ecn::Ce;
+                if segment.payload > 0 && marked != self.echo {
+                    self.echo = marked;
+                    self.ack_now = true; // RFC 8257 3.2
+                }
+            }
+        }
+    }
+
+    /// An acknowledgment left, alone or on data.
+    #[inline]
+    pub(super) fn on_ack_sent(&mut self) {
+        self.ack_now = false;
+        if self.unacked > 0 {
+            self.quick = self.quick.saturating_sub(1);
+        }
+        self.unacked = 0;
+    }
+
+    /// Whether there is anything to report by SACK.
+    #[inline]
+    pub(super) fn has_blocks(&self) -> bool {
+        self.beyond
+            .as_ref()
+            .is_some_and(|beyond| beyond.duplicate.is_some() || !beyond.ranges.is_empty())
+    }
+
+    /// Writes the SACK blocks of an acknowledgment and forgets the duplicate, which is reported once.
+    pub(super) fn write_blocks(&mut self, irs: SeqNumber, segment: &mut Segment) {
+        if let Some(beyond) = &mut self.beyond {
+            beyond.write_blocks(irs, segment);
+        }
+    }
+}
+
+impl Beyond {
+    /// Adds a range; returns how many of its bytes were held already and where the first of them is.
+    fn insert(&mut self, start: u64, stop: u64) -> (u64, Option<u64>) {
+        let low = self.ranges.partition_point(|range| range.end < start);
+        let high = low + self.ranges[low..].partition_point(|range| range.start <= stop);
+        let (mut held, mut first) = (0, None);
+        let mut merged = start..stop;
+        for range in &self.ranges[low..high] {
+            let overlap = range.end.min(stop).saturating_sub(range.start.max(start));
+            if overlap > 0 && first.is_none() {
+                first = Some(range.start.max(start));
+            }
+            held += overlap;
+            merged = merged.start.min(range.start)..merged.end.max(range.end);
+        }
+        let left = merged.start;
+        if low == high {
+            self.ranges.insert(low, merged);
+        } else {
+            self.ranges[low] = merged;
+            self.ranges.drain(low + 1..high);
+        }
+        self.remember(left);
+        (held, first)
+    }
+
+    /// Puts the block that begins at `left` first.
+    fn remember(&mut self, left: u64) {
+        if self.recent[0] == left {
+            return;
+        }
+        let place = self.recent.iter().position(|&x| x == left).unwrap_or(3);
+        self.recent.copy_within(0..place, 1);
+        self.recent[0] = left;
+    }
+
+    fn write_blocks(&mut self, irs: SeqNumber, segment: &mut Segment) {
+        let wire = |offset: u64| SeqNumber::from_offset(irs, offset);
+        if let Some((left, right)) = self.duplicate.take() {
+            segment.push_sack_block(wire(left), wire(right)); // RFC 2883 4
+            // RFC 2883 4.2: a duplicate inside a block beyond the cumulative point is followed by that block.
+            if let Some(range) = self
+                .ranges
+                .iter()
+                .find(|range| range.start <= left && right <= range.end)
+            {
+                let left = range.start;
+                self.remember(left);
+            }
+        }
+        if self.ranges.is_empty() {
+            return;
+        }
+        let mut written = [u64::MAX; 4];
+        let mut count = 0;
+        for left in self.recent {
+            // A remembered edge may have been merged into a block that begins earlier.
+            let index = self.ranges.partition_point(|range| range.end <= left);
+            let Some(range) = self.ranges.get(index) else {
+                continue;
+            };
+            if range.start > left || written.contains(&range.start) {
+                continue;
+            }
+            written[count] = range.start;
+            count += 1;
+            if !segment.push_sack_block(wire(range.start), wire(range.end)) {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Round-trip time and retransmission timeout.
+//!
+//! Keeps SRTT, RTTVAR and the smallest RTT, and computes the timeout with its floor, cap and back-off, all in
+//! nanoseconds.
+//!
+//! **Source.** RFC 6298; the floor on the variance term is Linux's (`tcp_set_rto`).
+//! **Deviations.** With `EveryAck` each valid sample counts with the gains of RFC 6298, as Linux does; RFC 7323
+//! appendix G would scale them. `tick` rounds samples as ns-2 does (nearest tick, at least one).
+//!
+//! Parameters: [`RtoConfig`].
+
+use super::config::{RtoConfig, RtoFloor};
+use crate::time::Duration;
+
+/// RTT estimator and RTO.
+#[derive(Clone, Debug)]
+pub(super) struct Rtt {
+    /// Smoothed RTT; zero before the first sample.
+    srtt: Duration,
+    /// RTT variation.
+    rttvar: Duration,
+    /// Smallest sample; `MAX` before the first.
+    min: Duration,
+    /// RTO without back-off.
+    base: Duration,
+    /// Doublings since the last valid sample.
+    backoff: u8,
+    /// Whether there was a sample (a sample may be zero).
+    sampled: bool,
+}
+
+impl Rtt {
+    pub(super) fn new(config: &RtoConfig) -> Rtt {
+        Rtt {
+            srtt: Duration::ZERO,
+            rttvar: Duration::ZERO,
+            min: Duration::MAX,
+            base: config.initial,
+            backoff: 0,
+            sampled: false,
+        }
+    }
+
+    /// A preset estimator.
+    pub(super) fn with_state(config: &RtoConfig, srtt: Duration, rttvar: Duration) -> Rtt {
+        let mut rtt = Rtt::new(config);
+        rtt.srtt = srtt;
+        rtt.rttvar = rttvar;
+        rtt.min = srtt;
+        rtt.sampled = true;
+        rtt.update_base(config);
+        rtt
+    }
+
+    /// A valid sample (RFC 6298 2.2, 2.3): ends the back-off.
+    #[inline]
+    pub(super) fn sample(&mut self, config: &RtoConfig, rtt: Duration) {
+        let rtt = if config.tick.is_zero() {
+            rtt
+        } else {
+            let tick = config.tick.as_nanos();
+            let ticks = (rtt.as_nanos() + tick / 2) / tick;
+            Duration::from_nanos(ticks.max(1) * tick)
+        };
+        self.min = self.min.min(rtt);
+        if self.sampled {
+            let (srtt, sample) = (self.srtt.as_nanos(), rtt.as_nanos());
+            let rttvar = self.rttvar.as_nanos();
+            self.rttvar = Duration::from_nanos(rttvar - rttvar / 4 + srtt.abs_diff(sample) / 4);
+            self.srtt = Duration::from_nanos(srtt - srtt / 8 + sample / 8);
+        } else {
+            self.srtt = rtt;
+            self.rttvar = Duration::from_nanos(rtt.as_nanos() / 2);
+            self.sampled = true;
+        }
+        self.backoff = 0;
+        self.update_base(config);
+    }
+
+    #[inline]
+    fn update_base(&mut self, config: &RtoConfig) {
+        let spread = self.rttvar.saturating_mul(4).max(config.granularity);
+        let rto = match config.floor {
+            RtoFloor::Rto => (self.srtt + spread).max(config.min), // RFC 6298 2.3, 2.4
+            RtoFloor::Variance => self.srtt + spread.max(config.min),
+        };
+        self.base = rto.min(config.max);
+    }
+
+    /// RFC 6298 5.7: the SYN timed out and no sample was taken since.
+    pub(super) fn after_syn_timeout(&mut self, config: &RtoConfig) {
+        self.backoff = 0;
+        if !self.sampled {
+            self.base = config.after_syn_timeout;
+        }
+    }
+
+    /// RFC 6298 5.5.
+    pub(super) fn back_off(&mut self) {
+        self.backoff = (self.backoff + 1).min(40);
+    }
+
+    /// Takes back the back-off (thin streams, spurious timeouts).
+    pub(super) fn reset_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// The timeout now.
+    #[inline]
+    pub(super) fn rto(&self, config: &RtoConfig) -> Duration {
+        if self.backoff == 0 {
+            return self.base;
+        }
+        self.base.saturating_mul(1 << self.backoff).min(config.max)
+    }
+
+    /// The timeout without back-off.
+    pub(super) fn base(&self) -> Duration {
+        self.base
+    }
+
+    /// RFC 4015 (Eifel response) step (STEP 6): a timeout was spurious because the RTT had grown to `rtt`.
+    pub(super) fn after_spurious_timeout(&mut self, config: &RtoConfig, rtt: Duration) {
+        // Conservative: SRTT = max(SRTT, sample), RTTVAR = max(RTTVAR, sample / 2).
+        self.srtt = self.srtt.max(rtt);
+        self.rttvar = self.rttvar.max(Duration::from_nanos(rtt.as_nanos() / 2));
+        self.sampled = true;
+        self.backoff = 0;
+        self.update_base(config);
+    }
+
+    #[inline]
+    pub(super) fn srtt(&self) -> Option<Duration> {
+        self.sampled.then_some(self.srtt)
+    }
+
+    #[inline]
+    pub(super) fn rttvar(&self) -> Duration {
+        self.rttvar
+    }
+
+    #[inline]
+    pub(super) fn min(&self) -> Option<Duration> {
+        (self.min != Duration::MAX).then_some(self.min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rtt;
+    use crate::tcp::{Config, Profile};
+    use crate::time::Duration;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn three_equal_samples_give_the_worked_variance() {
+        let config = Config::profile(Profile::Linux2015).rto;
+        let mut rtt = Rtt::new(&config);
+        let mut seen = [Duration::ZERO; 3];
+        for slot in &mut seen {
+            rtt.sample(&config, ms(100));
+            *slot = rtt.rttvar();
+            assert_eq!(rtt.srtt(), Some(ms(100)));
+            assert_eq!(rtt.rto(&config), ms(300));
+        }
+        let expected = [50_000, 37_500, 28_125].map(Duration::from_micros);
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn one_late_sample_after_steady_state() {
+        let config = Config::profile(Profile::Linux2015).rto;
+        for (sample, srtt, rttvar, rto) in [(140, 105, 10, 305), (300, 125, 50, 325)] {
+            let mut rtt = Rtt::with_state(&config, ms(100), Duration::ZERO);
+            rtt.sample(&config, ms(sample));
+            assert_eq!((rtt.srtt(), rtt.rttvar()), (Some(ms(srtt)), ms(rttvar)));
+            assert_eq!(rtt.rto(&config), ms(rto));
+        }
+    }
+
+    #[test]
+    fn the_rfc_floor_is_on_the_sum() {
+        let config = Config::profile(Profile::Rfc).rto;
+        let mut rtt = Rtt::with_state(&config, ms(100), Duration::ZERO);
+        assert_eq!(rtt.rto(&config), ms(1000));
+        rtt.back_off();
+        rtt.back_off();
+        assert_eq!(rtt.rto(&config), ms(4000));
+        rtt.sample(&config, ms(100));
+        assert_eq!(rtt.rto(&config), ms(1000), "a valid sample ends the back-off");
+        for _ in 0..20 {
+            rtt.back_off();
+        }
+        assert_eq!(rtt.rto(&config), config.max);
+    }
+
+    #[test]
+    fn ticks_round_to_the_nearest_and_never_to_zero() {
+        let config = Config::profile(Profile::Ns2Sack).rto;
+        let mut rtt = Rtt::new(&config);
+        rtt.sample(&config, ms(1));
+        assert_eq!(rtt.srtt(), Some(ms(10)));
+        let mut rtt = Rtt::new(&config);
+        rtt.sample(&config, ms(104));
+        assert_eq!(rtt.srtt(), Some(ms(100)));
+    }
+}

@@ -1,0 +1,466 @@
+//! The scoreboard: what was sent, and what is known of it.
+//!
+//! Records stand in a ring in the order of their offsets. SACKed ranges are kept beside it, aligned to records, so that
+//! a block that repeats what is known costs a binary search, and work is proportional to what is newly SACKed. Counters
+//! hold the sums that the pipe needs; a test recounts them.
+//!
+//! **Source.** RFC 6675 (`IsLost`, `Update`, pipe); RFC 2018 8.
+//! **Deviations.** Pipe also leaves out SACKed data when SACK blocks cover part of a record only if the record is wholly
+//! covered. With `WindowUnit::Packets` every record weighs one MSS (Linux, ns-2).
+
+use crate::time::Instant;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// A transmitted segment that is not cumulatively acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// First offset.
+    pub(super) seq: u64,
+    /// First transmission.
+    pub(super) first_tx: Instant,
+    /// Last transmission.
+    pub(super) last_tx: Instant,
+    /// Sequence space: payload and FIN.
+    pub(super) len: u32,
+    /// Transmissions, at most 255.
+    pub(super) tx_count: u8,
+    /// [`SACKED`], [`LOST`], [`RETRANS`], [`FIN`].
+    pub(super) flags: u8,
+}
+
+/// Selectively acknowledged.
+pub(super) const SACKED: u8 = 1;
+/// Judged lost.
+pub(super) const LOST: u8 = 2;
+/// A retransmission is in flight.
+pub(super) const RETRANS: u8 = 4;
+/// Carries our FIN.
+pub(super) const FIN: u8 = 8;
+
+impl Record {
+    /// One past its last offset.
+    #[inline]
+    pub(super) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+
+    #[inline]
+    pub(super) fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+}
+
+/// A run of SACKed records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// Records in it.
+    pub(super) segments: u32,
+}
+
+/// Records, runs and sums.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    pub(super) ring: VecDeque<Record>,
+    pub(super) runs: Vec<Run>,
+    /// Weight of every record; zero: its length.
+    unit: u32,
+    /// Usual length, for finding records.
+    mss: u32,
+    /// Sums of weights.
+    pub(super) out: u64,
+    pub(super) sacked: u64,
+    pub(super) lost: u64,
+    pub(super) retrans: u64,
+    /// SACKed records.
+    pub(super) sacked_segments: u32,
+    /// Lost records of which no retransmission is in flight.
+    pub(super) to_retransmit: u32,
+    /// Duplicate ACKs that stand for SACKed segments when SACK is off.
+    pub(super) duplicates: u32,
+    /// No record below this offset waits for retransmission.
+    hint: u64,
+    /// Everything below this offset was judged by SACKed data above it.
+    judged: u64,
+}
+
+impl Scoreboard {
+    pub(super) fn new(mss: u32, packets: bool) -> Scoreboard {
+        Scoreboard {
+            mss,
+            unit: if packets { mss } else { 0 },
+            ..Scoreboard::default()
+        }
+    }
+
+    /// What a record counts in windows.
+    #[inline]
+    pub(super) fn weight(&self, len: u32) -> u64 {
+        u64::from(if self.unit == 0 { len } else { self.unit })
+    }
+
+    /// RFC 6675's pipe.
+    #[inline]
+    pub(super) fn pipe(&self) -> u64 {
+        let left = self.sacked + self.lost + u64::from(self.duplicates) * u64::from(self.mss);
+        (self.out + self.retrans).saturating_sub(left)
+    }
+
+    #[inline]
+    pub(super) fn segments(&self) -> u32 {
+        self.ring.len() as u32
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, record: Record) {
+        self.out += self.weight(record.len);
+        self.ring.push_back(record);
+    }
+
+    /// Index of the first record with `seq >= offset`.
+    #[inline]
+    pub(super) fn index_from(&self, offset: u64) -> usize {
+        let Some(front) = self.ring.front() else { return 0 };
+        if offset <= front.seq {
+            return 0;
+        }
+        let guess = ((offset - front.seq) / u64::from(self.mss)) as usize;
+        if self.ring.get(guess).is_some_and(|record| record.seq == offset) {
+            return guess;
+        }
+        self.ring.partition_point(|record| record.seq < offset)
+    }
+
+    /// Removes the first record if `ack` covers it; its flags say what it was.
+    #[inline]
+    pub(super) fn pop_acked(&mut self, ack: u64) -> Option<Record> {
+        let front = self.ring.front()?;
+        if front.end() > ack {
+            return None;
+        }
+        let record = *front;
+        self.ring.pop_front();
+        let weight = self.weight(record.len);
+        self.out -= weight;
+        if record.flags & (SACKED | LOST | RETRANS) != 0 {
+            self.forget(&record, weight);
+        }
+        Some(record)
+    }
+
+    fn forget(&mut self, record: &Record, weight: u64) {
+        if record.is(SACKED) {
+            self.sacked -= weight;
+            self.sacked_segments -= 1;
+        }
+        if record.is(LOST) {
+            self.lost -= weight;
+            if !record.is(RETRANS) {
+                self.to_retransmit -= 1;
+            }
+        }
+        if record.is(RETRANS) {
+            self.retrans -= weight;
+        }
+    }
+
+    /// The peer acknowledged part of the first record: keep the rest.
+    pub(super) fn trim_front(&mut self, ack: u64) -> u64 {
+        let unit = self.unit;
+        let Some(front) = self.ring.front_mut() else {
+            return 0;
+        };
+        if front.seq >= ack {
+            return 0;
+        }
+        let cut = (ack - front.seq) as u32;
+        front.seq = ack;
+        front.len -= cut;
+        if unit == 0 {
+            let flags = front.flags;
+            self.out -= u64::from(cut);
+            if flags & SACKED != 0 {
+                self.sacked -= u64::from(cut);
+            }
+            if flags & LOST != 0 {
+                self.lost -= u64::from(cut);
+            }
+            if flags & RETRANS != 0 {
+                self.retrans -= u64::from(cut);
+            }
+        }
+        u64::from(cut)
+    }
+
+    /// Drops what the runs say below `una`.
+    #[inline]
+    pub(super) fn advance(&mut self, una: u64) {
+        if self.runs.is_empty() {
+            return;
+        }
+        let gone = self.runs.partition_point(|run| run.end <= una);
+        self.runs.drain(..gone);
+        if let Some(first) = self.runs.first_mut()
+            && first.start < una
+        {
+            // Only after a renege or a partial ACK inside a run: count anew.
+            first.start = una;
+            let (start, end) = (first.start, first.end);
+            let segments = (self.index_from(end) - self.index_from(start)) as u32;
+            self.runs[0].segments = segments;
+        }
+    }
+
+    /// A SACK block: calls `newly` for each record it newly covers.
+    pub(super) fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) {
+        // Align to records.
+        let first = self.index_from(left);
+        let mut last = self.index_from(right); // one past
+        if let Some(record) = self.ring.get(last.wrapping_sub(1))
+            && record.end() > right
+        {
+            last -= 1;
+        }
+        if first >= last {
+            return;
+        }
+        let (left, right) = (self.ring[first].seq, self.ring[last - 1].end());
+        let low = self.runs.partition_point(|run| run.end < left);
+        let high = low + self.runs[low..].partition_point(|run| run.start <= right);
+        if let [run] = &self.runs[low..high]
+            && run.start <= left
+            && right <= run.end
+        {
+            return;
+        }
+        let mut merged = Run {
+            start: left,
+            end: right,
+            segments: 0,
+        };
+        let mut at = left;
+        for index in low..=high {
+            let gap_end = if index < high {
+                self.runs[index].start.min(right)
+            } else {
+                right
+            };
+            if at < gap_end {
+                merged.segments += self.mark_sacked(at, gap_end, &mut newly);
+            }
+            if index < high {
+                let run = self.runs[index];
+                merged.segments += run.segments;
+                merged.start = merged.start.min(run.start);
+                merged.end = merged.end.max(run.end);
+                at = at.max(run.end);
+            }
+        }
+        if low == high {
+            self.runs.insert(low, merged);
+        } else {
+            self.runs[low] = merged;
+            self.runs.drain(low + 1..high);
+        }
+    }
+
+    fn mark_sacked(&mut self, from: u64, to: u64, newly: &mut impl FnMut(&Record)) -> u32 {
+        let mut index = self.index_from(from);
+        let mut count = 0;
+        while let Some(record) = self.ring.get_mut(index) {
+            if record.seq >= to {
+                break;
+            }
+            index += 1;
+            count += 1;
+            newly(record);
+            let before = *record;
+            record.flags = record.flags & FIN | SACKED;
+            let weight = u64::from(if self.unit == 0 { before.len } else { self.unit });
+            if before.is(LOST) {
+                self.lost -= weight;
+                if !before.is(RETRANS) {
+                    self.to_retransmit -= 1;
+                }
+            }
+            if before.is(RETRANS) {
+                self.retrans -= weight;
+            }
+            self.sacked += weight;
+            self.sacked_segments += 1;
+        }
+        count
+    }
+
+    /// Offset one past the highest SACKed record, 0 if none.
+    #[inline]
+    pub(super) fn highest_sacked(&self) -> u64 {
+        self.runs.last().map_or(0, |run| run.end)
+    }
+
+    /// Judges record `index` lost. A lost retransmission counts again.
+    pub(super) fn mark_lost(&mut self, index: usize) -> u64 {
+        let Some(record) = self.ring.get_mut(index) else {
+            return 0;
+        };
+        if record.is(SACKED) || record.flags & (LOST | RETRANS) == LOST {
+            return 0;
+        }
+        let weight = u64::from(if self.unit == 0 { record.len } else { self.unit });
+        if record.is(RETRANS) {
+            self.retrans -= weight;
+        }
+        if !record.is(LOST) {
+            self.lost += weight;
+        }
+        record.flags = record.flags & !RETRANS | LOST;
+        self.to_retransmit += 1;
+        let seq = record.seq;
+        self.hint = self.hint.min(seq);
+        weight
+    }
+
+    /// RFC 6675 `IsLost` over everything: marks what has `threshold` SACKed runs, or more than `threshold - 1` segments
+    /// worth of SACKed data, above it. Returns the weight newly marked.
+    pub(super) fn judge(&mut self, threshold: u32) -> u64 {
+        let (mut runs, mut weight, mut below) = (0, 0, 0);
+        for run in self.runs.iter().rev() {
+            runs += 1;
+            weight += if self.unit == 0 {
+                run.end - run.start
+            } else {
+                u64::from(run.segments) * u64::from(self.unit)
+            };
+            if runs >= threshold || weight > u64::from(threshold - 1) * u64::from(self.mss) {
+                below = run.start;
+                break;
+            }
+        }
+        self.judge_below(below)
+    }
+
+    /// Marks every record below `below` that is neither SACKed nor was judged before.
+    pub(super) fn judge_below(&mut self, below: u64) -> u64 {
+        if below <= self.judged {
+            return 0;
+        }
+        let mut index = self.index_from(self.judged);
+        let mut marked = 0;
+        while let Some(record) = self.ring.get(index) {
+            if record.end() > below {
+                break;
+            }
+            if record.flags & (SACKED | LOST) == 0 {
+                marked += self.mark_lost(index);
+            }
+            index += 1;
+        }
+        self.judged = below;
+        marked
+    }
+
+    /// Marks everything lost that is not SACKed (RTO).
+    pub(super) fn mark_all_lost(&mut self) -> u64 {
+        let mut marked = 0;
+        for index in 0..self.ring.len() {
+            marked += self.mark_lost(index);
+        }
+        marked
+    }
+
+    /// The peer may have reneged: no SACK information is trusted any more (RFC 2018 8).
+    pub(super) fn forget_sacks(&mut self) {
+        self.runs.clear();
+        self.judged = 0;
+        for record in &mut self.ring {
+            record.flags &= !SACKED;
+        }
+        self.sacked = 0;
+        self.sacked_segments = 0;
+    }
+
+    /// Nothing was lost after all: originals count as in flight again.
+    pub(super) fn forget_losses(&mut self) {
+        for record in &mut self.ring {
+            record.flags &= !LOST;
+        }
+        self.lost = 0;
+        self.to_retransmit = 0;
+        self.judged = 0;
+    }
+
+    /// Index of the lowest record that waits for retransmission.
+    #[inline]
+    pub(super) fn next_lost(&mut self) -> Option<usize> {
+        if self.to_retransmit == 0 {
+            return None;
+        }
+        let from = self.index_from(self.hint);
+        let found = (from..self.ring.len())
+            .find(|&index| self.ring[index].flags & (LOST | RETRANS) == LOST)
+            .or_else(|| (0..from).find(|&index| self.ring[index].flags & (LOST | RETRANS) == LOST))?;
+        self.hint = self.ring[found].seq;
+        Some(found)
+    }
+
+    /// Record `index` is sent again now.
+    pub(super) fn on_retransmit(&mut self, now: Instant, index: usize) -> Option<Record> {
+        let record = self.ring.get_mut(index)?;
+        record.last_tx = now;
+        record.tx_count = record.tx_count.saturating_add(1);
+        if !record.is(RETRANS) {
+            self.retrans += u64::from(if self.unit == 0 { record.len } else { self.unit });
+            if record.is(LOST) {
+                self.to_retransmit -= 1;
+            }
+        }
+        record.flags |= RETRANS;
+        Some(*record)
+    }
+
+    /// Everything is acknowledged: free a large ring.
+    pub(super) fn release(&mut self) {
+        if self.ring.capacity() > 8 {
+            self.ring = VecDeque::new();
+        }
+        self.runs = Vec::new();
+        self.hint = 0;
+    }
+
+    /// The sums, recounted: (out, sacked, lost, retrans, sacked records, records to retransmit).
+    #[cfg(test)]
+    pub(super) fn recount(&self) -> (u64, u64, u64, u64, u32, u32) {
+        let mut sums = (0, 0, 0, 0, 0, 0);
+        for record in &self.ring {
+            let weight = self.weight(record.len);
+            sums.0 += weight;
+            if record.is(SACKED) {
+                sums.1 += weight;
+                sums.4 += 1;
+            }
+            if record.is(LOST) {
+                sums.2 += weight;
+                sums.5 += u32::from(!record.is(RETRANS));
+            }
+            if record.is(RETRANS) {
+                sums.3 += weight;
+            }
+        }
+        sums
+    }
+
+    /// The sums as kept.
+    #[cfg(test)]
+    pub(super) fn sums(&self) -> (u64, u64, u64, u64, u32, u32) {
+        (
+            self.out,
+            self.sacked,
+            self.lost,
+            self.retrans,
+            self.sacked_segments,
+            self.to_retransmit,
+        )
+    }
+}

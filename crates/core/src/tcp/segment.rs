@@ -1,0 +1,499 @@
+//! Segments in and out: the arrival procedure of RFC 9293 3.10.7.4 in its order, and the building of segments.
+//!
+//! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
+//! **Deviations.** The URG flag is ignored: urgent data is ordinary data. A segment without timestamps where they were
+//! negotiated is dropped (RFC 7323 3.2).
+
+use super::receive::Taken;
+use super::send::Outgoing;
+use super::{Accepted, Connection, Control, Event, State, Transmit, UNUSUAL};
+use super::{ConnectionError, config::EcnEcho};
+use crate::packet::{Ecn, Flags, Segment};
+use crate::seq::SeqNumber;
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+
+impl Connection {
+    /// A segment arrived.
+    pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        if segment.flags.contains(Flags::CORRUPT) {
+            return self.nothing(); // the checksum would have failed (RFC 9293 MUST-3)
+        }
+        match self.state {
+            State::Closed => self.nothing(),
+            State::SynSent => {
+                self.on_segment_in_syn_sent(now, segment);
+                self.nothing()
+            }
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait => self.on_synchronised(now, segment),
+        }
+    }
+
+    fn nothing(&self) -> Accepted {
+        let at = self.received();
+        Accepted {
+            start: at,
+            end: at,
+            in_order: at,
+        }
+    }
+
+    fn on_synchronised(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        let shared = &mut self.shared;
+        let seq = segment.seq.to_offset(shared.irs, self.receive.rcv_nxt);
+        let len = segment.sequence_len();
+        let reset = segment.flags.contains(Flags::RST);
+        if shared.timestamps && !reset {
+            if !segment.flags.contains(Flags::TIMESTAMPS) {
+                return self.nothing(); // RFC 7323 3.2
+            }
+            if (segment.tsval.wrapping_sub(shared.ts_recent) as i32) < 0 {
+                self.receive.ack_now = true; // RFC 7323 5.3 R1: PAWS
+                return self.nothing();
+            }
+        }
+        // First: sequence number.
+        if !self.receive.acceptable(seq, len) {
+            if !reset {
+                self.on_unacceptable(now, segment, seq);
+            }
+            return self.nothing();
+        }
+        if segment.flags.intersects(UNUSUAL) {
+            // Second: RST.
+            if reset {
+                if seq == self.receive.rcv_nxt as i64 {
+                    self.on_reset();
+                } else {
+                    self.challenge(now); // RFC 5961 3.2
+                }
+                return self.nothing();
+            }
+            // Fourth: SYN.
+            if segment.flags.contains(Flags::SYN) {
+                self.challenge(now); // RFC 5961 4.2
+                return self.nothing();
+            }
+        }
+        let shared = &mut self.shared;
+        if shared.timestamps && seq <= shared.last_ack_sent as i64 {
+            shared.ts_recent = segment.tsval; // RFC 7323 4.3 (2)
+        }
+        // Fifth: ACK.
+        if !segment.flags.contains(Flags::ACK) || !self.on_ack_field(now, segment, seq) {
+            return self.nothing();
+        }
+        self.on_activity(now);
+        if segment.ecn() == Ecn::Ce {
+            self.shared.stats.ce_received += 1;
+        }
+        if self.shared.ecn {
+            self.receive.on_ecn(&self.shared.config, segment);
+        }
+        // Seventh and eighth: payload and FIN.
+        if len == 0 {
+            return self.nothing();
+        }
+        self.on_payload(now, segment, seq)
+    }
+
+    /// RFC 9293 3.10.7.4: an unacceptable segment is answered with an ACK.
+    fn on_unacceptable(&mut self, now: Instant, segment: &Segment, seq: i64) {
+        if segment.flags.contains(Flags::SYN) {
+            if self.state == State::SynReceived && seq == 0 {
+                self.control = Control::Syn; // our SYN-ACK was lost
+            } else {
+                self.challenge(now); // RFC 5961 4.2
+            }
+            return;
+        }
+        let old = self.receive.note_old(&self.shared.config, seq, segment.payload);
+        self.shared.stats.redundant_bytes += u64::from(old);
+        self.receive.ack_now = true;
+        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            self.start_time_wait(now); // RFC 9293 3.10.7.4: restart the 2 MSL timeout
+        }
+        // A zero-window probe's ACK field may still be news, and an ACK at the left edge of a closed window is valid.
+        if segment.flags.contains(Flags::ACK)
+            && self.receive.window() == 0
+            && seq == self.receive.rcv_nxt as i64
+        {
+            self.on_ack_field(now, segment, seq);
+        }
+    }
+
+    fn on_reset(&mut self) {
+        match self.state {
+            State::SynReceived => self.fail(ConnectionError::Refused),
+            State::TimeWait | State::LastAck | State::Closing => {
+                self.enter_closed();
+                self.shared.raise(Event::Closed);
+            }
+            State::Closed
+            | State::SynSent
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait => self.fail(ConnectionError::Reset),
+        }
+    }
+
+    /// A challenge ACK within the budget (RFC 5961 7).
+    pub(super) fn challenge(&mut self, now: Instant) {
+        if now >= self.challenge_until {
+            self.challenge_until = now + Duration::from_secs(1);
+            self.challenge_budget = self.shared.challenge_allowance(now);
+        }
+        if self.challenge_budget == 0 {
+            return;
+        }
+        self.challenge_budget -= 1;
+        self.shared.stats.challenge_acks += 1;
+        self.receive.ack_now = true;
+    }
+
+    /// The ACK field. False: the segment is to be dropped.
+    #[inline]
+    fn on_ack_field(&mut self, now: Instant, segment: &Segment, seq: i64) -> bool {
+        let una = self.sender.as_ref().map_or(1, |sender| sender.una);
+        let ack = segment.ack.to_offset(self.shared.iss, una);
+        if self.state == State::SynReceived && !self.on_ack_in_syn_received(now, segment, ack) {
+            return false;
+        }
+        let mut nxt = self.sender.as_ref().map_or(1, |sender| sender.nxt);
+        if ack == nxt as i64 + 1
+            && let Some(sender) = &mut self.sender
+            && sender.zero_probe_out
+        {
+            sender.accept_probe();
+            nxt = sender.nxt;
+        }
+        // RFC 5961 5.2.
+        if ack > nxt as i64 || ack < una as i64 - self.shared.max_snd_wnd.max(1) as i64 {
+            self.challenge(now);
+            return false;
+        }
+        let ack = ack.max(0) as u64;
+        let window_changed = self.update_window(segment, seq, ack);
+        let Some(sender) = &mut self.sender else {
+            return true;
+        };
+        if ack < sender.una {
+            // An old ACK may still carry SACK or D-SACK blocks, which are taken as of SND.UNA.
+            if segment.sack_blocks() == 0 || sender.board.out == 0 {
+                return true;
+            }
+            let at = sender.una;
+            sender.on_ack(now, &mut self.shared, segment, at, false);
+            return true;
+        }
+        let advanced = ack > sender.una;
+        // RFC 5681 2: what counts as a duplicate.
+        let duplicate = !advanced
+            && !window_changed
+            && sender.nxt > sender.una
+            && segment.payload == 0
+            && !segment.flags.contains(Flags::FIN);
+        if advanced || duplicate || segment.sack_blocks() > 0 || segment.flags.contains(Flags::ECE) {
+            if duplicate && self.shared.sack && segment.sack_blocks() > 0 {
+                sender.dup_acks += 1;
+            }
+            sender.on_ack(now, &mut self.shared, segment, ack, duplicate);
+        }
+        if advanced {
+            if self.write_blocked {
+                self.write_blocked = false;
+                self.shared.raise(Event::Writable);
+            }
+            if let Some(sender) = &self.sender
+                && sender.fin_sent
+                && sender.una == sender.nxt
+            {
+                self.on_fin_acked(now);
+            }
+        }
+        true
+    }
+
+    /// SND.WND from an acceptable segment (RFC 9293 3.10.7.4, fifth).
+    #[inline]
+    fn update_window(&mut self, segment: &Segment, seq: i64, ack: u64) -> bool {
+        let shared = &mut self.shared;
+        let seq = seq.max(0) as u64;
+        if shared.snd_wl1 > seq || (shared.snd_wl1 == seq && shared.snd_wl2 > ack) {
+            return false;
+        }
+        let window = u64::from(segment.window) << shared.snd_scale;
+        let edge = ack + window;
+        let changed = edge != shared.snd_edge && ack == shared.snd_wl2;
+        shared.snd_wl1 = seq;
+        shared.snd_wl2 = ack;
+        let opened = edge > shared.snd_edge;
+        shared.snd_edge = edge;
+        shared.max_snd_wnd = shared.max_snd_wnd.max(window);
+        if shared.timers.kind() == Some(super::Timer::Persist)
+            && let Some(sender) = &mut self.sender
+        {
+            if opened {
+                shared.timers.disarm();
+            }
+            sender.reset_persist_if(opened);
+        }
+        changed
+    }
+
+    fn on_fin_acked(&mut self, now: Instant) {
+        match self.state {
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.shared.raise(Event::SendClosed);
+            }
+            State::Closing => {
+                self.shared.raise(Event::SendClosed);
+                self.start_time_wait(now);
+            }
+            State::LastAck => {
+                self.enter_closed();
+                self.shared.raise(Event::SendClosed);
+                self.shared.raise(Event::Closed);
+            }
+            State::Closed
+            | State::SynSent
+            | State::SynReceived
+            | State::Established
+            | State::FinWait2
+            | State::CloseWait
+            | State::TimeWait => {}
+        }
+    }
+
+    #[inline]
+    fn on_payload(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
+        let open = matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
+        if !open {
+            self.receive.ack_now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
+            return self.nothing();
+        }
+        let shared = &mut self.shared;
+        let full = shared.config.mss();
+        let taken: Taken = self.receive.on_data(now, &shared.config, full, seq, segment);
+        shared.stats.redundant_bytes += u64::from(taken.redundant);
+        if taken.advanced {
+            if self.auto_read || self.read_shut {
+                let _ = self.receive.read(&shared.config, shared.mss, u64::MAX);
+            } else {
+                shared.raise(Event::Readable);
+            }
+        }
+        if taken.fin {
+            self.on_peer_fin(now);
+        }
+        if self.receive.ack_now {
+            self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
+        } else if self.shared.timers.delayed_ack == Instant::FAR_FUTURE
+            && let Some(at) = self
+                .receive
+                .delayed_until(now, &self.shared.config, self.shared.rtt.srtt())
+        {
+            self.shared.timers.delayed_ack = at;
+        }
+        Accepted {
+            start: taken.start.max(1) - 1,
+            end: taken.end.max(1) - 1,
+            in_order: self.received(),
+        }
+    }
+
+    fn on_peer_fin(&mut self, now: Instant) {
+        self.shared.raise(Event::PeerClosed);
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => {
+                let acked = self.sender.as_ref().is_some_and(|s| s.fin_sent && s.una == s.nxt);
+                if acked {
+                    self.start_time_wait(now);
+                } else {
+                    self.state = State::Closing;
+                }
+            }
+            State::FinWait2 => self.start_time_wait(now),
+            State::Closed
+            | State::SynSent
+            | State::SynReceived
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait => {}
+        }
+    }
+
+    fn start_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.shared.timers.disarm();
+        self.shared.timers.slow = now + self.shared.config.msl.saturating_mul(2); // RFC 9293 MUST-13
+        self.sender_done();
+    }
+
+    /// Something acceptable arrived: the peer lives.
+    #[inline]
+    fn on_activity(&mut self, now: Instant) {
+        if self.keep_alive {
+            self.keep_alive_probes = 0;
+            self.start_keep_alive(now);
+        }
+    }
+
+    pub(super) fn start_keep_alive(&mut self, now: Instant) {
+        if self.keep_alive && !matches!(self.state, State::Closed | State::TimeWait) {
+            self.shared.timers.slow = now + self.keep_alive_values().idle;
+        }
+    }
+
+    fn keep_alive_values(&self) -> super::KeepAlive {
+        self.shared.config.keep_alive.unwrap_or(super::KeepAlive {
+            idle: Duration::from_secs(7200), // RFC 9293 MUST-28
+            interval: Duration::from_secs(75),
+            probes: 9,
+        })
+    }
+
+    /// RFC 9293 3.8.4.
+    pub(super) fn on_keep_alive(&mut self, now: Instant) {
+        let values = self.keep_alive_values();
+        let busy = self
+            .sender
+            .as_ref()
+            .is_some_and(|s| s.nxt > s.una || s.unsent() > 0)
+            || matches!(self.state, State::SynSent | State::SynReceived);
+        if busy {
+            self.start_keep_alive(now); // MUST-26
+            return;
+        }
+        if self.keep_alive_probes >= values.probes {
+            self.fail(ConnectionError::TimedOut);
+            return;
+        }
+        self.keep_alive_probes += 1;
+        self.keep_alive_due = true;
+        self.shared.timers.slow = now + values.interval;
+    }
+
+    /// SYN, SYN-ACK, RST or a keep-alive probe.
+    #[cold]
+    pub(super) fn control_segment(&mut self, now: Instant) -> Option<Transmit> {
+        let segment = match core::mem::replace(&mut self.control, Control::None) {
+            Control::Syn => self.syn_segment(now),
+            Control::Reset => {
+                let nxt = self.snd_nxt();
+                let mut segment = self.bare(now, nxt);
+                segment.flags = segment.flags.with(Flags::RST);
+                segment
+            }
+            Control::None => {
+                self.keep_alive_due = false;
+                let mut segment = self.bare(now, self.snd_nxt());
+                segment.seq = segment.seq - 1; // an old octet without data (SHLD-12)
+                segment
+            }
+        };
+        let at = self.written;
+        Some(Transmit {
+            segment,
+            start: at,
+            end: at,
+        })
+    }
+
+    fn snd_nxt(&self) -> u64 {
+        self.sender.as_ref().map_or(1, |sender| sender.nxt)
+    }
+
+    /// A pure acknowledgment, if one is due.
+    #[inline]
+    pub(super) fn pending_ack(&mut self, now: Instant) -> Option<Transmit> {
+        if !self.receive.ack_now || matches!(self.state, State::Closed | State::SynSent) {
+            return None;
+        }
+        let segment = self.bare(now, self.snd_nxt());
+        Some(Transmit {
+            segment,
+            start: 0,
+            end: 0,
+        })
+    }
+
+    #[inline]
+    pub(super) fn data_segment(&mut self, now: Instant, outgoing: Outgoing) -> Transmit {
+        let mut segment = self.bare(now, outgoing.seq);
+        segment.payload = outgoing.payload;
+        if outgoing.push {
+            segment.flags = segment.flags.with(Flags::PSH); // RFC 9293 MUST-61
+        }
+        if outgoing.fin {
+            segment.flags = segment.flags.with(Flags::FIN);
+        }
+        if self.shared.ecn {
+            let dctcp = self.shared.config.ecn_echo == EcnEcho::Rfc8257;
+            if outgoing.payload > 0 && (!outgoing.retransmission || dctcp) {
+                segment.set_ecn(Ecn::Ect0); // RFC 3168 6.1.5: not on retransmissions
+            }
+            if outgoing.cwr {
+                segment.flags = segment.flags.with(Flags::CWR);
+            }
+        }
+        let start = outgoing.seq - 1;
+        Transmit {
+            segment,
+            start,
+            end: start + u64::from(outgoing.payload),
+        }
+    }
+
+    /// An ACK at offset `seq` with everything an established segment carries.
+    #[inline]
+    fn bare(&mut self, now: Instant, seq: u64) -> Segment {
+        let shared = &mut self.shared;
+        let receive = &mut self.receive;
+        let window = receive.offer(&shared.config, shared.mss, shared.rcv_scale);
+        let mut segment = Segment {
+            seq: SeqNumber::from_offset(shared.iss, seq),
+            ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
+            window: (window >> shared.rcv_scale) as u16,
+            flags: Flags(Flags::ACK.0 | Flags::DF.0),
+            ttl: 64,
+            overhead: Segment::IPV4_TCP_HEADER,
+            ..Segment::default()
+        };
+        if shared.timestamps {
+            segment.flags = segment.flags.with(Flags::TIMESTAMPS);
+            segment.tsval = shared.timestamp(now);
+            segment.tsecr = shared.ts_recent;
+            segment.overhead += 12;
+        }
+        if shared.sack && receive.has_blocks() {
+            receive.write_blocks(shared.irs, &mut segment);
+            let blocks = segment.sack_blocks() as u8;
+            // Two octets of padding go with either option (RFC 7323 A, RFC 2018 3).
+            segment.overhead += if blocks > 0 { 4 + 8 * blocks } else { 0 };
+        }
+        if receive.echo && shared.ecn {
+            segment.flags = segment.flags.with(Flags::ECE);
+        }
+        shared.last_ack_sent = receive.rcv_nxt;
+        shared.timers.delayed_ack = Instant::FAR_FUTURE;
+        receive.on_ack_sent();
+        segment
+    }
+
+    /// Bytes that can be read now.
+    pub fn readable(&self) -> Bytes {
+        Bytes(self.receive.readable())
+    }
+}

@@ -1,0 +1,608 @@
+//! The sending half: what may be sent now, and which segment that is.
+//!
+//! A drain asks `next` until it says `None`: a probe that is due, then retransmissions, then new data, within the
+//! congestion window (or recovery's) and the peer's window; then RFC 6675's last resorts.
+//!
+//! **Source.** RFC 9293 3.7.4, 3.8.6; RFC 5681; RFC 6675 `NextSeg`; RFC 3042; RFC 5681 4.1 and RFC 2861 for idle time;
+//! application-limited decay and the meaning of "window-limited" as in Linux (`tcp_cwnd_validate`).
+//! **Deviations.** Fast retransmits may leave although the pipe exceeds the window (RFC 6675 4.3); a zero-window probe
+//! carries one new octet that is not counted as sent until it is acknowledged.
+
+use super::Shared;
+use super::config::{Growth, Prr as PrrVariant, TailLossProbe, WindowUnit, WindowValidation};
+use super::prr::Prr;
+use super::rack::Rack;
+use super::scoreboard::{FIN, LOST, RETRANS, Record, SACKED, Scoreboard};
+use super::timers::Timer;
+use crate::cc::{AnyController, CongestionController, Sent};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::boxed::Box;
+
+/// Congestion state, with Linux's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum CaState {
+    /// Nothing is wrong.
+    #[default]
+    Open,
+    /// Duplicate ACKs or SACKs came, nothing is judged lost.
+    Disorder,
+    /// The window is being reduced without a loss (ECN, delay).
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// State of the sending half; offsets count from our initial sequence number: 0 is the SYN, 1 the first byte.
+pub(super) struct Sender {
+    pub(super) board: Scoreboard,
+    pub(super) cc: AnyController,
+    pub(super) rack: Option<Box<Rack>>,
+    /// First offset not acknowledged.
+    pub(super) una: u64,
+    /// Next offset to send.
+    pub(super) nxt: u64,
+    /// One past the last offset the application wrote, without FIN.
+    pub(super) end: u64,
+    /// Recovery ends when this is acknowledged.
+    pub(super) high_seq: u64,
+    /// Window during recovery and CWR, set by PRR.
+    pub(super) recovery_window: u64,
+    pub(super) prr: Prr,
+    /// Window before which a fast retransmit is not entered without SACK (RFC 6582 `recover`); 0: none.
+    pub(super) recover: u64,
+    /// Start of the episode that may be undone; 0: none.
+    pub(super) undo_marker: u64,
+    /// End of the outstanding loss probe; 0: none.
+    pub(super) tlp_end: u64,
+    /// RACK's or early retransmit's pending deadline.
+    pub(super) wait_until: Option<Instant>,
+    /// A sample is taken when this is acknowledged (one per round trip).
+    pub(super) rtt_seq: u64,
+    /// End of the round trip.
+    pub(super) round_end: u64,
+    pub(super) delivered_total: u64,
+    /// Highest offset retransmitted in this recovery (RFC 6675 HighRxt).
+    high_rxt: u64,
+    /// Most in flight in the current window.
+    max_out: u64,
+    usage_seq: u64,
+    /// Most in flight since `window_stamp` (RFC 2861).
+    used: u64,
+    window_stamp: Instant,
+    pub(super) last_send: Instant,
+    /// Retransmissions in this episode not shown redundant.
+    pub(super) undo_retrans: u32,
+    /// TSval of the first retransmission of the episode.
+    pub(super) retrans_stamp: u32,
+    pub(super) dup_acks: u32,
+    pub(super) retries: u8,
+    persist_backoff: u8,
+    /// New segments F-RTO may still send.
+    pub(super) frto_new: u8,
+    /// F-RTO's step, 0 when not running.
+    pub(super) frto: u8,
+    pub(super) state: CaState,
+    pub(super) fin_queued: bool,
+    pub(super) fin_sent: bool,
+    /// The next segment leaves whatever the window says.
+    pub(super) force: bool,
+    pub(super) limited: bool,
+    pub(super) tlp_is_retrans: bool,
+    pub(super) probe_due: bool,
+    zero_probe_due: bool,
+    pub(super) zero_probe_out: bool,
+    pub(super) cwr_pending: bool,
+    pub(super) sws_override: bool,
+    rescued: bool,
+    /// The episode that may be undone began with a timeout.
+    pub(super) undo_is_timeout: bool,
+    /// Data written without `more` and not sent: PSH and Nagle look at it.
+    pub(super) more: bool,
+}
+
+/// A segment of ours to be put together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub(super) seq: u64,
+    pub(super) payload: u32,
+    pub(super) fin: bool,
+    pub(super) push: bool,
+    pub(super) retransmission: bool,
+    pub(super) cwr: bool,
+}
+
+impl Sender {
+    pub(super) fn new(now: Instant, shared: &Shared, cc: AnyController) -> Sender {
+        let config = &shared.config;
+        Sender {
+            board: Scoreboard::new(shared.mss, config.window_unit == WindowUnit::Packets),
+            cc,
+            rack: (config.rack && shared.sack).then(|| Box::new(Rack::new())),
+            una: 1,
+            nxt: 1,
+            end: 1,
+            high_seq: 0,
+            recovery_window: 0,
+            prr: Prr::default(),
+            recover: 0,
+            undo_marker: 0,
+            tlp_end: 0,
+            wait_until: None,
+            rtt_seq: 0,
+            round_end: 0,
+            delivered_total: 0,
+            high_rxt: 0,
+            max_out: 0,
+            usage_seq: 0,
+            used: 0,
+            window_stamp: now,
+            last_send: now,
+            undo_retrans: 0,
+            retrans_stamp: 0,
+            dup_acks: 0,
+            retries: 0,
+            persist_backoff: 0,
+            frto_new: 0,
+            frto: 0,
+            state: CaState::Open,
+            fin_queued: false,
+            fin_sent: false,
+            force: false,
+            limited: false,
+            tlp_is_retrans: false,
+            probe_due: false,
+            zero_probe_due: false,
+            zero_probe_out: false,
+            cwr_pending: false,
+            sws_override: false,
+            rescued: false,
+            undo_is_timeout: false,
+            more: false,
+        }
+    }
+
+    /// The window in force: recovery's or the controller's, at most `max_window`.
+    #[inline]
+    pub(super) fn window(&self, shared: &Shared) -> u64 {
+        let reducing = matches!(self.state, CaState::Recovery | CaState::Cwr);
+        let window = if reducing && shared.config.prr != PrrVariant::Off {
+            self.recovery_window
+        } else {
+            self.cc.window().get()
+        };
+        match shared.config.max_window_segments {
+            Some(segments) => window.min(u64::from(segments) * u64::from(shared.mss)),
+            None => window,
+        }
+    }
+
+    /// What counts against the window.
+    #[inline]
+    pub(super) fn in_flight(&self, shared: &Shared) -> u64 {
+        if self.state == CaState::Disorder && !shared.config.limited_transmit {
+            return self.board.out; // RFC 3042 off: duplicate ACKs free nothing
+        }
+        self.board.pipe()
+    }
+
+    /// Bytes written and not sent.
+    #[inline]
+    pub(super) fn unsent(&self) -> u64 {
+        self.end.saturating_sub(self.nxt)
+    }
+
+    #[inline]
+    fn fin_waits(&self) -> bool {
+        self.fin_queued && !self.fin_sent
+    }
+
+    /// Segments that what is unsent would make.
+    pub(super) fn unsent_segments(&self, mss: u32) -> u64 {
+        let unsent = self.unsent();
+        unsent.div_ceil(u64::from(mss)) + u64::from(unsent == 0 && self.fin_waits())
+    }
+
+    /// The next segment to send now.
+    pub(super) fn next(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        if self.probe_due {
+            self.probe_due = false;
+            if let Some(probe) = self.loss_probe(now, shared) {
+                return Some(probe);
+            }
+        }
+        if self.zero_probe_due {
+            self.zero_probe_due = false;
+            if let Some(probe) = self.zero_window_probe() {
+                return Some(probe);
+            }
+        }
+        let mut limited = false;
+        let new_first = self.frto_new > 0 && self.new_length(shared).is_some();
+        if self.board.to_retransmit > 0 && !new_first {
+            let fits = |sender: &Sender, len| {
+                sender.force || sender.in_flight(shared) + sender.board.weight(len) <= sender.window(shared)
+            };
+            if let Some(index) = self.board.next_lost()
+                && fits(self, self.board.ring[index].len)
+            {
+                return self.retransmit(now, shared, index);
+            }
+            limited = true;
+        } else if let Some((payload, fin)) = self.new_length(shared) {
+            if self.board.out == 0 && self.una == self.nxt {
+                self.after_idle(now, shared);
+            }
+            let len = payload + u32::from(fin);
+            let window = self.window(shared);
+            if self.frto_new > 0 || self.in_flight(shared) + self.board.weight(len) <= window {
+                self.frto_new = self.frto_new.saturating_sub(1);
+                return Some(self.transmit(now, shared, payload, fin));
+            }
+            limited = true;
+        } else if self.state == CaState::Recovery && self.rack.is_none() && shared.sack {
+            if let Some(index) = self.last_resort(shared) {
+                return self.retransmit(now, shared, index);
+            }
+        } else if self.board.out == 0 && (self.unsent() > 0 || self.fin_waits()) && !shared.timers.armed() {
+            // RFC 9293 3.8.6.1: nothing is out and the peer's window stops us.
+            let patience = shared
+                .rtt
+                .rto(&shared.config.rto)
+                .saturating_mul(1 << self.persist_backoff.min(16));
+            shared
+                .timers
+                .arm(Timer::Persist, now + patience.min(shared.config.rto.max));
+        }
+        self.validate(now, shared, limited);
+        None
+    }
+
+    /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.
+    #[inline]
+    fn new_length(&self, shared: &Shared) -> Option<(u32, bool)> {
+        let unsent = self.unsent();
+        let usable = shared.snd_edge.saturating_sub(self.nxt);
+        let mss = u64::from(shared.mss);
+        if unsent == 0 {
+            return (self.fin_waits() && usable > 0).then_some((0, true));
+        }
+        if unsent >= mss && usable >= mss {
+            // RFC 9293 3.8.6.2.1 (1): a full segment.
+            return Some((shared.mss, self.fin_waits() && unsent == mss && usable > mss));
+        }
+        let length = unsent.min(usable).min(mss);
+        if length == 0 {
+            return None;
+        }
+        let fin = self.fin_waits() && length == unsent && usable > length;
+        let idle = self.una == self.nxt;
+        let pushed = length == unsent && (idle || !shared.nagle) && !self.more; // (2)
+        // The FIN pushes what is left, unless Nagle holds it.
+        let last = fin && (idle || !shared.nagle);
+        let half = length >= shared.max_snd_wnd / 2 && length == usable; // (3)
+        (pushed || last || half || self.sws_override).then_some((length as u32, fin))
+    }
+
+    fn transmit(&mut self, now: Instant, shared: &mut Shared, payload: u32, fin: bool) -> Outgoing {
+        let seq = self.nxt;
+        let len = payload + u32::from(fin);
+        self.sws_override = false;
+        self.board.push(Record {
+            seq,
+            first_tx: now,
+            last_tx: now,
+            len,
+            tx_count: 1,
+            flags: if fin { FIN } else { 0 },
+        });
+        self.nxt += u64::from(len);
+        self.fin_sent |= fin;
+        self.zero_probe_out = false;
+        self.last_send = now;
+        let weight = self.board.weight(len);
+        self.prr_sent(weight);
+        self.cc.on_sent(
+            now,
+            &Sent {
+                bytes: Bytes(u64::from(payload)),
+                in_flight: Bytes(self.board.pipe()),
+                retransmission: false,
+            },
+        );
+        shared.stats.bytes_sent += u64::from(payload);
+        shared.stats.segments_sent += 1;
+        self.after_transmit(now, shared);
+        let cwr = core::mem::take(&mut self.cwr_pending);
+        Outgoing {
+            seq,
+            payload,
+            fin,
+            push: self.nxt >= self.end,
+            retransmission: false,
+            cwr,
+        }
+    }
+
+    pub(super) fn retransmit(&mut self, now: Instant, shared: &mut Shared, index: usize) -> Option<Outgoing> {
+        let record = self.board.on_retransmit(now, index)?;
+        self.force = false;
+        self.high_rxt = self.high_rxt.max(record.end());
+        if let Some(rack) = &mut self.rack {
+            rack.on_retransmit(now, record.seq);
+        }
+        if self.undo_marker != 0 {
+            if self.retrans_stamp == 0 {
+                self.retrans_stamp = shared.timestamp(now) | 1;
+            }
+            self.undo_retrans += 1;
+        }
+        let weight = self.board.weight(record.len);
+        self.prr_sent(weight);
+        let fin = record.is(FIN);
+        let payload = record.len - u32::from(fin);
+        self.last_send = now;
+        self.cc.on_sent(
+            now,
+            &Sent {
+                bytes: Bytes(u64::from(payload)),
+                in_flight: Bytes(self.board.pipe()),
+                retransmission: true,
+            },
+        );
+        shared.stats.bytes_sent += u64::from(payload);
+        shared.stats.segments_sent += 1;
+        shared.stats.retransmits += 1;
+        if !shared.timers.armed() {
+            let at = now + shared.rtt.rto(&shared.config.rto);
+            shared.timers.arm(Timer::Rto, at); // RFC 6298 5.1
+        }
+        Some(Outgoing {
+            seq: record.seq,
+            payload,
+            fin,
+            push: record.end() >= self.end,
+            retransmission: true,
+            cwr: false,
+        })
+    }
+
+    #[inline]
+    fn prr_sent(&mut self, weight: u64) {
+        if matches!(self.state, CaState::Recovery | CaState::Cwr) {
+            self.prr.on_sent(weight);
+        }
+    }
+
+    /// Timers after new data left: RFC 6298 5.1, RFC 8985 7.2.
+    #[inline]
+    fn after_transmit(&mut self, now: Instant, shared: &mut Shared) {
+        match shared.timers.kind() {
+            None | Some(Timer::Persist) => {
+                let at = now + shared.rtt.rto(&shared.config.rto);
+                shared.timers.arm(Timer::Rto, at);
+            }
+            Some(_) => {}
+        }
+        if shared.config.tail_loss_probe != TailLossProbe::Off {
+            self.arm_probe(now, shared);
+        }
+    }
+
+    /// RFC 6675 NextSeg rules 3 and 4.
+    fn last_resort(&mut self, shared: &Shared) -> Option<usize> {
+        let fits = self.in_flight(shared) + u64::from(shared.mss) <= self.window(shared);
+        if !fits {
+            return None;
+        }
+        let highest = self.board.highest_sacked();
+        let mut index = self.board.index_from(self.high_rxt.max(self.una));
+        while let Some(record) = self.board.ring.get(index) {
+            if record.seq >= highest {
+                break;
+            }
+            if record.flags & (SACKED | RETRANS) == 0 {
+                return Some(index); // (3)
+            }
+            index += 1;
+        }
+        if !self.rescued && self.high_seq > self.una {
+            // (4): the highest un-SACKed segment, once per recovery.
+            let last = (0..self.board.ring.len())
+                .rev()
+                .find(|&index| !self.board.ring[index].is(SACKED))?;
+            if self.board.ring[last].flags & (RETRANS | LOST) == 0 {
+                self.rescued = true;
+                return Some(last);
+            }
+        }
+        None
+    }
+
+    /// Recovery begins: forget the last one's retransmission marks.
+    pub(super) fn begin_recovery(&mut self) {
+        self.high_rxt = self.una;
+        self.rescued = false;
+    }
+
+    /// A probe at PTO: new data if the peer's window allows, else the last segment (RFC 8985 7.3).
+    fn loss_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        let sent = if let Some((payload, fin)) = self.new_length(shared) {
+            self.tlp_is_retrans = false;
+            let sent = self.transmit(now, shared, payload, fin);
+            Some(sent)
+        } else {
+            let last = self.board.ring.len().checked_sub(1)?;
+            self.tlp_is_retrans = true;
+            self.retransmit(now, shared, last)
+        };
+        self.tlp_end = self.nxt;
+        shared.stats.probes += 1;
+        let at = now + shared.rtt.rto(&shared.config.rto);
+        shared.timers.arm(Timer::Rto, at);
+        sent
+    }
+
+    /// RFC 9293 3.8.6.1: one octet beyond the window.
+    fn zero_window_probe(&mut self) -> Option<Outgoing> {
+        if self.board.out != 0 || (self.unsent() == 0 && !self.fin_waits()) {
+            return None;
+        }
+        self.zero_probe_out = true;
+        let payload = u32::from(self.unsent() > 0);
+        let fin = payload == 0;
+        Some(Outgoing {
+            seq: self.nxt,
+            payload,
+            fin,
+            push: false,
+            retransmission: false,
+            cwr: false,
+        })
+    }
+
+    /// The persist timer fired.
+    pub(super) fn on_persist(&mut self, shared: &Shared) {
+        self.persist_backoff = (self.persist_backoff + 1).min(16);
+        if shared.snd_edge > self.nxt {
+            self.sws_override = true; // RFC 9293 3.8.6.2.1 (4)
+        } else {
+            self.zero_probe_due = true;
+        }
+    }
+
+    /// The peer acknowledged a zero-window probe.
+    pub(super) fn accept_probe(&mut self) {
+        self.zero_probe_out = false;
+        if self.unsent() == 0 {
+            self.fin_sent = true;
+        }
+        self.nxt += 1;
+        self.una = self.nxt;
+    }
+
+    /// The peer answered; if its window opened, probing starts anew next time.
+    pub(super) fn reset_persist_if(&mut self, opened: bool) {
+        if opened {
+            self.persist_backoff = 0;
+        }
+        self.retries = 0;
+    }
+
+    /// The first new data after nothing was out: what idle time does to the window.
+    fn after_idle(&mut self, now: Instant, shared: &Shared) {
+        let idle = now.since(self.last_send);
+        let rto = shared.rtt.base();
+        if idle <= rto || shared.stats.segments_sent == 0 {
+            return;
+        }
+        self.cc.on_idle(now, idle);
+        let (window, ssthresh) = (self.cc.window(), self.cc.ssthresh());
+        let restart = Bytes(shared.initial_window()).min(window);
+        match shared.config.window_validation {
+            WindowValidation::None => return,
+            WindowValidation::Rfc5681 => self.cc.set_window(now, restart, ssthresh), // RFC 5681 4.1
+            WindowValidation::Rfc2861 => {
+                // RFC 2861 3: halve once per RTO, remember three quarters.
+                let mut left = idle;
+                let mut halved = window;
+                while left > rto && halved > restart {
+                    halved = halved / 2;
+                    left = left - rto;
+                }
+                let ssthresh = ssthresh.max(window.mul_div(3, 4));
+                self.cc.set_window(now, halved.max(restart), ssthresh);
+            }
+        }
+        self.window_stamp = now;
+        self.used = 0;
+    }
+
+    /// After a drain: was the window the limit?
+    #[inline]
+    fn validate(&mut self, now: Instant, shared: &Shared, limited: bool) {
+        let out = self.board.out;
+        if self.una >= self.usage_seq || limited || (!self.limited && out > self.max_out) {
+            self.limited = limited;
+            self.max_out = out;
+            self.usage_seq = self.nxt;
+        }
+        if shared.config.window_validation != WindowValidation::Rfc2861 {
+            return;
+        }
+        if limited {
+            self.used = 0;
+            self.window_stamp = now;
+            return;
+        }
+        self.used = self.used.max(out);
+        if self.state == CaState::Open && out > 0 && now.since(self.window_stamp) >= shared.rtt.base() {
+            // RFC 2861 3.2: application-limited for an RTO.
+            let window = self.cc.window();
+            let used = Bytes(self.used.max(shared.initial_window()));
+            if used < window {
+                let ssthresh = self.cc.ssthresh().max(window.mul_div(3, 4));
+                self.cc.set_window(now, (window + used) / 2, ssthresh);
+            }
+            self.window_stamp = now;
+            self.used = 0;
+        }
+    }
+
+    /// Whether an acknowledgment may let the window grow.
+    #[inline]
+    pub(super) fn may_grow(&self, shared: &Shared) -> bool {
+        match shared.config.growth {
+            Growth::Always => true,
+            Growth::CwndLimited => self.limited,
+            Growth::Linux => {
+                let window = self.cc.window();
+                if window < self.cc.ssthresh() {
+                    window.get() < 2 * self.max_out
+                } else {
+                    self.limited
+                }
+            }
+        }
+    }
+
+    /// Probe timeout from now (RFC 8985 7.2, draft-dukkipati-tcpm-tcp-loss-probe-01 2.1), `None` if there must be none.
+    pub(super) fn arm_probe(&mut self, now: Instant, shared: &mut Shared) {
+        let config = &shared.config;
+        let eligible = shared.sack
+            && self.state == CaState::Open
+            && self.board.sacked_segments == 0
+            && self.tlp_end == 0
+            && self.board.out > 0;
+        if !eligible {
+            return;
+        }
+        let floor = Duration::from_millis(10);
+        let mut wait = match (shared.rtt.srtt(), config.tail_loss_probe) {
+            (_, TailLossProbe::Off) => return,
+            (None, _) => Duration::from_secs(1),
+            (Some(srtt), TailLossProbe::Draft) if self.board.segments() == 1 => {
+                (srtt.mul_div(3, 2) + config.max_ack_delay).max(srtt.saturating_mul(2))
+            }
+            (Some(srtt), TailLossProbe::Rfc8985) if self.board.segments() == 1 => {
+                srtt.saturating_mul(2) + config.max_ack_delay
+            }
+            (Some(srtt), TailLossProbe::Draft | TailLossProbe::Rfc8985) => srtt.saturating_mul(2),
+        };
+        if config.tail_loss_probe_restart
+            && let Some(head) = self.board.ring.front()
+        {
+            let age = now.since(head.last_tx);
+            if age < wait {
+                wait = (wait - age).max(floor);
+            }
+        }
+        if config.tail_loss_probe == TailLossProbe::Draft {
+            wait = wait.max(floor);
+        }
+        let at = (now + wait).min(shared.timers.rto_at);
+        shared.timers.arm(Timer::Pto, at);
+    }
+}

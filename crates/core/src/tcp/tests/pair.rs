@@ -1,0 +1,274 @@
+//! Two connections and a pipe between them, stepped in virtual time.
+//!
+//! At equal times arrivals come before writes and writes before timers (endpoint digest 0.1).
+
+use crate::packet::Segment;
+use crate::seq::SeqNumber;
+use crate::tcp::{Config, Connection, EstablishedState, Event, Transmit, WriteFlags};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    A,
+    B,
+}
+
+/// What becomes of a segment on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Deliver,
+    Drop,
+    /// Arrives later by this much.
+    Delay(Duration),
+    /// Arrives twice.
+    Twice,
+    /// Arrives with CE if it is ECN-capable.
+    Mark,
+}
+
+/// A segment that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) at: Instant,
+    pub(super) from: End,
+    pub(super) transmit: Transmit,
+    pub(super) fate: Fate,
+}
+
+type Decide = Box<dyn FnMut(&Sent, usize) -> Fate>;
+
+pub(super) struct Pair {
+    pub(super) now: Instant,
+    pub(super) a: Connection,
+    pub(super) b: Option<Connection>,
+    config_b: Arc<Config>,
+    iss_b: SeqNumber,
+    delay: Duration,
+    /// (arrival, order of sending, to, segment), sorted by arrival then order.
+    wire: Vec<(Instant, u64, End, Segment)>,
+    order: u64,
+    writes: VecDeque<(Instant, End, u64)>,
+    pub(super) decide: Decide,
+    pub(super) log: Vec<Sent>,
+    pub(super) events: Vec<(Instant, End, Event)>,
+    /// Read what arrives at once.
+    pub(super) reading: bool,
+}
+
+pub(super) const ISS_A: SeqNumber = SeqNumber(u32::MAX - 999);
+pub(super) const ISS_B: SeqNumber = SeqNumber(u32::MAX - 4);
+
+impl Pair {
+    pub(super) fn connecting(config_a: Config, config_b: Config, delay: Duration) -> Pair {
+        let (config_a, config_b) = (Arc::new(config_a), Arc::new(config_b));
+        Pair {
+            now: Instant::ZERO,
+            a: Connection::connect(Instant::ZERO, &config_a, ISS_A),
+            b: None,
+            config_b,
+            iss_b: ISS_B,
+            delay,
+            wire: Vec::new(),
+            order: 0,
+            writes: VecDeque::new(),
+            decide: Box::new(|_, _| Fate::Deliver),
+            log: Vec::new(),
+            events: Vec::new(),
+            reading: true,
+        }
+    }
+
+    /// Both ends established; A with the given SRTT, RTTVAR and window.
+    pub(super) fn established(
+        config: &Config,
+        delay: Duration,
+        srtt: Duration,
+        window: u64,
+        mss: u32,
+    ) -> Pair {
+        let mut pair = Pair::connecting(config.clone(), config.clone(), delay);
+        let state = EstablishedState {
+            srtt,
+            rttvar: Duration::ZERO,
+            cwnd: Bytes(window),
+            ssthresh: Bytes::MAX,
+            mss,
+            iss: ISS_A,
+            irs: ISS_B,
+            peer_window: Bytes(1 << 20),
+        };
+        let config = Arc::new(config.clone());
+        pair.a = Connection::established(Instant::ZERO, &config, state);
+        pair.b = Some(Connection::established(
+            Instant::ZERO,
+            &config,
+            EstablishedState {
+                iss: ISS_B,
+                irs: ISS_A,
+                ..state
+            },
+        ));
+        pair
+    }
+
+    pub(super) fn write_at(&mut self, at: Instant, end: End, bytes: u64) {
+        self.writes.push_back((at, end, bytes));
+    }
+
+    pub(super) fn connection(&mut self, end: End) -> &mut Connection {
+        match end {
+            End::A => &mut self.a,
+            End::B => self.b.as_mut().expect("B was opened"),
+        }
+    }
+
+    /// Drains both ends.
+    pub(super) fn drain(&mut self) {
+        for end in [End::A, End::B] {
+            if end == End::B && self.b.is_none() {
+                continue;
+            }
+            let now = self.now;
+            if self.reading {
+                self.connection(end).read(now, Bytes::MAX);
+            }
+            while let Some(transmit) = self.connection(end).poll_transmit(now) {
+                self.send(end, transmit);
+            }
+            while let Some(event) = self.connection(end).poll_event() {
+                self.events.push((now, end, event));
+            }
+            if let Some(deadline) = self.connection(end).poll_timeout() {
+                // Equal: a timer is due at the very moment at which a segment arrived, and comes after it.
+                assert!(
+                    deadline >= now,
+                    "after a drain no deadline has passed: {deadline:?} at {now:?}"
+                );
+            }
+        }
+    }
+
+    fn send(&mut self, from: End, transmit: Transmit) {
+        let mut sent = Sent {
+            at: self.now,
+            from,
+            transmit,
+            fate: Fate::Deliver,
+        };
+        let index = self.log.iter().filter(|other| other.from == from).count();
+        sent.fate = (self.decide)(&sent, index);
+        let to = if from == End::A { End::B } else { End::A };
+        let mut segment = transmit.segment;
+        let mut arrival = self.now + self.delay;
+        let copies = match sent.fate {
+            Fate::Deliver => 1,
+            Fate::Drop => 0,
+            Fate::Delay(extra) => {
+                arrival += extra;
+                1
+            }
+            Fate::Twice => 2,
+            Fate::Mark => {
+                if segment.ecn_capable() {
+                    segment.set_ecn(crate::packet::Ecn::Ce);
+                }
+                1
+            }
+        };
+        for _ in 0..copies {
+            self.order += 1;
+            self.wire.push((arrival, self.order, to, segment));
+        }
+        self.log.push(sent);
+    }
+
+    /// Time of the next thing that happens.
+    fn next(&self) -> Option<Instant> {
+        let wire = self.wire.iter().map(|(at, ..)| *at).min();
+        let write = self.writes.front().map(|(at, ..)| *at);
+        let timers = [
+            self.a.poll_timeout(),
+            self.b.as_ref().and_then(Connection::poll_timeout),
+        ];
+        [wire, write].into_iter().chain(timers).flatten().min()
+    }
+
+    /// Does the next thing; false if nothing is left.
+    pub(super) fn step(&mut self) -> bool {
+        let Some(at) = self.next() else { return false };
+        self.now = self.now.max(at);
+        let now = self.now;
+        let due = self
+            .wire
+            .iter()
+            .enumerate()
+            .filter(|(_, (at, ..))| *at <= now)
+            .min_by_key(|(_, (at, order, ..))| (*at, *order))
+            .map(|(index, _)| index);
+        if let Some(index) = due {
+            let (_, _, to, segment) = self.wire.remove(index);
+            self.arrive(to, &segment);
+        } else if self.writes.front().is_some_and(|(at, ..)| *at <= now) {
+            if let Some((_, end, bytes)) = self.writes.pop_front() {
+                let taken = self
+                    .connection(end)
+                    .write(now, Bytes(bytes), WriteFlags::default());
+                assert_eq!(taken, Bytes(bytes), "the send buffer takes the write");
+            }
+        } else {
+            for end in [End::A, End::B] {
+                if end == End::B && self.b.is_none() {
+                    continue;
+                }
+                if self.connection(end).poll_timeout().is_some_and(|at| at <= now) {
+                    self.connection(end).on_timeout(now);
+                    let next = self.connection(end).poll_timeout();
+                    assert!(
+                        next.is_none_or(|at| at > now),
+                        "a timer that fired lies ahead: {next:?} at {now:?}"
+                    );
+                }
+            }
+        }
+        self.drain();
+        true
+    }
+
+    fn arrive(&mut self, to: End, segment: &Segment) {
+        let now = self.now;
+        if to == End::B && self.b.is_none() {
+            if crate::tcp::listener::on_listen(segment) == crate::tcp::listener::Answer::Accept {
+                let config = Arc::clone(&self.config_b);
+                self.b = Some(Connection::accept(now, &config, self.iss_b, segment));
+            }
+            return;
+        }
+        self.connection(to).on_segment(now, segment);
+    }
+
+    /// Runs until nothing is left or `until` is passed.
+    pub(super) fn run(&mut self, until: Instant) {
+        self.drain();
+        let mut steps = 0_u64;
+        while self.next().is_some_and(|at| at <= until) {
+            self.step();
+            steps += 1;
+            assert!(steps < 3_000_000, "no end");
+        }
+    }
+
+    /// Data segments that A sent: (time in ms, first byte / mss, retransmission?).
+    pub(super) fn data_sent(&self, mss: u64) -> Vec<(f64, u64)> {
+        self.log
+            .iter()
+            .filter(|sent| sent.from == End::A && sent.transmit.segment.payload > 0)
+            .map(|sent| (sent.at.as_nanos() as f64 / 1e6, sent.transmit.start / mss))
+            .collect()
+    }
+}

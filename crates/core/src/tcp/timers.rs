@@ -1,0 +1,108 @@
+//! The timer table of a connection.
+//!
+//! One slot serves everything that concerns unacknowledged data: retransmission (RTO), probe (PTO), reordering (REO),
+//! early retransmit (ER), zero-window probe, SYN. They exclude each other (endpoint digest 1.5), so a slot is a deadline
+//! and a kind. The other slots are the delayed ACK and the slow timers (keep-alive, TIME-WAIT), which exclude each
+//! other too. `next` is a minimum of three numbers.
+
+use crate::time::Instant;
+
+/// What the retransmission slot waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timer {
+    /// Retransmission timeout (RFC 6298).
+    Rto,
+    /// Probe timeout of the tail loss probe.
+    Pto,
+    /// End of RACK's reordering window.
+    Reordering,
+    /// Delayed early retransmit.
+    EarlyRetransmit,
+    /// Zero-window probe.
+    Persist,
+    /// Retransmission of SYN or SYN-ACK.
+    Syn,
+    /// Delayed acknowledgment.
+    DelayedAck,
+    /// Keep-alive probe.
+    KeepAlive,
+    /// End of TIME-WAIT.
+    TimeWait,
+}
+
+/// Deadlines; `FAR_FUTURE` is "not running".
+#[derive(Clone, Debug)]
+pub(super) struct Timers {
+    /// When the retransmission slot fires.
+    retransmission: Instant,
+    /// When the RTO itself expires, also while a PTO, REO or ER deadline stands in the slot.
+    pub(super) rto_at: Instant,
+    /// Delayed ACK.
+    pub(super) delayed_ack: Instant,
+    /// Keep-alive or TIME-WAIT.
+    pub(super) slow: Instant,
+    /// What the retransmission slot waits for.
+    kind: Timer,
+}
+
+impl Timers {
+    pub(super) const fn new() -> Timers {
+        Timers {
+            retransmission: Instant::FAR_FUTURE,
+            rto_at: Instant::FAR_FUTURE,
+            delayed_ack: Instant::FAR_FUTURE,
+            slow: Instant::FAR_FUTURE,
+            kind: Timer::Rto,
+        }
+    }
+
+    /// The next deadline.
+    #[inline]
+    pub(super) fn next(&self) -> Option<Instant> {
+        let at = self.retransmission.min(self.delayed_ack).min(self.slow);
+        (at != Instant::FAR_FUTURE).then_some(at)
+    }
+
+    /// Sets the retransmission slot.
+    #[inline]
+    pub(super) fn arm(&mut self, kind: Timer, at: Instant) {
+        self.retransmission = at;
+        self.kind = kind;
+        if kind == Timer::Rto {
+            self.rto_at = at;
+        }
+    }
+
+    /// Stops the retransmission slot.
+    #[inline]
+    pub(super) fn disarm(&mut self) {
+        self.retransmission = Instant::FAR_FUTURE;
+        self.rto_at = Instant::FAR_FUTURE;
+    }
+
+    /// Whether the retransmission slot runs.
+    #[inline]
+    pub(super) fn armed(&self) -> bool {
+        self.retransmission != Instant::FAR_FUTURE
+    }
+
+    /// What the retransmission slot waits for, if it runs.
+    #[inline]
+    pub(super) fn kind(&self) -> Option<Timer> {
+        self.armed().then_some(self.kind)
+    }
+
+    /// The kind that is due, after which the slot is free.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<Timer> {
+        if self.retransmission > now || !self.armed() {
+            return None;
+        }
+        self.retransmission = Instant::FAR_FUTURE;
+        Some(self.kind)
+    }
+
+    /// Stops everything.
+    pub(super) fn clear(&mut self) {
+        *self = Timers::new();
+    }
+}
