@@ -8,11 +8,9 @@ use super::value;
 use fleetfoot_core::cc::{AnyController, HyStart};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
-    Config, DelayedAck, EarlyRetransmit, InitialWindow, Profile, Prr, RtoConfig, RtoFloor, RttSamples,
+    Config, DelayedAck, EarlyRetransmit, EcnEcho, InitialWindow, Profile, Prr, RtoFloor, RttSamples,
     TailLossProbe, WindowUnit, WindowValidation,
 };
-use fleetfoot_core::time::Duration;
-use fleetfoot_core::units::Bytes;
 
 /// The configuration that the table at `node` describes.
 pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
@@ -24,6 +22,9 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
         {
             apply(&mut config, key.name, &field)?;
         }
+    }
+    if config.congestion_control == "dctcp" {
+        config.ecn_echo = EcnEcho::Rfc8257; // its receiver reports every mark
     }
     if config.congestion_control_values.is_none() {
         config.congestion_control_values =
@@ -177,108 +178,7 @@ fn delayed_ack(field: &Field) -> Result<DelayedAck, Error> {
 }
 
 fn profile(name: &str) -> Config {
-    let profile = match name {
-        "ns2-sack" => Profile::Ns2Sack,
-        "ns2-newreno" => Profile::Ns2NewReno,
-        "linux-3.2" => Profile::Linux3_2,
-        "linux-2015" => Profile::Linux2015,
-        "rfc" => Profile::Rfc,
-        _ => Profile::Linux,
-    };
-    profile_config(profile)
-}
-
-/// The profiles until `Config::profile` of core is there: replace the call above and delete this function.
-fn profile_config(profile: Profile) -> Config {
-    let linux = matches!(profile, Profile::Linux | Profile::Linux2015 | Profile::Linux3_2);
-    let ns2 = matches!(profile, Profile::Ns2Sack | Profile::Ns2NewReno);
-    let ms = Duration::from_millis;
-    Config {
-        mtu: 1500,
-        congestion_control: if linux { "cubic" } else { "reno" },
-        congestion_control_values: None,
-        initial_window: match profile {
-            Profile::Ns2Sack | Profile::Ns2NewReno => InitialWindow::Segments(2),
-            Profile::Rfc => InitialWindow::Rfc6928,
-            Profile::Linux | Profile::Linux2015 | Profile::Linux3_2 => InitialWindow::Segments(10),
-        },
-        max_window_segments: None,
-        abc_limit: if linux { None } else { Some(1) },
-        window_unit: if profile == Profile::Rfc {
-            WindowUnit::Bytes
-        } else {
-            WindowUnit::Packets
-        },
-        hystart: if linux { HyStart::HyStart } else { HyStart::Off },
-        window_validation: if linux {
-            WindowValidation::Rfc2861
-        } else {
-            WindowValidation::None
-        },
-        sack: profile != Profile::Ns2NewReno,
-        dsack: !ns2,
-        timestamps: !ns2,
-        window_scale: if ns2 { None } else { Some(7) },
-        ecn: false,
-        dup_thresh: 3,
-        limited_transmit: !ns2,
-        early_retransmit: match profile {
-            Profile::Linux2015 => EarlyRetransmit::Delayed,
-            Profile::Rfc => EarlyRetransmit::Rfc5827,
-            _ => EarlyRetransmit::Off,
-        },
-        prr: match profile {
-            Profile::Linux | Profile::Rfc => Prr::Rfc9937,
-            Profile::Linux2015 | Profile::Linux3_2 => Prr::Rfc6937Ssrb,
-            Profile::Ns2Sack | Profile::Ns2NewReno => Prr::Off,
-        },
-        rack: matches!(profile, Profile::Linux | Profile::Rfc),
-        tail_loss_probe: match profile {
-            Profile::Linux | Profile::Rfc => TailLossProbe::Rfc8985,
-            Profile::Linux2015 => TailLossProbe::Draft,
-            _ => TailLossProbe::Off,
-        },
-        max_ack_delay: ms(200),
-        frto: !ns2,
-        undo: !ns2,
-        rto: RtoConfig {
-            floor: if linux { RtoFloor::Variance } else { RtoFloor::Rto },
-            min: if profile == Profile::Rfc {
-                ms(1000)
-            } else {
-                ms(200)
-            },
-            initial: if profile == Profile::Linux3_2 {
-                ms(3000)
-            } else {
-                ms(1000)
-            },
-            after_syn_timeout: ms(3000),
-            max: ms(120_000),
-            granularity: if ns2 { ms(10) } else { ms(1) },
-            samples: if linux {
-                RttSamples::EveryAck
-            } else {
-                RttSamples::OncePerRtt
-            },
-        },
-        syn_retries: 6,
-        retries: 15,
-        delayed_ack: match profile {
-            Profile::Ns2Sack | Profile::Ns2NewReno => DelayedAck::Off,
-            Profile::Rfc => DelayedAck::Standard { timeout: ms(200) },
-            _ => DelayedAck::Linux {
-                min: ms(40),
-                max: ms(200),
-                quick_acks: 16,
-            },
-        },
-        receive_buffer: Bytes(6 << 20),
-        send_buffer: Bytes(4 << 20),
-        nagle: !ns2,
-        keep_alive: None,
-        msl: ms(1000),
-    }
+    Config::profile(Profile::by_name(name).unwrap_or(Profile::Linux))
 }
 
 #[cfg(test)]
