@@ -93,6 +93,11 @@ pub trait LinkObserver {
     fn on_drop(&mut self, now: Instant, packet: &Packet, reason: DropReason) {
         let _ = (now, packet, reason);
     }
+    /// `packet` will arrive once more than it was sent.
+    #[inline]
+    fn on_duplicate(&mut self, now: Instant, packet: &Packet) {
+        let _ = (now, packet);
+    }
     /// The discipline reported something.
     #[inline]
     fn on_event(&mut self, now: Instant, event: QueueEvent) {
@@ -357,7 +362,10 @@ impl<Q: QueueDiscipline> Link<Q> {
             return;
         }
         let ring = if held { &mut impaired.held } else { &mut self.wire };
-        for _ in 0..copies {
+        for copy in 0..copies {
+            if copy > 0 {
+                observer.on_duplicate(finish, &packet);
+            }
             ring.push_back(InFlight { at, packet });
         }
     }

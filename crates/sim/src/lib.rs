@@ -1,11 +1,17 @@
 //! Virtual time: the event loop and what stands around it.
 //!
-//! [`spec`] is what goes in, [`output`] what comes out. [`event`] holds the order of events, [`routing`] the paths.
+//! [`spec`] is what goes in, [`world::run`] the loop, [`output`] what comes out, [`observe`] who may listen. [`event`]
+//! holds the order of events, [`routing`] the paths, `endpoint` the connections, `app` what uses them.
 
 #![forbid(unsafe_code)]
 
+mod app;
+pub mod bench;
+mod endpoint;
 pub mod event;
 mod histogram;
+pub mod observe;
 pub mod output;
 pub mod routing;
 pub mod spec;
+pub mod world;

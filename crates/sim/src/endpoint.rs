@@ -1,0 +1,460 @@
+//! Endpoints: connections at the two ends of a pair, and how segments, timers and writes reach them.
+//!
+//! A conversation has a slot. Slot c owns flows 2c (data, end 0 to end 1) and 2c + 1 (the other way). A slot is used
+//! again when both ends are closed and none of its packets is in the network, so long runs do not grow and a late packet
+//! can never reach another conversation.
+
+use crate::app::NONE;
+use crate::event::{EventKey, EventKind};
+use crate::observe::{AppEvent, Observer};
+use crate::routing::PathStart;
+use crate::spec::NodeId;
+use crate::world::{Mode, World};
+use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
+use fleetfoot_core::link::StreamEnd;
+use fleetfoot_core::packet::{BufId, Flags, Kind, Packet, Segment};
+use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::tcp::{Connection, Event, Half, Setting, State, WriteFlags};
+use fleetfoot_core::time::Instant;
+use fleetfoot_core::units::Bytes;
+
+/// One conversation: a connection, or a stream of datagrams.
+pub(crate) struct Slot {
+    /// The data sender and the data receiver.
+    pub(crate) ends: [End; 2],
+    /// The receiver had every byte of the transfer.
+    pub(crate) completed: Instant,
+    /// The sender knew of every byte of the transfer.
+    pub(crate) acked: Instant,
+    /// Payload bytes of the transfer.
+    pub(crate) bytes: u64,
+    /// Stream offset at which the sender's next acknowledgment of interest is complete; `MAX`: none.
+    pub(crate) acked_goal: u64,
+    /// Initial sequence number of the data.
+    pub(crate) iss: SeqNumber,
+    /// Traffic group.
+    pub(crate) group: u32,
+    /// Actor in the group that owns it.
+    pub(crate) actor: u32,
+    /// Index of the pair in the group.
+    pub(crate) pair: u32,
+    /// Number of the conversation in its group.
+    pub(crate) number: u32,
+    /// Packets in the network, both directions.
+    in_network: u32,
+    /// Its flow record, if it has one that is filled at the end.
+    pub(crate) record: u32,
+    /// The run waits for its completion.
+    pub(crate) awaited: bool,
+    /// A transfer that is not complete.
+    pub(crate) unfinished: bool,
+    /// In use.
+    pub(crate) live: bool,
+}
+
+/// One end of a conversation.
+pub(crate) struct End {
+    /// `None`: not opened yet, or datagrams.
+    pub(crate) connection: Option<Connection>,
+    /// Time of the pending timer event; `FAR_FUTURE` without one.
+    timer_at: Instant,
+    /// Stream bytes that arrived in order.
+    pub(crate) received: u64,
+    /// Stream offset at which the next message to this end is complete; `MAX`: none.
+    pub(crate) goal: u64,
+    /// Bytes that the application wants to write and the send buffer has not taken.
+    pub(crate) to_write: u64,
+    /// Path to the other end.
+    pub(crate) path: PathStart,
+    /// Host, for the order of events.
+    host: u32,
+    /// Close after the last write.
+    pub(crate) closing: bool,
+    /// Nothing more will happen at this end.
+    closed: bool,
+}
+
+impl End {
+    fn new(path: PathStart, host: NodeId) -> End {
+        End {
+            connection: None,
+            timer_at: Instant::FAR_FUTURE,
+            received: 0,
+            goal: u64::MAX,
+            to_write: 0,
+            path,
+            host: host.0,
+            closing: false,
+            closed: false,
+        }
+    }
+}
+
+/// What a new conversation is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    pub(crate) group: u32,
+    pub(crate) actor: u32,
+    pub(crate) pair: u32,
+    /// Data sender and data receiver.
+    pub(crate) hosts: [NodeId; 2],
+    /// Paths from the first to the second, and back.
+    pub(crate) paths: [PathStart; 2],
+    /// Which end opens; `None`: datagrams.
+    pub(crate) opener: Option<usize>,
+}
+
+impl<O: Observer> World<'_, O> {
+    /// Makes a conversation. The opener's SYN leaves with the next [`World::pump`].
+    pub(crate) fn open(&mut self, now: Instant, opening: &Opening) -> u32 {
+        let group = &mut self.groups[opening.group as usize];
+        let number = group.conversations;
+        group.conversations += 1;
+        group.goodput_per_connection.push(Bytes::ZERO);
+        let iss = [SeqNumber(group.iss.next_u32()), SeqNumber(group.iss.next_u32())];
+        let mut slot = Slot {
+            ends: [
+                End::new(opening.paths[0], opening.hosts[0]),
+                End::new(opening.paths[1], opening.hosts[1]),
+            ],
+            completed: Instant::FAR_FUTURE,
+            acked: Instant::FAR_FUTURE,
+            bytes: 0,
+            acked_goal: u64::MAX,
+            iss: iss[0],
+            group: opening.group,
+            actor: opening.actor,
+            pair: opening.pair,
+            number,
+            in_network: 0,
+            record: NONE,
+            awaited: false,
+            unfinished: false,
+            live: true,
+        };
+        if let Some(opener) = opening.opener {
+            let spec = &self.spec.groups[opening.group as usize];
+            let config = if opener == 0 { &spec.sender } else { &spec.receiver };
+            let mut connection = Connection::connect(now, config, iss[opener]);
+            connection.set(now, Setting::AutoRead(true));
+            slot.ends[opener].connection = Some(connection);
+        }
+        // Ports tell conversations apart for queues that hash flows, and are the same in every variant.
+        let key = FlowKey {
+            source: HostId(opening.hosts[0].0),
+            destination: HostId(opening.hosts[1].0),
+            source_port: 1024 + (number % 60_000) as u16,
+            destination_port: 1 + (opening.group % 1000) as u16 + 1000 * (number / 60_000 % 60) as u16,
+            protocol: if opening.opener.is_some() { 6 } else { 17 },
+        };
+        let reverse = FlowKey {
+            source: key.destination,
+            destination: key.source,
+            source_port: key.destination_port,
+            destination_port: key.source_port,
+            protocol: key.protocol,
+        };
+        let index = if let Some(index) = self.free.pop() {
+            self.slots[index as usize] = slot;
+            self.flows.set(FlowId(2 * index), key);
+            self.flows.set(FlowId(2 * index + 1), reverse);
+            index
+        } else {
+            self.slots.push(slot);
+            self.flows.push(key);
+            self.flows.push(reverse);
+            (self.slots.len() - 1) as u32
+        };
+        self.observer.on_app(
+            now,
+            &AppEvent::Opened {
+                group: opening.group,
+                pair: opening.pair,
+                number,
+                data: FlowId(2 * index),
+                acks: FlowId(2 * index + 1),
+                key,
+            },
+        );
+        index
+    }
+
+    /// Lets `end` write `bytes` more.
+    pub(crate) fn write(&mut self, slot: u32, end: usize, bytes: u64) {
+        let place = &mut self.slots[slot as usize].ends[end];
+        place.to_write = place.to_write.saturating_add(bytes);
+    }
+
+    /// The data that end 0 writes ends at stream offset `end` for now: loss models of the tail want to know.
+    pub(crate) fn stream_ends(&mut self, now: Instant, slot: u32, end: u64) {
+        let conversation = &self.slots[slot as usize];
+        let mtu = self.spec.groups[conversation.group as usize].sender.mtu;
+        let path = conversation.ends[0].path;
+        let end = StreamEnd {
+            origin: conversation.iss + 1,
+            end,
+            segment: mtu.saturating_sub(u32::from(Segment::IPV4_TCP_HEADER)),
+        };
+        self.announce_end(now, path, FlowId(2 * slot), end);
+    }
+
+    /// A packet reaches the end of its path.
+    #[inline]
+    pub(crate) fn deliver(&mut self, now: Instant, packet: &Packet) {
+        let index = packet.flow.0 >> 1;
+        let side = (1 ^ packet.flow.0 & 1) as usize;
+        let slot = &mut self.slots[index as usize];
+        slot.in_network -= 1;
+        if packet.segment.kind() == Kind::Datagram {
+            self.on_datagram(now, index, side, &packet.segment);
+            self.free_if_over(now, index);
+            return;
+        }
+        let end = &mut slot.ends[side];
+        let Some(connection) = &mut end.connection else {
+            self.on_first_segment(now, index, side, &packet.segment);
+            return;
+        };
+        let accepted = connection.on_segment(now, &packet.segment);
+        if accepted.in_order > end.received {
+            let before = std::mem::replace(&mut end.received, accepted.in_order);
+            let complete = end.goal <= accepted.in_order;
+            self.on_received(now, index, side, before, accepted.in_order, complete);
+        }
+        if side == 0 {
+            let slot = &mut self.slots[index as usize];
+            if slot.acked_goal != u64::MAX
+                && let Some(connection) = &slot.ends[0].connection
+                && connection.acked() >= slot.acked_goal
+            {
+                self.on_acked(now, index);
+            }
+        }
+        self.pump(now, index, side);
+        if let Some(connection) = &self.slots[index as usize].ends[side].connection {
+            self.observer
+                .on_ack(now, FlowId(2 * index + side as u32), connection);
+        }
+    }
+
+    /// Stream bytes came in order.
+    #[inline]
+    fn on_received(&mut self, now: Instant, index: u32, side: usize, from: u64, to: u64, complete: bool) {
+        let flow = FlowId(2 * index + (1 ^ side as u32));
+        self.observer.on_receive(now, flow, from..to);
+        if side == 1 && self.window.contains(now) {
+            let slot = &self.slots[index as usize];
+            let group = &mut self.groups[slot.group as usize];
+            group.goodput += Bytes(to - from);
+            group.goodput_per_connection[slot.number as usize] += Bytes(to - from);
+        }
+        if complete {
+            self.on_message(now, index, side);
+        }
+    }
+
+    /// The first segment for an end that has no connection yet.
+    #[cold]
+    fn on_first_segment(&mut self, now: Instant, index: u32, side: usize, segment: &Segment) {
+        let slot = &mut self.slots[index as usize];
+        let opening =
+            segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK.with(Flags::RST));
+        if slot.ends[side].closed || !opening {
+            self.free_if_over(now, index);
+            return;
+        }
+        let spec = &self.spec.groups[slot.group as usize];
+        let config = if side == 0 { &spec.sender } else { &spec.receiver };
+        // Drawn from the opener's number, so that a retransmitted SYN changes nothing.
+        let iss = if side == 0 {
+            slot.iss
+        } else {
+            SeqNumber(slot.iss.0.rotate_left(13).wrapping_mul(0x9e37_79b9))
+        };
+        let mut connection = Connection::accept(now, config, iss, segment);
+        connection.set(now, Setting::AutoRead(true));
+        slot.ends[side].connection = Some(connection);
+        self.pump(now, index, side);
+    }
+
+    /// Lets an end write, send and tell what happened, and arms its timer.
+    #[inline]
+    pub(crate) fn pump(&mut self, now: Instant, index: u32, side: usize) {
+        let slot = &mut self.slots[index as usize];
+        let end = &mut slot.ends[side];
+        let path = end.path;
+        let Some(connection) = &mut end.connection else {
+            return;
+        };
+        if end.to_write > 0 {
+            end.to_write -= connection
+                .write(now, Bytes(end.to_write), WriteFlags::default())
+                .get();
+        }
+        if end.closing && end.to_write == 0 {
+            end.closing = false;
+            connection.shutdown(now, Half::Write);
+        }
+        let mut over = false;
+        while let Some(event) = connection.poll_event() {
+            match event {
+                // A peer that is done is answered with our own FIN: applications here never half-close for long.
+                Event::PeerClosed => {
+                    if end.to_write == 0 {
+                        connection.shutdown(now, Half::Write);
+                    } else {
+                        end.closing = true;
+                    }
+                }
+                Event::Closed | Event::Failed(_) => over = true,
+                Event::Established
+                | Event::Readable
+                | Event::Writable
+                | Event::SendClosed
+                | Event::Trouble => {}
+            }
+        }
+        loop {
+            let slot = &mut self.slots[index as usize];
+            let Some(connection) = &mut slot.ends[side].connection else {
+                break;
+            };
+            let Some(transmit) = connection.poll_transmit(now) else {
+                break;
+            };
+            slot.in_network += 1;
+            let packet = Packet {
+                enqueued_at: now,
+                flow: FlowId(2 * index + side as u32),
+                buf: BufId::NONE,
+                segment: transmit.segment,
+            };
+            self.send(now, path, packet);
+        }
+        if over {
+            self.end_closed(now, index, side);
+        } else {
+            self.arm(index, side);
+        }
+    }
+
+    /// Makes sure that an event comes no later than the end's deadline.
+    #[inline]
+    fn arm(&mut self, index: u32, side: usize) {
+        let end = &mut self.slots[index as usize].ends[side];
+        let Some(connection) = &end.connection else { return };
+        let wanted = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        // A deadline that moves earlier needs an event of its own (engine rule 6); one that moves later can wait.
+        let push = match self.mode {
+            Mode::Fast => wanted < end.timer_at,
+            Mode::Plain => wanted != end.timer_at,
+        };
+        if push {
+            end.timer_at = wanted;
+            if wanted != Instant::FAR_FUTURE {
+                let number = 2 * index + side as u32;
+                self.queue
+                    .push(EventKey::new(wanted, EventKind::Timer, end.host, number));
+            }
+        }
+    }
+
+    /// A timer event of endpoint `number` comes due.
+    pub(crate) fn on_timer(&mut self, number: u32, now: Instant) {
+        let (index, side) = (number >> 1, (number & 1) as usize);
+        let end = &mut self.slots[index as usize].ends[side];
+        if end.timer_at != now {
+            return;
+        }
+        end.timer_at = Instant::FAR_FUTURE;
+        let Some(connection) = &mut end.connection else {
+            return;
+        };
+        if connection.poll_timeout().is_none_or(|at| at > now) {
+            self.arm(index, side);
+            return;
+        }
+        connection.on_timeout(now);
+        self.pump(now, index, side);
+        if let Some(connection) = &self.slots[index as usize].ends[side].connection {
+            self.observer.on_timer(now, FlowId(number), connection);
+        }
+    }
+
+    /// Ends a conversation without ceremony: the peer gets a reset, nobody waits for anything.
+    pub(crate) fn abort(&mut self, now: Instant, index: u32) {
+        if let Some(connection) = &mut self.slots[index as usize].ends[0].connection {
+            connection.abort(now);
+        }
+        self.pump(now, index, 0);
+    }
+
+    fn end_closed(&mut self, now: Instant, index: u32, side: usize) {
+        let slot = &mut self.slots[index as usize];
+        slot.ends[side].closed = true;
+        slot.ends[side].timer_at = Instant::FAR_FUTURE;
+        let never_opened = slot.ends[1 - side].connection.is_none();
+        let other_over = slot.ends[1 - side]
+            .connection
+            .as_ref()
+            .is_some_and(|connection| connection.state() == State::Closed);
+        if never_opened || other_over {
+            slot.ends[1 - side].closed = true;
+        }
+        self.on_conversation_end(now, index);
+        self.free_if_over(now, index);
+    }
+
+    /// A packet was dropped, or discarded on arrival.
+    pub(crate) fn left_network(&mut self, now: Instant, packet: &Packet) {
+        let index = packet.flow.0 >> 1;
+        self.slots[index as usize].in_network -= 1;
+        if packet.segment.kind() == Kind::Datagram {
+            self.on_datagram_lost(index, &packet.segment);
+        }
+        self.free_if_over(now, index);
+    }
+
+    /// A packet was doubled on the way.
+    pub(crate) fn doubled(&mut self, packet: &Packet) {
+        self.slots[(packet.flow.0 >> 1) as usize].in_network += 1;
+    }
+
+    /// Sends a datagram from one end of a slot to the other.
+    pub(crate) fn send_datagram(&mut self, now: Instant, index: u32, side: usize, segment: Segment) {
+        let slot = &mut self.slots[index as usize];
+        slot.in_network += 1;
+        let path = slot.ends[side].path;
+        let packet = Packet {
+            enqueued_at: now,
+            flow: FlowId(2 * index + side as u32),
+            buf: BufId::NONE,
+            segment,
+        };
+        self.send(now, path, packet);
+    }
+
+    /// Frees the slot if both ends are closed and the network holds none of its packets.
+    fn free_if_over(&mut self, now: Instant, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if !slot.live || slot.in_network > 0 || !slot.ends[0].closed || !slot.ends[1].closed {
+            return;
+        }
+        slot.live = false;
+        let paths = [slot.ends[0].path, slot.ends[1].path];
+        self.record_connection(index);
+        let slot = &mut self.slots[index as usize];
+        slot.ends[0].connection = None;
+        slot.ends[1].connection = None;
+        for (side, path) in paths.into_iter().enumerate() {
+            self.forget_flow(path, FlowId(2 * index + side as u32));
+        }
+        self.observer.on_app(
+            now,
+            &AppEvent::Closed {
+                data: FlowId(2 * index),
+            },
+        );
+        self.free.push(index);
+    }
+}

@@ -1,0 +1,137 @@
+//! Observers: what a run tells while it goes on.
+//!
+//! The engine is generic over its observer, so `()` costs nothing. Calls come in order per link and per endpoint, not
+//! globally; a sink that needs global order sorts by time and place. Results ([`crate::output::RunOutput`]) do not depend
+//! on the observer.
+
+use crate::spec::LinkIndex;
+use fleetfoot_core::flow::{FlowId, FlowKey};
+use fleetfoot_core::packet::{Packet, Segment};
+use fleetfoot_core::queue::{DropReason, QueueEvent};
+use fleetfoot_core::tcp::Connection;
+use fleetfoot_core::time::{Duration, Instant};
+use std::ops::Range;
+
+/// What a run tells. All methods default to nothing; `()` and pairs implement it.
+pub trait Observer {
+    /// An endpoint hands a segment to the network.
+    #[inline]
+    fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
+        let _ = (now, flow, segment);
+    }
+    /// A packet arrives at the sending end of a link, before its queue.
+    #[inline]
+    fn on_enter(&mut self, now: Instant, at: LinkIndex, packet: &Packet) {
+        let _ = (now, at, packet);
+    }
+    /// A packet reaches the far end of a link, `sojourn` after it arrived at the sending end.
+    #[inline]
+    fn on_deliver(&mut self, now: Instant, at: LinkIndex, packet: &Packet, sojourn: Duration) {
+        let _ = (now, at, packet, sojourn);
+    }
+    /// A packet is dropped.
+    #[inline]
+    fn on_drop(&mut self, now: Instant, at: LinkIndex, packet: &Packet, reason: DropReason) {
+        let _ = (now, at, packet, reason);
+    }
+    /// A queue discipline reports something.
+    #[inline]
+    fn on_queue_event(&mut self, now: Instant, at: LinkIndex, event: &QueueEvent) {
+        let _ = (now, at, event);
+    }
+    /// An endpoint has processed a segment and sent what it allowed. `flow` is the one that the endpoint sends.
+    #[inline]
+    fn on_ack(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        let _ = (now, flow, connection);
+    }
+    /// Stream bytes arrived in order at the receiver of `flow`.
+    #[inline]
+    fn on_receive(&mut self, now: Instant, flow: FlowId, in_order: Range<u64>) {
+        let _ = (now, flow, in_order);
+    }
+    /// A timer of the endpoint that sends `flow` fired and was acted on.
+    #[inline]
+    fn on_timer(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        let _ = (now, flow, connection);
+    }
+    /// An application did something.
+    #[inline]
+    fn on_app(&mut self, now: Instant, event: &AppEvent) {
+        let _ = (now, event);
+    }
+}
+
+/// What applications do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppEvent {
+    /// A connection or datagram stream begins. Flow ids are used again after `Closed`.
+    Opened {
+        /// Index of the traffic group.
+        group: u32,
+        /// Index of the pair in the group.
+        pair: u32,
+        /// Number of the connection in its group.
+        number: u32,
+        /// Flow of the data.
+        data: FlowId,
+        /// Flow of the ACKs.
+        acks: FlowId,
+        /// Key of the data flow.
+        key: FlowKey,
+    },
+    /// The ids may be used again.
+    Closed {
+        /// Flow of the data.
+        data: FlowId,
+    },
+}
+
+impl Observer for () {}
+
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline]
+    fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
+        self.0.on_send(now, flow, segment);
+        self.1.on_send(now, flow, segment);
+    }
+    #[inline]
+    fn on_enter(&mut self, now: Instant, at: LinkIndex, packet: &Packet) {
+        self.0.on_enter(now, at, packet);
+        self.1.on_enter(now, at, packet);
+    }
+    #[inline]
+    fn on_deliver(&mut self, now: Instant, at: LinkIndex, packet: &Packet, sojourn: Duration) {
+        self.0.on_deliver(now, at, packet, sojourn);
+        self.1.on_deliver(now, at, packet, sojourn);
+    }
+    #[inline]
+    fn on_drop(&mut self, now: Instant, at: LinkIndex, packet: &Packet, reason: DropReason) {
+        self.0.on_drop(now, at, packet, reason);
+        self.1.on_drop(now, at, packet, reason);
+    }
+    #[inline]
+    fn on_queue_event(&mut self, now: Instant, at: LinkIndex, event: &QueueEvent) {
+        self.0.on_queue_event(now, at, event);
+        self.1.on_queue_event(now, at, event);
+    }
+    #[inline]
+    fn on_ack(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        self.0.on_ack(now, flow, connection);
+        self.1.on_ack(now, flow, connection);
+    }
+    #[inline]
+    fn on_receive(&mut self, now: Instant, flow: FlowId, in_order: Range<u64>) {
+        self.0.on_receive(now, flow, in_order.clone());
+        self.1.on_receive(now, flow, in_order);
+    }
+    #[inline]
+    fn on_timer(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        self.0.on_timer(now, flow, connection);
+        self.1.on_timer(now, flow, connection);
+    }
+    #[inline]
+    fn on_app(&mut self, now: Instant, event: &AppEvent) {
+        self.0.on_app(now, event);
+        self.1.on_app(now, event);
+    }
+}
