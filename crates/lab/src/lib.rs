@@ -11,4 +11,6 @@ pub mod result;
 pub mod run;
 pub mod scenario;
 pub mod statistics;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod workload;

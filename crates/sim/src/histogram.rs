@@ -114,6 +114,39 @@ impl Histogram {
         Some(self.max())
     }
 
+    /// What was counted: the largest value of each class (three digits) and how often it came, ascending.
+    pub fn counts(&self) -> Vec<(u64, u64)> {
+        let mut flushed = self.clone();
+        flushed.flush();
+        let zeros = (self.zeros > 0).then_some((0, self.zeros));
+        let rest = flushed
+            .table
+            .iter()
+            .flat_map(|table| table.iter_recorded())
+            .map(|step| (step.value_iterated_to(), step.count_at_value()));
+        zeros.into_iter().chain(rest).collect()
+    }
+
+    /// A histogram with these [`Histogram::counts`], sum and largest value.
+    pub fn from_counts(counts: &[(u64, u64)], sum: u128, max: u64) -> Histogram {
+        let mut histogram = Histogram::new();
+        for &(value, count) in counts {
+            histogram.n += count;
+            if value == 0 {
+                histogram.zeros += count;
+                continue;
+            }
+            histogram
+                .table
+                .get_or_insert_with(new_table)
+                .record_n(value, count)
+                .expect("an automatic histogram takes every value");
+        }
+        histogram.sum = sum;
+        histogram.max = max;
+        histogram
+    }
+
     #[cold]
     #[inline(never)]
     fn first_flush(&mut self) {
@@ -200,5 +233,20 @@ mod tests {
                 prop_assert!(estimate.abs_diff(exact) <= exact / 1000 + 1, "{} against {}", estimate, exact);
             }
         }
+    }
+
+    #[test]
+    fn counts_and_back_keep_everything() {
+        let mut histogram = Histogram::new();
+        for value in [0, 0, 5, 5, 5, 123_456_789, 7, 1_000_001, 7] {
+            histogram.record(value);
+        }
+        let copy = Histogram::from_counts(&histogram.counts(), histogram.sum(), histogram.max());
+        assert_eq!(copy.counts(), histogram.counts());
+        assert_eq!(
+            (copy.n(), copy.sum(), copy.max()),
+            (9, histogram.sum(), 123_456_789)
+        );
+        assert_eq!(copy.quantile(0.5), histogram.quantile(0.5));
     }
 }

@@ -10,7 +10,7 @@ use fleetfoot_core::time::Duration;
 use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic};
 
 /// A scenario ready to run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Resolved {
     /// What it is called.
     pub title: String,

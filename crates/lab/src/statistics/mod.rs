@@ -12,7 +12,6 @@
 use crate::result::Summary;
 use fleetfoot_core::rng::Rng;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
-use std::collections::BTreeMap;
 
 /// Fewer seeds than this are said to be too few.
 pub const ENOUGH_SEEDS: usize = 10;
@@ -242,33 +241,46 @@ pub fn summarize(runs: &[Sample], resamples: &Resamples) -> Option<Summary> {
     })
 }
 
-/// Summary of counted values of several runs: pairs of (value, count), each run ascending by value.
-pub fn summarize_counted(runs: &[Vec<(f64, u64)>], resamples: &Resamples) -> Option<Summary> {
+/// Counted values of one run, in units of which `per` make one of the summary's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counted {
+    /// Value (a class of a histogram) and how often it came, ascending.
+    pub counts: Vec<(u64, u64)>,
+    /// Exact sum of the values.
+    pub sum: u128,
+    /// Exact largest value.
+    pub max: u64,
+}
+
+/// Summary of counted values of several runs. Quantiles are those of the nearest rank: the values are classes already,
+/// interpolation would invent others.
+pub fn summarize_counted(runs: &[Counted], per: f64, resamples: &Resamples) -> Option<Summary> {
     let sums: Vec<(f64, f64)> = runs
         .iter()
         .map(|run| {
-            run.iter().fold((0.0, 0.0), |(sum, n), &(value, count)| {
-                (sum + value * count as f64, n + count as f64)
-            })
+            (
+                run.sum as f64 / per,
+                run.counts.iter().map(|pair| pair.1).sum::<u64>() as f64,
+            )
         })
         .collect();
-    let n: u64 = runs.iter().flatten().map(|pair| pair.1).sum();
+    let n: u64 = runs.iter().flat_map(|run| &run.counts).map(|pair| pair.1).sum();
     if n == 0 {
         return None;
     }
-    let mut counted: Vec<(f64, u64)> = runs.iter().flatten().copied().filter(|pair| pair.1 > 0).collect();
-    counted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let max = runs.iter().map(|run| run.max).max().unwrap_or(0);
+    let mut counted: Vec<(u64, u64)> = runs.iter().flat_map(|run| &run.counts).copied().collect();
+    counted.sort_unstable();
     let at = |level: f64| {
-        // The nearest rank: values of a histogram are classes already, interpolation would invent others.
         let rank = libm::ceil(level * n as f64).max(1.0) as u64;
         let mut seen = 0;
         for &(value, count) in &counted {
             seen += count;
             if seen >= rank {
-                return value;
+                return value.min(max) as f64 / per;
             }
         }
-        counted.last().map_or(0.0, |pair| pair.0)
+        max as f64 / per
     };
     Some(Summary {
         n,
@@ -277,7 +289,7 @@ pub fn summarize_counted(runs: &[Vec<(f64, u64)>], resamples: &Resamples) -> Opt
         p90: at(0.9),
         p95: at(0.95),
         p99: at(0.99),
-        max: at(1.0),
+        max: max as f64 / per,
         ci95: if sums.len() == resamples.seeds() {
             resamples.mean_interval(&sums)
         } else {
@@ -286,7 +298,7 @@ pub fn summarize_counted(runs: &[Vec<(f64, u64)>], resamples: &Resamples) -> Opt
         quantiles: FURTHER_LEVELS
             .iter()
             .map(|(name, level)| ((*name).to_owned(), at(*level)))
-            .collect::<BTreeMap<_, _>>(),
+            .collect(),
     })
 }
 

@@ -1,1 +1,0 @@
-//! Many variants side by side: ranking, answer.

@@ -1,0 +1,384 @@
+//! One variant of the document from its runs.
+
+use super::{Planned, direction};
+use crate::result::{Drops, Group, Link, RunData, SizeClass, Variant};
+use crate::scenario::Resolved;
+use crate::statistics::{Counted, Resamples, Sample, jain, summarize, summarize_counted};
+use fleetfoot_core::queue::{DropReason, QueueEventKind};
+use fleetfoot_sim::output::{FlowRecord, Histogram, RunOutput};
+use std::collections::BTreeMap;
+
+/// Names of the links that count as the bottleneck: those the scenario names, or those above 90 % utilisation.
+pub(super) fn bottleneck(described: &Resolved, runs: &[RunData]) -> Vec<String> {
+    if !described.run.bottleneck.is_empty() {
+        return described.run.bottleneck.clone();
+    }
+    let mut names: Vec<String> = Vec::new();
+    for (index, link) in described.spec.links.iter().enumerate() {
+        if utilisation(described, runs, index) > 0.9 && !names.contains(&link.name) {
+            names.push(link.name.clone());
+        }
+    }
+    names
+}
+
+/// Everything of a variant but the comparison.
+pub(super) fn variant(
+    planned: &Planned,
+    runs: &[RunData],
+    bottleneck: &[String],
+    resamples: &Resamples,
+) -> Variant {
+    let resolved = &planned.resolved;
+    let outputs: Vec<&RunOutput> = runs.iter().map(|run| run.output.as_ref()).collect();
+    let groups: Vec<Group> = (0..resolved.groups.len())
+        .map(|index| group(resolved, index, &outputs, resamples))
+        .collect();
+    let flows = || {
+        outputs
+            .iter()
+            .flat_map(|output| &output.groups)
+            .flat_map(|group| &group.flows)
+    };
+    let received: u64 = flows().map(|flow| flow.received.0).sum();
+    let sent: u64 = flows().map(|flow| flow.bytes_sent.0).sum();
+    let bottleneck_packets = |output: &&RunOutput| -> u64 {
+        let links = resolved.spec.links.iter().zip(&output.links);
+        links
+            .filter(|(spec, _)| bottleneck.contains(&spec.name))
+            .map(|(_, link)| link.data_packets)
+            .sum()
+    };
+    Variant {
+        name: planned.name.clone(),
+        set: planned
+            .set
+            .iter()
+            .map(|(path, value)| (path.to_owned(), json(value)))
+            .collect(),
+        runs: runs.len() as u64,
+        turn_on: planned.turn_on.clone(),
+        groups,
+        links: (0..resolved.spec.links.len())
+            .map(|index| link(resolved, index, runs, resamples))
+            .collect(),
+        fairness_jain: fairness(resolved, &outputs),
+        data_packets_delivered: outputs.iter().map(bottleneck_packets).sum(),
+        bytes_sent_per_byte_delivered: (received > 0 && sent > 0).then(|| sent as f64 / received as f64),
+        versus: None,
+    }
+}
+
+/// Completion times of a group in one run.
+pub(super) fn completion_times(kind: &str, output: &RunOutput, index: usize) -> Sample {
+    let flows = output.groups.get(index).map_or(&[][..], |group| &group.flows);
+    Sample {
+        completed: flows
+            .iter()
+            .filter_map(|flow| Some(flow.completed?.since(flow.start).as_secs_f64()))
+            .collect(),
+        censored: flows
+            .iter()
+            .filter(|flow| is_censored(kind, flow))
+            .map(|flow| output.ended.since(flow.start).as_secs_f64())
+            .collect(),
+    }
+}
+
+/// What a group's ratios compare: completion times, for thin streams the delivery latency of writes.
+pub(super) fn compared_times(kind: &str, output: &RunOutput, index: usize) -> Sample {
+    match kind {
+        "thin" => Sample::of(
+            output
+                .groups
+                .get(index)
+                .map_or_else(Vec::new, |group| group.delivery_latency.clone()),
+        ),
+        _ => completion_times(kind, output, index),
+    }
+}
+
+/// Classes that are empty in every variant tell nothing.
+pub(super) fn leave_out_empty_sizes(variants: &mut [Variant]) {
+    let groups = variants.first().map_or(0, |variant| variant.groups.len());
+    for group in 0..groups {
+        let classes = variants[0].groups[group].by_size.len();
+        let filled: Vec<bool> = (0..classes)
+            .map(|class| {
+                variants
+                    .iter()
+                    .any(|variant| variant.groups[group].by_size[class].fct_s.is_some())
+            })
+            .collect();
+        for variant in &mut *variants {
+            let mut keep = filled.iter();
+            variant.groups[group]
+                .by_size
+                .retain(|_| keep.next().copied().unwrap_or(false));
+        }
+    }
+}
+
+/// The answer of a single run.
+pub(super) fn answer(variant: &Variant) -> String {
+    let group = variant
+        .groups
+        .iter()
+        .find(|group| group.latency_sensitive && group.fct_s.is_some());
+    match group.and_then(|group| Some((group, group.fct_s.as_ref()?))) {
+        Some((group, fct)) => format!(
+            "{} transfers of {} took {:.3} s on average (median {:.3} s, 99th percentile {:.3} s).",
+            fct.n, group.name, fct.mean, fct.p50, fct.p99
+        ),
+        None => String::from("No latency-sensitive transfer was measured."),
+    }
+}
+
+/// A TOML value as JSON.
+pub(super) fn json(value: &toml::Value) -> serde_json::Value {
+    match value {
+        toml::Value::String(text) => text.as_str().into(),
+        toml::Value::Integer(number) => (*number).into(),
+        toml::Value::Float(number) => (*number).into(),
+        toml::Value::Boolean(flag) => (*flag).into(),
+        toml::Value::Datetime(date) => date.to_string().into(),
+        toml::Value::Array(list) => list.iter().map(json).collect(),
+        toml::Value::Table(table) => table
+            .iter()
+            .map(|(key, value)| (key.clone(), json(value)))
+            .collect(),
+    }
+}
+
+/// Kinds whose flows never complete.
+fn is_endless(kind: &str) -> bool {
+    matches!(kind, "bulk" | "cbr")
+}
+
+/// Kinds in which every flow is a connection of its own.
+fn is_connection_per_flow(kind: &str) -> bool {
+    matches!(kind, "transfer" | "incast" | "closed-loop" | "flows")
+}
+
+fn is_censored(kind: &str, flow: &FlowRecord) -> bool {
+    flow.completed.is_none() && !is_endless(kind)
+}
+
+fn group(resolved: &Resolved, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Group {
+    let info = &resolved.groups[index];
+    let parts: Vec<_> = outputs
+        .iter()
+        .filter_map(|output| output.groups.get(index))
+        .collect();
+    let flows = || parts.iter().flat_map(|part| &part.flows);
+    let total = |count: &dyn Fn(&FlowRecord) -> u64| flows().map(count).sum::<u64>();
+    let per_flow = |value: &dyn Fn(&FlowRecord) -> Option<f64>| {
+        let runs: Vec<Sample> = parts
+            .iter()
+            .map(|part| Sample::of(part.flows.iter().filter_map(value).collect()))
+            .collect();
+        summarize(&runs, resamples)
+    };
+    let measured_s = (resolved.run.duration - resolved.run.warmup).as_secs_f64();
+    let times: Vec<Sample> = outputs
+        .iter()
+        .map(|output| completion_times(info.kind, output, index))
+        .collect();
+    let goodput = if is_connection_per_flow(info.kind) {
+        per_flow(&|flow| {
+            let fct = flow.completed?.since(flow.start).as_secs_f64();
+            (fct > 0.0).then(|| flow.bytes.0 as f64 * 8.0 / fct)
+        })
+    } else {
+        let runs: Vec<Sample> = parts
+            .iter()
+            .map(|part| {
+                let rates = part
+                    .goodput_bytes_per_connection
+                    .iter()
+                    .map(|bytes| bytes.0 as f64 * 8.0 / measured_s);
+                Sample::of(rates.collect())
+            })
+            .collect();
+        summarize(&runs, resamples)
+    };
+    let latencies: Vec<Sample> = parts
+        .iter()
+        .map(|part| Sample::of(part.delivery_latency.clone()))
+        .collect();
+    Group {
+        name: info.name.clone(),
+        kind: info.kind.to_owned(),
+        latency_sensitive: info.latency_sensitive,
+        flows: flows().count() as u64,
+        completed: flows().filter(|flow| flow.completed.is_some()).count() as u64,
+        censored: flows().filter(|flow| is_censored(info.kind, flow)).count() as u64,
+        fct_s: summarize(&times, resamples),
+        acked_s: per_flow(&|flow| Some(flow.acked?.since(flow.start).as_secs_f64())),
+        delivery_latency_s: summarize(&latencies, resamples),
+        ack_latency_s: per_flow(&|flow| {
+            (flow.ack_latency_count > 0).then(|| flow.ack_latency_sum / f64::from(flow.ack_latency_count))
+        }),
+        goodput_bps: goodput,
+        by_size: by_size(info.kind, index, outputs, resamples),
+        retransmits: total(&|flow| u64::from(flow.retransmits)),
+        timeouts: total(&|flow| u64::from(flow.timeouts)),
+        spurious_timeouts: total(&|flow| u64::from(flow.spurious_timeouts)),
+        probes: total(&|flow| u64::from(flow.probes)),
+        spurious_probes: total(&|flow| u64::from(flow.spurious_probes)),
+        redundant_bytes: total(&|flow| flow.redundant_bytes.0),
+        more: BTreeMap::new(),
+    }
+}
+
+/// Completion times by classes of size: 1, 3, 10, 30... kB.
+fn by_size(kind: &str, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Vec<SizeClass> {
+    if is_endless(kind) {
+        return Vec::new();
+    }
+    let mut classes = vec![vec![Sample::default(); outputs.len()]; SIZES.len() - 1];
+    for (run, output) in outputs.iter().enumerate() {
+        for flow in output.groups.get(index).map_or(&[][..], |group| &group.flows) {
+            let class = SIZES
+                .partition_point(|edge| *edge <= flow.bytes.0)
+                .clamp(1, SIZES.len() - 1)
+                - 1;
+            let sample = &mut classes[class][run];
+            match flow.completed {
+                Some(completed) => sample.completed.push(completed.since(flow.start).as_secs_f64()),
+                None => sample.censored.push(output.ended.since(flow.start).as_secs_f64()),
+            }
+        }
+    }
+    classes
+        .iter()
+        .zip(SIZES.windows(2))
+        .map(|(runs, edges)| SizeClass {
+            from_bytes: edges[0],
+            to_bytes: edges[1],
+            fct_s: summarize(runs, resamples),
+        })
+        .collect()
+}
+
+fn link(resolved: &Resolved, index: usize, runs: &[RunData], resamples: &Resamples) -> Link {
+    let spec = &resolved.spec.links[index];
+    let parts: Vec<_> = runs
+        .iter()
+        .filter_map(|run| run.output.links.get(index))
+        .collect();
+    let counts = |histogram: &Histogram| Counted {
+        counts: histogram.counts(),
+        sum: histogram.sum(),
+        max: histogram.max(),
+    };
+    let delays: Vec<Counted> = parts.iter().map(|part| counts(&part.queue_delay)).collect();
+    let packets: Vec<Counted> = parts.iter().map(|part| counts(&part.queue_packets)).collect();
+    let mut drops = Drops::default();
+    let mut counters: BTreeMap<String, u64> = BTreeMap::new();
+    let mut marks = 0;
+    for part in &parts {
+        for (reason, &[data, ack, other]) in DropReason::ALL.iter().zip(&part.drops) {
+            drops.data += data;
+            drops.ack += ack;
+            drops.other += other;
+            if data + ack + other > 0 {
+                *counters.entry(format!("drop_{}", reason.name())).or_default() += data + ack + other;
+            }
+        }
+        for (kind, &count) in QueueEventKind::ALL.iter().zip(&part.events) {
+            if *kind == QueueEventKind::Marked {
+                marks += count;
+            }
+            if count > 0 {
+                *counters.entry(kind.name().to_owned()).or_default() += count;
+            }
+        }
+    }
+    Link {
+        name: spec.name.clone(),
+        direction: direction(spec.forward).to_owned(),
+        utilisation: utilisation(resolved, runs, index),
+        queue_delay_s: summarize_counted(&delays, 1e9, resamples),
+        queue_packets: summarize_counted(&packets, 1.0, resamples),
+        drops,
+        marks,
+        data_units: parts.iter().map(|part| part.data_packets).sum(),
+        counters,
+    }
+}
+
+fn utilisation(resolved: &Resolved, runs: &[RunData], index: usize) -> f64 {
+    let measured_s = (resolved.run.duration - resolved.run.warmup).as_secs_f64();
+    let busy: f64 = runs
+        .iter()
+        .filter_map(|run| run.output.links.get(index))
+        .map(|link| link.busy.as_secs_f64())
+        .sum();
+    if runs.is_empty() {
+        0.0
+    } else {
+        busy / (measured_s * runs.len() as f64)
+    }
+}
+
+/// Jain's index over the long-lived connections, mean over the runs that have at least two.
+fn fairness(resolved: &Resolved, outputs: &[&RunOutput]) -> Option<f64> {
+    let indices: Vec<f64> = outputs
+        .iter()
+        .filter_map(|output| {
+            let shares: Vec<f64> = resolved
+                .groups
+                .iter()
+                .zip(&output.groups)
+                .filter(|(info, _)| info.kind == "bulk")
+                .flat_map(|(_, group)| {
+                    group
+                        .goodput_bytes_per_connection
+                        .iter()
+                        .map(|bytes| bytes.0 as f64)
+                })
+                .collect();
+            jain(&shares)
+        })
+        .collect();
+    (!indices.is_empty()).then(|| indices.iter().sum::<f64>() / indices.len() as f64)
+}
+
+/// Sums of payload of a group per run, for the goodput ratio.
+pub(super) fn goodput(runs: &[&RunData], index: usize) -> Vec<(f64, f64)> {
+    runs.iter()
+        .map(|run| {
+            (
+                run.output
+                    .groups
+                    .get(index)
+                    .map_or(0.0, |group| group.goodput_bytes.0 as f64),
+                1.0,
+            )
+        })
+        .collect()
+}
+
+const SIZES: [u64; 20] = [
+    0,
+    1_000,
+    3_000,
+    10_000,
+    30_000,
+    100_000,
+    300_000,
+    1_000_000,
+    3_000_000,
+    10_000_000,
+    30_000_000,
+    100_000_000,
+    300_000_000,
+    1_000_000_000,
+    3_000_000_000,
+    10_000_000_000,
+    30_000_000_000,
+    100_000_000_000,
+    300_000_000_000,
+    1_000_000_000_000,
+];

@@ -1,0 +1,217 @@
+//! Does the ranking hold near the described network? The same comparison with the bottleneck, the RTT and the load at half
+//! and at double.
+
+use super::{Plan, build};
+use crate::result::{Comparison, SensitivityPoint};
+use crate::run::{Batch, Job};
+use fleetfoot_core::rng::Distribution;
+use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::Rate;
+use fleetfoot_sim::spec::{LinkRate, Spec, Traffic};
+use std::sync::Arc;
+
+/// A neighbouring network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbour {
+    /// What is changed.
+    pub what: Quantity,
+    /// By how much.
+    pub factor: f64,
+}
+
+/// What a neighbour changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Rate of the bottleneck.
+    Bottleneck,
+    /// Delay of every link.
+    Rtt,
+    /// Rate at which transfers arrive, and how often users ask.
+    Load,
+}
+
+/// The six neighbours.
+pub const NEIGHBOURS: [Neighbour; 6] = [
+    neighbour(Quantity::Bottleneck, 0.5),
+    neighbour(Quantity::Bottleneck, 2.0),
+    neighbour(Quantity::Rtt, 0.5),
+    neighbour(Quantity::Rtt, 2.0),
+    neighbour(Quantity::Load, 0.5),
+    neighbour(Quantity::Load, 2.0),
+];
+
+const fn neighbour(what: Quantity, factor: f64) -> Neighbour {
+    Neighbour { what, factor }
+}
+
+impl Neighbour {
+    /// As it is called in results.
+    pub fn name(self) -> String {
+        let what = match self.what {
+            Quantity::Bottleneck => "bottleneck rate",
+            Quantity::Rtt => "RTT",
+            Quantity::Load => "load",
+        };
+        format!("{what} x {}", self.factor)
+    }
+
+    /// The runs of `plan` on this network. `bottleneck` are the names of its links.
+    pub fn jobs(self, plan: &Plan, bottleneck: &[String]) -> Vec<Job> {
+        plan.variants
+            .iter()
+            .map(|variant| {
+                let mut spec = variant.resolved.spec.clone();
+                self.change(&mut spec, bottleneck);
+                Job {
+                    name: variant.name.clone(),
+                    identity: format!("{spec:?}"),
+                    spec,
+                }
+            })
+            .collect()
+    }
+
+    fn change(self, spec: &mut Spec, bottleneck: &[String]) {
+        match self.what {
+            Quantity::Bottleneck => {
+                for link in spec
+                    .links
+                    .iter_mut()
+                    .filter(|link| bottleneck.contains(&link.name))
+                {
+                    match &mut link.rate {
+                        LinkRate::Constant(rate) => {
+                            *rate = Rate::from_bps((rate.bps() as f64 * self.factor) as u64);
+                        }
+                        LinkRate::Trace {
+                            opportunities,
+                            period,
+                        } => {
+                            let slower =
+                                |at: Duration| Duration::from_secs_f64(at.as_secs_f64() / self.factor);
+                            *opportunities = opportunities.iter().map(|at| slower(*at)).collect();
+                            *period = slower(*period);
+                        }
+                    }
+                }
+            }
+            Quantity::Rtt => {
+                for link in &mut spec.links {
+                    link.delay = Duration::from_secs_f64(link.delay.as_secs_f64() * self.factor);
+                }
+            }
+            Quantity::Load => {
+                for group in &mut spec.groups {
+                    match &mut group.traffic {
+                        Traffic::Transfer {
+                            interarrival: pause, ..
+                        }
+                        | Traffic::Incast { pause, .. }
+                        | Traffic::ClosedLoop { think: pause, .. }
+                        | Traffic::RequestResponse { think: pause, .. }
+                        | Traffic::OnOff { interval: pause, .. } => *pause = scaled(pause, 1.0 / self.factor),
+                        Traffic::Cbr { rate, .. } => {
+                            *rate = Rate::from_bps((rate.bps() as f64 * self.factor) as u64);
+                        }
+                        Traffic::Flows { list } => {
+                            *list = list
+                                .iter()
+                                .map(|line| {
+                                    let mut line = *line;
+                                    line.start =
+                                        Duration::from_secs_f64(line.start.as_secs_f64() / self.factor);
+                                    line
+                                })
+                                .collect();
+                        }
+                        Traffic::Bulk { .. } | Traffic::Ping { .. } => {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a neighbour's runs say of the ranking of `described`.
+pub fn judge(neighbour: Neighbour, plan: &Plan, batch: &Batch, described: &Comparison) -> SensitivityPoint {
+    let there = build(plan, batch, "");
+    let first = |comparison: &Comparison| {
+        comparison
+            .document
+            .variants
+            .iter()
+            .find(|variant| variant.versus.as_ref().is_some_and(|versus| versus.rank == 1))
+            .map(|variant| variant.name.clone())
+    };
+    let find = |name: &str| {
+        let variant = there
+            .document
+            .variants
+            .iter()
+            .find(|variant| variant.name == name);
+        variant.and_then(|variant| variant.versus.clone())
+    };
+    let best = first(&there).unwrap_or_default();
+    let described_best = first(described).unwrap_or_default();
+    let described_versus = find(&described_best);
+    let interval = |name: &str| {
+        let ratio = find(name)?.groups.iter().find_map(|group| group.fct_mean_ratio)?;
+        ratio.ci95
+    };
+    // Another variant is better only if its interval is wholly below that of the described network's first.
+    let beaten = match (interval(&best), interval(&described_best)) {
+        (Some(other), Some(own)) => best != described_best && other[1] < own[0],
+        _ => best != described_best,
+    };
+    let holds = described_versus
+        .as_ref()
+        .is_some_and(|versus| versus.significant && versus.win.unwrap_or(0.0) > 0.0)
+        && !beaten;
+    SensitivityPoint {
+        change: neighbour.name(),
+        best_win: find(&best).and_then(|versus| versus.win),
+        described_best_win: described_versus.and_then(|versus| versus.win),
+        best,
+        holds,
+    }
+}
+
+/// The distribution of `factor` times the value.
+fn scaled(distribution: &Distribution, factor: f64) -> Distribution {
+    match distribution {
+        Distribution::Constant(value) => Distribution::Constant(value * factor),
+        Distribution::Uniform { min, max } => Distribution::Uniform {
+            min: min * factor,
+            max: max * factor,
+        },
+        Distribution::Exponential { mean } => Distribution::Exponential { mean: mean * factor },
+        Distribution::Pareto { scale, shape } => Distribution::Pareto {
+            scale: scale * factor,
+            shape: *shape,
+        },
+        Distribution::Lomax { scale, shape } => Distribution::Lomax {
+            scale: scale * factor,
+            shape: *shape,
+        },
+        Distribution::LogNormal { mu, sigma } => Distribution::LogNormal {
+            mu: mu + libm::log(factor),
+            sigma: *sigma,
+        },
+        Distribution::Normal { mean, deviation, min } => Distribution::Normal {
+            mean: mean * factor,
+            deviation: deviation * factor,
+            min: min * factor,
+        },
+        Distribution::Weibull { scale, shape } => Distribution::Weibull {
+            scale: scale * factor,
+            shape: *shape,
+        },
+        Distribution::Empirical(points) => {
+            Distribution::Empirical(points.iter().map(|&(value, p)| (value * factor, p)).collect())
+        }
+        Distribution::List { values, shuffle } => Distribution::List {
+            values: values.iter().map(|value| value * factor).collect::<Arc<[f64]>>(),
+            shuffle: *shuffle,
+        },
+    }
+}

@@ -1,0 +1,188 @@
+//! Ranking and document from made-up runs.
+
+use super::{BASELINE, Choice, Plan, build};
+use crate::result::{Comparison, Document};
+use crate::run::{Options, execute};
+use crate::scenario::Scenario;
+use crate::testing::{TEXT, engine, scenario};
+use std::sync::atomic::AtomicBool;
+
+fn compare(scenario: Scenario, threads: usize) -> Comparison {
+    let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
+    let options = Options {
+        jobs: threads,
+        ..Options::default()
+    };
+    let batch = execute(
+        &plan.jobs(),
+        &plan.seeds,
+        &options,
+        &AtomicBool::new(false),
+        &engine,
+        &|_| (),
+    );
+    build(&plan, &batch.expect("it runs"), "fleetfoot compare test.toml")
+}
+
+fn with_window(segments: u32) -> Scenario {
+    let text = TEXT.replace("initial_window\" = 40", &format!("initial_window\" = {segments}"));
+    Scenario::parse("test.toml", &text).expect("it is correct")
+}
+
+#[test]
+fn cheap_wins_come_before_costly_ones() {
+    let document = compare(scenario(), 2).document;
+    assert_eq!(document.variants[0].name, BASELINE);
+    assert!(document.variants[0].versus.is_none());
+    let better = document.variants[1].versus.as_ref().expect("it was compared");
+    let costly = document.variants[2].versus.as_ref().expect("it was compared");
+    assert_eq!((better.rank, costly.rank), (1, 2));
+    assert!((better.win.expect("there are transfers") - 0.3).abs() < 0.01);
+    assert!((costly.win.expect("there are transfers") - 0.5).abs() < 0.01);
+    assert!((costly.cost.expect("there are others") - 0.2).abs() < 0.01);
+    assert!(better.significant && costly.significant);
+    let ratio = better.groups[0].fct_p99_ratio.expect("there are transfers");
+    assert!((ratio.value - 0.7).abs() < 0.01 && ratio.significant);
+    assert!(
+        document
+            .answer
+            .starts_with("better makes the short transfers finish 30 % sooner on average"),
+        "{}",
+        document.answer
+    );
+    assert!(document.answer.contains("initcwnd 20"), "{}", document.answer);
+}
+
+#[test]
+fn noise_is_not_called_a_win() {
+    let document = compare(with_window(5), 2).document;
+    let versus = document.variants[2].versus.as_ref().expect("it was compared");
+    assert!(!versus.significant);
+    assert_eq!(versus.rank, 2);
+}
+
+#[test]
+fn more_censored_flows_are_never_better() {
+    let document = compare(with_window(6), 2).document;
+    let group = &document.variants[2].groups[0];
+    assert_eq!((group.flows, group.completed, group.censored), (2400, 2160, 240));
+    // Means take ages, so this variant looks bad anyway; p99 is an age as well.
+    let fct = group.fct_s.as_ref().expect("there are transfers");
+    assert!(fct.p99 > 60.0 && fct.p50 < 0.2);
+    let versus = document.variants[2].versus.as_ref().expect("it was compared");
+    assert!(versus.win.expect("there are transfers") < 0.0);
+}
+
+#[test]
+fn the_document_does_not_depend_on_threads_and_reads_back() {
+    let one = compare(scenario(), 1);
+    let text = one.document.to_file_text();
+    assert_eq!(text, compare(scenario(), 2).document.to_file_text());
+    let back: Document = serde_json::from_str(&text).expect("it is its own format");
+    assert_eq!(back.to_file_text(), text);
+    assert!(!text.contains("timing"));
+    assert!(one.document.to_json_text().contains("\"timing\""));
+}
+
+#[test]
+fn the_document_has_exactly_the_documented_fields() {
+    let document = serde_json::to_value(compare(scenario(), 1).document).expect("it is JSON");
+    let keys = |value: &serde_json::Value| -> Vec<String> {
+        value.as_object().expect("a table").keys().cloned().collect()
+    };
+    let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+    assert_eq!(
+        keys(&document),
+        words("schema fleetfoot scenario seeds duration_s question answer variants timing")
+    );
+    assert_eq!(document["schema"], "1.0");
+    let variant = &document["variants"][1];
+    assert_eq!(
+        keys(variant),
+        words(
+            "name set runs turn_on groups links fairness_jain data_packets_delivered bytes_sent_per_byte_delivered versus"
+        )
+    );
+    let group = &variant["groups"][0];
+    assert_eq!(
+        keys(group),
+        words(
+            "name kind latency_sensitive flows completed censored fct_s acked_s delivery_latency_s ack_latency_s \
+             goodput_bps by_size retransmits timeouts spurious_timeouts probes spurious_probes redundant_bytes more"
+        )
+    );
+    assert_eq!(
+        keys(&group["fct_s"]),
+        words("n mean p50 p90 p95 p99 max ci95 quantiles")
+    );
+    assert!(group["fct_s"]["quantiles"]["0.999"].is_number());
+    assert!(group["delivery_latency_s"].is_null());
+    assert_eq!(keys(&group["by_size"][0]), words("from_bytes to_bytes fct_s"));
+    assert_eq!(
+        keys(&variant["links"][0]),
+        words("name direction utilisation queue_delay_s queue_packets drops marks data_units counters")
+    );
+    assert_eq!(keys(&variant["links"][0]["drops"]), words("data ack other"));
+    let versus = &variant["versus"];
+    assert_eq!(
+        keys(versus),
+        words("baseline rank win cost worst_p99 significant groups")
+    );
+    assert_eq!(
+        keys(&versus["groups"][0]),
+        words("name fct_mean_ratio fct_p99_ratio goodput_ratio")
+    );
+    assert_eq!(
+        keys(&versus["groups"][0]["fct_mean_ratio"]),
+        words("value ci95 significant")
+    );
+    assert_eq!(
+        keys(&document["timing"]),
+        words("cpu_s wall_s events simulated_s")
+    );
+}
+
+#[test]
+fn few_seeds_are_said_to_be_few() {
+    let choice = Choice {
+        seeds: Some(3),
+        ..Choice::default()
+    };
+    let plan = Plan::compare(scenario(), &choice).expect("it resolves");
+    let options = Options::default();
+    let batch = execute(
+        &plan.jobs(),
+        &plan.seeds,
+        &options,
+        &AtomicBool::new(false),
+        &engine,
+        &|_| (),
+    );
+    let comparison = build(&plan, &batch.expect("it runs"), "");
+    assert!(
+        comparison
+            .notes
+            .iter()
+            .any(|note| note.starts_with("too few seeds (3)")),
+        "{:?}",
+        comparison.notes
+    );
+}
+
+#[test]
+fn without_variants_every_mechanism_is_tried_or_has_a_reason() {
+    let text = TEXT.split("[[variant]]").next().expect("there is a first part");
+    let scenario = Scenario::parse("test.toml", text).expect("it is correct");
+    let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
+    let entries = crate::mechanisms::ENTRIES.len();
+    assert_eq!(plan.variants.len() - 1 + plan.inapplicable.len(), entries);
+    assert!(plan.variants.len() > 10, "{}", plan.variants.len());
+    let reason = |name: &str| {
+        plan.inapplicable
+            .iter()
+            .find(|entry| entry.name == name)
+            .map(|entry| entry.reason.as_str())
+    };
+    assert_eq!(reason("initial-window-10"), Some("already so in this scenario"));
+    assert_eq!(reason("cubic"), Some("already so in this scenario"));
+}

@@ -1,1 +1,0 @@
-//! What users choose between.

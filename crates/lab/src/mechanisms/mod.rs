@@ -1,0 +1,166 @@
+//! The mechanisms users choose between: one entry each, read by `compare`, `list`, `explain`, the documents and Python.
+//!
+//! An entry is a named list of settings in the same form as a variant, a rule when it applies, what it does and where
+//! that is written, and how to switch it on outside Fleetfoot. Adding one is one entry in `list`.
+
+mod list;
+#[cfg(test)]
+mod tests;
+
+pub use list::{ENTRIES, PAIRS};
+
+use crate::scenario::{ErrorKind, Resolved, Scenario, Setting};
+
+/// A mechanism users choose between.
+#[derive(Clone, Copy, Debug)]
+pub struct Mechanism {
+    /// Its name in tables and on the command line.
+    pub name: &'static str,
+    /// The family it belongs to.
+    pub family: Family,
+    /// What it changes: paths and values as in a variant.
+    pub set: &'static [(&'static str, Preset)],
+    /// What must be true besides that the settings change something.
+    pub needs: Needs,
+    /// What it does, in one paragraph.
+    pub document: &'static str,
+    /// Where that is written.
+    pub source: &'static str,
+    /// What is known of its effect, and from where.
+    pub evidence: &'static str,
+    /// How to switch it on outside Fleetfoot.
+    pub turn_on: &'static str,
+}
+
+/// Families of mechanisms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// Queue disciplines at the bottleneck.
+    Queues,
+    /// The first round trips of a connection.
+    StartUp,
+    /// Loss at the end of a transfer, and recovery.
+    TailLoss,
+    /// Connections that pause.
+    BurstyFlows,
+    /// Long flows that share the line.
+    GreedyFlows,
+    /// When and what the receiver answers.
+    Acknowledgments,
+}
+
+/// Value of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// A word or a quantity.
+    Text(&'static str),
+    /// A whole number.
+    Integer(i64),
+    /// On or off.
+    Flag(bool),
+}
+
+/// What must be true of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// A queue at the bottleneck.
+    Queue,
+    /// TCP in at least one group.
+    Tcp,
+    /// Both.
+    QueueAndTcp,
+    /// TCP whose controller is this one, as described.
+    Controller(&'static str),
+    /// TCP with SACK, as described.
+    Sack,
+}
+
+impl Family {
+    /// All families, in the order they are listed.
+    pub const ALL: [Family; 6] = [
+        Family::Queues,
+        Family::StartUp,
+        Family::TailLoss,
+        Family::BurstyFlows,
+        Family::GreedyFlows,
+        Family::Acknowledgments,
+    ];
+
+    /// The name in listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::Queues => "queues",
+            Family::StartUp => "start-up",
+            Family::TailLoss => "tail loss",
+            Family::BurstyFlows => "bursty flows",
+            Family::GreedyFlows => "greedy flows",
+            Family::Acknowledgments => "acknowledgments",
+        }
+    }
+}
+
+impl Preset {
+    fn to_toml(self) -> toml::Value {
+        match self {
+            Preset::Text(text) => toml::Value::String(text.to_owned()),
+            Preset::Integer(number) => toml::Value::Integer(number),
+            Preset::Flag(flag) => toml::Value::Boolean(flag),
+        }
+    }
+}
+
+/// The mechanism called `name`.
+pub fn find(name: &str) -> Option<&'static Mechanism> {
+    ENTRIES.iter().find(|entry| entry.name == name)
+}
+
+impl Mechanism {
+    /// Its settings.
+    pub fn setting(&self) -> Setting {
+        self.set
+            .iter()
+            .fold(Setting::from_origin(self.name), |setting, &(path, value)| {
+                setting.with(path, value.to_toml())
+            })
+    }
+
+    /// What `scenario` becomes with it.
+    ///
+    /// # Errors
+    /// Why it does not apply, as a sentence for the user.
+    pub fn apply(&self, scenario: &Scenario, described: &Resolved) -> Result<Resolved, String> {
+        if let Some(reason) = self.missing(described) {
+            return Err(reason);
+        }
+        scenario
+            .resolve(&self.setting())
+            .map_err(|error| match error.kind {
+                ErrorKind::NoChange => String::from("already so in this scenario"),
+                _ => error.message.into_string(),
+            })
+    }
+
+    fn missing(&self, described: &Resolved) -> Option<String> {
+        let (tcp, queue) = match self.needs {
+            Needs::Queue => (false, true),
+            Needs::QueueAndTcp => (true, true),
+            Needs::Tcp | Needs::Controller(_) | Needs::Sack => (true, false),
+        };
+        if tcp && !described.uses_tcp() {
+            return Some(String::from("no group uses TCP"));
+        }
+        if queue && described.bottleneck_links().next().is_none() && !described.run.bottleneck.is_empty() {
+            return Some(String::from("no queue at the bottleneck"));
+        }
+        let any = |wanted: &dyn Fn(&fleetfoot_core::tcp::Config) -> bool| {
+            described.spec.groups.iter().any(|group| wanted(&group.sender))
+        };
+        match self.needs {
+            Needs::Controller(name) if !any(&|config| config.congestion_control == name) => {
+                Some(format!("no sender uses {name}"))
+            }
+            Needs::Sack if !any(&|config| config.sack) => Some(String::from("no sender uses SACK")),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Many runs in parallel: one task is one (variant, seed).
+//!
+//! All variants see the same arrivals and sizes (common random numbers), because every random element of a run has its
+//! own stream, derived from seed and name. Finished runs are kept in the output folder, so that the same command
+//! resumes; a run is written under another name and renamed, so nothing is ever half there.
+
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use store::{Store, write_atomically};
+
+use crate::result::RunData;
+use fleetfoot_sim::output::RunOutput;
+use fleetfoot_sim::spec::Spec;
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+/// What runs one specification. It looks at the flag now and then, and returns `interrupted` output when it is set.
+pub type Engine<'a> = dyn Fn(&Spec, &AtomicBool) -> Result<RunOutput, String> + Sync + 'a;
+
+/// One variant to run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Name of the variant.
+    pub name: String,
+    /// What identifies the run besides the seed: the resolved scenario.
+    pub identity: String,
+    /// What to run; the seed is filled in.
+    pub spec: Spec,
+}
+
+/// How to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads; 0: one per core.
+    pub jobs: usize,
+    /// Where finished runs are kept, if anywhere.
+    pub store: Option<Store>,
+    /// Ignore what is kept.
+    pub fresh: bool,
+}
+
+/// Where a batch of runs is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// Runs finished, reused ones included.
+    pub done: u64,
+    /// Runs in all.
+    pub total: u64,
+    /// Of the finished ones, those that were kept from before.
+    pub reused: u64,
+    /// The run that just finished.
+    pub variant: String,
+    /// Its seed.
+    pub seed: u64,
+    /// How long it took (s); zero if reused.
+    pub wall_s: f64,
+}
+
+/// What a batch of runs returned.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Finished runs by job, each in the order of the seeds.
+    pub runs: Vec<Vec<RunData>>,
+    /// Runs computed now.
+    pub computed: u64,
+    /// Runs reused.
+    pub reused: u64,
+    /// Time the runs took, added up over threads (s).
+    pub cpu_s: f64,
+    /// Elapsed time (s).
+    pub wall_s: f64,
+    /// Whether it was stopped before all were done.
+    pub interrupted: bool,
+}
+
+/// Why a batch failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engine refused a specification.
+    #[error("variant `{variant}`, seed {seed}: {reason}")]
+    Engine {
+        /// Name of the variant.
+        variant: String,
+        /// Seed of the run.
+        seed: u64,
+        /// What the engine said.
+        reason: String,
+    },
+    /// The pool of threads could not be made.
+    #[error("cannot start threads: {0}")]
+    Threads(String),
+    /// A finished run could not be kept.
+    #[error("cannot write {0}: {1}")]
+    Store(String, std::io::Error),
+}
+
+/// Runs every job with every seed. `stop` ends the batch: what is finished is returned.
+///
+/// Runs are started seed by seed, so that after an interruption all variants have nearly the same seeds.
+///
+/// # Errors
+/// The first that a run met, in the order of the tasks.
+pub fn execute(
+    jobs: &[Job],
+    seeds: &[u64],
+    options: &Options,
+    stop: &AtomicBool,
+    engine: &Engine<'_>,
+    progress: &(dyn Fn(&Progress) + Sync),
+) -> Result<Batch, Error> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.jobs)
+        .build()
+        .map_err(|error| Error::Threads(error.to_string()))?;
+    let started = Instant::now();
+    let counters = Counters::default();
+    let total = (jobs.len() * seeds.len()) as u64;
+    let one = |task: usize| -> Result<Option<RunData>, Error> {
+        let (job, seed) = (&jobs[task % jobs.len()], seeds[task / jobs.len()]);
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let key = Store::key(&job.identity, seed);
+        let kept = match &options.store {
+            Some(store) if !options.fresh => store.load(&key),
+            _ => None,
+        };
+        let reused = kept.is_some();
+        let begin = Instant::now();
+        let output = match kept {
+            Some(output) => output,
+            None => {
+                let spec = Spec {
+                    seed,
+                    ..job.spec.clone()
+                };
+                let output = engine(&spec, stop).map_err(|reason| Error::Engine {
+                    variant: job.name.clone(),
+                    seed,
+                    reason,
+                })?;
+                if output.interrupted {
+                    return Ok(None);
+                }
+                if let Some(store) = &options.store {
+                    store
+                        .save(&key, &output)
+                        .map_err(|error| Error::Store(store.place(&key).display().to_string(), error))?;
+                }
+                output
+            }
+        };
+        let wall_s = if reused {
+            0.0
+        } else {
+            begin.elapsed().as_secs_f64()
+        };
+        counters.nanos.fetch_add((wall_s * 1e9) as u64, Ordering::Relaxed);
+        if reused {
+            counters.reused.fetch_add(1, Ordering::Relaxed);
+        }
+        progress(&Progress {
+            done: counters.done.fetch_add(1, Ordering::Relaxed) + 1,
+            total,
+            reused: counters.reused.load(Ordering::Relaxed),
+            variant: job.name.clone(),
+            seed,
+            wall_s,
+        });
+        Ok(Some(RunData {
+            seed,
+            output: Arc::new(output),
+        }))
+    };
+    let finished: Vec<Result<Option<RunData>, Error>> = pool.install(|| {
+        (0..jobs.len() * seeds.len())
+            .into_par_iter()
+            .with_max_len(1)
+            .map(one)
+            .collect()
+    });
+
+    let mut runs = vec![Vec::new(); jobs.len()];
+    let mut interrupted = false;
+    for (task, run) in finished.into_iter().enumerate() {
+        match run? {
+            Some(run) => runs[task % jobs.len()].push(run),
+            None => interrupted = true,
+        }
+    }
+    let reused = counters.reused.load(Ordering::Relaxed);
+    Ok(Batch {
+        runs,
+        computed: counters.done.load(Ordering::Relaxed) - reused,
+        reused,
+        cpu_s: counters.nanos.load(Ordering::Relaxed) as f64 / 1e9,
+        wall_s: started.elapsed().as_secs_f64(),
+        interrupted,
+    })
+}
+
+#[derive(Default)]
+struct Counters {
+    done: AtomicU64,
+    reused: AtomicU64,
+    nanos: AtomicU64,
+}

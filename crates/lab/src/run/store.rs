@@ -1,0 +1,322 @@
+//! Finished runs on disk, one file each, named by a hash of all that determines them.
+
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+use fleetfoot_sim::output::{FlowRecord, GroupOutput, Histogram, LinkOutput, RunOutput};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Changes whenever the same scenario and seed may give other results, or the file format changes.
+const ENGINE: &str = concat!("fleetfoot ", env!("CARGO_PKG_VERSION"), " runs 1");
+
+const MAGIC: &[u8; 8] = b"ffrun\0\0\x01";
+
+/// A folder of finished runs.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+impl Store {
+    /// Keeps runs in `folder`, which is made if it does not exist.
+    ///
+    /// # Errors
+    /// The folder cannot be made or written.
+    pub fn open(folder: &Path) -> io::Result<Store> {
+        fs::create_dir_all(folder)?;
+        let probe = folder.join(format!(".probe-{}", std::process::id()));
+        fs::write(&probe, b"")?;
+        fs::remove_file(&probe)?;
+        Ok(Store {
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Key of a run: hash of program, resolved scenario and seed.
+    pub fn key(identity: &str, seed: u64) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(ENGINE.as_bytes());
+        hasher.update(&[0]);
+        hasher.update(identity.as_bytes());
+        hasher.update(&[0]);
+        hasher.update(&seed.to_le_bytes());
+        hasher.finalize().to_hex()[..32].to_owned()
+    }
+
+    /// Where the run with this key is kept.
+    pub fn place(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.run"))
+    }
+
+    /// The run with this key, if it is there and whole.
+    pub fn load(&self, key: &str) -> Option<RunOutput> {
+        let bytes = fs::read(self.place(key)).ok()?;
+        let (body, sum) = bytes.split_at_checked(bytes.len().checked_sub(32)?)?;
+        if blake3::hash(body).as_bytes() != sum {
+            return None;
+        }
+        let mut reader = Reader {
+            rest: body.strip_prefix(MAGIC)?,
+        };
+        let output = reader.run()?;
+        reader.rest.is_empty().then_some(output)
+    }
+
+    /// Keeps a run.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, key: &str, output: &RunOutput) -> io::Result<()> {
+        let mut writer = Writer {
+            bytes: MAGIC.to_vec(),
+        };
+        writer.run(output);
+        let sum = blake3::hash(&writer.bytes);
+        writer.bytes.extend_from_slice(sum.as_bytes());
+        write_atomically(&self.place(key), &writer.bytes)
+    }
+}
+
+/// Writes `bytes` to `path` by way of another name: the file is there whole or not at all.
+///
+/// # Errors
+/// The file cannot be written or renamed.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let written = fs::File::create(&part)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&part, path));
+    if written.is_err() {
+        // The error that counts is the first one.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    fn u64(&mut self, value: u64) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn f64(&mut self, value: f64) {
+        self.u64(value.to_bits());
+    }
+
+    fn time(&mut self, value: Option<u64>) {
+        self.u64(value.unwrap_or(u64::MAX));
+    }
+
+    fn list<T>(&mut self, list: &[T], mut one: impl FnMut(&mut Writer, &T)) {
+        self.u64(list.len() as u64);
+        for element in list {
+            one(self, element);
+        }
+    }
+
+    fn run(&mut self, output: &RunOutput) {
+        let RunOutput {
+            groups,
+            links,
+            events,
+            ended,
+            interrupted: _,
+        } = output;
+        self.u64(*events);
+        self.u64(ended.as_nanos());
+        self.list(groups, Writer::group);
+        self.list(links, Writer::link);
+    }
+
+    fn group(&mut self, group: &GroupOutput) {
+        let GroupOutput {
+            flows,
+            delivery_latency,
+            goodput_bytes,
+            goodput_bytes_per_connection,
+        } = group;
+        self.u64(goodput_bytes.0);
+        self.list(flows, Writer::flow);
+        self.list(delivery_latency, |writer, value| writer.f64(*value));
+        self.list(goodput_bytes_per_connection, |writer, value| writer.u64(value.0));
+    }
+
+    fn flow(&mut self, flow: &FlowRecord) {
+        let FlowRecord {
+            pair,
+            bytes,
+            start,
+            completed,
+            acked,
+            received,
+            segments_sent,
+            bytes_sent,
+            retransmits,
+            timeouts,
+            spurious_timeouts,
+            probes,
+            spurious_probes,
+            redundant_bytes,
+            min_rtt,
+            ack_latency_sum,
+            ack_latency_count,
+        } = *flow;
+        self.u32(pair);
+        self.u64(bytes.0);
+        self.u64(start.as_nanos());
+        self.time(completed.map(Instant::as_nanos));
+        self.time(acked.map(Instant::as_nanos));
+        self.u64(received.0);
+        self.u32(segments_sent);
+        self.u64(bytes_sent.0);
+        for count in [retransmits, timeouts, spurious_timeouts, probes, spurious_probes] {
+            self.u32(count);
+        }
+        self.u64(redundant_bytes.0);
+        self.time(min_rtt.map(Duration::as_nanos));
+        self.f64(ack_latency_sum);
+        self.u32(ack_latency_count);
+    }
+
+    fn link(&mut self, link: &LinkOutput) {
+        let LinkOutput {
+            busy,
+            packets,
+            data_packets,
+            bytes,
+            drops,
+            events,
+            queue_delay,
+            queue_packets,
+        } = link;
+        for value in [busy.as_nanos(), *packets, *data_packets, bytes.0] {
+            self.u64(value);
+        }
+        self.list(drops, |writer, kinds| {
+            kinds.iter().for_each(|count| writer.u64(*count));
+        });
+        self.list(events, |writer, count| writer.u64(*count));
+        self.histogram(queue_delay);
+        self.histogram(queue_packets);
+    }
+
+    fn histogram(&mut self, histogram: &Histogram) {
+        self.bytes.extend_from_slice(&histogram.sum().to_le_bytes());
+        self.u64(histogram.max());
+        self.list(&histogram.counts(), |writer, &(value, count)| {
+            writer.u64(value);
+            writer.u64(count);
+        });
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.rest.split_first_chunk::<N>()?;
+        self.rest = rest;
+        Some(*head)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn f64(&mut self) -> Option<f64> {
+        self.u64().map(f64::from_bits)
+    }
+
+    fn time(&mut self) -> Option<Option<u64>> {
+        self.u64().map(|value| (value != u64::MAX).then_some(value))
+    }
+
+    fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let length = usize::try_from(self.u64()?).ok()?;
+        // A damaged length must not reserve memory: no element is shorter than a byte.
+        let mut list = Vec::with_capacity(length.min(self.rest.len()));
+        for _ in 0..length {
+            list.push(one(self)?);
+        }
+        Some(list)
+    }
+
+    fn run(&mut self) -> Option<RunOutput> {
+        let (events, ended) = (self.u64()?, Instant::from_nanos(self.u64()?));
+        Some(RunOutput {
+            groups: self.list(Reader::group)?,
+            links: self.list(Reader::link)?,
+            events,
+            ended,
+            interrupted: false,
+        })
+    }
+
+    fn group(&mut self) -> Option<GroupOutput> {
+        let goodput_bytes = Bytes(self.u64()?);
+        Some(GroupOutput {
+            flows: self.list(Reader::flow)?,
+            delivery_latency: self.list(Reader::f64)?,
+            goodput_bytes,
+            goodput_bytes_per_connection: self.list(|reader| reader.u64().map(Bytes))?,
+        })
+    }
+
+    fn flow(&mut self) -> Option<FlowRecord> {
+        Some(FlowRecord {
+            pair: self.u32()?,
+            bytes: Bytes(self.u64()?),
+            start: Instant::from_nanos(self.u64()?),
+            completed: self.time()?.map(Instant::from_nanos),
+            acked: self.time()?.map(Instant::from_nanos),
+            received: Bytes(self.u64()?),
+            segments_sent: self.u32()?,
+            bytes_sent: Bytes(self.u64()?),
+            retransmits: self.u32()?,
+            timeouts: self.u32()?,
+            spurious_timeouts: self.u32()?,
+            probes: self.u32()?,
+            spurious_probes: self.u32()?,
+            redundant_bytes: Bytes(self.u64()?),
+            min_rtt: self.time()?.map(Duration::from_nanos),
+            ack_latency_sum: self.f64()?,
+            ack_latency_count: self.u32()?,
+        })
+    }
+
+    fn link(&mut self) -> Option<LinkOutput> {
+        Some(LinkOutput {
+            busy: Duration::from_nanos(self.u64()?),
+            packets: self.u64()?,
+            data_packets: self.u64()?,
+            bytes: Bytes(self.u64()?),
+            drops: self.list(|reader| Some([reader.u64()?, reader.u64()?, reader.u64()?]))?,
+            events: self.list(Reader::u64)?,
+            queue_delay: self.histogram()?,
+            queue_packets: self.histogram()?,
+        })
+    }
+
+    fn histogram(&mut self) -> Option<Histogram> {
+        let sum = self.take().map(u128::from_le_bytes)?;
+        let max = self.u64()?;
+        let counts = self.list(|reader| Some((reader.u64()?, reader.u64()?)))?;
+        Some(Histogram::from_counts(&counts, sum, max))
+    }
+}

@@ -1,0 +1,87 @@
+//! The batch is tested with an engine that makes up its results.
+
+use super::{Batch, Job, Options, Store, execute};
+use crate::testing::{engine, folder, scenario};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+fn jobs() -> Vec<Job> {
+    let plan =
+        crate::compare::Plan::compare(scenario(), &crate::compare::Choice::default()).expect("it resolves");
+    plan.jobs()
+}
+
+fn run(options: &Options, stop: &AtomicBool) -> (Batch, u64) {
+    let calls = AtomicU64::new(0);
+    let counting = |spec: &_, stop: &_| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        engine(spec, stop)
+    };
+    let batch = execute(&jobs(), &[1, 2, 3], options, stop, &counting, &|_| ()).expect("it runs");
+    (batch, calls.load(Ordering::Relaxed))
+}
+
+#[test]
+fn finished_runs_are_reused_and_equal_to_computed_ones() {
+    let folder = folder("reuse");
+    let kept = Options {
+        jobs: 2,
+        store: Some(Store::open(&folder).expect("it can be made")),
+        fresh: false,
+    };
+    let stop = AtomicBool::new(false);
+    let (first, calls) = run(&kept, &stop);
+    assert_eq!((calls, first.computed, first.reused), (9, 9, 0));
+    let (second, calls) = run(&kept, &stop);
+    assert_eq!((calls, second.computed, second.reused), (0, 0, 9));
+    for (a, b) in first.runs.iter().flatten().zip(second.runs.iter().flatten()) {
+        assert_eq!(a.seed, b.seed);
+        assert_eq!(a.output.groups[0].flows, b.output.groups[0].flows);
+        assert_eq!(
+            a.output.links[0].queue_delay.counts(),
+            b.output.links[0].queue_delay.counts()
+        );
+        assert_eq!(a.output.links[0].drops, b.output.links[0].drops);
+    }
+    let (_, calls) = run(&Options { fresh: true, ..kept }, &stop);
+    assert_eq!(calls, 9);
+    std::fs::remove_dir_all(&folder).expect("it was made here");
+}
+
+#[test]
+fn a_damaged_run_is_computed_again() {
+    let folder = folder("damaged");
+    let kept = Options {
+        jobs: 1,
+        store: Some(Store::open(&folder).expect("it can be made")),
+        fresh: false,
+    };
+    let stop = AtomicBool::new(false);
+    run(&kept, &stop);
+    let key = Store::key(&jobs()[0].identity, 1);
+    let place = kept.store.as_ref().expect("set above").place(&key);
+    let mut bytes = std::fs::read(&place).expect("it was kept");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&place, bytes).expect("it is ours");
+    let (batch, calls) = run(&kept, &stop);
+    assert_eq!((calls, batch.reused), (1, 8));
+    std::fs::remove_dir_all(&folder).expect("it was made here");
+}
+
+#[test]
+fn a_stopped_batch_keeps_what_is_finished() {
+    let stop = AtomicBool::new(false);
+    let done = AtomicU64::new(0);
+    let options = Options {
+        jobs: 1,
+        ..Options::default()
+    };
+    let progress = |_: &super::Progress| {
+        if done.fetch_add(1, Ordering::Relaxed) == 3 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let batch = execute(&jobs(), &[1, 2, 3], &options, &stop, &engine, &progress).expect("it runs");
+    assert!(batch.interrupted);
+    assert_eq!(batch.runs.iter().map(Vec::len).sum::<usize>(), 4);
+}
