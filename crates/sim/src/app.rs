@@ -15,7 +15,7 @@ use crate::world::{RunError, World};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::packet::{Flags, Kind, Segment};
 use fleetfoot_core::rng::{Distribution, Rng, Sampler};
-use fleetfoot_core::tcp::Stats;
+use fleetfoot_core::tcp::{Connection, Stats};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use std::collections::{HashMap, VecDeque};
@@ -202,7 +202,7 @@ impl<O: Observer> World<'_, O> {
             match &spec.traffic {
                 Traffic::Transfer { count: Some(0), .. } => continue,
                 Traffic::Transfer { .. } => {
-                    at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()))
+                    at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()));
                 }
                 Traffic::ClosedLoop { .. } => {
                     if let Some(dialogue) = &mut group.actors[member as usize].dialogue {
@@ -546,7 +546,7 @@ impl<O: Observer> World<'_, O> {
             self.groups[index].goodput_per_connection[number as usize] += bytes;
         }
         if ping && side == 1 {
-            self.send_datagram(now, slot, 0 ^ 1, *segment);
+            self.send_datagram(now, slot, 1, *segment);
         } else if ping {
             let record = segment.options[2];
             if self.ping_over(index, record) {
@@ -697,10 +697,7 @@ impl<O: Observer> World<'_, O> {
             place.acked_goal = u64::MAX;
             return;
         }
-        let acked = place.ends[0]
-            .connection
-            .as_ref()
-            .map_or(0, |connection| connection.acked());
+        let acked = place.ends[0].connection.as_ref().map_or(0, Connection::acked);
         while let Some(&(end, record)) = dialogue.unacked.front()
             && end <= acked
         {

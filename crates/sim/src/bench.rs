@@ -136,6 +136,17 @@ impl Workload {
         WORKLOADS.iter().find(|workload| workload.name == name)
     }
 
+    /// `flows` connections that send one segment each within the first second and are idle from then on.
+    pub fn idle(flows: u32) -> Workload {
+        Workload {
+            name: "idle",
+            flows,
+            active: 0,
+            pairs: 100,
+            ..WORKLOADS[IDLE]
+        }
+    }
+
     /// Connections.
     pub fn flows(&self) -> u32 {
         self.flows
@@ -269,3 +280,6 @@ impl Workload {
         }
     }
 }
+
+/// Index of `bench-idle1m`.
+const IDLE: usize = 5;

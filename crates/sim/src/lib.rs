@@ -12,6 +12,7 @@ pub mod event;
 mod histogram;
 pub mod observe;
 pub mod output;
+pub mod record;
 pub mod routing;
 pub mod spec;
 pub mod world;

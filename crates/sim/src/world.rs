@@ -241,7 +241,7 @@ impl<'a, O: Observer> World<'a, O> {
                 EventKind::App => self.on_actor(key.place(), key.number(), key.at()),
                 EventKind::Departure => self.on_departure(key.place(), key.at()),
             }
-            if self.events % PROGRESS_EVENTS == 0 && progress(self.now).is_break() {
+            if self.events.is_multiple_of(PROGRESS_EVENTS) && progress(self.now).is_break() {
                 self.interrupted = true;
                 return ControlFlow::Break(());
             }
