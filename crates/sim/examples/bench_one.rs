@@ -35,11 +35,26 @@ fn main() {
     let wall_s = started.elapsed().as_secs_f64();
     let link = &output.links[Workload::BOTTLENECK];
     let drops: u64 = link.drops.iter().flatten().sum();
+    // Peak resident memory, where the system tells it.
+    let peak_kb = std::fs::read_to_string("/proc/self/status")
+        .ok()
+        .and_then(|status| {
+            let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+            line.split_whitespace().nth(1)?.parse::<u64>().ok()
+        })
+        .unwrap_or(0);
+    // Time on a processor, not on the wall: other programs do not count.
+    let cpu_s = std::fs::read_to_string("/proc/self/schedstat")
+        .ok()
+        .and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok())
+        .map_or(wall_s, |ns| ns / 1e9);
     println!(
-        "{name} {profile_name}: delivered {} drops {drops} events {} wall_s {wall_s:.3} mpps {:.3} utilisation {:.4}",
+        "{name} {profile_name}: delivered {} drops {drops} events {} cpu_s {cpu_s:.3} mpps {:.3} ns_per_packet {:.1} bytes_per_flow {} utilisation {:.4}",
         link.data_packets,
         output.events,
-        link.data_packets as f64 / wall_s / 1e6,
+        link.data_packets as f64 / cpu_s / 1e6,
+        cpu_s * 1e9 / link.data_packets.max(1) as f64,
+        peak_kb * 1024 / u64::from(workload.flows()),
         link.busy.as_secs_f64() / duration.as_secs_f64(),
     );
 }

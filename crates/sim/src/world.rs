@@ -303,6 +303,14 @@ impl<'a, O: Observer> World<'a, O> {
                 self.take_notices();
             }
             self.arrive(index, now, packet);
+            // Mostly nothing else is due: asking again would catch up once more.
+            if self.links[index as usize]
+                .link
+                .poll_timeout()
+                .is_none_or(|at| at > now)
+            {
+                break;
+            }
         }
         self.after_link(index);
     }

@@ -1,4 +1,4 @@
-//! No allocation per packet in steady state, and the memory of an idle flow, by a counting allocator.
+//! No allocation per packet in steady state, by a counting allocator.
 
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_core::time::{Duration, Instant};
@@ -11,7 +11,6 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 struct Counting;
 
@@ -19,12 +18,10 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        LIVE_BYTES.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's contract is the system's.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's contract is the system's.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -60,8 +57,7 @@ impl Observer for Marks {
 }
 
 #[test]
-fn packets_allocate_nothing_and_idle_flows_are_small() {
-    // One test: the counters are the process's.
+fn packets_allocate_nothing_in_steady_state() {
     for profile in [Profile::Ns2Sack, Profile::Linux] {
         let workload = Workload::by_name("bench-xlf100m").expect("a workload");
         let spec = workload.spec(profile, Duration::from_secs(40));
@@ -85,40 +81,5 @@ fn packets_allocate_nothing_and_idle_flows_are_small() {
             "{} allocations",
             after - before
         );
-    }
-
-    let few = idle_bytes(10_000);
-    let many = idle_bytes(40_000);
-    let per_flow = (many - few) / 30_000;
-    println!("{per_flow} bytes per idle flow, both ends");
-    assert!(per_flow <= 1024, "{per_flow} bytes per idle flow");
-}
-
-/// Bytes alive at the end of a run with this many connections that sent one segment each and then nothing.
-fn idle_bytes(flows: u32) -> usize {
-    let workload = Workload::idle(flows);
-    let spec = workload.spec(Profile::Ns2Sack, Duration::from_secs(3));
-    let before = LIVE_BYTES.load(Ordering::Relaxed);
-    let mut peak = 0;
-    let mut at_end = Live { at: 0 };
-    run(&spec, Mode::Fast, &mut at_end, |_| ControlFlow::Continue(())).expect("a runnable workload");
-    peak = peak.max(at_end.at);
-    peak - before
-}
-
-/// Bytes alive at the last timer or delivery.
-struct Live {
-    at: usize,
-}
-
-impl Observer for Live {
-    fn on_deliver(
-        &mut self,
-        _now: Instant,
-        _at: LinkIndex,
-        _packet: &fleetfoot_core::packet::Packet,
-        _sojourn: Duration,
-    ) {
-        self.at = LIVE_BYTES.load(Ordering::Relaxed);
     }
 }
