@@ -6,8 +6,9 @@ use super::keys;
 use super::link::Plan;
 use super::read::{Field, Section, join};
 use super::value;
+use fleetfoot_core::time::Duration;
 use fleetfoot_sim::spec::{LinkIndex, LinkSpec, NodeId, NodeSpec};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Nodes, links and what traffic may call them.
 #[derive(Debug)]
@@ -441,22 +442,25 @@ impl Network {
         }
     }
 
-    /// Fewest links; among equals the one whose links come first in the file. Hosts do not forward.
+    /// Fewest links, then least delay, as the simulator routes. Hosts do not forward.
     fn shortest(&self, leaving: &[Vec<LinkIndex>], from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
         let mut reached: Vec<Option<LinkIndex>> = vec![None; self.nodes.len()];
-        let mut waiting = VecDeque::from([from]);
-        while let Some(node) = waiting.pop_front() {
-            if node == to {
-                break;
-            }
+        let mut distance = vec![(u32::MAX, Duration::MAX); self.nodes.len()];
+        distance[from.0 as usize] = (0, Duration::ZERO);
+        let mut open = BTreeSet::from([(0, Duration::ZERO, from)]);
+        while let Some((hops, delay, node)) = open.pop_first() {
             if node != from && self.nodes[node.0 as usize].host {
                 continue;
             }
-            for &link in &leaving[node.0 as usize] {
-                let next = self.links[link.0 as usize].to;
-                if next != from && reached[next.0 as usize].is_none() {
-                    reached[next.0 as usize] = Some(link);
-                    waiting.push_back(next);
+            for &index in &leaving[node.0 as usize] {
+                let link = &self.links[index.0 as usize];
+                let known = &mut distance[link.to.0 as usize];
+                let candidate = (hops + 1, delay + link.delay);
+                if candidate < *known {
+                    open.remove(&(known.0, known.1, link.to));
+                    *known = candidate;
+                    reached[link.to.0 as usize] = Some(index);
+                    open.insert((candidate.0, candidate.1, link.to));
                 }
             }
         }

@@ -84,7 +84,7 @@ pub(crate) static NETWORK: Tagged = Tagged {
         },
         Variety {
             name: "graph",
-            doc: "Nodes and links as listed; packets take the path with the fewest links.",
+            doc: "Nodes and links as listed; packets take the path with the fewest links, among equals that with the least delay.",
             keys: &[
                 key(
                     "hosts",
