@@ -271,7 +271,7 @@ pub fn describe(config: &Config, name: &str) -> Option<String> {
         "hystart" => match config.hystart {
             HyStart::Off => "off".to_string(),
             HyStart::HyStart => "hystart".to_string(),
-            HyStart::HyStartPlusPlus => "hystartpp".to_string(),
+            HyStart::HyStartPlusPlus => "hystart++".to_string(),
         },
         "growth" => match config.growth {
             Growth::Always => "always".to_string(),

@@ -8,7 +8,7 @@ use super::value;
 use fleetfoot_core::cc::{AnyController, HyStart};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
-    Config, DelayedAck, EarlyRetransmit, EcnEcho, InitialWindow, Profile, Prr, RtoFloor, RttSamples,
+    Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, InitialWindow, Profile, Prr, RtoFloor, RttSamples,
     TailLossProbe, WindowUnit, WindowValidation,
 };
 
@@ -23,7 +23,7 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
             apply(&mut config, key.name, &field)?;
         }
     }
-    if config.congestion_control == "dctcp" {
+    if config.congestion_control == "dctcp" && section.table.get("ecn_echo").is_none() {
         config.ecn_echo = EcnEcho::Rfc8257; // its receiver reports every mark
     }
     if config.congestion_control_values.is_none() {
@@ -80,6 +80,24 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
                 _ => HyStart::HyStartPlusPlus,
             }
         }
+        "growth" => {
+            config.growth = match field.choice()? {
+                "always" => Growth::Always,
+                "cwnd-limited" => Growth::CwndLimited,
+                _ => Growth::Linux,
+            }
+        }
+        "reduce_from_window" => config.reduce_from_window = field.flag()?,
+        "ecn_passive" => config.ecn_passive = field.flag()?,
+        "ecn_echo" => {
+            config.ecn_echo = match field.choice()? {
+                "rfc3168" => EcnEcho::Rfc3168,
+                _ => EcnEcho::Rfc8257,
+            }
+        }
+        "tail_loss_probe_restart" => config.tail_loss_probe_restart = field.flag()?,
+        "rto_restart" => config.rto_restart = field.flag()?,
+        "fack" => config.fack = field.flag()?,
         "window_validation" => {
             config.window_validation = match field.choice()? {
                 "none" => WindowValidation::None,
@@ -130,6 +148,7 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
                 _ => RtoFloor::Variance,
             }
         }
+        "tick" => config.rto.tick = field.duration()?,
         "rtt_samples" => {
             config.rto.samples = match field.choice()? {
                 "once-per-rtt" => RttSamples::OncePerRtt,

@@ -43,6 +43,16 @@ pub(crate) static TCP: &[Key] = &[
         "How slow start ends before a loss.",
     ),
     switch(
+        "growth",
+        Kind::Choice(&["always", "cwnd-limited", "linux"]),
+        "Which acknowledgments may let the window grow: all, those of data sent with the window in use, or Linux's rule.",
+    ),
+    switch(
+        "reduce_from_window",
+        Kind::Flag,
+        "Take the reduced threshold from the window (Linux, ns-2) instead of FlightSize (RFC 5681).",
+    ),
+    switch(
         "window_validation",
         Kind::Choice(&["none", "rfc5681", "rfc2861"]),
         "What idle and application-limited periods do to the window.",
@@ -60,6 +70,16 @@ pub(crate) static TCP: &[Key] = &[
         "Shift offered for the receive window (RFC 7323).",
     ),
     switch("ecn", Kind::Flag, "Explicit congestion notification (RFC 3168)."),
+    switch(
+        "ecn_passive",
+        Kind::Flag,
+        "Agree to ECN when the peer asks; implied by `ecn`.",
+    ),
+    switch(
+        "ecn_echo",
+        Kind::Choice(&["rfc3168", "rfc8257"]),
+        "How the receiver echoes marks; `rfc8257` with DCTCP unless written.",
+    ),
     switch(
         "dup_thresh",
         Kind::Integer(1, 255),
@@ -85,6 +105,21 @@ pub(crate) static TCP: &[Key] = &[
         "tail_loss_probe",
         Kind::Choice(&["off", "draft", "rfc8985"]),
         "A probe for a lost tail.",
+    ),
+    switch(
+        "tail_loss_probe_restart",
+        Kind::Flag,
+        "Count the probe's timeout from the earliest outstanding segment, not from the last ACK.",
+    ),
+    switch(
+        "rto_restart",
+        Kind::Flag,
+        "Count the retransmission timer from the earliest outstanding segment when fewer than four are out (RFC 7765).",
+    ),
+    switch(
+        "fack",
+        Kind::Flag,
+        "Forward acknowledgment, as Linux had it until 2017.",
     ),
     switch(
         "max_ack_delay",
@@ -113,6 +148,11 @@ pub(crate) static TCP: &[Key] = &[
         "rtt_samples",
         Kind::Choice(&["once-per-rtt", "every-ack"]),
         "Which acknowledgments give samples.",
+    ),
+    switch(
+        "tick",
+        TIME,
+        "RTT samples are rounded to this (`tcpTick_` in ns-2); zero: exact.",
     ),
     switch(
         "syn_retries",
@@ -150,14 +190,7 @@ pub(crate) static TCP: &[Key] = &[
 ];
 
 /// Names of the profiles.
-pub(crate) const PROFILES: &[&str] = &[
-    "linux",
-    "linux-2015",
-    "linux-3.2",
-    "ns2-sack",
-    "ns2-newreno",
-    "rfc",
-];
+pub(crate) const PROFILES: &[&str] = &fleetfoot_core::tcp::Profile::NAMES;
 
 const fn switch(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     key(name, kind, Described("as the profile"), doc)
