@@ -52,9 +52,7 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
         "congestion_control" => {
             let (algorithm, values) = value::congestion_control(&field.node, &field.path)?;
             config.congestion_control = algorithm;
-            // All at their defaults is the same as none given: naming the profile's own algorithm changes nothing.
-            let defaults = fleetfoot_core::parameter::Values::defaults(values.table());
-            config.congestion_control_values = (values != defaults).then_some(values);
+            config.congestion_control_values = Some(values);
         }
         "initial_window" => {
             config.initial_window = match field.node.as_text() {
