@@ -330,6 +330,7 @@ impl Connection {
         connection.state = State::Established;
         let shared = &mut connection.shared;
         shared.irs = state.irs;
+        shared.last_ack_sent = 1;
         shared.mss = state.mss;
         shared.sack = config.sack;
         shared.timestamps = config.timestamps;
@@ -585,7 +586,7 @@ impl Connection {
             ssthresh: sender.map_or(Bytes::MAX, |sender| sender.cc.ssthresh()),
             pipe: Bytes(sender.map_or(0, |sender| sender.board.pipe())),
             flight: Bytes(sender.map_or(0, |sender| sender.nxt - sender.una)),
-            unsent: Bytes(sender.map_or(self.written, |sender| sender.unsent())),
+            unsent: Bytes(sender.map_or(self.written, Sender::unsent)),
             peer_window: Bytes(shared.snd_edge.saturating_sub(una)),
             delivered: Bytes(sender.map_or(0, |sender| sender.delivered_total)),
             received: self.received(),

@@ -634,7 +634,7 @@ impl Sender {
                     // RFC 7765 4
                     let age = now.since(head.last_tx);
                     if age < wait {
-                        wait = wait - age;
+                        wait -= age;
                     }
                 }
             }

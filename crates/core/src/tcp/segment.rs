@@ -107,7 +107,13 @@ impl Connection {
     /// RFC 9293 3.10.7.4: an unacceptable segment is answered with an ACK.
     fn on_unacceptable(&mut self, now: Instant, segment: &Segment, seq: i64) {
         if segment.flags.contains(Flags::SYN) {
-            if self.state == State::SynReceived && seq == 0 {
+            if self.state == State::SynReceived && seq == 0 && segment.flags.contains(Flags::ACK) {
+                // RFC 9293 3.5, figure 7: SYNs crossed, and this acknowledges ours.
+                let ack = segment.ack.to_offset(self.shared.iss, 1);
+                if self.on_ack_in_syn_received(now, segment, ack) {
+                    self.receive.ack_now = true;
+                }
+            } else if self.state == State::SynReceived && seq == 0 {
                 self.control = Control::Syn; // our SYN-ACK was lost
             } else {
                 self.challenge(now); // RFC 5961 4.2

@@ -510,7 +510,7 @@ impl Sender {
                 let mut halved = window;
                 while left > rto && halved > restart {
                     halved = halved / 2;
-                    left = left - rto;
+                    left -= rto;
                 }
                 let ssthresh = ssthresh.max(window.mul_div(3, 4));
                 self.cc.set_window(now, halved.max(restart), ssthresh);

@@ -1,6 +1,8 @@
 //! Tests of whole connections.
 
 mod pair;
+mod protocol;
+mod tables;
 mod transfer;
 
 use super::Connection;

@@ -4,7 +4,8 @@
 
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
-use crate::tcp::{Config, Connection, EstablishedState, Event, Transmit, WriteFlags};
+use crate::tcp::listener::{Answer, on_closed, on_listen};
+use crate::tcp::{Config, Connection, EstablishedState, Event, State, Transmit, WriteFlags};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -243,32 +244,26 @@ impl Pair {
     fn arrive(&mut self, to: End, segment: &Segment) {
         let now = self.now;
         if to == End::B && self.b.is_none() {
-            if crate::tcp::listener::on_listen(segment) == crate::tcp::listener::Answer::Accept {
+            if on_listen(segment) == Answer::Accept {
                 let config = Arc::clone(&self.config_b);
                 self.b = Some(Connection::accept(now, &config, self.iss_b, segment));
             }
             return;
         }
-        self.connection(to).on_segment(now, segment);
-    }
-
-    /// Runs until nothing is left or `until` is passed.
-    pub(super) fn run(&mut self, until: Instant) {
-        self.drain();
-        let mut steps = 0_u64;
-        while self.next().is_some_and(|at| at <= until) {
-            self.step();
-            steps += 1;
-            assert!(steps < 3_000_000, "no end");
+        if self.connection(to).state() == State::Closed {
+            if let Answer::Reset(reset) = on_closed(segment) {
+                let at = self.connection(to).acked();
+                self.send(
+                    to,
+                    Transmit {
+                        segment: reset,
+                        start: at,
+                        end: at,
+                    },
+                );
+            }
+            return;
         }
-    }
-
-    /// Data segments that A sent: (time in ms, first byte / mss, retransmission?).
-    pub(super) fn data_sent(&self, mss: u64) -> Vec<(f64, u64)> {
-        self.log
-            .iter()
-            .filter(|sent| sent.from == End::A && sent.transmit.segment.payload > 0)
-            .map(|sent| (sent.at.as_nanos() as f64 / 1e6, sent.transmit.start / mss))
-            .collect()
+        self.connection(to).on_segment(now, segment);
     }
 }

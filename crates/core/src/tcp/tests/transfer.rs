@@ -42,7 +42,7 @@ fn transfer(
     let mut steps = 0;
     while pair.step() {
         steps += 1;
-        assert!(steps < 2_000_000, "{:?} {:#?}", pair.now, pair.a.info(pair.now));
+        assert!(steps < 20_000, "{:?} {:#?}", pair.now, pair.a.info(pair.now));
         super::check(&pair.a);
         if !closed
             && pair
@@ -101,4 +101,30 @@ fn a_lost_syn_is_sent_again_after_the_initial_timeout() {
         .filter(|s| s.transmit.segment.flags.contains(crate::packet::Flags::SYN))
         .collect();
     assert_eq!(syns[1].at, Instant::from_millis(1000));
+}
+
+#[test]
+fn marks_reduce_the_window_once_per_round_trip_without_retransmission() {
+    for echo in [crate::tcp::EcnEcho::Rfc3168, crate::tcp::EcnEcho::Rfc8257] {
+        let mut config = Config::profile(Profile::Rfc);
+        config.ecn = true;
+        config.ecn_echo = echo;
+        let mut pair = Pair::connecting(config.clone(), config, Duration::from_millis(20));
+        pair.decide = Box::new(|_, index| {
+            if index % 50 == 49 {
+                Fate::Mark
+            } else {
+                Fate::Deliver
+            }
+        });
+        pair.a
+            .write(Instant::ZERO, Bytes(600_000), crate::tcp::WriteFlags::default());
+        pair.drain();
+        while pair.b.as_ref().is_none_or(|b| b.received() < 600_000) && pair.step() {
+            super::check(&pair.a);
+        }
+        let stats = *pair.a.stats();
+        assert_eq!((stats.retransmits, stats.timeouts), (0, 0));
+        assert!((2..12).contains(&stats.window_reductions), "{stats:?}");
+    }
 }
