@@ -82,7 +82,6 @@ fn specification(description: &str, height: Value, rest: Value) -> Value {
         "description": description,
         "width": "container",
         "height": height,
-        "autosize": { "type": "fit-x", "contains": "padding" },
     });
     if let (Value::Object(spec), Value::Object(rest)) = (&mut spec, rest) {
         spec.extend(rest);

@@ -19,7 +19,7 @@ const DISTRIBUTION_POINTS: usize = 200;
 const LINE_POINTS: usize = 2000;
 
 /// Points of all lines over time together; with many variants each line gets fewer.
-const ALL_LINE_POINTS: usize = 60_000;
+const ALL_LINE_POINTS: usize = 40_000;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
 const SCRIPT: &str = include_str!("../../assets/report.bundle.js");

@@ -84,6 +84,7 @@ pub fn write_to(
     snap_length: u32,
 ) -> io::Result<()> {
     let section = SectionHeaderBlock {
+        endianness: pcap_file::Endianness::Little,
         options: vec![
             SectionHeaderOption::Comment(Cow::Owned(comment.to_owned())),
             SectionHeaderOption::UserApplication(Cow::Borrowed(concat!(

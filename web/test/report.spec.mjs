@@ -1,0 +1,103 @@
+// Opens a report in the system's Chromium: no error, charts drawn, dark mode, narrow screen, tables without JavaScript.
+// REPORT: the report (default: the one the Rust tests write). CHROMIUM: the browser. SHOTS: a folder for screenshots.
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const report = resolve(process.env.REPORT ?? "../target/tmp/report/report.html");
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const skip = !existsSync(report) ? `no report at ${report}` : !existsSync(executablePath) ? "needs chromium" : false;
+let browser;
+
+before(async () => {
+  if (skip) return;
+  browser = await chromium.launch({
+    executablePath,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+});
+after(() => browser?.close());
+
+async function open(options) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  const problems = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("request", (request) => /^(https?|wss?):/.test(request.url()) && problems.push(`fetched ${request.url()}`));
+  await page.goto(`file://${report}`);
+  if (options?.javaScriptEnabled !== false) await page.waitForSelector("html[data-drawn=true]", { timeout: 60_000 });
+  return { context, page, problems };
+}
+
+async function shot(page, name) {
+  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name}.png`, fullPage: true });
+}
+
+test("draws every chart without a complaint and fetches nothing", { skip }, async () => {
+  const { context, page, problems } = await open();
+  const places = await page.locator(".chart").count();
+  assert.ok(places > 0);
+  assert.equal(await page.locator(".chart svg.marks").count(), places);
+  for (const id of await page.locator(".chart").evaluateAll((all) => all.map((one) => one.id))) {
+    assert.ok(await page.locator(`#${id} svg.marks path`).count() > 3, `${id} is empty`);
+  }
+  if (await page.locator("#flow").count()) assert.ok(await page.locator(".pane canvas").count() >= 2);
+  assert.equal(await page.evaluate(() => window.broken), undefined, "text from the scenario ran as a script");
+  await shot(page, "light");
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
+test("switches to dark and follows the system's scheme", { skip }, async () => {
+  const ground = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await open({ colorScheme: "light" });
+  const before = await ground(light.page);
+  await light.page.click("#theme");
+  const toggled = await ground(light.page);
+  assert.notEqual(before, toggled);
+  const dark = await open({ colorScheme: "dark" });
+  assert.equal(await ground(dark.page), toggled);
+  await shot(dark.page, "dark");
+  assert.deepEqual([...light.problems, ...dark.problems], []);
+  await light.context.close();
+  await dark.context.close();
+});
+
+test("fits a phone", { skip }, async () => {
+  for (const width of [390, 360]) {
+    const { context, page, problems } = await open({ viewport: { width, height: 800 }, isMobile: true, deviceScaleFactor: 2 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    await shot(page, `phone-${width}`);
+    assert.ok(wide <= width, `the page is ${wide} px wide`);
+    assert.deepEqual(problems, []);
+    await context.close();
+  }
+});
+
+test("variants can be chosen and charts saved", { skip }, async () => {
+  const { context, page, problems } = await open();
+  const chip = page.locator("#chips button").first();
+  if (await chip.count()) {
+    const lines = () => page.locator("#chart-distribution svg .mark-line path").count();
+    const shown = await lines();
+    await chip.click();
+    await page.waitForTimeout(300);
+    assert.equal(await lines(), shown - 1);
+  }
+  await page.locator(".chart summary").first().click();
+  const links = await page.locator(".vega-actions").first().locator("a").allTextContents();
+  assert.deepEqual(links, ["Save as SVG", "Save as PNG"]);
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
+test("says everything in tables without JavaScript", { skip }, async () => {
+  const { context, page } = await open({ javaScriptEnabled: false });
+  assert.equal(await page.locator("details:not([open])").count(), 0);
+  assert.ok(await page.locator("table:visible").count() >= 4);
+  assert.equal(await page.locator(".chart:visible").count(), 0);
+  await context.close();
+});
