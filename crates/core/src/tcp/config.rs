@@ -18,6 +18,8 @@ pub struct Config {
     pub congestion_control_values: Option<crate::parameter::Values>,
     /// Window at the start.
     pub initial_window: InitialWindow,
+    /// SYN retransmissions that leave the initial window as it is (RFC 6928 2: one; RFC 5681 3.1: none).
+    pub syn_losses_forgiven: u8,
     /// Upper bound of the congestion window (ns-2's `window_`), segments.
     pub max_window_segments: Option<u32>,
     /// Segments that one ACK may add in slow start (RFC 3465's L); `None`: all it acknowledged, as Linux does.
@@ -88,6 +90,8 @@ pub struct Config {
     pub send_buffer: Bytes,
     /// Hold small segments while data is unacknowledged (RFC 896, RFC 9293 3.7.4).
     pub nagle: bool,
+    /// Nagle holds a small segment only while another small one is unacknowledged (Minshall's variant; Linux).
+    pub nagle_minshall: bool,
     /// Keep-alive: idle time before the first probe; `None`: off (RFC 9293 3.8.4).
     pub keep_alive: Option<KeepAlive>,
     /// Maximum segment lifetime: TIME-WAIT lasts twice this.
@@ -169,6 +173,8 @@ pub enum Prr {
     Rfc6937Ssrb,
     /// RFC 9937.
     Rfc9937,
+    /// Linux since 4.3: RFC 9937's bound, but proportional to the window at the start, not to the flight.
+    Linux,
 }
 
 /// Tail loss probe.

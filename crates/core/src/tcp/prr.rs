@@ -5,6 +5,7 @@
 //! **Source.** RFC 6937 (its bounds CRB and SSRB) and RFC 9937, which obsoletes it: `RecoverFS` leaves out what was
 //! SACKed before the episode and counts what the entering ACK acknowledged, and the bound depends on whether an ACK is
 //! safe (`SND.UNA` advanced, nothing newly lost).
+//! `Linux` is `tcp_cwnd_reduction` since 4.3: the share is of the window at the start of the episode (`prior_cwnd`).
 //! **Deviations.** None known.
 
 use super::config::Prr as Variant;
@@ -29,6 +30,8 @@ pub(super) struct Entry {
     pub(super) sacked_before: u64,
     /// Newly cumulatively acknowledged by this ACK.
     pub(super) acked: u64,
+    /// Congestion window before it was reduced.
+    pub(super) window: u64,
 }
 
 /// What one ACK told.
@@ -46,6 +49,7 @@ impl Prr {
     pub(super) fn enter(variant: Variant, entry: Entry) -> Prr {
         let recover_fs = match variant {
             Variant::Rfc9937 => (entry.flight + entry.acked).saturating_sub(entry.sacked_before),
+            Variant::Linux => entry.window,
             Variant::Rfc6937Crb | Variant::Rfc6937Ssrb | Variant::Off => entry.flight,
         };
         Prr {
@@ -55,18 +59,27 @@ impl Prr {
         }
     }
 
-    /// What may be sent after this ACK: the window is `in_flight` plus this.
-    pub(super) fn on_ack(&mut self, variant: Variant, ssthresh: u64, mss: u64, ack: PrrAck) -> u64 {
+    /// What may be sent after this ACK: the window is `in_flight` plus this. `unit` is what windows are counted in: a
+    /// byte, or a segment where packets are counted, and then the share is rounded up to whole segments.
+    pub(super) fn on_ack(
+        &mut self,
+        variant: Variant,
+        ssthresh: u64,
+        mss: u64,
+        unit: u64,
+        ack: PrrAck,
+    ) -> u64 {
         self.delivered += ack.delivered;
         let balance = self.delivered.saturating_sub(self.out);
         let mut count = if ack.in_flight > ssthresh {
             let share = u128::from(self.delivered) * u128::from(ssthresh);
-            (share.div_ceil(u128::from(self.recover_fs)) as u64).saturating_sub(self.out)
+            let share = share.div_ceil(u128::from(self.recover_fs) * u128::from(unit)) as u64 * unit;
+            share.saturating_sub(self.out)
         } else {
             let limit = match variant {
                 Variant::Rfc6937Crb => balance,
                 Variant::Rfc6937Ssrb => balance.max(ack.delivered) + mss,
-                Variant::Rfc9937 | Variant::Off => {
+                Variant::Rfc9937 | Variant::Linux | Variant::Off => {
                     balance.max(ack.delivered) + if ack.safe { mss } else { 0 }
                 }
             };
@@ -100,6 +113,7 @@ mod tests {
             flight: 22,
             sacked_before: 2,
             acked: 0,
+            window: 20,
         };
         let sent_at = |variant, recover_fs: Option<u64>| -> Vec<u64> {
             let mut prr = Prr::enter(variant, entry);
@@ -116,6 +130,7 @@ mod tests {
                 let count = prr.on_ack(
                     variant,
                     10,
+                    1,
                     1,
                     PrrAck {
                         delivered: 1,
@@ -153,6 +168,7 @@ mod tests {
                     flight: 20,
                     sacked_before: 2,
                     acked: 0,
+                    window: 20,
                 },
             );
             let mut in_flight = 20 - 3 - 15;
@@ -164,6 +180,7 @@ mod tests {
                 let count = prr.on_ack(
                     variant,
                     10,
+                    1,
                     1,
                     PrrAck {
                         delivered: 1,

@@ -6,7 +6,9 @@
 //!
 //! **Source.** RFC 8985 sections 5 and 6.
 //! **Deviations.** The RTT filter of step 2 compares with the timestamp echo where timestamps are on and with the
-//! smallest RTT otherwise, as the RFC says; `reo_wnd` is at most SRTT.
+//! smallest RTT otherwise, as the RFC says; `reo_wnd` is at most SRTT. Transmissions of the same moment are told apart by
+//! their order, not by their sequence numbers: the RFC's tie-break stands in for a clock that virtual time does not need,
+//! and takes new data sent before a retransmission of that moment for newer than it.
 
 use super::scoreboard::{LOST, RETRANS, Record, SACKED, Scoreboard};
 use crate::time::{Duration, Instant};
@@ -17,8 +19,8 @@ use alloc::collections::VecDeque;
 pub(super) struct Rack {
     /// Transmission time of the most recently sent segment that was delivered.
     xmit_ts: Instant,
-    /// Its end.
-    end_seq: u64,
+    /// Its place among the transmissions of that moment.
+    order: u16,
     /// Its RTT.
     rtt: Duration,
     /// Highest offset delivered.
@@ -50,7 +52,7 @@ impl Rack {
     pub(super) fn new() -> Rack {
         Rack {
             xmit_ts: Instant::ZERO,
-            end_seq: 0,
+            order: 0,
             rtt: Duration::ZERO,
             fack: 0,
             dsack_round: u64::MAX,
@@ -84,9 +86,9 @@ impl Rack {
         } else {
             self.fack = end;
         }
-        if record.last_tx > self.xmit_ts || (record.last_tx == self.xmit_ts && end > self.end_seq) {
+        if !self.before_or_at(record) {
             self.xmit_ts = record.last_tx;
-            self.end_seq = end;
+            self.order = record.order;
             self.rtt = rtt;
         }
     }
@@ -128,10 +130,17 @@ impl Rack {
         window.min(srtt.unwrap_or(window))
     }
 
-    /// Whether (`at`, `end`) was sent before the segment RACK holds.
+    /// Whether `record` was sent before the segment RACK holds (`RACK_sent_after`).
     #[inline]
-    fn before(&self, at: Instant, end: u64) -> bool {
-        at < self.xmit_ts || (at == self.xmit_ts && end < self.end_seq)
+    fn before(&self, record: &Record) -> bool {
+        record.last_tx < self.xmit_ts
+            || (record.last_tx == self.xmit_ts && (record.order.wrapping_sub(self.order) as i16) < 0)
+    }
+
+    #[inline]
+    fn before_or_at(&self, record: &Record) -> bool {
+        record.last_tx < self.xmit_ts
+            || (record.last_tx == self.xmit_ts && (record.order.wrapping_sub(self.order) as i16) <= 0)
     }
 
     /// Step 5.
@@ -149,7 +158,7 @@ impl Rack {
         while let Some(record) = board.ring.get(index) {
             let record = *record;
             if record.flags & (SACKED | LOST) == 0 && record.tx_count == 1 {
-                if !self.before(record.last_tx, record.end()) {
+                if !self.before(&record) {
                     break;
                 }
                 let due = record.last_tx + patience;
@@ -158,7 +167,7 @@ impl Rack {
                     break;
                 }
                 found.lost += board.mark_lost(index);
-            } else if record.tx_count == 1 && !self.before(record.last_tx, record.end()) {
+            } else if record.tx_count == 1 && !self.before(&record) {
                 break;
             }
             self.judged = record.end();
@@ -171,8 +180,7 @@ impl Rack {
                 .get(index)
                 .is_some_and(|r| r.seq == seq && r.is(RETRANS) && r.last_tx == at);
             if current {
-                let end = board.ring[index].end();
-                if !self.before(at, end) {
+                if !self.before(&board.ring[index]) {
                     break;
                 }
                 let due = at + patience;

@@ -23,6 +23,8 @@ pub(super) struct Record {
     pub(super) last_tx: Instant,
     /// Sequence space: payload and FIN.
     pub(super) len: u32,
+    /// Place of the last transmission among those of the same moment, wrapping.
+    pub(super) order: u16,
     /// Transmissions, at most 255.
     pub(super) tx_count: u8,
     /// [`SACKED`], [`LOST`], [`RETRANS`], [`FIN`].
@@ -84,6 +86,8 @@ pub(super) struct Scoreboard {
     hint: u64,
     /// Everything below this offset was judged by SACKed data above it.
     judged: u64,
+    /// Transmissions so far, wrapping.
+    transmissions: u16,
 }
 
 impl Scoreboard {
@@ -114,7 +118,9 @@ impl Scoreboard {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, record: Record) {
+    pub(super) fn push(&mut self, mut record: Record) {
+        self.transmissions = self.transmissions.wrapping_add(1);
+        record.order = self.transmissions;
         self.out += self.weight(record.len);
         self.ring.push_back(record);
     }
@@ -408,6 +414,8 @@ impl Scoreboard {
     /// Record `index` is sent again now.
     pub(super) fn on_retransmit(&mut self, now: Instant, index: usize) -> Option<Record> {
         let record = self.ring.get_mut(index)?;
+        self.transmissions = self.transmissions.wrapping_add(1);
+        record.order = self.transmissions;
         record.last_tx = now;
         record.tx_count = record.tx_count.saturating_add(1);
         if !record.is(RETRANS) {

@@ -123,6 +123,7 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
                 "off" => Prr::Off,
                 "rfc6937-crb" => Prr::Rfc6937Crb,
                 "rfc6937-ssrb" => Prr::Rfc6937Ssrb,
+                "linux" => Prr::Linux,
                 _ => Prr::Rfc9937,
             }
         }

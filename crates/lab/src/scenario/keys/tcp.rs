@@ -97,7 +97,7 @@ pub(crate) static TCP: &[Key] = &[
     ),
     switch(
         "prr",
-        Kind::Choice(&["off", "rfc6937-crb", "rfc6937-ssrb", "rfc9937"]),
+        Kind::Choice(&["off", "rfc6937-crb", "rfc6937-ssrb", "rfc9937", "linux"]),
         "Window during recovery.",
     ),
     switch("rack", Kind::Flag, "Loss detection by time (RFC 8985)."),

@@ -1,0 +1,379 @@
+//! The profile `linux` beside what Linux 6.18 really did.
+//!
+//! `specs/linux-6.18/*.txt` are records of transfers between two namespaces, made by `bench/peers/linux/record.py`. Each
+//! case is played here with two connections of profile `linux` over the same path, and the data segments of the sender
+//! are compared: which bytes, in which order, and when.
+
+use fleetfoot_core::packet::{Flags, Segment};
+use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::tcp::{Config, Connection, Event, Profile, Setting, WriteFlags};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::{Bytes, Rate};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+const SENDER_ISS: SeqNumber = SeqNumber(u32::MAX - 20_000); // the transfers cross the wrap
+const RECEIVER_ISS: SeqNumber = SeqNumber(77);
+
+/// What the recorder's table says of a case.
+struct Case {
+    /// (time after the connection is established, bytes)
+    writes: Vec<(Duration, u64)>,
+    rate: Rate,
+    limit: usize,
+    drop: Vec<usize>,
+    drop_syn: usize,
+    drop_synack: usize,
+    hold: Option<(usize, Duration)>,
+    nodelay: bool,
+}
+
+impl Case {
+    fn new(writes: Vec<(Duration, u64)>) -> Case {
+        Case {
+            writes,
+            rate: Rate::UNLIMITED,
+            limit: 100_000,
+            drop: Vec::new(),
+            drop_syn: 0,
+            drop_synack: 0,
+            hold: None,
+            nodelay: false,
+        }
+    }
+
+    fn one(bytes: u64) -> Case {
+        Case::new(vec![(Duration::ZERO, bytes)])
+    }
+}
+
+/// A data segment or FIN of the sender: first byte, end, whether it carried FIN.
+type Line = (Duration, u32, u32, bool);
+
+/// Plays `case` and returns what the sender sent, relative to its first SYN.
+fn play(case: &Case) -> Vec<Line> {
+    let mut config = Config::profile(Profile::Linux);
+    config.nagle = !case.nodelay;
+    let config = Arc::new(config);
+    let mut client = Connection::connect(Instant::ZERO, &config, SENDER_ISS);
+    let mut server: Option<Connection> = None;
+    let delay = Duration::from_millis(50);
+    let mut now = Instant::ZERO;
+    // (due, order) -> (towards the server, segment)
+    let mut wire: BTreeMap<(Instant, u64), (bool, Segment)> = BTreeMap::new();
+    let (mut order, mut data, mut syns, mut synacks) = (0_u64, 0_usize, 0, 0);
+    let mut busy_until = Instant::ZERO;
+    let mut starts: Vec<Instant> = Vec::new();
+    let mut writes = case.writes.iter().copied().peekable();
+    let mut established = None;
+    let mut closed = false;
+    let mut pending = 0_u64;
+    let mut lines = Vec::new();
+    while now < Instant::from_millis(60_000) {
+        while let Some(event) = client.poll_event() {
+            if event == Event::Established {
+                established = Some(now);
+            }
+        }
+        if let Some(begin) = established {
+            while let Some(&(when, bytes)) = writes.peek() {
+                if begin + when > now {
+                    break;
+                }
+                pending += bytes;
+                writes.next();
+            }
+            if pending > 0 {
+                pending -= client.write(now, Bytes(pending), WriteFlags::default()).get();
+            }
+        }
+        while let Some(transmit) = client.poll_transmit(now) {
+            let segment = transmit.segment;
+            let start = segment.seq.distance(SENDER_ISS) as u32;
+            if segment.payload > 0 || segment.flags.contains(Flags::FIN) {
+                lines.push((
+                    now.since(Instant::ZERO),
+                    start,
+                    start + segment.payload,
+                    segment.flags.contains(Flags::FIN),
+                ));
+            }
+            let (mut lost, mut due) = (false, now + delay);
+            if segment.payload > 0 {
+                lost = case.drop.contains(&data);
+                if let Some((_, late)) = case.hold.filter(|(index, _)| *index == data) {
+                    due += late;
+                }
+                data += 1;
+            }
+            if segment.flags.contains(Flags::SYN) {
+                lost = syns < case.drop_syn;
+                syns += 1;
+            }
+            if case.rate != Rate::UNLIMITED && !lost {
+                starts.retain(|&start| start > now);
+                if starts.len() >= case.limit {
+                    lost = true;
+                } else {
+                    let start = busy_until.max(now);
+                    starts.push(start);
+                    busy_until = start + case.rate.time_for(Bytes(u64::from(segment.len())));
+                    due = busy_until + delay;
+                }
+            }
+            if !lost {
+                order += 1;
+                wire.insert((due, order), (true, segment));
+            }
+        }
+        // The write was a call of its own and has been sent before the close.
+        if established.is_some() && pending == 0 && writes.peek().is_none() && !closed {
+            client.close(now);
+            closed = true;
+            continue;
+        }
+        if let Some(server) = &mut server {
+            while let Some(event) = server.poll_event() {
+                if event == Event::PeerClosed {
+                    server.close(now);
+                }
+            }
+            while let Some(transmit) = server.poll_transmit(now) {
+                let lost = transmit.segment.flags.contains(Flags::SYN) && {
+                    synacks += 1;
+                    synacks <= case.drop_synack
+                };
+                if !lost {
+                    order += 1;
+                    wire.insert((now + delay, order), (false, transmit.segment));
+                }
+            }
+        }
+        // Arrivals, then writes, then timers (endpoint digest 0.1).
+        let arrival = wire.first_key_value().map(|((due, _), _)| *due);
+        let write = established.and_then(|begin| writes.peek().map(|&(when, _)| begin + when));
+        let timer = [
+            client.poll_timeout(),
+            server.as_ref().and_then(Connection::poll_timeout),
+        ]
+        .into_iter()
+        .flatten()
+        .min();
+        let Some(next) = [arrival, write, timer].into_iter().flatten().min() else {
+            break;
+        };
+        now = next;
+        if arrival == Some(now) {
+            let (_, (to_server, segment)) = wire.pop_first().expect("an arrival is due");
+            if !to_server {
+                client.on_segment(now, &segment);
+            } else if let Some(server) = &mut server {
+                server.on_segment(now, &segment);
+            } else {
+                let mut accepted = Connection::accept(now, &config, RECEIVER_ISS, &segment);
+                accepted.set(now, Setting::AutoRead(true));
+                server = Some(accepted);
+            }
+        } else if write != Some(now) {
+            if client.poll_timeout() == Some(now) {
+                client.on_timeout(now);
+            }
+            if let Some(server) = server
+                .as_mut()
+                .filter(|server| server.poll_timeout() == Some(now))
+            {
+                server.on_timeout(now);
+            }
+        }
+    }
+    lines
+}
+
+/// The sender's lines of a record.
+fn recorded(name: &str) -> Vec<Line> {
+    let path = format!("{}/../../specs/linux-6.18/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut lines = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        if words[1] != ">" || words[2].starts_with('S') {
+            continue;
+        }
+        let ms: f64 = words[0].parse().expect("a time in ms");
+        let (start, end) = words[3].split_once(':').expect("start:end");
+        let (start, end): (u32, u32) = (start.parse().expect("a number"), end.parse().expect("a number"));
+        let fin = words[2].contains('F');
+        if start != end || fin {
+            lines.push((Duration::from_secs_f64(ms / 1e3), start, end, fin));
+        }
+    }
+    lines
+}
+
+/// Holds the profile to the record: the same segments in the same order, each at most `tolerance` later in the record
+/// than here, and never more than a millisecond earlier. What makes the kernel later is said at [`CLOCKED`], [`PROBED`]
+/// and [`TIMED_OUT`].
+fn compare(name: &str, case: &Case, tolerance: Duration) {
+    compare_until(name, case, tolerance, u32::MAX);
+}
+
+/// The same for segments that end at or before `last`, and their retransmissions.
+///
+/// Linux's CUBIC computes in whole segments and rounds its target up; ours is RFC 9438 in real numbers. From the first
+/// round of congestion avoidance on the windows may differ by one segment, so what is sent then is not compared.
+fn compare_until(name: &str, case: &Case, tolerance: Duration, last: u32) {
+    let (mut theirs, mut ours) = (recorded(name), play(case));
+    theirs.retain(|line| line.2 <= last);
+    ours.retain(|line| line.2 <= last);
+    let mut table = String::new();
+    let mut same = theirs.len() == ours.len();
+    for index in 0..theirs.len().max(ours.len()) {
+        let (a, b) = (theirs.get(index), ours.get(index));
+        let agree = matches!((a, b), (Some(a), Some(b)) if (a.1, a.2, a.3) == (b.1, b.2, b.3)
+            && b.0 <= a.0 + Duration::from_millis(1) && a.0 - b.0 <= tolerance);
+        same &= agree;
+        let show = |line: Option<&Line>| {
+            line.map_or(String::new(), |(at, start, end, fin)| {
+                format!(
+                    "{:8.1} {start}:{end}{}",
+                    at.as_secs_f64() * 1e3,
+                    if *fin { " FIN" } else { "" }
+                )
+            })
+        };
+        let _ = writeln!(
+            table,
+            "{:<32}{:<32}{}",
+            show(a),
+            show(b),
+            if agree { "" } else { "  <--" }
+        );
+    }
+    assert!(
+        same,
+        "{name}: Linux 6.18 (ms, bytes) on the left, profile linux on the right\n{table}"
+    );
+}
+
+/// Segments sent on arrivals: half a millisecond per round trip of processing, and the lateness of the recording process.
+const CLOCKED: Duration = Duration::from_millis(6);
+
+/// One probe timeout: the kernel adds two jiffies (`TCP_TIMEOUT_MIN`) and rounds up to a tick; a jiffy is 4 ms at HZ = 250.
+const PROBED: Duration = Duration::from_millis(6 + 12);
+
+/// One timeout of 252 ms to 2 s: the timer wheel rounds up to 8 jiffies there.
+const TIMED_OUT: Duration = Duration::from_millis(6 + 36);
+
+fn drop(bytes: u64, indices: impl IntoIterator<Item = usize>) -> Case {
+    Case {
+        drop: indices.into_iter().collect(),
+        ..Case::one(bytes)
+    }
+}
+
+#[test]
+fn slow_start_without_loss() {
+    compare("clean-100k", &Case::one(100_000), CLOCKED);
+}
+
+#[test]
+fn slow_start_at_ten_megabits() {
+    compare_until(
+        "clean-10mbit",
+        &Case {
+            rate: Rate(10_000_000),
+            limit: 1000,
+            ..Case::one(400_000)
+        },
+        CLOCKED,
+        395_305,
+    );
+}
+
+#[test]
+fn one_byte() {
+    compare("one-byte", &Case::one(1), CLOCKED);
+}
+
+#[test]
+fn lost_tails_are_probed_and_repaired() {
+    for (name, indices) in [
+        ("tail-1", 9..10),
+        ("tail-2", 8..10),
+        ("tail-3", 7..10),
+        ("tail-10", 0..10),
+    ] {
+        compare(name, &drop(14_480, indices), PROBED);
+    }
+}
+
+#[test]
+fn a_lost_probe_leaves_the_retransmission_timer() {
+    compare("tail-10-and-probe", &drop(14_480, 0..11), PROBED + TIMED_OUT);
+}
+
+#[test]
+fn losses_in_the_window_are_repaired_by_rack() {
+    compare_until("first-lost", &drop(60_000, [0]), CLOCKED, 41_993);
+    compare_until("middle-lost", &drop(60_000, [3]), CLOCKED, 53_577);
+    compare_until("two-lost", &drop(60_000, [3, 6]), CLOCKED, 53_577);
+    compare_until("five-lost", &drop(60_000, [1, 3, 5, 7, 8]), CLOCKED, 41_993);
+}
+
+#[test]
+fn a_retransmission_among_others_is_lost() {
+    compare("retransmission-lost", &drop(60_000, [3, 16]), CLOCKED);
+}
+
+#[test]
+fn lost_handshakes_wait_a_second() {
+    compare(
+        "syn-lost",
+        &Case {
+            drop_syn: 1,
+            ..Case::one(14_480)
+        },
+        TIMED_OUT,
+    );
+    compare(
+        "synack-lost",
+        &Case {
+            drop_synack: 1,
+            ..Case::one(14_480)
+        },
+        TIMED_OUT,
+    );
+}
+
+#[test]
+fn an_idle_second_shrinks_the_window() {
+    let writes = vec![(Duration::ZERO, 100_000), (Duration::from_millis(2000), 60_000)];
+    compare("idle-1s", &Case::new(writes), CLOCKED);
+}
+
+#[test]
+fn thin_streams_with_and_without_nagle() {
+    let writes = |n: u64| (0..n).map(|i| (Duration::from_millis(30 * i), 120)).collect();
+    compare(
+        "thin",
+        &Case {
+            nodelay: true,
+            ..Case::new(writes(20))
+        },
+        CLOCKED,
+    );
+    compare("thin-nagle", &Case::new(writes(20)), CLOCKED);
+}
+
+#[test]
+fn a_late_segment_is_not_taken_for_lost_twice() {
+    compare(
+        "reordered",
+        &Case {
+            hold: Some((4, Duration::from_millis(30))),
+            ..Case::one(60_000)
+        },
+        CLOCKED,
+    );
+}
