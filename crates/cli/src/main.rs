@@ -1,3 +1,75 @@
-//! The program `fleetfoot`.
+//! The program `fleetfoot`: one file per verb.
+//!
+//! Data goes to stdout, talk and progress to stderr. Exit codes: 0 done, 2 bad input or usage, 130 after Ctrl-C with
+//! finished runs kept, 1 anything else. With `--json` stdout holds exactly one JSON document, also for a failure.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod bench;
+mod compare;
+mod completions;
+mod explain;
+mod failure;
+mod folder;
+mod list;
+mod output;
+mod progress;
+mod run;
+mod session;
+mod table;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use failure::Failure;
+use std::process::ExitCode;
+
+/// Where TCP latency mechanisms live, run and are compared.
+#[derive(Debug, Parser)]
+#[command(name = "fleetfoot", version, about, long_about = None, max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    common: output::Common,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run every variant with common random numbers and rank them by what they win and cost.
+    Compare(compare::Arguments),
+    /// Run a scenario once: flows, links, traces, a capture.
+    Run(run::Arguments),
+    /// Mechanisms, queues, congestion controls, profiles and examples.
+    List(list::Arguments),
+    /// What one of them does, its source, parameters, evidence and how to turn it on.
+    Explain(explain::Arguments),
+    /// Measure the engine's speed.
+    Bench(bench::Arguments),
+    /// Print a completion script for a shell, or the manual page.
+    Completions(completions::Arguments),
+}
+
+fn main() -> ExitCode {
+    let json = std::env::args_os().any(|argument| argument == "--json");
+    let result = match Arguments::try_parse() {
+        Ok(arguments) => dispatch(&arguments),
+        Err(error) if error.use_stderr() => Err(Failure::usage(error.render().to_string())),
+        Err(help) => output::print(&help.render().to_string()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(json),
+    }
+}
+
+fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
+    let common = &arguments.common;
+    match &arguments.verb {
+        Verb::Compare(verb) => compare::execute(verb, common),
+        Verb::Run(verb) => run::execute(verb, common),
+        Verb::List(verb) => list::execute(verb, common),
+        Verb::Explain(verb) => explain::execute(verb, common),
+        Verb::Bench(verb) => bench::execute(verb, common),
+        Verb::Completions(verb) => completions::execute(verb, &mut Arguments::command()),
+    }
+}

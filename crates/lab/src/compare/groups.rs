@@ -150,9 +150,9 @@ pub(super) fn json(value: &toml::Value) -> serde_json::Value {
     }
 }
 
-/// Kinds whose flows never complete.
+/// Kinds whose flows never complete, or are single datagrams: a lost ping is a loss, not a slow transfer.
 fn is_endless(kind: &str) -> bool {
-    matches!(kind, "bulk" | "cbr")
+    matches!(kind, "bulk" | "cbr" | "ping")
 }
 
 /// Kinds in which every flow is a connection of its own.

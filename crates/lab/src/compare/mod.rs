@@ -382,11 +382,19 @@ fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
             "too few seeds ({finished}): with {ENOUGH_SEEDS} or more the intervals can be trusted"
         ));
     }
-    for variant in &document.variants {
-        for group in variant.groups.iter().filter(|group| group.censored > 0) {
+    for (index, info) in plan.described.groups.iter().enumerate() {
+        let open: Vec<String> = document
+            .variants
+            .iter()
+            .map(|variant| (&variant.name, &variant.groups[index]))
+            .filter(|(_, group)| group.censored > 0)
+            .map(|(name, group)| format!("{name} {} of {}", group.censored, group.flows))
+            .collect();
+        if !open.is_empty() {
             notes.push(format!(
-                "{}: {} of {} flows of {} did not complete; means take their age, quantiles take them as the largest",
-                variant.name, group.censored, group.flows, group.name
+                "{}: flows that did not complete (means take their age, quantiles take them as the largest): {}",
+                info.name,
+                open.join(", ")
             ));
         }
     }

@@ -4,22 +4,50 @@
 //! own stream, derived from seed and name. Finished runs are kept in the output folder, so that the same command
 //! resumes; a run is written under another name and renamed, so nothing is ever half there.
 
+mod recorder;
 mod store;
 #[cfg(test)]
 mod tests;
 
+pub use recorder::{Recorder, What};
 pub use store::{Store, write_atomically};
 
 use crate::result::RunData;
+use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Spec;
+use fleetfoot_sim::world::{self, Mode};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// What runs one specification. It looks at the flag now and then, and returns `interrupted` output when it is set.
 pub type Engine<'a> = dyn Fn(&Spec, &AtomicBool) -> Result<RunOutput, String> + Sync + 'a;
+
+/// The simulator as an engine.
+///
+/// # Errors
+/// The specification names something that does not exist or cannot be reached.
+pub fn simulate(spec: &Spec, stop: &AtomicBool) -> Result<RunOutput, String> {
+    observe(spec, stop, &mut ())
+}
+
+/// The simulator with an observer.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn observe<O: Observer>(spec: &Spec, stop: &AtomicBool, observer: &mut O) -> Result<RunOutput, String> {
+    let progress = |_| {
+        if stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    world::run(spec, Mode::Fast, observer, progress).map_err(|error| error.to_string())
+}
 
 /// One variant to run.
 #[derive(Clone, Debug)]

@@ -52,7 +52,9 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
         "congestion_control" => {
             let (algorithm, values) = value::congestion_control(&field.node, &field.path)?;
             config.congestion_control = algorithm;
-            config.congestion_control_values = Some(values);
+            // All at their defaults is the same as none given: naming the profile's own algorithm changes nothing.
+            let defaults = Values::defaults(values.table());
+            config.congestion_control_values = (values != defaults).then_some(values);
         }
         "initial_window" => {
             config.initial_window = match field.node.as_text() {

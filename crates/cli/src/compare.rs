@@ -1,0 +1,176 @@
+//! `fleetfoot compare`: every variant with common random numbers, ranked.
+
+use crate::failure::Failure;
+use crate::folder::Folder;
+use crate::output::{Common, print};
+use crate::progress::Reporter;
+use crate::session::{about, command, cores, expected_s, scenario, stop_flag};
+use crate::table;
+use clap::Args;
+use fleetfoot_lab::compare::sensitivity::{NEIGHBOURS, judge};
+use fleetfoot_lab::compare::{Choice, Plan, build};
+use fleetfoot_lab::result::Comparison;
+use fleetfoot_lab::run::{Options, Recorder, What, execute as run_all, observe, simulate};
+use fleetfoot_sim::spec::Spec;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Flags of `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The scenario; without one the built-in home line.
+    file: Option<PathBuf>,
+    /// Number of seeds, instead of the scenario's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    seeds: Option<u32>,
+    /// The first seed, instead of the scenario's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Also the sensible pairs of mechanisms.
+    #[arg(long)]
+    pairs: bool,
+    /// Also at half and double bottleneck, RTT and load: does the ranking hold?
+    #[arg(long)]
+    sensitivity: bool,
+    /// Threads; by default one per core.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    jobs: usize,
+    /// Output folder; by default fleetfoot-out/TITLE-HASH.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Run everything again, reuse nothing.
+    #[arg(long)]
+    fresh: bool,
+    /// Overwrite a folder that holds something else.
+    #[arg(long)]
+    force: bool,
+    /// Write progress as JSON lines.
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+}
+
+pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let choice = Choice {
+        pairs: arguments.pairs,
+        single: None,
+        seed: arguments.seed,
+        seeds: arguments.seeds,
+    };
+    let plan = Plan::compare(scenario(arguments.file.as_deref())?, &choice)?;
+    let runs = (plan.variants.len() * plan.seeds.len()) as u64;
+    common.say(&format!(
+        "Comparing {} variants of \"{}\" with seeds {} to {}: {runs} runs on {} cores, about {}.",
+        plan.variants.len(),
+        plan.scenario.title(),
+        plan.seeds.first().copied().unwrap_or(0),
+        plan.seeds.last().copied().unwrap_or(0),
+        cores(arguments.jobs),
+        about(expected_s(&plan, arguments.jobs)),
+    ));
+    let folder = Folder::open(
+        arguments.out.as_deref(),
+        plan.scenario.title(),
+        &plan.hash(),
+        arguments.force,
+    )?;
+    let reporter = Reporter::new(runs, common, arguments.events.as_deref())?;
+    let stop = stop_flag();
+    let options = Options {
+        jobs: arguments.jobs,
+        store: Some(folder.store.clone()),
+        fresh: arguments.fresh,
+    };
+    reporter
+        .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));
+    let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
+    let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
+        reporter.run(progress)
+    })?;
+    reporter.finish();
+    if batch.runs.iter().all(Vec::is_empty) {
+        common.say("Stopped before any run finished.");
+        return Err(Failure::interrupted());
+    }
+    let mut comparison = build(&plan, &batch, &command());
+    if !batch.interrupted {
+        add_traces(&plan, &mut comparison, &stop);
+        if arguments.sensitivity {
+            add_sensitivity(&plan, &options, &stop, common, &mut comparison)?;
+        }
+    }
+    folder.write(&comparison)?;
+    for note in &comparison.notes {
+        reporter.event(&serde_json::json!({ "event": "warning", "message": note }));
+    }
+    reporter.event(&serde_json::json!({
+        "event": "finished",
+        "interrupted": batch.interrupted,
+        "computed": batch.computed,
+        "reused": batch.reused,
+    }));
+    if common.json {
+        print(&comparison.document.to_json_text())?;
+    } else {
+        print(&table::comparison(&comparison, common.colored()))?;
+    }
+    common.say(&format!(
+        "{} runs computed, {} reused, in {:.1} s. Report: {}\nAgain: {}",
+        batch.computed,
+        batch.reused,
+        batch.wall_s,
+        folder.path().join("report.html").display(),
+        comparison.command
+    ));
+    if batch.interrupted || stop.load(Ordering::Relaxed) {
+        common.say("Interrupted: the same command goes on where this one stopped.");
+        return Err(Failure::interrupted());
+    }
+    Ok(())
+}
+
+/// The course of a few flows of the baseline and the best variants, from the first seed.
+fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
+    let what = What {
+        flows_per_group: 2,
+        ..What::default()
+    };
+    for (index, planned) in plan.variants.iter().enumerate() {
+        let rank = comparison.document.variants[index]
+            .versus
+            .as_ref()
+            .map_or(0, |versus| versus.rank);
+        if rank > TRACED {
+            continue;
+        }
+        let mut recorder = Recorder::new(what, &planned.resolved, &comparison.bottleneck);
+        let spec = planned.resolved.spec(plan.seeds[0]);
+        // The same run succeeded a moment ago; if it is stopped now the charts are left out.
+        if observe(&spec, stop, &mut recorder).is_ok_and(|output| !output.interrupted) {
+            comparison.variants[index].traces = recorder.traces;
+        }
+    }
+}
+
+fn add_sensitivity(
+    plan: &Plan,
+    options: &Options,
+    stop: &AtomicBool,
+    common: &Common,
+    comparison: &mut Comparison,
+) -> Result<(), Failure> {
+    for neighbour in NEIGHBOURS {
+        let jobs = neighbour.jobs(plan, &comparison.bottleneck);
+        common.say(&format!("Sensitivity: {}", neighbour.name()));
+        let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
+        let batch = run_all(&jobs, &plan.seeds, options, stop, &engine, &|_| ())?;
+        if batch.interrupted {
+            return Ok(());
+        }
+        let point = judge(neighbour, plan, &batch, comparison);
+        comparison.sensitivity.push(point);
+    }
+    Ok(())
+}
+
+/// Variants by rank whose flows are traced for the report.
+const TRACED: u64 = 4;

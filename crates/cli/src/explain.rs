@@ -1,0 +1,189 @@
+//! `fleetfoot explain`: what something does, its source, parameters, evidence, and how to turn it on.
+
+use crate::failure::Failure;
+use crate::list::{EXAMPLES, PROFILES};
+use crate::output::{Common, print};
+use crate::table::wrapped;
+use clap::Args;
+use fleetfoot_core::cc::AnyController;
+use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_core::registry::Entry;
+use fleetfoot_lab::compare::shown;
+use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism};
+use std::fmt::Write;
+
+/// Flags of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// A mechanism, queue, congestion control, profile or example.
+    name: String,
+    /// Print how to cite its source, and the program, as BibTeX.
+    #[arg(long)]
+    bibtex: bool,
+}
+
+pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let name = arguments.name.as_str();
+    let mechanism = mechanisms::find(name);
+    let entry = AnyQueue::entry(name).or_else(|| AnyController::entry(name));
+    if arguments.bibtex {
+        let source = mechanism
+            .map(|mechanism| mechanism.source.to_owned())
+            .or_else(|| entry.map(source));
+        let Some(source) = source else {
+            return Err(unknown(name));
+        };
+        return print(&bibtex(name, &source));
+    }
+    if common.json {
+        let mut document = match (mechanism, entry) {
+            (Some(mechanism), _) => mechanism_json(mechanism),
+            (None, Some(entry)) => serde_json::json!({ "name": entry.name }),
+            (None, None) => return Err(unknown(name)),
+        };
+        if let Some(entry) = entry {
+            document["text"] = entry.document().collect::<Vec<_>>().join("\n").into();
+            document["parameters"] = entry
+                .parameters
+                .iter()
+                .map(|parameter| {
+                    serde_json::json!({
+                        "name": parameter.name, "default": shown(parameter.default), "doc": parameter.doc,
+                    })
+                })
+                .collect();
+        }
+        return print(&format!("{document:#}\n"));
+    }
+    let mut text = String::new();
+    if let Some(mechanism) = mechanism {
+        describe(&mut text, mechanism);
+    }
+    if let Some(entry) = entry {
+        registered(&mut text, entry);
+    }
+    if text.is_empty() {
+        if let Some((_, what)) = PROFILES.iter().find(|profile| profile.0 == name) {
+            let _ = writeln!(
+                text,
+                "{name}: {what}.\nA complete set of all TCP switches: [tcp] profile = \"{name}\"."
+            );
+        } else if let Some((_, file)) = EXAMPLES.iter().find(|example| example.0 == name) {
+            text.push_str(file);
+        } else {
+            return Err(unknown(name));
+        }
+    }
+    print(&text)
+}
+
+/// A mechanism as JSON.
+pub(crate) fn mechanism_json(mechanism: &Mechanism) -> serde_json::Value {
+    let set: serde_json::Map<String, serde_json::Value> = mechanism
+        .setting()
+        .iter()
+        .map(|(path, value)| (path.to_owned(), serde_json::to_value(value).unwrap_or_default()))
+        .collect();
+    serde_json::json!({
+        "name": mechanism.name,
+        "family": mechanism.family.name(),
+        "set": set,
+        "document": mechanism.document,
+        "source": mechanism.source,
+        "evidence": mechanism.evidence,
+        "turn_on": mechanism.turn_on,
+    })
+}
+
+fn describe(text: &mut String, mechanism: &Mechanism) {
+    let _ = writeln!(text, "{} ({})\n", mechanism.name, mechanism.family.name());
+    let _ = writeln!(text, "{}\n", wrapped(mechanism.document, 98, "  "));
+    for (what, body) in [
+        ("Source", mechanism.source),
+        ("Evidence", mechanism.evidence),
+        ("Turn it on", mechanism.turn_on),
+    ] {
+        let _ = writeln!(text, "{what}:\n{}\n", wrapped(body, 98, "  "));
+    }
+    text.push_str("In a scenario:\n");
+    for (path, value) in mechanism.setting().iter() {
+        let _ = writeln!(text, "  \"{path}\" = {value}");
+    }
+}
+
+fn registered(text: &mut String, entry: &Entry) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    for line in entry.document() {
+        let _ = writeln!(text, "{line}");
+    }
+    if !entry.parameters.is_empty() {
+        text.push_str("\nParameters:\n");
+        for parameter in entry.parameters {
+            let _ = writeln!(
+                text,
+                "  {} (default {})",
+                parameter.name,
+                shown(parameter.default)
+            );
+            let _ = writeln!(text, "{}", wrapped(parameter.doc, 98, "      "));
+        }
+    }
+}
+
+/// The paragraph of a document that names its source.
+fn source(entry: &'static Entry) -> String {
+    let lines: Vec<&str> = entry
+        .document()
+        .skip_while(|line| !line.to_lowercase().contains("**source"))
+        .take_while(|line| !line.is_empty())
+        .collect();
+    lines.join(" ").replace("**", "")
+}
+
+fn bibtex(name: &str, source: &str) -> String {
+    let mut text = String::new();
+    let mut words = source.split(|c: char| !c.is_ascii_alphanumeric()).peekable();
+    while let Some(word) = words.next() {
+        if word == "RFC"
+            && let Some(number) = words
+                .peek()
+                .filter(|next| !next.is_empty() && next.chars().all(|c| c.is_ascii_digit()))
+        {
+            let _ = writeln!(
+                text,
+                "@techreport{{rfc{number},\n  type = {{RFC}},\n  number = {{{number}}},\n  institution = {{IETF}},\n  \
+                 url = {{https://www.rfc-editor.org/rfc/rfc{number}}}\n}}"
+            );
+        }
+    }
+    if text.is_empty() {
+        let _ = writeln!(text, "@misc{{{name},\n  note = {{{source}}}\n}}");
+    }
+    let _ = writeln!(
+        text,
+        "@software{{fleetfoot,\n  title = {{Fleetfoot: a laboratory for TCP latency}},\n  version = {{{}}}\n}}",
+        env!("CARGO_PKG_VERSION")
+    );
+    text
+}
+
+fn unknown(name: &str) -> Failure {
+    let all = ENTRIES
+        .iter()
+        .map(|entry| entry.name)
+        .chain(AnyQueue::ENTRIES.iter().map(|entry| entry.name))
+        .chain(AnyController::ENTRIES.iter().map(|entry| entry.name))
+        .chain(PROFILES.iter().map(|profile| profile.0))
+        .chain(EXAMPLES.iter().map(|example| example.0));
+    let nearest = all
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .min()
+        .filter(|(distance, _)| *distance <= name.len() / 2)
+        .map(|(_, candidate)| format!(", did you mean `{candidate}`?"));
+    Failure::usage(format!(
+        "nothing is called `{name}`{}; `fleetfoot list` shows all names",
+        nearest.unwrap_or_default()
+    ))
+}

@@ -1,0 +1,82 @@
+//! Why the program ends without success, and its exit code.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+/// A failure that is told to the user.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// Bad input or usage.
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure {
+            code: 2,
+            message: message.into(),
+        }
+    }
+
+    /// Anything else.
+    pub(crate) fn other(message: impl Into<String>) -> Failure {
+        Failure {
+            code: 1,
+            message: message.into(),
+        }
+    }
+
+    /// Stopped by the user; what there is has been printed.
+    pub(crate) fn interrupted() -> Failure {
+        Failure {
+            code: 130,
+            message: String::new(),
+        }
+    }
+
+    /// The reader of our output has gone: no error.
+    pub(crate) fn closed_pipe() -> Failure {
+        Failure {
+            code: 0,
+            message: String::new(),
+        }
+    }
+
+    /// Tells the user, as a JSON document on stdout if `json`.
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
+        if !self.message.is_empty() {
+            let message = self.message.trim_end();
+            // A closed stream at this point leaves nobody to tell.
+            if json {
+                let document = serde_json::json!({ "error": { "code": self.code, "message": message } });
+                let _ = writeln!(std::io::stdout(), "{document}");
+            } else {
+                let prefix = if message.starts_with("error") {
+                    ""
+                } else {
+                    "error: "
+                };
+                let _ = writeln!(std::io::stderr(), "{prefix}{message}");
+            }
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<fleetfoot_lab::scenario::Error> for Failure {
+    fn from(error: fleetfoot_lab::scenario::Error) -> Failure {
+        Failure::usage(error.to_string())
+    }
+}
+
+impl From<fleetfoot_lab::run::Error> for Failure {
+    fn from(error: fleetfoot_lab::run::Error) -> Failure {
+        match error {
+            fleetfoot_lab::run::Error::Engine { .. } => Failure::usage(error.to_string()),
+            fleetfoot_lab::run::Error::Threads(_) | fleetfoot_lab::run::Error::Store(..) => {
+                Failure::other(error.to_string())
+            }
+        }
+    }
+}

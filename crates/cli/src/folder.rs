@@ -1,0 +1,96 @@
+//! The output folder: made and checked before anything runs, written whole or not at all.
+
+use crate::failure::Failure;
+use fleetfoot_lab::report;
+use fleetfoot_lab::result::Comparison;
+use fleetfoot_lab::run::{Store, write_atomically};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// An output folder that belongs to one plan.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Where finished runs are kept.
+    pub(crate) store: Store,
+}
+
+impl Folder {
+    /// Opens `path`, or the default folder for a plan with this title and hash.
+    pub(crate) fn open(path: Option<&Path>, title: &str, hash: &str, force: bool) -> Result<Folder, Failure> {
+        let path = path.map_or_else(
+            || Path::new("fleetfoot-out").join(format!("{}-{}", slug(title), &hash[..8])),
+            Path::to_path_buf,
+        );
+        let shown = path.display();
+        let mark = path.join("plan");
+        let full = fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some());
+        let same = fs::read_to_string(&mark).is_ok_and(|text| text.trim() == hash);
+        if full && !same && !force {
+            return Err(Failure::usage(format!(
+                "the folder {shown} holds something else; choose another with --out, or overwrite with --force"
+            )));
+        }
+        let store = Store::open(&path.join("runs"))
+            .and_then(|store| write_atomically(&mark, format!("{hash}\n").as_bytes()).map(|()| store))
+            .map_err(|error| Failure::usage(format!("cannot write to the output folder {shown}: {error}")))?;
+        Ok(Folder { path, store })
+    }
+
+    /// Writes everything.
+    pub(crate) fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
+        let texts = [
+            ("result.json", comparison.document.to_file_text()),
+            ("scenario.toml", comparison.scenario_toml.clone()),
+            ("command.txt", format!("{}\n", comparison.command)),
+        ];
+        for (name, text) in texts {
+            write_atomically(&self.path.join(name), text.as_bytes())
+                .map_err(|error| self.failure(name, &error))?;
+        }
+        // Tables and report are made beside their places and moved there.
+        let making = self.path.join(format!(".making-{}", std::process::id()));
+        let made = fs::create_dir_all(&making)
+            .and_then(|()| report::write_csv(&making, comparison))
+            .and_then(|()| report::write_html(&making.join("report.html"), comparison));
+        #[cfg(feature = "parquet")]
+        let made = made.and_then(|()| report::write_parquet(&making, comparison));
+        let moved = made.and_then(|()| {
+            for entry in fs::read_dir(&making)? {
+                let entry = entry?;
+                fs::rename(entry.path(), self.path.join(entry.file_name()))?;
+            }
+            Ok(())
+        });
+        // Nothing of value is left in it.
+        let _ = fs::remove_dir_all(&making);
+        moved.map_err(|error| self.failure("the report", &error))
+    }
+
+    /// Its path, for messages.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn failure(&self, what: &str, error: &std::io::Error) -> Failure {
+        Failure::other(format!("cannot write {what} in {}: {error}", self.path.display()))
+    }
+}
+
+/// A title as a folder name.
+fn slug(title: &str) -> String {
+    let mut slug = String::new();
+    for character in title.chars().take(60) {
+        if character.is_alphanumeric() {
+            slug.extend(character.to_lowercase());
+        } else if !slug.ends_with('-') && !slug.is_empty() {
+            slug.push('-');
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() {
+        String::from("scenario")
+    } else {
+        slug.to_owned()
+    }
+}

@@ -1,0 +1,161 @@
+//! `fleetfoot list`: what there is.
+
+use crate::failure::Failure;
+use crate::output::{Common, print};
+use clap::{Args, ValueEnum};
+use fleetfoot_core::cc::AnyController;
+use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_core::registry::Entry;
+use fleetfoot_lab::mechanisms::{ENTRIES, Family};
+use std::fmt::Write;
+
+/// Flags of `list`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Only this.
+    what: Option<What>,
+    /// Print the JSON Schema of scenario files instead.
+    #[arg(long)]
+    schema: bool,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum What {
+    /// What users choose between.
+    Mechanisms,
+    /// Queue disciplines.
+    Queues,
+    /// Congestion controls.
+    CongestionControls,
+    /// Named TCP configurations.
+    Profiles,
+    /// Scenarios to start from.
+    Examples,
+}
+
+/// Named TCP configurations.
+pub(crate) const PROFILES: &[(&str, &str)] = &[
+    ("linux", "Linux today"),
+    ("linux-2015", "Linux of 2015"),
+    ("linux-3.2", "Linux 3.2 (2012)"),
+    ("ns2-sack", "ns-2.35, Agent/TCP/Sack1"),
+    ("ns2-newreno", "ns-2.35, Agent/TCP/Newreno"),
+    ("rfc", "what the RFCs recommend"),
+];
+
+/// Scenarios to start from, with their text.
+pub(crate) const EXAMPLES: &[(&str, &str)] = &[
+    ("home-line", include_str!("../../../examples/home-line.toml")),
+    (
+        "datacenter-incast",
+        include_str!("../../../examples/datacenter-incast.toml"),
+    ),
+    ("satellite", include_str!("../../../examples/satellite.toml")),
+    (
+        "lossy-mobile",
+        include_str!("../../../examples/lossy-mobile.toml"),
+    ),
+    ("thin-game", include_str!("../../../examples/thin-game.toml")),
+];
+
+pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    if arguments.schema {
+        let schema = fleetfoot_lab::scenario::json_schema();
+        return print(&format!("{schema:#}\n"));
+    }
+    if common.json {
+        return print(&format!("{:#}\n", json(arguments.what)));
+    }
+    let wanted = |what| arguments.what.is_none_or(|only| only == what);
+    let mut text = String::new();
+    if wanted(What::Mechanisms) {
+        for family in Family::ALL {
+            let _ = writeln!(text, "mechanisms, {}:", family.name());
+            for entry in ENTRIES.iter().filter(|entry| entry.family == family) {
+                row(&mut text, entry.name, first_sentence(entry.document));
+            }
+        }
+    }
+    if wanted(What::Queues) {
+        text.push_str("queues:\n");
+        registered(&mut text, AnyQueue::ENTRIES);
+    }
+    if wanted(What::CongestionControls) {
+        text.push_str("congestion controls:\n");
+        registered(&mut text, AnyController::ENTRIES);
+    }
+    if wanted(What::Profiles) {
+        text.push_str("profiles:\n");
+        for (name, what) in PROFILES {
+            row(&mut text, name, what);
+        }
+    }
+    if wanted(What::Examples) {
+        text.push_str("examples (`fleetfoot explain NAME` prints the file):\n");
+        for (name, file) in EXAMPLES {
+            row(&mut text, name, title(file));
+        }
+    }
+    print(&text)
+}
+
+/// Title of an example.
+pub(crate) fn title(file: &str) -> &str {
+    file.lines()
+        .find_map(|line| line.strip_prefix("title = "))
+        .unwrap_or("")
+        .trim_matches('"')
+}
+
+fn registered(text: &mut String, entries: &[Entry]) {
+    for entry in entries {
+        let document: Vec<&str> = entry.document().take_while(|line| !line.is_empty()).collect();
+        row(text, entry.name, first_sentence(&document.join(" ")));
+    }
+}
+
+fn row(text: &mut String, name: &str, what: &str) {
+    let mut what = what.trim_end_matches('.').to_owned();
+    if what.chars().count() > 72 {
+        what = what.chars().take(69).collect::<String>() + "...";
+    }
+    let _ = writeln!(text, "  {name:24} {what}");
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}
+
+fn json(what: Option<What>) -> serde_json::Value {
+    let wanted = |kind| what.is_none_or(|only| only == kind);
+    let mut document = serde_json::Map::new();
+    document.insert(String::from("schema"), fleetfoot_lab::result::SCHEMA.into());
+    let mut add = |key: &str, list: Vec<serde_json::Value>| {
+        document.insert(key.to_owned(), list.into());
+    };
+    if wanted(What::Mechanisms) {
+        let entries = ENTRIES.iter().map(crate::explain::mechanism_json);
+        add("mechanisms", entries.collect());
+    }
+    let names = |entries: &[Entry]| entries.iter().map(|entry| entry.name.into()).collect();
+    if wanted(What::Queues) {
+        add("queues", names(AnyQueue::ENTRIES));
+    }
+    if wanted(What::CongestionControls) {
+        add("congestion_controls", names(AnyController::ENTRIES));
+    }
+    if wanted(What::Profiles) {
+        add(
+            "profiles",
+            PROFILES.iter().map(|(name, _)| (*name).into()).collect(),
+        );
+    }
+    if wanted(What::Examples) {
+        add(
+            "examples",
+            EXAMPLES.iter().map(|(name, _)| (*name).into()).collect(),
+        );
+    }
+    document.into()
+}

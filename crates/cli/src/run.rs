@@ -1,0 +1,199 @@
+//! `fleetfoot run`: a scenario, or one of its variants, alone.
+
+use crate::failure::Failure;
+use crate::folder::Folder;
+use crate::output::{Common, print};
+use crate::progress::Reporter;
+use crate::session::{about, command, cores, expected_s, scenario, stop_flag};
+use crate::table;
+use clap::Args;
+use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build};
+use fleetfoot_lab::report::{pcapng, trace};
+use fleetfoot_lab::run::{Options, Recorder, What, execute as run_all, observe, simulate};
+use fleetfoot_sim::spec::Spec;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// Flags of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The scenario.
+    file: PathBuf,
+    /// A variant of the file, or a mechanism by name.
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+    /// The seed, instead of the scenario's first.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Run so many seeds.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    seeds: u32,
+    /// Write the packets at the bottleneck as pcapng for Wireshark.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Write the state of every sender at every event as CSV (or Parquet, by the ending, where that is built in).
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Threads; by default one per core.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    jobs: usize,
+    /// Also write result, samples and report into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Run everything again, reuse nothing.
+    #[arg(long)]
+    fresh: bool,
+    /// Overwrite a folder that holds something else.
+    #[arg(long)]
+    force: bool,
+    /// Write progress as JSON lines.
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+}
+
+pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let scenario = scenario(Some(&arguments.file))?;
+    let choice = Choice {
+        pairs: false,
+        single: arguments.variant.clone(),
+        seed: arguments.seed,
+        seeds: Some(arguments.seeds),
+    };
+    let names: Vec<String> = scenario
+        .variants()
+        .iter()
+        .map(|variant| variant.name.clone())
+        .collect();
+    let Some(plan) = Plan::single(scenario, &choice)? else {
+        return Err(unknown_variant(
+            arguments.variant.as_deref().unwrap_or(BASELINE),
+            &names,
+        ));
+    };
+    if let Some(path) = &arguments.trace
+        && path.extension().is_some_and(|ending| ending == "parquet")
+        && cfg!(not(feature = "parquet"))
+    {
+        return Err(Failure::usage(
+            "this program was built without Parquet: give --trace a name that ends in .csv",
+        ));
+    }
+    for path in [&arguments.pcap, &arguments.trace].into_iter().flatten() {
+        check_writable(path)?;
+    }
+    common.say(&format!(
+        "Running \"{}\" ({}), runs: {}, first seed: {}, on {} cores, about {}.",
+        plan.scenario.title(),
+        plan.variants[0].name,
+        plan.seeds.len(),
+        plan.seeds[0],
+        cores(arguments.jobs),
+        about(expected_s(&plan, arguments.jobs))
+    ));
+    let folder = match &arguments.out {
+        Some(path) => Some(Folder::open(
+            Some(path),
+            plan.scenario.title(),
+            &plan.hash(),
+            arguments.force,
+        )?),
+        None => None,
+    };
+    let reporter = Reporter::new(plan.seeds.len() as u64, common, arguments.events.as_deref())?;
+    let stop = stop_flag();
+    let options = Options {
+        jobs: arguments.jobs,
+        store: folder.as_ref().map(|folder| folder.store.clone()),
+        fresh: arguments.fresh,
+    };
+    let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
+    let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
+        reporter.run(progress)
+    })?;
+    reporter.finish();
+    if batch.runs[0].is_empty() {
+        common.say("Stopped before a run finished.");
+        return Err(Failure::interrupted());
+    }
+    let mut comparison = build(&plan, &batch, &command());
+    if !batch.interrupted {
+        let what = What {
+            flows_per_group: 2,
+            rows: arguments.trace.is_some(),
+            packets: arguments.pcap.is_some(),
+        };
+        if folder.is_some() || what.rows || what.packets {
+            let resolved = &plan.variants[0].resolved;
+            let mut recorder = Recorder::new(what, resolved, &comparison.bottleneck);
+            observe(&resolved.spec(plan.seeds[0]), &stop, &mut recorder).map_err(Failure::other)?;
+            comparison.variants[0].traces = std::mem::take(&mut recorder.traces);
+            write(arguments, &plan, recorder)?;
+        }
+    }
+    if let Some(folder) = &folder {
+        folder.write(&comparison)?;
+    }
+    if common.json {
+        print(&comparison.document.to_json_text())?;
+    } else {
+        print(&table::single(&comparison, common.colored()))?;
+    }
+    common.say(&format!("Again: {}", comparison.command));
+    if batch.interrupted {
+        Err(Failure::interrupted())
+    } else {
+        Ok(())
+    }
+}
+
+/// Writes capture and trace.
+fn write(arguments: &Arguments, plan: &Plan, recorder: Recorder) -> Result<(), Failure> {
+    let about = format!(
+        "{}, {}, seed {}",
+        plan.scenario.title(),
+        plan.variants[0].name,
+        plan.seeds[0]
+    );
+    if let Some(path) = &arguments.pcap {
+        let mut packets = recorder.packets;
+        packets.sort_by_key(|packet| (packet.time, packet.interface));
+        pcapng::write(path, packets, &recorder.interfaces, &recorder.flows, &about)
+            .map_err(|error| Failure::other(format!("cannot write {}: {error}", path.display())))?;
+    }
+    if let Some(path) = &arguments.trace {
+        let mut rows = recorder.rows;
+        rows.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+        write_trace(path, rows, about)
+            .map_err(|error| Failure::other(format!("cannot write {}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+#[cfg(feature = "parquet")]
+fn write_trace(path: &std::path::Path, rows: Vec<trace::TraceRow>, about: String) -> std::io::Result<()> {
+    if path.extension().is_some_and(|ending| ending == "parquet") {
+        return trace::write_parquet(path, rows, &[(String::from("run"), about)]);
+    }
+    trace::write_csv(path, rows)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn write_trace(path: &std::path::Path, rows: Vec<trace::TraceRow>, _about: String) -> std::io::Result<()> {
+    trace::write_csv(path, rows)
+}
+
+/// Refuses a file that cannot be written before anything runs.
+fn check_writable(path: &std::path::Path) -> Result<(), Failure> {
+    std::fs::File::create(path)
+        .map(drop)
+        .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
+}
+
+fn unknown_variant(name: &str, names: &[String]) -> Failure {
+    let mut message = format!("there is no variant or mechanism called `{name}`");
+    if !names.is_empty() {
+        message.push_str(&format!("; this file has {}", names.join(", ")));
+    }
+    message.push_str("; `fleetfoot list mechanisms` shows the mechanisms");
+    Failure::usage(message)
+}

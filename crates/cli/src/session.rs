@@ -1,0 +1,98 @@
+//! What verbs that run simulations share: the scenario, Ctrl-C, the first line, the command that repeats.
+
+use crate::failure::Failure;
+use fleetfoot_lab::compare::Plan;
+use fleetfoot_lab::scenario::Scenario;
+use fleetfoot_sim::spec::{LinkRate, Traffic};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The scenario of `file`, or the built-in home line.
+pub(crate) fn scenario(file: Option<&Path>) -> Result<Scenario, Failure> {
+    Ok(match file {
+        Some(path) => Scenario::load(path)?,
+        None => Scenario::home_line()?,
+    })
+}
+
+/// A flag that Ctrl-C sets; the second Ctrl-C ends the program at once.
+pub(crate) fn stop_flag() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    // Without a handler Ctrl-C still ends the program; finished runs are on disk either way.
+    let _ = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    stop
+}
+
+/// Number of threads.
+pub(crate) fn cores(jobs: usize) -> usize {
+    match jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        jobs => jobs,
+    }
+}
+
+/// About how long the runs of a plan take (s): simulated data packets at a typical cost.
+pub(crate) fn expected_s(plan: &Plan, jobs: usize) -> f64 {
+    let packets: f64 = plan
+        .variants
+        .iter()
+        .map(|variant| {
+            let spec = &variant.resolved.spec;
+            let seconds = spec.duration.as_secs_f64();
+            let bottleneck = spec
+                .links
+                .iter()
+                .filter_map(|link| match link.rate {
+                    LinkRate::Constant(rate) => Some(rate.bps() as f64),
+                    LinkRate::Trace { .. } => None,
+                })
+                .fold(f64::INFINITY, f64::min);
+            let bulk = spec
+                .groups
+                .iter()
+                .any(|group| matches!(group.traffic, Traffic::Bulk { .. }));
+            let share = if bulk { 1.0 } else { 0.3 };
+            (share * seconds * bottleneck / 12_000.0).min(1e9)
+        })
+        .sum();
+    packets * plan.seeds.len() as f64 * SECONDS_PER_PACKET / cores(jobs) as f64
+}
+
+/// A time for people.
+pub(crate) fn about(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.5 => String::from("a second"),
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// The command that repeats this invocation: as typed, without what only concerns display.
+pub(crate) fn command() -> String {
+    let words = std::env::args()
+        .skip(1)
+        .filter(|word| !matches!(word.as_str(), "--json" | "--quiet" | "-q"));
+    std::iter::once(String::from("fleetfoot"))
+        .chain(words.map(|word| quoted(&word)))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Seconds of one core per delivered data packet, roughly.
+const SECONDS_PER_PACKET: f64 = 2.5e-6;

@@ -1,0 +1,463 @@
+//! Results as text for a terminal of 100 columns.
+
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use fleetfoot_lab::result::{Comparison, GroupVersus, Summary, Variant};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The ranked table, what does not apply, notes, and the answer.
+pub(crate) fn comparison(comparison: &Comparison, colored: bool) -> String {
+    let document = &comparison.document;
+    let mut text = String::new();
+    let Some(baseline) = document.variants.first() else {
+        return text;
+    };
+    line(
+        &mut text,
+        &format!("\n{}: as described, {} seeds", document.scenario, baseline.runs),
+    );
+    for group in &baseline.groups {
+        let detail = match (&group.fct_s, &group.goodput_bps) {
+            (Some(fct), _) => format!(
+                "{} of {} done, mean {}, median {}, p99 {}",
+                group.completed,
+                group.flows,
+                seconds(fct.mean),
+                seconds(fct.p50),
+                seconds(fct.p99)
+            ),
+            (None, Some(goodput)) => format!("{} connections, {} each", goodput.n, rate(goodput.mean)),
+            (None, None) => String::from("nothing measured"),
+        };
+        line(&mut text, &format!("  {} ({}): {detail}", group.name, group.kind));
+    }
+    for link in baseline
+        .links
+        .iter()
+        .filter(|link| comparison.bottleneck.contains(&link.name))
+    {
+        if let Some(delay) = &link.queue_delay_s {
+            line(
+                &mut text,
+                &format!(
+                    "  {} {}: {:.0} % used, queue delay mean {}, p99 {}, {} drops",
+                    link.name,
+                    link.direction,
+                    100.0 * link.utilisation,
+                    seconds(delay.mean),
+                    seconds(delay.p99),
+                    link.drops.data + link.drops.ack + link.drops.other
+                ),
+            );
+        }
+    }
+    text.push('\n');
+    text.push_str(&ranked(comparison, colored));
+    line(
+        &mut text,
+        "Times saved: 20 % means the mean completion time is 0.8 of what it was; [95 % interval].",
+    );
+    line(
+        &mut text,
+        "By size: share saved per class of transfer size, small to large; _ none or worse, █ half or more.",
+    );
+    if !comparison.inapplicable.is_empty() {
+        let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for entry in &comparison.inapplicable {
+            reasons.entry(&entry.reason).or_default().push(&entry.name);
+        }
+        line(&mut text, "\nNot tried:");
+        for (reason, names) in reasons {
+            line(
+                &mut text,
+                &wrapped(&format!("{reason}: {}", names.join(", ")), 98, "  "),
+            );
+        }
+    }
+    if !comparison.sensitivity.is_empty() {
+        line(&mut text, "\nNear this network:");
+        for point in &comparison.sensitivity {
+            let verdict = if point.holds {
+                "the ranking holds"
+            } else {
+                "another order"
+            };
+            line(
+                &mut text,
+                &format!(
+                    "  {}: {verdict}; best there {} ({})",
+                    point.change,
+                    point.best,
+                    point.best_win.map_or_else(|| String::from("-"), percent)
+                ),
+            );
+        }
+    }
+    if !comparison.notes.is_empty() {
+        line(&mut text, "\nNotes:");
+        for note in comparison.notes.iter().take(NOTES) {
+            line(&mut text, &wrapped(note, 98, "  "));
+        }
+        if comparison.notes.len() > NOTES {
+            line(
+                &mut text,
+                &format!("  and {} more in the report", comparison.notes.len() - NOTES),
+            );
+        }
+    }
+    line(&mut text, &format!("\n{}", wrapped(&document.answer, 100, "")));
+    text
+}
+
+/// Groups, base RTTs, links and the flows of a single run.
+pub(crate) fn single(comparison: &Comparison, colored: bool) -> String {
+    let document = &comparison.document;
+    let variant = &document.variants[0];
+    let mut text = String::new();
+    line(
+        &mut text,
+        &format!(
+            "\n{}: {}, runs: {}, first seed: {}",
+            document.scenario, variant.name, variant.runs, document.seeds[0]
+        ),
+    );
+    line(&mut text, "\nBase RTT (propagation and processing):");
+    for (rtt, pairs) in rtts(comparison) {
+        line(&mut text, &wrapped(&format!("{rtt}: {pairs}"), 98, "  "));
+    }
+
+    let mut groups = new_table(
+        colored,
+        &[
+            "group", "flows", "done", "mean", "p50", "p99", "max", "goodput", "rexmit", "RTO",
+        ],
+    );
+    for group in &variant.groups {
+        let fct = |value: fn(&Summary) -> f64| {
+            group
+                .fct_s
+                .as_ref()
+                .map_or_else(|| String::from("-"), |s| seconds(value(s)))
+        };
+        groups.add_row([
+            group.name.clone(),
+            group.flows.to_string(),
+            group.completed.to_string(),
+            fct(|s| s.mean),
+            fct(|s| s.p50),
+            fct(|s| s.p99),
+            fct(|s| s.max),
+            group
+                .goodput_bps
+                .as_ref()
+                .map_or_else(|| String::from("-"), |s| rate(s.mean)),
+            group.retransmits.to_string(),
+            group.timeouts.to_string(),
+        ]);
+    }
+    align(&mut groups, 1..10);
+    let _ = writeln!(text, "\n{groups}");
+
+    let mut idle = 0;
+    let mut links = new_table(
+        colored,
+        &[
+            "link",
+            "direction",
+            "rate",
+            "queue",
+            "used",
+            "delay",
+            "p99",
+            "drops",
+            "marks",
+        ],
+    );
+    for (link, info) in variant.links.iter().zip(&comparison.links) {
+        let drops = link.drops.data + link.drops.ack + link.drops.other;
+        if drops == 0 && link.queue_delay_s.as_ref().is_none_or(|delay| delay.p99 <= 0.0) {
+            idle += 1;
+            continue;
+        }
+        let delay = |value: fn(&Summary) -> f64| {
+            link.queue_delay_s
+                .as_ref()
+                .map_or_else(String::new, |s| seconds(value(s)))
+        };
+        let limit = info
+            .parameters
+            .iter()
+            .find(|(name, _)| name == "limit")
+            .map(|(_, value)| value.as_str());
+        links.add_row([
+            link.name.clone(),
+            link.direction.clone(),
+            info.rate.clone(),
+            format!("{} {}", info.queue, limit.unwrap_or("")),
+            format!("{:.0} %", 100.0 * link.utilisation),
+            delay(|s| s.mean),
+            delay(|s| s.p99),
+            drops.to_string(),
+            link.marks.to_string(),
+        ]);
+    }
+    align(&mut links, 4..9);
+    let _ = writeln!(text, "\n{links}");
+    if idle > 0 {
+        line(
+            &mut text,
+            &format!(" and {idle} link directions where hardly a packet waited (all are in the JSON)"),
+        );
+    }
+
+    let mut flows = new_table(
+        colored,
+        &[
+            "flow", "start", "bytes", "time", "goodput", "rexmit", "RTO", "probes", "min RTT",
+        ],
+    );
+    let mut left_out = 0;
+    if let Some(run) = comparison.variants[0].runs.first() {
+        for (info, group) in comparison.groups.iter().zip(&run.output.groups) {
+            left_out += group.flows.len().saturating_sub(FLOWS);
+            for (number, flow) in group.flows.iter().take(FLOWS).enumerate() {
+                let time = flow
+                    .completed
+                    .map(|completed| completed.since(flow.start).as_secs_f64());
+                flows.add_row([
+                    format!("{}/{number}", info.name),
+                    seconds(flow.start.as_secs_f64()),
+                    flow.bytes.0.to_string(),
+                    time.map_or_else(|| String::from("open"), seconds),
+                    time.filter(|time| *time > 0.0).map_or_else(
+                        || String::from("-"),
+                        |time| rate(flow.bytes.0 as f64 * 8.0 / time),
+                    ),
+                    flow.retransmits.to_string(),
+                    flow.timeouts.to_string(),
+                    flow.probes.to_string(),
+                    flow.min_rtt
+                        .map_or_else(|| String::from("-"), |rtt| seconds(rtt.as_secs_f64())),
+                ]);
+            }
+        }
+    }
+    align(&mut flows, 1..9);
+    let _ = writeln!(text, "\n{flows}");
+    if left_out > 0 {
+        line(
+            &mut text,
+            &format!(" and {left_out} more flows in samples.csv (with --out FOLDER)"),
+        );
+    }
+    line(&mut text, &format!("\n{}", wrapped(&document.answer, 100, "")));
+    text
+}
+
+/// A table with this heading.
+pub(crate) fn new_table(colored: bool, heading: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(100);
+    if colored {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table.set_header(heading.iter().map(|word| {
+        let cell = Cell::new(word);
+        if colored {
+            cell.add_attribute(Attribute::Bold)
+        } else {
+            cell
+        }
+    }));
+    table
+}
+
+/// `text` in lines of at most `width` characters, each after `indent`.
+pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    let mut lines = vec![String::from(indent)];
+    for word in text.split_whitespace() {
+        let last = lines.last_mut().expect("there is always a line");
+        if last.chars().count() + 1 + word.chars().count() > width && last.len() > indent.len() {
+            lines.push(format!("{indent}{word}"));
+        } else {
+            if last.len() > indent.len() {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+fn ranked(comparison: &Comparison, colored: bool) -> String {
+    let document = &comparison.document;
+    let baseline = &document.variants[0];
+    let mut table = new_table(
+        colored,
+        &[
+            "#",
+            "variant",
+            "time saved",
+            "",
+            "p99 worst",
+            "cost",
+            "significant",
+            "by size",
+        ],
+    );
+    let mut order: Vec<&Variant> = document
+        .variants
+        .iter()
+        .filter(|variant| variant.versus.is_some())
+        .collect();
+    order.sort_by_key(|variant| variant.versus.as_ref().map_or(0, |versus| versus.rank));
+    for variant in order {
+        let Some(versus) = &variant.versus else { continue };
+        let win = versus.win.unwrap_or(0.0);
+        let color = match (versus.significant, win > 0.0) {
+            (true, true) => Some(Color::Green),
+            (true, false) => Some(Color::Red),
+            (false, _) => None,
+        };
+        let saved = Cell::new(versus.win.map_or_else(|| String::from("-"), percent))
+            .set_alignment(CellAlignment::Right);
+        table.add_row([
+            Cell::new(versus.rank).set_alignment(CellAlignment::Right),
+            Cell::new(&variant.name),
+            match color {
+                Some(color) if colored => saved.fg(color),
+                _ => saved,
+            },
+            Cell::new(interval(comparison, &versus.groups)),
+            Cell::new(versus.worst_p99.map_or_else(|| String::from("-"), signed))
+                .set_alignment(CellAlignment::Right),
+            Cell::new(versus.cost.map_or_else(|| String::from("-"), percent))
+                .set_alignment(CellAlignment::Right),
+            Cell::new(if versus.significant { "yes" } else { "no" }),
+            Cell::new(sparkline(baseline, variant)),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+/// Interval of the share saved, where one group decides it.
+fn interval(comparison: &Comparison, groups: &[GroupVersus]) -> String {
+    let sensitive: Vec<&GroupVersus> = groups
+        .iter()
+        .zip(&comparison.groups)
+        .filter(|(group, info)| info.latency_sensitive && group.fct_mean_ratio.is_some())
+        .map(|(group, _)| group)
+        .collect();
+    match sensitive.as_slice() {
+        [only] => only
+            .fct_mean_ratio
+            .and_then(|ratio| ratio.ci95)
+            .map_or_else(String::new, |[low, high]| {
+                format!("[{:.0}, {:.0}]", 100.0 * (1.0 - high), 100.0 * (1.0 - low))
+            }),
+        _ => String::new(),
+    }
+}
+
+/// Share saved per class of size of the latency-sensitive groups, small to large.
+fn sparkline(baseline: &Variant, variant: &Variant) -> String {
+    const BARS: [char; 9] = ['_', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let mut classes: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+    for (before, after) in baseline
+        .groups
+        .iter()
+        .zip(&variant.groups)
+        .filter(|(group, _)| group.latency_sensitive)
+    {
+        for (old, new) in before.by_size.iter().zip(&after.by_size) {
+            if let (Some(old_fct), Some(new_fct)) = (&old.fct_s, &new.fct_s) {
+                let entry = classes.entry(old.from_bytes).or_default();
+                entry.0 += old_fct.mean * old_fct.n as f64;
+                entry.1 += new_fct.mean * old_fct.n as f64;
+            }
+        }
+    }
+    classes
+        .values()
+        .map(|&(before, after)| {
+            let saved = if before > 0.0 { 1.0 - after / before } else { 0.0 };
+            BARS[(saved * 16.0).round().clamp(0.0, 8.0) as usize]
+        })
+        .collect()
+}
+
+/// Base RTTs and the pairs that have them.
+fn rtts(comparison: &Comparison) -> Vec<(String, String)> {
+    let mut by_rtt: Vec<(f64, Vec<String>)> = Vec::new();
+    for pair in &comparison.pairs {
+        let name = format!("{} to {}", pair.from, pair.to);
+        match by_rtt
+            .iter_mut()
+            .find(|entry| (entry.0 - pair.base_rtt_s).abs() < 1e-12)
+        {
+            Some(entry) => entry.1.push(name),
+            None => by_rtt.push((pair.base_rtt_s, vec![name])),
+        }
+    }
+    by_rtt
+        .into_iter()
+        .map(|(rtt, names)| {
+            let shown = match names.len() {
+                0..=4 => names.join(", "),
+                n => format!("{}, {}, ... {} ({n} pairs)", names[0], names[1], names[n - 1]),
+            };
+            (seconds(rtt), shown)
+        })
+        .collect()
+}
+
+fn align(table: &mut Table, columns: std::ops::Range<usize>) {
+    for index in columns {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+fn line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    // No "-0.0 %".
+    format!("{:.1} %", if value.abs() < 0.05 { 0.0 } else { value })
+}
+
+fn signed(share: f64) -> String {
+    let value = 100.0 * share;
+    format!("{:+.1} %", if value.abs() < 0.05 { 0.0 } else { value })
+}
+
+fn seconds(value: f64) -> String {
+    match value.abs() {
+        0.0 => String::from("0"),
+        v if v >= 10.0 => format!("{value:.1} s"),
+        v if v >= 1.0 => format!("{value:.2} s"),
+        v if v >= 0.01 => format!("{:.0} ms", value * 1e3),
+        v if v >= 0.001 => format!("{:.1} ms", value * 1e3),
+        _ => format!("{:.0} us", value * 1e6),
+    }
+}
+
+fn rate(bps: f64) -> String {
+    match bps {
+        b if b >= 1e9 => format!("{:.2} Gbit/s", b / 1e9),
+        b if b >= 1e6 => format!("{:.2} Mbit/s", b / 1e6),
+        b => format!("{:.0} kbit/s", b / 1e3),
+    }
+}
+
+const FLOWS: usize = 20;
+const NOTES: usize = 6;

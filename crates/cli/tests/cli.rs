@@ -1,0 +1,111 @@
+//! The program's output, word for word. `TRYCMD=overwrite cargo test -p fleetfoot-cli` writes it anew: read the difference.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/small.toml");
+
+fn fleetfoot(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the program was built")
+}
+
+fn folder(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("fleetfoot-cli-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
+    folder
+}
+
+#[test]
+fn output_is_as_recorded() {
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+}
+
+#[test]
+fn equal_commands_give_equal_bytes_and_reuse_runs() {
+    let place = folder("equal");
+    let run = |out: &str, jobs: &str| {
+        let output = fleetfoot(&["compare", SMALL, "--out", out, "--jobs", jobs], &place);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let first = run("one", "1");
+    assert!(first.contains("6 runs computed, 0 reused"), "{first}");
+    run("two", "2");
+    let read = |out: &str, name: &str| std::fs::read(place.join(out).join(name)).expect("it was written");
+    for name in ["result.json", "runs.csv", "samples.csv", "scenario.toml"] {
+        assert_eq!(read("one", name), read("two", name), "{name}");
+    }
+    let before = read("one", "result.json");
+    let again = run("one", "2");
+    assert!(again.contains("0 runs computed, 6 reused"), "{again}");
+    assert_eq!(before, read("one", "result.json"));
+
+    let other = fleetfoot(&["compare", SMALL, "--out", "one", "--seeds", "2"], &place);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("holds something else"));
+    let forced = fleetfoot(
+        &["compare", SMALL, "--out", "one", "--seeds", "2", "--force"],
+        &place,
+    );
+    assert!(forced.status.success());
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}
+
+#[test]
+fn json_is_one_document_also_for_a_failure() {
+    let place = folder("json");
+    let good = fleetfoot(&["run", SMALL, "--json"], &place);
+    let document: serde_json::Value = serde_json::from_slice(&good.stdout).expect("one document");
+    assert_eq!(document["schema"], "1.0");
+    for (arguments, code) in [
+        (&["run", "absent.toml", "--json"][..], 2),
+        (&["compare", "--bogus", "--json"][..], 2),
+        (&["explain", "nothing-like-it", "--json"][..], 2),
+    ] {
+        let output = fleetfoot(arguments, &place);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one document");
+        assert!(document["error"]["message"].is_string(), "{arguments:?}");
+    }
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}
+
+#[test]
+fn an_unwritable_folder_is_refused_before_anything_runs() {
+    let place = folder("unwritable");
+    std::fs::write(place.join("file"), "not a folder").expect("the temporary folder can be written");
+    let output = fleetfoot(&["compare", SMALL, "--out", "file/below"], &place);
+    assert_eq!(output.status.code(), Some(2));
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        talk.contains("cannot write to the output folder file/below"),
+        "{talk}"
+    );
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .args(["list", "--schema"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program was built");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success());
+    assert!(
+        output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
