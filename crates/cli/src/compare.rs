@@ -84,7 +84,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));
     let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
     let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
-        reporter.run(progress)
+        reporter.run(progress);
     })?;
     reporter.finish();
     if batch.runs.iter().all(Vec::is_empty) {

@@ -108,7 +108,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     };
     let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
     let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
-        reporter.run(progress)
+        reporter.run(progress);
     })?;
     reporter.finish();
     if batch.runs[0].is_empty() {
