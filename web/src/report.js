@@ -44,12 +44,11 @@ function theme(width) {
       domainColor: line, gridColor: line, gridOpacity: 0.7, tickColor: line, labelColor: quiet, titleColor: quiet,
       titleFontWeight: 500, labelFontSize: 11, titleFontSize: 11.5, titlePadding: 8,
     },
-    axisY: { labelLimit: width < 480 ? 108 : 190, grid: false },
+    axisY: { labelLimit: width < 480 ? 108 : 190, labelColor: ink, grid: false },
     axisYQuantitative: { grid: true },
     axisX: { tickCount: width < 480 ? 4 : 6 },
-    legend: { labelColor: ink, labelFontSize: 12, titleColor: quiet, symbolSize: 80 },
+    legend: { labelColor: ink, labelFontSize: 12, titleColor: quiet, symbolSize: 80, columns: width < 480 ? 2 : undefined },
     text: { color: ink, fontSize: 11 },
-    title: { color: ink, subtitleColor: quiet },
   };
 }
 
@@ -61,14 +60,17 @@ async function draw({ id, spec }) {
     if (parameter.name === "visible") parameter.value = parameters.visible;
     else if (parameters[id]) parameter.value = parameters[id];
   }
-  own.usermeta = { embedOptions: {} };
+  // Every figure says where it is from, also when it has been saved.
+  own.title = { text: data.caption, orient: "bottom", anchor: "start", fontSize: 10, fontWeight: 400, color: style("--quiet"), offset: 6, limit: Math.max(200, place.clientWidth - 60) };
   if (own.data.name === "distributions") own.datasets = { distributions };
+  const columns = own.encoding?.x?.axis;
+  if (columns?.orient === "top" && place.clientWidth < 600) Object.assign(columns, { labelAngle: -35, labelAlign: "left" });
   if (own.layer && place.clientWidth < 480) {
     for (const layer of own.layer) if (layer.mark.limit) layer.mark.limit = 90;
   }
   views.get(id)?.finalize();
   const result = await embed(place, own, {
-    ast: true, renderer: "svg", config: theme(place.clientWidth), tooltip: { theme: dark() ? "dark" : "light" },
+    ast: true, logLevel: 1, renderer: "svg", config: theme(place.clientWidth), tooltip: { theme: dark() ? "dark" : "light" },
     actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false },
     downloadFileName: `fleetfoot-${id}`, scaleFactor: 2,
     i18n: { CLICK_TO_VIEW_ACTIONS: "Save this chart" },
@@ -151,7 +153,9 @@ function plot(place, title, columns, series, x, y) {
   save.className = "save";
   save.type = "button";
   save.textContent = "Save PNG";
-  place.append(save, box);
+  save.setAttribute("aria-label", `Save the chart of the ${title} as PNG`);
+  box.append(save);
+  place.append(box);
   const axis = { stroke: style("--quiet"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif", labelSize: 16 };
   const made = new uPlot({
     width: Math.max(240, place.clientWidth), height: 230, title: undefined,
@@ -167,10 +171,26 @@ function plot(place, title, columns, series, x, y) {
   save.addEventListener("click", () => {
     const link = document.createElement("a");
     link.download = `fleetfoot-${place.id}.png`;
-    link.href = made.ctx.canvas.toDataURL("image/png");
+    link.href = captioned(made.ctx.canvas, `${place.querySelector("h4").textContent}, ${flowSelect.value} · ${data.caption}`);
     link.click();
   });
   plots.push(made);
+}
+
+// The plot on an opaque ground with a line that says where it is from.
+function captioned(plotted, text) {
+  const canvas = document.createElement("canvas");
+  const scale = devicePixelRatio || 1;
+  canvas.width = plotted.width;
+  canvas.height = plotted.height + 24 * scale;
+  const context = canvas.getContext("2d");
+  context.fillStyle = style("--card");
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(plotted, 0, 0);
+  context.fillStyle = style("--quiet");
+  context.font = `${11 * scale}px system-ui, sans-serif`;
+  context.fillText(text, 8 * scale, canvas.height - 8 * scale, canvas.width - 16 * scale);
+  return canvas.toDataURL("image/png");
 }
 
 const stepped = uPlot.paths.stepped({ align: 1 });

@@ -76,12 +76,12 @@ pub fn all(comparison: &Comparison) -> Vec<Chart> {
     .collect()
 }
 
-fn specification(description: &str, height: Value, rest: Value) -> Value {
+fn specification(description: &str, height: impl Into<Value>, rest: Value) -> Value {
     let mut spec = json!({
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "description": description,
         "width": "container",
-        "height": height,
+        "height": height.into(),
     });
     if let (Value::Object(spec), Value::Object(rest)) = (&mut spec, rest) {
         spec.extend(rest);
@@ -157,12 +157,12 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
         "scale": { "domain": ["faster", "not significant", "slower"], "range": ["#009E73", BASELINE, "#D55E00"] },
         "legend": { "orient": "top" } });
     let y = variant_axis(others);
-    let title = "change of the mean completion time (%), left is faster";
+    let title = "change of the mean (%)";
     Some(Chart {
         id: "change",
         title: "How much sooner, and how sure".to_owned(),
         text: format!(
-            "Mean completion time against \u{201c}{}\u{201d}, with the 95 % interval of the difference. Intervals that cross zero decide nothing.",
+            "Mean completion time against \u{201c}{}\u{201d}, with the 95 % interval of the difference. Left is sooner. Intervals that cross zero decide nothing.",
             baseline.name
         ),
         spec: specification(
@@ -302,10 +302,9 @@ fn by_size(variants: &[&Variant]) -> Option<Chart> {
                 "encoding": { "x": x, "y": y },
                 "layer": [
                     { "mark": { "type": "rect", "cornerRadius": 2 }, "encoding": {
-                        "color": { "field": "change", "type": "quantitative", "legend": null, "scale": { "domain": [-50, 0, 50], "range": ["#0072B2", "#f3f4f6", "#D55E00"], "clamp": true, "interpolate": "lab" } },
+                        "color": { "field": "change", "type": "quantitative", "legend": null, "scale": { "domain": [-50, 0, 50], "range": ["#56B4E9", "#f3f4f6", "#E69F00"], "clamp": true, "interpolate": "lab" } },
                         "tooltip": [ { "field": "variant" }, { "field": "size" }, { "field": "change", "title": "change (%)" }, { "field": "before", "title": "before" }, { "field": "after", "title": "after" }, { "field": "n", "title": "transfers" } ] } },
-                    { "mark": { "type": "text", "fontSize": 11 }, "encoding": { "text": { "field": "text", "type": "nominal" },
-                        "color": { "condition": { "test": "abs(datum.change) > 28", "value": "#ffffff" }, "value": "#1b1f24" } } },
+                    { "mark": { "type": "text", "fontSize": 11, "color": "#1b1f24" }, "encoding": { "text": { "field": "text", "type": "nominal" } } },
                 ],
             }),
         ),
@@ -372,13 +371,13 @@ fn distribution(variants: &[&Variant]) -> Option<Chart> {
     let dashes = (0..variants.len()).map(dash).collect::<Vec<_>>();
     Some(Chart {
         id: "distribution",
-        title: "Completion times".to_owned(),
+        title: "Distribution of completion times".to_owned(),
         text: "Share of transfers that were complete after a time (logarithmic axis); further left is better. A line that ends below 100 % has transfers that did not complete.".to_owned(),
         spec: specification("Cumulative distribution of the completion time", json!(340), json!({
             "params": [ { "name": "group", "value": first }, { "name": "visible", "value": visible } ],
             "data": { "name": "distributions" },
             "transform": [{ "filter": "datum.group == group && indexof(visible, datum.variant) >= 0" }],
-            "mark": { "type": "line", "interpolate": "step-after", "strokeWidth": 2, "clip": true },
+            "mark": { "type": "line", "strokeWidth": 2, "clip": true },
             "encoding": {
                 "x": { "field": "fct_s", "type": "quantitative", "title": "completion time", "scale": { "type": "log", "nice": false },
                     "axis": { "labelExpr": "datum.value < 0.001 ? format(datum.value * 1e6, '~r') + ' \u{b5}s' : datum.value < 1 ? format(datum.value * 1000, '~r') + ' ms' : format(datum.value, '~r') + ' s'", "labelOverlap": true, "tickCount": 8 } },
@@ -432,7 +431,7 @@ fn queue_delay(comparison: &Comparison, variants: &[&Variant]) -> Option<Chart> 
     let first = groups.first()?.clone();
     let y = variant_axis(variants);
     let tooltip = json!([ { "field": "variant" }, { "field": "p50", "title": "median (ms)" }, { "field": "p95", "title": "95th percentile (ms)" }, { "field": "p99", "title": "99th percentile (ms)" } ]);
-    let x = |field: &str| json!({ "field": field, "type": "quantitative", "title": "waiting time (ms): median, 95th and 99th percentile", "scale": { "zero": true } });
+    let x = |field: &str| json!({ "field": field, "type": "quantitative", "title": "waiting time (ms)", "scale": { "zero": true } });
     Some(Chart {
         id: "delay",
         title: "Waiting at the bottleneck".to_owned(),

@@ -5,7 +5,7 @@
 
 use super::charts::{self, Chart};
 use super::table;
-use super::text::{bits_per_second, percent, rounded, seconds, signed_percent};
+use super::text::{bits_per_second, chosen_seconds, percent, rounded, seconds, signed_percent};
 use super::thin::{distribution, thin};
 use crate::result::{Comparison, FlowTrace, Summary, Variant};
 use minijinja::Environment;
@@ -47,8 +47,8 @@ pub fn render(comparison: &Comparison) -> Result<String, minijinja::Error> {
         },
         "nonce": &nonce.as_str()[..24],
         "seeds": seeds.join(", "),
-        "warmup": seconds(comparison.warmup_s),
-        "duration": seconds(document.duration_s),
+        "warmup": chosen_seconds(comparison.warmup_s),
+        "duration": chosen_seconds(document.duration_s),
         "best": variants.iter().find(|variant| wins(variant)).map(|variant| ranking_row(variant)),
         "ranking": variants.iter().map(|variant| ranking_row(variant)).collect::<Vec<_>>(),
         "baseline": variants.first().map_or("", |variant| variant.name.as_str()),
@@ -209,7 +209,7 @@ fn network(comparison: &Comparison) -> Vec<Value> {
                 .map(|(name, value)| format!("{name} {value}"))
                 .collect::<Vec<_>>();
             json!({
-                "name": link.name, "direction": link.direction, "rate": link.rate, "delay": seconds(link.delay_s),
+                "name": link.name, "direction": link.direction, "rate": link.rate, "delay": chosen_seconds(link.delay_s),
                 "queue": link.queue, "parameters": parameters.join(", "),
                 "bottleneck": comparison.bottleneck.contains(&link.name),
             })
@@ -307,8 +307,12 @@ fn embedded(comparison: &Comparison, variants: &[&Variant], charts: &[Chart]) ->
         "charts": charts.iter().map(|chart| json!({ "id": chart.id, "spec": chart.spec })).collect::<Vec<_>>(),
         "distributions": distributions(comparison, &names),
         "traces": traces,
-        "caption": format!("{} \u{b7} seeds {} \u{b7} fleetfoot {}", comparison.document.scenario,
-            comparison.document.seeds.len(), comparison.document.fleetfoot),
+        "caption": format!(
+            "fleetfoot {} \u{b7} {} seeds \u{b7} {}",
+            comparison.document.fleetfoot,
+            comparison.document.seeds.len(),
+            comparison.document.scenario
+        ),
     })
 }
 

@@ -6,7 +6,7 @@
 use crate::result::{Comparison, GroupInfo, LinkInfo, RunData, Summary};
 use crate::statistics::{self, Resamples};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
-use fleetfoot_core::time::Instant;
+use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput};
 
 /// What a column holds.
@@ -173,7 +173,7 @@ table! { Sample<'_>, s, "samples", "one flow of one run: a transfer, a bulk conn
     "probes" Integer "" "tail loss probes sent" = s.record.probes;
     "spurious_probes" Integer "" "probes that the sender found to have been unnecessary" = s.record.spurious_probes;
     "redundant_bytes" Integer "B" "payload the receiver got more than once" = s.record.redundant_bytes.get();
-    "min_rtt_s" Number "s" "smallest round-trip time sampled by the sender" = s.record.min_rtt.map(|rtt| rtt.as_secs_f64());
+    "min_rtt_s" Number "s" "smallest round-trip time sampled by the sender" = s.record.min_rtt.map(Duration::as_secs_f64);
     "ack_latency_s" Number "s" "mean time from the first transmission of a segment to its acknowledgment" = s.record.ack_latency_sum / f64::from(s.record.ack_latency_count);
 }
 

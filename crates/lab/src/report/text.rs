@@ -3,7 +3,7 @@
 /// Three significant digits without an exponent.
 pub(super) fn short(value: f64) -> String {
     let magnitude = value.abs();
-    let text = if magnitude >= 99.95 || magnitude == 0.0 {
+    if magnitude >= 99.95 || magnitude == 0.0 {
         format!("{value:.0}")
     } else if magnitude >= 9.995 {
         format!("{value:.1}")
@@ -11,8 +11,7 @@ pub(super) fn short(value: f64) -> String {
         format!("{value:.2}")
     } else {
         format!("{value:.3}")
-    };
-    text
+    }
 }
 
 /// A time: `412 ms`, `1.25 s`.
@@ -22,6 +21,15 @@ pub(super) fn seconds(value: f64) -> String {
         s if s >= 0.9995 => format!("{} s", short(value)),
         s if s >= 0.000_999_5 => format!("{} ms", short(value * 1e3)),
         _ => format!("{} \u{b5}s", short(value * 1e6)),
+    }
+}
+
+/// A length that someone chose: `20 s`, `2.5 s`.
+pub(super) fn chosen_seconds(value: f64) -> String {
+    if value >= 1.0 {
+        format!("{value} s")
+    } else {
+        format!("{} ms", value * 1e3)
     }
 }
 
