@@ -371,6 +371,8 @@ fn ack_clocked(cc: &mut dyn CongestionController, now: &mut Instant, rtt: Durati
             rtt: Some(rtt),
             srtt: Some(rtt),
             round_start: segment == 0,
+            // Any count that grows: nothing is marked.
+            delivered_total: Bytes(now.as_nanos()),
             ..ack(1)
         };
         cc.on_ack(*now, &told);
