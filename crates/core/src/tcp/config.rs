@@ -64,6 +64,9 @@ pub struct Config {
     pub tail_loss_probe: TailLossProbe,
     /// Forward acknowledgment as Linux had it until 2017: segments count as SACKed up to the highest SACKed one.
     pub fack: bool,
+    /// In recovery with SACK, count the pipe as ns-2's Sack1 does: what was out less `dup_thresh`, one less per duplicate
+    /// ACK, two per partial one, one more per segment sent. Lost segments stay in it, so many losses end in a timeout.
+    pub pipe_by_acks: bool,
     /// RTO restart for fewer than four segments (RFC 7765).
     pub rto_restart: bool,
     /// Count the probe timeout from the earliest outstanding segment, not from the last ACK.

@@ -326,6 +326,9 @@ impl Sender {
             return 0;
         }
         let mut lost = 0;
+        if self.counts_acks(shared) {
+            self.ack_pipe -= if delivery.advanced { 2 } else { 1 };
+        }
         if self.state == CaState::Recovery && delivery.advanced && !shared.sack {
             lost += self.board.mark_lost(0); // RFC 6582 3.2 step 3: partial acknowledgment
             self.force = true;
@@ -454,6 +457,7 @@ impl Sender {
         self.recover = self.nxt;
         self.begin_recovery();
         self.force = true; // RFC 6675 5 (4.3)
+        self.ack_pipe = self.board.segments() as i32 - i32::from(shared.config.dup_thresh);
         shared.timers.rto_at = now + shared.rtt.rto(&shared.config.rto);
     }
 

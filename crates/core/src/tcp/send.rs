@@ -91,6 +91,8 @@ pub(super) struct Sender {
     pub(super) fin_sent: bool,
     /// The next segment leaves whatever the window says.
     pub(super) force: bool,
+    /// ns-2's `pipe_`, segments.
+    pub(super) ack_pipe: i32,
     pub(super) limited: bool,
     pub(super) tlp_is_retrans: bool,
     pub(super) probe_due: bool,
@@ -154,6 +156,7 @@ impl Sender {
             fin_queued: false,
             fin_sent: false,
             force: false,
+            ack_pipe: 0,
             limited: false,
             tlp_is_retrans: false,
             probe_due: false,
@@ -188,7 +191,17 @@ impl Sender {
         if self.state == CaState::Disorder && !shared.config.limited_transmit {
             return self.board.out; // RFC 3042 off: duplicate ACKs free nothing
         }
+        if self.counts_acks(shared) {
+            // Duplicated ACKs take too much off ns-2's count: never less than what the scoreboard knows is there.
+            return (self.ack_pipe.max(0) as u64 * u64::from(shared.mss)).max(self.board.pipe());
+        }
         self.board.pipe()
+    }
+
+    /// Whether the pipe is counted by ACKs now (ns-2's Sack1).
+    #[inline]
+    pub(super) fn counts_acks(&self, shared: &Shared) -> bool {
+        self.state == CaState::Recovery && shared.config.pipe_by_acks && shared.sack
     }
 
     /// Bytes written and not sent.
@@ -308,6 +321,7 @@ impl Sender {
         }
         self.fin_sent |= fin;
         self.zero_probe_out = false;
+        self.ack_pipe += 1;
         self.last_send = now;
         let weight = self.board.weight(len);
         self.prr_sent(weight);
@@ -335,6 +349,7 @@ impl Sender {
 
     pub(super) fn retransmit(&mut self, now: Instant, shared: &mut Shared, index: usize) -> Option<Outgoing> {
         let record = self.board.on_retransmit(now, index)?;
+        self.ack_pipe += i32::from(!self.force); // ns-2 does not count the fast retransmit itself
         self.force = false;
         self.high_rxt = self.high_rxt.max(record.end());
         if let Some(rack) = &mut self.rack {

@@ -98,6 +98,7 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
         "tail_loss_probe_restart" => config.tail_loss_probe_restart = field.flag()?,
         "rto_restart" => config.rto_restart = field.flag()?,
         "fack" => config.fack = field.flag()?,
+        "pipe_by_acks" => config.pipe_by_acks = field.flag()?,
         "window_validation" => {
             config.window_validation = match field.choice()? {
                 "none" => WindowValidation::None,

@@ -122,6 +122,11 @@ pub(crate) static TCP: &[Key] = &[
         "Forward acknowledgment, as Linux had it until 2017.",
     ),
     switch(
+        "pipe_by_acks",
+        Kind::Flag,
+        "In recovery with SACK, count what is in flight by ACKs, as ns-2 does: lost segments stay in it.",
+    ),
+    switch(
         "max_ack_delay",
         TIME,
         "Allowance for delayed ACKs in the probe's timer.",
