@@ -3,7 +3,8 @@
 # ns ns2-dumbbell.tcl FLOWS ACCESS_BPS BOTTLENECK_BPS RTT_S QUEUE_PACKETS SECONDS
 #
 # Packets are 1500 B on the wire, ACKs 40 B, one ACK per packet, initial window 10, window never limiting. DropTail
-# drops when length + 1 >= limit, so its limit is one more than the packets that may wait.
+# drops when length + 1 >= limit, so its limit is one more than the packets that may wait. A source's own queue holds 1.2
+# times the bottleneck's.
 
 lassign $argv flows access bottleneck rtt queue seconds
 
@@ -53,7 +54,7 @@ for {set i 0} {$i < $flows} {incr i} {
     set sink_node [$ns node]
     $ns duplex-link $source $left $access $access_delay DropTail
     $ns duplex-link $right $sink_node $access $access_delay DropTail
-    $ns queue-limit $source $left 1000000
+    $ns queue-limit $source $left [expr {int($queue * 1.2) + 1}]
     $ns queue-limit $left $source 1000000
     $ns queue-limit $right $sink_node 1000000
     $ns queue-limit $sink_node $right 1000000
