@@ -1,14 +1,16 @@
 //! The TCP endpoint: [`Connection`], and what answers when there is none ([`listener`]).
 //!
 //! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. The connection routes;
-//! the work is in `handshake` (SYN states), `receive` (reassembly, acknowledging), `send` (what leaves when),
-//! `recovery` (what an acknowledgment means), `scoreboard`, `rack`, `prr`, `rto`, `timers`. [`Config`] holds every
-//! switch, [`profile`] the named configurations and the table of their sources.
+//! the work is in `handshake` (SYN states), `segment` (arrival procedure, building), `receive` (reassembly,
+//! acknowledging), `send` (what leaves when), `delivery` (what an acknowledgment delivered), `recovery` (what follows from
+//! it), `undo` (what was a mistake), `scoreboard`, `rack`, `tlp`, `prr`, `rto`, `timers`. [`Config`] holds every switch,
+//! [`profile`] the named configurations and the table of their sources.
 //!
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
 //! **Deviations.** Urgent data is delivered as ordinary data. No path MTU discovery: the MTU is configured.
 
 mod config;
+mod delivery;
 mod error;
 mod handshake;
 pub mod listener;
@@ -21,9 +23,14 @@ mod rto;
 mod scoreboard;
 mod segment;
 mod send;
+mod shared;
+mod switches;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod tlp;
+mod types;
+mod undo;
 
 pub use config::{
     Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, InitialWindow, KeepAlive, Profile, Prr, RtoConfig,
@@ -32,203 +39,20 @@ pub use config::{
 pub use error::{ConnectionError, Event};
 pub use send::CaState;
 pub use timers::Timer;
+pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
 
-use crate::cc::{self, AnyController, CongestionController, Phase};
+use crate::cc::{CongestionController, Phase};
 use crate::packet::{Flags, Segment};
-use crate::parameter::Values;
-use crate::rng::Rng;
 use crate::seq::SeqNumber;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::ops::Range;
 use receive::Receive;
 use rto::Rtt;
 use send::Sender;
+use shared::Shared;
 use timers::Timers;
-
-/// States of RFC 9293 3.3.2; LISTEN is [`listener`]'s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// No connection.
-    Closed,
-    /// Our SYN is out.
-    SynSent,
-    /// SYNs crossed or were answered, ours is not acknowledged.
-    SynReceived,
-    /// Data flows.
-    Established,
-    /// We closed; our FIN is not acknowledged.
-    FinWait1,
-    /// Our FIN is acknowledged; the peer may still send.
-    FinWait2,
-    /// The peer closed; we may still send.
-    CloseWait,
-    /// Both closed; our FIN is not acknowledged.
-    Closing,
-    /// The peer closed first, then we; our FIN is not acknowledged.
-    LastAck,
-    /// Both FINs are acknowledged; old duplicates die out.
-    TimeWait,
-}
-
-/// A segment to send, and which bytes of the stream it carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transmit {
-    /// Headers.
-    pub segment: Segment,
-    /// First stream offset of the payload.
-    pub start: u64,
-    /// One past its last.
-    pub end: u64,
-}
-
-impl Transmit {
-    /// Stream offsets of the payload.
-    pub fn range(&self) -> Range<u64> {
-        self.start..self.end
-    }
-}
-
-/// What `on_segment` did with the payload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accepted {
-    /// Stream offsets that were taken and must be kept by the driver; empty if none.
-    pub start: u64,
-    /// One past the last.
-    pub end: u64,
-    /// Stream offset up to which everything has arrived in order.
-    pub in_order: u64,
-}
-
-/// Which half of a connection to shut down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Half {
-    /// No more writes: FIN after what was written.
-    Write,
-    /// No more reads: what arrives is taken and thrown away.
-    Read,
-}
-
-/// How a write is meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct WriteFlags {
-    /// More will follow at once: do not send a partial segment yet.
-    pub more: bool,
-}
-
-/// What can be changed while a connection lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setting {
-    /// Nagle's algorithm on or off (RFC 9293 MUST-17).
-    Nagle(bool),
-    /// Keep-alive on or off (RFC 9293 MUST-24), with the parameters of `Config` or two hours.
-    KeepAlive(bool),
-    /// Every in-order byte counts as read at once, until turned off.
-    AutoRead(bool),
-}
-
-/// A connection that exists already, for tests and hand-worked cases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EstablishedState {
-    /// Smoothed RTT.
-    pub srtt: Duration,
-    /// RTT variation.
-    pub rttvar: Duration,
-    /// Congestion window, bytes.
-    pub cwnd: Bytes,
-    /// Slow-start threshold, bytes.
-    pub ssthresh: Bytes,
-    /// Maximum segment size in payload bytes.
-    pub mss: u32,
-    /// Our initial sequence number.
-    pub iss: SeqNumber,
-    /// The peer's.
-    pub irs: SeqNumber,
-    /// The peer's receive window, bytes.
-    pub peer_window: Bytes,
-}
-
-/// Counters of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Payload bytes sent, retransmissions and probes included.
-    pub bytes_sent: u64,
-    /// Time from the first transmission of each segment to the ACK of its last byte, summed.
-    pub ack_latency_sum: Duration,
-    /// Segments in that sum.
-    pub ack_latency_count: u64,
-    /// Payload bytes received more than once.
-    pub redundant_bytes: u64,
-    /// Data segments sent, first transmissions and retransmissions.
-    pub segments_sent: u64,
-    /// Retransmitted segments, probes included.
-    pub retransmits: u32,
-    /// Expiries of the retransmission timer, SYNs included.
-    pub timeouts: u32,
-    /// Those shown to be spurious.
-    pub spurious_timeouts: u32,
-    /// Loss probes sent.
-    pub probes: u32,
-    /// Those shown to be redundant.
-    pub spurious_probes: u32,
-    /// Fast recoveries entered.
-    pub recoveries: u32,
-    /// Window reductions without retransmission: ECN, delay, a probe that repaired a loss.
-    pub window_reductions: u32,
-    /// ACKs with ECE received.
-    pub ecn_echoes: u32,
-    /// Segments received with CE.
-    pub ce_received: u32,
-    /// Reductions taken back.
-    pub undos: u32,
-    /// D-SACK blocks received.
-    pub dsacks: u32,
-    /// Challenge ACKs sent (RFC 5961).
-    pub challenge_acks: u32,
-}
-
-/// A view of a connection, with the fields of Linux's `TCP_INFO` that a trace wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Info {
-    /// Connection state.
-    pub state: State,
-    /// Congestion state.
-    pub ca_state: CaState,
-    /// Phase of the controller.
-    pub phase: Phase,
-    /// Window in force, bytes.
-    pub cwnd: Bytes,
-    /// Slow-start threshold, bytes; `MAX` before the first congestion event.
-    pub ssthresh: Bytes,
-    /// Bytes in flight by the pipe estimate.
-    pub pipe: Bytes,
-    /// Bytes sent and not acknowledged.
-    pub flight: Bytes,
-    /// Bytes written and not sent.
-    pub unsent: Bytes,
-    /// The peer's window, bytes from SND.UNA.
-    pub peer_window: Bytes,
-    /// Bytes delivered, as far as known.
-    pub delivered: Bytes,
-    /// Stream bytes received in order.
-    pub received: u64,
-    /// Stream bytes acknowledged.
-    pub acked: u64,
-    /// Smoothed RTT.
-    pub srtt: Option<Duration>,
-    /// RTT variation.
-    pub rttvar: Duration,
-    /// Smallest RTT sample.
-    pub min_rtt: Option<Duration>,
-    /// Retransmission timeout, back-off included.
-    pub rto: Duration,
-    /// Maximum segment size in payload bytes.
-    pub mss: u32,
-    /// Counters.
-    pub stats: Stats,
-}
 
 /// One end of a TCP connection, sans-IO.
 ///
@@ -267,39 +91,6 @@ enum Control {
     None,
     Syn,
     Reset,
-}
-
-/// What both halves need.
-struct Shared {
-    config: Arc<Config>,
-    rtt: Rtt,
-    timers: Timers,
-    stats: Stats,
-    /// Right edge of the peer's window, as an offset of ours.
-    snd_edge: u64,
-    max_snd_wnd: u64,
-    snd_wl1: u64,
-    snd_wl2: u64,
-    /// RCV.NXT of the last acknowledgment sent.
-    last_ack_sent: u64,
-    iss: SeqNumber,
-    irs: SeqNumber,
-    ts_recent: u32,
-    ts_offset: u32,
-    /// Payload bytes of a full segment: options are taken off.
-    mss: u32,
-    events: u16,
-    snd_scale: u8,
-    rcv_scale: u8,
-    failure: Option<ConnectionError>,
-    sack: bool,
-    timestamps: bool,
-    ecn: bool,
-    nagle: bool,
-    /// The SYN or SYN-ACK was retransmitted.
-    syn_lost: u8,
-    /// The peer's SYN carried a window scale.
-    peer_scales: bool,
 }
 
 impl Connection {
@@ -701,76 +492,6 @@ impl Connection {
         self.enter_closed();
         self.shared.failure = Some(error);
         self.shared.raise(Event::Failed(error));
-    }
-}
-
-impl Shared {
-    /// Notes an event.
-    fn raise(&mut self, event: Event) {
-        self.events |= 1
-            << match event {
-                Event::Established => 0,
-                Event::Readable => 1,
-                Event::Writable => 2,
-                Event::PeerClosed => 3,
-                Event::SendClosed => 4,
-                Event::Trouble => 5,
-                Event::Closed => 6,
-                Event::Failed(_) => 7,
-            };
-    }
-
-    /// The timestamp clock: milliseconds from a per-connection offset (RFC 7323 5.4).
-    #[inline]
-    fn timestamp(&self, now: Instant) -> u32 {
-        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.ts_offset)
-    }
-
-    /// Whether an echoed timestamp is not older than a transmission at `at`.
-    #[inline]
-    fn echo_reaches(&self, echo: u32, at: Instant) -> bool {
-        echo.wrapping_sub(self.timestamp(at)) as i32 >= 0
-    }
-
-    /// Initial window in bytes (RFC 6928 2, RFC 3390 1, RFC 5681 3.1).
-    fn initial_window(&self) -> u64 {
-        let mss = u64::from(self.mss);
-        let window = match self.config.initial_window {
-            InitialWindow::Segments(segments) => mss * u64::from(segments),
-            InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
-            InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
-        };
-        // RFC 5681 3.1: one segment after a lost SYN; RFC 6928 2: only after more than one retransmission.
-        if self.syn_lost > self.config.syn_losses_forgiven {
-            mss
-        } else {
-            window
-        }
-    }
-
-    fn controller(&self) -> AnyController {
-        let config = &self.config;
-        let context = cc::Config {
-            mss: Bytes(u64::from(self.mss)),
-            initial_window: Bytes(self.initial_window()),
-            hystart: config.hystart,
-            abc_limit: config.abc_limit,
-            reduce_from_window: config.reduce_from_window,
-            count_segments: config.window_unit == WindowUnit::Packets,
-            seed: u64::from(self.iss.0) << 32 | u64::from(self.irs.0),
-        };
-        let name = config.congestion_control;
-        let table = AnyController::entry(name).map_or(&[][..], |entry| entry.parameters);
-        let defaults = Values::defaults(table);
-        let values = config.congestion_control_values.as_ref().unwrap_or(&defaults);
-        AnyController::build(name, values, &context)
-            .unwrap_or_else(|| AnyController::Reno(cc::Reno::new(values, &context)))
-    }
-
-    /// A budget of challenge ACKs per second, drawn per connection and second (RFC 5961 7, against side channels).
-    fn challenge_allowance(&self, now: Instant) -> u16 {
-        let seed = u64::from(self.iss.0) << 32 ^ u64::from(self.irs.0) ^ now.as_nanos();
-        50 + Rng::from_seed(seed).below(100) as u16
     }
 }
 

@@ -16,7 +16,7 @@ use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 use core::ops::Range;
 
 /// State of the receiving half. Offsets count from the peer's initial sequence number: 0 is its SYN, 1 its first byte.
@@ -54,7 +54,7 @@ pub(super) struct Receive {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beyond {
     /// Disjoint, not adjacent, ascending.
-    ranges: Vec<Range<u64>>,
+    ranges: VecDeque<Range<u64>>,
     /// Left edges of the blocks reported or changed most recently, newest first.
     recent: [u64; 4],
     /// A duplicate to report first (RFC 2883).
@@ -274,11 +274,11 @@ impl Receive {
         if held >= length {
             taken.end = start;
         }
-        if let Some(range) = beyond.ranges.first()
+        if let Some(range) = beyond.ranges.front()
             && range.start <= rcv_nxt
         {
             self.rcv_nxt = range.end;
-            beyond.ranges.remove(0);
+            beyond.ranges.pop_front();
             taken.advanced = true;
         }
     }
@@ -392,10 +392,15 @@ impl Beyond {
     /// Adds a range; returns how many of its bytes were held already and where the first of them is.
     fn insert(&mut self, start: u64, stop: u64) -> (u64, Option<u64>) {
         let low = self.ranges.partition_point(|range| range.end < start);
-        let high = low + self.ranges[low..].partition_point(|range| range.start <= stop);
+        let high = low
+            + self
+                .ranges
+                .range(low..)
+                .take_while(|range| range.start <= stop)
+                .count();
         let (mut held, mut first) = (0, None);
         let mut merged = start..stop;
-        for range in &self.ranges[low..high] {
+        for range in self.ranges.range(low..high) {
             let overlap = range.end.min(stop).saturating_sub(range.start.max(start));
             if overlap > 0 && first.is_none() {
                 first = Some(range.start.max(start));

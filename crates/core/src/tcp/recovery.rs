@@ -4,13 +4,13 @@
 //! sampled, losses are judged (RACK, or RFC 6675, or duplicate ACKs), the state changes, the controller is told, the
 //! timer is set.
 //!
-//! **Source.** RFC 5681, 6582, 6675, 8985 (sections 6 and 7.4), 5827, 5682, 3522, 4015, 3708, 3168, 6298, 7765.
+//! **Source.** RFC 5681, 6582, 6675, 8985 section 6, 5827, 3168, 6298, 7765.
 //! **Deviations.** Early retransmit's `Immediate` and `Delayed` are Linux's (2012 to 2017): with fewer than four segments
-//! out one SACKed segment is enough. Undo by D-SACK counts retransmissions as Linux does. F-RTO waits for the second
-//! acknowledgment also with SACK, as RFC 5682 section 3 has it.
+//! out one SACKed segment is enough. A fast retransmit restarts the retransmission timer, as Linux does.
 
 use super::Shared;
-use super::config::{EarlyRetransmit, EcnEcho, Growth, Prr as PrrVariant, RttSamples, TailLossProbe};
+use super::config::{EarlyRetransmit, EcnEcho, Growth, Prr as PrrVariant, TailLossProbe};
+use super::delivery::Delivery;
 use super::error::{ConnectionError, Event};
 use super::prr::{Entry, Prr, PrrAck};
 use super::scoreboard::SACKED;
@@ -20,26 +20,6 @@ use crate::cc::{Ack, Congestion, CongestionController, CongestionKind, Reaction}
 use crate::packet::{Flags, Segment};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
-
-/// What one acknowledgment delivered.
-#[derive(Clone, Copy, Debug, Default)]
-struct Delivery {
-    /// Newly cumulatively acknowledged, whether SACKed before or not.
-    acked: u64,
-    /// Newly SACKed.
-    sacked: u64,
-    /// Newly delivered: `sacked` and what `acked` had not been SACKed.
-    delivered: u64,
-    /// Segments newly delivered.
-    segments: u32,
-    rtt: Option<Duration>,
-    /// A segment never retransmitted was acknowledged or SACKed that was sent before the timeout.
-    original: bool,
-    retransmitted: bool,
-    dsack: bool,
-    advanced: bool,
-    duplicate: bool,
-}
 
 impl Sender {
     /// Processes an acceptable acknowledgment up to offset `ack` (at most SND.NXT).
@@ -119,186 +99,6 @@ impl Sender {
             self.reduce(shared, &delivery, lost);
         }
         self.set_timer(now, shared, &delivery);
-    }
-
-    fn take_acked(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        segment: &Segment,
-        ack: u64,
-        delivery: &mut Delivery,
-    ) {
-        let echo = (shared.timestamps && segment.flags.contains(Flags::TIMESTAMPS)).then_some(segment.tsecr);
-        let min = shared.rtt.min();
-        while let Some(record) = self.board.pop_acked(ack) {
-            let weight = self.board.weight(record.len);
-            delivery.acked += weight;
-            shared.stats.ack_latency_sum += now.since(record.first_tx);
-            shared.stats.ack_latency_count += 1;
-            if record.is(SACKED) {
-                continue;
-            }
-            delivery.delivered += weight;
-            delivery.segments += 1;
-            if record.tx_count == 1 {
-                delivery.original |= record.end() <= self.high_seq;
-                if delivery.rtt.is_none() {
-                    delivery.rtt = Some(now.since(record.last_tx));
-                }
-            } else {
-                delivery.retransmitted = true;
-            }
-            if let Some(rack) = &mut self.rack {
-                let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
-                rack.on_delivered(now, &record, min, proves);
-            }
-        }
-        let part = self.board.trim_front(ack);
-        if part > 0 {
-            delivery.acked += part;
-            delivery.delivered += part;
-        }
-        self.una = ack;
-        self.board.advance(ack);
-        self.dup_acks = 0;
-        self.retries = 0;
-        if delivery.retransmitted {
-            delivery.rtt = None; // RFC 6298 3 (Karn)
-        }
-    }
-
-    fn take_blocks(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        segment: &Segment,
-        ack: u64,
-        delivery: &mut Delivery,
-    ) {
-        let iss = shared.iss;
-        let offset = |edge: crate::seq::SeqNumber| edge.to_offset(iss, ack);
-        let min = shared.rtt.min();
-        let echo = (shared.timestamps && segment.flags.contains(Flags::TIMESTAMPS)).then_some(segment.tsecr);
-        for index in 0..segment.sack_blocks() {
-            let (left, right) = segment.sack_block(index);
-            let (left, right) = (offset(left), offset(right));
-            if left < 0 || right <= left || right as u64 > self.nxt {
-                continue;
-            }
-            let (left, right) = (left as u64, right as u64);
-            let inside_next = index == 0 && segment.sack_blocks() > 1 && {
-                let (l, r) = segment.sack_block(1);
-                offset(l) <= left as i64 && right as i64 <= offset(r)
-            };
-            if index == 0 && (right <= ack || inside_next) {
-                self.take_dsack(shared, left, right);
-                delivery.dsack = true;
-                continue;
-            }
-            if right <= ack {
-                continue;
-            }
-            let high_seq = self.high_seq;
-            let rack = &mut self.rack;
-            let shared = &*shared;
-            let (mut rtt, mut original, mut count) = (None, false, 0);
-            let before = self.board.sacked;
-            self.board.sack(left.max(ack), right, |record| {
-                count += 1;
-                if record.tx_count == 1 {
-                    original |= record.end() <= high_seq;
-                    rtt = rtt.or(Some(now.since(record.last_tx)));
-                }
-                if let Some(rack) = rack {
-                    let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
-                    rack.on_delivered(now, record, min, proves);
-                }
-            });
-            delivery.segments += count;
-            delivery.sacked += self.board.sacked - before;
-            delivery.original |= original;
-            if delivery.rtt.is_none() && !delivery.retransmitted {
-                delivery.rtt = rtt;
-            }
-        }
-        delivery.delivered += delivery.sacked;
-    }
-
-    /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).
-    fn take_dsack(&mut self, shared: &mut Shared, left: u64, right: u64) {
-        shared.stats.dsacks += 1;
-        if let Some(rack) = &mut self.rack {
-            rack.on_dsack(self.una, self.nxt);
-        }
-        if self.undo_marker != 0 && right > self.undo_marker && self.undo_retrans > 0 {
-            self.undo_retrans -= 1;
-            if self.undo_retrans == 0 && self.retrans_stamp != 0 {
-                self.retrans_stamp = u32::MAX; // every retransmission was redundant
-            }
-        }
-        if self.tlp_end != 0 && self.tlp_is_retrans && right == self.tlp_end && left < right {
-            self.tlp_end = 0; // RFC 8985 7.4.2: the probe was redundant
-            shared.stats.spurious_probes += 1;
-        }
-    }
-
-    fn sample_rtt(&mut self, now: Instant, shared: &mut Shared, segment: &Segment, delivery: &mut Delivery) {
-        if delivery.rtt.is_none()
-            && delivery.advanced
-            && shared.timestamps
-            && segment.flags.contains(Flags::TIMESTAMPS)
-            && segment.tsecr != 0
-        {
-            // RFC 7323 4.1: the echo tells which transmission is meant.
-            let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr);
-            delivery.rtt = Some(Duration::from_millis(u64::from(elapsed.max(1))));
-        }
-        let Some(rtt) = delivery.rtt else { return };
-        match shared.config.rto.samples {
-            RttSamples::EveryAck => {}
-            RttSamples::OncePerRtt => {
-                if self.una < self.rtt_seq {
-                    return;
-                }
-                self.rtt_seq = self.nxt;
-            }
-        }
-        let config = &shared.config.rto;
-        shared.rtt.sample(config, rtt);
-    }
-
-    /// Without SACK duplicate ACKs stand for segments that arrived (RFC 6582 3.2).
-    fn count_duplicates(&mut self, shared: &Shared, delivery: &Delivery) {
-        if delivery.advanced {
-            if matches!(self.state, CaState::Recovery) {
-                let gone = (delivery.acked / u64::from(shared.mss)).saturating_sub(1) as u32;
-                self.board.duplicates = self.board.duplicates.saturating_sub(gone);
-            } else {
-                self.board.duplicates = 0;
-            }
-        } else if delivery.duplicate && self.state != CaState::Loss {
-            self.dup_acks += 1;
-            self.board.duplicates = (self.board.duplicates + 1).min(self.board.segments());
-        }
-    }
-
-    /// RFC 8985 7.4.2; the draft's rule is the same stated per episode.
-    fn probe_outcome(&mut self, now: Instant, shared: &mut Shared, ack: u64, delivery: &Delivery) {
-        if self.tlp_end == 0 || ack < self.tlp_end {
-            return;
-        }
-        if !self.tlp_is_retrans {
-            self.tlp_end = 0; // new data was the probe
-        } else if ack > self.tlp_end {
-            self.tlp_end = 0; // the probe repaired a loss: one reduction
-            if matches!(self.state, CaState::Open | CaState::Disorder) {
-                self.enter_cwr(now, shared, CongestionKind::Loss, delivery);
-            }
-        } else if !delivery.advanced && delivery.duplicate && delivery.sacked == 0 && !delivery.dsack {
-            self.tlp_end = 0; // both copies arrived
-            shared.stats.spurious_probes += 1;
-        }
     }
 
     /// Loss detection and change of state. Returns what was newly judged lost.
@@ -428,7 +228,7 @@ impl Sender {
         }
     }
 
-    fn flight_event(&self, kind: CongestionKind) -> Congestion {
+    pub(super) fn flight_event(&self, kind: CongestionKind) -> Congestion {
         Congestion {
             kind,
             flight_size: Bytes(self.board.out),
@@ -476,7 +276,13 @@ impl Sender {
     }
 
     /// Reduces the window without a loss.
-    fn enter_cwr(&mut self, now: Instant, shared: &mut Shared, kind: CongestionKind, delivery: &Delivery) {
+    pub(super) fn enter_cwr(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        kind: CongestionKind,
+        delivery: &Delivery,
+    ) {
         self.undo_marker = 0;
         let window = self.cc.window();
         self.cc.on_congestion(now, &self.reduction_event(kind, delivery));
@@ -520,17 +326,6 @@ impl Sender {
         self.recovery_window = in_flight + count;
     }
 
-    fn begin_episode(&mut self, shared: &Shared, timeout: bool) {
-        self.undo_marker = if shared.config.undo || shared.config.frto {
-            self.una.max(1)
-        } else {
-            0
-        };
-        self.undo_retrans = 0;
-        self.retrans_stamp = 0;
-        self.undo_is_timeout = timeout;
-    }
-
     fn finish_episode(&mut self, now: Instant, shared: &mut Shared) {
         match self.state {
             CaState::Recovery | CaState::Cwr => {
@@ -552,80 +347,6 @@ impl Sender {
         self.frto = 0;
         self.frto_new = 0;
         self.force = false;
-    }
-
-    /// Was the episode a mistake? By timestamps (RFC 3522) or because every retransmission was redundant (RFC 3708).
-    fn try_undo(&mut self, now: Instant, shared: &mut Shared, segment: &Segment, delivery: &Delivery) {
-        if !shared.config.undo || self.retrans_stamp == 0 {
-            return;
-        }
-        let redundant = self.retrans_stamp == u32::MAX && self.undo_retrans == 0;
-        let earlier = shared.timestamps
-            && delivery.advanced
-            && self.retrans_stamp != u32::MAX
-            && segment.flags.contains(Flags::TIMESTAMPS)
-            && (segment.tsecr.wrapping_sub(self.retrans_stamp & !1) as i32) < 0;
-        if redundant || earlier {
-            self.undo(now, shared, delivery.rtt);
-        }
-    }
-
-    fn undo(&mut self, now: Instant, shared: &mut Shared, rtt: Option<Duration>) {
-        let event = self.flight_event(CongestionKind::Undo);
-        self.cc.on_congestion(now, &event);
-        shared.stats.undos += 1;
-        if self.undo_is_timeout {
-            shared.stats.spurious_timeouts += 1;
-            shared.rtt.reset_backoff();
-            if let Some(rtt) = rtt.or(shared.rtt.srtt()) {
-                let config = &shared.config.rto;
-                shared.rtt.after_spurious_timeout(config, rtt);
-            }
-        }
-        self.undo_marker = 0;
-        self.frto = 0;
-        self.frto_new = 0;
-        self.force = false;
-        self.board.forget_losses();
-        if let Some(rack) = &mut self.rack {
-            rack.reconsider();
-        }
-        if matches!(self.state, CaState::Recovery | CaState::Loss | CaState::Cwr) {
-            self.state = CaState::Open;
-            self.board.duplicates = 0;
-        }
-    }
-
-    /// F-RTO (RFC 5682 2.1 and 3.1).
-    fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
-        match self.frto {
-            1 if delivery.advanced => {
-                // Step 2b: the retransmission, or the original, was acknowledged: try new data.
-                if self.new_data_possible(shared) {
-                    self.frto = 2;
-                    self.frto_new = 2;
-                } else {
-                    self.frto = 0;
-                }
-            }
-            1 => {
-                if delivery.duplicate && !shared.sack {
-                    self.frto = 0; // step 2a
-                }
-            }
-            _ => {
-                if delivery.original && (delivery.advanced || delivery.sacked > 0) {
-                    self.undo(now, shared, delivery.rtt); // step 3b
-                } else if delivery.duplicate || delivery.sacked > 0 {
-                    self.frto = 0; // step 3a: the loss was real
-                    self.frto_new = 0;
-                }
-            }
-        }
-    }
-
-    fn new_data_possible(&self, shared: &Shared) -> bool {
-        self.unsent() > 0 && shared.snd_edge > self.nxt
     }
 
     /// The retransmission slot after an acknowledgment.

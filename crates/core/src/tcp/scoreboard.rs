@@ -10,7 +10,6 @@
 
 use crate::time::Instant;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 /// A transmitted segment that is not cumulatively acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +65,7 @@ pub(super) struct Run {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     pub(super) ring: VecDeque<Record>,
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: VecDeque<Run>,
     /// Weight of every record; zero: its length.
     unit: u32,
     /// Usual length, for finding records.
@@ -208,7 +207,7 @@ impl Scoreboard {
         }
         let gone = self.runs.partition_point(|run| run.end <= una);
         self.runs.drain(..gone);
-        if let Some(first) = self.runs.first_mut()
+        if let Some(first) = self.runs.front_mut()
             && first.start < una
         {
             // Only after a renege or a partial ACK inside a run: count anew.
@@ -234,8 +233,14 @@ impl Scoreboard {
         }
         let (left, right) = (self.ring[first].seq, self.ring[last - 1].end());
         let low = self.runs.partition_point(|run| run.end < left);
-        let high = low + self.runs[low..].partition_point(|run| run.start <= right);
-        if let [run] = &self.runs[low..high]
+        let high = low
+            + self
+                .runs
+                .range(low..)
+                .take_while(|run| run.start <= right)
+                .count();
+        if high == low + 1
+            && let run = self.runs[low]
             && run.start <= left
             && right <= run.end
         {
@@ -303,7 +308,7 @@ impl Scoreboard {
     /// Offset one past the highest SACKed record, 0 if none.
     #[inline]
     pub(super) fn highest_sacked(&self) -> u64 {
-        self.runs.last().map_or(0, |run| run.end)
+        self.runs.back().map_or(0, |run| run.end)
     }
 
     /// Judges record `index` lost. A lost retransmission counts again.
@@ -433,7 +438,7 @@ impl Scoreboard {
         if self.ring.capacity() > 8 {
             self.ring = VecDeque::new();
         }
-        self.runs = Vec::new();
+        self.runs = VecDeque::new();
         self.hint = 0;
     }
 

@@ -15,7 +15,7 @@ use super::rack::Rack;
 use super::scoreboard::{FIN, LOST, RETRANS, Record, SACKED, Scoreboard};
 use super::timers::Timer;
 use crate::cc::{AnyController, CongestionController, Sent};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::boxed::Box;
 
@@ -278,7 +278,7 @@ impl Sender {
 
     /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.
     #[inline]
-    fn new_length(&self, shared: &Shared) -> Option<(u32, bool)> {
+    pub(super) fn new_length(&self, shared: &Shared) -> Option<(u32, bool)> {
         let unsent = self.unsent();
         let usable = shared.snd_edge.saturating_sub(self.nxt);
         let mss = u64::from(shared.mss);
@@ -302,7 +302,13 @@ impl Sender {
         (pushed || last || half || self.sws_override).then_some((length as u32, fin))
     }
 
-    fn transmit(&mut self, now: Instant, shared: &mut Shared, payload: u32, fin: bool) -> Outgoing {
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        payload: u32,
+        fin: bool,
+    ) -> Outgoing {
         let seq = self.nxt;
         let len = payload + u32::from(fin);
         self.sws_override = false;
@@ -449,24 +455,6 @@ impl Sender {
         self.rescued = false;
     }
 
-    /// A probe at PTO: new data if the peer's window allows, else the last segment (RFC 8985 7.3).
-    fn loss_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
-        let sent = if let Some((payload, fin)) = self.new_length(shared) {
-            self.tlp_is_retrans = false;
-            let sent = self.transmit(now, shared, payload, fin);
-            Some(sent)
-        } else {
-            let last = self.board.ring.len().checked_sub(1)?;
-            self.tlp_is_retrans = true;
-            self.retransmit(now, shared, last)
-        };
-        self.tlp_end = self.nxt;
-        shared.stats.probes += 1;
-        let at = now + shared.rtt.rto(&shared.config.rto);
-        shared.timers.arm(Timer::Rto, at);
-        sent
-    }
-
     /// RFC 9293 3.8.6.1: one octet beyond the window.
     fn zero_window_probe(&mut self) -> Option<Outgoing> {
         if self.board.out != 0 || (self.unsent() == 0 && !self.fin_waits()) {
@@ -588,43 +576,5 @@ impl Sender {
                 }
             }
         }
-    }
-
-    /// Probe timeout from now (RFC 8985 7.2, draft-dukkipati-tcpm-tcp-loss-probe-01 2.1), `None` if there must be none.
-    pub(super) fn arm_probe(&mut self, now: Instant, shared: &mut Shared) {
-        let config = &shared.config;
-        let eligible = shared.sack
-            && self.state == CaState::Open
-            && self.board.sacked_segments == 0
-            && self.tlp_end == 0
-            && self.board.out > 0;
-        if !eligible {
-            return;
-        }
-        let floor = Duration::from_millis(10);
-        let mut wait = match (shared.rtt.srtt(), config.tail_loss_probe) {
-            (_, TailLossProbe::Off) => return,
-            (None, _) => Duration::from_secs(1),
-            (Some(srtt), TailLossProbe::Draft) if self.board.segments() == 1 => {
-                (srtt.mul_div(3, 2) + config.max_ack_delay).max(srtt.saturating_mul(2))
-            }
-            (Some(srtt), TailLossProbe::Rfc8985) if self.board.segments() == 1 => {
-                srtt.saturating_mul(2) + config.max_ack_delay
-            }
-            (Some(srtt), TailLossProbe::Draft | TailLossProbe::Rfc8985) => srtt.saturating_mul(2),
-        };
-        if config.tail_loss_probe_restart
-            && let Some(head) = self.board.ring.front()
-        {
-            let age = now.since(head.last_tx);
-            if age < wait {
-                wait = (wait - age).max(floor);
-            }
-        }
-        if config.tail_loss_probe == TailLossProbe::Draft {
-            wait = wait.max(floor);
-        }
-        let at = (now + wait).min(shared.timers.rto_at);
-        shared.timers.arm(Timer::Pto, at);
     }
 }

@@ -1,0 +1,202 @@
+//! What an acknowledgment delivered: cumulatively, by SACK, by D-SACK; its RTT sample.
+//!
+//! **Source.** RFC 9293 3.10.7.4; RFC 2018 5; RFC 2883 5; RFC 6298 3; RFC 7323 4.1; RFC 6582 3.2 (duplicates without SACK).
+//! **Deviations.** Without timestamps an acknowledgment that covers a retransmission gives no sample, also where part of
+//! what it covers was never retransmitted: the hole it waited for would be in the sample.
+
+use super::Shared;
+use super::config::RttSamples;
+use super::scoreboard::SACKED;
+use super::send::{CaState, Sender};
+use crate::packet::{Flags, Segment};
+use crate::time::{Duration, Instant};
+
+/// What one acknowledgment delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delivery {
+    /// Newly cumulatively acknowledged, whether SACKed before or not.
+    pub(super) acked: u64,
+    /// Newly SACKed.
+    pub(super) sacked: u64,
+    /// Newly delivered: `sacked` and what `acked` had not been SACKed.
+    pub(super) delivered: u64,
+    /// Segments newly delivered.
+    pub(super) segments: u32,
+    pub(super) rtt: Option<Duration>,
+    /// A segment never retransmitted was acknowledged or SACKed that was sent before the timeout.
+    pub(super) original: bool,
+    pub(super) retransmitted: bool,
+    pub(super) dsack: bool,
+    pub(super) advanced: bool,
+    pub(super) duplicate: bool,
+}
+
+impl Sender {
+    pub(super) fn take_acked(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+        delivery: &mut Delivery,
+    ) {
+        let echo = (shared.timestamps && segment.flags.contains(Flags::TIMESTAMPS)).then_some(segment.tsecr);
+        let min = shared.rtt.min();
+        while let Some(record) = self.board.pop_acked(ack) {
+            let weight = self.board.weight(record.len);
+            delivery.acked += weight;
+            shared.stats.ack_latency_sum += now.since(record.first_tx);
+            shared.stats.ack_latency_count += 1;
+            if record.is(SACKED) {
+                continue;
+            }
+            delivery.delivered += weight;
+            delivery.segments += 1;
+            if record.tx_count == 1 {
+                delivery.original |= record.end() <= self.high_seq;
+                if delivery.rtt.is_none() {
+                    delivery.rtt = Some(now.since(record.last_tx));
+                }
+            } else {
+                delivery.retransmitted = true;
+            }
+            if let Some(rack) = &mut self.rack {
+                let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
+                rack.on_delivered(now, &record, min, proves);
+            }
+        }
+        let part = self.board.trim_front(ack);
+        if part > 0 {
+            delivery.acked += part;
+            delivery.delivered += part;
+        }
+        self.una = ack;
+        self.board.advance(ack);
+        self.dup_acks = 0;
+        self.retries = 0;
+        if delivery.retransmitted {
+            delivery.rtt = None; // RFC 6298 3 (Karn)
+        }
+    }
+
+    pub(super) fn take_blocks(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+        delivery: &mut Delivery,
+    ) {
+        let iss = shared.iss;
+        let offset = |edge: crate::seq::SeqNumber| edge.to_offset(iss, ack);
+        let min = shared.rtt.min();
+        let echo = (shared.timestamps && segment.flags.contains(Flags::TIMESTAMPS)).then_some(segment.tsecr);
+        for index in 0..segment.sack_blocks() {
+            let (left, right) = segment.sack_block(index);
+            let (left, right) = (offset(left), offset(right));
+            if left < 0 || right <= left || right as u64 > self.nxt {
+                continue;
+            }
+            let (left, right) = (left as u64, right as u64);
+            let inside_next = index == 0 && segment.sack_blocks() > 1 && {
+                let (l, r) = segment.sack_block(1);
+                offset(l) <= left as i64 && right as i64 <= offset(r)
+            };
+            if index == 0 && (right <= ack || inside_next) {
+                self.take_dsack(shared, left, right);
+                delivery.dsack = true;
+                continue;
+            }
+            if right <= ack {
+                continue;
+            }
+            let high_seq = self.high_seq;
+            let rack = &mut self.rack;
+            let shared = &*shared;
+            let (mut rtt, mut original, mut count) = (None, false, 0);
+            let before = self.board.sacked;
+            self.board.sack(left.max(ack), right, |record| {
+                count += 1;
+                if record.tx_count == 1 {
+                    original |= record.end() <= high_seq;
+                    rtt = rtt.or(Some(now.since(record.last_tx)));
+                }
+                if let Some(rack) = rack {
+                    let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
+                    rack.on_delivered(now, record, min, proves);
+                }
+            });
+            delivery.segments += count;
+            delivery.sacked += self.board.sacked - before;
+            delivery.original |= original;
+            if delivery.rtt.is_none() && !delivery.retransmitted {
+                delivery.rtt = rtt;
+            }
+        }
+        delivery.delivered += delivery.sacked;
+    }
+
+    /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).
+    fn take_dsack(&mut self, shared: &mut Shared, left: u64, right: u64) {
+        shared.stats.dsacks += 1;
+        if let Some(rack) = &mut self.rack {
+            rack.on_dsack(self.una, self.nxt);
+        }
+        if self.undo_marker != 0 && right > self.undo_marker && self.undo_retrans > 0 {
+            self.undo_retrans -= 1;
+            if self.undo_retrans == 0 && self.retrans_stamp != 0 {
+                self.retrans_stamp = u32::MAX; // every retransmission was redundant
+            }
+        }
+        if self.tlp_end != 0 && self.tlp_is_retrans && right == self.tlp_end && left < right {
+            self.tlp_end = 0; // RFC 8985 7.4.2: the probe was redundant
+            shared.stats.spurious_probes += 1;
+        }
+    }
+
+    pub(super) fn sample_rtt(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        delivery: &mut Delivery,
+    ) {
+        if delivery.rtt.is_none()
+            && delivery.advanced
+            && shared.timestamps
+            && segment.flags.contains(Flags::TIMESTAMPS)
+            && segment.tsecr != 0
+        {
+            // RFC 7323 4.1: the echo tells which transmission is meant.
+            let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr);
+            delivery.rtt = Some(Duration::from_millis(u64::from(elapsed.max(1))));
+        }
+        let Some(rtt) = delivery.rtt else { return };
+        match shared.config.rto.samples {
+            RttSamples::EveryAck => {}
+            RttSamples::OncePerRtt => {
+                if self.una < self.rtt_seq {
+                    return;
+                }
+                self.rtt_seq = self.nxt;
+            }
+        }
+        let config = &shared.config.rto;
+        shared.rtt.sample(config, rtt);
+    }
+
+    /// Without SACK duplicate ACKs stand for segments that arrived (RFC 6582 3.2).
+    pub(super) fn count_duplicates(&mut self, shared: &Shared, delivery: &Delivery) {
+        if delivery.advanced {
+            if matches!(self.state, CaState::Recovery) {
+                let gone = (delivery.acked / u64::from(shared.mss)).saturating_sub(1) as u32;
+                self.board.duplicates = self.board.duplicates.saturating_sub(gone);
+            } else {
+                self.board.duplicates = 0;
+            }
+        } else if delivery.duplicate && self.state != CaState::Loss {
+            self.dup_acks += 1;
+            self.board.duplicates = (self.board.duplicates + 1).min(self.board.segments());
+        }
+    }
+}

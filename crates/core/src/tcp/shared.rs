@@ -1,0 +1,117 @@
+//! What both halves of a connection need: configuration, estimator, timers, what was negotiated.
+
+use super::config::{Config, InitialWindow, WindowUnit};
+use super::error::{ConnectionError, Event};
+use super::rto::Rtt;
+use super::timers::Timers;
+use super::types::Stats;
+use crate::cc::{self, AnyController};
+use crate::parameter::Values;
+use crate::rng::Rng;
+use crate::seq::SeqNumber;
+use crate::time::Instant;
+use crate::units::Bytes;
+use alloc::sync::Arc;
+
+/// What both halves need.
+pub(super) struct Shared {
+    pub(super) config: Arc<Config>,
+    pub(super) rtt: Rtt,
+    pub(super) timers: Timers,
+    pub(super) stats: Stats,
+    /// Right edge of the peer's window, as an offset of ours.
+    pub(super) snd_edge: u64,
+    pub(super) max_snd_wnd: u64,
+    pub(super) snd_wl1: u64,
+    pub(super) snd_wl2: u64,
+    /// RCV.NXT of the last acknowledgment sent.
+    pub(super) last_ack_sent: u64,
+    pub(super) iss: SeqNumber,
+    pub(super) irs: SeqNumber,
+    pub(super) ts_recent: u32,
+    pub(super) ts_offset: u32,
+    /// Payload bytes of a full segment: options are taken off.
+    pub(super) mss: u32,
+    pub(super) events: u16,
+    pub(super) snd_scale: u8,
+    pub(super) rcv_scale: u8,
+    pub(super) failure: Option<ConnectionError>,
+    pub(super) sack: bool,
+    pub(super) timestamps: bool,
+    pub(super) ecn: bool,
+    pub(super) nagle: bool,
+    /// The SYN or SYN-ACK was retransmitted.
+    pub(super) syn_lost: u8,
+    /// The peer's SYN carried a window scale.
+    pub(super) peer_scales: bool,
+}
+
+impl Shared {
+    /// Notes an event.
+    pub(super) fn raise(&mut self, event: Event) {
+        self.events |= 1
+            << match event {
+                Event::Established => 0,
+                Event::Readable => 1,
+                Event::Writable => 2,
+                Event::PeerClosed => 3,
+                Event::SendClosed => 4,
+                Event::Trouble => 5,
+                Event::Closed => 6,
+                Event::Failed(_) => 7,
+            };
+    }
+
+    /// The timestamp clock: milliseconds from a per-connection offset (RFC 7323 5.4).
+    #[inline]
+    pub(super) fn timestamp(&self, now: Instant) -> u32 {
+        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.ts_offset)
+    }
+
+    /// Whether an echoed timestamp is not older than a transmission at `at`.
+    #[inline]
+    pub(super) fn echo_reaches(&self, echo: u32, at: Instant) -> bool {
+        echo.wrapping_sub(self.timestamp(at)) as i32 >= 0
+    }
+
+    /// Initial window in bytes (RFC 6928 2, RFC 3390 1, RFC 5681 3.1).
+    pub(super) fn initial_window(&self) -> u64 {
+        let mss = u64::from(self.mss);
+        let window = match self.config.initial_window {
+            InitialWindow::Segments(segments) => mss * u64::from(segments),
+            InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
+            InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
+        };
+        // RFC 5681 3.1: one segment after a lost SYN; RFC 6928 2: only after more than one retransmission.
+        if self.syn_lost > self.config.syn_losses_forgiven {
+            mss
+        } else {
+            window
+        }
+    }
+
+    pub(super) fn controller(&self) -> AnyController {
+        let config = &self.config;
+        let context = cc::Config {
+            mss: Bytes(u64::from(self.mss)),
+            initial_window: Bytes(self.initial_window()),
+            hystart: config.hystart,
+            abc_limit: config.abc_limit,
+            reduce_from_window: config.reduce_from_window,
+            count_segments: config.window_unit == WindowUnit::Packets,
+            seed: u64::from(self.iss.0) << 32 | u64::from(self.irs.0),
+        };
+        let name = config.congestion_control;
+        let table = AnyController::entry(name).map_or(&[][..], |entry| entry.parameters);
+        let defaults = Values::defaults(table);
+        let values = config.congestion_control_values.as_ref().unwrap_or(&defaults);
+        AnyController::build(name, values, &context)
+            .unwrap_or_else(|| AnyController::Reno(cc::Reno::new(values, &context)))
+    }
+
+    /// A budget of challenge ACKs per second, drawn per connection and second (RFC 5961 7, against side channels).
+    pub(super) fn challenge_allowance(&self, now: Instant) -> u16 {
+        let seed = u64::from(self.iss.0) << 32 ^ u64::from(self.irs.0) ^ now.as_nanos();
+        50 + Rng::from_seed(seed).below(100) as u16
+    }
+}

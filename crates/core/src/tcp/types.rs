@@ -1,0 +1,191 @@
+//! What goes in and out of a [`Connection`](super::Connection): states, segments to send, settings, counters.
+
+use super::send::CaState;
+use crate::cc::Phase;
+use crate::packet::Segment;
+use crate::seq::SeqNumber;
+use crate::time::Duration;
+use crate::units::Bytes;
+use core::ops::Range;
+
+/// States of RFC 9293 3.3.2; LISTEN is [`listener`](super::listener)'s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Our SYN is out.
+    SynSent,
+    /// SYNs crossed or were answered, ours is not acknowledged.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// We closed; our FIN is not acknowledged.
+    FinWait1,
+    /// Our FIN is acknowledged; the peer may still send.
+    FinWait2,
+    /// The peer closed; we may still send.
+    CloseWait,
+    /// Both closed; our FIN is not acknowledged.
+    Closing,
+    /// The peer closed first, then we; our FIN is not acknowledged.
+    LastAck,
+    /// Both FINs are acknowledged; old duplicates die out.
+    TimeWait,
+}
+
+/// A segment to send, and which bytes of the stream it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Headers.
+    pub segment: Segment,
+    /// First stream offset of the payload.
+    pub start: u64,
+    /// One past its last.
+    pub end: u64,
+}
+
+impl Transmit {
+    /// Stream offsets of the payload.
+    pub fn range(&self) -> Range<u64> {
+        self.start..self.end
+    }
+}
+
+/// What `on_segment` did with the payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Stream offsets that were taken and must be kept by the driver; empty if none.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+    /// Stream offset up to which everything has arrived in order.
+    pub in_order: u64,
+}
+
+/// Which half of a connection to shut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Half {
+    /// No more writes: FIN after what was written.
+    Write,
+    /// No more reads: what arrives is taken and thrown away.
+    Read,
+}
+
+/// How a write is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct WriteFlags {
+    /// More will follow at once: do not send a partial segment yet.
+    pub more: bool,
+}
+
+/// What can be changed while a connection lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// Nagle's algorithm on or off (RFC 9293 MUST-17).
+    Nagle(bool),
+    /// Keep-alive on or off (RFC 9293 MUST-24), with the parameters of `Config` or two hours.
+    KeepAlive(bool),
+    /// Every in-order byte counts as read at once, until turned off.
+    AutoRead(bool),
+}
+
+/// A connection that exists already, for tests and hand-worked cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EstablishedState {
+    /// Smoothed RTT.
+    pub srtt: Duration,
+    /// RTT variation.
+    pub rttvar: Duration,
+    /// Congestion window, bytes.
+    pub cwnd: Bytes,
+    /// Slow-start threshold, bytes.
+    pub ssthresh: Bytes,
+    /// Maximum segment size in payload bytes.
+    pub mss: u32,
+    /// Our initial sequence number.
+    pub iss: SeqNumber,
+    /// The peer's.
+    pub irs: SeqNumber,
+    /// The peer's receive window, bytes.
+    pub peer_window: Bytes,
+}
+
+/// Counters of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Payload bytes sent, retransmissions and probes included.
+    pub bytes_sent: u64,
+    /// Time from the first transmission of each segment to the ACK of its last byte, summed.
+    pub ack_latency_sum: Duration,
+    /// Segments in that sum.
+    pub ack_latency_count: u64,
+    /// Payload bytes received more than once.
+    pub redundant_bytes: u64,
+    /// Data segments sent, first transmissions and retransmissions.
+    pub segments_sent: u64,
+    /// Retransmitted segments, probes included.
+    pub retransmits: u32,
+    /// Expiries of the retransmission timer, SYNs included.
+    pub timeouts: u32,
+    /// Those shown to be spurious.
+    pub spurious_timeouts: u32,
+    /// Loss probes sent.
+    pub probes: u32,
+    /// Those shown to be redundant.
+    pub spurious_probes: u32,
+    /// Fast recoveries entered.
+    pub recoveries: u32,
+    /// Window reductions without retransmission: ECN, delay, a probe that repaired a loss.
+    pub window_reductions: u32,
+    /// ACKs with ECE received.
+    pub ecn_echoes: u32,
+    /// Segments received with CE.
+    pub ce_received: u32,
+    /// Reductions taken back.
+    pub undos: u32,
+    /// D-SACK blocks received.
+    pub dsacks: u32,
+    /// Challenge ACKs sent (RFC 5961).
+    pub challenge_acks: u32,
+}
+
+/// A view of a connection, with the fields of Linux's `TCP_INFO` that a trace wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Connection state.
+    pub state: State,
+    /// Congestion state.
+    pub ca_state: CaState,
+    /// Phase of the controller.
+    pub phase: Phase,
+    /// Window in force, bytes.
+    pub cwnd: Bytes,
+    /// Slow-start threshold, bytes; `MAX` before the first congestion event.
+    pub ssthresh: Bytes,
+    /// Bytes in flight by the pipe estimate.
+    pub pipe: Bytes,
+    /// Bytes sent and not acknowledged.
+    pub flight: Bytes,
+    /// Bytes written and not sent.
+    pub unsent: Bytes,
+    /// The peer's window, bytes from SND.UNA.
+    pub peer_window: Bytes,
+    /// Bytes delivered, as far as known.
+    pub delivered: Bytes,
+    /// Stream bytes received in order.
+    pub received: u64,
+    /// Stream bytes acknowledged.
+    pub acked: u64,
+    /// Smoothed RTT.
+    pub srtt: Option<Duration>,
+    /// RTT variation.
+    pub rttvar: Duration,
+    /// Smallest RTT sample.
+    pub min_rtt: Option<Duration>,
+    /// Retransmission timeout, back-off included.
+    pub rto: Duration,
+    /// Maximum segment size in payload bytes.
+    pub mss: u32,
+    /// Counters.
+    pub stats: Stats,
+}

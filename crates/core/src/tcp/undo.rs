@@ -1,0 +1,108 @@
+//! Was it a mistake? Spurious recoveries and timeouts are found and taken back.
+//!
+//! Timestamps show it at once (Eifel), D-SACKs when every retransmission was redundant, and F-RTO by what is acknowledged
+//! after a timeout when new data is sent instead of retransmissions.
+//!
+//! **Source.** RFC 3522, RFC 4015, RFC 3708, RFC 5682 2.1 and 3.1.
+//! **Deviations.** Undo by D-SACK counts retransmissions as Linux does. F-RTO waits for the second acknowledgment also with
+//! SACK.
+
+use super::Shared;
+use super::delivery::Delivery;
+use super::send::{CaState, Sender};
+use crate::cc::{CongestionController, CongestionKind};
+use crate::packet::{Flags, Segment};
+use crate::time::{Duration, Instant};
+
+impl Sender {
+    pub(super) fn begin_episode(&mut self, shared: &Shared, timeout: bool) {
+        self.undo_marker = if shared.config.undo || shared.config.frto {
+            self.una.max(1)
+        } else {
+            0
+        };
+        self.undo_retrans = 0;
+        self.retrans_stamp = 0;
+        self.undo_is_timeout = timeout;
+    }
+
+    /// Was the episode a mistake? By timestamps (RFC 3522) or because every retransmission was redundant (RFC 3708).
+    pub(super) fn try_undo(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        delivery: &Delivery,
+    ) {
+        if !shared.config.undo || self.retrans_stamp == 0 {
+            return;
+        }
+        let redundant = self.retrans_stamp == u32::MAX && self.undo_retrans == 0;
+        let earlier = shared.timestamps
+            && delivery.advanced
+            && self.retrans_stamp != u32::MAX
+            && segment.flags.contains(Flags::TIMESTAMPS)
+            && (segment.tsecr.wrapping_sub(self.retrans_stamp & !1) as i32) < 0;
+        if redundant || earlier {
+            self.undo(now, shared, delivery.rtt);
+        }
+    }
+
+    fn undo(&mut self, now: Instant, shared: &mut Shared, rtt: Option<Duration>) {
+        let event = self.flight_event(CongestionKind::Undo);
+        self.cc.on_congestion(now, &event);
+        shared.stats.undos += 1;
+        if self.undo_is_timeout {
+            shared.stats.spurious_timeouts += 1;
+            shared.rtt.reset_backoff();
+            if let Some(rtt) = rtt.or(shared.rtt.srtt()) {
+                let config = &shared.config.rto;
+                shared.rtt.after_spurious_timeout(config, rtt);
+            }
+        }
+        self.undo_marker = 0;
+        self.frto = 0;
+        self.frto_new = 0;
+        self.force = false;
+        self.board.forget_losses();
+        if let Some(rack) = &mut self.rack {
+            rack.reconsider();
+        }
+        if matches!(self.state, CaState::Recovery | CaState::Loss | CaState::Cwr) {
+            self.state = CaState::Open;
+            self.board.duplicates = 0;
+        }
+    }
+
+    /// F-RTO (RFC 5682 2.1 and 3.1).
+    pub(super) fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
+        match self.frto {
+            1 if delivery.advanced => {
+                // Step 2b: the retransmission, or the original, was acknowledged: try new data.
+                if self.new_data_possible(shared) {
+                    self.frto = 2;
+                    self.frto_new = 2;
+                } else {
+                    self.frto = 0;
+                }
+            }
+            1 => {
+                if delivery.duplicate && !shared.sack {
+                    self.frto = 0; // step 2a
+                }
+            }
+            _ => {
+                if delivery.original && (delivery.advanced || delivery.sacked > 0) {
+                    self.undo(now, shared, delivery.rtt); // step 3b
+                } else if delivery.duplicate || delivery.sacked > 0 {
+                    self.frto = 0; // step 3a: the loss was real
+                    self.frto_new = 0;
+                }
+            }
+        }
+    }
+
+    fn new_data_possible(&self, shared: &Shared) -> bool {
+        self.unsent() > 0 && shared.snd_edge > self.nxt
+    }
+}
