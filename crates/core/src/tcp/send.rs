@@ -192,8 +192,7 @@ impl Sender {
             return self.board.out; // RFC 3042 off: duplicate ACKs free nothing
         }
         if self.counts_acks(shared) {
-            // Duplicated ACKs take too much off ns-2's count: never less than what the scoreboard knows is there.
-            return (self.ack_pipe.max(0) as u64 * u64::from(shared.mss)).max(self.board.pipe());
+            return self.ack_pipe.max(0) as u64 * u64::from(shared.mss);
         }
         self.board.pipe()
     }
