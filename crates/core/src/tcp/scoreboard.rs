@@ -220,6 +220,15 @@ impl Scoreboard {
 
     /// A SACK block: calls `newly` for each record it newly covers.
     pub(super) fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) {
+        // Most blocks repeat what is known: one search says so.
+        let low = self.runs.partition_point(|run| run.end < left);
+        if self
+            .runs
+            .get(low)
+            .is_some_and(|run| run.start <= left && right <= run.end)
+        {
+            return;
+        }
         // Align to records.
         let first = self.index_from(left);
         let mut last = self.index_from(right); // one past
@@ -239,13 +248,6 @@ impl Scoreboard {
                 .range(low..)
                 .take_while(|run| run.start <= right)
                 .count();
-        if high == low + 1
-            && let run = self.runs[low]
-            && run.start <= left
-            && right <= run.end
-        {
-            return;
-        }
         let mut merged = Run {
             start: left,
             end: right,
