@@ -53,12 +53,12 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// A plain link.
+    /// A plain link with an MTU of 1500 bytes.
     pub fn new(rate: Rate, delay: Duration) -> LinkConfig {
         LinkConfig {
             rate: LinkRate::Constant(rate),
             delay,
-            mtu: u32::MAX,
+            mtu: 1500,
             framing: 0,
             processing: Duration::ZERO,
             impairments: Impairments::default(),

@@ -16,9 +16,23 @@ use crate::time::Instant;
 use crate::units::{Bytes, Rate};
 use alloc::vec::Vec;
 
+mod classes;
+mod codel;
 mod drop_tail;
+mod drr;
+mod fq_codel;
+mod hash;
+mod red;
+mod store;
+#[cfg(test)]
+mod tests;
+mod work;
 
+pub use codel::CoDel;
 pub use drop_tail::DropTail;
+pub use drr::Drr;
+pub use fq_codel::FqCoDel;
+pub use red::Red;
 
 /// A queue discipline.
 pub trait QueueDiscipline {
@@ -158,6 +172,16 @@ impl Limit {
             Limit::Unlimited => true,
         }
     }
+
+    /// Whether `backlog` is within the limit.
+    #[inline]
+    pub const fn holds(self, backlog: Backlog) -> bool {
+        match self {
+            Limit::Packets(limit) => backlog.packets <= limit,
+            Limit::Bytes(limit) => backlog.bytes.0 <= limit.0,
+            Limit::Unlimited => true,
+        }
+    }
 }
 
 /// What a discipline learns of the link it stands in front of.
@@ -175,6 +199,10 @@ registry! {
     /// Any registered queue discipline.
     AnyQueue for QueueDiscipline from Surroundings {
         DropTail(DropTail) = "drop-tail" in "drop_tail.rs",
+        Red(Red) = "red" in "red.rs",
+        CoDel(CoDel) = "codel" in "codel.rs",
+        FqCoDel(FqCoDel) = "fq-codel" in "fq_codel.rs",
+        Drr(Drr) = "drr" in "drr.rs",
     }
     mut {
         fn enqueue(&mut self)(now: Instant, packet: Packet, context: &mut QueueContext<'_>);

@@ -1,0 +1,251 @@
+//! CoDel: drops from the head when packets have waited too long for too long.
+//!
+//! When every packet of the last `interval` waited longer than `target`, CoDel drops one, and then more and more often,
+//! each after interval / sqrt(count), until the wait falls below the target.
+//!
+//! **Source.** RFC 8289, pseudocode of section 5; defaults from its 4.2 and 4.3.
+//!
+//! **Deviations.** `ecn` marks instead of dropping, as Linux does and RFC 8289 leaves open: a mark counts as a drop for the
+//! control law, and the marked packet is delivered at once. The largest packet of 5.4 ("no drop when backlog is at most
+//! one packet") is the link's MTU, as the RFC suggests, where Linux takes the largest packet seen.
+
+use super::Surroundings;
+use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind};
+use crate::packet::{Ecn, Packet};
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::collections::VecDeque;
+
+/// A CoDel queue.
+#[derive(Clone, Debug)]
+pub struct CoDel {
+    limit: Limit,
+    law: Law,
+    state: State,
+    packets: VecDeque<Packet>,
+    bytes: u64,
+}
+
+pub(super) const TARGET: Parameter = Parameter {
+    name: "target",
+    kind: ParameterKind::Duration(Duration::from_nanos(1), Duration::from_secs(10)),
+    default: Value::Duration(Duration::from_millis(5)),
+    doc: "Wait that is acceptable as a standing queue (RFC 8289 4.2: 5 ms)",
+};
+
+pub(super) const INTERVAL: Parameter = Parameter {
+    name: "interval",
+    kind: ParameterKind::Duration(Duration::from_nanos(1), Duration::from_secs(100)),
+    default: Value::Duration(Duration::from_millis(100)),
+    doc: "How long the wait must exceed the target before the first drop (RFC 8289 4.3: 100 ms, a large RTT)",
+};
+
+impl CoDel {
+    /// `limit`, `target`, `interval`, `ecn`.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "limit",
+            kind: ParameterKind::Limit,
+            default: Value::Limit(Limit::Packets(1000)),
+            doc: "What may wait, not counting the packet being sent (Linux codel: 1000 packets)",
+        },
+        TARGET,
+        INTERVAL,
+        Parameter {
+            name: "ecn",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(false),
+            doc: "Mark ECN-capable packets instead of dropping them (Linux codel: off)",
+        },
+    ];
+
+    /// An empty queue.
+    pub fn new(values: &Values, surroundings: &Surroundings) -> CoDel {
+        CoDel {
+            limit: values.limit("limit"),
+            law: Law::new(values, surroundings),
+            state: State::default(),
+            packets: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+}
+
+impl QueueDiscipline for CoDel {
+    #[inline]
+    fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
+        let len = packet.segment.len();
+        if self.limit.admits(self.backlog(), len) {
+            self.bytes += u64::from(len);
+            self.packets.push_back(packet);
+        } else {
+            context.drops.push((packet, DropReason::Full));
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
+        let (packets, bytes) = (&mut self.packets, &mut self.bytes);
+        self.state.dequeue(now, &self.law, context, || {
+            let packet = packets.pop_front()?;
+            *bytes -= u64::from(packet.segment.len());
+            Some((packet, *bytes))
+        })
+    }
+
+    #[inline]
+    fn ready_at(&self) -> Option<Instant> {
+        (!self.packets.is_empty()).then_some(Instant::ZERO)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets.len() as u32,
+            bytes: Bytes(self.bytes),
+        }
+    }
+
+    fn decides(&self) -> Decides {
+        Decides::Departure
+    }
+}
+
+/// The constants of the control law.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Law {
+    target: Duration,
+    interval: Duration,
+    ecn: bool,
+    max_packet: u32,
+}
+
+impl Law {
+    pub(super) fn new(values: &Values, surroundings: &Surroundings) -> Law {
+        Law {
+            target: values.duration("target").unwrap_or(Duration::from_millis(5)),
+            interval: values.duration("interval").unwrap_or(Duration::from_millis(100)),
+            ecn: values.flag("ecn"),
+            max_packet: surroundings.mtu,
+        }
+    }
+
+    /// Time of the next drop after `from`, when `count` were dropped.
+    fn next(&self, from: Instant, count: u32) -> Instant {
+        let wait = self.interval.as_nanos() as f64 / libm::sqrt(f64::from(count.max(1)));
+        from.saturating_add(Duration::from_nanos(wait as u64))
+    }
+}
+
+/// The variables of RFC 8289 5.3, one set per queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct State {
+    /// When the wait will have been above the target for an interval; `None` while it is below.
+    first_above: Option<Instant>,
+    /// When to drop next.
+    drop_next: Instant,
+    /// Drops since the drop state was entered.
+    count: u32,
+    /// `count` when the drop state was entered last.
+    last_count: u32,
+    dropping: bool,
+}
+
+impl State {
+    /// The next packet. `pop` takes the head of the queue and says how many bytes are left behind it.
+    #[inline]
+    pub(super) fn dequeue(
+        &mut self,
+        now: Instant,
+        law: &Law,
+        context: &mut QueueContext<'_>,
+        mut pop: impl FnMut() -> Option<(Packet, u64)>,
+    ) -> Option<Packet> {
+        let (mut packet, mut ok_to_drop) = self.take(now, law, pop())?;
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            }
+            // RFC 8289 5.5: drops are caught up with when the dequeue comes late.
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                if law.mark(&mut packet, context) {
+                    self.drop_next = law.next(self.drop_next, self.count);
+                    return Some(packet);
+                }
+                context.drops.push((packet, DropReason::Early));
+                super::work::step();
+                let Some(next) = self.take(now, law, pop()) else {
+                    self.dropping = false;
+                    return None;
+                };
+                (packet, ok_to_drop) = next;
+                if ok_to_drop {
+                    self.drop_next = law.next(self.drop_next, self.count);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            let mut next = None;
+            if law.mark(&mut packet, context) {
+                next = Some(packet);
+            } else {
+                context.drops.push((packet, DropReason::Early));
+                super::work::step();
+                if let Some((packet, _)) = self.take(now, law, pop()) {
+                    next = Some(packet);
+                }
+            }
+            self.dropping = true;
+            // RFC 8289 5.5: begin near the rate that controlled the queue last time, if that was recently.
+            let delta = self.count.saturating_sub(self.last_count);
+            self.count = if delta > 1 && now.since(self.drop_next) < law.interval.saturating_mul(16) {
+                delta
+            } else {
+                1
+            };
+            self.drop_next = law.next(now, self.count);
+            self.last_count = self.count;
+            return next;
+        }
+        Some(packet)
+    }
+
+    /// RFC 8289 5.4: whether the packet may be dropped.
+    fn take(&mut self, now: Instant, law: &Law, popped: Option<(Packet, u64)>) -> Option<(Packet, bool)> {
+        let Some((packet, left)) = popped else {
+            self.first_above = None;
+            // An empty queue is not ok to drop from, so the drop state ends.
+            self.dropping = false;
+            return None;
+        };
+        if now.since(packet.enqueued_at) < law.target || left <= u64::from(law.max_packet) {
+            self.first_above = None;
+            return Some((packet, false));
+        }
+        match self.first_above {
+            None => {
+                self.first_above = Some(now.saturating_add(law.interval));
+                Some((packet, false))
+            }
+            Some(at) => Some((packet, now >= at)),
+        }
+    }
+}
+
+impl Law {
+    /// Marks the packet if marking is on and it is ECN-capable.
+    fn mark(&self, packet: &mut Packet, context: &mut QueueContext<'_>) -> bool {
+        let marks = self.ecn && packet.segment.ecn_capable();
+        if marks {
+            packet.segment.set_ecn(Ecn::Ce);
+            context.events.push(QueueEvent {
+                kind: QueueEventKind::Marked,
+                flow: packet.flow,
+            });
+        }
+        marks
+    }
+}

@@ -1,0 +1,258 @@
+//! RED: drops arriving packets with a probability that grows with the average queue.
+//!
+//! The average follows the queue slowly and decays while the link is idle. Below the lower threshold nothing is dropped;
+//! between the thresholds the probability grows linearly, spread out by the number of packets since the last drop; above
+//! the upper threshold it grows to 1 at twice the threshold (gentle), or is 1.
+//!
+//! **Source.** Floyd and Jacobson, "Random early detection gateways", IEEE/ACM ToN 1993, figure 2; gentle: Floyd, note of
+//! 2000; automatic thresholds and weight: ns-2.35's rules. Marking: RFC 3168 section 7.
+//!
+//! **Deviations.** In byte mode the average counts bytes and the probability grows with the size of the packet over the mean
+//! size, as in ns-2; the paper divides by the maximum size. While an idle queue is being refilled the average takes the idle
+//! time in mean-size packets at the link's rate. The queue counts what waits, without the packet being sent, as in ns-2.
+
+use super::Surroundings;
+use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind};
+use crate::packet::{Ecn, Packet};
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::rng::{Probability, Rng};
+use crate::time::Instant;
+use crate::units::Bytes;
+use alloc::collections::VecDeque;
+
+/// A RED queue.
+#[derive(Clone, Debug)]
+pub struct Red {
+    limit: Limit,
+    /// Thresholds in packets, or in bytes in byte mode.
+    min_threshold: f64,
+    max_threshold: f64,
+    max_probability: f64,
+    weight: f64,
+    gentle: bool,
+    byte_mode: bool,
+    ecn: bool,
+    mean_packet: f64,
+    /// Packets of mean size per second.
+    packets_per_second: f64,
+    rng: Rng,
+    packets: VecDeque<Packet>,
+    bytes: u64,
+    /// avg of the paper, in the unit of the thresholds.
+    average: f64,
+    /// count of the paper: packets since the last drop while the average is above the lower threshold, else -1.
+    since_drop: f64,
+    /// q_time of the paper: since when the queue is empty.
+    empty_since: Option<Instant>,
+}
+
+impl Red {
+    /// `limit`, thresholds, `max_probability`, `weight`, `gentle`, `byte_mode`, `mean_packet`, `ecn`.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "limit",
+            kind: ParameterKind::Limit,
+            default: Value::Limit(Limit::Packets(1000)),
+            doc: "What may wait, not counting the packet being sent (as drop-tail)",
+        },
+        Parameter {
+            name: "min_threshold",
+            kind: ParameterKind::Number(0.0, 1e9),
+            default: Value::Auto,
+            doc: "Average queue in packets of mean size below which nothing is dropped; by default 5, or 2.5 ms of queue if that is more (ns-2)",
+        },
+        Parameter {
+            name: "max_threshold",
+            kind: ParameterKind::Number(0.0, 1e9),
+            default: Value::Auto,
+            doc: "Average queue in packets of mean size at which `max_probability` is reached; by default 3 times `min_threshold` (ns-2)",
+        },
+        Parameter {
+            name: "max_probability",
+            kind: ParameterKind::Number(0.0, 1.0),
+            default: Value::Number(0.1),
+            doc: "Drop probability at `max_threshold` (ns-2: 0.1; the paper: 0.02)",
+        },
+        Parameter {
+            name: "weight",
+            kind: ParameterKind::Number(0.0, 1.0),
+            default: Value::Auto,
+            doc: "Weight of a new sample in the average; by default 1 - exp(-1 / packets of mean size per second) (ns-2; the paper: 0.002)",
+        },
+        Parameter {
+            name: "gentle",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(true),
+            doc: "Raise the probability to 1 at twice `max_threshold` instead of at once (ns-2: on)",
+        },
+        Parameter {
+            name: "byte_mode",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(false),
+            doc: "Average bytes, and drop large packets more often (ns-2: on; RFC 7141 advises against it)",
+        },
+        Parameter {
+            name: "mean_packet",
+            kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000)),
+            default: Value::Bytes(Bytes(1000)),
+            doc: "Mean size of packets, for idle times and byte mode (ns-2's data packets: 1000 B)",
+        },
+        Parameter {
+            name: "ecn",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(false),
+            doc: "Mark ECN-capable packets instead of dropping them, up to `max_threshold` (RFC 3168 7; ns-2: off)",
+        },
+    ];
+
+    /// An empty queue.
+    pub fn new(values: &Values, surroundings: &Surroundings) -> Red {
+        let mean_packet = values
+            .bytes("mean_packet")
+            .map_or(1000.0, |bytes| bytes.0 as f64)
+            .max(1.0);
+        let packets_per_second = surroundings.rate.bps() as f64 / (8.0 * mean_packet);
+        // ns-2: half of a target queue of 5 ms, at least 5 packets.
+        let min = values
+            .number("min_threshold")
+            .unwrap_or_else(|| (0.005 * packets_per_second / 2.0).max(5.0));
+        let max = values.number("max_threshold").unwrap_or(3.0 * min).max(min);
+        let byte_mode = values.flag("byte_mode");
+        let unit = if byte_mode { mean_packet } else { 1.0 };
+        Red {
+            limit: values.limit("limit"),
+            min_threshold: min * unit,
+            max_threshold: max * unit,
+            max_probability: values.number("max_probability").unwrap_or(0.1),
+            weight: values
+                .number("weight")
+                .unwrap_or_else(|| -libm::expm1(-1.0 / packets_per_second.max(1e-9))),
+            gentle: values.flag("gentle"),
+            byte_mode,
+            ecn: values.flag("ecn"),
+            mean_packet,
+            packets_per_second,
+            rng: Rng::for_element(surroundings.seed, "queue", "red"),
+            packets: VecDeque::new(),
+            bytes: 0,
+            average: 0.0,
+            since_drop: -1.0,
+            empty_since: Some(Instant::ZERO),
+        }
+    }
+
+    /// The average as it was after the last arrival: packets, or bytes in byte mode.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// Figure 2 of the paper, first part: the average on an arrival.
+    fn estimate(&mut self, now: Instant) {
+        if let Some(since) = self.empty_since {
+            if self.average > 0.0 {
+                let packets = now.since(since).as_secs_f64() * self.packets_per_second;
+                self.average *= libm::pow(1.0 - self.weight, packets);
+            }
+            return;
+        }
+        let queue = if self.byte_mode {
+            self.bytes as f64
+        } else {
+            self.packets.len() as f64
+        };
+        self.average += self.weight * (queue - self.average);
+    }
+
+    /// Probability p_b of dropping, before it is spread out; `None` below the lower threshold.
+    fn base_probability(&self) -> Option<f64> {
+        let (min, max, top) = (self.min_threshold, self.max_threshold, self.max_probability);
+        if self.average < min {
+            None
+        } else if self.average < max {
+            Some(top * (self.average - min) / (max - min))
+        } else if self.gentle && self.average < 2.0 * max {
+            Some(top + (1.0 - top) * (self.average - max) / max)
+        } else {
+            Some(1.0)
+        }
+    }
+
+    /// Figure 2 of the paper, second part: whether the arriving packet is to be marked or dropped.
+    fn decide(&mut self, len: u32) -> bool {
+        let Some(base) = self.base_probability() else {
+            self.since_drop = -1.0;
+            return false;
+        };
+        self.since_drop += 1.0;
+        let mut p = base;
+        if p < 1.0 {
+            if self.byte_mode {
+                p *= f64::from(len) / self.mean_packet;
+            }
+            let spread = 1.0 - self.since_drop * p;
+            p = if spread > p { p / spread } else { 1.0 };
+        }
+        let chosen = p >= 1.0 || self.rng.chance(Probability::from_f64(p));
+        if chosen {
+            self.since_drop = 0.0;
+        }
+        chosen
+    }
+}
+
+impl QueueDiscipline for Red {
+    fn enqueue(&mut self, now: Instant, mut packet: Packet, context: &mut QueueContext<'_>) {
+        let len = packet.segment.len();
+        super::work::step();
+        self.estimate(now);
+        let mut marked = false;
+        if self.decide(len) {
+            // RFC 3168 7: above the upper threshold packets are dropped, not marked.
+            if !self.ecn || !packet.segment.ecn_capable() || self.average >= self.max_threshold {
+                context.drops.push((packet, DropReason::Early));
+                return;
+            }
+            packet.segment.set_ecn(Ecn::Ce);
+            marked = true;
+        }
+        if !self.limit.admits(self.backlog(), len) {
+            context.drops.push((packet, DropReason::Full));
+            return;
+        }
+        if marked {
+            context.events.push(QueueEvent {
+                kind: QueueEventKind::Marked,
+                flow: packet.flow,
+            });
+        }
+        self.empty_since = None;
+        self.bytes += u64::from(len);
+        self.packets.push_back(packet);
+    }
+
+    fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.segment.len());
+        if self.packets.is_empty() {
+            self.empty_since = Some(now);
+        }
+        Some(packet)
+    }
+
+    #[inline]
+    fn ready_at(&self) -> Option<Instant> {
+        (!self.packets.is_empty()).then_some(Instant::ZERO)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets.len() as u32,
+            bytes: Bytes(self.bytes),
+        }
+    }
+
+    fn decides(&self) -> Decides {
+        Decides::Arrival
+    }
+}

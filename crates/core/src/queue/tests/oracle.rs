@@ -1,0 +1,341 @@
+//! Second, naive transcriptions of the published pseudocode, compared with the disciplines call by call.
+
+use super::*;
+
+/// RFC 8289 section 5, word by word: times are seconds, zero means "not set".
+struct CoDelOracle {
+    queue: VecDeque<(f64, u32, u32)>,
+    bytes: u64,
+    first_above_time: f64,
+    drop_next: f64,
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+    dropped: Vec<u32>,
+}
+
+const TARGET: f64 = 0.005;
+const INTERVAL: f64 = 0.1;
+/// Times are compared in seconds here and in nanoseconds there; steps of the trace are multiples of a microsecond plus a
+/// quarter, so no comparison is nearer than this.
+const MAXPACKET: u64 = 1500;
+
+type Popped = (Option<(f64, u32, u32)>, bool);
+
+impl CoDelOracle {
+    fn control_law(t: f64, count: u32) -> f64 {
+        t + INTERVAL / f64::from(count).sqrt()
+    }
+
+    fn dodequeue(&mut self, now: f64) -> Popped {
+        let Some(p) = self.queue.pop_front() else {
+            self.first_above_time = 0.0;
+            return (None, false);
+        };
+        self.bytes -= u64::from(p.2);
+        let sojourn_time = now - p.0;
+        let mut ok_to_drop = false;
+        if sojourn_time < TARGET || self.bytes <= MAXPACKET {
+            self.first_above_time = 0.0;
+        } else if self.first_above_time == 0.0 {
+            self.first_above_time = now + INTERVAL;
+        } else if now >= self.first_above_time {
+            ok_to_drop = true;
+        }
+        (Some(p), ok_to_drop)
+    }
+
+    fn deque(&mut self, now: f64) -> Option<u32> {
+        let mut r = self.dodequeue(now);
+        if self.dropping {
+            if !r.1 {
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                self.dropped.extend(r.0.map(|p| p.1));
+                self.count += 1;
+                r = self.dodequeue(now);
+                if !r.1 {
+                    self.dropping = false;
+                } else {
+                    self.drop_next = Self::control_law(self.drop_next, self.count);
+                }
+            }
+        } else if r.1 {
+            self.dropped.extend(r.0.map(|p| p.1));
+            r = self.dodequeue(now);
+            self.dropping = true;
+            let delta = self.count.wrapping_sub(self.lastcount) as i32;
+            self.count = 1;
+            if delta > 1 && now - self.drop_next < 16.0 * INTERVAL {
+                self.count = delta as u32;
+            }
+            self.drop_next = Self::control_law(now, self.count);
+            self.lastcount = self.count;
+        }
+        r.0.map(|p| p.1)
+    }
+}
+
+/// Packets (number, length), deficit, whether the quantum of this turn was added.
+#[derive(Clone, Default)]
+struct DrrFlow(VecDeque<(u32, u64)>, u64, bool);
+
+/// DRR of router digest 2 with a linear search for the longest queue.
+struct DrrOracle {
+    flows: Vec<DrrFlow>,
+    active: VecDeque<usize>,
+    quantum: u64,
+}
+
+impl DrrOracle {
+    fn enqueue(&mut self, flow: usize, number: u32, len: u64) {
+        if self.flows[flow].0.is_empty() {
+            self.flows[flow].1 = 0;
+            self.flows[flow].2 = false;
+            self.active.push_back(flow);
+        }
+        self.flows[flow].0.push_back((number, len));
+    }
+
+    fn backlog(&self, flow: usize) -> u64 {
+        self.flows[flow].0.iter().map(|packet| packet.1).sum()
+    }
+
+    fn longest(&self) -> u64 {
+        (0..self.flows.len())
+            .map(|flow| self.backlog(flow))
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn remove_head(&mut self, number: u32) -> usize {
+        let flow = (0..self.flows.len())
+            .find(|&flow| self.flows[flow].0.front().is_some_and(|head| head.0 == number))
+            .expect("only heads are dropped");
+        self.flows[flow].0.pop_front();
+        if self.flows[flow].0.is_empty() {
+            self.active.retain(|&other| other != flow);
+        }
+        flow
+    }
+
+    fn dequeue(&mut self) -> Option<u32> {
+        loop {
+            let flow = *self.active.front()?;
+            let DrrFlow(queue, deficit, visited) = &mut self.flows[flow];
+            if !*visited {
+                *deficit += self.quantum;
+                *visited = true;
+            }
+            let (number, len) = queue[0];
+            if len <= *deficit {
+                *deficit -= len;
+                queue.pop_front();
+                if queue.is_empty() {
+                    self.active.pop_front();
+                }
+                return Some(number);
+            }
+            *visited = false;
+            self.active.rotate_left(1);
+        }
+    }
+}
+
+/// RED of Floyd and Jacobson's figure 2 without gentle, the draw supplied from outside.
+struct RedOracle {
+    avg: f64,
+    count: i64,
+    q: usize,
+    q_time: f64,
+    rng: crate::rng::Rng,
+}
+
+impl RedOracle {
+    const WQ: f64 = 0.002;
+    const MINTH: f64 = 5.0;
+    const MAXTH: f64 = 15.0;
+    const MAXP: f64 = 0.02;
+
+    /// Whether the packet arriving at `time` is dropped.
+    fn arrive(&mut self, time: f64) -> bool {
+        if self.q > 0 {
+            self.avg = (1.0 - Self::WQ) * self.avg + Self::WQ * self.q as f64;
+        } else {
+            let s = 1000.0 * 8.0 / 10e6;
+            let m = (time - self.q_time) / s;
+            self.avg *= (1.0 - Self::WQ).powf(m);
+        }
+        if Self::MINTH <= self.avg && self.avg < Self::MAXTH {
+            self.count += 1;
+            let pb = Self::MAXP * (self.avg - Self::MINTH) / (Self::MAXTH - Self::MINTH);
+            let pa = pb / (1.0 - self.count as f64 * pb);
+            let drop =
+                !(0.0..1.0).contains(&pa) || f64::from(self.rng.next_u32()) < (pa * 4_294_967_296.0).round();
+            if drop {
+                self.count = 0;
+            }
+            drop
+        } else if Self::MAXTH <= self.avg {
+            self.count = 0;
+            true
+        } else {
+            self.count = -1;
+            false
+        }
+    }
+}
+
+/// FQ-CoDel's scheduler of RFC 8290 4.2 without CoDel (nothing waits long enough): two lists of flows.
+struct FqOracle {
+    flows: Vec<(VecDeque<(u32, i64)>, i64)>,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+}
+
+impl FqOracle {
+    fn enqueue(&mut self, flow: usize, number: u32, len: i64) {
+        self.flows[flow].0.push_back((number, len));
+        if !self.new.contains(&flow) && !self.old.contains(&flow) {
+            self.flows[flow].1 = 1500;
+            self.new.push_back(flow);
+        }
+    }
+
+    fn dequeue(&mut self) -> Option<u32> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let flow = *list.front()?;
+            if self.flows[flow].1 <= 0 {
+                self.flows[flow].1 += 1500;
+                list.pop_front();
+                self.old.push_back(flow);
+            } else if let Some((number, len)) = self.flows[flow].0.pop_front() {
+                self.flows[flow].1 -= len;
+                return Some(number);
+            } else {
+                list.pop_front();
+                if from_new {
+                    self.old.push_back(flow);
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn codel_agrees_with_a_second_transcription(
+        load in 0.5_f64..2.0,
+        steps in prop::collection::vec((1_u64..3000, 0.0_f64..1.0, 40_u32..1501), 500..3000),
+    ) {
+        let mut oracle = CoDelOracle {
+            queue: VecDeque::new(), bytes: 0, first_above_time: 0.0, drop_next: 0.0, count: 0, lastcount: 0,
+            dropping: false, dropped: Vec::new(),
+        };
+        let mut bench = Bench::new(build("codel", Limit::Unlimited, false), flows(1), Limit::Unlimited);
+        let mut ns = 1_000_000_250;
+        for (number, (step, draw, len)) in steps.into_iter().enumerate() {
+            ns += step * 1000;
+            let (now, seconds) = (Instant::from_nanos(ns), ns as f64 / 1e9);
+            if draw < load / (1.0 + load) {
+                bench.enqueue(now, packet(0, number as u32, len, 0));
+                oracle.queue.push_back((seconds, number as u32, len));
+                oracle.bytes += u64::from(len);
+            } else {
+                let out = bench.dequeue(now).map(|packet| packet.segment.seq.0);
+                prop_assert_eq!(out, oracle.deque(seconds));
+                let dropped: Vec<u32> = bench.log.drain(..).filter(|entry| entry.2 == DropReason::Early)
+                    .filter_map(|entry| entry.0).collect();
+                prop_assert_eq!(dropped, core::mem::take(&mut oracle.dropped));
+            }
+        }
+    }
+
+    #[test]
+    fn drr_agrees_with_a_second_transcription(
+        quantum in 100_u64..3000,
+        calls in prop::collection::vec(prop::option::weighted(0.6, (0_u32..8, 40_u32..1501)), 200..2000),
+    ) {
+        let limit = Limit::Bytes(Bytes(20_000));
+        let mut bench = Bench::new(drr(quantum, limit, |_| ()), flows(8), limit);
+        let mut oracle = DrrOracle { flows: vec![Default::default(); 8], active: VecDeque::new(), quantum };
+        for (number, call) in calls.into_iter().enumerate() {
+            match call {
+                Some((flow, len)) => {
+                    bench.log.clear();
+                    bench.enqueue(Instant::ZERO, packet(flow, number as u32, len, 0));
+                    oracle.enqueue(flow as usize, number as u32, u64::from(len));
+                    for &(dropped, _, _) in &bench.log {
+                        // D-4: a flow with more than half of the longest backlog loses its head.
+                        let longest = oracle.longest();
+                        let number = dropped.expect("a drop has a number");
+                        let before: Vec<u64> = (0..8).map(|flow| oracle.backlog(flow)).collect();
+                        let flow = oracle.remove_head(number);
+                        prop_assert!(2 * before[flow] > longest, "{} of {longest}", before[flow]);
+                    }
+                }
+                None => {
+                    let out = bench.dequeue(Instant::ZERO).map(|packet| packet.segment.seq.0);
+                    prop_assert_eq!(out, oracle.dequeue());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fq_codel_schedules_as_a_second_transcription(
+        calls in prop::collection::vec(prop::option::weighted(0.55, (0_u32..8, 40_u32..1501)), 200..2000),
+    ) {
+        let mut bench = Bench::new(build("fq-codel", Limit::Unlimited, false), flows(8), Limit::Unlimited);
+        let mut oracle = FqOracle { flows: vec![Default::default(); 8], new: VecDeque::new(), old: VecDeque::new() };
+        for (number, call) in calls.into_iter().enumerate() {
+            match call {
+                Some((flow, len)) => {
+                    bench.enqueue(Instant::ZERO, packet(flow, number as u32, len, 0));
+                    oracle.enqueue(flow as usize, number as u32, i64::from(len));
+                }
+                None => {
+                    let out = bench.dequeue(Instant::ZERO).map(|packet| packet.segment.seq.0);
+                    prop_assert_eq!(out, oracle.dequeue());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn red_agrees_with_a_second_transcription(
+        load in 0.9_f64..1.3,
+        steps in prop::collection::vec((1_u64..1600, 0.0_f64..1.0), 3000..8000),
+    ) {
+        let mut values = Values::defaults(Red::PARAMETERS);
+        for (name, value) in [("min_threshold", 5.0), ("max_threshold", 15.0), ("max_probability", 0.02), ("weight", 0.002)] {
+            values.set(name, Value::Number(value)).expect("a number");
+        }
+        values.set("gentle", Value::Flag(false)).expect("a flag");
+        values.set("limit", Value::Limit(Limit::Unlimited)).expect("a limit");
+        let mut bench = Bench::new(Red::new(&values, &SURROUNDINGS), flows(1), Limit::Unlimited);
+        let rng = crate::rng::Rng::for_element(SURROUNDINGS.seed, "queue", "red");
+        let mut oracle = RedOracle { avg: 0.0, count: -1, q: 0, q_time: 0.0, rng };
+        let mut now = 0;
+        for (number, (step, draw)) in steps.into_iter().enumerate() {
+            now += step * 1000;
+            let at = Instant::from_nanos(now);
+            if draw < load / (1.0 + load) {
+                bench.log.clear();
+                bench.enqueue(at, packet(0, number as u32, 1000, 0));
+                let dropped = oracle.arrive(now as f64 / 1e9);
+                prop_assert_eq!(!bench.log.is_empty(), dropped);
+                prop_assert!((bench.queue.average() - oracle.avg).abs() < 1e-6);
+                oracle.q += usize::from(!dropped);
+            } else if bench.dequeue(at).is_some() {
+                oracle.q -= 1;
+                oracle.q_time = now as f64 / 1e9;
+            }
+        }
+    }
+}
