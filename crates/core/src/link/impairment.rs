@@ -94,8 +94,10 @@ pub(super) struct ImpairedWire {
     loss_data_only: bool,
     bit_errors: Option<BitErrors>,
     jitter: Option<Sampler>,
-    /// Latest delivery among packets that were not held back, and among those that were.
-    latest: [Instant; 2],
+    /// Latest delivery among packets that were neither lost nor held back.
+    latest: Instant,
+    /// Latest delivery among packets that were held back.
+    latest_held: Instant,
     reorder: Option<(Probability, Duration, Rng)>,
     duplicate: Option<(Probability, Rng)>,
 }
@@ -120,7 +122,8 @@ impl ImpairedWire {
                 .jitter
                 .clone()
                 .map(|distribution| Sampler::new(distribution, stream("jitter"))),
-            latest: [Instant::ZERO; 2],
+            latest: Instant::ZERO,
+            latest_held: Instant::ZERO,
             reorder: impairments.reorder.map(|(p, hold)| (p, hold, stream("reorder"))),
             duplicate: (!impairments.duplicate.is_zero())
                 .then(|| (impairments.duplicate, stream("duplicate"))),
@@ -140,11 +143,13 @@ impl ImpairedWire {
         if let Some(jitter) = &mut self.jitter {
             at = at.saturating_add(Duration::from_secs_f64(jitter.sample()));
         }
+        // Nothing arrives before what was sent earlier and not held back.
+        at = at.max(self.latest);
         let mut held = false;
         if let Some((p, hold, rng)) = &mut self.reorder
             && rng.chance(*p)
         {
-            at = at.saturating_add(*hold);
+            at = at.saturating_add(*hold).max(self.latest_held);
             held = true;
         }
         let copies = match &mut self.duplicate {
@@ -152,9 +157,11 @@ impl ImpairedWire {
             None => 1,
         };
         if !lost {
-            let latest = &mut self.latest[usize::from(held)];
-            at = at.max(*latest);
-            *latest = at;
+            *if held {
+                &mut self.latest_held
+            } else {
+                &mut self.latest
+            } = at;
         }
         Fate {
             packet,

@@ -1,9 +1,11 @@
 use super::*;
+use crate::flow::{FlowKey, HostId};
 use crate::packet::{BufId, Flags, Segment};
-use crate::parameter::Value;
-use crate::parameter::Values;
+use crate::parameter::{Value, Values};
 use crate::queue::{DropTail, Limit};
+use crate::rng::{Distribution, Probability};
 use crate::seq::SeqNumber;
+use proptest::prelude::*;
 
 fn packet(flow: u32, seq: u32, len: u32) -> Packet {
     Packet {
@@ -97,4 +99,367 @@ fn late_calls_lose_nothing() {
     }
     assert_eq!(delivered, 5);
     assert_eq!(link.poll_timeout(), Some(Instant::from_nanos(6_000_007)));
+}
+
+/// Everything a link does, with the time at which it happens.
+#[derive(Default)]
+struct Recorder(Vec<(u64, &'static str, u32, u64)>);
+
+impl LinkObserver for Recorder {
+    fn on_arrival(&mut self, now: Instant, packet: &Packet, waiting: Backlog) {
+        let waiting = u64::from(waiting.packets);
+        self.0
+            .push((now.as_nanos(), "arrival", packet.segment.seq.0, waiting));
+    }
+    fn on_departure(&mut self, now: Instant, packet: &Packet, waited: Duration) {
+        self.0.push((
+            now.as_nanos(),
+            "departure",
+            packet.segment.seq.0,
+            waited.as_nanos(),
+        ));
+    }
+    fn on_drop(&mut self, now: Instant, packet: &Packet, reason: DropReason) {
+        self.0
+            .push((now.as_nanos(), reason.name(), packet.segment.seq.0, 0));
+    }
+    fn on_event(&mut self, now: Instant, event: QueueEvent) {
+        self.0.push((now.as_nanos(), event.kind.name(), event.flow.0, 0));
+    }
+}
+
+/// Runs arrivals through a link; `plain` runs every departure as an event of its own, as late as the order of events
+/// (departures, then arrivals) allows. Returns what was recorded, the deliveries and the counters.
+#[expect(clippy::type_complexity, reason = "a test's record of a run")]
+fn run(
+    name: &str,
+    config: &LinkConfig,
+    arrivals: &[(u64, Packet)],
+    plain: bool,
+) -> (
+    Vec<(u64, &'static str, u32, u64)>,
+    Vec<(u64, u32, u16)>,
+    LinkStatistics,
+) {
+    let entry = AnyQueue::entry(name).expect("an entry of the registry");
+    let mut values = Values::defaults(entry.parameters);
+    values
+        .set("limit", Value::Limit(Limit::Packets(30)))
+        .expect("every discipline has a limit");
+    let queue = AnyQueue::build(name, &values, &config.surroundings(3)).expect("an entry of the registry");
+    let mut link = Link::new(queue, config, 11, "bottleneck");
+    let flows = table();
+    for flow in 0..4 {
+        let origin = SeqNumber(0);
+        link.on_stream_end(
+            FlowId(flow),
+            StreamEnd {
+                origin,
+                end: 400,
+                segment: 1,
+            },
+        );
+    }
+    let mut recorder = Recorder::default();
+    let mut deliveries = Vec::new();
+    let mut arrivals = arrivals.iter().peekable();
+    loop {
+        let arrival = arrivals.peek().map(|(at, _)| *at);
+        let delivery = link.poll_timeout().map(Instant::as_nanos);
+        let departure = link.next_departure().map(Instant::as_nanos).filter(|_| plain);
+        let Some(at) = [arrival, delivery, departure].into_iter().flatten().min() else {
+            break;
+        };
+        let now = Instant::from_nanos(at);
+        if departure == Some(at) {
+            link.on_timeout(now, &flows, &mut recorder);
+        } else if arrival == Some(at) {
+            let (_, packet) = arrivals.next().expect("it was peeked at");
+            link.on_packet(now, *packet, &flows, &mut recorder);
+        } else {
+            while let Some(packet) = link.poll_delivery(now, &flows, &mut recorder) {
+                deliveries.push((at, packet.segment.seq.0, packet.segment.flags.0));
+            }
+            assert!(
+                link.poll_timeout().is_none_or(|next| next > now),
+                "after a drain the deadline is later"
+            );
+        }
+    }
+    assert_eq!((link.in_flight(), link.backlog().packets), (0, 0));
+    (recorder.0, deliveries, *link.statistics())
+}
+
+fn table() -> FlowTable {
+    let mut table = FlowTable::new();
+    for i in 0..4 {
+        table.push(FlowKey {
+            source: HostId(i),
+            destination: HostId(9),
+            source_port: 1000 + i as u16,
+            destination_port: 80,
+            protocol: 6,
+        });
+    }
+    table
+}
+
+fn rate() -> impl Strategy<Value = LinkRate> {
+    prop_oneof![
+        2 => (100_000_u64..100_000_000).prop_map(|bps| LinkRate::Constant(Rate(bps))),
+        1 => Just(LinkRate::Constant(Rate::UNLIMITED)),
+        1 => prop::collection::vec(0_u64..30, 1..40).prop_map(|mut milliseconds| {
+            milliseconds.sort_unstable();
+            LinkRate::Trace {
+                opportunities: milliseconds.into_iter().map(Duration::from_millis).collect(),
+                period: Duration::from_millis(30),
+            }
+        }),
+    ]
+}
+
+fn impairments() -> impl Strategy<Value = Impairments> {
+    let p = || (0.0_f64..0.3).prop_map(Probability::from_f64);
+    let loss = prop_oneof![
+        Just(Loss::None),
+        p().prop_map(Loss::Random),
+        (p(), p(), p(), p()).prop_map(|(enter, leave, good, bad)| Loss::Burst {
+            enter,
+            leave,
+            good,
+            bad
+        }),
+        prop::collection::btree_set(0_u32..60, 0..8).prop_map(|set| Loss::Script(set.into_iter().collect())),
+        (0_u32..40).prop_map(Loss::Tail),
+    ];
+    let jitter = prop::option::of((0.0_f64..0.01).prop_map(|mean| Distribution::Exponential { mean }));
+    let reorder = prop::option::of((p(), (1_u64..20_000_000).prop_map(Duration::from_nanos)));
+    let some = (loss, any::<bool>(), jitter, reorder, p(), 0.0_f64..1e-4).prop_map(
+        |(loss, loss_data_only, jitter, reorder, duplicate, bit_error_rate)| Impairments {
+            loss,
+            loss_data_only,
+            jitter,
+            reorder,
+            duplicate,
+            bit_error_rate,
+        },
+    );
+    prop_oneof![1 => Just(Impairments::default()), 2 => some]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lazy_departures_equal_departures_as_events(
+        rate in rate(),
+        delay_us in prop_oneof![Just(0_u64), 1_u64..50_000],
+        processing_us in prop_oneof![Just(0_u64), 1_u64..500],
+        framing in 0_u32..40,
+        impairments in impairments(),
+        steps in prop::collection::vec(
+            (prop_oneof![3 => Just(0_u64), 4 => 0_u64..1_000, 2 => 0_u64..40_000], 0_u32..4, 40_u32..1600),
+            1..400,
+        ),
+    ) {
+        let mut at = 0;
+        let arrivals: Vec<(u64, Packet)> = steps.into_iter().enumerate().map(|(number, (step, flow, len))| {
+            at += step * 1_000;
+            (at, packet(flow, number as u32, len))
+        }).collect();
+        let config = LinkConfig {
+            rate,
+            delay: Duration::from_micros(delay_us),
+            mtu: 1500,
+            framing,
+            processing: Duration::from_micros(processing_us),
+            impairments,
+        };
+        for entry in AnyQueue::ENTRIES {
+            let plain = run(entry.name, &config, &arrivals, true);
+            let lazy = run(entry.name, &config, &arrivals, false);
+            prop_assert_eq!(&plain, &lazy, "{}", entry.name);
+            // Nothing is lost or made without being counted.
+            let (_, deliveries, statistics) = lazy;
+            let duplicates = {
+                let mut numbers: Vec<u32> = deliveries.iter().map(|delivery| delivery.1).collect();
+                numbers.sort_unstable();
+                numbers.windows(2).filter(|pair| pair[0] == pair[1]).count()
+            };
+            let delivered = deliveries.len() - duplicates;
+            prop_assert_eq!(delivered as u64 + statistics.dropped(), arrivals.len() as u64);
+        }
+    }
+}
+
+fn impaired(impairments: Impairments) -> Link<DropTail> {
+    link(&LinkConfig {
+        impairments,
+        ..LinkConfig::new(Rate(12_000_000), Duration::from_millis(1))
+    })
+}
+
+#[test]
+fn random_loss_takes_its_share() {
+    let mut link = impaired(Impairments {
+        loss: Loss::Random(Probability::from_f64(0.1)),
+        ..Impairments::default()
+    });
+    send(&mut link, 0, (0..100_000).map(|i| packet(0, i, 1500)));
+    drain(&mut link);
+    let lost = link.statistics().dropped_for(DropReason::RandomLoss) as f64;
+    // Four deviations of a binomial draw: 4 * sqrt(100000 * 0.1 * 0.9).
+    assert!((lost - 10_000.0).abs() < 380.0, "{lost}");
+}
+
+#[test]
+fn burst_loss_has_the_mean_and_the_run_length_of_the_chain() {
+    let mut link = impaired(Impairments {
+        loss: Loss::Burst {
+            enter: Probability::from_f64(0.01),
+            leave: Probability::from_f64(0.25),
+            good: Probability::ZERO,
+            bad: Probability::ONE,
+        },
+        ..Impairments::default()
+    });
+    send(&mut link, 0, (0..200_000).map(|i| packet(0, i, 1500)));
+    let arrived: Vec<u32> = drain(&mut link).iter().map(|(_, p)| p.segment.seq.0).collect();
+    let lost = 200_000 - arrived.len();
+    let bursts = arrived.windows(2).filter(|pair| pair[1] > pair[0] + 1).count();
+    // Stationary share of the bad state: 0.01 / 0.26; mean stay 1 / 0.25 packets.
+    assert!((lost as f64 / 200_000.0 - 0.01 / 0.26).abs() < 0.003, "{lost}");
+    assert!(
+        (lost as f64 / bursts as f64 - 4.0).abs() < 0.25,
+        "{lost} in {bursts} bursts"
+    );
+}
+
+#[test]
+fn scripted_loss_takes_the_named_packets_of_each_flow() {
+    let mut link = impaired(Impairments {
+        loss: Loss::Script([1, 3].into()),
+        loss_data_only: true,
+        ..Impairments::default()
+    });
+    let packets = [
+        (0, 0, 1500),
+        (1, 10, 1500),
+        (0, 1, 40),
+        (0, 2, 1500),
+        (1, 11, 1500),
+        (0, 3, 1500),
+    ];
+    send(
+        &mut link,
+        0,
+        packets.map(|(flow, seq, len)| packet(flow, seq, len)),
+    );
+    let arrived: Vec<u32> = drain(&mut link).iter().map(|(_, p)| p.segment.seq.0).collect();
+    // Data packet 1 of flow 0 is number 2, of flow 1 number 11; the ACK (1) is not counted.
+    assert_eq!(arrived, [0, 10, 1, 3]);
+}
+
+#[test]
+fn tail_loss_takes_the_last_segments_once() {
+    let mut link = impaired(Impairments {
+        loss: Loss::Tail(2),
+        ..Impairments::default()
+    });
+    let origin = SeqNumber(u32::MAX - 2_000);
+    let end = StreamEnd {
+        origin,
+        end: 4_100,
+        segment: 1_000,
+    };
+    link.on_stream_end(FlowId(0), end);
+    let data = |offset: u32, payload: u32| packet(0, (origin + offset).0, payload + 40);
+    // Segments at 0, 1000, 2000, 3000, 4000 (100 bytes): the last two are lost, their retransmissions are not.
+    let first = [(0, 1000), (1000, 1000), (2000, 1000), (3000, 1000), (4000, 100)];
+    send(&mut link, 0, first.map(|(offset, payload)| data(offset, payload)));
+    assert_eq!(drain(&mut link).len(), 3);
+    send(&mut link, 100_000_000, [data(3000, 1000), data(4000, 100)]);
+    assert_eq!(drain(&mut link).len(), 2);
+    // The next transfer of the same connection has its own tail.
+    link.on_stream_end(FlowId(0), StreamEnd { end: 5_100, ..end });
+    send(&mut link, 200_000_000, [data(4_100, 1000)]);
+    assert_eq!(drain(&mut link).len(), 0);
+}
+
+#[test]
+fn jitter_keeps_order_and_reordering_does_not() {
+    let jitter = Impairments {
+        jitter: Some(Distribution::Exponential { mean: 0.01 }),
+        ..Impairments::default()
+    };
+    let reorder = Impairments {
+        reorder: Some((Probability::from_f64(0.1), Duration::from_millis(5))),
+        ..jitter.clone()
+    };
+    for (impairments, kept) in [(jitter, true), (reorder, false)] {
+        let mut link = impaired(impairments);
+        send(&mut link, 0, (0..1000).map(|i| packet(0, i, 1500)));
+        let order: Vec<u32> = drain(&mut link).iter().map(|(_, p)| p.segment.seq.0).collect();
+        assert_eq!(order.is_sorted(), kept);
+        assert_eq!(order.len(), 1000);
+    }
+}
+
+#[test]
+fn bit_errors_mark_packets_as_corrupt() {
+    let mut link = impaired(Impairments {
+        bit_error_rate: 1e-5,
+        ..Impairments::default()
+    });
+    send(&mut link, 0, (0..50_000).map(|i| packet(0, i, 1250)));
+    let arrivals = drain(&mut link);
+    let damaged = arrivals
+        .iter()
+        .filter(|(_, p)| p.segment.flags.contains(Flags::CORRUPT))
+        .count() as f64;
+    // 1 - (1 - 1e-5)^10000 = 0.09516; four deviations are 262.
+    assert!((damaged - 4758.1).abs() < 262.0, "{damaged}");
+    assert_eq!(arrivals.len(), 50_000);
+}
+
+#[test]
+fn packets_beyond_the_mtu_are_dropped_and_counted() {
+    let mut link = link(&LinkConfig::new(Rate(12_000_000), Duration::ZERO));
+    send(&mut link, 0, [packet(0, 0, 1500), packet(0, 1, 1501)]);
+    assert_eq!(drain(&mut link).len(), 1);
+    assert_eq!(link.statistics().drops[DropReason::TooBig as usize], [1, 0, 0]);
+}
+
+#[test]
+fn a_trace_serves_packets_at_its_opportunities() {
+    // Opportunities at 1, 1 and 4 ms of every 4 ms.
+    let rate = LinkRate::Trace {
+        opportunities: [1, 1, 4].map(Duration::from_millis).into(),
+        period: Duration::from_millis(4),
+    };
+    assert_eq!(rate.mean(), Rate(9_024_000));
+    let config = LinkConfig {
+        rate,
+        ..LinkConfig::new(Rate(1), Duration::ZERO)
+    };
+    let mut link = link(&config);
+    // 1500 + 4 of the next in the first opportunity, the rest of it and the third in part in the second, and so on.
+    send(&mut link, 0, (0..5).map(|i| packet(0, i, 1500)));
+    let times: Vec<u64> = drain(&mut link).iter().map(|(at, _)| *at / 1_000_000).collect();
+    assert_eq!(times, [1, 1, 4, 5, 5]);
+    // What an idle link did not use is lost; the one at 8 ms serves who comes at that moment.
+    send(&mut link, 8_000_000, [packet(0, 5, 1500), packet(0, 6, 1500)]);
+    let times: Vec<u64> = drain(&mut link).iter().map(|(at, _)| *at / 1_000_000).collect();
+    assert_eq!(times, [8, 9]);
+}
+
+#[test]
+fn busy_time_counts_the_packet_being_sent_in_part() {
+    let mut link = link(&LinkConfig::new(Rate(12_000_000), Duration::ZERO));
+    send(&mut link, 0, [packet(0, 0, 1500)]);
+    assert_eq!(
+        link.busy(Instant::from_nanos(250_000)),
+        Duration::from_nanos(250_000)
+    );
+    assert_eq!(link.busy(Instant::from_millis(5)), Duration::from_millis(1));
 }
