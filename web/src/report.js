@@ -64,7 +64,10 @@ async function draw({ id, spec }) {
   own.title = { text: data.caption, orient: "bottom", anchor: "start", fontSize: 10, fontWeight: 400, color: style("--quiet"), offset: 6, limit: Math.max(200, place.clientWidth - 60) };
   if (own.data.name === "distributions") own.datasets = { distributions };
   const columns = own.encoding?.x?.axis;
-  if (columns?.orient === "top" && place.clientWidth < 600) Object.assign(columns, { labelAngle: -35, labelAlign: "left" });
+  if (columns?.orient === "top" && place.clientWidth < 600) {
+    Object.assign(columns, { labelAngle: -35, labelAlign: "left" });
+    own.width = { step: 46 };
+  }
   if (own.layer && place.clientWidth < 480) {
     for (const layer of own.layer) if (layer.mark.limit) layer.mark.limit = 90;
   }
@@ -196,6 +199,12 @@ function captioned(plotted, text) {
 const stepped = uPlot.paths.stepped({ align: 1 });
 const none = () => null;
 
+// Segments of one burst leave at the same moment; a nanosecond apart each keeps its own point when the lines are joined.
+function apart([times, values]) {
+  let last = -Infinity;
+  return [times.map((time) => (last = Math.max(time, last + 1e-9))), values];
+}
+
 function pane(place, trace, shared) {
   place.replaceChildren();
   const heading = document.createElement("h4");
@@ -203,15 +212,15 @@ function pane(place, trace, shared) {
   place.append(heading);
   if (!trace) return;
   const dot = (color) => ({ paths: none, points: { show: true, size: 5, fill: color, stroke: color } });
-  plot(place, "stream position", uPlot.join([trace.sent, trace.acked, trace.again]), [
+  plot(place, "stream position", uPlot.join([apart(trace.sent), apart(trace.acked), apart(trace.again)]), [
     { label: "sent", stroke: "#0072B2", ...dot("#0072B2"), points: { show: true, size: 3, fill: "#0072B2", stroke: "#0072B2" } },
     { label: "acknowledged", stroke: "#009E73", paths: stepped },
     { label: "sent again", stroke: "#D55E00", ...dot("#D55E00") },
   ], shared.x, shared.bytes);
-  plot(place, "window", [trace.window_t, trace.cwnd, trace.ssthresh, trace.pipe], [
+  plot(place, "window", [trace.window_t, trace.pipe, trace.cwnd, trace.ssthresh], [
+    { label: "in flight", stroke: "#808790", fill: "#80879030", paths: stepped, width: 1 },
     { label: "cwnd", stroke: "#0072B2", paths: stepped, width: 2 },
     { label: "ssthresh", stroke: "#D55E00", dash: [6, 4], paths: stepped },
-    { label: "in flight", stroke: "#808790", paths: stepped, width: 1 },
   ], shared.x, shared.window);
 }
 

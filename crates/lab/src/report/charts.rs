@@ -126,8 +126,10 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
                 "variant": variant.name, "group": group.name,
                 "change": rounded((ratio.value - 1.0) * 100.0, 4),
                 "low": ends.map(|ends| rounded(ends.0, 4)), "high": ends.map(|ends| rounded(ends.1, 4)),
-                "verdict": match (ratio.significant, ratio.value < 1.0) {
-                    (false, _) => "not significant", (true, true) => "faster", (true, false) => "slower",
+                "verdict": match ends {
+                    Some((_, high)) if high < 0.0 => "sooner",
+                    Some((low, _)) if low > 0.0 => "later",
+                    _ => "undecided",
                 },
             }));
             if !groups.contains(&group.name) {
@@ -154,15 +156,25 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
     let first = groups.first()?.clone();
     let description = format!("Change of the mean completion time against {}", baseline.name);
     let color = json!({ "field": "verdict", "type": "nominal", "title": null,
-        "scale": { "domain": ["faster", "not significant", "slower"], "range": ["#009E73", BASELINE, "#D55E00"] },
+        "scale": { "domain": ["sooner", "undecided", "later"], "range": ["#009E73", BASELINE, "#D55E00"] },
         "legend": { "orient": "top" } });
     let y = variant_axis(others);
     let title = "change of the mean (%)";
+    let ends = values
+        .iter()
+        .filter(|value| value["high"].as_f64().or(value["change"].as_f64()).unwrap_or(0.0) > 100.0)
+        .count();
+    // One variant that ruins everything would hide the differences between the others.
+    let edge = if ends > 0 {
+        json!({ "domainMax": 100, "clamp": true })
+    } else {
+        json!({})
+    };
     Some(Chart {
         id: "change",
         title: "How much sooner, and how sure".to_owned(),
         text: format!(
-            "Mean completion time against \u{201c}{}\u{201d}, with the 95 % interval of the difference. Left is sooner. Intervals that cross zero decide nothing.",
+            "Mean completion time against \u{201c}{}\u{201d}, with the 95 % interval of the difference. Left is sooner. Intervals that cross zero decide nothing. What is beyond the axis is drawn at its edge.",
             baseline.name
         ),
         spec: specification(
@@ -174,9 +186,9 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
                 "transform": [{ "filter": "datum.group == group" }],
                 "layer": [
                     { "mark": { "type": "rule", "strokeDash": [3, 3], "color": BASELINE }, "encoding": { "x": { "datum": 0 } } },
-                    { "mark": { "type": "rule", "strokeWidth": 2 }, "encoding": { "x": { "field": "low", "type": "quantitative", "title": title }, "x2": { "field": "high" }, "y": y.clone(), "color": color.clone() } },
+                    { "mark": { "type": "rule", "strokeWidth": 2 }, "encoding": { "x": { "field": "low", "type": "quantitative", "title": title, "scale": edge }, "x2": { "field": "high" }, "y": y.clone(), "color": color.clone() } },
                     { "mark": { "type": "point", "filled": true, "size": 70, "opacity": 1 }, "encoding": {
-                        "x": { "field": "change", "type": "quantitative", "title": title }, "y": y, "color": color,
+                        "x": { "field": "change", "type": "quantitative", "title": title, "scale": edge }, "y": y, "color": color,
                         "tooltip": [ { "field": "variant" }, { "field": "change", "title": "change (%)" }, { "field": "low", "title": "95 % from" }, { "field": "high", "title": "to" }, { "field": "verdict" } ] } },
                 ],
             }),
@@ -187,7 +199,7 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
             "Group",
             "Mean",
             "95 % interval",
-            "Significant",
+            "Significant in the whole table",
             "99th percentile",
         ]),
         rows,
@@ -218,7 +230,15 @@ fn tradeoff(variants: &[&Variant]) -> Option<Chart> {
         return None;
     }
     let x = json!({ "field": "cost", "type": "quantitative", "title": "goodput lost by the others (%)", "scale": { "nice": true, "zero": true } });
-    let y = json!({ "field": "win", "type": "quantitative", "title": "completion time saved (%)", "scale": { "nice": true, "zero": true } });
+    let far = values
+        .iter()
+        .any(|value| value["win"].as_f64().unwrap_or(0.0) < -100.0);
+    let scale = if far {
+        json!({ "domainMin": -100, "clamp": true })
+    } else {
+        json!({ "nice": true, "zero": true })
+    };
+    let y = json!({ "field": "win", "type": "quantitative", "title": "completion time saved (%)", "scale": scale });
     Some(Chart {
         id: "tradeoff",
         title: "What it wins, what it costs".to_owned(),
@@ -431,11 +451,18 @@ fn queue_delay(comparison: &Comparison, variants: &[&Variant]) -> Option<Chart> 
     let first = groups.first()?.clone();
     let y = variant_axis(variants);
     let tooltip = json!([ { "field": "variant" }, { "field": "p50", "title": "median (ms)" }, { "field": "p95", "title": "95th percentile (ms)" }, { "field": "p99", "title": "99th percentile (ms)" } ]);
-    let x = |field: &str| json!({ "field": field, "type": "quantitative", "title": "waiting time (ms)", "scale": { "zero": true } });
+    let top = |value: &Value| value["p99"].as_f64().unwrap_or(0.0);
+    let limit = values.first().map_or(0.0, |baseline| top(baseline) * 4.0);
+    let scale = if limit > 0.0 && values.iter().any(|value| top(value) > limit) {
+        json!({ "zero": true, "domainMax": limit, "clamp": true })
+    } else {
+        json!({ "zero": true })
+    };
+    let x = |field: &str| json!({ "field": field, "type": "quantitative", "title": "waiting time (ms)", "scale": scale.clone() });
     Some(Chart {
         id: "delay",
         title: "Waiting at the bottleneck".to_owned(),
-        text: "Time that packets wait in the queue of the bottleneck: bar to the median, line to the 95th, tick at the 99th percentile. This delay is added to everybody\u{2019}s round trip.".to_owned(),
+        text: "Time that packets wait in the queue of the bottleneck: bar to the median, line to the 95th, tick at the 99th percentile. What is beyond the axis is drawn at its edge. This delay is added to everybody\u{2019}s round trip.".to_owned(),
         groups,
         spec: specification("Queue delay at the bottleneck", json!({ "step": STEP }), json!({
             "params": [{ "name": "group", "value": first }],

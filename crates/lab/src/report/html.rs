@@ -109,7 +109,7 @@ fn ranking_row(variant: &Variant) -> RankingRow<'_> {
         win: win.map(signed_percent),
         win_sign: if win.unwrap_or(0.0) < 0.0 { "minus" } else { "plus" },
         bar: rounded(win.unwrap_or(0.0).abs().min(1.0) * 100.0, 3),
-        cost: cost.map(signed_percent),
+        cost: cost.map(|cost| signed_percent(cost).trim_start_matches('+').to_owned()),
         high_cost: cost.is_some_and(|cost| cost > 0.05),
         worst_p99: versus.and_then(|versus| versus.worst_p99).map(signed_percent),
         verdict,
@@ -287,7 +287,7 @@ fn embedded(comparison: &Comparison, variants: &[&Variant], charts: &[Chart]) ->
         .sum::<usize>()
         * 4;
     let points = (ALL_LINE_POINTS / lines.max(1)).clamp(100, LINE_POINTS);
-    let traces = names
+    let mut traces = names
         .iter()
         .enumerate()
         .filter_map(|(index, name)| {
@@ -300,6 +300,14 @@ fn embedded(comparison: &Comparison, variants: &[&Variant], charts: &[Chart]) ->
         })
         .flatten()
         .collect::<Vec<_>>();
+    // The page begins with a flow of a group that waits.
+    let waits = |trace: &Value| {
+        let flow = trace["flow"].as_str().unwrap_or("");
+        comparison.groups.iter().any(|group| {
+            group.latency_sensitive && flow.rsplit_once(' ').is_some_and(|(name, _)| name == group.name)
+        })
+    };
+    traces.sort_by_key(|trace| !waits(trace));
     json!({
         "variants": names,
         "colors": (0..names.len()).map(charts::color).collect::<Vec<_>>(),
