@@ -24,10 +24,12 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 mod impairment;
+mod lane;
 mod serialiser;
 mod statistics;
 
 pub use impairment::{Impairments, Loss, StreamEnd};
+pub use lane::{Lane, Passage};
 pub use serialiser::{LinkRate, OPPORTUNITY_BYTES};
 pub use statistics::{LinkStatistics, PacketClass};
 

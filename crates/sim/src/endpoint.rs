@@ -343,7 +343,10 @@ impl<O: Observer> World<'_, O> {
     fn arm(&mut self, index: u32, side: usize) {
         let end = &mut self.slots[index as usize].ends[side];
         let Some(connection) = &end.connection else { return };
-        let wanted = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        // What is overdue is due at once.
+        let wanted = connection
+            .poll_timeout()
+            .map_or(Instant::FAR_FUTURE, |at| at.max(self.now));
         // A deadline that moves earlier needs an event of its own (engine rule 6); one that moves later can wait.
         let push = match self.mode {
             Mode::Fast => wanted < end.timer_at,

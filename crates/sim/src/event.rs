@@ -5,9 +5,9 @@
 //! and lazy modes give the same bytes. There is one pending event per link and kind, so the sequence of packets on a
 //! link is the order of its ring, and one pending timer per endpoint, so the timer's kind is the endpoint's business.
 //!
-//! **Structure.** Two 4-ary heaps of 16-byte keys: links, which change with every packet, and everything else, which
-//! hardly moves since timers are lazy. A key says whose event it is, so no payload is stored. A popped root leaves a hole
-//! which the next push fills: a link that goes on to its next packet costs one sift, not two.
+//! **Structure.** A tournament over the links, each of which has at most one pending arrival, and a 4-ary heap of 16-byte
+//! keys for everything else, which hardly moves since timers are lazy. A key says whose event it is, so no payload is
+//! stored. A popped root of the heap leaves a hole which the next push fills.
 
 use fleetfoot_core::time::Instant;
 
@@ -89,36 +89,48 @@ impl std::fmt::Debug for EventKey {
 }
 
 /// Pending events.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct EventQueue {
-    packets: Heap,
+    arrivals: Arrivals,
     others: Heap,
 }
 
 impl EventQueue {
-    /// Adds an event.
-    #[inline]
-    pub fn push(&mut self, key: EventKey) {
-        if key.kind() <= EventKind::Arrival {
-            self.packets.push(key.0);
-        } else {
-            self.others.push(key.0);
+    /// An empty queue for so many links.
+    pub fn new(links: usize) -> EventQueue {
+        EventQueue {
+            arrivals: Arrivals::new(links),
+            others: Heap::default(),
         }
     }
 
-    /// Takes the next event if it is not later than `end`.
+    /// Adds an event that is not an arrival.
+    #[inline]
+    pub fn push(&mut self, key: EventKey) {
+        debug_assert!(key.kind() != EventKind::Arrival, "arrivals are set per link");
+        self.others.push(key.0);
+    }
+
+    /// Moves the arrival event of a link; `FAR_FUTURE`: none.
+    #[inline]
+    pub fn set_arrival(&mut self, link: u32, at: Instant) {
+        self.arrivals.set(link, at.as_nanos());
+    }
+
+    /// The next event if it is not later than `end`. An arrival stays until [`EventQueue::set_arrival`] moves it; all
+    /// others are taken.
     #[inline]
     pub fn pop_until(&mut self, end: Instant) -> Option<EventKey> {
-        let bound = u128::from(end.as_nanos()) << 64 | u128::from(u64::MAX);
-        let packet = self.packets.peek();
+        let (at, link) = self.arrivals.first();
         let other = self.others.peek();
-        if packet <= other {
-            (packet <= bound && packet != EMPTY).then(|| {
-                self.packets.pop();
-                EventKey(packet)
-            })
+        let other_at = (other >> 64) as u64;
+        // Departures come before arrivals, all else after.
+        let departure = other as u64 >> (32 + PLACE_BITS) == EventKind::Departure as u64;
+        if at < other_at || (at == other_at && !departure) {
+            (at <= end.as_nanos() && at != u64::MAX)
+                .then(|| EventKey::new(Instant::from_nanos(at), EventKind::Arrival, link, 0))
         } else {
-            (other <= bound).then(|| {
+            (other_at <= end.as_nanos() && other != EMPTY).then(|| {
                 self.others.pop();
                 EventKey(other)
             })
@@ -127,12 +139,64 @@ impl EventQueue {
 
     /// Events pending, stale ones included.
     pub fn len(&self) -> usize {
-        self.packets.len() + self.others.len()
+        self.arrivals.len() + self.others.len()
     }
 
     /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// The one pending arrival of each link in a tournament: a node holds the earlier of its two children, the left one where
+/// they are equal, which is the lower link. A change costs one comparison per level, up to where nothing changes.
+#[derive(Clone, Debug)]
+struct Arrivals {
+    /// Node 1 is the root; the children of node n are 2n and 2n + 1; the leaves are the last `leaves` nodes.
+    nodes: Vec<(u64, u32)>,
+    leaves: usize,
+}
+
+impl Arrivals {
+    fn new(links: usize) -> Arrivals {
+        let leaves = links.max(1).next_power_of_two();
+        let nodes = vec![(u64::MAX, 0); 2 * leaves];
+        let mut arrivals = Arrivals { nodes, leaves };
+        for link in 0..leaves as u32 {
+            arrivals.nodes[leaves + link as usize].1 = link;
+        }
+        arrivals
+    }
+
+    #[inline]
+    fn first(&self) -> (u64, u32) {
+        self.nodes[1]
+    }
+
+    #[inline]
+    fn set(&mut self, link: u32, at: u64) {
+        let nodes = self.nodes.as_mut_slice();
+        let mut node = self.leaves + link as usize;
+        let (mut at, mut link) = (at, link);
+        nodes[node].0 = at;
+        while node > 1 {
+            let (other_at, other) = nodes[node ^ 1];
+            // The left one wins at equal times: `node & 1` says that the other is the left one.
+            if other_at < at.saturating_add(node as u64 & 1) {
+                (at, link) = (other_at, other);
+            }
+            node >>= 1;
+            let parent = &mut nodes[node];
+            if parent.0 == at && parent.1 == link {
+                break;
+            }
+            *parent = (at, link);
+        }
+    }
+
+    fn len(&self) -> usize {
+        let leaves = &self.nodes[self.leaves..];
+        leaves.iter().filter(|leaf| leaf.0 != u64::MAX).count()
     }
 }
 
@@ -249,6 +313,22 @@ mod tests {
         );
     }
 
+    fn add(queue: &mut EventQueue, key: EventKey) {
+        if key.kind() == EventKind::Arrival {
+            queue.set_arrival(key.place(), key.at());
+        } else {
+            queue.push(key);
+        }
+    }
+
+    fn take(queue: &mut EventQueue, end: Instant) -> Option<EventKey> {
+        let key = queue.pop_until(end)?;
+        if key.kind() == EventKind::Arrival {
+            queue.set_arrival(key.place(), Instant::FAR_FUTURE);
+        }
+        Some(key)
+    }
+
     #[test]
     fn one_moment_is_ordered_by_kind_then_place_then_number() {
         let at = Instant::from_millis(5);
@@ -268,20 +348,20 @@ mod tests {
             ),
         ];
         for rotation in 0..ordered.len() {
-            let mut queue = EventQueue::default();
+            let mut queue = EventQueue::new(10);
             for index in 0..ordered.len() {
-                queue.push(ordered[(index * 3 + rotation) % ordered.len()]);
+                add(&mut queue, ordered[(index * 3 + rotation) % ordered.len()]);
             }
-            let popped: Vec<_> = std::iter::from_fn(|| queue.pop_until(Instant::FAR_FUTURE)).collect();
+            let popped: Vec<_> = std::iter::from_fn(|| take(&mut queue, Instant::FAR_FUTURE)).collect();
             assert_eq!(popped, ordered);
         }
     }
 
     #[test]
     fn nothing_later_than_the_end_comes_out() {
-        let mut queue = EventQueue::default();
+        let mut queue = EventQueue::new(1);
         queue.push(EventKey::new(Instant::from_millis(2), EventKind::Timer, 0, 0));
-        queue.push(EventKey::new(Instant::from_millis(3), EventKind::Arrival, 0, 0));
+        queue.set_arrival(0, Instant::from_millis(3));
         assert!(queue.pop_until(Instant::from_millis(1)).is_none());
         assert!(queue.pop_until(Instant::from_millis(2)).is_some());
         assert!(queue.pop_until(Instant::from_nanos(2_999_999)).is_none());
@@ -292,16 +372,21 @@ mod tests {
         #[test]
         fn pops_agree_with_an_ordered_set(seed in any::<u64>()) {
             let mut rng = Rng::from_seed(seed);
-            let (mut queue, mut oracle) = (EventQueue::default(), BTreeSet::new());
+            let (mut queue, mut oracle) = (EventQueue::new(40), BTreeSet::new());
             for _ in 0..2000 {
                 if rng.below(5) < 3 {
                     let kind = [EventKind::Departure, EventKind::Arrival, EventKind::App, EventKind::Timer][rng.below(4) as usize];
-                    let key = EventKey::new(Instant::from_nanos(rng.below(300)), kind, rng.below(40) as u32, rng.below(9) as u32);
+                    let arrival = kind == EventKind::Arrival;
+                    let (place, number) = (rng.below(40) as u32, if arrival { 0 } else { rng.below(9) as u32 });
+                    let key = EventKey::new(Instant::from_nanos(rng.below(300)), kind, place, number);
+                    if arrival {
+                        oracle.retain(|old: &EventKey| old.kind() != EventKind::Arrival || old.place() != place);
+                    }
                     if oracle.insert(key) {
-                        queue.push(key);
+                        add(&mut queue, key);
                     }
                 } else {
-                    prop_assert_eq!(queue.pop_until(Instant::FAR_FUTURE), oracle.pop_first());
+                    prop_assert_eq!(take(&mut queue, Instant::FAR_FUTURE), oracle.pop_first());
                 }
                 prop_assert_eq!(queue.len(), oracle.len());
             }

@@ -6,8 +6,8 @@
 /// Values with three significant digits, in nanoseconds or packets as the name beside it says.
 #[derive(Clone, Default)]
 pub struct Histogram {
-    /// Non-zero values that are not part of the current run.
-    table: Option<Box<hdrhistogram::Histogram<u64>>>,
+    /// Counts of non-zero values by class; not those of the current run.
+    table: Vec<u64>,
     zeros: u64,
     /// The value recorded last, and how often it came in a row and is not in the table yet.
     run_value: u64,
@@ -47,17 +47,14 @@ impl Histogram {
         self.zeros += other.zeros;
         self.sum += other.sum;
         self.max = self.max.max(other.max()).max(self.run_value);
-        if let Some(table) = &other.table {
-            let own = self.table.get_or_insert_with(new_table);
-            // Both resize automatically and have the same precision.
-            own.add(table.as_ref())
-                .expect("an automatic histogram takes every value");
+        if self.table.len() < other.table.len() {
+            self.table.resize(other.table.len(), 0);
+        }
+        for (own, count) in self.table.iter_mut().zip(&other.table) {
+            *own += count;
         }
         if other.run_length > 0 {
-            self.table
-                .get_or_insert_with(new_table)
-                .record_n(other.run_value, other.run_length)
-                .expect("an automatic histogram takes every value");
+            self.add(other.run_value, other.run_length);
         }
     }
 
@@ -93,22 +90,19 @@ impl Histogram {
             return Some(0);
         }
         let mut run = (self.run_length > 0).then_some((self.run_value, self.run_length));
-        if let Some(table) = &self.table {
-            for step in table.iter_recorded() {
-                let value = step.value_iterated_to();
-                if let Some((run_value, count)) = run
-                    && run_value <= value
-                {
-                    seen += count;
-                    run = None;
-                    if wanted <= seen {
-                        return Some(run_value);
-                    }
-                }
-                seen += step.count_at_value();
+        for (value, count) in self.recorded() {
+            if let Some((run_value, count)) = run
+                && run_value <= value
+            {
+                seen += count;
+                run = None;
                 if wanted <= seen {
-                    return Some(value.min(self.max()));
+                    return Some(run_value);
                 }
+            }
+            seen += count;
+            if wanted <= seen {
+                return Some(value.min(self.max()));
             }
         }
         Some(self.max())
@@ -119,12 +113,7 @@ impl Histogram {
         let mut flushed = self.clone();
         flushed.flush();
         let zeros = (self.zeros > 0).then_some((0, self.zeros));
-        let rest = flushed
-            .table
-            .iter()
-            .flat_map(|table| table.iter_recorded())
-            .map(|step| (step.value_iterated_to(), step.count_at_value()));
-        zeros.into_iter().chain(rest).collect()
+        zeros.into_iter().chain(flushed.recorded()).collect()
     }
 
     /// A histogram with these [`Histogram::counts`], sum and largest value.
@@ -136,43 +125,65 @@ impl Histogram {
                 histogram.zeros += count;
                 continue;
             }
-            histogram
-                .table
-                .get_or_insert_with(new_table)
-                .record_n(value, count)
-                .expect("an automatic histogram takes every value");
+            histogram.add(value, count);
         }
         histogram.sum = sum;
         histogram.max = max;
         histogram
     }
 
-    #[cold]
-    #[inline(never)]
-    fn first_flush(&mut self) {
-        self.table = Some(new_table());
+    #[inline]
+    fn flush(&mut self) {
+        if self.run_length > 0 {
+            self.max = self.max.max(self.run_value);
+            self.add(self.run_value, self.run_length);
+        }
     }
 
     #[inline]
-    fn flush(&mut self) {
-        if self.run_length == 0 {
-            return;
+    fn add(&mut self, value: u64, count: u64) {
+        let class = class_of(value);
+        if let Some(counter) = self.table.get_mut(class) {
+            *counter += count;
+        } else {
+            self.grow(class);
+            self.table[class] += count;
         }
-        self.max = self.max.max(self.run_value);
-        if self.table.is_none() {
-            self.first_flush();
-        }
-        if let Some(table) = &mut self.table {
-            table
-                .record_n(self.run_value, self.run_length)
-                .expect("an automatic histogram takes every value");
-        }
+    }
+
+    /// To the end of the octave: a few allocations in a histogram's life.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, class: usize) {
+        self.table.resize((class / HALF as usize + 1) * HALF as usize, 0);
+    }
+
+    /// Classes that have counts: largest value and count, ascending.
+    fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.table
+            .iter()
+            .enumerate()
+            .filter(|&(_, &count)| count > 0)
+            .map(|(class, &count)| (last_of(class), count))
     }
 }
 
-/// An empty table that grows to whatever is recorded: a few allocations in a histogram's life.
-fn new_table() -> Box<hdrhistogram::Histogram<u64>> {
-    Box::new(hdrhistogram::Histogram::new(3).expect("three digits are valid"))
+/// Classes per octave. Values below twice as many have a class each; above, a class is at most a thousandth wide.
+const HALF: u64 = 1024;
+
+/// The class of a value.
+#[inline]
+fn class_of(value: u64) -> usize {
+    // Bits beyond the eleven that count.
+    let shift = u64::from((value | (2 * HALF - 1)).ilog2()) - 10;
+    (shift * HALF + (value >> shift)) as usize
+}
+
+/// The largest value of a class.
+fn last_of(class: usize) -> u64 {
+    let shift = (class as u64 / HALF).saturating_sub(1);
+    let first = class as u64 - shift * HALF;
+    (first << shift) + ((1 << shift) - 1)
 }
 
 impl std::fmt::Debug for Histogram {
@@ -205,7 +216,7 @@ mod tests {
     fn only_zeros_take_no_table() {
         let mut zeros = Histogram::new();
         (0..1000).for_each(|_| zeros.record(0));
-        assert!(zeros.table.is_none());
+        assert!(zeros.table.is_empty());
         assert_eq!(
             (zeros.n(), zeros.mean(), zeros.quantile(1.0)),
             (1000, Some(0.0), Some(0))

@@ -77,6 +77,31 @@ impl Paths {
             .map(|&hop| LinkIndex(hop))
     }
 
+    /// For each of `count` links the only link from which packets come to it; `None` if hosts send over it, or several
+    /// links feed it, or nobody uses it.
+    pub fn sole_feeders(&self, count: usize) -> Vec<Option<LinkIndex>> {
+        // END: unknown so far; END - 1: several, or hosts.
+        let mut feeders = vec![Self::END; count];
+        let mut before = Self::END - 1;
+        for &hop in &self.hops {
+            if hop == Self::END {
+                before = Self::END - 1;
+                continue;
+            }
+            let feeder = &mut feeders[hop as usize];
+            *feeder = if *feeder == Self::END || *feeder == before {
+                before
+            } else {
+                Self::END - 1
+            };
+            before = hop;
+        }
+        feeders
+            .into_iter()
+            .map(|feeder| (feeder < Self::END - 1).then_some(LinkIndex(feeder)))
+            .collect()
+    }
+
     fn search(&mut self, spec: &Spec, from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
         if from == to {
             return None;

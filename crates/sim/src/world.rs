@@ -2,8 +2,10 @@
 //!
 //! Each link has one pending event (the head of its wire); packets in flight live in the link's rings. Departures are lazy,
 //! and so are timers: an endpoint has one pending event, which moves only when its deadline moves earlier; a deadline
-//! that moved later is looked at when the event comes. [`Mode::Plain`] runs every departure as an event of its own and
-//! inserts every moved deadline anew; both modes give the same results, which a test compares byte by byte.
+//! that moved later is looked at when the event comes. A drop-tail link at a constant rate is a [`Lane`]: the fate of a
+//! packet is known when it arrives, so a packet passes at once through every following lane that is fed by nobody else.
+//! [`Mode::Plain`] knows no lanes, runs every departure as an event of its own and inserts every moved deadline anew; both
+//! modes give the same results, which a test compares byte by byte.
 //!
 //! A packet carries its place in the arena of paths (in `buf`, which the core leaves to the driver), so a router needs one
 //! load to find the next link. Nothing later than the end of the run is processed.
@@ -16,18 +18,22 @@ use crate::output::{Histogram, LinkOutput, RunOutput};
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, NodeId, Spec};
 use fleetfoot_core::flow::{FlowId, FlowTable};
-use fleetfoot_core::link::{Link, LinkConfig, LinkObserver, LinkStatistics, Loss, PacketClass, StreamEnd};
+use fleetfoot_core::link::{
+    Lane, Link, LinkConfig, LinkObserver, LinkStatistics, Loss, PacketClass, Passage, StreamEnd,
+};
 use fleetfoot_core::packet::{BufId, Flags, Packet};
 use fleetfoot_core::queue::{AnyQueue, Backlog, DropReason, QueueEvent};
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
 
 /// How events are processed; results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Lazy departures and timers.
+    /// Lanes, lazy departures and lazy timers.
     #[default]
     Fast,
     /// Every departure is an event, every moved deadline is inserted anew: slow and obviously right.
@@ -107,6 +113,8 @@ pub(crate) struct World<'a, O> {
     /// Time of the last event.
     pub(crate) now: Instant,
     interrupted: bool,
+    /// Nothing happens after this.
+    horizon: Instant,
 }
 
 /// A span of time, the end not included.
@@ -125,12 +133,25 @@ impl Window {
 
 /// A link, its pending events and what is measured on it.
 struct Place {
-    link: Link,
+    body: Body,
+    /// The only link that feeds this lane, if packets may pass from it at once; else `NOBODY`.
+    feeder: u32,
     /// Time of the pending delivery event; `FAR_FUTURE` without one.
     delivery_at: Instant,
     /// Time of the pending departure event, in [`Mode::Plain`].
     departure_at: Instant,
     meter: Meter,
+}
+
+/// What a link is to the engine.
+enum Body {
+    /// Decides on arrival; what is on its way to where it must wait for its turn stands in `wire`.
+    Lane {
+        lane: Lane,
+        wire: VecDeque<(Instant, Packet)>,
+    },
+    /// Any other.
+    Link(Box<Link>),
 }
 
 #[derive(Default)]
@@ -162,8 +183,20 @@ impl<'a, O: Observer> World<'a, O> {
             let seed = Rng::for_element(spec.seed, &name, "queue").next_u64();
             let queue = AnyQueue::build(link.queue, &link.queue_values, &config.surroundings(seed))
                 .ok_or_else(|| RunError::UnknownQueue(link.queue.to_owned()))?;
+            let lane = match (mode, &queue) {
+                (Mode::Fast, AnyQueue::DropTail(queue)) => Lane::new(&config, queue.limit()),
+                _ => None,
+            };
+            let body = match lane {
+                Some(lane) => Body::Lane {
+                    lane,
+                    wire: VecDeque::new(),
+                },
+                None => Body::Link(Box::new(Link::new(queue, &config, spec.seed, &name))),
+            };
             links.push(Place {
-                link: Link::new(queue, &config, spec.seed, &name),
+                body,
+                feeder: NOBODY,
                 delivery_at: Instant::FAR_FUTURE,
                 departure_at: Instant::FAR_FUTURE,
                 meter: Meter::default(),
@@ -173,7 +206,7 @@ impl<'a, O: Observer> World<'a, O> {
             spec,
             mode,
             observer,
-            queue: EventQueue::default(),
+            queue: EventQueue::new(spec.links.len()),
             links,
             paths: Paths::new(spec),
             flows: FlowTable::new(),
@@ -189,9 +222,26 @@ impl<'a, O: Observer> World<'a, O> {
             events: 0,
             now: Instant::ZERO,
             interrupted: false,
+            horizon: (Instant::ZERO + spec.duration).saturating_add(spec.drain),
         };
         world.set_up_groups()?;
+        world.join_lanes();
         Ok(world)
+    }
+
+    /// Finds the lanes that packets may enter ahead of time: those fed by one lane only. Passing takes time, so that
+    /// what happens at one moment keeps its order.
+    fn join_lanes(&mut self) {
+        for (index, feeder) in self.paths.sole_feeders(self.links.len()).into_iter().enumerate() {
+            let Some(LinkIndex(feeder)) = feeder else { continue };
+            if let Body::Lane { lane, .. } = &self.links[feeder as usize].body
+                && !lane.delay().is_zero()
+                && let Body::Lane { lane, .. } = &self.links[index].body
+                && !lane.delay().is_zero()
+            {
+                self.links[index].feeder = feeder;
+            }
+        }
     }
 
     fn run(&mut self, mut progress: impl FnMut(Instant) -> ControlFlow<()>) {
@@ -236,7 +286,7 @@ impl<'a, O: Observer> World<'a, O> {
             self.now = key.at();
             self.events += 1;
             match key.kind() {
-                EventKind::Arrival => self.on_link(key.place(), key.at()),
+                EventKind::Arrival => self.on_arrival(key.place(), key.at()),
                 EventKind::Timer | EventKind::Pacing => self.on_timer(key.number(), key.at()),
                 EventKind::App => self.on_actor(key.place(), key.number(), key.at()),
                 EventKind::Departure => self.on_departure(key.place(), key.at()),
@@ -261,11 +311,86 @@ impl<'a, O: Observer> World<'a, O> {
         self.enter(first, now, packet);
     }
 
-    /// A packet arrives at the sending end of a link.
-    #[inline]
-    fn enter(&mut self, index: u32, now: Instant, packet: Packet) {
-        self.observer.on_enter(now, LinkIndex(index), &packet);
-        let Place { link, meter, .. } = &mut self.links[index as usize];
+    /// A packet arrives at the sending end of a link, and passes on through lanes as far as its fate is known.
+    fn enter(&mut self, mut index: u32, mut now: Instant, mut packet: Packet) {
+        let mut before = NOBODY;
+        loop {
+            self.observer.on_enter(now, LinkIndex(index), &packet);
+            let place = &mut self.links[index as usize];
+            let Body::Lane { lane, .. } = &mut place.body else {
+                self.enter_link(index, now, packet);
+                return;
+            };
+            let (waiting, fate) = lane.on_packet(now, &mut packet);
+            if self.window.contains(now) {
+                place.meter.queue_packets.record(u64::from(waiting.packets));
+            }
+            let passage = match fate {
+                Ok(passage) => passage,
+                Err(reason) => {
+                    self.drop_at_lane(index, before, now, packet, reason);
+                    return;
+                }
+            };
+            place.meter.count_passage(self.window, &packet, now, passage);
+            let next = self.paths.hop(packet.buf.0);
+            let joined = next != Paths::END && passage.arrival <= self.horizon && {
+                self.links[next as usize].feeder == index
+            };
+            if !joined {
+                let Body::Lane { wire, .. } = &mut self.links[index as usize].body else {
+                    return;
+                };
+                if wire.is_empty() {
+                    self.queue.set_arrival(index, passage.arrival);
+                }
+                wire.push_back((passage.arrival, packet));
+                return;
+            }
+            self.observer.on_deliver(
+                passage.arrival,
+                LinkIndex(index),
+                &packet,
+                passage.arrival.since(now),
+            );
+            packet.buf.0 += 1;
+            before = index;
+            index = next;
+            now = passage.arrival;
+        }
+    }
+
+    /// A lane has no room. Ahead of time the packet counts as in the network until the moment comes, at the end of the
+    /// lane `before`.
+    #[cold]
+    fn drop_at_lane(
+        &mut self,
+        index: u32,
+        before: u32,
+        now: Instant,
+        mut packet: Packet,
+        reason: DropReason,
+    ) {
+        if self.window.contains(now) {
+            let class = PacketClass::of(&packet) as usize;
+            self.links[index as usize].meter.after.drops[reason as usize][class] += 1;
+        }
+        self.observer.on_drop(now, LinkIndex(index), &packet, reason);
+        if before == NOBODY {
+            self.left_network(now, &packet);
+        } else if let Body::Lane { wire, .. } = &mut self.links[before as usize].body {
+            if wire.is_empty() {
+                self.queue.set_arrival(before, now);
+            }
+            packet.buf = DROPPED;
+            wire.push_back((now, packet));
+        }
+    }
+
+    /// A packet arrives at a link that is no lane.
+    fn enter_link(&mut self, index: u32, now: Instant, packet: Packet) {
+        let Place { body, meter, .. } = &mut self.links[index as usize];
+        let Body::Link(link) = body else { return };
         let mut tap = Tap {
             index,
             window: self.window,
@@ -279,16 +404,32 @@ impl<'a, O: Observer> World<'a, O> {
 
     /// The head of a link's wire is due.
     #[inline]
-    fn on_link(&mut self, index: u32, now: Instant) {
-        let place = &mut self.links[index as usize];
-        if place.delivery_at != now {
-            // The deadline moved earlier and this event stayed behind.
-            self.events -= 1;
-            return;
-        }
-        place.delivery_at = Instant::FAR_FUTURE;
+    fn on_arrival(&mut self, index: u32, now: Instant) {
         loop {
-            let Place { link, meter, .. } = &mut self.links[index as usize];
+            let Body::Lane { wire, .. } = &mut self.links[index as usize].body else {
+                self.on_link(index, now);
+                return;
+            };
+            let packet = wire.pop_front();
+            let next = wire.front().map_or(Instant::FAR_FUTURE, |next| next.0);
+            self.queue.set_arrival(index, next);
+            let Some((_, packet)) = packet else { return };
+            if packet.buf == DROPPED {
+                self.left_network(now, &packet);
+            } else {
+                self.arrive(index, now, packet);
+            }
+            if next != now {
+                return;
+            }
+        }
+    }
+
+    /// The head of the wire of a link that is no lane is due.
+    fn on_link(&mut self, index: u32, now: Instant) {
+        loop {
+            let Place { body, meter, .. } = &mut self.links[index as usize];
+            let Body::Link(link) = body else { return };
             let mut tap = Tap {
                 index,
                 window: self.window,
@@ -299,19 +440,19 @@ impl<'a, O: Observer> World<'a, O> {
             let Some(packet) = link.poll_delivery(now, &self.flows, &mut tap) else {
                 break;
             };
+            // Mostly nothing else is due: asking again would catch up once more.
+            let more = link.poll_timeout().is_some_and(|at| at <= now);
             if !self.notices.is_empty() {
                 self.take_notices();
             }
             self.arrive(index, now, packet);
-            // Mostly nothing else is due: asking again would catch up once more.
-            if self.links[index as usize]
-                .link
-                .poll_timeout()
-                .is_none_or(|at| at > now)
-            {
+            if !more {
                 break;
             }
         }
+        // The event that came is over.
+        self.links[index as usize].delivery_at = Instant::FAR_FUTURE;
+        self.queue.set_arrival(index, Instant::FAR_FUTURE);
         self.after_link(index);
     }
 
@@ -354,14 +495,15 @@ impl<'a, O: Observer> World<'a, O> {
     #[inline]
     fn after_link(&mut self, index: u32) {
         let place = &mut self.links[index as usize];
-        if let Some(at) = place.link.poll_timeout()
+        let Body::Link(link) = &mut place.body else { return };
+        if let Some(at) = link.poll_timeout()
             && at < place.delivery_at
         {
             place.delivery_at = at;
-            self.queue.push(EventKey::new(at, EventKind::Arrival, index, 0));
+            self.queue.set_arrival(index, at);
         }
         if self.mode == Mode::Plain
-            && let Some(at) = place.link.next_departure()
+            && let Some(at) = link.next_departure()
             && at != place.departure_at
         {
             place.departure_at = at;
@@ -394,13 +536,16 @@ impl<'a, O: Observer> World<'a, O> {
             }
             // What departs until now was lost or not by the old end.
             self.catch_up(index, now);
-            self.links[index as usize].link.on_stream_end(flow, end);
+            if let Body::Link(link) = &mut self.links[index as usize].body {
+                link.on_stream_end(flow, end);
+            }
         }
     }
 
     /// Does every departure of a link that is due.
     fn catch_up(&mut self, index: u32, now: Instant) {
-        let Place { link, meter, .. } = &mut self.links[index as usize];
+        let Place { body, meter, .. } = &mut self.links[index as usize];
+        let Body::Link(link) = body else { return };
         let mut tap = Tap {
             index,
             window: self.window,
@@ -415,7 +560,9 @@ impl<'a, O: Observer> World<'a, O> {
     /// Lets every link on a path forget `flow`, whose id will be used again.
     pub(crate) fn forget_flow(&mut self, path: PathStart, flow: FlowId) {
         for link in self.paths.links(path) {
-            self.links[link.0 as usize].link.on_flow_end(flow);
+            if let Body::Link(link) = &mut self.links[link.0 as usize].body {
+                link.on_flow_end(flow);
+            }
         }
     }
 
@@ -437,8 +584,10 @@ impl<'a, O: Observer> World<'a, O> {
         }
         for index in 0..self.links.len() as u32 {
             self.catch_up(index, at - Duration::from_nanos(1));
-            let Place { link, meter, .. } = &mut self.links[index as usize];
-            note(meter, link.statistics(), link.busy(at));
+            let Place { body, meter, .. } = &mut self.links[index as usize];
+            if let Body::Link(link) = body {
+                note(meter, link.statistics(), link.busy(at));
+            }
         }
     }
 
@@ -456,6 +605,21 @@ impl<'a, O: Observer> World<'a, O> {
 }
 
 impl Meter {
+    /// Counts a packet that passes a lane, ahead of time as it may be: what falls into the window.
+    #[inline]
+    fn count_passage(&mut self, window: Window, packet: &Packet, now: Instant, passage: Passage) {
+        let Passage { start, finish, .. } = passage;
+        if window.contains(start) {
+            self.queue_delay.record(start.since(now).as_nanos());
+            self.after.packets += 1;
+            self.after.data_packets += u64::from(packet.segment.is_data());
+            self.after.bytes += Bytes(u64::from(packet.segment.len()));
+        }
+        if start < window.to {
+            self.busy_after += finish.min(window.to).since(start.max(window.from));
+        }
+    }
+
     fn output(self) -> LinkOutput {
         let Meter { before, after, .. } = self;
         let mut drops: Vec<[u64; 3]> = after
@@ -532,6 +696,12 @@ impl<O: Observer> LinkObserver for Tap<'_, O> {
         self.observer.on_queue_event(now, LinkIndex(self.index), &event);
     }
 }
+
+/// No link feeds a lane ahead of time.
+const NOBODY: u32 = u32::MAX;
+
+/// What `buf` says of a packet that was dropped ahead of time.
+const DROPPED: BufId = BufId::NONE;
 
 /// Events between two calls of the progress function.
 const PROGRESS_EVENTS: u64 = 1 << 16;

@@ -47,6 +47,11 @@ impl DropTail {
             bytes: Bytes::ZERO,
         }
     }
+
+    /// What may wait.
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
 }
 
 impl QueueDiscipline for DropTail {
