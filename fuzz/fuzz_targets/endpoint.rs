@@ -1,0 +1,152 @@
+//! Any segments, times and calls on a TCP connection: nothing panics, and a drain leaves a deadline in the future.
+
+#![no_main]
+
+use arbitrary::Arbitrary;
+use fleetfoot_core::packet::{Flags, Segment};
+use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::tcp::{Config, Connection, Half, Profile, WriteFlags};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+use libfuzzer_sys::fuzz_target;
+use std::sync::Arc;
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    profile: u8,
+    passive: bool,
+    syn: Raw,
+    calls: Vec<Call>,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Call {
+    Segment(Raw),
+    /// The deadline passes.
+    Timeout,
+    Wait {
+        us: u32,
+    },
+    Write {
+        bytes: u32,
+        more: bool,
+    },
+    Read {
+        bytes: u32,
+    },
+    Shutdown {
+        write: bool,
+    },
+    Close,
+    Abort,
+}
+
+/// A segment whose numbers lie near those of the connection, so that some of it is acceptable.
+#[derive(Arbitrary, Debug)]
+struct Raw {
+    seq: i16,
+    ack: i16,
+    far: bool,
+    tsval: u32,
+    tsecr: u32,
+    options: [i16; 6],
+    payload: u16,
+    window: u16,
+    urgent: u16,
+    flags: u16,
+    tos: u8,
+    sack_blocks: u8,
+}
+
+const ISS: SeqNumber = SeqNumber(u32::MAX - 4_000);
+const PEER: SeqNumber = SeqNumber(u32::MAX - 900);
+
+impl Raw {
+    fn segment(&self, received: u64, acked: u64) -> Segment {
+        let near = |origin: SeqNumber, done: u64, offset: i16| {
+            let scale = if self.far { 65_536 } else { 1 };
+            origin
+                + (done as u32)
+                    .wrapping_add(1)
+                    .wrapping_add((i32::from(offset) * scale) as u32)
+        };
+        Segment {
+            seq: near(PEER, received, self.seq),
+            ack: near(ISS, acked, self.ack),
+            tsval: self.tsval,
+            tsecr: self.tsecr,
+            options: self.options.map(|edge| near(ISS, acked, edge).0),
+            payload: u32::from(self.payload),
+            window: self.window,
+            urgent: self.urgent,
+            flags: Flags(self.flags),
+            tos: self.tos,
+            ttl: 64,
+            overhead: 40,
+            kind_sack: (self.sack_blocks % 5) << 4,
+            ip_id: 0,
+        }
+    }
+}
+
+fn drain(connection: &mut Connection, now: Instant) {
+    for turn in 0.. {
+        assert!(turn < 1_000_000, "a drain ends");
+        if connection.poll_transmit(now).is_none() {
+            break;
+        }
+    }
+    while connection.poll_event().is_some() {}
+}
+
+fuzz_target!(|input: Input| {
+    let profile = Profile::ALL[usize::from(input.profile) % Profile::ALL.len()];
+    let config = Arc::new(Config::profile(profile));
+    let mut now = Instant::from_millis(1);
+    let mut connection = if input.passive {
+        let mut syn = input.syn.segment(0, 0);
+        syn.seq = PEER;
+        syn.flags = syn.flags.with(Flags::SYN).without(Flags::ACK.with(Flags::RST));
+        Connection::accept(now, &config, ISS, &syn)
+    } else {
+        Connection::connect(now, &config, ISS)
+    };
+    drain(&mut connection, now);
+    for call in &input.calls {
+        now += Duration::from_nanos(1);
+        match *call {
+            Call::Segment(ref raw) => {
+                let segment = raw.segment(connection.received(), connection.acked());
+                let _ = connection.on_segment(now, &segment);
+            }
+            Call::Timeout => {
+                if let Some(at) = connection.poll_timeout() {
+                    now = now.max(at);
+                    connection.on_timeout(now);
+                }
+            }
+            Call::Wait { us } => {
+                now += Duration::from_micros(u64::from(us));
+                if connection.poll_timeout().is_some_and(|at| at <= now) {
+                    connection.on_timeout(now);
+                }
+            }
+            Call::Write { bytes, more } => {
+                let _ = connection.write(now, Bytes(u64::from(bytes)), WriteFlags { more });
+            }
+            Call::Read { bytes } => {
+                let _ = connection.read(now, Bytes(u64::from(bytes)));
+            }
+            Call::Shutdown { write } => {
+                connection.shutdown(now, if write { Half::Write } else { Half::Read });
+            }
+            Call::Close => connection.close(now),
+            Call::Abort => connection.abort(now),
+        }
+        drain(&mut connection, now);
+        assert!(
+            connection.poll_timeout().is_none_or(|at| at > now),
+            "a deadline is left behind"
+        );
+    }
+});
