@@ -1,0 +1,83 @@
+//! Pages of the documents that are made from the code: `docs/profiles.md` and `docs/mechanisms.md`.
+//!
+//! `FLEETFOOT_BLESS=1 cargo test -p fleetfoot-lab --test documents` writes them; without it they are compared.
+
+use fleetfoot_core::cc::AnyController;
+use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_core::registry::Entry;
+use fleetfoot_core::tcp::Profile;
+use fleetfoot_core::tcp::profile::SWITCHES;
+use fleetfoot_lab::mechanisms;
+use std::fmt::Write as _;
+
+#[test]
+fn the_table_of_profiles_is_current() {
+    let mut page = String::from(
+        "# Profiles\n\n\
+         A profile is a complete configuration of a TCP endpoint: `profile = \"linux\"` under `[tcp]`. The table has a row per switch\n\
+         and the source of each value below it. A switch under `[tcp]` overrides the profile; the keys are in the\n\
+         [scenario reference](scenario-reference.md). The profile `linux` is held to recorded transfers of Linux 6.18\n\
+         (`specs/linux-6.18/`). Generated from `crates/core/src/tcp/switches.rs`.\n\n",
+    );
+    let _ = writeln!(page, "| switch | {} |", Profile::NAMES.join(" | "));
+    let _ = writeln!(page, "|---|{}", "---|".repeat(Profile::NAMES.len()));
+    for switch in SWITCHES {
+        let values: Vec<&str> = switch.cells.iter().map(|(value, _)| *value).collect();
+        let _ = writeln!(page, "| `{}` | {} |", switch.name, values.join(" | "));
+    }
+    page.push_str("\n## What each does, and where its values come from\n");
+    for switch in SWITCHES {
+        let _ = writeln!(page, "\n### {}\n\n{}\n", switch.name, switch.doc);
+        for (name, (value, source)) in Profile::NAMES.iter().zip(switch.cells) {
+            let _ = writeln!(page, "- {name}: {value} ({source})");
+        }
+    }
+    current("profiles.md", &page);
+}
+
+#[test]
+fn the_pages_of_mechanisms_are_current() {
+    let mut page = String::from(
+        "# Mechanisms, queue disciplines, congestion controls\n\n\
+         What `compare` tries, and how to turn each on outside Fleetfoot; then the page of each queue discipline and congestion\n\
+         control, which is the head of its source file. `fleetfoot explain NAME` prints the same. Generated.\n\n",
+    );
+    for mechanism in mechanisms::ENTRIES {
+        let _ = writeln!(page, "## {}\n\n{}\n", mechanism.name, mechanism.document);
+        let _ = writeln!(page, "- Source: {}", mechanism.source);
+        let _ = writeln!(page, "- Evidence: {}", mechanism.evidence);
+        let _ = writeln!(page, "- Turn it on: {}\n", mechanism.turn_on);
+    }
+    for (kind, entries) in [
+        ("Queue discipline", AnyQueue::ENTRIES),
+        ("Congestion control", AnyController::ENTRIES),
+    ] {
+        for entry in entries {
+            let _ = writeln!(page, "## {kind} {}\n", entry.name);
+            page.push_str(&document(entry));
+        }
+    }
+    current("mechanisms.md", &page);
+}
+
+fn document(entry: &Entry) -> String {
+    let mut text: String = entry.document().map(|line| format!("{line}\n")).collect();
+    text.push('\n');
+    for parameter in entry.parameters {
+        let _ = writeln!(text, "- `{}`: {}", parameter.name, parameter.doc);
+    }
+    text.push('\n');
+    text
+}
+
+fn current(file: &str, page: &str) {
+    let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("FLEETFOOT_BLESS").is_some() {
+        std::fs::write(&path, page).expect("docs can be written");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == page,
+        "{file} is not current: FLEETFOOT_BLESS=1 cargo test -p fleetfoot-lab --test documents"
+    );
+}
