@@ -304,9 +304,16 @@ impl<Q: QueueDiscipline> Link<Q> {
         &self.queue
     }
 
-    /// Does every departure that begins at or before `now`.
-    #[inline]
+    /// Does every departure that begins at or before `now`. A link that is sending is the common case and costs a comparison.
+    #[inline(always)]
     fn catch_up(&mut self, now: Instant, flows: &FlowTable, observer: &mut impl LinkObserver) {
+        if self.free_at <= now {
+            self.depart_until(now, flows, observer);
+        }
+    }
+
+    #[inline(never)]
+    fn depart_until(&mut self, now: Instant, flows: &FlowTable, observer: &mut impl LinkObserver) {
         while self.free_at <= now {
             match self.next_departure() {
                 Some(start) if start <= now => self.depart(start, flows, observer),

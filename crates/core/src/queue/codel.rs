@@ -73,7 +73,7 @@ impl CoDel {
 }
 
 impl QueueDiscipline for CoDel {
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         let len = packet.segment.len();
         if self.limit.admits(self.backlog(), len) {
@@ -84,7 +84,7 @@ impl QueueDiscipline for CoDel {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
         let (packets, bytes) = (&mut self.packets, &mut self.bytes);
         self.state.dequeue(now, &self.law, context, || {

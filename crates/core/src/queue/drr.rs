@@ -177,6 +177,7 @@ impl Drr {
 }
 
 impl QueueDiscipline for Drr {
+    #[inline(never)]
     fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         super::work::step();
         let len = packet.segment.len();
@@ -218,6 +219,7 @@ impl QueueDiscipline for Drr {
         }
     }
 
+    #[inline(never)]
     fn dequeue(&mut self, _now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         loop {
             super::work::step();

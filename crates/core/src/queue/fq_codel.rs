@@ -142,6 +142,7 @@ impl FqCoDel {
 }
 
 impl QueueDiscipline for FqCoDel {
+    #[inline(never)]
     fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         super::work::step();
         let index = self
@@ -162,6 +163,7 @@ impl QueueDiscipline for FqCoDel {
         }
     }
 
+    #[inline(never)]
     fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
         loop {
             super::work::step();

@@ -201,6 +201,7 @@ impl Red {
 }
 
 impl QueueDiscipline for Red {
+    #[inline(never)]
     fn enqueue(&mut self, now: Instant, mut packet: Packet, context: &mut QueueContext<'_>) {
         let len = packet.segment.len();
         super::work::step();
@@ -230,6 +231,7 @@ impl QueueDiscipline for Red {
         self.packets.push_back(packet);
     }
 
+    #[inline(never)]
     fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.segment.len());
