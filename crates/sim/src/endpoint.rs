@@ -1,11 +1,12 @@
 //! Endpoints: connections at the two ends of a pair, and how segments, timers and writes reach them.
 //!
 //! A conversation has a slot. Slot c owns flows 2c (data, end 0 to end 1) and 2c + 1 (the other way). A slot is used
-//! again when both ends are closed and none of its packets is in the network, so long runs do not grow and a late packet
-//! can never reach another conversation.
+//! again when nothing can happen in it any more: none of its packets is in the network, one end is closed, and the other
+//! is closed too or waits for a peer that is gone (it gave up, or its reset was lost) without a timer of its own. So long
+//! runs do not grow and a late packet can never reach another conversation.
 
 use crate::app::NONE;
-use crate::event::{EventKey, EventKind};
+use crate::event::EventKey;
 use crate::observe::{AppEvent, Observer};
 use crate::routing::PathStart;
 use crate::spec::NodeId;
@@ -66,8 +67,8 @@ pub(crate) struct End {
     pub(crate) to_write: u64,
     /// Path to the other end.
     pub(crate) path: PathStart,
-    /// Host, for the order of events.
-    host: u32,
+    /// Number of the conversation in the run, for the order of events.
+    created: u32,
     /// Close after the last write.
     pub(crate) closing: bool,
     /// Nothing more will happen at this end.
@@ -75,7 +76,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    fn new(path: PathStart, host: NodeId) -> End {
+    fn new(path: PathStart, created: u32) -> End {
         End {
             connection: None,
             timer_at: Instant::FAR_FUTURE,
@@ -83,10 +84,22 @@ impl End {
             goal: u64::MAX,
             to_write: 0,
             path,
-            host: host.0,
+            created,
             closing: false,
             closed: false,
         }
+    }
+}
+
+impl End {
+    /// Whether this end is closed, or does nothing until a segment comes.
+    fn is_idle(&self) -> bool {
+        self.closed
+            || self.to_write == 0
+                && self
+                    .connection
+                    .as_ref()
+                    .is_some_and(|connection| connection.poll_timeout().is_none())
     }
 }
 
@@ -108,14 +121,16 @@ impl<O: Observer> World<'_, O> {
     /// Makes a conversation. The opener's SYN leaves with the next [`World::pump`].
     pub(crate) fn open(&mut self, now: Instant, opening: &Opening) -> u32 {
         let group = &mut self.groups[opening.group as usize];
+        let created = self.created;
+        self.created = created.wrapping_add(1);
         let number = group.conversations;
         group.conversations += 1;
         group.goodput_per_connection.push(Bytes::ZERO);
         let iss = [SeqNumber(group.iss.next_u32()), SeqNumber(group.iss.next_u32())];
         let mut slot = Slot {
             ends: [
-                End::new(opening.paths[0], opening.hosts[0]),
-                End::new(opening.paths[1], opening.hosts[1]),
+                End::new(opening.paths[0], created),
+                End::new(opening.paths[1], created),
             ],
             completed: Instant::FAR_FUTURE,
             acked: Instant::FAR_FUTURE,
@@ -231,9 +246,13 @@ impl<O: Observer> World<'_, O> {
             }
         }
         self.pump(now, index, side);
-        if let Some(connection) = &self.slots[index as usize].ends[side].connection {
+        let end = &self.slots[index as usize].ends[side];
+        if let Some(connection) = &end.connection {
             self.observer
                 .on_ack(now, FlowId(2 * index + side as u32), connection);
+            if self.slots[index as usize].ends.iter().any(|end| end.closed) {
+                self.free_if_over(now, index);
+            }
         }
     }
 
@@ -356,17 +375,18 @@ impl<O: Observer> World<'_, O> {
             end.timer_at = wanted;
             if wanted != Instant::FAR_FUTURE {
                 let number = 2 * index + side as u32;
-                self.queue
-                    .push(EventKey::new(wanted, EventKind::Timer, end.host, number));
+                self.queue.push(EventKey::timer(wanted, end.created, number));
             }
         }
     }
 
-    /// A timer event of endpoint `number` comes due.
-    pub(crate) fn on_timer(&mut self, number: u32, now: Instant) {
+    /// A timer event comes due.
+    pub(crate) fn on_timer(&mut self, key: EventKey) {
+        let now = key.at();
+        let (created, number) = key.endpoint();
         let (index, side) = (number >> 1, (number & 1) as usize);
         let end = &mut self.slots[index as usize].ends[side];
-        if end.timer_at != now {
+        if end.timer_at != now || end.created != created {
             return;
         }
         end.timer_at = Instant::FAR_FUTURE;
@@ -437,10 +457,12 @@ impl<O: Observer> World<'_, O> {
         self.send(now, path, packet);
     }
 
-    /// Frees the slot if both ends are closed and the network holds none of its packets.
+    /// Frees the slot if nothing can happen in it any more.
     fn free_if_over(&mut self, now: Instant, index: u32) {
         let slot = &mut self.slots[index as usize];
-        if !slot.live || slot.in_network > 0 || !slot.ends[0].closed || !slot.ends[1].closed {
+        let [one, other] = &slot.ends;
+        let over = one.closed && other.is_idle() || other.closed && one.is_idle();
+        if !slot.live || slot.in_network > 0 || !over {
             return;
         }
         slot.live = false;

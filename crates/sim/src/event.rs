@@ -1,9 +1,12 @@
 //! The event queue and the one order of events.
 //!
 //! **Order** (engine rule 2): time, then kind (departures, arrivals, application writes, timers, pacing), then for
-//! packets the link, for the rest host, flow and timer. It never depends on the order of insertion, so batches, lanes
-//! and lazy modes give the same bytes. There is one pending event per link and kind, so the sequence of packets on a
-//! link is the order of its ring, and one pending timer per endpoint, so the timer's kind is the endpoint's business.
+//! packets the link, for applications group and actor, for timers the connection, by the order of creation (which says
+//! the host and is never used again, unlike flow ids), and its end. It never depends on the order of insertion, so
+//! batches, lanes and lazy modes give the same bytes. There is one pending event per link and kind, so the sequence of
+//! packets on a link is the order of its ring; one per actor; and one timer per endpoint, so the timer's kind is the
+//! endpoint's business. Each of them remembers the time of its event, and an event at another time is stale. So two equal
+//! keys are an event and what a deadline that moved away and back has left behind: the first acts, the second does not.
 //!
 //! **Structure.** A tournament over the links, each of which has at most one pending arrival, and a 4-ary heap of 16-byte
 //! keys for everything else, which hardly moves since timers are lazy. A key says whose event it is, so no payload is
@@ -32,7 +35,7 @@ pub enum EventKind {
 pub struct EventKey(u128);
 
 impl EventKey {
-    /// Place and number mean: link and 0 for packets; host and endpoint for timers; group and actor for applications.
+    /// Place and number mean: link and 0 for packets; group and actor for applications.
     #[inline]
     pub const fn new(at: Instant, kind: EventKind, place: u32, number: u32) -> EventKey {
         debug_assert!(place < 1 << PLACE_BITS);
@@ -41,6 +44,27 @@ impl EventKey {
                 | (kind as u128) << (32 + PLACE_BITS)
                 | (place as u128) << 32
                 | number as u128,
+        )
+    }
+
+    /// A timer of an endpoint of the connection that was the `created`th.
+    #[inline]
+    pub const fn timer(at: Instant, created: u32, endpoint: u32) -> EventKey {
+        debug_assert!(endpoint < 1 << ENDPOINT_BITS);
+        EventKey(
+            (at.as_nanos() as u128) << 64
+                | (EventKind::Timer as u128) << (32 + PLACE_BITS)
+                | (created as u128) << ENDPOINT_BITS
+                | endpoint as u128,
+        )
+    }
+
+    /// Of a timer: the number of the connection, and the endpoint.
+    #[inline]
+    pub const fn endpoint(self) -> (u32, u32) {
+        (
+            (self.0 >> ENDPOINT_BITS) as u32,
+            self.0 as u32 & ((1 << ENDPOINT_BITS) - 1),
         )
     }
 
@@ -62,13 +86,13 @@ impl EventKey {
         }
     }
 
-    /// Link, host or group.
+    /// Link or group.
     #[inline]
     pub const fn place(self) -> u32 {
         (self.0 >> 32) as u32 & ((1 << PLACE_BITS) - 1)
     }
 
-    /// Endpoint or actor.
+    /// Actor.
     #[inline]
     pub const fn number(self) -> u32 {
         self.0 as u32
@@ -287,8 +311,11 @@ impl Heap {
 /// Later than every event.
 const EMPTY: u128 = u128::MAX;
 
-/// Bits of a place: 512 million links or hosts.
+/// Bits of a place: 512 million links or groups.
 const PLACE_BITS: u32 = 29;
+
+/// Bits of an endpoint: 256 million connections at a time.
+const ENDPOINT_BITS: u32 = 29;
 
 #[cfg(test)]
 mod tests {
@@ -311,6 +338,9 @@ mod tests {
             (key.kind(), key.place(), key.number()),
             (EventKind::Pacing, (1 << 29) - 1, u32::MAX)
         );
+        let key = EventKey::timer(Instant::from_nanos(7), u32::MAX, (1 << 29) - 1);
+        assert_eq!((key.at(), key.kind()), (Instant::from_nanos(7), EventKind::Timer));
+        assert_eq!(key.endpoint(), (u32::MAX, (1 << 29) - 1));
     }
 
     fn add(queue: &mut EventQueue, key: EventKey) {
@@ -337,8 +367,9 @@ mod tests {
             EventKey::new(at, EventKind::Arrival, 3, 0),
             EventKey::new(at, EventKind::Arrival, 4, 0),
             EventKey::new(at, EventKind::App, 0, 7),
-            EventKey::new(at, EventKind::Timer, 1, 2),
-            EventKey::new(at, EventKind::Timer, 2, 1),
+            EventKey::timer(at, 1, 8),
+            EventKey::timer(at, 2, 4),
+            EventKey::timer(at, 2, 5),
             EventKey::new(at, EventKind::Pacing, 0, 0),
             EventKey::new(
                 at + fleetfoot_core::time::Duration::from_nanos(1),
@@ -350,7 +381,7 @@ mod tests {
         for rotation in 0..ordered.len() {
             let mut queue = EventQueue::new(10);
             for index in 0..ordered.len() {
-                add(&mut queue, ordered[(index * 3 + rotation) % ordered.len()]);
+                add(&mut queue, ordered[(index * 2 + rotation) % ordered.len()]);
             }
             let popped: Vec<_> = std::iter::from_fn(|| take(&mut queue, Instant::FAR_FUTURE)).collect();
             assert_eq!(popped, ordered);

@@ -107,6 +107,8 @@ pub(crate) struct World<'a, O> {
     pub(crate) window: Window,
     /// Counted flows that are not complete.
     pub(crate) open: u64,
+    /// Conversations made so far.
+    pub(crate) created: u32,
     /// What the last call to a link did to the number of packets in the network.
     notices: Vec<Notice>,
     events: u64,
@@ -218,6 +220,7 @@ impl<'a, O: Observer> World<'a, O> {
                 to: Instant::ZERO + spec.duration,
             },
             open: 0,
+            created: 0,
             notices: Vec::new(),
             events: 0,
             now: Instant::ZERO,
@@ -287,7 +290,7 @@ impl<'a, O: Observer> World<'a, O> {
             self.events += 1;
             match key.kind() {
                 EventKind::Arrival => self.on_arrival(key.place(), key.at()),
-                EventKind::Timer | EventKind::Pacing => self.on_timer(key.number(), key.at()),
+                EventKind::Timer | EventKind::Pacing => self.on_timer(key),
                 EventKind::App => self.on_actor(key.place(), key.number(), key.at()),
                 EventKind::Departure => self.on_departure(key.place(), key.at()),
             }
