@@ -62,6 +62,10 @@ struct Actor {
     pair: u32,
     /// The conversation it holds, or `NONE`.
     slot: u32,
+    /// Transfers or datagrams started so far.
+    started: u32,
+    /// Its event is pending.
+    pending: bool,
     /// Connections that carry many messages.
     dialogue: Option<Box<Dialogue>>,
 }
@@ -82,6 +86,8 @@ struct Dialogue {
     unacked: VecDeque<(u64, u32)>,
     /// Counters already given to a record.
     counted: Stats,
+    /// The same for bytes that the receiver had already.
+    redundant_counted: u64,
     /// Stream offsets written so far by each end.
     written: [u64; 2],
 }
@@ -191,6 +197,8 @@ impl<O: Observer> World<'_, O> {
             group.actors.push(Actor {
                 pair,
                 slot: NONE,
+                started: 0,
+                pending: false,
                 dialogue,
             });
             let spacing = spec.start_spacing.saturating_mul(u64::from(if one_per_member {
@@ -253,6 +261,7 @@ impl<O: Observer> World<'_, O> {
             messages: VecDeque::new(),
             unacked: VecDeque::new(),
             counted: Stats::default(),
+            redundant_counted: 0,
             written: [0; 2],
         }))
     }
@@ -274,13 +283,21 @@ impl<O: Observer> World<'_, O> {
     /// Schedules an actor, unless its group stops before.
     fn act_at(&mut self, group: u32, actor: u32, at: Instant) {
         if at < self.groups[group as usize].stop {
-            self.queue.push(EventKey::new(at, EventKind::App, group, actor));
+            self.push_event(group, actor, at);
         }
+    }
+
+    fn push_event(&mut self, group: u32, actor: u32, at: Instant) {
+        let pending = &mut self.groups[group as usize].actors[actor as usize].pending;
+        debug_assert!(!*pending, "two events of one actor");
+        *pending = true;
+        self.queue.push(EventKey::new(at, EventKind::App, group, actor));
     }
 
     /// An actor's event is due.
     pub(crate) fn on_actor(&mut self, index: u32, actor: u32, now: Instant) {
         let spec = &self.spec.groups[index as usize];
+        self.groups[index as usize].actors[actor as usize].pending = false;
         match &spec.traffic {
             Traffic::Bulk { .. } => self.act_bulk(index, actor, now, spec),
             Traffic::Transfer { count, .. } => {
@@ -289,10 +306,15 @@ impl<O: Observer> World<'_, O> {
                     Spread::RoundRobin | Spread::Random => self.pick_pair(index, spec),
                 };
                 let group = &mut self.groups[index as usize];
-                group.started += 1;
+                let started = &mut group.actors[actor as usize].started;
+                *started += 1;
+                let more = count.is_none_or(|count| u64::from(*started) < count);
                 let bytes = whole_bytes(group.size.sample());
-                let next = now.saturating_add(Duration::from_secs_f64(group.gap.sample()));
-                let more = count.is_none_or(|count| group.started < count);
+                let mut gap = Duration::from_secs_f64(group.gap.sample());
+                if count.is_none() {
+                    gap = gap.max(Duration::from_nanos(1)); // time must pass
+                }
+                let next = now.saturating_add(gap);
                 self.transfer(now, index, actor, pair, bytes);
                 if more {
                     self.act_at(index, actor, next);
@@ -326,8 +348,12 @@ impl<O: Observer> World<'_, O> {
             Traffic::RequestResponse { exchanges, .. } => self.act_request(index, actor, now, *exchanges),
             Traffic::OnOff { .. } => self.act_burst(index, actor, now),
             Traffic::Cbr { rate, packet, .. } => {
-                let gap = rate.time_for(*packet);
-                self.act_datagram(index, actor, now, *packet, gap);
+                // Differences of exact times: no drift, whatever the rate.
+                let started = &mut self.groups[index as usize].actors[actor as usize].started;
+                let at = |number: u32| rate.time_for(*packet * u64::from(number));
+                let gap = at(*started + 1) - at(*started);
+                *started += 1;
+                self.act_datagram(index, actor, now, *packet, gap.max(Duration::from_nanos(1)));
             }
             Traffic::Flows { list } => {
                 let mut line = self.groups[index as usize].started as usize;
@@ -351,11 +377,14 @@ impl<O: Observer> World<'_, O> {
     }
 
     fn act_bulk(&mut self, index: u32, actor: u32, now: Instant, spec: &GroupSpec) {
-        let place = &self.groups[index as usize].actors[actor as usize];
-        if place.slot != NONE {
-            let slot = place.slot;
-            self.groups[index as usize].actors[actor as usize].slot = NONE;
-            self.abort(now, slot);
+        let place = &mut self.groups[index as usize].actors[actor as usize];
+        place.started += 1;
+        if place.started > 1 {
+            let slot = std::mem::replace(&mut place.slot, NONE);
+            // It may have died before.
+            if slot != NONE {
+                self.abort(now, slot);
+            }
             return;
         }
         let pair = place.pair;
@@ -366,8 +395,7 @@ impl<O: Observer> World<'_, O> {
         self.write(slot, 0, ENDLESS);
         self.pump(now, slot, 0);
         if let Some(stop) = spec.stop {
-            let at = (Instant::ZERO + stop).max(now);
-            self.queue.push(EventKey::new(at, EventKind::App, index, actor));
+            self.push_event(index, actor, (Instant::ZERO + stop).max(now));
         }
     }
 
@@ -601,6 +629,12 @@ impl<O: Observer> World<'_, O> {
                 place.ends[1].goal = u64::MAX;
                 self.transfer_over(now, slot);
             }
+            Traffic::RequestResponse { .. } | Traffic::OnOff { .. }
+                if self.groups[index as usize].actors[actor as usize].slot != slot =>
+            {
+                // The actor has given this connection up.
+                place.ends[side].goal = u64::MAX;
+            }
             Traffic::RequestResponse { .. } if side == 0 => self.respond(now, index, actor, slot),
             Traffic::RequestResponse { exchanges, .. } => {
                 let exchanges = *exchanges;
@@ -676,10 +710,14 @@ impl<O: Observer> World<'_, O> {
             record.received = record.bytes;
             record.min_rtt = connection.info(now).min_rtt;
             dialogue.counted = *connection.stats();
+            if let Some(receiver) = &place.ends[1].connection {
+                let redundant = receiver.stats().redundant_bytes;
+                record.redundant_bytes = Bytes(redundant - dialogue.redundant_counted);
+                dialogue.redundant_counted = redundant;
+            }
             group
                 .delivery_latency
                 .push(now.since(message.written_at).as_secs_f64());
-            self.open -= 1;
         }
     }
 
@@ -687,13 +725,16 @@ impl<O: Observer> World<'_, O> {
     pub(crate) fn on_acked(&mut self, now: Instant, slot: u32) {
         let place = &mut self.slots[slot as usize];
         let group = &mut self.groups[place.group as usize];
-        let Some(dialogue) = &mut group.actors[place.actor as usize].dialogue else {
+        let actor = &mut group.actors[place.actor as usize];
+        let transfer = place.unfinished || place.completed != Instant::FAR_FUTURE;
+        let Some(dialogue) = &mut actor.dialogue.as_mut().filter(|_| !transfer) else {
             place.acked = now;
             place.acked_goal = u64::MAX;
+            self.open -= u64::from(std::mem::take(&mut place.awaited));
             return;
         };
-        if place.unfinished || place.completed != Instant::FAR_FUTURE {
-            place.acked = now;
+        if actor.slot != slot {
+            // The actor has given this connection up.
             place.acked_goal = u64::MAX;
             return;
         }
@@ -704,6 +745,7 @@ impl<O: Observer> World<'_, O> {
             dialogue.unacked.pop_front();
             if record != NONE {
                 group.records[record as usize].acked = Some(now);
+                self.open -= 1;
             }
         }
         place.acked_goal = dialogue.unacked.front().map_or(u64::MAX, |next| next.0);
@@ -711,37 +753,50 @@ impl<O: Observer> World<'_, O> {
 
     /// A conversation has no more to say at one end, in good or bad order.
     pub(crate) fn on_conversation_end(&mut self, now: Instant, slot: u32) {
-        let place = &self.slots[slot as usize];
+        let place = &mut self.slots[slot as usize];
+        self.open -= u64::from(std::mem::take(&mut place.awaited));
         if place.unfinished {
             self.transfer_over(now, slot);
             return;
         }
         let (index, actor) = (place.group as usize, place.actor as usize);
+        let sender = place.ends[0].connection.as_ref().map(|sender| *sender.stats());
         // A connection that died takes the messages on their way with it; the actor opens another with its next event.
-        let place = &mut self.groups[index].actors[actor];
+        let group = &mut self.groups[index];
+        let place = &mut group.actors[actor];
         if place.slot != slot {
             return;
         }
         place.slot = NONE;
-        if let Some(dialogue) = &mut place.dialogue {
-            let lost = dialogue
-                .messages
-                .iter()
-                .filter(|message| message.record != NONE)
-                .count();
-            self.open -= lost as u64;
-            dialogue.messages.clear();
-            dialogue.unacked.clear();
-            dialogue.written = [0; 2];
-            dialogue.counted = Stats::default();
-            if lost > 0 && matches!(self.spec.groups[index].traffic, Traffic::RequestResponse { .. }) {
-                let next = now.saturating_add(Duration::from_secs_f64(dialogue.gap.sample()));
-                self.act_at(
-                    index as u32,
-                    actor as u32,
-                    next.max(now + Duration::from_nanos(1)),
-                );
-            }
+        let Some(dialogue) = &mut place.dialogue else {
+            return;
+        };
+        let begun = dialogue.begun;
+        let interrupted = dialogue.messages.front().copied();
+        if let Some(message) = interrupted
+            && message.record != NONE
+            && let Some(sender) = &sender
+        {
+            let record = &mut group.records[message.record as usize];
+            add_difference(record, sender, &dialogue.counted);
+        }
+        // Those that were not acknowledged, and requests that were not answered.
+        let unacked = dialogue.unacked.iter().map(|unacked| unacked.1);
+        let unanswered = dialogue.messages.iter().map(|message| message.record);
+        let unanswered =
+            unanswered.filter(|record| dialogue.unacked.iter().all(|(_, other)| other != record));
+        self.open -= unacked.chain(unanswered).filter(|&record| record != NONE).count() as u64;
+        dialogue.messages.clear();
+        dialogue.unacked.clear();
+        dialogue.written = [0; 2];
+        dialogue.counted = Stats::default();
+        dialogue.redundant_counted = 0;
+        if interrupted.is_some()
+            && let Traffic::RequestResponse { exchanges, .. } = &self.spec.groups[index].traffic
+            && exchanges.is_none_or(|exchanges| begun < exchanges)
+        {
+            let gap = Duration::from_secs_f64(dialogue.gap.sample()).max(Duration::from_nanos(1));
+            self.act_at(index as u32, actor as u32, now.saturating_add(gap));
         }
     }
 
@@ -750,9 +805,6 @@ impl<O: Observer> World<'_, O> {
         let place = &mut self.slots[slot as usize];
         if !std::mem::take(&mut place.unfinished) {
             return;
-        }
-        if std::mem::take(&mut place.awaited) {
-            self.open -= 1;
         }
         let (index, actor) = (place.group, place.actor);
         let group = &mut self.groups[index as usize];
