@@ -71,7 +71,7 @@ class Path:
         self.drop, self.hold = set(case.get("drop", [])), case.get("hold", {})
         self.data_index, self.syns, self.synacks = 0, 0, 0
         self.pending, self.order, self.busy_until, self.starts = [], 0, 0.0, []
-        self.origin, self.isn = None, [None, None]
+        self.origin, self.isn, self.lateness = None, [None, None], 0.0
 
     def on_packet(self, side, now, packet):
         ip_header = (packet[0] & 15) * 4
@@ -148,6 +148,7 @@ class Path:
             now = time.monotonic()
             while self.pending and self.pending[0][0] <= now:
                 due, _, side, packet, line = heapq.heappop(self.pending)
+                self.lateness = max(self.lateness, now - due)
                 if side == 1:
                     self.log.append((now - self.origin, line))
                 os.write(self.files[1 - side], packet)
@@ -244,10 +245,11 @@ def record(name, folder):
         target = os.path.join(folder, name + ".txt")
         with open(target, "w", encoding="ascii") as out:
             out.write("# %s, %s\n" % (name, " ".join("%s=%s" % (k, str(v).replace(" ", "")) for k, v in case.items() if k != "writes")))
-            out.write("# kernel %s, MSS %d offered, one-way delay %d ms\n" % (os.uname().release.split("-")[0], MSS, path.delay * 1000))
+            out.write("# kernel %s, MSS %d offered, one-way delay %d ms, the wire was at most %.1f ms late\n" % (os.uname().release.split("-")[0], MSS, path.delay * 1000, path.lateness * 1000))
             for when, line in log:
                 out.write("%.1f %s\n" % (when * 1000, line.rstrip()))
-        print("%s: %d packets" % (name, len(log)))
+        print("%s: %d packets, at most %.1f ms late" % (name, len(log), path.lateness * 1000))
+        return path.lateness
     finally:
         for child in children:
             if child.poll() is None:
@@ -270,7 +272,9 @@ def main():
         for name in sys.argv[2:] or CASES:
             if name not in CASES:
                 sys.exit("no case %s; there are: %s" % (name, " ".join(CASES)))
-            record(name, folder)
+            for _ in range(5):  # on a busy machine the wire may be late: again
+                if record(name, folder) < 0.002:
+                    break
 
 
 if __name__ == "__main__":

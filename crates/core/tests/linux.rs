@@ -2,7 +2,8 @@
 //!
 //! `specs/linux-6.18/*.txt` are records of transfers between two namespaces, made by `bench/peers/linux/record.py`. Each
 //! case is played here with two connections of profile `linux` over the same path, and the data segments of the sender
-//! are compared: which bytes, in which order, and when.
+//! are compared: which bytes, how often, and when. `FLEETFOOT_LINUX_RECORDS` names another folder of records
+//! (`bench/peers/linux.sh` makes one of the kernel it runs on).
 
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::seq::SeqNumber;
@@ -192,7 +193,9 @@ fn play(case: &Case) -> Vec<Line> {
 
 /// The sender's lines of a record.
 fn recorded(name: &str) -> Vec<Line> {
-    let path = format!("{}/../../specs/linux-6.18/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    let folder = std::env::var("FLEETFOOT_LINUX_RECORDS")
+        .unwrap_or_else(|_| format!("{}/../../specs/linux-6.18", env!("CARGO_MANIFEST_DIR")));
+    let path = format!("{folder}/{name}.txt");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let mut lines = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -211,7 +214,7 @@ fn recorded(name: &str) -> Vec<Line> {
     lines
 }
 
-/// Holds the profile to the record: the same segments in the same order, each at most `tolerance` later in the record
+/// Holds the profile to the record: the same segments the same number of times, each at most `tolerance` later in the record
 /// than here, and never more than a millisecond earlier. What makes the kernel later is said at [`CLOCKED`], [`PROBED`]
 /// and [`TIMED_OUT`].
 fn compare(name: &str, case: &Case, tolerance: Duration) {
@@ -224,8 +227,11 @@ fn compare(name: &str, case: &Case, tolerance: Duration) {
 /// round of congestion avoidance on the windows may differ by one segment, so what is sent then is not compared.
 fn compare_until(name: &str, case: &Case, tolerance: Duration, last: u32) {
     let (mut theirs, mut ours) = (recorded(name), play(case));
-    theirs.retain(|line| line.2 <= last);
-    ours.retain(|line| line.2 <= last);
+    for lines in [&mut theirs, &mut ours] {
+        lines.retain(|line| line.2 <= last);
+        // By segment, then by transmission: which of two leaves first within a millisecond is the kernel's batching.
+        lines.sort_by_key(|line| (line.1, line.2));
+    }
     let mut table = String::new();
     let mut same = theirs.len() == ours.len();
     for index in 0..theirs.len().max(ours.len()) {
