@@ -74,8 +74,8 @@ struct Actor {
 struct Dialogue {
     /// Bytes of transfers, responses or bursts.
     size: Sampler,
-    /// Bytes of requests.
-    request: Sampler,
+    /// Bytes of requests, where there are any.
+    request: Option<Box<Sampler>>,
     /// Think time or time between bursts.
     gap: Sampler,
     /// Exchanges or bursts begun.
@@ -234,16 +234,15 @@ impl<O: Observer> World<'_, O> {
 
     /// What a user or a persistent connection draws from.
     fn dialogue(&self, spec: &GroupSpec, member: u32) -> Option<Box<Dialogue>> {
-        let none = Distribution::Constant(0.0);
         let (size, request, gap) = match &spec.traffic {
-            Traffic::ClosedLoop { size, think, .. } => (size, &none, think),
+            Traffic::ClosedLoop { size, think, .. } => (size, None, think),
             Traffic::RequestResponse {
                 request,
                 response,
                 think,
                 ..
-            } => (response, request, think),
-            Traffic::OnOff { burst, interval, .. } => (burst, &none, interval),
+            } => (response, Some(request), think),
+            Traffic::OnOff { burst, interval, .. } => (burst, None, interval),
             Traffic::Bulk { .. }
             | Traffic::Transfer { .. }
             | Traffic::Incast { .. }
@@ -255,7 +254,7 @@ impl<O: Observer> World<'_, O> {
         let stream = |purpose| Rng::for_element(self.spec.seed, &name, purpose);
         Some(Box::new(Dialogue {
             size: Sampler::new(size.clone(), stream("size")),
-            request: Sampler::new(request.clone(), stream("request")),
+            request: request.map(|request| Box::new(Sampler::new(request.clone(), stream("request")))),
             gap: Sampler::new(gap.clone(), stream("gap")),
             begun: 0,
             messages: VecDeque::new(),
@@ -440,7 +439,10 @@ impl<O: Observer> World<'_, O> {
             return;
         };
         dialogue.begun += 1;
-        let bytes = whole_bytes(dialogue.request.sample());
+        let bytes = dialogue
+            .request
+            .as_mut()
+            .map_or(1, |size| whole_bytes(size.sample()));
         dialogue.written[1] += bytes;
         let end = dialogue.written[1];
         dialogue.messages.push_back(Message {
@@ -700,6 +702,9 @@ impl<O: Observer> World<'_, O> {
             place.ends[1].goal = u64::MAX;
             return;
         };
+        if dialogue.messages.is_empty() {
+            dialogue.messages = VecDeque::new(); // idle for long, maybe
+        }
         place.ends[1].goal = dialogue.messages.front().map_or(u64::MAX, |next| next.end);
         if let Some(connection) = &place.ends[0].connection
             && message.record != NONE
@@ -747,6 +752,9 @@ impl<O: Observer> World<'_, O> {
                 group.records[record as usize].acked = Some(now);
                 self.open -= 1;
             }
+        }
+        if dialogue.unacked.is_empty() {
+            dialogue.unacked = VecDeque::new();
         }
         place.acked_goal = dialogue.unacked.front().map_or(u64::MAX, |next| next.0);
     }

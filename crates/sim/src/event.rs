@@ -145,14 +145,20 @@ impl EventQueue {
     /// others are taken.
     #[inline]
     pub fn pop_until(&mut self, end: Instant) -> Option<EventKey> {
-        let (at, link) = self.arrivals.first();
+        let at = self.arrivals.first_at();
         let other = self.others.peek();
         let other_at = (other >> 64) as u64;
         // Departures come before arrivals, all else after.
         let departure = other as u64 >> (32 + PLACE_BITS) == EventKind::Departure as u64;
         if at < other_at || (at == other_at && !departure) {
-            (at <= end.as_nanos() && at != u64::MAX)
-                .then(|| EventKey::new(Instant::from_nanos(at), EventKind::Arrival, link, 0))
+            (at <= end.as_nanos() && at != u64::MAX).then(|| {
+                EventKey::new(
+                    Instant::from_nanos(at),
+                    EventKind::Arrival,
+                    self.arrivals.first_link(),
+                    0,
+                )
+            })
         } else {
             (other_at <= end.as_nanos() && other != EMPTY).then(|| {
                 self.others.pop();
@@ -172,55 +178,57 @@ impl EventQueue {
     }
 }
 
-/// The one pending arrival of each link in a tournament: a node holds the earlier of its two children, the left one where
-/// they are equal, which is the lower link. A change costs one comparison per level, up to where nothing changes.
+/// The one pending arrival of each link in a tournament: a node holds the earlier of its two children. A change costs one
+/// comparison per level, up to where nothing changes; the link of the root is found on the way down, the left one where
+/// two are equal, which is the lower.
 #[derive(Clone, Debug)]
 struct Arrivals {
     /// Node 1 is the root; the children of node n are 2n and 2n + 1; the leaves are the last `leaves` nodes.
-    nodes: Vec<(u64, u32)>,
+    nodes: Vec<u64>,
     leaves: usize,
 }
 
 impl Arrivals {
     fn new(links: usize) -> Arrivals {
         let leaves = links.max(1).next_power_of_two();
-        let nodes = vec![(u64::MAX, 0); 2 * leaves];
-        let mut arrivals = Arrivals { nodes, leaves };
-        for link in 0..leaves as u32 {
-            arrivals.nodes[leaves + link as usize].1 = link;
-        }
-        arrivals
+        let nodes = vec![u64::MAX; 2 * leaves];
+        Arrivals { nodes, leaves }
     }
 
     #[inline]
-    fn first(&self) -> (u64, u32) {
+    fn first_at(&self) -> u64 {
         self.nodes[1]
     }
 
+    /// The link of the earliest arrival.
     #[inline]
-    fn set(&mut self, link: u32, at: u64) {
-        let nodes = self.nodes.as_mut_slice();
+    fn first_link(&self) -> u32 {
+        let at = self.first_at();
+        let mut node = 1;
+        while node < self.leaves {
+            node *= 2;
+            node += usize::from(self.nodes[node] != at);
+        }
+        (node - self.leaves) as u32
+    }
+
+    #[inline]
+    fn set(&mut self, link: u32, mut at: u64) {
         let mut node = self.leaves + link as usize;
-        let (mut at, mut link) = (at, link);
-        nodes[node].0 = at;
+        self.nodes[node] = at;
         while node > 1 {
-            let (other_at, other) = nodes[node ^ 1];
-            // The left one wins at equal times: `node & 1` says that the other is the left one.
-            if other_at < at.saturating_add(node as u64 & 1) {
-                (at, link) = (other_at, other);
-            }
+            at = at.min(self.nodes[node ^ 1]);
             node >>= 1;
-            let parent = &mut nodes[node];
-            if parent.0 == at && parent.1 == link {
+            if self.nodes[node] == at {
                 break;
             }
-            *parent = (at, link);
+            self.nodes[node] = at;
         }
     }
 
     fn len(&self) -> usize {
         let leaves = &self.nodes[self.leaves..];
-        leaves.iter().filter(|leaf| leaf.0 != u64::MAX).count()
+        leaves.iter().filter(|&&at| at != u64::MAX).count()
     }
 }
 

@@ -435,11 +435,9 @@ impl Scoreboard {
         Some(*record)
     }
 
-    /// Everything is acknowledged: free a large ring.
+    /// Everything is acknowledged: an idle flow holds no rings.
     pub(super) fn release(&mut self) {
-        if self.ring.capacity() > 8 {
-            self.ring = VecDeque::new();
-        }
+        self.ring = VecDeque::new();
         self.runs = VecDeque::new();
         self.hint = 0;
     }
