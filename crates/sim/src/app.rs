@@ -561,7 +561,7 @@ impl<O: Observer> World<'_, O> {
         segment.options[0] = now.as_nanos() as u32;
         segment.options[1] = (now.as_nanos() >> 32) as u32;
         segment.options[2] = record;
-        self.send_datagram(now, slot, 0, segment);
+        self.send_from(now, slot, 0, segment);
         self.act_at(index, actor, now.saturating_add(gap));
     }
 
@@ -576,7 +576,7 @@ impl<O: Observer> World<'_, O> {
             self.groups[index].goodput_per_connection[number as usize] += bytes;
         }
         if ping && side == 1 {
-            self.send_datagram(now, slot, 1, *segment);
+            self.send_from(now, slot, 1, *segment);
         } else if ping {
             let record = segment.options[2];
             if self.ping_over(index, record) {

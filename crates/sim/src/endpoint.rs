@@ -15,6 +15,7 @@ use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
 use fleetfoot_core::link::StreamEnd;
 use fleetfoot_core::packet::{BufId, Flags, Kind, Packet, Segment};
 use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::tcp::listener::{self, Answer};
 use fleetfoot_core::tcp::{Connection, Event, Half, Setting, State, WriteFlags};
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
@@ -230,6 +231,10 @@ impl<O: Observer> World<'_, O> {
             self.on_first_segment(now, index, side, &packet.segment);
             return;
         };
+        if end.closed {
+            self.on_stray_segment(now, index, side, &packet.segment);
+            return;
+        }
         let accepted = connection.on_segment(now, &packet.segment);
         if accepted.in_order > end.received {
             let before = std::mem::replace(&mut end.received, accepted.in_order);
@@ -250,10 +255,21 @@ impl<O: Observer> World<'_, O> {
         if let Some(connection) = &end.connection {
             self.observer
                 .on_ack(now, FlowId(2 * index + side as u32), connection);
-            if self.slots[index as usize].ends.iter().any(|end| end.closed) {
-                self.free_if_over(now, index);
-            }
         }
+        if self.slots[index as usize].ends[1 - side].closed {
+            self.free_if_over(now, index);
+        }
+    }
+
+    /// A segment for a connection that is no more: the peer learns it by a reset (RFC 9293 3.10.7.1).
+    #[cold]
+    fn on_stray_segment(&mut self, now: Instant, index: u32, side: usize, segment: &Segment) {
+        if let Answer::Reset(reset) = listener::on_closed(segment)
+            && !self.slots[index as usize].ends[1 - side].closed
+        {
+            self.send_from(now, index, side, reset);
+        }
+        self.free_if_over(now, index);
     }
 
     /// Stream bytes came in order.
@@ -443,8 +459,8 @@ impl<O: Observer> World<'_, O> {
         self.slots[(packet.flow.0 >> 1) as usize].in_network += 1;
     }
 
-    /// Sends a datagram from one end of a slot to the other.
-    pub(crate) fn send_datagram(&mut self, now: Instant, index: u32, side: usize, segment: Segment) {
+    /// Sends a segment without a connection from one end of a slot to the other.
+    pub(crate) fn send_from(&mut self, now: Instant, index: u32, side: usize, segment: Segment) {
         let slot = &mut self.slots[index as usize];
         slot.in_network += 1;
         let path = slot.ends[side].path;
