@@ -14,21 +14,23 @@ use crate::app::Group;
 use crate::endpoint::Slot;
 use crate::event::{EventKey, EventKind, EventQueue};
 use crate::observe::Observer;
-use crate::output::{Histogram, LinkOutput, RunOutput};
+use crate::output::RunOutput;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, NodeId, Spec};
 use fleetfoot_core::flow::{FlowId, FlowTable};
-use fleetfoot_core::link::{
-    Lane, Link, LinkConfig, LinkObserver, LinkStatistics, Loss, PacketClass, Passage, StreamEnd,
-};
+use fleetfoot_core::link::{Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, StreamEnd};
 use fleetfoot_core::packet::{BufId, Flags, Packet};
-use fleetfoot_core::queue::{AnyQueue, Backlog, DropReason, QueueEvent};
+use fleetfoot_core::queue::{AnyQueue, DropReason};
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
-use fleetfoot_core::units::Bytes;
 use std::collections::VecDeque;
-use std::fmt;
 use std::ops::ControlFlow;
+
+mod error;
+mod meter;
+
+pub use error::RunError;
+use meter::{Meter, Tap};
 
 /// How events are processed; results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -39,41 +41,6 @@ pub enum Mode {
     /// Every departure is an event, every moved deadline is inserted anew: slow and obviously right.
     Plain,
 }
-
-/// Why a specification cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunError {
-    /// There is no path between two nodes.
-    Unreachable {
-        /// Name of the traffic group.
-        group: String,
-        /// Name of the sending node.
-        from: String,
-        /// Name of the receiving node.
-        to: String,
-    },
-    /// No queue discipline has this name.
-    UnknownQueue(String),
-    /// No congestion control has this name.
-    UnknownController(String),
-    /// A traffic group has nobody to send.
-    NoPairs(String),
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Unreachable { group, from, to } => {
-                write!(f, "traffic `{group}`: no path from `{from}` to `{to}`")
-            }
-            RunError::UnknownQueue(name) => write!(f, "no queue discipline is called `{name}`"),
-            RunError::UnknownController(name) => write!(f, "no congestion control is called `{name}`"),
-            RunError::NoPairs(group) => write!(f, "traffic `{group}` has no pair of hosts"),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// Runs a specification. `progress` is called now and then with the virtual time; `Break` ends the run early, and what was
 /// measured until then is returned, marked as interrupted.
@@ -154,18 +121,6 @@ enum Body {
     },
     /// Any other.
     Link(Box<Link>),
-}
-
-#[derive(Default)]
-struct Meter {
-    queue_delay: Histogram,
-    queue_packets: Histogram,
-    /// Packets that arrived damaged, by class.
-    damaged: [u64; 3],
-    before: LinkStatistics,
-    after: LinkStatistics,
-    busy_before: Duration,
-    busy_after: Duration,
 }
 
 impl<'a, O: Observer> World<'a, O> {
@@ -607,97 +562,11 @@ impl<'a, O: Observer> World<'a, O> {
     }
 }
 
-impl Meter {
-    /// Counts a packet that passes a lane, ahead of time as it may be: what falls into the window.
-    #[inline]
-    fn count_passage(&mut self, window: Window, packet: &Packet, now: Instant, passage: Passage) {
-        let Passage { start, finish, .. } = passage;
-        if window.contains(start) {
-            self.queue_delay.record(start.since(now).as_nanos());
-            self.after.packets += 1;
-            self.after.data_packets += u64::from(packet.segment.is_data());
-            self.after.bytes += Bytes(u64::from(packet.segment.len()));
-        }
-        if start < window.to {
-            self.busy_after += finish.min(window.to).since(start.max(window.from));
-        }
-    }
-
-    fn output(self) -> LinkOutput {
-        let Meter { before, after, .. } = self;
-        let mut drops: Vec<[u64; 3]> = after
-            .drops
-            .iter()
-            .zip(before.drops)
-            .map(|(after, before)| std::array::from_fn(|class| after[class] - before[class]))
-            .collect();
-        for (class, damaged) in self.damaged.into_iter().enumerate() {
-            drops[DropReason::BitError as usize][class] += damaged;
-        }
-        LinkOutput {
-            busy: self.busy_after - self.busy_before,
-            packets: after.packets - before.packets,
-            data_packets: after.data_packets - before.data_packets,
-            bytes: after.bytes - before.bytes,
-            drops,
-            events: after
-                .events
-                .iter()
-                .zip(before.events)
-                .map(|(after, before)| after - before)
-                .collect(),
-            queue_delay: self.queue_delay,
-            queue_packets: self.queue_packets,
-        }
-    }
-}
-
 /// A packet left the network without arriving, or was added to it.
 #[derive(Clone, Copy, Debug)]
 enum Notice {
     Dropped(Packet),
     Doubled(Packet),
-}
-
-/// Listens to one link during one call.
-struct Tap<'t, O> {
-    index: u32,
-    window: Window,
-    meter: &'t mut Meter,
-    observer: &'t mut O,
-    notices: &'t mut Vec<Notice>,
-}
-
-impl<O: Observer> LinkObserver for Tap<'_, O> {
-    #[inline]
-    fn on_arrival(&mut self, now: Instant, _packet: &Packet, waiting: Backlog) {
-        if self.window.contains(now) {
-            self.meter.queue_packets.record(u64::from(waiting.packets));
-        }
-    }
-
-    #[inline]
-    fn on_departure(&mut self, now: Instant, _packet: &Packet, waited: Duration) {
-        if self.window.contains(now) {
-            self.meter.queue_delay.record(waited.as_nanos());
-        }
-    }
-
-    #[inline]
-    fn on_drop(&mut self, now: Instant, packet: &Packet, reason: DropReason) {
-        self.observer.on_drop(now, LinkIndex(self.index), packet, reason);
-        self.notices.push(Notice::Dropped(*packet));
-    }
-
-    #[inline]
-    fn on_duplicate(&mut self, _now: Instant, packet: &Packet) {
-        self.notices.push(Notice::Doubled(*packet));
-    }
-
-    #[inline]
-    fn on_event(&mut self, now: Instant, event: QueueEvent) {
-        self.observer.on_queue_event(now, LinkIndex(self.index), &event);
-    }
 }
 
 /// No link feeds a lane ahead of time.

@@ -1,0 +1,96 @@
+//! Flow records: what is noted of each transfer, and the results of a group.
+
+use super::NONE;
+use crate::observe::Observer;
+use crate::output::{FlowRecord, GroupOutput};
+use crate::spec::Traffic;
+use crate::world::World;
+use fleetfoot_core::tcp::Stats;
+use fleetfoot_core::time::Instant;
+use fleetfoot_core::units::Bytes;
+
+impl<O: Observer> World<'_, O> {
+    pub(super) fn new_record(&mut self, index: u32, pair: u32, start: Instant, bytes: Bytes) -> u32 {
+        let records = &mut self.groups[index as usize].records;
+        records.push(FlowRecord {
+            pair,
+            bytes,
+            start,
+            ..FlowRecord::default()
+        });
+        (records.len() - 1) as u32
+    }
+
+    /// Fills the record of a connection that carries one transfer or endless data.
+    pub(crate) fn record_connection(&mut self, slot: u32) {
+        let place = &self.slots[slot as usize];
+        if place.record == NONE {
+            return;
+        }
+        let record = &mut self.groups[place.group as usize].records[place.record as usize];
+        let happened = |at: Instant| (at != Instant::FAR_FUTURE).then_some(at);
+        record.completed = happened(place.completed);
+        record.acked = happened(place.acked);
+        if let Some(sender) = &place.ends[0].connection {
+            record.received = Bytes(place.ends[1].received);
+            record.min_rtt = sender.info(self.now).min_rtt;
+            add_difference(record, sender.stats(), &Stats::default());
+        }
+        if let Some(receiver) = &place.ends[1].connection {
+            record.redundant_bytes = Bytes(receiver.stats().redundant_bytes);
+        }
+        if matches!(
+            self.spec.groups[place.group as usize].traffic,
+            Traffic::Bulk { .. } | Traffic::Cbr { .. }
+        ) {
+            record.bytes = record.received;
+        }
+    }
+
+    pub(crate) fn finish_groups(&mut self) -> Vec<GroupOutput> {
+        for slot in 0..self.slots.len() as u32 {
+            if self.slots[slot as usize].live {
+                self.record_connection(slot);
+            }
+        }
+        let slots = &self.slots;
+        std::mem::take(&mut self.groups)
+            .into_iter()
+            .map(|mut group| {
+                for actor in &mut group.actors {
+                    // What a persistent connection did since its last complete message belongs to the one on its way.
+                    if let Some(dialogue) = &mut actor.dialogue
+                        && let Some(message) = dialogue.messages.front()
+                        && message.record != NONE
+                        && let Some(slot) = slots.get(actor.slot as usize)
+                        && let Some(sender) = &slot.ends[0].connection
+                    {
+                        let record = &mut group.records[message.record as usize];
+                        add_difference(record, sender.stats(), &dialogue.counted);
+                    }
+                }
+                // Stable: what began at one moment on one pair keeps its number.
+                group.records.sort_by_key(|record| (record.start, record.pair));
+                GroupOutput {
+                    flows: group.records,
+                    delivery_latency: group.delivery_latency,
+                    goodput_bytes: group.goodput,
+                    goodput_bytes_per_connection: group.goodput_per_connection,
+                }
+            })
+            .collect()
+    }
+}
+
+/// Adds to `record` what a sender counted beyond `before`.
+pub(super) fn add_difference(record: &mut FlowRecord, now: &Stats, before: &Stats) {
+    record.segments_sent += (now.segments_sent - before.segments_sent) as u32;
+    record.bytes_sent += Bytes(now.bytes_sent - before.bytes_sent);
+    record.retransmits += now.retransmits - before.retransmits;
+    record.timeouts += now.timeouts - before.timeouts;
+    record.spurious_timeouts += now.spurious_timeouts - before.spurious_timeouts;
+    record.probes += now.probes - before.probes;
+    record.spurious_probes += now.spurious_probes - before.spurious_probes;
+    record.ack_latency_sum += (now.ack_latency_sum - before.ack_latency_sum).as_secs_f64();
+    record.ack_latency_count += (now.ack_latency_count - before.ack_latency_count) as u32;
+}

@@ -1,0 +1,178 @@
+//! What exists at the start of a run: groups, their routes and their actors.
+
+use super::{Actor, Dialogue, Group, NONE, Route};
+use crate::observe::Observer;
+use crate::spec::{GroupSpec, Spread, Traffic};
+use crate::world::{RunError, World};
+use fleetfoot_core::cc::AnyController;
+use fleetfoot_core::rng::{Distribution, Rng, Sampler};
+use fleetfoot_core::tcp::Stats;
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+use std::collections::{HashMap, VecDeque};
+
+impl<O: Observer> World<'_, O> {
+    pub(crate) fn set_up_groups(&mut self) -> Result<(), RunError> {
+        let spec = self.spec;
+        for (index, group) in spec.groups.iter().enumerate() {
+            for config in [&group.sender, &group.receiver] {
+                let name = config.congestion_control;
+                if !AnyController::ENTRIES.iter().any(|entry| entry.name == name) {
+                    return Err(RunError::UnknownController(name.to_owned()));
+                }
+            }
+            let stream = |purpose| Rng::for_element(spec.seed, &group.name, purpose);
+            let none = || Distribution::Constant(0.0);
+            let (size, gap) = match &group.traffic {
+                Traffic::Transfer {
+                    size, interarrival, ..
+                } => (size.clone(), interarrival.clone()),
+                Traffic::Incast { size, pause, .. } => (size.clone(), pause.clone()),
+                Traffic::Ping { interval, .. } => (none(), interval.clone()),
+                Traffic::Bulk { .. }
+                | Traffic::ClosedLoop { .. }
+                | Traffic::RequestResponse { .. }
+                | Traffic::OnOff { .. }
+                | Traffic::Cbr { .. }
+                | Traffic::Flows { .. } => (none(), none()),
+            };
+            let mut pairs = group.pairs.clone();
+            let mut listed = Vec::new();
+            if let Traffic::Flows { list } = &group.traffic {
+                let mut known: HashMap<_, _> = pairs.iter().copied().zip(0_u32..).collect();
+                for line in list.iter() {
+                    let ends = (line.source, line.destination);
+                    listed.push(*known.entry(ends).or_insert_with(|| {
+                        pairs.push(ends);
+                        (pairs.len() - 1) as u32
+                    }));
+                }
+            }
+            let mut routes = Vec::with_capacity(pairs.len());
+            for &(from, to) in &pairs {
+                let paths = [self.path(index, from, to)?, self.path(index, to, from)?];
+                routes.push(Route {
+                    hosts: [from, to],
+                    paths,
+                });
+            }
+            if routes.is_empty() && !matches!(&group.traffic, Traffic::Flows { list } if list.is_empty()) {
+                return Err(RunError::NoPairs(group.name.clone()));
+            }
+            self.groups.push(Group {
+                actors: Vec::new(),
+                size: Sampler::new(size, stream("size")),
+                gap: Sampler::new(gap, stream("gap")),
+                spread: stream("spread"),
+                next_pair: 0,
+                iss: stream("iss"),
+                routes,
+                listed,
+                conversations: 0,
+                started: 0,
+                remaining: 0,
+                stop: Instant::ZERO + group.stop.unwrap_or(spec.duration).min(spec.duration),
+                records: Vec::new(),
+                pings: Vec::new(),
+                delivery_latency: Vec::new(),
+                goodput: Bytes::ZERO,
+                goodput_per_connection: Vec::new(),
+            });
+            self.set_up_actors(index as u32, group);
+        }
+        Ok(())
+    }
+
+    fn set_up_actors(&mut self, index: u32, spec: &GroupSpec) {
+        let start = Instant::ZERO + spec.start;
+        let each = spec.spread == Spread::Each;
+        let pairs = self.groups[index as usize].routes.len() as u32;
+        let processes = if each { pairs } else { 1 };
+        let (members, one_per_member) = match &spec.traffic {
+            Traffic::Transfer { .. } | Traffic::Ping { .. } => (processes, false),
+            Traffic::Incast { .. } | Traffic::Flows { .. } => (1, false),
+            Traffic::Bulk { count }
+            | Traffic::ClosedLoop { count, .. }
+            | Traffic::RequestResponse { count, .. }
+            | Traffic::OnOff { count, .. }
+            | Traffic::Cbr { count, .. } => (count * processes, true),
+        };
+        for member in 0..members {
+            let pair = if one_per_member && !each {
+                self.pick_pair(index, spec)
+            } else {
+                member % pairs.max(1)
+            };
+            let dialogue = self.dialogue(spec, member);
+            let group = &mut self.groups[index as usize];
+            group.actors.push(Actor {
+                pair,
+                slot: NONE,
+                started: 0,
+                pending: false,
+                dialogue,
+            });
+            let spacing = spec.start_spacing.saturating_mul(u64::from(if one_per_member {
+                member / processes
+            } else {
+                0
+            }));
+            let mut at = start.saturating_add(spacing);
+            match &spec.traffic {
+                Traffic::Transfer { count: Some(0), .. } => continue,
+                Traffic::Transfer { .. } => {
+                    at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()));
+                }
+                Traffic::ClosedLoop { .. } => {
+                    if let Some(dialogue) = &mut group.actors[member as usize].dialogue {
+                        at = at.saturating_add(Duration::from_secs_f64(dialogue.gap.sample()));
+                    }
+                }
+                Traffic::Flows { list } => match list.first() {
+                    Some(line) => at = at.saturating_add(line.start),
+                    None => continue,
+                },
+                Traffic::Bulk { .. }
+                | Traffic::Incast { .. }
+                | Traffic::RequestResponse { .. }
+                | Traffic::OnOff { .. }
+                | Traffic::Cbr { .. }
+                | Traffic::Ping { .. } => {}
+            }
+            self.act_at(index, member, at);
+        }
+    }
+
+    /// What a user or a persistent connection draws from.
+    fn dialogue(&self, spec: &GroupSpec, member: u32) -> Option<Box<Dialogue>> {
+        let (size, request, gap) = match &spec.traffic {
+            Traffic::ClosedLoop { size, think, .. } => (size, None, think),
+            Traffic::RequestResponse {
+                request,
+                response,
+                think,
+                ..
+            } => (response, Some(request), think),
+            Traffic::OnOff { burst, interval, .. } => (burst, None, interval),
+            Traffic::Bulk { .. }
+            | Traffic::Transfer { .. }
+            | Traffic::Incast { .. }
+            | Traffic::Cbr { .. }
+            | Traffic::Flows { .. }
+            | Traffic::Ping { .. } => return None,
+        };
+        let name = format!("{}/{member}", spec.name);
+        let stream = |purpose| Rng::for_element(self.spec.seed, &name, purpose);
+        Some(Box::new(Dialogue {
+            size: Sampler::new(size.clone(), stream("size")),
+            request: request.map(|request| Box::new(Sampler::new(request.clone(), stream("request")))),
+            gap: Sampler::new(gap.clone(), stream("gap")),
+            begun: 0,
+            messages: VecDeque::new(),
+            unacked: VecDeque::new(),
+            counted: Stats::default(),
+            redundant_counted: 0,
+            written: [0; 2],
+        }))
+    }
+}

@@ -1,0 +1,109 @@
+//! What is measured on a link: by a lane as packets pass, by any other link as it reports.
+
+use super::{Notice, Window};
+use crate::observe::Observer;
+use crate::output::{Histogram, LinkOutput};
+use crate::spec::LinkIndex;
+use fleetfoot_core::link::{LinkObserver, LinkStatistics, Passage};
+use fleetfoot_core::packet::Packet;
+use fleetfoot_core::queue::{Backlog, DropReason, QueueEvent};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+
+#[derive(Default)]
+pub(super) struct Meter {
+    pub(super) queue_delay: Histogram,
+    pub(super) queue_packets: Histogram,
+    /// Packets that arrived damaged, by class.
+    pub(super) damaged: [u64; 3],
+    pub(super) before: LinkStatistics,
+    pub(super) after: LinkStatistics,
+    pub(super) busy_before: Duration,
+    pub(super) busy_after: Duration,
+}
+
+impl Meter {
+    /// Counts a packet that passes a lane, ahead of time as it may be: what falls into the window.
+    #[inline]
+    pub(super) fn count_passage(&mut self, window: Window, packet: &Packet, now: Instant, passage: Passage) {
+        let Passage { start, finish, .. } = passage;
+        if window.contains(start) {
+            self.queue_delay.record(start.since(now).as_nanos());
+            self.after.packets += 1;
+            self.after.data_packets += u64::from(packet.segment.is_data());
+            self.after.bytes += Bytes(u64::from(packet.segment.len()));
+        }
+        if start < window.to {
+            self.busy_after += finish.min(window.to).since(start.max(window.from));
+        }
+    }
+
+    pub(super) fn output(self) -> LinkOutput {
+        let Meter { before, after, .. } = self;
+        let mut drops: Vec<[u64; 3]> = after
+            .drops
+            .iter()
+            .zip(before.drops)
+            .map(|(after, before)| std::array::from_fn(|class| after[class] - before[class]))
+            .collect();
+        for (class, damaged) in self.damaged.into_iter().enumerate() {
+            drops[DropReason::BitError as usize][class] += damaged;
+        }
+        LinkOutput {
+            busy: self.busy_after - self.busy_before,
+            packets: after.packets - before.packets,
+            data_packets: after.data_packets - before.data_packets,
+            bytes: after.bytes - before.bytes,
+            drops,
+            events: after
+                .events
+                .iter()
+                .zip(before.events)
+                .map(|(after, before)| after - before)
+                .collect(),
+            queue_delay: self.queue_delay,
+            queue_packets: self.queue_packets,
+        }
+    }
+}
+
+/// Listens to one link during one call.
+pub(super) struct Tap<'t, O> {
+    pub(super) index: u32,
+    pub(super) window: Window,
+    pub(super) meter: &'t mut Meter,
+    pub(super) observer: &'t mut O,
+    pub(super) notices: &'t mut Vec<Notice>,
+}
+
+impl<O: Observer> LinkObserver for Tap<'_, O> {
+    #[inline]
+    fn on_arrival(&mut self, now: Instant, _packet: &Packet, waiting: Backlog) {
+        if self.window.contains(now) {
+            self.meter.queue_packets.record(u64::from(waiting.packets));
+        }
+    }
+
+    #[inline]
+    fn on_departure(&mut self, now: Instant, _packet: &Packet, waited: Duration) {
+        if self.window.contains(now) {
+            self.meter.queue_delay.record(waited.as_nanos());
+        }
+    }
+
+    #[inline]
+    fn on_drop(&mut self, now: Instant, packet: &Packet, reason: DropReason) {
+        self.observer.on_drop(now, LinkIndex(self.index), packet, reason);
+        self.notices.push(Notice::Dropped(*packet));
+    }
+
+    #[inline]
+    fn on_duplicate(&mut self, _now: Instant, packet: &Packet) {
+        self.notices.push(Notice::Doubled(*packet));
+    }
+
+    #[inline]
+    fn on_event(&mut self, now: Instant, event: QueueEvent) {
+        self.observer.on_queue_event(now, LinkIndex(self.index), &event);
+    }
+}
