@@ -7,9 +7,10 @@ mod line;
 use fleetfoot_core::rng::{Probability, Rng};
 use fleetfoot_core::tcp::{Config, RtoConfig};
 use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Rate;
 use fleetfoot_sim::event::{EventKey, EventKind, EventQueue};
 use fleetfoot_sim::observe::{AppEvent, Observer};
-use fleetfoot_sim::spec::{Loss, Traffic};
+use fleetfoot_sim::spec::{LinkRate, Loss, Spread, Traffic};
 use fleetfoot_sim::world::{Mode, run};
 use line::{always, config, group, network, outcome};
 use std::collections::BTreeSet;
@@ -94,16 +95,16 @@ fn ties_between_timers_do_not_depend_on_slots() {
         spec.seed = seed;
         spec.groups.push(group(
             8,
-            Traffic::Incast {
-                size: always(6_000.0),
-                count: 8,
-                rounds: 20,
-                pause: always(0.0),
+            Traffic::Transfer {
+                size: always(3_000.0),
+                interarrival: always(0.05),
+                count: None,
             },
         ));
+        spec.groups[0].spread = Spread::Each;
         let config = config();
         let config = Arc::new(Config {
-            msl: Duration::from_millis(10),
+            msl: Duration::from_millis(1),
             rto: RtoConfig {
                 initial: Duration::from_millis(200),
                 ..config.rto
@@ -112,14 +113,19 @@ fn ties_between_timers_do_not_depend_on_slots() {
         });
         spec.groups[0].sender = Arc::clone(&config);
         spec.groups[0].receiver = config;
-        for link in &mut spec.links {
-            link.impairments.loss = Loss::Random(Probability::from_f64(0.03));
+        // Strays that are lost after their connection ended, behind others in a queue: there the modes notice differently.
+        for link in &mut spec.links[..2] {
+            link.impairments.loss = Loss::Random(Probability::from_f64(0.2));
+            link.rate = LinkRate::Constant(Rate::from_bps(2_000_000));
+        }
+        for link in &mut spec.links[2..] {
+            link.impairments.duplicate = Probability::from_f64(0.2);
         }
         outcome(&spec);
         let mut reuse = Reuse::default();
         run(&spec, Mode::Fast, &mut reuse, |_| ControlFlow::Continue(())).expect("a runnable scenario");
         assert!(
-            reuse.opened > 2 * (reuse.highest + 1),
+            reuse.opened > reuse.highest + 20,
             "{} {}",
             reuse.opened,
             reuse.highest
