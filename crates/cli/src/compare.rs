@@ -10,7 +10,8 @@ use clap::Args;
 use fleetfoot_lab::compare::sensitivity::{NEIGHBOURS, judge};
 use fleetfoot_lab::compare::{Choice, Plan, build};
 use fleetfoot_lab::result::Comparison;
-use fleetfoot_lab::run::{Options, Recorder, What, execute as run_all, observe, simulate};
+use fleetfoot_lab::run::course::Course;
+use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate};
 use fleetfoot_sim::spec::Spec;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -130,10 +131,6 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
 
 /// The course of a few flows of the baseline and the best variants, from the first seed.
 fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
-    let what = What {
-        flows_per_group: 2,
-        ..What::default()
-    };
     for (index, planned) in plan.variants.iter().enumerate() {
         let rank = comparison.document.variants[index]
             .versus
@@ -142,11 +139,11 @@ fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
         if rank > TRACED {
             continue;
         }
-        let mut recorder = Recorder::new(what, &planned.resolved, &comparison.bottleneck);
+        let mut course = Course::new(&planned.resolved, FLOWS_TRACED);
         let spec = planned.resolved.spec(plan.seeds[0]);
         // The same run succeeded a moment ago; if it is stopped now the charts are left out.
-        if observe(&spec, stop, &mut recorder).is_ok_and(|output| !output.interrupted) {
-            comparison.variants[index].traces = recorder.traces;
+        if observe(&spec, stop, &mut course).is_ok_and(|output| !output.interrupted) {
+            comparison.variants[index].traces = course.traces;
         }
     }
 }
@@ -174,3 +171,6 @@ fn add_sensitivity(
 
 /// Variants by rank whose flows are traced for the report.
 const TRACED: u64 = 4;
+
+/// Flows of each group whose course the report shows.
+pub(crate) const FLOWS_TRACED: usize = 2;

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 /// Where TCP latency mechanisms live, run and are compared.
 #[derive(Debug, Parser)]
-#[command(name = "fleetfoot", version, about, long_about = None, max_term_width = 100)]
+#[command(name = "fleetfoot", version = env!("FLEETFOOT_VERSION"), about, long_about = None, max_term_width = 100)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]

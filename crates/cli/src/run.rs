@@ -1,5 +1,6 @@
 //! `fleetfoot run`: a scenario, or one of its variants, alone.
 
+use crate::compare::FLOWS_TRACED;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::output::{Common, print};
@@ -9,9 +10,12 @@ use crate::table;
 use clap::Args;
 use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build};
 use fleetfoot_lab::report::{pcapng, trace};
-use fleetfoot_lab::run::{Options, Recorder, What, execute as run_all, observe, simulate};
+use fleetfoot_lab::result::Comparison;
+use fleetfoot_lab::run::course::{Course, MOST_PACKETS, captured, links_called, trace_rows};
+use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate};
+use fleetfoot_sim::record::{Capture, Trace};
 use fleetfoot_sim::spec::Spec;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// Flags of `run`.
@@ -116,19 +120,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         return Err(Failure::interrupted());
     }
     let mut comparison = build(&plan, &batch, &command());
-    if !batch.interrupted {
-        let what = What {
-            flows_per_group: 2,
-            rows: arguments.trace.is_some(),
-            packets: arguments.pcap.is_some(),
-        };
-        if folder.is_some() || what.rows || what.packets {
-            let resolved = &plan.variants[0].resolved;
-            let mut recorder = Recorder::new(what, resolved, &comparison.bottleneck);
-            observe(&resolved.spec(plan.seeds[0]), &stop, &mut recorder).map_err(Failure::other)?;
-            comparison.variants[0].traces = std::mem::take(&mut recorder.traces);
-            write(arguments, &plan, recorder)?;
-        }
+    if !batch.interrupted && (folder.is_some() || arguments.trace.is_some() || arguments.pcap.is_some()) {
+        watch(arguments, &plan, &stop, common, &mut comparison)?;
     }
     if let Some(folder) = &folder {
         folder.write(&comparison)?;
@@ -146,31 +139,63 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
 }
 
-/// Writes capture and trace.
-fn write(arguments: &Arguments, plan: &Plan, recorder: Recorder) -> Result<(), Failure> {
+/// Runs the first seed again with observers, and writes capture and trace.
+fn watch(
+    arguments: &Arguments,
+    plan: &Plan,
+    stop: &AtomicBool,
+    common: &Common,
+    comparison: &mut Comparison,
+) -> Result<(), Failure> {
+    let resolved = &plan.variants[0].resolved;
+    let links = match &arguments.pcap {
+        Some(_) => links_called(resolved, &comparison.bottleneck),
+        None => Vec::new(),
+    };
+    let groups = match &arguments.trace {
+        Some(_) => 0..resolved.groups.len() as u32,
+        None => 0..0,
+    };
+    let mut observers = (
+        Course::new(resolved, FLOWS_TRACED),
+        (
+            Trace::new(groups, u32::MAX),
+            Capture::new(links.iter().copied(), MOST_PACKETS),
+        ),
+    );
+    observe(&resolved.spec(plan.seeds[0]), stop, &mut observers).map_err(Failure::other)?;
+    let (course, (trace, capture)) = observers;
+    comparison.variants[0].traces = course.traces;
     let about = format!(
         "{}, {}, seed {}",
         plan.scenario.title(),
         plan.variants[0].name,
         plan.seeds[0]
     );
+    let failure = |path: &Path, error: std::io::Error| {
+        Failure::other(format!("cannot write {}: {error}", path.display()))
+    };
     if let Some(path) = &arguments.pcap {
-        let mut packets = recorder.packets;
-        packets.sort_by_key(|packet| (packet.time, packet.interface));
-        pcapng::write(path, packets, &recorder.interfaces, &recorder.flows, &about)
-            .map_err(|error| Failure::other(format!("cannot write {}: {error}", path.display())))?;
+        if links.is_empty() {
+            common.say("The capture is empty: no link is the bottleneck; name one with run.bottleneck.");
+        }
+        if capture.packets.len() == MOST_PACKETS {
+            common.say(&format!(
+                "The capture holds the first {MOST_PACKETS} packets only."
+            ));
+        }
+        let (interfaces, packets) = captured(&capture, &links, resolved);
+        pcapng::write(path, packets, &interfaces, &capture.flows, &about)
+            .map_err(|error| failure(path, error))?;
     }
     if let Some(path) = &arguments.trace {
-        let mut rows = recorder.rows;
-        rows.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
-        write_trace(path, rows, about)
-            .map_err(|error| Failure::other(format!("cannot write {}: {error}", path.display())))?;
+        write_trace(path, trace_rows(&trace, resolved), about).map_err(|error| failure(path, error))?;
     }
     Ok(())
 }
 
 #[cfg(feature = "parquet")]
-fn write_trace(path: &std::path::Path, rows: Vec<trace::TraceRow>, about: String) -> std::io::Result<()> {
+fn write_trace(path: &Path, rows: Vec<trace::TraceRow>, about: String) -> std::io::Result<()> {
     if path.extension().is_some_and(|ending| ending == "parquet") {
         return trace::write_parquet(path, rows, &[(String::from("run"), about)]);
     }
@@ -178,12 +203,12 @@ fn write_trace(path: &std::path::Path, rows: Vec<trace::TraceRow>, about: String
 }
 
 #[cfg(not(feature = "parquet"))]
-fn write_trace(path: &std::path::Path, rows: Vec<trace::TraceRow>, _about: String) -> std::io::Result<()> {
+fn write_trace(path: &Path, rows: Vec<trace::TraceRow>, _about: String) -> std::io::Result<()> {
     trace::write_csv(path, rows)
 }
 
 /// Refuses a file that cannot be written before anything runs.
-fn check_writable(path: &std::path::Path) -> Result<(), Failure> {
+fn check_writable(path: &Path) -> Result<(), Failure> {
     std::fs::File::create(path)
         .map(drop)
         .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))

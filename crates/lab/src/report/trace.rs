@@ -13,7 +13,7 @@ pub struct TraceRow {
     pub time_s: f64,
     /// The flow: group and number, `pages/3`.
     pub flow: String,
-    /// What happened: `send`, `retransmit`, `ack`, `timeout`, `probe`...
+    /// What happened: `ack`, `timeout`, `probe` or `timer`.
     pub event: &'static str,
     /// Congestion window (bytes).
     pub cwnd_bytes: u64,
@@ -32,7 +32,7 @@ pub struct TraceRow {
 table! { TraceRow, r, "trace", "one event at one sender, with the sender's state after it",
     "time_s" Number "s" "time from the start of the run" = r.time_s;
     "flow" Text "" "group and number of the flow: `pages/3`" = r.flow.as_str();
-    "event" Text "" "what happened: `send`, `retransmit`, `ack`, `timeout`, `probe`" = r.event;
+    "event" Text "" "what happened: `ack` (a segment of the peer was processed), `timeout`, `probe` (a tail loss probe was sent) or `timer` (another timer)" = r.event;
     "cwnd_bytes" Integer "B" "congestion window" = r.cwnd_bytes;
     "ssthresh_bytes" Integer "B" "slow-start threshold; empty before the first congestion event" = r.ssthresh_bytes;
     "srtt_s" Number "s" "smoothed round-trip time" = r.srtt_s;

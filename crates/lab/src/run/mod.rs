@@ -4,12 +4,11 @@
 //! own stream, derived from seed and name. Finished runs are kept in the output folder, so that the same command
 //! resumes; a run is written under another name and renamed, so nothing is ever half there.
 
-mod recorder;
+pub mod course;
 mod store;
 #[cfg(test)]
 mod tests;
 
-pub use recorder::{Recorder, What};
 pub use store::{Store, write_atomically};
 
 use crate::result::RunData;

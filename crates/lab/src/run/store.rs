@@ -7,8 +7,14 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Changes whenever the same scenario and seed may give other results, or the file format changes.
-const ENGINE: &str = concat!("fleetfoot ", env!("CARGO_PKG_VERSION"), " runs 1");
+/// Changes whenever the same scenario and seed may give other results, or the file format changes: the build script
+/// makes it from the sources.
+const ENGINE: &str = concat!(
+    "fleetfoot ",
+    env!("CARGO_PKG_VERSION"),
+    " ",
+    env!("FLEETFOOT_ENGINE")
+);
 
 const MAGIC: &[u8; 8] = b"ffrun\0\0\x01";
 
@@ -33,7 +39,7 @@ impl Store {
         })
     }
 
-    /// Key of a run: hash of program, resolved scenario and seed.
+    /// Key of a run: hash of the program's sources, resolved scenario and seed.
     pub fn key(identity: &str, seed: u64) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(ENGINE.as_bytes());

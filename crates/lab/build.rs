@@ -1,0 +1,37 @@
+//! A fingerprint of everything that determines a run: the sources of the mechanisms, the simulator and this crate, and
+//! the versions of the libraries. Kept runs carry it, so that none is reused after one of them changed.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::Hasher;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let mut files = Vec::new();
+    for folder in ["src", "../core/src", "../sim/src", "../../Cargo.lock"] {
+        let path = here.join(folder);
+        println!("cargo::rerun-if-changed={}", path.display());
+        collect(&path, &mut files);
+    }
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for path in &files {
+        let name = path.strip_prefix(&here).unwrap_or(path);
+        let text = fs::read(path).unwrap_or_default();
+        hasher.write(name.to_string_lossy().as_bytes());
+        hasher.write_u64(text.len() as u64);
+        hasher.write(&text);
+    }
+    println!("cargo::rustc-env=FLEETFOOT_ENGINE={:016x}", hasher.finish());
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(path) else {
+        files.push(path.to_owned());
+        return;
+    };
+    for entry in entries.flatten() {
+        collect(&entry.path(), files);
+    }
+}

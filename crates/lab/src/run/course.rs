@@ -1,0 +1,234 @@
+//! What the report and the files of a single run are made of: the course of a few flows, and what the simulator's
+//! [`Trace`] and [`Capture`] kept, as rows of a trace file and packets of a capture file.
+
+use crate::report::pcapng::{self, Interface};
+use crate::report::trace::TraceRow;
+use crate::result::{FlowTrace, SendPoint, StatePoint};
+use crate::scenario::Resolved;
+use fleetfoot_core::flow::FlowId;
+use fleetfoot_core::packet::{Flags, Segment};
+use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::tcp::{CaState, Connection};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+use fleetfoot_sim::observe::{AppEvent, Observer};
+use fleetfoot_sim::record::{Capture, CapturePlace, Trace};
+use fleetfoot_sim::spec::LinkIndex;
+
+/// Packets a capture holds at most; they wait in memory until the run ends.
+pub const MOST_PACKETS: usize = 20_000_000;
+
+/// The course of a few flows of each group: the first that start after the warm-up; long-lived ones from the beginning.
+#[derive(Debug)]
+pub struct Course {
+    flows_per_group: usize,
+    warmup: Instant,
+    groups: Vec<GroupState>,
+    /// By id of the data flow: who holds it, if it was chosen.
+    chosen: Vec<Option<Chosen>>,
+    /// The course of the chosen flows.
+    pub traces: Vec<FlowTrace>,
+}
+
+#[derive(Debug)]
+struct GroupState {
+    name: String,
+    endless: bool,
+    opened: u64,
+    chosen: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    trace: usize,
+    /// Sequence number and stream offset of the highest byte sent.
+    highest: Option<(SeqNumber, u64)>,
+}
+
+impl Course {
+    /// Follows `flows_per_group` flows of each group of a run of `resolved`.
+    pub fn new(resolved: &Resolved, flows_per_group: usize) -> Course {
+        let groups = resolved.groups.iter().map(|group| GroupState {
+            name: group.name.clone(),
+            endless: group.kind == "bulk",
+            opened: 0,
+            chosen: 0,
+        });
+        Course {
+            flows_per_group,
+            warmup: Instant::ZERO + resolved.run.warmup,
+            groups: groups.collect(),
+            chosen: Vec::new(),
+            traces: Vec::new(),
+        }
+    }
+
+    fn state(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        let Some(Some(chosen)) = self.chosen.get(flow.0 as usize) else {
+            return;
+        };
+        let info = connection.info(now);
+        self.traces[chosen.trace].states.push(StatePoint {
+            t_s: now.as_secs_f64(),
+            cwnd_bytes: info.cwnd.0,
+            ssthresh_bytes: (info.ssthresh != Bytes::MAX).then_some(info.ssthresh.0),
+            srtt_s: info.srtt.map(Duration::as_secs_f64),
+            pipe_bytes: info.pipe.0,
+            acked_bytes: info.acked,
+            state: state_name(info.ca_state),
+        });
+    }
+}
+
+impl Observer for Course {
+    fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
+        let Some(Some(chosen)) = self.chosen.get_mut(flow.0 as usize) else {
+            return;
+        };
+        if segment.flags.contains(Flags::SYN) {
+            chosen.highest = Some((segment.seq + 1, 0));
+            return;
+        }
+        let Some((seq, offset)) = chosen.highest else {
+            return;
+        };
+        if segment.payload == 0 {
+            return;
+        }
+        // Segments are never 2 GiB from the highest one, so the signed distance tells the stream offset.
+        let distance = i64::from(segment.seq.0.wrapping_sub(seq.0) as i32);
+        let from_byte = offset.saturating_add_signed(distance);
+        let end = from_byte + u64::from(segment.payload);
+        if end > offset {
+            chosen.highest = Some((segment.seq + segment.payload, end));
+        }
+        self.traces[chosen.trace].sends.push(SendPoint {
+            t_s: now.as_secs_f64(),
+            from_byte,
+            bytes: segment.payload,
+            retransmission: from_byte < offset,
+        });
+    }
+
+    fn on_ack(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        self.state(now, flow, connection);
+    }
+
+    fn on_timer(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
+        self.state(now, flow, connection);
+    }
+
+    fn on_app(&mut self, now: Instant, event: &AppEvent) {
+        match *event {
+            AppEvent::Opened { group, data, .. } => {
+                let state = &mut self.groups[group as usize];
+                let number = state.opened;
+                state.opened += 1;
+                let wanted = state.chosen < self.flows_per_group && (state.endless || now >= self.warmup);
+                let slot = data.0 as usize;
+                self.chosen.resize(self.chosen.len().max(slot + 1), None);
+                self.chosen[slot] = wanted.then(|| {
+                    state.chosen += 1;
+                    self.traces.push(FlowTrace {
+                        group: state.name.clone(),
+                        number,
+                        ..FlowTrace::default()
+                    });
+                    Chosen {
+                        trace: self.traces.len() - 1,
+                        highest: None,
+                    }
+                });
+            }
+            AppEvent::Closed { data } => {
+                if let Some(slot) = self.chosen.get_mut(data.0 as usize) {
+                    *slot = None;
+                }
+            }
+        }
+    }
+}
+
+/// The rows of a trace file, in order of time.
+pub fn trace_rows(trace: &Trace, resolved: &Resolved) -> Vec<TraceRow> {
+    let mut rows: Vec<TraceRow> = trace
+        .rows
+        .iter()
+        .map(|row| TraceRow {
+            time_s: row.time.as_secs_f64(),
+            flow: format!("{}/{}", resolved.groups[row.group as usize].name, row.number),
+            event: row.kind.name(),
+            cwnd_bytes: row.info.cwnd.0,
+            ssthresh_bytes: (row.info.ssthresh != Bytes::MAX).then_some(row.info.ssthresh.0),
+            srtt_s: row.info.srtt.map(Duration::as_secs_f64),
+            rto_s: Some(row.info.rto.as_secs_f64()),
+            pipe_bytes: row.info.pipe.0,
+            state: state_name(row.info.ca_state),
+        })
+        .collect();
+    rows.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+    rows
+}
+
+/// The links called one of `names`, both directions.
+pub fn links_called(resolved: &Resolved, names: &[String]) -> Vec<LinkIndex> {
+    let links = resolved.spec.links.iter().zip(0..);
+    links
+        .filter(|(link, _)| names.contains(&link.name))
+        .map(|(_, index)| LinkIndex(index))
+        .collect()
+}
+
+/// The places of a capture at `links`, three per link, and its packets in order of time.
+pub fn captured(
+    capture: &Capture,
+    links: &[LinkIndex],
+    resolved: &Resolved,
+) -> (Vec<Interface>, Vec<pcapng::Captured>) {
+    let interfaces = links.iter().flat_map(|index| {
+        let link = &resolved.spec.links[index.0 as usize];
+        let direction = if link.forward { "forward" } else { "reverse" };
+        [
+            ("in", "before its queue"),
+            ("out", "at its far end"),
+            ("drop", "where it drops packets"),
+        ]
+        .map(|(end, place)| Interface {
+            name: format!("{}-{direction}-{end}", link.name),
+            description: format!("link {}, {direction}, {place}", link.name),
+        })
+    });
+    let mut first = vec![0; resolved.spec.links.len()];
+    for (number, index) in links.iter().enumerate() {
+        first[index.0 as usize] = 3 * number as u32;
+    }
+    let mut packets: Vec<pcapng::Captured> = capture
+        .packets
+        .iter()
+        .map(|seen| {
+            let (end, comment) = match seen.place {
+                CapturePlace::Enter => (0, None),
+                CapturePlace::Deliver => (1, None),
+                CapturePlace::Drop(reason) => (2, Some(reason.name())),
+            };
+            pcapng::Captured {
+                time: seen.time,
+                interface: first[seen.link.0 as usize] + end,
+                packet: seen.packet,
+                comment,
+            }
+        })
+        .collect();
+    packets.sort_by_key(|packet| (packet.time, packet.interface));
+    (interfaces.collect(), packets)
+}
+
+fn state_name(state: CaState) -> &'static str {
+    match state {
+        CaState::Open => "open",
+        CaState::Disorder => "disorder",
+        CaState::Cwr => "cwr",
+        CaState::Recovery => "recovery",
+        CaState::Loss => "loss",
+    }
+}
