@@ -49,6 +49,7 @@ impl Failure {
             let message = self.message.trim_end();
             // A closed stream at this point leaves nobody to tell.
             if json {
+                let message = message.strip_prefix("error: ").unwrap_or(message);
                 let document = serde_json::json!({ "error": { "code": self.code, "message": message } });
                 let _ = writeln!(std::io::stdout(), "{document}");
             } else {

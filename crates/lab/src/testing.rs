@@ -47,7 +47,8 @@ pub(crate) fn folder(name: &str) -> PathBuf {
 }
 
 /// Made-up results: with an initial window of 20 completion times shrink to 0.7, with 40 to 0.5 while bulk goodput falls
-/// to 0.8; with 5 nothing changes but noise, with 6 a tenth of the flows never completes while the others are fast.
+/// to 0.8; with 5 nothing changes but noise, with 6 a tenth of the flows never completes while the others are fast, with 7
+/// times shrink to 0.5 but the last flow of each run is still young and open when the run ends.
 pub(crate) fn engine(spec: &Spec, _stop: &AtomicBool) -> Result<RunOutput, String> {
     use fleetfoot_core::tcp::InitialWindow;
     let InitialWindow::Segments(window) = spec.groups[0].sender.initial_window else {
@@ -56,6 +57,7 @@ pub(crate) fn engine(spec: &Spec, _stop: &AtomicBool) -> Result<RunOutput, Strin
     let (factor, goodput) = match window {
         20 => (0.7, 1.0),
         40 => (0.5, 0.8),
+        7 => (0.5, 1.0),
         6 => (0.3, 1.0),
         _ => (1.0, 1.0),
     };
@@ -67,8 +69,8 @@ pub(crate) fn engine(spec: &Spec, _stop: &AtomicBool) -> Result<RunOutput, Strin
                 .map(|number| {
                     let start = Instant::from_millis(number * 40);
                     let fct = factor * (0.1 + rng.exponential(0.2)) * (1.0 + 0.02 * noise.uniform());
-                    let completed =
-                        (window != 6 || number % 10 != 0).then(|| start + Duration::from_secs_f64(fct));
+                    let completed = (window != 6 || number % 10 != 0) && (window != 7 || number != 199);
+                    let completed = completed.then(|| start + Duration::from_secs_f64(fct));
                     FlowRecord {
                         bytes: Bytes(20_000),
                         start,
@@ -119,7 +121,7 @@ pub(crate) fn engine(spec: &Spec, _stop: &AtomicBool) -> Result<RunOutput, Strin
         links: links.collect(),
         groups,
         events: 1000,
-        ended: Instant::from_millis(70_000),
+        ended: Instant::from_millis(if window == 7 { 8_000 } else { 70_000 }),
         interrupted: false,
     })
 }

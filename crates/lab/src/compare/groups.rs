@@ -1,4 +1,9 @@
 //! One variant of the document from its runs.
+//!
+//! **Departure from the rule for flows that did not complete.** They enter quantiles as the largest and means as their
+//! age; a ping does not. Its echo is one datagram that nobody sends again: without it there is no time, only a loss, and an
+//! age would measure when the run ended. Lost pings are the difference of `flows` and `completed`, and a note tells
+//! them.
 
 use super::{Planned, direction};
 use crate::result::{Drops, Group, Link, RunData, SizeClass, Variant};

@@ -383,6 +383,22 @@ fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
         ));
     }
     for (index, info) in plan.described.groups.iter().enumerate() {
+        if info.kind == "ping" {
+            let lost: Vec<String> = document
+                .variants
+                .iter()
+                .map(|variant| (&variant.name, &variant.groups[index]))
+                .filter(|(_, group)| group.flows > group.completed)
+                .map(|(name, group)| format!("{name} {} of {}", group.flows - group.completed, group.flows))
+                .collect();
+            if !lost.is_empty() {
+                notes.push(format!(
+                    "{}: lost pings (not in its times): {}",
+                    info.name,
+                    lost.join(", ")
+                ));
+            }
+        }
         let open: Vec<String> = document
             .variants
             .iter()

@@ -74,6 +74,20 @@ fn more_censored_flows_are_never_better() {
 }
 
 #[test]
+fn a_faster_variant_that_leaves_flows_open_is_not_called_better() {
+    let document = compare(with_window(7), 2).document;
+    assert_eq!(document.variants[2].groups[0].censored, 12);
+    let versus = document.variants[2].versus.as_ref().expect("it was compared");
+    // The estimate alone would be a win, and a significant one.
+    assert!(versus.win.expect("there are transfers") > 0.4);
+    let ratio = versus.groups[0].fct_mean_ratio.expect("there are transfers");
+    assert!(ratio.significant);
+    assert!(!versus.significant);
+    assert_eq!(versus.rank, 2);
+    assert!(document.answer.starts_with("better "), "{}", document.answer);
+}
+
+#[test]
 fn the_document_does_not_depend_on_threads_and_reads_back() {
     let one = compare(scenario(), 1);
     let text = one.document.to_file_text();

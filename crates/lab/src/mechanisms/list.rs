@@ -56,7 +56,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root codel ecn; on both hosts: sysctl net.ipv4.tcp_ecn=1"),
     entry("fq-codel", Queues, Queue, &[(QUEUE, Text("fq-codel"))])
         .document("Hashes flows into 1024 queues with CoDel in each, serves them by deficit round robin, and serves queues that just became busy first. Short and sparse flows pass the standing queue of the long ones.", "RFC 8290")
-        .evidence("The default of most Linux distributions since 2014; Hoiland-Jorgensen et al. 2015 measured latency under load cut by an order of magnitude.")
+        .evidence("The default queue on hosts with systemd 217 (2014) or later; RFC 8290 section 1 reports its use in OpenWrt and elsewhere.")
         .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root fq_codel; for all interfaces: sysctl net.core.default_qdisc=fq_codel"),
     entry("fq-codel-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("fq-codel")), (QUEUE_ECN, Flag(true)), ("tcp.ecn", Flag(true))])
         .document("FQ-CoDel that marks instead of dropping, with ECN negotiated by the endpoints.", "RFC 8290, RFC 3168")
@@ -120,7 +120,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .turn_on("Linux: sysctl net.ipv4.tcp_recovery=0 net.ipv4.tcp_early_retrans=0"),
     entry("tail-loss-probe-draft", TailLoss, Sack, &[("tcp.rack", Flag(false)), ("tcp.tail_loss_probe", Text("draft"))])
         .document("The first tail loss probe: after two RTTs of silence one segment is sent again so that its SACK starts fast recovery; one outstanding segment waits 1.5 RTT and the worst delayed ACK.", "draft-dukkipati-tcpm-tcp-loss-probe-01")
-        .evidence("Flach et al., SIGCOMM 2013: mean latency of short web transfers down by 6 %, 99th percentile by 10 %.")
+        .evidence("The draft's trial on Google's servers: mean response times 3 to 7 % shorter, 99th percentiles 5 to 10 %, timeouts 15 % fewer.")
         .turn_on("Linux 3.10 to 4.17: sysctl net.ipv4.tcp_early_retrans=3"),
     entry("tail-loss-probe", TailLoss, Sack, &[("tcp.tail_loss_probe", Text("rfc8985"))])
         .document("Only the probe half of RFC 8985, with whatever loss detection the scenario has.", "RFC 8985 section 7")
@@ -128,12 +128,12 @@ pub static ENTRIES: &[Mechanism] = &[
         .turn_on("Linux 3.10 and later: sysctl net.ipv4.tcp_early_retrans=3 (the default)"),
     entry("early-retransmit", TailLoss, Tcp, &[("tcp.early_retransmit", Text("rfc5827"))])
         .document("With fewer than four segments out and nothing new to send, fewer duplicate ACKs start fast retransmit.", "RFC 5827")
-        .evidence("Flach et al., SIGCOMM 2013 found small gains over limited transmit; RACK has replaced it.")
-        .turn_on("Linux 3.5 to 4.11: sysctl net.ipv4.tcp_early_retrans=1; later kernels have RACK instead"),
+        .evidence("Matters for windows below four segments; no measured gain is cited here. RACK's reordering window has replaced it in Linux.")
+        .turn_on("Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=1; later kernels have RACK instead"),
     entry("early-retransmit-delayed", TailLoss, Tcp, &[("tcp.early_retransmit", Text("delayed"))])
         .document("Early retransmit that waits a quarter of an RTT first, so that reordering does not trigger it.", "RFC 5827; Linux 3.5's variant")
-        .evidence("The mitigation cut spurious retransmissions in Linux at little cost.")
-        .turn_on("Linux 3.5 to 4.11: sysctl net.ipv4.tcp_early_retrans=2"),
+        .evidence("RFC 5827 section 3.2 names reordering as the risk; no figure for the delay is known here.")
+        .turn_on("Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=2"),
     entry("limited-transmit", TailLoss, Tcp, &[("tcp.limited_transmit", Flag(true))])
         .document("Sends new data on the first two duplicate ACKs, so that small windows still produce the third.", "RFC 3042")
         .evidence("RFC 3042: a quarter of timeouts avoided in a trace of a web server.")

@@ -229,7 +229,7 @@ table! { RunRow<'_>, r, "runs", "one traffic group of one run (variant and seed)
     "latency_sensitive" Text "" "`true` when its users wait for each transfer" = r.group.latency_sensitive;
     "flows" Integer "" "flows that started between warm-up and end of arrivals" = r.output.flows.len() as u64;
     "completed" Integer "" "those of `flows` that completed" = r.completed;
-    "censored" Integer "" "those that should have completed and did not; kinds without an end (bulk, constant bit rate) have none" = r.censored;
+    "censored" Integer "" "those that should have completed and did not; kinds without an end (bulk, constant bit rate) have none, nor have pings: a lost one is a loss, counted in `flows` and not in `completed`" = r.censored;
     "fct_mean_s" Number "s" "mean flow completion time; a flow that did not complete enters with its age at the end of the run" = r.fct.as_ref().map(|s| s.mean);
     "fct_p50_s" Number "s" "median; in this and the other quantiles a flow that did not complete counts with its age, but as no shorter than the longest that did" = r.fct.as_ref().map(|s| s.p50);
     "fct_p90_s" Number "s" "90th percentile of the flow completion time" = r.fct.as_ref().map(|s| s.p90);
