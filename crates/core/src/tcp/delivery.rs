@@ -25,6 +25,10 @@ pub(super) struct Delivery {
     pub(super) rtt: Option<Duration>,
     /// A segment never retransmitted was acknowledged or SACKed that was sent before the timeout.
     pub(super) original: bool,
+    /// A segment sent after the timeout was SACKed.
+    pub(super) beyond: bool,
+    /// Of `delivered`, what duplicate ACKs without SACK stood for.
+    pub(super) counted: u64,
     pub(super) retransmitted: bool,
     pub(super) dsack: bool,
     pub(super) advanced: bool,
@@ -73,6 +77,7 @@ impl Sender {
         self.una = ack;
         self.board.advance(ack);
         self.dup_acks = 0;
+        self.limited_sent = 0;
         self.retries = 0;
         if delivery.retransmitted {
             delivery.rtt = None; // RFC 6298 3 (Karn)
@@ -113,10 +118,11 @@ impl Sender {
             let high_seq = self.high_seq;
             let rack = &mut self.rack;
             let shared = &*shared;
-            let (mut rtt, mut original, mut count) = (None, false, 0);
+            let (mut rtt, mut original, mut beyond, mut count) = (None, false, false, 0);
             let before = self.board.sacked;
             self.board.sack(left.max(ack), right, |record| {
                 count += 1;
+                beyond |= record.end() > high_seq;
                 if record.tx_count == 1 {
                     original |= record.end() <= high_seq;
                     rtt = rtt.or(Some(now.since(record.last_tx)));
@@ -129,6 +135,7 @@ impl Sender {
             delivery.segments += count;
             delivery.sacked += self.board.sacked - before;
             delivery.original |= original;
+            delivery.beyond |= beyond;
             if delivery.rtt.is_none() && !delivery.retransmitted {
                 delivery.rtt = rtt;
             }
@@ -186,11 +193,13 @@ impl Sender {
     }
 
     /// Without SACK duplicate ACKs stand for segments that arrived (RFC 6582 3.2).
-    pub(super) fn count_duplicates(&mut self, shared: &Shared, delivery: &Delivery) {
+    pub(super) fn count_duplicates(&mut self, shared: &Shared, delivery: &mut Delivery) {
         if delivery.advanced {
             if matches!(self.state, CaState::Recovery) {
                 let gone = (delivery.acked / u64::from(shared.mss)).saturating_sub(1) as u32;
-                self.board.duplicates = self.board.duplicates.saturating_sub(gone);
+                let gone = gone.min(self.board.duplicates);
+                self.board.duplicates -= gone;
+                delivery.counted = u64::from(gone) * u64::from(shared.mss);
             } else {
                 self.board.duplicates = 0;
             }

@@ -122,6 +122,7 @@ impl Connection {
         let shared = &mut connection.shared;
         shared.irs = state.irs;
         shared.last_ack_sent = 1;
+        shared.ts_recent = Shared::ts_offset(state.irs); // what its SYN would have carried
         shared.mss = state.mss;
         shared.sack = config.sack;
         shared.timestamps = config.timestamps;
@@ -157,7 +158,7 @@ impl Connection {
                 iss,
                 irs: SeqNumber(0),
                 ts_recent: 0,
-                ts_offset: iss.0.rotate_left(16) | 1,
+                ts_offset: Shared::ts_offset(iss),
                 mss: config.mss(),
                 events: 0,
                 snd_scale: 0,

@@ -46,7 +46,7 @@ impl Sender {
         self.sample_rtt(now, shared, segment, &mut delivery);
         self.delivered_total += delivery.delivered;
         if !shared.sack {
-            self.count_duplicates(shared, &delivery);
+            self.count_duplicates(shared, &mut delivery);
         }
         // RFC 8257 3.3 and Linux's HyStart: a round begins with the first ACK *beyond* the end of the last, so that it
         // counts what the last ACK of a flight released, and a train does not begin before the pause.
@@ -126,6 +126,9 @@ impl Sender {
             return 0;
         }
         let mut lost = 0;
+        if delivery.advanced && self.rack.is_none() {
+            self.wait_until = None; // early retransmit waits anew for what is out now
+        }
         if self.counts_acks(shared) {
             self.ack_pipe -= if delivery.advanced { 2 } else { 1 };
         }
@@ -217,7 +220,7 @@ impl Sender {
     /// SACKed segments (or duplicate ACKs) that are enough because few segments are out; `None`: the usual number.
     fn early_threshold(&self, shared: &Shared) -> Option<u32> {
         let out = self.board.segments();
-        let blocked = self.unsent_segments(shared.mss) == 0 || shared.snd_edge <= self.nxt;
+        let blocked = self.new_length(shared).is_none(); // nothing, or the peer's window does not permit it
         if !(2..4).contains(&out) || !blocked {
             return None;
         }
@@ -239,7 +242,8 @@ impl Sender {
     /// What was in flight when the acknowledgment arrived: FlightSize of RFC 5681 (4).
     fn reduction_event(&self, kind: CongestionKind, delivery: &Delivery) -> Congestion {
         let mut event = self.flight_event(kind);
-        event.flight_size = Bytes(self.board.out + delivery.acked);
+        // RFC 5681 3.2 step 2: less what limited transmit sent.
+        event.flight_size = Bytes(self.board.out.saturating_sub(self.limited_sent) + delivery.acked);
         event
     }
 
@@ -308,7 +312,8 @@ impl Sender {
     fn reduce(&mut self, shared: &Shared, delivery: &Delivery, lost: u64) {
         let emulated =
             u64::from(delivery.duplicate && !shared.sack && !delivery.advanced) * u64::from(shared.mss);
-        let delivered = delivery.delivered + emulated;
+        // RFC 9937 4: less what the duplicates before it were counted for.
+        let delivered = delivery.delivered.saturating_sub(delivery.counted) + emulated;
         if delivered == 0 && !self.force {
             return;
         }

@@ -201,6 +201,9 @@ impl Connection {
             return true;
         }
         let advanced = ack > sender.una;
+        if self.shared.snd_edge <= ack {
+            sender.retries = sender.retries.min(1); // RFC 9293 SHLD-17, MUST-37: it answers, its window is shut
+        }
         // RFC 5681 2: what counts as a duplicate.
         let duplicate = !advanced
             && !window_changed

@@ -66,6 +66,8 @@ pub(super) struct Sender {
     /// End of the round trip.
     pub(super) round_end: u64,
     pub(super) delivered_total: u64,
+    /// New data sent on duplicate ACKs since SND.UNA moved (RFC 3042).
+    pub(super) limited_sent: u64,
     /// Highest offset retransmitted in this recovery (RFC 6675 HighRxt).
     high_rxt: u64,
     /// Most in flight in the current window.
@@ -139,6 +141,7 @@ impl Sender {
             rtt_seq: 0,
             round_end: 0,
             delivered_total: 0,
+            limited_sent: 0,
             high_rxt: 0,
             max_out: 0,
             usage_seq: 0,
@@ -258,8 +261,13 @@ impl Sender {
             }
             limited = true;
         } else if self.state == CaState::Recovery && self.rack.is_none() && shared.sack {
+            let (rescued, high_rxt) = (self.rescued, self.high_rxt);
             if let Some(index) = self.last_resort(shared) {
-                return self.retransmit(now, shared, index);
+                let sent = self.retransmit(now, shared, index);
+                if self.rescued && !rescued {
+                    self.high_rxt = high_rxt; // RFC 6675 4, NextSeg (4)
+                }
+                return sent;
             }
         } else if self.board.out == 0 && (self.unsent() > 0 || self.fin_waits()) && !shared.timers.armed() {
             // RFC 9293 3.8.6.1: nothing is out and the peer's window stops us.
@@ -330,6 +338,9 @@ impl Sender {
         self.last_send = now;
         let weight = self.board.weight(len);
         self.prr_sent(weight);
+        if self.state == CaState::Disorder {
+            self.limited_sent += weight;
+        }
         self.cc.on_sent(
             now,
             &Sent {

@@ -47,6 +47,11 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Where the timestamp clock of an end with this initial sequence number starts.
+    pub(super) const fn ts_offset(iss: SeqNumber) -> u32 {
+        iss.0.rotate_left(16) | 1
+    }
+
     /// Notes an event.
     pub(super) fn raise(&mut self, event: Event) {
         self.events |= 1

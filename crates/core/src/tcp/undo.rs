@@ -4,8 +4,10 @@
 //! after a timeout when new data is sent instead of retransmissions.
 //!
 //! **Source.** RFC 3522, RFC 4015, RFC 3708, RFC 5682 2.1 and 3.1.
-//! **Deviations.** Undo by D-SACK counts retransmissions as Linux does. F-RTO waits for the second acknowledgment also with
-//! SACK.
+//! **Deviations.** Undo restores the window and `ssthresh` of before the episode, as Linux does; RFC 4015 step 6 sets the
+//! window to FlightSize and at most the initial window. Its step 8 is applied with the sample at hand, not with the first
+//! of new data. Undo by D-SACK counts retransmissions as Linux does. After a failed F-RTO with SACK the window stays as it
+//! is (RFC 5682 step 3a: no more than three segments); without SACK it is three segments.
 
 use super::Shared;
 use super::delivery::Delivery;
@@ -13,6 +15,7 @@ use super::send::{CaState, Sender};
 use crate::cc::{CongestionController, CongestionKind};
 use crate::packet::{Flags, Segment};
 use crate::time::{Duration, Instant};
+use crate::units::Bytes;
 
 impl Sender {
     pub(super) fn begin_episode(&mut self, shared: &Shared, timeout: bool) {
@@ -79,7 +82,7 @@ impl Sender {
         match self.frto {
             1 if delivery.advanced => {
                 // Step 2b: the retransmission, or the original, was acknowledged: try new data.
-                if self.new_data_possible(shared) {
+                if self.new_length(shared).is_some() {
                     self.frto = 2;
                     self.frto_new = 2;
                 } else {
@@ -92,17 +95,20 @@ impl Sender {
                 }
             }
             _ => {
-                if delivery.original && (delivery.advanced || delivery.sacked > 0) {
+                if delivery.original && !delivery.beyond && (delivery.advanced || delivery.sacked > 0) {
                     self.undo(now, shared, delivery.rtt); // step 3b
                 } else if delivery.duplicate || delivery.sacked > 0 {
                     self.frto = 0; // step 3a: the loss was real
                     self.frto_new = 0;
+                    if !shared.sack {
+                        // Both new segments still count as in flight: the window that slow start would have by now
+                        // lets a retransmission leave.
+                        let window = Bytes(3 * u64::from(shared.mss));
+                        let ssthresh = self.cc.ssthresh();
+                        self.cc.set_window(now, window, ssthresh);
+                    }
                 }
             }
         }
-    }
-
-    fn new_data_possible(&self, shared: &Shared) -> bool {
-        self.unsent() > 0 && shared.snd_edge > self.nxt
     }
 }

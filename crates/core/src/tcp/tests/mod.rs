@@ -1,9 +1,15 @@
 //! Tests of whole connections.
 
+mod lifetime;
+mod loss;
 mod pair;
 mod protocol;
+mod script;
+mod spurious;
+mod switched_off;
 mod tables;
 mod transfer;
+mod windows;
 
 use super::Connection;
 

@@ -258,7 +258,7 @@ fn tail_losses_with_the_timer_of_the_rfcs() {
 
 #[test]
 fn a_lost_last_segment_with_delayed_acknowledgments() {
-    let cases: [(Profile, u64, Column, (u64, u64)); 18] = [
+    let cases: [(Profile, u64, Column, (u64, u64)); 21] = [
         (Profile::Linux2015, 40, Column::Baseline, (4450, 4950)),
         (Profile::Linux2015, 40, Column::RtoRestart, (3050, 3550)),
         (Profile::Linux2015, 40, Column::Probe, (4450, 4950)),
@@ -274,7 +274,10 @@ fn a_lost_last_segment_with_delayed_acknowledgments() {
         (Profile::Linux2015, 200, Column::Rack(200), (6250, 6750)),
         (Profile::Linux2015, 200, Column::Rack(25), (5750, 6250)),
         (Profile::Rfc, 40, Column::Baseline, (11400, 11900)),
+        (Profile::Rfc, 40, Column::RtoRestart, (10000, 10500)),
         (Profile::Rfc, 40, Column::Probe, (4975, 5475)),
+        (Profile::Rfc, 40, Column::ProbeRestart, (3575, 4075)),
+        (Profile::Rfc, 40, Column::RtoRestartAndProbe, (4975, 5475)),
         (Profile::Rfc, 40, Column::Rack(200), (5500, 6000)),
         (Profile::Rfc, 40, Column::Rack(25), (3750, 4250)),
     ];

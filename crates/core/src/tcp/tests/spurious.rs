@@ -1,0 +1,241 @@
+//! Spurious timeouts and fast retransmits: F-RTO (RFC 5682), Eifel (RFC 3522, RFC 4015), D-SACK (RFC 3708).
+//!
+//! Segments are numbered from 0; the window holds six of them, the RTO is 1 s.
+
+use super::script::{Script, bare};
+use crate::tcp::{CaState, Config};
+use crate::time::Duration;
+
+fn frto(sack: bool) -> Config {
+    let mut config = bare();
+    config.sack = sack;
+    config.frto = true;
+    config
+}
+
+/// Six segments are out, twenty were written, and the timer expired: segment 0 was sent again.
+fn after_timeout(config: &Config, written: u32) -> Script {
+    let mut script = Script::open(config, 6);
+    assert_eq!(script.write(written), (0..6.min(written)).collect::<Vec<_>>());
+    script.tsval = script.tsval.max(1);
+    script.echo = script.tsval;
+    assert_eq!(script.timer(), (1000, [0].to_vec()));
+    assert_eq!(script.cwnd(), 1000);
+    script
+}
+
+use alloc::vec::Vec;
+
+#[test]
+fn frto_finds_a_spurious_timeout_by_the_second_acknowledgment() {
+    for sack in [false, true] {
+        let mut script = after_timeout(&frto(sack), 20);
+        // Step 2b: the delayed ACK of the original; two new segments instead of retransmissions.
+        assert_eq!(script.at(1010).ack(1, &[]), [6, 7]);
+        assert_eq!(script.connection.info(script.now).ca_state, CaState::Loss);
+        // Step 3b: segment 1 was never sent again, so the timeout was spurious. 2 to 7 are out; the window was six
+        // segments and this ACK adds one in slow start.
+        assert_eq!(script.at(1020).ack(2, &[]), [8]);
+        let info = script.connection.info(script.now);
+        assert_eq!(info.ca_state, CaState::Open, "sack {sack}");
+        assert_eq!((info.cwnd.get(), info.ssthresh), (7000, crate::units::Bytes::MAX));
+        assert_eq!((info.stats.spurious_timeouts, info.stats.undos), (1, 1));
+        assert_eq!(
+            info.stats.retransmits, 1,
+            "nothing but the segment that the timer sent"
+        );
+    }
+}
+
+#[test]
+fn frto_returns_to_slow_start_on_a_duplicate_acknowledgment() {
+    // Step 2a: the first ACK is a duplicate: conventional recovery, no new data.
+    let mut script = after_timeout(&frto(false), 20);
+    assert_eq!(script.at(1010).ack(0, &[]), []);
+    assert_eq!(script.at(1100).ack(1, &[]), [1, 2]);
+    // Step 3a: the second ACK is a duplicate: the window is three segments, two of which are the new ones.
+    let mut script = after_timeout(&frto(false), 20);
+    assert_eq!(script.at(1010).ack(1, &[]), [6, 7]);
+    assert_eq!(script.at(1020).ack(1, &[]), [1]);
+    assert_eq!(script.cwnd(), 3000);
+    assert_eq!(
+        script.at(1120).ack(2, &[]),
+        [2],
+        "retransmissions go on; ssthresh is three segments too"
+    );
+    assert_eq!(script.connection.stats().undos, 0);
+    assert_eq!(script.ssthresh(), 3000);
+}
+
+#[test]
+fn frto_without_new_data_is_conventional() {
+    for sack in [false, true] {
+        // Step 2b has nothing to send.
+        let mut script = after_timeout(&frto(sack), 6);
+        assert_eq!(script.at(1010).ack(1, &[]), [1, 2]);
+        assert_eq!(script.at(1020).ack(2, &[]), [3, 4]);
+        assert_eq!(script.connection.stats().undos, 0);
+        // Nor does the peer's window allow any: it ends after segment 5. 47 * 128 = 6016.
+        let mut script = Script::open(&frto(sack), 6);
+        assert_eq!(script.write(20).len(), 6);
+        script.timer();
+        script.window = 40; // 5120 bytes from segment 1: up to segment 5
+        assert_eq!(script.at(1010).ack(1, &[]), [1, 2]);
+    }
+}
+
+#[test]
+fn frto_accepts_an_acknowledgment_of_everything_as_a_recovery() {
+    // Step 2a: the ACK reaches `recover`. No claim is made, slow start continues with new data.
+    for sack in [false, true] {
+        let mut script = after_timeout(&frto(sack), 20);
+        assert_eq!(script.at(1100).ack(6, &[]), [6, 7]);
+        assert_eq!((script.connection.stats().undos, script.ssthresh()), (0, 3000));
+    }
+}
+
+#[test]
+fn frto_with_sack_waits_for_the_acknowledgment_of_the_retransmission() {
+    // Section 3.1 step 2: duplicates with SACK change the scoreboard only.
+    let mut script = after_timeout(&frto(true), 20);
+    assert_eq!(script.at(1005).ack(0, &[(1, 2)]), []);
+    assert_eq!(script.at(1100).ack(2, &[]), [6, 7]);
+    // Step 3b: a SACK of segment 3, which was sent once and before the timeout.
+    script.at(1105).ack(2, &[(3, 4)]);
+    assert_eq!(script.connection.stats().spurious_timeouts, 1);
+    // Step 3a: a SACK of the new segment 6, beyond `recover`: the losses were real. The pipe holds segment 7, the window
+    // two segments.
+    let mut script = after_timeout(&frto(true), 20);
+    assert_eq!(script.at(1100).ack(1, &[]), [6, 7]);
+    assert_eq!(script.at(1200).ack(1, &[(6, 7)]), [1]);
+    assert_eq!(script.connection.stats().undos, 0);
+    // The same where it also covers data from before the timeout.
+    let mut script = after_timeout(&frto(true), 20);
+    assert_eq!(script.at(1100).ack(1, &[]), [6, 7]);
+    script.at(1200).ack(1, &[(6, 7), (3, 4)]);
+    assert_eq!(script.connection.stats().undos, 0);
+    // An ACK that repeats what is known is not the second acknowledgment of step 3 if it brings nothing: it is a
+    // duplicate without new data below `recover`, which step 3a takes as a loss.
+    let mut script = after_timeout(&frto(true), 20);
+    script.at(1100).ack(1, &[]);
+    script.at(1110).ack(1, &[]);
+    script.at(1120).ack(2, &[]);
+    assert_eq!(script.connection.stats().undos, 0);
+}
+
+#[test]
+fn frto_does_not_run_on_the_second_timeout_in_a_row() {
+    let mut script = after_timeout(&frto(false), 20);
+    assert_eq!(script.timer(), (3000, [0].to_vec()), "back-off");
+    assert_eq!(script.at(3100).ack(1, &[]), [1, 2], "no new data");
+}
+
+#[test]
+fn frto_off_retransmits_everything() {
+    let mut script = after_timeout(&bare(), 20);
+    assert_eq!(script.at(1010).ack(1, &[]), [1, 2]);
+    assert_eq!(script.at(1020).ack(2, &[]), [3, 4]);
+}
+
+fn eifel() -> Config {
+    let mut config = bare();
+    config.timestamps = true;
+    config.undo = true;
+    config
+}
+
+#[test]
+fn an_echo_from_before_the_timeout_shows_that_it_was_spurious() {
+    let mut script = after_timeout(&eifel(), 20);
+    // The ACK of the original arrives after 1100 ms: its echo is older than the retransmission (RFC 3522 3.2). The window
+    // comes back and 1 to 5 stay out: five of 6 + 1.
+    assert_eq!(script.at(1100).ack(1, &[]), [6, 7]);
+    let info = script.connection.info(script.now);
+    assert_eq!((info.ca_state, info.cwnd.get()), (CaState::Open, 7000));
+    assert_eq!((info.stats.spurious_timeouts, info.stats.retransmits), (1, 1));
+    // RFC 4015 step 8: SRTT is the sample, RTTVAR half of it: RTO 1100 + 4 * 550.
+    assert_eq!(info.srtt, Some(Duration::from_millis(1100)));
+    assert_eq!(info.rttvar, Duration::from_millis(550));
+    assert_eq!(info.rto, Duration::from_millis(3300));
+}
+
+#[test]
+fn an_echo_of_the_retransmission_proves_nothing() {
+    let mut script = after_timeout(&eifel(), 20);
+    script.echo = script.tsval;
+    assert_eq!(script.at(1100).ack(1, &[]), [1, 2]);
+    assert_eq!(script.connection.stats().undos, 0);
+}
+
+#[test]
+fn eifel_takes_back_a_fast_retransmit_after_reordering() {
+    for undo in [true, false] {
+        let mut config = eifel();
+        config.undo = undo;
+        config.limited_transmit = false;
+        let mut script = Script::open(&config, 10);
+        assert_eq!(script.write(40).len(), 10);
+        script.echo = script.tsval;
+        script.at(100);
+        assert_eq!(script.ack(0, &[(1, 2)]), []);
+        assert_eq!(script.ack(0, &[(1, 3)]), []);
+        assert_eq!(script.ack(0, &[(1, 4)]), [0]);
+        assert_eq!(
+            (script.ssthresh(), script.connection.stats().recoveries),
+            (5000, 1)
+        );
+        // Segment 0 was only late.
+        script.at(110).ack(4, &[]);
+        let info = script.connection.info(script.now);
+        assert_eq!(info.stats.undos, u32::from(undo));
+        assert_eq!(info.ssthresh.get() == u64::MAX, undo);
+        assert_eq!(info.stats.spurious_timeouts, 0);
+    }
+}
+
+#[test]
+fn dsacks_of_every_retransmission_undo_the_reduction() {
+    let mut config = bare();
+    config.undo = true;
+    // One retransmission, one D-SACK.
+    let mut script = Script::open(&config, 10);
+    script.write(10);
+    script.at(100);
+    for last in 2..=4 {
+        script.ack(0, &[(1, last)]);
+    }
+    assert_eq!(script.connection.stats().retransmits, 1);
+    script.at(110).ack(5, &[]);
+    assert_eq!(
+        script.connection.stats().undos,
+        0,
+        "without timestamps nothing is known yet"
+    );
+    script.at(200).ack(10, &[(0, 1)]);
+    assert_eq!(
+        (script.connection.stats().dsacks, script.connection.stats().undos),
+        (1, 1)
+    );
+    assert_eq!(script.ssthresh(), u64::MAX);
+    assert_eq!(script.cwnd(), 10_000);
+    // Three retransmissions of which two were redundant: the loss was real (RFC 3708 2, last paragraph of the algorithm).
+    let mut script = Script::open(&config, 10);
+    script.write(10);
+    script.at(100);
+    script.ack(0, &[(2, 3)]);
+    script.ack(0, &[(2, 4)]);
+    assert_eq!(script.ack(0, &[(2, 5)]), [0]);
+    assert_eq!(
+        script.ack(0, &[(2, 9)]),
+        [1, 9],
+        "1 is lost too, and 9 is the rescue of RFC 6675"
+    );
+    script.at(200).ack(10, &[(0, 1)]);
+    script.ack(10, &[(1, 2)]);
+    assert_eq!(
+        (script.connection.stats().dsacks, script.connection.stats().undos),
+        (2, 0)
+    );
+    script.ack(10, &[(9, 10)]);
+    assert_eq!(script.connection.stats().undos, 1, "and now the third");
+}

@@ -1,0 +1,283 @@
+//! Windows: idle restart (RFC 5681 4.1), decay (RFC 2861), shrinking (RFC 9293 3.8.6), silly windows (3.8.6.2), bounds,
+//! and when the receiver acknowledges.
+
+use super::pair::{ISS_A, ISS_B};
+use super::script::{Script, T0, bare};
+use crate::packet::{Flags, Segment};
+use crate::tcp::{Config, Connection, DelayedAck, Event, WindowValidation};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::vec::Vec;
+
+/// Forty segments were sent in a window of forty and acknowledged after 100 ms; then nothing for `idle` ms; then forty
+/// more. Returns (window, ssthresh, segments that leave at once). The RTO is 1 s and the window is 41 after the ACK.
+fn after_idle(validation: WindowValidation, idle: u64) -> (u64, u64, usize) {
+    let mut config = bare();
+    config.window_validation = validation;
+    let mut script = Script::open(&config, 40);
+    assert_eq!(script.write(40).len(), 40);
+    script.at(100).ack(40, &[]);
+    assert_eq!(
+        script.cwnd(),
+        40_000,
+        "the window was not the limit: it did not grow"
+    );
+    script.at(idle);
+    let sent = script.write(40).len();
+    (script.cwnd(), script.ssthresh(), sent)
+}
+
+#[test]
+fn idle_longer_than_the_rto_returns_to_the_restart_window() {
+    let none = u64::MAX;
+    // RFC 5681 4.1; the restart window is RFC 6928's initial window, 10 * 1000. The timer runs from the last transmission.
+    assert_eq!(after_idle(WindowValidation::Rfc5681, 1000), (40_000, none, 40));
+    assert_eq!(after_idle(WindowValidation::Rfc5681, 1001), (10_000, none, 10));
+    assert_eq!(after_idle(WindowValidation::None, 60_000), (40_000, none, 40));
+}
+
+#[test]
+fn the_window_decays_by_half_per_rto() {
+    // RFC 2861 3: 40 -> 20 after one RTO, -> 10 after two, not below the restart window. ssthresh stays at its bound,
+    // which is above three quarters of the window.
+    let none = u64::MAX;
+    for (idle, window) in [
+        (1000, 40_000),
+        (1001, 20_000),
+        (2000, 20_000),
+        (2001, 10_000),
+        (9000, 10_000),
+    ] {
+        assert_eq!(
+            after_idle(WindowValidation::Rfc2861, idle),
+            (window, none, (window / 1000) as usize),
+            "{idle}"
+        );
+    }
+}
+
+#[test]
+fn decay_remembers_three_quarters_of_the_window() {
+    // RFC 2861 3: ssthresh = max(ssthresh, 3/4 cwnd). After a loss ssthresh is 20 and the window 20; it has grown to
+    // 32 in the meantime, so 24 is remembered.
+    let mut config = bare();
+    config.window_validation = WindowValidation::Rfc2861;
+    let mut script = Script::open(&config, 32);
+    let sender = script.connection.sender.as_mut().expect("established");
+    crate::cc::CongestionController::set_window(&mut sender.cc, T0, Bytes(32_000), Bytes(20_000));
+    assert_eq!(script.write(10).len(), 10);
+    script.at(100).ack(10, &[]);
+    script.at(1500);
+    script.write(1);
+    assert_eq!((script.cwnd(), script.ssthresh()), (16_000, 24_000));
+}
+
+#[test]
+fn an_application_limited_window_drifts_to_what_is_used() {
+    // RFC 2861 3.2: for an RTO only twelve of forty segments were in use: (40 + 12) / 2 = 26, then (26 + 12) / 2 = 19.
+    let mut config = bare();
+    config.window_validation = WindowValidation::Rfc2861;
+    let mut script = Script::open(&config, 40);
+    let mut windows = Vec::new();
+    for round in 0..25 {
+        script.at(round * 100);
+        if round > 0 {
+            script.ack(round as u32 * 12, &[]);
+        }
+        assert_eq!(script.write(12).len(), 12);
+        windows.push(script.cwnd());
+    }
+    windows.dedup();
+    assert_eq!(windows, [40_000, 26_000, 19_000]);
+}
+
+#[test]
+fn a_shrunk_window_stops_new_data_but_not_repair() {
+    // RFC 9293 3.8.6 (SHLD-15, SHLD-16): the window ended after segment 63; now it ends after segment 4.
+    let mut script = Script::open(&bare(), 10);
+    assert_eq!(script.write(40).len(), 10);
+    script.window = 31; // 3968 bytes from segment 1
+    assert_eq!(script.at(100).ack(1, &[]), []);
+    assert_eq!(
+        script.timer(),
+        (1100, [1].to_vec()),
+        "what was sent before is repaired"
+    );
+    script.window = 500;
+    assert_eq!(script.at(1200).ack(10, &[]), [10, 11]);
+}
+
+#[test]
+fn a_peer_that_answers_with_a_shut_window_is_not_given_up() {
+    // RFC 9293 MUST-35, MUST-37, SHLD-17: the window shrank to zero over data that is out. Each retransmission is answered.
+    let mut config = bare();
+    config.retries = 3;
+    let mut script = Script::open(&config, 4);
+    script.write(4);
+    script.window = 0;
+    script.at(100).ack(0, &[]);
+    for _ in 0..12 {
+        assert_eq!(script.timer().1, [0]);
+        assert_eq!(script.ack(0, &[]), []);
+    }
+    assert_eq!(script.events(), [], "alive");
+    script.window = 500;
+    script.ack(4, &[]);
+    assert_eq!(script.connection.acked(), 4000);
+    // A peer that does not answer is given up after three.
+    let mut script = Script::open(&config, 4);
+    script.write(4);
+    script.window = 0;
+    script.at(100).ack(0, &[]);
+    for _ in 0..3 {
+        assert_eq!(script.timer().1, [0]);
+    }
+    assert_eq!(script.timer().1, []);
+    assert!(
+        script
+            .events()
+            .contains(&Event::Failed(crate::tcp::ConnectionError::TimedOut))
+    );
+}
+
+#[test]
+fn the_bound_of_the_window_holds() {
+    let mut config = bare();
+    config.max_window_segments = Some(7);
+    let mut script = Script::open(&config, 40);
+    assert_eq!(script.write(40).len(), 7);
+    for acked in 1..20 {
+        assert_eq!(script.at(u64::from(acked)).ack(acked, &[]).len(), 1);
+    }
+    assert_eq!(script.cwnd(), 7000);
+    // The peer's window too: 33 * 128 = 4224 bytes, four segments.
+    let mut script = Script::open(&bare(), 40);
+    script.window = 33;
+    assert_eq!(script.ack(0, &[]), []);
+    assert_eq!(script.write(40).len(), 4);
+    assert_eq!(script.at(100).ack(4, &[]).len(), 4);
+}
+
+/// In-order data of the peer; returns the window of the ACK, if one leaves.
+fn data(connection: &mut Connection, now: Instant, at: u32, payload: u32) -> Option<u64> {
+    let segment = Segment {
+        seq: ISS_B + 1 + at,
+        ack: ISS_A + 1,
+        payload,
+        window: 500,
+        flags: Flags::ACK,
+        overhead: 40,
+        ..Segment::default()
+    };
+    connection.on_segment(now, &segment);
+    ack(connection, now)
+}
+
+fn ack(connection: &mut Connection, now: Instant) -> Option<u64> {
+    connection
+        .poll_transmit(now)
+        .map(|transmit| u64::from(transmit.segment.window))
+}
+
+#[test]
+fn the_receiver_avoids_silly_windows() {
+    // RFC 9293 3.8.6.2.2: the right edge moves by at least min(MSS, buffer / 2). MSS 1000, buffer 4000, no scaling.
+    let mut config = bare();
+    config.mtu = 1040;
+    config.window_scale = None;
+    config.receive_buffer = Bytes(4000);
+    let mut script = Script::open(&config, 10);
+    let connection = &mut script.connection;
+    assert_eq!(data(connection, T0, 0, 1000), Some(3000));
+    connection.read(T0, Bytes(900));
+    assert_eq!(ack(connection, T0), None, "no update for 900 bytes");
+    assert_eq!(
+        data(connection, T0, 1000, 500),
+        Some(2500),
+        "the edge stays at 4000"
+    );
+    connection.read(T0, Bytes(100));
+    assert_eq!(
+        data(connection, T0, 1500, 500),
+        Some(3000),
+        "1000 bytes were read: it moves to 5000"
+    );
+    assert_eq!(data(connection, T0, 2000, 1000), Some(2000));
+    assert_eq!(data(connection, T0, 3000, 1000), Some(1000));
+    assert_eq!(data(connection, T0, 4000, 1000), Some(0));
+    connection.read(T0, Bytes(999));
+    assert_eq!(ack(connection, T0), None);
+    connection.read(T0, Bytes(1));
+    assert_eq!(
+        ack(connection, T0),
+        Some(1000),
+        "the update that wakes the sender"
+    );
+    // A buffer smaller than two segments: half of it is the step.
+    config.receive_buffer = Bytes(1000);
+    let mut script = Script::open(&config, 10);
+    let connection = &mut script.connection;
+    assert_eq!(data(connection, T0, 0, 1000), Some(0));
+    connection.read(T0, Bytes(499));
+    assert_eq!(ack(connection, T0), None);
+    connection.read(T0, Bytes(1));
+    assert_eq!(ack(connection, T0), Some(500));
+}
+
+fn linux_acks() -> Config {
+    let mut config = bare();
+    config.delayed_ack = DelayedAck::Linux {
+        min: Duration::from_millis(40),
+        max: Duration::from_millis(200),
+        quick_acks: 16,
+    };
+    config
+}
+
+/// Segments of 100 bytes (too small to raise `rcv_ssthresh`), one per `gap` ms; an answer is `Some(0)` for an ACK at once,
+/// else the delay in ms.
+fn delays(script: &mut Script, count: u32, from: u32, gap: u64) -> Vec<u64> {
+    let mut seen = Vec::new();
+    for index in from..from + count {
+        script.now += Duration::from_millis(gap);
+        let now = script.now;
+        let at_once = data(&mut script.connection, now, index * 100, 100).is_some();
+        let due = script.connection.poll_timeout();
+        seen.push(due.map_or(0, |at| at.since(now).as_millis()));
+        assert_eq!(at_once, due.is_none(), "at once, or by the timer");
+    }
+    seen
+}
+
+#[test]
+fn sixteen_segments_are_acknowledged_at_once() {
+    let mut script = Script::open(&linux_acks(), 10);
+    let seen = delays(&mut script, 20, 0, 10);
+    // Then every second one; the first of a pair waits for the estimate, which stays at the floor for gaps of 10 ms.
+    let mut expected = [0; 20];
+    expected[16] = 40;
+    expected[18] = 40;
+    assert_eq!(seen, expected);
+    // A pause of more than a second begins the phase anew.
+    assert_eq!(delays(&mut script, 1, 20, 1001), [0]);
+    assert_eq!(
+        delays(&mut script, 16, 21, 10),
+        [[0; 15].as_slice(), &[40]].concat()
+    );
+}
+
+#[test]
+fn the_delay_follows_the_gaps_between_segments() {
+    // Gaps of 30 ms, between half the floor and the estimate: ato = ato / 2 + gap. From 40: 50, 55, 57.5, ... to 60.
+    let mut config = linux_acks();
+    if let DelayedAck::Linux { quick_acks, .. } = &mut config.delayed_ack {
+        *quick_acks = 0;
+    }
+    let mut script = Script::open(&config, 10);
+    // The first segment sets 40 ms and leaves a delayed ACK; the second completes the pair, and so on.
+    assert_eq!(delays(&mut script, 7, 0, 30), [40, 0, 55, 0, 58, 0, 59]);
+    // The smoothed RTT (100 ms) caps it. Gaps of 39 ms: 40, 59, 68.5, 73.25, 75.6; then of 70 ms: 107.8, 123.9.
+    let mut script = Script::open(&config, 10);
+    assert_eq!(delays(&mut script, 5, 0, 39), [40, 0, 68, 0, 75]);
+    assert_eq!(delays(&mut script, 2, 5, 70), [0, 100]);
+}
