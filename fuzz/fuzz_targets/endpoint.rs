@@ -149,9 +149,11 @@ fuzz_target!(|input: Input| {
             Call::Abort => connection.abort(now),
         }
         drain(&mut connection, now);
+        let next = connection.poll_timeout();
         assert!(
-            connection.poll_timeout().is_none_or(|at| at > now),
-            "a deadline is left behind"
+            next.is_none_or(|at| at > now),
+            "{:?} is left behind at {next:?}, now {now:?}, after {call:?}",
+            connection.timer()
         );
     }
 });
