@@ -123,7 +123,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         comparison.command
     ));
     if batch.interrupted || stop.load(Ordering::Relaxed) {
-        common.say("Interrupted: the same command goes on where this one stopped.");
+        common.say("Interrupted: the same command, without --fresh, goes on where this one stopped.");
         return Err(Failure::interrupted());
     }
     Ok(())
