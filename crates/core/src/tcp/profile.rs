@@ -124,7 +124,7 @@ pub(super) fn config(profile: Profile) -> Config {
             let mut config = config(Profile::Linux);
             config.abc_limit = Some(1);
             config.growth = Growth::CwndLimited;
-            config.prr = Prr::Rfc6937Crb;
+            config.prr = Prr::Rfc6937Ssrb;
             config.rack = false;
             config.tail_loss_probe = TailLossProbe::Off;
             config.fack = true;
@@ -134,7 +134,6 @@ pub(super) fn config(profile: Profile) -> Config {
         Profile::Linux2015 => {
             let mut config = config(Profile::Linux);
             config.early_retransmit = EarlyRetransmit::Delayed;
-            config.prr = Prr::Rfc6937Crb;
             config.rack = false;
             config.tail_loss_probe = TailLossProbe::Draft;
             config.fack = true;

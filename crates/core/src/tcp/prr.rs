@@ -6,6 +6,7 @@
 //! SACKed before the episode and counts what the entering ACK acknowledged, and the bound depends on whether an ACK is
 //! safe (`SND.UNA` advanced, nothing newly lost).
 //! `Linux` is `tcp_cwnd_reduction` since 4.3: the share is of the window at the start of the episode (`prior_cwnd`).
+//! From 3.2 to 4.2 it had the same share with the bound SSRB; the profile `linux-3.2` takes RFC 6937's share.
 //! **Deviations.** None known.
 
 use super::config::Prr as Variant;
