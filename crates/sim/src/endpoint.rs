@@ -379,9 +379,13 @@ impl<O: Observer> World<'_, O> {
         let end = &mut self.slots[index as usize].ends[side];
         let Some(connection) = &end.connection else { return };
         // What is overdue is due at once.
-        let wanted = connection
-            .poll_timeout()
-            .map_or(Instant::FAR_FUTURE, |at| at.max(self.now));
+        let wanted = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        debug_assert!(
+            wanted >= self.now,
+            "a deadline has passed: {:?} {wanted:?} {:?}",
+            connection.timer(),
+            self.now
+        );
         // A deadline that moves earlier needs an event of its own (engine rule 6); one that moves later can wait.
         let push = match self.mode {
             Mode::Fast => wanted < end.timer_at,

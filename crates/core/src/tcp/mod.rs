@@ -13,6 +13,7 @@ mod config;
 mod delivery;
 mod error;
 mod handshake;
+mod invariants;
 pub mod listener;
 pub mod profile;
 mod prr;
@@ -132,7 +133,7 @@ impl Connection {
         shared.snd_edge = 1 + state.peer_window.get();
         shared.max_snd_wnd = state.peer_window.get();
         shared.rtt = Rtt::with_state(&config.rto, state.srtt, state.rttvar);
-        connection.receive.establish(config);
+        connection.receive.establish(config, shared.rcv_scale);
         let mut sender = Box::new(Sender::new(
             now,
             &connection.shared,
@@ -141,6 +142,7 @@ impl Connection {
         sender.cc.set_window(now, state.cwnd, state.ssthresh);
         connection.sender = Some(sender);
         connection.start_keep_alive(now);
+        connection.checked(false);
         connection
     }
 
@@ -225,11 +227,19 @@ impl Connection {
                 | State::LastAck => self.on_keep_alive(now),
             }
         }
+        self.checked(false);
     }
 
     /// The next segment to send now; ask until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        let transmit = self.next_transmit(now);
+        self.checked(transmit.is_none());
+        transmit
+    }
+
+    #[inline]
+    fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if self.control != Control::None || self.keep_alive_due {
             return self.control_segment(now);
         }
@@ -291,6 +301,7 @@ impl Connection {
                 sender.more = flags.more;
             }
         }
+        self.checked(false);
         Bytes(taken)
     }
 

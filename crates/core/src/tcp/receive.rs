@@ -105,9 +105,9 @@ impl Receive {
     }
 
     /// As if the handshake were over.
-    pub(super) fn establish(&mut self, config: &Config) {
+    pub(super) fn establish(&mut self, config: &Config, scale: u8) {
         self.rcv_nxt = 1;
-        self.edge = 1 + config.receive_buffer.get();
+        self.edge = 1 + config.receive_buffer.get().min(65_535 << scale);
     }
 
     /// Bytes that can be read.
@@ -144,6 +144,7 @@ impl Receive {
     #[inline]
     pub(super) fn offer(&mut self, config: &Config, mss: u32, scale: u8) -> u64 {
         let wanted = self.wanted_edge(config);
+        let before = self.edge;
         // RFC 9293 3.8.6.2.2: advance only by min(MSS, buffer / 2).
         if wanted >= self.edge + u64::from(mss).min(config.receive_buffer.get() / 2) {
             self.edge = wanted;
@@ -152,6 +153,7 @@ impl Receive {
         // What the scaled field can say: rounded down, but never below what was offered before.
         let said = (window >> scale) << scale;
         self.edge = self.rcv_nxt + said.max(window.min(self.edge - self.rcv_nxt));
+        debug_assert!(self.edge >= before, "the right edge never moves left (SHLD-14)");
         window
     }
 
@@ -370,6 +372,33 @@ impl Receive {
             self.quick = self.quick.saturating_sub(1);
         }
         self.unacked = 0;
+    }
+
+    /// Whether data was received that no acknowledgment reported.
+    pub(super) fn owes(&self) -> bool {
+        self.unacked > 0
+    }
+
+    /// The invariants of this half.
+    pub(super) fn check(&self) {
+        let edge = self.edge.max(self.fin_at.saturating_add(1).min(self.rcv_nxt)); // a FIN needs no room
+        assert!(
+            self.read <= self.rcv_nxt.max(1) && self.rcv_nxt <= edge.max(1),
+            "read {}, RCV.NXT {}, right edge {}",
+            self.read,
+            self.rcv_nxt,
+            self.edge
+        );
+        let Some(beyond) = &self.beyond else { return };
+        let mut at = self.rcv_nxt;
+        for range in &beyond.ranges {
+            assert!(
+                at < range.start && range.start < range.end && range.end <= self.edge,
+                "{range:?} after {at}, right edge {}",
+                self.edge
+            );
+            at = range.end;
+        }
     }
 
     /// Whether there is anything to report by SACK.

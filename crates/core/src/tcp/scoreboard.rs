@@ -443,7 +443,6 @@ impl Scoreboard {
     }
 
     /// The sums, recounted: (out, sacked, lost, retrans, sacked records, records to retransmit).
-    #[cfg(test)]
     pub(super) fn recount(&self) -> (u64, u64, u64, u64, u32, u32) {
         let mut sums = (0, 0, 0, 0, 0, 0);
         for record in &self.ring {
@@ -465,7 +464,6 @@ impl Scoreboard {
     }
 
     /// The sums as kept.
-    #[cfg(test)]
     pub(super) fn sums(&self) -> (u64, u64, u64, u64, u32, u32) {
         (
             self.out,

@@ -19,6 +19,13 @@ impl Connection {
         if segment.flags.contains(Flags::CORRUPT) {
             return self.nothing(); // the checksum would have failed (RFC 9293 MUST-3)
         }
+        let accepted = self.arrive(now, segment);
+        self.checked(false);
+        accepted
+    }
+
+    #[inline]
+    fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
         match self.state {
             State::Closed => self.nothing(),
             State::SynSent => {
