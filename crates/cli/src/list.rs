@@ -57,6 +57,10 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = &[
         include_str!("../../../examples/lossy-mobile.toml"),
     ),
     ("thin-game", include_str!("../../../examples/thin-game.toml")),
+    (
+        "phase-effects",
+        include_str!("../../../examples/phase-effects.toml"),
+    ),
 ];
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {

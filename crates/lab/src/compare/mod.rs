@@ -2,6 +2,7 @@
 //! it holds near the described network ([`sensitivity`]).
 
 mod groups;
+mod notes;
 mod ranking;
 pub mod sensitivity;
 #[cfg(test)]
@@ -14,7 +15,7 @@ use crate::result::{
 };
 use crate::run::{Batch, Job};
 use crate::scenario::{Error, Resolved, Scenario, Setting};
-use crate::statistics::{ENOUGH_SEEDS, RESAMPLES, Resamples};
+use crate::statistics::{RESAMPLES, Resamples};
 use std::collections::BTreeMap;
 
 /// Name of the first variant of every comparison.
@@ -311,7 +312,7 @@ pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
             .collect(),
         inapplicable: plan.inapplicable.clone(),
         sensitivity: Vec::new(),
-        notes: notes(plan, batch, &document),
+        notes: notes::notes(plan, batch, &document),
         document,
     }
 }
@@ -366,55 +367,6 @@ fn timing(batch: &Batch) -> Timing {
         events: runs().map(|run: &RunData| run.output.events).sum(),
         simulated_s: runs().map(|run| run.output.ended.as_secs_f64()).sum(),
     }
-}
-
-fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
-    let mut notes = Vec::new();
-    let finished = batch.runs.iter().map(Vec::len).min().unwrap_or(0);
-    if batch.interrupted {
-        notes.push(format!(
-            "interrupted: {finished} of {} seeds finished for every variant",
-            plan.seeds.len()
-        ));
-    }
-    if plan.variants.len() > 1 && finished < ENOUGH_SEEDS {
-        notes.push(format!(
-            "too few seeds ({finished}): with {ENOUGH_SEEDS} or more the intervals can be trusted"
-        ));
-    }
-    for (index, info) in plan.described.groups.iter().enumerate() {
-        if info.kind == "ping" {
-            let lost: Vec<String> = document
-                .variants
-                .iter()
-                .map(|variant| (&variant.name, &variant.groups[index]))
-                .filter(|(_, group)| group.flows > group.completed)
-                .map(|(name, group)| format!("{name} {} of {}", group.flows - group.completed, group.flows))
-                .collect();
-            if !lost.is_empty() {
-                notes.push(format!(
-                    "{}: lost pings (not in its times): {}",
-                    info.name,
-                    lost.join(", ")
-                ));
-            }
-        }
-        let open: Vec<String> = document
-            .variants
-            .iter()
-            .map(|variant| (&variant.name, &variant.groups[index]))
-            .filter(|(_, group)| group.censored > 0)
-            .map(|(name, group)| format!("{name} {} of {}", group.censored, group.flows))
-            .collect();
-        if !open.is_empty() {
-            notes.push(format!(
-                "{}: flows that did not complete (means take their age, quantiles take them as the largest): {}",
-                info.name,
-                open.join(", ")
-            ));
-        }
-    }
-    notes
 }
 
 /// Resamples for the numbers of seeds that occur.

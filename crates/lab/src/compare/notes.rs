@@ -1,0 +1,141 @@
+//! Notes under a comparison: what bears on how far its figures can be trusted.
+
+use super::Plan;
+use crate::result::{Document, Group};
+use crate::run::Batch;
+use crate::statistics::ENOUGH_SEEDS;
+use fleetfoot_core::rng::Distribution;
+use fleetfoot_sim::spec::{GroupSpec, LinkRate, Traffic};
+
+/// What a reader must know beside the figures.
+pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
+    let mut notes = Vec::new();
+    let finished = batch.runs.iter().map(Vec::len).min().unwrap_or(0);
+    if batch.interrupted {
+        notes.push(format!(
+            "interrupted: {finished} of {} seeds finished for every variant",
+            plan.seeds.len()
+        ));
+    }
+    if plan.variants.len() > 1 && finished < ENOUGH_SEEDS {
+        notes.push(format!(
+            "too few seeds ({finished}): with {ENOUGH_SEEDS} or more the intervals can be trusted"
+        ));
+    }
+    if plan.variants.len() > 1 && keeps_step(plan) {
+        notes.push(String::from(
+            "no link has jitter, so long flows keep step with the drop-tail queue and others take the losses; \
+             jitter of one packet time at the bottleneck (network.access.jitter) prevents it: docs/trust.md, Phase effects",
+        ));
+    }
+    for (index, info) in plan.described.groups.iter().enumerate() {
+        let counted = |count: fn(&Group) -> u64| -> Vec<(&str, u64, u64)> {
+            document
+                .variants
+                .iter()
+                .map(|variant| (variant.name.as_str(), &variant.groups[index]))
+                .map(|(name, group)| (name, count(group), group.flows))
+                .collect()
+        };
+        if info.kind == "ping"
+            && let Some(lost) = listed(&counted(|group| group.flows - group.completed))
+        {
+            notes.push(format!("{}: lost pings (not in its times): {lost}", info.name));
+        }
+        if let Some(open) = listed(&counted(|group| group.censored)) {
+            notes.push(format!(
+                "{}: flows that did not complete (means take their age, quantiles take them as the largest): {open}",
+                info.name
+            ));
+        }
+    }
+    notes
+}
+
+/// Whether phase effects must be expected: long flows, a drop-tail bottleneck, and nothing that varies a packet's time.
+fn keeps_step(plan: &Plan) -> bool {
+    let spec = &plan.described.spec;
+    let long = |group: &GroupSpec| matches!(group.traffic, Traffic::Bulk { .. });
+    plan.described.bottleneck_queues().contains(&"drop-tail")
+        && spec.groups.iter().any(long)
+        && spec.links.iter().all(|link| {
+            let constant = matches!(link.rate, LinkRate::Constant(_));
+            let jitter = &link.impairments.jitter;
+            let varies = |jitter: &Distribution| !matches!(jitter, Distribution::Constant(_));
+            constant && !jitter.as_ref().is_some_and(varies)
+        })
+}
+
+/// Counts by variant as text, `None` if all are zero. Of many variants the first (as described), the fewest and the most.
+fn listed(counts: &[(&str, u64, u64)]) -> Option<String> {
+    let said = |&(name, count, of): &(&str, u64, u64)| format!("{name} {count} of {of}");
+    let found: Vec<_> = counts.iter().filter(|entry| entry.1 > 0).collect();
+    if found.is_empty() {
+        return None;
+    }
+    if found.len() <= SHORT_LIST {
+        return Some(found.into_iter().map(said).collect::<Vec<_>>().join(", "));
+    }
+    let (first, others) = counts.split_first()?;
+    let fewest = others.iter().min_by_key(|entry| entry.1)?;
+    let most = others.iter().rev().max_by_key(|entry| entry.1)?;
+    Some(format!(
+        "{}; fewest {}, most {}",
+        said(first),
+        said(fewest),
+        said(most)
+    ))
+}
+
+/// So many counts are listed one by one.
+const SHORT_LIST: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Choice;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn counts_of_many_variants_are_cut_to_the_first_the_fewest_and_the_most() {
+        let counts = [
+            ("as described", 3, 9),
+            ("b", 1, 9),
+            ("c", 7, 9),
+            ("d", 2, 9),
+            ("e", 7, 9),
+            ("f", 1, 9),
+        ];
+        let all = "as described 3 of 9; fewest b 1 of 9, most c 7 of 9";
+        assert_eq!(listed(&counts).as_deref(), Some(all));
+        let few = [("as described", 0, 9), ("b", 1, 9), ("c", 7, 9)];
+        assert_eq!(listed(&few).as_deref(), Some("b 1 of 9, c 7 of 9"));
+        assert_eq!(listed(&few[..1]), None);
+    }
+
+    #[test]
+    fn a_long_flow_before_drop_tail_without_jitter_is_told() {
+        let keeps = |edit: fn(String) -> String| {
+            let text = edit(crate::scenario::HOME_LINE.to_owned());
+            let scenario = Scenario::parse("home-line.toml", &text).expect("it is correct");
+            keeps_step(&Plan::compare(scenario, &Choice::default()).expect("it resolves"))
+        };
+        let jitter = ", jitter = { dist = \"uniform\", min = \"0 ms\", max = \"1.2 ms\" }";
+        assert!(crate::scenario::HOME_LINE.contains(jitter));
+        assert!(!keeps(|text| text));
+        assert!(keeps(|text| text.replace(
+            ", jitter = { dist = \"uniform\", min = \"0 ms\", max = \"1.2 ms\" }",
+            ""
+        )));
+        assert!(keeps(|text| text.replace(
+            "dist = \"uniform\", min = \"0 ms\", max",
+            "dist = \"constant\", value"
+        )));
+        assert!(!keeps(|text| text
+            .replace(
+                "{ dist = \"uniform\", min = \"0 ms\", max = \"1.2 ms\" }",
+                "\"0 s\""
+            )
+            .replace("drop-tail", "codel")));
+    }
+}
