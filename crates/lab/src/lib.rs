@@ -5,6 +5,7 @@
 //! and answer), [`report`] (HTML, CSV, Parquet, captures).
 
 pub mod compare;
+pub mod drill;
 pub mod mechanisms;
 pub mod report;
 pub mod result;
