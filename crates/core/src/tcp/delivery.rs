@@ -96,14 +96,21 @@ impl Sender {
         let offset = |edge: crate::seq::SeqNumber| edge.to_offset(iss, ack);
         let min = shared.rtt.min();
         let echo = (shared.timestamps && segment.flags.contains(Flags::TIMESTAMPS)).then_some(segment.tsecr);
-        for index in 0..segment.sack_blocks() {
+        let blocks = segment.sack_blocks();
+        let mut known = [0; 4];
+        for (index, noted) in known.iter_mut().enumerate().take(blocks) {
             let (left, right) = segment.sack_block(index);
+            let block = u64::from(left.0) << 32 | u64::from(right.0);
+            if index > 0 && shared.short_ways() && self.board.is_known(block) {
+                *noted = block; // nothing new, and not a D-SACK
+                continue;
+            }
             let (left, right) = (offset(left), offset(right));
             if left < 0 || right <= left || right as u64 > self.nxt {
                 continue;
             }
             let (left, right) = (left as u64, right as u64);
-            let inside_next = index == 0 && segment.sack_blocks() > 1 && {
+            let inside_next = index == 0 && blocks > 1 && {
                 let (l, r) = segment.sack_block(1);
                 offset(l) <= left as i64 && right as i64 <= offset(r)
             };
@@ -120,7 +127,7 @@ impl Sender {
             let shared = &*shared;
             let (mut rtt, mut original, mut beyond, mut count) = (None, false, false, 0);
             let before = self.board.sacked;
-            self.board.sack(left.max(ack), right, |record| {
+            let held = self.board.sack(left.max(ack), right, |record| {
                 count += 1;
                 beyond |= record.end() > high_seq;
                 if record.tx_count == 1 {
@@ -132,6 +139,7 @@ impl Sender {
                     rack.on_delivered(now, record, min, proves);
                 }
             });
+            *noted = if held { block } else { 0 };
             delivery.segments += count;
             delivery.sacked += self.board.sacked - before;
             delivery.original |= original;
@@ -140,6 +148,7 @@ impl Sender {
                 delivery.rtt = rtt;
             }
         }
+        self.board.set_known(known);
         delivery.delivered += delivery.sacked;
     }
 

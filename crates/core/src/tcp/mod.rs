@@ -172,6 +172,8 @@ impl Connection {
                 nagle: config.nagle,
                 syn_lost: 0,
                 peer_scales: false,
+                #[cfg(test)]
+                long_way: false,
                 config: Arc::clone(config),
             },
             receive: Receive::new(config),

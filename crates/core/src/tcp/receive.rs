@@ -57,6 +57,10 @@ pub(super) struct Beyond {
     ranges: VecDeque<Range<u64>>,
     /// Left edges of the blocks reported or changed most recently, newest first.
     recent: [u64; 4],
+    /// Where each of them was found last, counted with `popped`: a hint, which is checked.
+    places: [u32; 4],
+    /// Ranges that left at the front, wrapping.
+    popped: u32,
     /// A duplicate to report first (RFC 2883).
     duplicate: Option<(u64, u64)>,
 }
@@ -111,6 +115,7 @@ impl Receive {
     }
 
     /// Bytes that can be read.
+    #[inline]
     pub(super) fn readable(&self) -> u64 {
         self.rcv_nxt.min(self.fin_at).saturating_sub(self.read)
     }
@@ -119,6 +124,12 @@ impl Receive {
     #[inline]
     pub(super) fn in_order(&self) -> u64 {
         self.rcv_nxt.min(self.fin_at).max(1) - 1
+    }
+
+    /// Takes everything that can be read.
+    #[inline]
+    pub(super) fn read_all(&mut self) {
+        self.read += self.readable();
     }
 
     /// Takes up to `wanted` bytes; the flag says that a window update is worth a segment (RFC 9293 MUST-39).
@@ -149,10 +160,9 @@ impl Receive {
         if wanted >= self.edge + u64::from(mss).min(config.receive_buffer.get() / 2) {
             self.edge = wanted;
         }
-        let window = self.edge.saturating_sub(self.rcv_nxt).min(65_535 << scale);
-        // What the scaled field can say: rounded down, but never below what was offered before.
-        let said = (window >> scale) << scale;
-        self.edge = self.rcv_nxt + said.max(window.min(self.edge - self.rcv_nxt));
+        let window = self.window().min(65_535 << scale);
+        // The scaled field rounds down, but nothing below what was offered before is taken back.
+        self.edge = self.rcv_nxt + window;
         debug_assert!(self.edge >= before, "the right edge never moves left (SHLD-14)");
         window
     }
@@ -187,6 +197,19 @@ impl Receive {
             self.beyond.get_or_insert_default().duplicate = Some((start as u64, end as u64));
         }
         (end - start) as u32
+    }
+
+    /// Takes the payload of a segment without FIN that lies within the window and begins at `rcv_nxt`, if nothing is
+    /// beyond a hole and no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
+    #[inline]
+    pub(super) fn take_in_order(&mut self, now: Instant, config: &Config, payload: u32) -> bool {
+        if self.fin_at != u64::MAX || !self.beyond_is_empty() {
+            return false;
+        }
+        self.largest = self.largest.max(payload.min(config.mss()));
+        self.rcv_nxt += u64::from(payload);
+        self.schedule(now, config, payload);
+        true
     }
 
     /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
@@ -281,6 +304,7 @@ impl Receive {
         {
             self.rcv_nxt = range.end;
             beyond.ranges.pop_front();
+            beyond.popped = beyond.popped.wrapping_add(1);
             taken.advanced = true;
         }
     }
@@ -420,6 +444,21 @@ impl Receive {
 impl Beyond {
     /// Adds a range; returns how many of its bytes were held already and where the first of them is.
     fn insert(&mut self, start: u64, stop: u64) -> (u64, Option<u64>) {
+        // Mostly it is the newest data: it prolongs the last range or comes after it.
+        match self.ranges.back_mut() {
+            Some(last) if start == last.end => {
+                last.end = stop;
+                let left = last.start;
+                self.remember(left, self.ranges.len() - 1);
+                return (0, None);
+            }
+            Some(last) if start < last.end => {}
+            Some(_) | None => {
+                self.ranges.push_back(start..stop);
+                self.remember(start, self.ranges.len() - 1);
+                return (0, None);
+            }
+        }
         let low = self.ranges.partition_point(|range| range.end < start);
         let high = low
             + self
@@ -444,18 +483,33 @@ impl Beyond {
             self.ranges[low] = merged;
             self.ranges.drain(low + 1..high);
         }
-        self.remember(left);
+        self.remember(left, low);
         (held, first)
     }
 
-    /// Puts the block that begins at `left` first.
-    fn remember(&mut self, left: u64) {
-        if self.recent[0] == left {
-            return;
+    /// Puts the block that begins at `left`, range `index`, first.
+    #[inline]
+    fn remember(&mut self, left: u64, index: usize) {
+        let place = self.popped.wrapping_add(index as u32);
+        if self.recent[0] != left {
+            let old = self.recent.iter().position(|&x| x == left).unwrap_or(3);
+            self.recent.copy_within(0..old, 1);
+            self.places.copy_within(0..old, 1);
+            self.recent[0] = left;
         }
-        let place = self.recent.iter().position(|&x| x == left).unwrap_or(3);
-        self.recent.copy_within(0..place, 1);
-        self.recent[0] = left;
+        self.places[0] = place;
+    }
+
+    /// Index of the first range that ends beyond `left`: the hint if it is right, else by search.
+    #[inline]
+    fn find(&self, left: u64, place: u32) -> usize {
+        let index = place.wrapping_sub(self.popped) as usize;
+        let right = self.ranges.get(index).is_some_and(|range| range.end > left)
+            && (index == 0 || self.ranges[index - 1].end <= left);
+        if right {
+            return index;
+        }
+        self.ranges.partition_point(|range| range.end <= left)
     }
 
     fn write_blocks(&mut self, irs: SeqNumber, segment: &mut Segment) {
@@ -463,31 +517,31 @@ impl Beyond {
         if let Some((left, right)) = self.duplicate.take() {
             segment.push_sack_block(wire(left), wire(right)); // RFC 2883 4
             // RFC 2883 4.2: a duplicate inside a block beyond the cumulative point is followed by that block.
-            if let Some(range) = self
+            if let Some(index) = self
                 .ranges
                 .iter()
-                .find(|range| range.start <= left && right <= range.end)
+                .position(|range| range.start <= left && right <= range.end)
             {
-                let left = range.start;
-                self.remember(left);
+                let left = self.ranges[index].start;
+                self.remember(left, index);
             }
         }
         if self.ranges.is_empty() {
             return;
         }
         let mut written = [u64::MAX; 4];
-        let mut count = 0;
-        for left in self.recent {
+        for count in 0..4 {
             // A remembered edge may have been merged into a block that begins earlier.
-            let index = self.ranges.partition_point(|range| range.end <= left);
+            let left = self.recent[count];
+            let index = self.find(left, self.places[count]);
             let Some(range) = self.ranges.get(index) else {
                 continue;
             };
+            self.places[count] = self.popped.wrapping_add(index as u32);
             if range.start > left || written.contains(&range.start) {
                 continue;
             }
             written[count] = range.start;
-            count += 1;
             if !segment.push_sack_block(wire(range.start), wire(range.end)) {
                 break;
             }

@@ -31,6 +31,15 @@ impl Sender {
         ack: u64,
         duplicate: bool,
     ) {
+        // Nothing but progress: the steps below that look at SACKs, losses, probes and episodes have nothing to see.
+        let quiet = shared.short_ways()
+            && self.state == CaState::Open
+            && self.board.is_clean()
+            && segment.sack_blocks() == 0
+            && !(shared.ecn && segment.flags.contains(Flags::ECE))
+            && self.undo_marker == 0
+            && self.tlp_end == 0
+            && ack > self.una;
         let prior_in_flight = self.board.pipe();
         let mut delivery = Delivery {
             advanced: ack > self.una,
@@ -54,11 +63,18 @@ impl Sender {
         if round_start {
             self.round_end = self.nxt;
         }
-        self.probe_outcome(now, shared, ack, &delivery);
+        if !quiet {
+            self.probe_outcome(now, shared, ack, &delivery);
+        }
 
         let recovering_before = matches!(self.state, CaState::Recovery | CaState::Cwr);
         let may_grow = self.may_grow(shared);
-        let lost = self.transition(now, shared, segment, &delivery);
+        let lost = if quiet && self.rack.is_none() {
+            self.wait_until = None;
+            0
+        } else {
+            self.transition(now, shared, segment, &delivery)
+        };
         let echo = shared.ecn && segment.flags.contains(Flags::ECE);
         if echo {
             self.on_echo(now, shared, &delivery);

@@ -87,6 +87,8 @@ pub(super) struct Scoreboard {
     judged: u64,
     /// Transmissions so far, wrapping.
     transmissions: u16,
+    /// SACK blocks of the last acknowledgment that lie within runs, as on the wire; zero: none.
+    known: [u64; 4],
 }
 
 impl Scoreboard {
@@ -205,8 +207,14 @@ impl Scoreboard {
         if self.runs.is_empty() {
             return;
         }
-        let gone = self.runs.partition_point(|run| run.end <= una);
-        self.runs.drain(..gone);
+        while let Some(first) = self.runs.front()
+            && first.end <= una
+        {
+            self.runs.pop_front();
+        }
+        if self.runs.is_empty() {
+            self.known = [0; 4];
+        }
         if let Some(first) = self.runs.front_mut()
             && first.start < una
         {
@@ -218,8 +226,52 @@ impl Scoreboard {
         }
     }
 
-    /// A SACK block: calls `newly` for each record it newly covers.
-    pub(super) fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) {
+    /// A SACK block: calls `newly` for each record it newly covers. Says whether a run holds all of it now.
+    #[inline]
+    pub(super) fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
+        // Mostly it tells of the newest data: it prolongs the last run or comes after it. Runs are aligned to records.
+        let last = self.runs.back().copied();
+        let from = match last {
+            Some(last) if left < last.start => return self.sack_anywhere(left, right, newly),
+            Some(last) if right <= last.end => return true,
+            Some(last) => left.max(last.end),
+            None => left,
+        };
+        let first = self.index_from(from);
+        let mut run = Run {
+            start: 0,
+            end: 0,
+            segments: 0,
+        };
+        while let Some(record) = self.ring.get_mut(first + run.segments as usize)
+            && record.end() <= right
+        {
+            if run.segments == 0 {
+                run.start = record.seq;
+            }
+            run.end = record.end();
+            run.segments += 1;
+            newly(record);
+            let before = *record;
+            record.flags = before.flags & FIN | SACKED;
+            self.count_sacked(&before);
+        }
+        match self.runs.back_mut() {
+            _ if run.segments == 0 => {}
+            Some(last) if last.end == run.start => {
+                last.end = run.end;
+                last.segments += run.segments;
+            }
+            Some(_) | None => self.runs.push_back(run),
+        }
+        self.runs
+            .back()
+            .is_some_and(|last| last.start <= left && right <= last.end)
+    }
+
+    /// A SACK block anywhere.
+    fn sack_anywhere(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
+        let block = (left, right);
         // Most blocks repeat what is known: one search says so.
         let low = self.runs.partition_point(|run| run.end < left);
         if self
@@ -227,7 +279,7 @@ impl Scoreboard {
             .get(low)
             .is_some_and(|run| run.start <= left && right <= run.end)
         {
-            return;
+            return true;
         }
         // Align to records.
         let first = self.index_from(left);
@@ -238,7 +290,7 @@ impl Scoreboard {
             last -= 1;
         }
         if first >= last {
-            return;
+            return false;
         }
         let (left, right) = (self.ring[first].seq, self.ring[last - 1].end());
         let low = self.runs.partition_point(|run| run.end < left);
@@ -277,6 +329,7 @@ impl Scoreboard {
             self.runs[low] = merged;
             self.runs.drain(low + 1..high);
         }
+        merged.start <= block.0 && block.1 <= merged.end
     }
 
     fn mark_sacked(&mut self, from: u64, to: u64, newly: &mut impl FnMut(&Record)) -> u32 {
@@ -291,20 +344,44 @@ impl Scoreboard {
             newly(record);
             let before = *record;
             record.flags = record.flags & FIN | SACKED;
-            let weight = u64::from(if self.unit == 0 { before.len } else { self.unit });
-            if before.is(LOST) {
-                self.lost -= weight;
-                if !before.is(RETRANS) {
-                    self.to_retransmit -= 1;
-                }
-            }
-            if before.is(RETRANS) {
-                self.retrans -= weight;
-            }
-            self.sacked += weight;
-            self.sacked_segments += 1;
+            self.count_sacked(&before);
         }
         count
+    }
+
+    /// The sums after `before` was newly SACKed.
+    #[inline]
+    fn count_sacked(&mut self, before: &Record) {
+        let weight = self.weight(before.len);
+        if before.is(LOST) {
+            self.lost -= weight;
+            if !before.is(RETRANS) {
+                self.to_retransmit -= 1;
+            }
+        }
+        if before.is(RETRANS) {
+            self.retrans -= weight;
+        }
+        self.sacked += weight;
+        self.sacked_segments += 1;
+    }
+
+    /// Whether everything outstanding was sent once and nothing is known of it.
+    #[inline]
+    pub(super) fn is_clean(&self) -> bool {
+        self.sacked | self.lost | self.retrans | u64::from(self.duplicates) == 0
+    }
+
+    /// Whether `block` (as on the wire) is one that the last acknowledgment reported and that lies within a run.
+    #[inline]
+    pub(super) fn is_known(&self, block: u64) -> bool {
+        self.known.contains(&block)
+    }
+
+    /// Notes the blocks of an acknowledgment: the run that holds a block holds it until the peer reneges.
+    #[inline]
+    pub(super) fn set_known(&mut self, blocks: [u64; 4]) {
+        self.known = blocks;
     }
 
     /// Offset one past the highest SACKed record, 0 if none.
@@ -386,6 +463,7 @@ impl Scoreboard {
     /// The peer may have reneged: no SACK information is trusted any more (RFC 2018 8).
     pub(super) fn forget_sacks(&mut self) {
         self.runs.clear();
+        self.known = [0; 4];
         self.judged = 0;
         for record in &mut self.ring {
             record.flags &= !SACKED;
@@ -439,6 +517,7 @@ impl Scoreboard {
     pub(super) fn release(&mut self) {
         self.ring = VecDeque::new();
         self.runs = VecDeque::new();
+        self.known = [0; 4];
         self.hint = 0;
     }
 

@@ -15,17 +15,95 @@ use crate::units::Bytes;
 
 impl Connection {
     /// A segment arrived.
+    #[inline]
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Accepted {
-        if segment.flags.contains(Flags::CORRUPT) {
-            return self.nothing(); // the checksum would have failed (RFC 9293 MUST-3)
-        }
-        let accepted = self.arrive(now, segment);
+        let accepted = match self.arrive_as_predicted(now, segment) {
+            Some(accepted) => accepted,
+            None => self.arrive(now, segment),
+        };
         self.checked(false);
         accepted
     }
 
+    /// Header prediction: an established connection gets a segment that lies within the window, acknowledges what is
+    /// outstanding and carries neither FIN nor anything else to look at. What [`Connection::arrive`] does with it, without
+    /// the checks that cannot fail for it. `None`: it is not such a segment, and nothing was done.
     #[inline]
+    fn arrive_as_predicted(&mut self, now: Instant, segment: &Segment) -> Option<Accepted> {
+        let shared = &mut self.shared;
+        let expected = Flags::ACK.0 | (u16::from(shared.timestamps) * Flags::TIMESTAMPS.0);
+        if segment.flags.0 & LOOKED_AT.0 != expected
+            || self.state != State::Established
+            || self.keep_alive
+            || shared.ecn
+            || segment.ecn() == Ecn::Ce
+            || !shared.short_ways()
+        {
+            return None;
+        }
+        // First: sequence number. Without payload only the next one is sure to be acceptable whatever the window.
+        let receive = &self.receive;
+        let nxt = SeqNumber::from_offset(shared.irs, receive.rcv_nxt);
+        let ahead = u64::from(segment.seq.0.wrapping_sub(nxt.0));
+        let payload = u64::from(segment.payload);
+        if ahead + payload > receive.window() || (payload == 0 && ahead != 0) {
+            return None;
+        }
+        let seq = receive.rcv_nxt + ahead;
+        // Fifth: ACK, between SND.UNA and SND.NXT.
+        let (una, nxt) = match &self.sender {
+            Some(sender) if sender.zero_probe_out => return None,
+            Some(sender) => (sender.una, sender.nxt),
+            None => (1, 1),
+        };
+        let news = u64::from(
+            segment
+                .ack
+                .0
+                .wrapping_sub(SeqNumber::from_offset(shared.iss, una).0),
+        );
+        if news > nxt - una {
+            return None;
+        }
+        if shared.timestamps {
+            if (segment.tsval.wrapping_sub(shared.ts_recent) as i32) < 0 {
+                return None; // PAWS
+            }
+            if seq <= shared.last_ack_sent {
+                shared.ts_recent = segment.tsval; // RFC 7323 4.3 (2)
+            }
+        }
+        self.take_ack(now, segment, seq, una + news);
+        // Seventh: payload.
+        if payload == 0 {
+            return Some(self.nothing());
+        }
+        if ahead > 0
+            || !self
+                .receive
+                .take_in_order(now, &self.shared.config, segment.payload)
+        {
+            return Some(self.on_payload(now, segment, seq as i64));
+        }
+        let end = self.received();
+        if self.auto_read || self.read_shut {
+            self.receive.read_all();
+        } else {
+            self.shared.raise(Event::Readable);
+        }
+        self.delay_ack(now);
+        Some(Accepted {
+            start: end - payload,
+            end,
+            in_order: end,
+        })
+    }
+
+    /// The arrival of any segment.
     fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        if segment.flags.contains(Flags::CORRUPT) {
+            return self.nothing(); // the checksum would have failed (RFC 9293 MUST-3)
+        }
         match self.state {
             State::Closed => self.nothing(),
             State::SynSent => {
@@ -43,6 +121,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn nothing(&self) -> Accepted {
         let at = self.received();
         Accepted {
@@ -173,7 +252,6 @@ impl Connection {
     }
 
     /// The ACK field. False: the segment is to be dropped.
-    #[inline]
     fn on_ack_field(&mut self, now: Instant, segment: &Segment, seq: i64) -> bool {
         let una = self.sender.as_ref().map_or(1, |sender| sender.una);
         let ack = segment.ack.to_offset(self.shared.iss, una);
@@ -193,20 +271,28 @@ impl Connection {
             self.challenge(now);
             return false;
         }
-        let ack = ack.max(0) as u64;
-        let window_changed = self.update_window(segment, seq, ack);
-        let Some(sender) = &mut self.sender else {
-            return true;
-        };
-        if ack < sender.una {
-            // An old ACK may still carry SACK or D-SACK blocks, which are taken as of SND.UNA.
-            if segment.sack_blocks() == 0 || sender.board.out == 0 {
-                return true;
-            }
-            let at = sender.una;
-            sender.on_ack(now, &mut self.shared, segment, at, false);
+        let (seq, ack) = (seq.max(0) as u64, ack.max(0) as u64);
+        if ack >= una {
+            self.take_ack(now, segment, seq, ack);
             return true;
         }
+        self.update_window(segment, seq, ack);
+        // An old ACK may still carry SACK or D-SACK blocks, which are taken as of SND.UNA.
+        if let Some(sender) = &mut self.sender
+            && segment.sack_blocks() > 0
+            && sender.board.out > 0
+        {
+            let at = sender.una;
+            sender.on_ack(now, &mut self.shared, segment, at, false);
+        }
+        true
+    }
+
+    /// An acknowledgment up to offset `ack`, from SND.UNA to SND.NXT, on an acceptable segment at offset `seq`.
+    #[inline]
+    fn take_ack(&mut self, now: Instant, segment: &Segment, seq: u64, ack: u64) {
+        let window_changed = self.update_window(segment, seq, ack);
+        let Some(sender) = &mut self.sender else { return };
         let advanced = ack > sender.una;
         if self.shared.snd_edge <= ack {
             sender.retries = sender.retries.min(1); // RFC 9293 SHLD-17, MUST-37: it answers, its window is shut
@@ -235,14 +321,12 @@ impl Connection {
                 self.on_fin_acked(now);
             }
         }
-        true
     }
 
     /// SND.WND from an acceptable segment (RFC 9293 3.10.7.4, fifth).
     #[inline]
-    fn update_window(&mut self, segment: &Segment, seq: i64, ack: u64) -> bool {
+    fn update_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
         let shared = &mut self.shared;
-        let seq = seq.max(0) as u64;
         if shared.snd_wl1 > seq || (shared.snd_wl1 == seq && shared.snd_wl2 > ack) {
             return false;
         }
@@ -290,7 +374,6 @@ impl Connection {
         }
     }
 
-    #[inline]
     fn on_payload(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
         let open = matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
         if !open {
@@ -303,7 +386,7 @@ impl Connection {
         shared.stats.redundant_bytes += u64::from(taken.redundant);
         if taken.advanced {
             if self.auto_read || self.read_shut {
-                let _ = self.receive.read(&shared.config, shared.mss, u64::MAX);
+                self.receive.read_all();
             } else {
                 shared.raise(Event::Readable);
             }
@@ -311,6 +394,17 @@ impl Connection {
         if taken.fin {
             self.on_peer_fin(now);
         }
+        self.delay_ack(now);
+        Accepted {
+            start: taken.start.max(1) - 1,
+            end: taken.end.max(1) - 1,
+            in_order: self.received(),
+        }
+    }
+
+    /// Data was taken: the delayed-ACK timer.
+    #[inline]
+    fn delay_ack(&mut self, now: Instant) {
         if self.receive.ack_now {
             self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
         } else if self.shared.timers.delayed_ack == Instant::FAR_FUTURE
@@ -319,11 +413,6 @@ impl Connection {
                 .delayed_until(now, &self.shared.config, self.shared.rtt.srtt())
         {
             self.shared.timers.delayed_ack = at;
-        }
-        Accepted {
-            start: taken.start.max(1) - 1,
-            end: taken.end.max(1) - 1,
-            in_order: self.received(),
         }
     }
 
@@ -513,3 +602,13 @@ impl Connection {
         Bytes(self.receive.readable())
     }
 }
+
+/// Bits of which any but the expected ones takes a segment off the short way.
+const LOOKED_AT: Flags = Flags::SYN
+    .with(Flags::FIN)
+    .with(Flags::RST)
+    .with(Flags::URG)
+    .with(Flags::ACK)
+    .with(Flags::ECE)
+    .with(Flags::TIMESTAMPS)
+    .with(Flags::CORRUPT);

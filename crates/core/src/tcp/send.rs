@@ -225,17 +225,10 @@ impl Sender {
 
     /// The next segment to send now.
     pub(super) fn next(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
-        if self.probe_due {
-            self.probe_due = false;
-            if let Some(probe) = self.loss_probe(now, shared) {
-                return Some(probe);
-            }
-        }
-        if self.zero_probe_due {
-            self.zero_probe_due = false;
-            if let Some(probe) = self.zero_window_probe() {
-                return Some(probe);
-            }
+        if (self.probe_due | self.zero_probe_due)
+            && let Some(probe) = self.probe(now, shared)
+        {
+            return Some(probe);
         }
         let mut limited = false;
         let new_first = self.frto_new > 0 && self.new_length(shared).is_some();
@@ -283,6 +276,20 @@ impl Sender {
         None
     }
 
+    /// The probe that is due, if there is something to probe with.
+    #[cold]
+    fn probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        if core::mem::take(&mut self.probe_due)
+            && let Some(probe) = self.loss_probe(now, shared)
+        {
+            return Some(probe);
+        }
+        if core::mem::take(&mut self.zero_probe_due) {
+            return self.zero_window_probe();
+        }
+        None
+    }
+
     /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.
     #[inline]
     pub(super) fn new_length(&self, shared: &Shared) -> Option<(u32, bool)> {
@@ -309,6 +316,7 @@ impl Sender {
         (pushed || last || half || self.sws_override).then_some((length as u32, fin))
     }
 
+    #[inline]
     pub(super) fn transmit(
         &mut self,
         now: Instant,

@@ -5,6 +5,7 @@ mod loss;
 mod pair;
 mod protocol;
 mod script;
+mod short_ways;
 mod spurious;
 mod switched_off;
 mod tables;
