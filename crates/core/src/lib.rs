@@ -22,6 +22,7 @@ pub mod queue;
 pub mod registry;
 pub mod rng;
 pub mod seq;
+pub mod socket;
 pub mod tcp;
 pub mod time;
 pub mod units;

@@ -299,9 +299,9 @@ impl Connection {
         self.written += taken;
         if taken > 0 {
             self.feed_sender(now);
-            if let Some(sender) = &mut self.sender {
-                sender.more = flags.more;
-            }
+        }
+        if let Some(sender) = &mut self.sender {
+            sender.more = flags.more; // an empty write lets go of what `more` held back
         }
         self.checked(false);
         Bytes(taken)
@@ -429,6 +429,12 @@ impl Connection {
     #[inline]
     pub fn received(&self) -> u64 {
         self.receive.in_order()
+    }
+
+    /// Our initial sequence number.
+    #[inline]
+    pub fn initial_sequence(&self) -> SeqNumber {
+        self.shared.iss
     }
 
     /// The configuration.

@@ -1,0 +1,284 @@
+//! Reading and writing: `recv`, `send` and what they are called otherwise.
+//!
+//! **Source.** `recv(2)`, `send(2)`, `tcp(7)`; the order of checks is Linux's (`tcp_recvmsg`, `tcp_sendmsg`).
+
+use super::{Body, Called, Errno, Fd, Outcome, Phase, Stack};
+use crate::tcp::{State, WriteFlags};
+use crate::time::Instant;
+use crate::units::Bytes;
+use core::net::SocketAddr;
+
+/// Flags of `recv(2)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RecvFlags {
+    /// `MSG_PEEK`: leave the data.
+    pub peek: bool,
+    /// `MSG_DONTWAIT`.
+    pub dont_wait: bool,
+    /// `MSG_WAITALL`: return when everything asked for is there.
+    pub wait_all: bool,
+    /// `MSG_TRUNC`: throw the data away.
+    pub truncate: bool,
+    /// `MSG_OOB`: the urgent byte.
+    pub out_of_band: bool,
+}
+
+/// Flags of `send(2)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SendFlags {
+    /// `MSG_MORE`.
+    pub more: bool,
+    /// `MSG_DONTWAIT`.
+    pub dont_wait: bool,
+    /// `MSG_OOB`: the last byte is urgent.
+    pub out_of_band: bool,
+    /// `MSG_FASTOPEN`: connect and send at once.
+    pub fast_open: bool,
+    /// `MSG_NOSIGNAL`: no effect, there are no signals.
+    pub no_signal: bool,
+}
+
+/// What a read gave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Stream offset of the first byte.
+    pub start: u64,
+    /// How many; 0 is the end of the stream.
+    pub len: u64,
+}
+
+/// What a write took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Stream offset of the first byte.
+    pub start: u64,
+    /// How many.
+    pub len: u64,
+}
+
+impl Stack {
+    /// `read(2)`.
+    pub fn read(&mut self, now: Instant, fd: Fd, len: u64) -> Called<Received> {
+        self.recv(now, fd, len, RecvFlags::default())
+    }
+
+    /// `write(2)`.
+    pub fn write(&mut self, now: Instant, fd: Fd, len: u64) -> Called<Sent> {
+        self.send(now, fd, len, SendFlags::default(), None)
+    }
+
+    /// `recv(2)`.
+    pub fn recv(&mut self, now: Instant, fd: Fd, len: u64, flags: RecvFlags) -> Called<Received> {
+        let index = self.index_of(fd)?;
+        let sock = &mut self.socks[index];
+        let connection = match &mut sock.body {
+            Body::Listen(_) => return Err(Errno::ENOTCONN),
+            Body::Idle => {
+                if let Some(error) = sock.error.take() {
+                    return Err(error);
+                }
+                return if sock.shut_read {
+                    Ok(Outcome::Done(Received::default()))
+                } else {
+                    Err(Errno::ENOTCONN)
+                };
+            }
+            Body::Open(connection) => connection,
+        };
+        if flags.out_of_band {
+            return Err(Errno::EINVAL); // no urgent data waits
+        }
+        let available = connection.readable().get();
+        let start = sock.read - sock.reading;
+        let wanted = len - sock.reading.min(len);
+        let taken = available.min(wanted);
+        if flags.peek {
+            let enough = available >= if flags.wait_all { len } else { len.min(1) };
+            if enough || available > 0 && !flags.wait_all {
+                return Ok(Outcome::Done(Received { start, len: taken }));
+            }
+        } else if taken > 0 {
+            connection.read(now, Bytes(taken));
+            sock.read += taken;
+            sock.reading += taken;
+        }
+        let moved = sock.reading;
+        let target = if flags.wait_all {
+            len
+        } else {
+            len.min(sock.options.receive_low)
+        };
+        let over = sock.done || sock.error.is_some() || sock.shut_read || connection.state() == State::Closed;
+        let waits = !sock.nonblocking && !flags.dont_wait;
+        let result = if moved > 0 && (moved >= target || over || !waits) {
+            Ok(Outcome::Done(Received { start, len: moved }))
+        } else if flags.peek && available > 0 && (over || !waits) {
+            Ok(Outcome::Done(Received { start, len: taken }))
+        } else if sock.done || len == 0 && sock.error.is_none() {
+            Ok(Outcome::Done(Received { start, len: 0 }))
+        } else if let Some(error) = sock.error.take() {
+            Err(error)
+        } else if sock.shut_read {
+            Ok(Outcome::Done(Received { start, len: 0 }))
+        } else if connection.state() == State::Closed {
+            Err(Errno::ENOTCONN)
+        } else if waits {
+            Ok(Outcome::Blocked)
+        } else {
+            Err(Errno::EAGAIN)
+        };
+        if result != Ok(Outcome::Blocked) {
+            sock.reading = 0;
+        }
+        self.touch(now, index);
+        result
+    }
+
+    /// `send(2)`, and `sendto(2)` with `to`. A blocking call is done when all `len` bytes were taken.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        fd: Fd,
+        len: u64,
+        flags: SendFlags,
+        to: Option<SocketAddr>,
+    ) -> Called<Sent> {
+        let index = self.index_of(fd)?;
+        let waits = !self.socks[index].nonblocking && !flags.dont_wait;
+        if flags.fast_open {
+            if !self.config.fast_open.client {
+                return Err(Errno::EOPNOTSUPP);
+            }
+            if self.socks[index].phase == Phase::Unconnected
+                && !matches!(self.socks[index].body, Body::Listen(_))
+            {
+                let to = to.ok_or(Errno::EINVAL)?;
+                self.open(now, index, to)?;
+                self.touch(now, index);
+            }
+        }
+        let sock = &mut self.socks[index];
+        match sock.state() {
+            Some(State::SynSent | State::SynReceived) => {
+                return if waits {
+                    Ok(Outcome::Blocked)
+                } else if flags.fast_open {
+                    Err(Errno::EINPROGRESS)
+                } else {
+                    Err(Errno::EAGAIN)
+                };
+            }
+            Some(State::Established | State::CloseWait) if !sock.shut_write && sock.error.is_none() => {}
+            _ => return self.broken(index),
+        }
+        if sock.phase == Phase::Connecting {
+            sock.phase = Phase::Connected;
+        }
+        let (start, remaining) = (sock.written - sock.writing, len - sock.writing.min(len));
+        let taken = self.put(now, index, remaining, flags);
+        let sock = &mut self.socks[index];
+        sock.writing += taken;
+        let moved = sock.writing;
+        if moved < len && waits {
+            self.touch(now, index);
+            return Ok(Outcome::Blocked);
+        }
+        sock.writing = 0;
+        self.touch(now, index);
+        if moved == 0 && len > 0 {
+            return Err(Errno::EAGAIN);
+        }
+        Ok(Outcome::Done(Sent { start, len: moved }))
+    }
+
+    /// Why nothing can be written: what was already taken, the pending error, or EPIPE (`sk_stream_error`).
+    fn broken(&mut self, index: usize) -> Called<Sent> {
+        let sock = &mut self.socks[index];
+        let moved = core::mem::take(&mut sock.writing);
+        if moved > 0 {
+            return Ok(Outcome::Done(Sent {
+                start: sock.written - moved,
+                len: moved,
+            }));
+        }
+        Err(sock.error.take().unwrap_or(Errno::EPIPE))
+    }
+
+    /// Gives the endpoint what the buffer takes.
+    fn put(&mut self, now: Instant, index: usize, wanted: u64, flags: SendFlags) -> u64 {
+        self.tune(now, index);
+        let notsent_limit = self.notsent_limit(index);
+        let sock = &mut self.socks[index];
+        let Body::Open(connection) = &mut sock.body else {
+            return 0;
+        };
+        let info = connection.info(now);
+        let mss = u64::from(info.mss);
+        let sent = sock.written - info.unsent.get();
+        let goal = goal(mss, info.peer_window.get());
+        let room = notsent_limit.saturating_sub(info.unsent.get());
+        let taken = if room == 0 {
+            0
+        } else {
+            sock.memory
+                .take(wanted, goal, connection.acked(), sent, sock.written)
+        };
+        let more = WriteFlags {
+            more: flags.more || sock.options.cork,
+        };
+        if taken > 0 {
+            connection.write(now, Bytes(taken), more);
+            sock.written += taken;
+        }
+        taken
+    }
+
+    fn notsent_limit(&self, index: usize) -> u64 {
+        self.socks[index]
+            .options
+            .not_sent_low
+            .filter(|&limit| limit > 0)
+            .unwrap_or(self.config.notsent_lowat)
+    }
+
+    /// Send buffer: what was set, or what the window asks for.
+    fn tune(&mut self, now: Instant, index: usize) {
+        let (start, max) = (self.config.send_memory.default, self.config.send_memory.max);
+        let sock = &mut self.socks[index];
+        let Body::Open(connection) = &sock.body else {
+            return;
+        };
+        match sock.options.send_buffer {
+            Some(locked) => sock.memory.buffer = locked,
+            None => {
+                let info = connection.info(now);
+                let mss = u64::from(info.mss).max(1);
+                sock.memory.buffer = sock.memory.buffer.max(start);
+                sock.memory.expand(info.cwnd.get() / mss, mss, max);
+            }
+        }
+    }
+
+    /// Whether `poll` says there is room: a third of the buffer, and less unsent than `TCP_NOTSENT_LOWAT`.
+    pub(super) fn writable(&mut self, now: Instant, index: usize) -> bool {
+        self.tune(now, index);
+        let limit = self.notsent_limit(index);
+        let sock = &mut self.socks[index];
+        match &sock.body {
+            Body::Idle => true,
+            Body::Listen(_) => false,
+            Body::Open(connection) => {
+                let unsent = connection.info(now).unsent.get();
+                sock.memory.writable(connection.acked(), sock.written) && 2 * unsent < limit.max(1)
+            }
+        }
+    }
+}
+
+/// Size of the buffers that writes fill: the most segments that fit 64 KiB, at most half of the peer's largest window.
+fn goal(mss: u64, window: u64) -> u64 {
+    const MOST: u64 = 65_536 - 1 - 320;
+    let cutoff = if window > 536 { window / 2 } else { window };
+    let size = MOST.min(cutoff.max(68));
+    (size / mss.max(1) * mss).max(mss).max(1)
+}

@@ -1,0 +1,537 @@
+//! Packets, ICMP and time in; packets out.
+//!
+//! **Source.** RFC 9293 3.10.7 (which connection, listener or nobody a segment is for), 3.9.2.2 (ICMP); RFC 5461 and
+//! Linux's table for the errors ICMP stands for; `listen(2)` for the queues; RFC 1122 4.2.2.13 for data after close.
+//! **Deviations.** A child of a listener is a whole connection from its SYN on.
+
+use super::{Backlog, Body, ConnectionId, Errno, Fd, Stack, Tuple, canonical};
+use crate::packet::{Flags, Segment};
+use crate::tcp::{Connection, ConnectionError, Event, State, listener};
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::ops::Range;
+
+/// Addresses of a packet; traffic class, ECN and time to live are in its [`Segment`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// Where it comes from.
+    pub source: SocketAddr,
+    /// Where it goes.
+    pub destination: SocketAddr,
+}
+
+/// A packet to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Addresses.
+    pub header: Header,
+    /// Headers.
+    pub segment: Segment,
+    /// Whose it is; resets and the like are nobody's.
+    pub connection: Option<ConnectionId>,
+    /// Stream offsets of the payload.
+    pub range: Range<u64>,
+}
+
+/// What became of a packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Whose it was.
+    pub connection: Option<ConnectionId>,
+    /// The socket of that connection, if a process holds it.
+    pub fd: Option<Fd>,
+    /// Stream offsets taken from the payload: the driver keeps these bytes.
+    pub accepted: Range<u64>,
+    /// Stream offset up to which everything has arrived.
+    pub in_order: u64,
+}
+
+/// An ICMP message about a packet sent from here, as RFC 792 numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IcmpError {
+    /// Type: 3 unreachable, 4 source quench, 5 redirect, 11 time exceeded, 12 parameter problem.
+    pub kind: u8,
+    /// Code.
+    pub code: u8,
+    /// Next-hop MTU of "fragmentation needed" (RFC 1191 4), 0 if not given.
+    pub mtu: u32,
+    /// Sequence number of the packet it quotes.
+    pub seq: crate::seq::SeqNumber,
+}
+
+impl IcmpError {
+    /// The error it stands for, and whether it is hard (RFC 1122 4.2.3.9, Linux `icmp_err_convert`). `None`: ignored.
+    pub const fn errno(&self) -> Option<(Errno, bool)> {
+        match (self.kind, self.code) {
+            (3, 0) => Some((Errno::ENETUNREACH, false)),
+            (3, 1) => Some((Errno::EHOSTUNREACH, false)),
+            (3, 2) => Some((Errno::ENOPROTOOPT, true)),
+            (3, 3) => Some((Errno::ECONNREFUSED, true)),
+            (3, 4) => Some((Errno::EMSGSIZE, false)),
+            (3, 5) => Some((Errno::EOPNOTSUPP, false)),
+            (3, 6) => Some((Errno::ENETUNREACH, true)),
+            (3, 7) => Some((Errno::EHOSTDOWN, true)),
+            (3, 8) => Some((Errno::ENONET, true)),
+            (3, 9) => Some((Errno::ENETUNREACH, true)),
+            (3, 10) => Some((Errno::EHOSTUNREACH, true)),
+            (3, 11) => Some((Errno::ENETUNREACH, false)),
+            (3, 12) => Some((Errno::EHOSTUNREACH, false)),
+            (3, 13..=15) => Some((Errno::EHOSTUNREACH, true)),
+            (11, _) => Some((Errno::EHOSTUNREACH, false)),
+            (12, _) => Some((Errno::EPROTO, true)),
+            _ => None,
+        }
+    }
+}
+
+/// What waits to be sent.
+pub(super) enum Queued {
+    /// Ask this connection.
+    Connection(u32),
+    /// This packet.
+    Raw(Box<(Header, Segment)>),
+}
+
+impl Stack {
+    /// A packet arrived.
+    pub fn on_packet(&mut self, now: Instant, header: &Header, segment: &Segment) -> Arrival {
+        let local = canonical(header.destination);
+        let remote = canonical(header.source);
+        if !self.config.addresses.contains(&local.ip()) || segment.flags.contains(Flags::CORRUPT) {
+            return Arrival::default();
+        }
+        if let Some(&index) = self.tuples.get(&(local, remote)) {
+            return self.deliver(now, index as usize, segment);
+        }
+        match self.listener_for(local) {
+            Some(index) => self.on_listen(now, index, (local, remote), segment),
+            None => {
+                self.answer(local, remote, listener::on_closed(segment), None);
+                Arrival::default()
+            }
+        }
+    }
+
+    /// The listener of a port: the one bound to this address before one bound to any.
+    fn listener_for(&self, local: SocketAddr) -> Option<usize> {
+        let holders = self.ports.get(&local.port())?;
+        let listening = |&&holder: &&u32| matches!(self.socks[holder as usize].body, Body::Listen(_));
+        let bound = |holder: &&u32| self.socks[**holder as usize].local.map(|address| address.ip());
+        let mut any = None;
+        for holder in holders.iter().filter(listening) {
+            let Some(ip) = bound(&holder) else { continue };
+            if ip == local.ip() {
+                return Some(*holder as usize);
+            }
+            let sock = &self.socks[*holder as usize];
+            let family = ip.is_ipv4() == local.is_ipv4() || ip.is_ipv6() && !sock.options.v6_only;
+            if ip.is_unspecified() && family {
+                any = Some(*holder as usize);
+            }
+        }
+        any
+    }
+
+    fn answer(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        answer: listener::Answer,
+        sock: Option<usize>,
+    ) {
+        if let listener::Answer::Reset(segment) = answer {
+            let index = sock.unwrap_or(usize::MAX);
+            self.queue_raw(local, remote, segment, index);
+        }
+    }
+
+    /// Queues a packet that no connection sends, with the traffic class and time to live of socket `index`.
+    pub(super) fn queue_raw(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        mut segment: Segment,
+        index: usize,
+    ) {
+        let sock = self.socks.get(index);
+        segment.ttl = sock.map_or(self.config.ttl, |sock| sock.options.ttl);
+        segment.tos = segment.tos & 3 | sock.map_or(0, |sock| sock.options.tos & !3);
+        let header = Header {
+            source: local,
+            destination: remote,
+        };
+        if local.is_ipv6() {
+            segment.overhead += 20;
+        }
+        self.output.push_back(Queued::Raw(Box::new((header, segment))));
+    }
+
+    /// RFC 9293 3.10.7.2, with the two queues of `listen(2)`.
+    fn on_listen(&mut self, now: Instant, index: usize, tuple: Tuple, segment: &Segment) -> Arrival {
+        match listener::on_listen(segment) {
+            listener::Answer::Accept => {}
+            other => {
+                self.answer(tuple.0, tuple.1, other, Some(index));
+                return Arrival::default();
+            }
+        }
+        let sock = &self.socks[index];
+        let Body::Listen(queue) = &sock.body else {
+            return Arrival::default();
+        };
+        // A full accept queue: no new SYN; a full SYN queue likewise.
+        if queue.is_full() || queue.half_open >= self.config.syn_backlog.min(queue.limit.max(1)) {
+            return Arrival::default();
+        }
+        let config = self.config.for_socket(&sock.options, true, tuple.1.is_ipv6());
+        let (options, family) = (sock.options.clone(), sock.family);
+        let iss = self.initial_sequence(now, tuple);
+        let connection = Connection::accept(now, &Arc::new(config), iss, segment);
+        let child = self.allocate(family);
+        let fresh = &mut self.socks[child];
+        fresh.options = options;
+        fresh.local = Some(tuple.0);
+        fresh.remote = Some(tuple.1);
+        fresh.body = Body::Open(Box::new(connection));
+        fresh.phase = super::Phase::Connected;
+        fresh.parent = Some(index as u32);
+        self.ports.entry(tuple.0.port()).or_default().push(child as u32);
+        self.tuples.insert(tuple, child as u32);
+        if let Body::Listen(queue) = &mut self.socks[index].body {
+            queue.half_open += 1;
+        }
+        self.touch(now, child);
+        Arrival {
+            connection: Some(self.id_of(child)),
+            ..Arrival::default()
+        }
+    }
+
+    /// A segment for a connection.
+    fn deliver(&mut self, now: Instant, index: usize, segment: &Segment) -> Arrival {
+        let parent = self.socks[index].parent.map(|parent| parent as usize);
+        let full = parent.is_some_and(|parent| match &self.socks[parent].body {
+            Body::Listen(queue) => queue.is_full(),
+            Body::Idle | Body::Open(_) => false,
+        });
+        let sock = &mut self.socks[index];
+        let (Some(local), Some(remote)) = (sock.local, sock.remote) else {
+            return Arrival::default();
+        };
+        let Body::Open(connection) = &mut sock.body else {
+            return Arrival::default();
+        };
+        let before = connection.state();
+        let acked = segment.flags.contains(Flags::ACK);
+        if before == State::SynReceived
+            && full
+            && acked
+            && !segment.flags.intersects(Flags::RST.with(Flags::SYN))
+        {
+            return Arrival::default(); // the accept queue is full: the peer will send it again
+        }
+        if matches!(before, State::SynSent | State::SynReceived)
+            && acked
+            && segment.ack != connection.initial_sequence() + 1
+        {
+            // RFC 9293 3.10.7.3, 3.10.7.4: an impossible acknowledgment.
+            self.answer(local, remote, listener::on_closed(segment), Some(index));
+            return Arrival::default();
+        }
+        let accepted = connection.on_segment(now, segment);
+        let data = accepted.end > accepted.start;
+        if data && sock.shut_read && sock.shut_write && matches!(before, State::FinWait1 | State::FinWait2) {
+            // RFC 1122 4.2.2.13: data for a socket that nobody reads.
+            connection.abort(now);
+            while connection.poll_transmit(now).is_some() {}
+            while connection.poll_event().is_some() {}
+            if sock.fd.is_some() {
+                sock.error = Some(Errno::ECONNRESET);
+            }
+            self.answer(local, remote, listener::on_closed(segment), Some(index));
+        } else {
+            self.on_events(now, index, before);
+        }
+        self.touch(now, index);
+        Arrival {
+            connection: Some(self.id_of(index)),
+            fd: self.socks[index].fd,
+            accepted: accepted.start..accepted.end,
+            in_order: accepted.in_order,
+        }
+    }
+
+    /// What happened to a connection, as sockets see it.
+    fn on_events(&mut self, now: Instant, index: usize, before: State) {
+        let sock = &mut self.socks[index];
+        let Body::Open(connection) = &mut sock.body else {
+            return;
+        };
+        let mut established = false;
+        let mut failed = false;
+        while let Some(event) = connection.poll_event() {
+            match event {
+                Event::Established => established = true,
+                Event::PeerClosed => {
+                    sock.shut_read = true;
+                    sock.done = true;
+                }
+                Event::Failed(error) => {
+                    failed = true;
+                    sock.shut_read = true;
+                    sock.shut_write = true;
+                    let errno = match error {
+                        ConnectionError::Refused => Some(Errno::ECONNREFUSED),
+                        // RFC 9293 3.10.7.4; after the peer's FIN there is nothing to read any more, only to write.
+                        ConnectionError::Reset if before == State::CloseWait => Some(Errno::EPIPE),
+                        ConnectionError::Reset => Some(Errno::ECONNRESET),
+                        ConnectionError::TimedOut => Some(sock.soft_error.take().unwrap_or(Errno::ETIMEDOUT)),
+                        ConnectionError::Aborted => None,
+                    };
+                    sock.error = errno.or(sock.error);
+                }
+                Event::Closed => {
+                    sock.shut_read = true;
+                    sock.shut_write = true;
+                }
+                Event::Readable | Event::Writable | Event::SendClosed | Event::Trouble => {}
+            }
+        }
+        let Some(parent) = sock.parent else {
+            if connection.state() == State::FinWait2 && before != State::FinWait2 && sock.fd.is_none() {
+                self.enter_fin_wait_2(now, index);
+            }
+            return;
+        };
+        if let Body::Listen(queue) = &mut self.socks[parent as usize].body {
+            if established {
+                queue.half_open = queue.half_open.saturating_sub(1);
+                queue.ready.push_back(index as u32);
+            } else if failed && !queue.ready.contains(&(index as u32)) {
+                queue.half_open = queue.half_open.saturating_sub(1);
+                self.socks[index].parent = None;
+            }
+        }
+    }
+
+    /// Nobody holds the connection any more.
+    pub(super) fn orphan(&mut self, now: Instant, index: usize) {
+        self.socks[index].error = None;
+        if self.socks[index].state() == Some(State::FinWait2) {
+            self.enter_fin_wait_2(now, index);
+        }
+        self.touch(now, index);
+    }
+
+    /// A closed socket waits for the peer's FIN, but not for ever (`tcp_fin_timeout`, `TCP_LINGER2`).
+    fn enter_fin_wait_2(&mut self, now: Instant, index: usize) {
+        let fin_timeout = self.config.fin_timeout;
+        let sock = &mut self.socks[index];
+        match sock.options.linger2 {
+            Some(seconds) if seconds < 0 => {
+                if let Body::Open(connection) = &mut sock.body {
+                    connection.abort(now);
+                }
+            }
+            Some(seconds) => sock.deadline = Some(now + Duration::from_secs(seconds as u64)),
+            None => sock.deadline = Some(now + fin_timeout),
+        }
+    }
+
+    /// An ICMP message about a packet that went from `header.source` to `header.destination`.
+    pub fn on_icmp(&mut self, now: Instant, header: &Header, icmp: &IcmpError) {
+        let tuple = (canonical(header.source), canonical(header.destination));
+        let Some(&index) = self.tuples.get(&tuple) else {
+            return;
+        };
+        let index = index as usize;
+        let Some((errno, _)) = icmp.errno() else {
+            return;
+        };
+        let sock = &mut self.socks[index];
+        let Body::Open(connection) = &mut sock.body else {
+            return;
+        };
+        let before = connection.state();
+        match before {
+            State::SynSent | State::SynReceived if (icmp.kind, icmp.code) != (3, 4) => {
+                if sock.parent.is_some() {
+                    return; // an embryo's SYN-ACK timer goes on
+                }
+                connection.abort(now);
+                while connection.poll_transmit(now).is_some() {}
+                self.on_events(now, index, before);
+                self.socks[index].error = Some(errno);
+            }
+            State::Closed | State::TimeWait => {}
+            _ if sock.options.receive_errors => sock.error = Some(errno),
+            _ => sock.soft_error = Some(errno),
+        }
+        self.touch(now, index);
+    }
+
+    /// When `on_timeout` wants to be called.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|&(at, _)| at)
+    }
+
+    /// A timer expired; call at or after `poll_timeout`.
+    pub fn on_timeout(&mut self, now: Instant) {
+        let due: Vec<u32> = self
+            .timers
+            .iter()
+            .take_while(|(at, _)| *at <= now)
+            .map(|&(_, index)| index)
+            .collect();
+        for index in due {
+            let index = index as usize;
+            let sock = &mut self.socks[index];
+            let expired = sock.deadline.is_some_and(|at| at <= now);
+            let Body::Open(connection) = &mut sock.body else {
+                self.disarm(index);
+                continue;
+            };
+            let before = connection.state();
+            if connection.poll_timeout().is_some_and(|at| at <= now) {
+                connection.on_timeout(now);
+            }
+            if expired && sock.fd.is_none() && connection.state() == State::FinWait2 {
+                // The wait for the peer's FIN is over; it will be answered with a reset.
+                connection.abort(now);
+                while connection.poll_transmit(now).is_some() {}
+            }
+            if expired && sock.fd.is_none() {
+                sock.deadline = None;
+            }
+            self.on_events(now, index, before);
+            self.touch(now, index);
+        }
+    }
+
+    /// The next packet to send now; ask until `None`.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        loop {
+            match self.output.front()? {
+                Queued::Raw(_) => {
+                    if let Some(Queued::Raw(packet)) = self.output.pop_front() {
+                        return Some(Packet {
+                            header: packet.0,
+                            segment: packet.1,
+                            connection: None,
+                            range: 0..0,
+                        });
+                    }
+                }
+                &Queued::Connection(index) => {
+                    let index = index as usize;
+                    if let Some(packet) = self.transmit(now, index) {
+                        return Some(packet);
+                    }
+                    self.output.pop_front();
+                    self.socks[index].queued = false;
+                    self.drained(now, index);
+                }
+            }
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, index: usize) -> Option<Packet> {
+        let connection_id = self.id_of(index);
+        let sock = &mut self.socks[index];
+        let Body::Open(connection) = &mut sock.body else {
+            return None;
+        };
+        let (local, remote) = (sock.local?, sock.remote?);
+        let transmit = connection.poll_transmit(now)?;
+        let mut segment = transmit.segment;
+        segment.ttl = sock.options.ttl;
+        segment.tos = segment.tos & 3 | sock.options.tos & !3;
+        if local.is_ipv6() {
+            segment.overhead += 20;
+        }
+        Some(Packet {
+            header: Header {
+                source: local,
+                destination: remote,
+            },
+            segment,
+            connection: Some(connection_id),
+            range: transmit.range(),
+        })
+    }
+
+    /// Everything a connection had to say was said.
+    fn drained(&mut self, now: Instant, index: usize) {
+        let sock = &self.socks[index];
+        if !sock.used {
+            return;
+        }
+        if sock.state() == Some(State::Closed) {
+            self.unlink(index);
+            if self.socks[index].fd.is_none() && self.socks[index].parent.is_none() {
+                self.free(index);
+                return;
+            }
+        }
+        let _ = now;
+        self.rearm(index);
+    }
+
+    /// Something was done to a socket: its packets are wanted, its deadline may have moved.
+    pub(super) fn touch(&mut self, _now: Instant, index: usize) {
+        let sock = &mut self.socks[index];
+        if !sock.queued && matches!(sock.body, Body::Open(_)) {
+            sock.queued = true;
+            self.output.push_back(Queued::Connection(index as u32));
+        }
+        self.rearm(index);
+    }
+
+    /// Keeps the timer set in step with a socket.
+    pub(super) fn rearm(&mut self, index: usize) {
+        let sock = &mut self.socks[index];
+        let connection = match &sock.body {
+            Body::Open(connection) => connection.poll_timeout(),
+            Body::Idle | Body::Listen(_) => None,
+        };
+        let at = match (connection, sock.deadline) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        if at == sock.armed {
+            return;
+        }
+        let slot = index as u32;
+        if let Some(old) = core::mem::replace(&mut sock.armed, at) {
+            self.timers.remove(&(old, slot));
+        }
+        if let Some(new) = at {
+            self.timers.insert((new, slot));
+        }
+    }
+
+    /// No timer runs for a socket.
+    pub(super) fn disarm(&mut self, index: usize) {
+        if let Some(old) = self.socks[index].armed.take() {
+            self.timers.remove(&(old, index as u32));
+        }
+    }
+
+    /// An option may change what is sent now.
+    pub(super) fn after_option(&mut self, now: Instant, index: usize, option: super::SocketOption) {
+        let _ = option;
+        if matches!(self.socks[index].body, Body::Open(_)) {
+            self.touch(now, index);
+        }
+    }
+}
+
+impl Backlog {
+    /// Linux lets one more than the backlog wait.
+    fn is_full(&self) -> bool {
+        self.ready.len() > self.limit as usize
+    }
+}

@@ -1,0 +1,90 @@
+//! Ports, own addresses, initial sequence numbers.
+//!
+//! **Source.** `bind(2)`, `socket(7)` (SO_REUSEADDR, SO_REUSEPORT); RFC 6056 3.3.1 (random ports); RFC 9293 3.4.1.
+
+use super::{Body, Errno, Stack, Tuple};
+use crate::seq::SeqNumber;
+use crate::time::Instant;
+use core::net::{IpAddr, SocketAddr};
+
+impl Stack {
+    pub(super) fn take_port(&mut self, index: usize, address: SocketAddr) {
+        self.socks[index].local = Some(address);
+        self.ports.entry(address.port()).or_default().push(index as u32);
+    }
+
+    pub(super) fn leave_port(&mut self, index: usize) {
+        let Some(address) = self.socks[index].local else {
+            return;
+        };
+        if let Some(holders) = self.ports.get_mut(&address.port()) {
+            holders.retain(|&holder| holder as usize != index);
+            if holders.is_empty() {
+                self.ports.remove(&address.port());
+            }
+        }
+    }
+
+    /// Whether another socket keeps `index` from binding, or listening at, `address` (`socket(7)`, SO_REUSEADDR: only a
+    /// listener stands in the way of sockets that all allow it).
+    pub(super) fn port_conflict(&self, index: usize, address: SocketAddr) -> bool {
+        let Some(holders) = self.ports.get(&address.port()) else {
+            return false;
+        };
+        let me = &self.socks[index].options;
+        holders.iter().any(|&holder| {
+            let other = &self.socks[holder as usize];
+            let Some(held) = other.local.filter(|_| holder as usize != index) else {
+                return false;
+            };
+            let overlap = held.ip() == address.ip()
+                || held.ip().is_unspecified()
+                    && (held.is_ipv4() == address.is_ipv4() || !other.options.v6_only)
+                || address.ip().is_unspecified() && (held.is_ipv4() == address.is_ipv4() || !me.v6_only);
+            let listens = matches!(other.body, Body::Listen(_));
+            let shared = me.reuse_address && other.options.reuse_address && !listens
+                || me.reuse_port && other.options.reuse_port;
+            overlap && !shared
+        })
+    }
+
+    pub(super) fn free_port(&mut self) -> Option<u16> {
+        let (low, high) = (
+            *self.config.ephemeral_ports.start(),
+            *self.config.ephemeral_ports.end(),
+        );
+        let count = u32::from(high.saturating_sub(low)) + 1;
+        let first = self.rng.below(u64::from(count)) as u32;
+        (0..count)
+            .map(|step| low + ((first + step) % count) as u16)
+            .find(|port| !self.ports.contains_key(port))
+    }
+
+    /// Own address from which `remote` is reached.
+    pub(super) fn source_for(&self, remote: IpAddr) -> Result<IpAddr, Errno> {
+        let mut own = self.config.addresses.iter();
+        own.find(|own| own.is_ipv4() == remote.is_ipv4())
+            .copied()
+            .ok_or(Errno::ENETUNREACH)
+    }
+
+    /// RFC 9293 3.4.1: a clock that ticks every 4 us plus a secret function of the names.
+    pub(super) fn initial_sequence(&self, now: Instant, tuple: Tuple) -> SeqNumber {
+        let mut hash = self.config.seed ^ 0x9e37_79b9_7f4a_7c15;
+        let mut mix = |word: u64| {
+            hash = (hash ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            hash ^= hash >> 29;
+        };
+        for address in [tuple.0, tuple.1] {
+            match address.ip() {
+                IpAddr::V4(ip) => mix(u64::from(ip.to_bits())),
+                IpAddr::V6(ip) => {
+                    mix(ip.to_bits() as u64);
+                    mix((ip.to_bits() >> 64) as u64);
+                }
+            }
+            mix(u64::from(address.port()));
+        }
+        SeqNumber(((hash >> 32) as u32).wrapping_add((now.as_nanos() / 4000) as u32))
+    }
+}

@@ -1,0 +1,270 @@
+use super::{
+    Called, Errno, Events, Family, Fd, How, OptionValue, Outcome, Packet, RecvFlags, SendFlags, SocketOption,
+    Stack, StackConfig,
+};
+use crate::tcp::{Config, Profile};
+use crate::time::{Duration, Instant};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+const PORT: u16 = 8080;
+
+/// Two hosts and a wire with a delay.
+struct Pair {
+    now: Instant,
+    hosts: [Stack; 2],
+    wire: Vec<(Instant, usize, Packet)>,
+    delay: Duration,
+    cut: bool,
+}
+
+fn done<T: core::fmt::Debug>(called: Called<T>) -> T {
+    match called {
+        Ok(Outcome::Done(value)) => value,
+        other => panic!("not done: {other:?}"),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "a call's result is handed over")]
+fn blocked<T: core::fmt::Debug>(called: Called<T>) {
+    assert!(matches!(called, Ok(Outcome::Blocked)), "{called:?}");
+}
+
+impl Pair {
+    fn new() -> Pair {
+        Pair::with(|_| {})
+    }
+
+    fn with(change: fn(&mut StackConfig)) -> Pair {
+        let host = |address| {
+            let mut config = StackConfig::new(vec![address], Config::profile(Profile::Linux));
+            change(&mut config);
+            Stack::new(config)
+        };
+        Pair {
+            now: Instant::from_millis(1000),
+            hosts: [host(CLIENT), host(SERVER)],
+            wire: Vec::new(),
+            delay: Duration::from_millis(10),
+            cut: false,
+        }
+    }
+
+    fn drain(&mut self) {
+        for (host, stack) in self.hosts.iter_mut().enumerate() {
+            while let Some(packet) = stack.poll_transmit(self.now) {
+                if !self.cut {
+                    self.wire.push((self.now + self.delay, 1 - host, packet));
+                }
+            }
+            assert!(
+                stack.poll_timeout().is_none_or(|at| at > self.now),
+                "drained, but a deadline has passed"
+            );
+        }
+    }
+
+    /// Everything that happens in the next `span`.
+    fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        loop {
+            self.drain();
+            let arrival = self.wire.iter().map(|entry| entry.0).min();
+            let timeout = self.hosts.iter().filter_map(Stack::poll_timeout).min();
+            let next = [arrival, timeout].into_iter().flatten().min();
+            let Some(next) = next.filter(|&at| at <= end) else {
+                break;
+            };
+            self.now = next;
+            let (due, later): (Vec<_>, Vec<_>) = self.wire.drain(..).partition(|entry| entry.0 <= next);
+            self.wire = later;
+            for (_, host, packet) in due {
+                self.hosts[host].on_packet(next, &packet.header, &packet.segment);
+            }
+            for stack in &mut self.hosts {
+                stack.on_timeout(next);
+            }
+        }
+        self.now = end;
+    }
+
+    fn listener(&mut self, backlog: i32) -> Fd {
+        let now = self.now;
+        let host = &mut self.hosts[1];
+        let fd = host.socket(now, Family::V4).expect("a socket");
+        host.bind(now, fd, SocketAddr::new(SERVER, PORT)).expect("bound");
+        host.listen(now, fd, backlog).expect("listening");
+        fd
+    }
+
+    /// A client and the server's end of one connection.
+    fn connected(&mut self) -> (Fd, Fd) {
+        let listener = self.listener(5);
+        let (now, to) = (self.now, SocketAddr::new(SERVER, PORT));
+        let client = self.hosts[0].socket(now, Family::V4).expect("a socket");
+        blocked(self.hosts[0].connect(now, client, to));
+        self.run(Duration::from_millis(50));
+        done(self.hosts[0].connect(self.now, client, to));
+        let (server, peer) = done(self.hosts[1].accept(self.now, listener));
+        assert_eq!(peer.ip(), CLIENT);
+        done(self.hosts[1].close(self.now, listener));
+        (client, server)
+    }
+}
+
+#[test]
+fn data_goes_both_ways_and_the_end_is_read_as_zero() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.connected();
+    assert_eq!(done(pair.hosts[0].write(pair.now, client, 5000)).len, 5000);
+    blocked(pair.hosts[1].read(pair.now, server, 100));
+    pair.run(Duration::from_millis(15));
+    let peek = RecvFlags {
+        peek: true,
+        ..RecvFlags::default()
+    };
+    assert_eq!(done(pair.hosts[1].recv(pair.now, server, 100, peek)).len, 100);
+    let read = done(pair.hosts[1].read(pair.now, server, 2000));
+    assert_eq!((read.start, read.len), (0, 2000));
+    let read = done(pair.hosts[1].read(pair.now, server, 10_000));
+    assert_eq!((read.start, read.len), (2000, 3000));
+    blocked(pair.hosts[1].read(pair.now, server, 1));
+    done(pair.hosts[0].close(pair.now, client));
+    pair.run(Duration::from_millis(50));
+    assert_eq!(done(pair.hosts[1].read(pair.now, server, 1)).len, 0);
+    done(pair.hosts[1].close(pair.now, server));
+    pair.run(Duration::from_secs(70));
+    assert_eq!(pair.hosts.each_ref().map(Stack::slots_in_use), [0, 0]);
+}
+
+#[test]
+fn nobody_listens() {
+    let mut pair = Pair::new();
+    let client = pair.hosts[0].socket(pair.now, Family::V4).expect("a socket");
+    let to = SocketAddr::new(SERVER, PORT);
+    pair.hosts[0].set_nonblocking(client, true).expect("open");
+    assert_eq!(
+        pair.hosts[0].connect(pair.now, client, to),
+        Err(Errno::EINPROGRESS)
+    );
+    assert_eq!(pair.hosts[0].connect(pair.now, client, to), Err(Errno::EALREADY));
+    pair.run(Duration::from_millis(50));
+    let events = pair.hosts[0]
+        .poll(pair.now, client, Events::IN.with(Events::OUT))
+        .expect("open");
+    assert_eq!(
+        events,
+        Events::IN.with(Events::OUT).with(Events::ERR).with(Events::HUP)
+    );
+    let error = |pair: &mut Pair| pair.hosts[0].getsockopt(pair.now, client, SocketOption::Error);
+    assert_eq!(
+        error(&mut pair),
+        Ok(OptionValue::Int(Errno::ECONNREFUSED.number()))
+    );
+    assert_eq!(error(&mut pair), Ok(OptionValue::Int(0)));
+    assert_eq!(
+        pair.hosts[0].connect(pair.now, client, to),
+        Err(Errno::ECONNABORTED)
+    );
+    // And again, from the same socket.
+    pair.listener(1);
+    assert_eq!(
+        pair.hosts[0].connect(pair.now, client, to),
+        Err(Errno::EINPROGRESS)
+    );
+    pair.run(Duration::from_millis(50));
+    assert_eq!(pair.hosts[0].connect(pair.now, client, to), Ok(Outcome::Done(())));
+    assert_eq!(pair.hosts[0].connect(pair.now, client, to), Err(Errno::EISCONN));
+}
+
+#[test]
+fn a_reset_is_told_once_then_the_pipe_is_broken() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.connected();
+    done(pair.hosts[0].write(pair.now, client, 10));
+    pair.run(Duration::from_millis(50));
+    done(pair.hosts[1].close(pair.now, server)); // unread data: RFC 2525 2.17
+    pair.run(Duration::from_millis(50));
+    assert_eq!(pair.hosts[0].write(pair.now, client, 1), Err(Errno::ECONNRESET));
+    assert_eq!(pair.hosts[0].write(pair.now, client, 1), Err(Errno::EPIPE));
+    assert_eq!(done(pair.hosts[0].read(pair.now, client, 1)).len, 0);
+    assert_eq!(
+        pair.hosts[0].shutdown(pair.now, client, How::Both),
+        Err(Errno::ENOTCONN)
+    );
+}
+
+#[test]
+fn calls_on_a_socket_without_a_connection() {
+    let mut pair = Pair::new();
+    let now = pair.now;
+    let host = &mut pair.hosts[0];
+    let fd = host.socket(now, Family::V4).expect("a socket");
+    assert_eq!(fd, Fd(3));
+    assert_eq!(host.read(now, fd, 1), Err(Errno::ENOTCONN));
+    assert_eq!(host.write(now, fd, 1), Err(Errno::EPIPE));
+    assert_eq!(host.accept(now, fd), Err(Errno::EINVAL));
+    assert_eq!(host.shutdown(now, fd, How::Write), Err(Errno::ENOTCONN));
+    assert_eq!(host.remote_address(fd), Err(Errno::ENOTCONN));
+    assert_eq!(
+        host.poll(now, fd, Events::IN.with(Events::OUT)),
+        Ok(Events::OUT.with(Events::HUP))
+    );
+    let elsewhere = SocketAddr::new(SERVER, 1);
+    assert_eq!(host.bind(now, fd, elsewhere), Err(Errno::EADDRNOTAVAIL));
+    let here = SocketAddr::new(CLIENT, 80);
+    assert_eq!(host.bind(now, fd, here), Ok(()));
+    assert_eq!(host.bind(now, fd, here), Err(Errno::EINVAL));
+    let second = host.socket(now, Family::V4).expect("a socket");
+    assert_eq!(host.bind(now, second, here), Err(Errno::EADDRINUSE));
+    assert_eq!(host.listen(now, fd, 1), Ok(()));
+    assert_eq!(host.read(now, fd, 1), Err(Errno::ENOTCONN));
+    assert_eq!(host.input_queue(fd), Err(Errno::EINVAL));
+    assert_eq!(host.connect(now, fd, elsewhere), Err(Errno::EISCONN));
+    assert_eq!(host.close(now, fd), Ok(Outcome::Done(())));
+    assert_eq!(host.close(now, fd), Err(Errno::EBADF));
+    assert_eq!(host.bind(now, second, here), Ok(()));
+    assert_eq!(host.socket(now, Family::V4), Ok(fd), "the lowest free number");
+}
+
+#[test]
+fn a_blocking_write_returns_when_all_was_taken() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.connected();
+    let set = OptionValue::Int(10_000);
+    pair.hosts[0]
+        .setsockopt(pair.now, client, SocketOption::SendBuffer, &set)
+        .expect("open");
+    assert_eq!(
+        pair.hosts[0].getsockopt(pair.now, client, SocketOption::SendBuffer),
+        Ok(OptionValue::Int(20_000))
+    );
+    let total = 300_000;
+    blocked(pair.hosts[0].write(pair.now, client, total));
+    let mut rounds = 0;
+    let sent = loop {
+        pair.run(Duration::from_millis(20));
+        rounds += 1;
+        if let Outcome::Done(sent) = pair.hosts[0].write(pair.now, client, total).expect("no error") {
+            break sent;
+        }
+        assert!(rounds < 100);
+    };
+    assert_eq!((sent.start, sent.len), (0, total));
+    assert!(rounds > 3, "{rounds}: the buffer held it back");
+    pair.run(Duration::from_millis(100));
+    assert_eq!(done(pair.hosts[1].read(pair.now, server, u64::MAX)).len, total);
+    let flags = SendFlags {
+        dont_wait: true,
+        ..SendFlags::default()
+    };
+    let part = done(pair.hosts[0].send(pair.now, client, total, flags, None)).len;
+    assert!((20_000..100_000).contains(&part), "{part}");
+    assert_eq!(
+        pair.hosts[0].send(pair.now, client, 1, flags, None),
+        Err(Errno::EAGAIN)
+    );
+}
