@@ -38,6 +38,17 @@ pub fn connect(fd: Fd, address: SocketAddr) -> Result<usize, Errno> {
     check(unsafe { libc::connect(fd, address.pointer(), address.length) }.into())
 }
 
+/// connect(2) with `AF_UNSPEC`: back to the unconnected state.
+pub fn disconnect(fd: Fd) -> Result<usize, Errno> {
+    let address = libc::sockaddr {
+        sa_family: libc::AF_UNSPEC as libc::sa_family_t,
+        sa_data: [0; 14],
+    };
+    let length = size_of::<libc::sockaddr>() as libc::socklen_t;
+    // SAFETY: the pointer is to a live sockaddr of the length given.
+    check(unsafe { libc::connect(fd, &raw const address, length) }.into())
+}
+
 /// listen(2).
 pub fn listen(fd: Fd, backlog: i32) -> Result<usize, Errno> {
     // SAFETY: takes numbers only.

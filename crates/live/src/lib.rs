@@ -11,9 +11,11 @@ pub mod calls;
 mod clock;
 mod error;
 mod namespace;
+mod thread;
 mod tun;
 
 pub use clock::Clock;
 pub use error::Error;
 pub use namespace::Namespace;
+pub use thread::{sleeps, thread_id};
 pub use tun::Tun;

@@ -5,6 +5,8 @@
 
 pub mod ast;
 pub mod backend;
+#[cfg(target_os = "linux")]
+pub mod linux;
 mod parse;
 
 pub use parse::{Definitions, ScriptError, parse};

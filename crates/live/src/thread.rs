@@ -1,0 +1,14 @@
+/// The kernel's number of this thread.
+pub fn thread_id() -> i32 {
+    nix::unistd::gettid().as_raw()
+}
+
+/// Whether the kernel has put a thread of this process to sleep (state S or D).
+pub fn sleeps(thread: i32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")) else {
+        return false;
+    };
+    // The name, in parentheses, may hold anything: the state follows the last one.
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| rest.starts_with(['S', 'D']))
+}
