@@ -9,7 +9,7 @@ use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::registry::Entry;
 use fleetfoot_lab::compare::shown;
-use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism};
+use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
 use std::fmt::Write;
 
 /// Flags of `explain`.
@@ -80,9 +80,17 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
 /// A mechanism as JSON.
 pub(crate) fn mechanism_json(mechanism: &Mechanism) -> serde_json::Value {
     let set: serde_json::Map<String, serde_json::Value> = mechanism
-        .setting()
+        .set
         .iter()
-        .map(|(path, value)| (path.to_owned(), serde_json::to_value(value).unwrap_or_default()))
+        .map(|&(path, value)| {
+            let value = match value {
+                Preset::Text(text) => text.into(),
+                Preset::Integer(number) => number.into(),
+                Preset::Flag(flag) => flag.into(),
+                Preset::RttShare(_) => value.to_string().into(),
+            };
+            (path.to_owned(), value)
+        })
         .collect();
     serde_json::json!({
         "name": mechanism.name,
@@ -106,7 +114,7 @@ fn describe(text: &mut String, mechanism: &Mechanism) {
         let _ = writeln!(text, "{what}:\n{}\n", wrapped(body, 98, "  "));
     }
     text.push_str("In a scenario:\n");
-    for (path, value) in mechanism.setting().iter() {
+    for (path, value) in mechanism.set {
         let _ = writeln!(text, "  \"{path}\" = {value}");
     }
 }

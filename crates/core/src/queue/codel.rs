@@ -1,9 +1,11 @@
 //! CoDel: drops from the head when packets have waited too long for too long.
 //!
 //! When every packet of the last `interval` waited longer than `target`, CoDel drops one, and then more and more often,
-//! each after interval / sqrt(count), until the wait falls below the target.
+//! each after interval / sqrt(count), until the wait falls below the target. With `ce_threshold` it also marks every
+//! ECN-capable packet that waited longer than that: the step that DCTCP wants.
 //!
-//! **Source.** RFC 8289, pseudocode of section 5; defaults from its 4.2 and 4.3.
+//! **Source.** RFC 8289, pseudocode of section 5; defaults from its 4.2 and 4.3. `ce_threshold`: Linux (`codel_dequeue`);
+//! the step is RFC 8257 3.1's, by time instead of length.
 //!
 //! **Deviations.** `ecn` marks instead of dropping, as Linux does and RFC 8289 leaves open: a mark counts as a drop for the
 //! control law, and the marked packet is delivered at once. The largest packet of 5.4 ("no drop when backlog is at most
@@ -41,8 +43,15 @@ pub(super) const INTERVAL: Parameter = Parameter {
     doc: "How long the wait must exceed the target before the first drop (RFC 8289 4.3: 100 ms, a large RTT)",
 };
 
+pub(super) const CE_THRESHOLD: Parameter = Parameter {
+    name: "ce_threshold",
+    kind: ParameterKind::Duration(Duration::from_nanos(1), Duration::from_secs(10)),
+    default: Value::Auto,
+    doc: "Mark every ECN-capable packet that waited longer than this, whatever `ecn` says; by default none (Linux: for DCTCP)",
+};
+
 impl CoDel {
-    /// `limit`, `target`, `interval`, `ecn`.
+    /// `limit`, `target`, `interval`, `ecn`, `ce_threshold`.
     pub const PARAMETERS: &'static [Parameter] = &[
         Parameter {
             name: "limit",
@@ -58,6 +67,7 @@ impl CoDel {
             default: Value::Flag(false),
             doc: "Mark ECN-capable packets instead of dropping them (Linux codel: off)",
         },
+        CE_THRESHOLD,
     ];
 
     /// An empty queue.
@@ -118,6 +128,7 @@ pub(super) struct Law {
     target: Duration,
     interval: Duration,
     ecn: bool,
+    ce_threshold: Option<Duration>,
     max_packet: u32,
 }
 
@@ -127,6 +138,7 @@ impl Law {
             target: values.duration("target").unwrap_or(Duration::from_millis(5)),
             interval: values.duration("interval").unwrap_or(Duration::from_millis(100)),
             ecn: values.flag("ecn"),
+            ce_threshold: values.duration("ce_threshold"),
             max_packet: surroundings.mtu,
         }
     }
@@ -156,6 +168,26 @@ impl State {
     /// The next packet. `pop` takes the head of the queue and says how many bytes are left behind it.
     #[inline]
     pub(super) fn dequeue(
+        &mut self,
+        now: Instant,
+        law: &Law,
+        context: &mut QueueContext<'_>,
+        pop: impl FnMut() -> Option<(Packet, u64)>,
+    ) -> Option<Packet> {
+        let mut packet = self.control(now, law, context, pop)?;
+        // Linux's `ce_threshold`: the packet's own wait, after the control law and independent of it.
+        if let Some(threshold) = law.ce_threshold
+            && now.since(packet.enqueued_at) > threshold
+            && packet.segment.ecn() != Ecn::Ce
+            && packet.segment.ecn_capable()
+        {
+            Law::set_ce(&mut packet, context);
+        }
+        Some(packet)
+    }
+
+    #[inline]
+    fn control(
         &mut self,
         now: Instant,
         law: &Law,
@@ -240,12 +272,16 @@ impl Law {
     fn mark(&self, packet: &mut Packet, context: &mut QueueContext<'_>) -> bool {
         let marks = self.ecn && packet.segment.ecn_capable();
         if marks {
-            packet.segment.set_ecn(Ecn::Ce);
-            context.events.push(QueueEvent {
-                kind: QueueEventKind::Marked,
-                flow: packet.flow,
-            });
+            Law::set_ce(packet, context);
         }
         marks
+    }
+
+    fn set_ce(packet: &mut Packet, context: &mut QueueContext<'_>) {
+        packet.segment.set_ecn(Ecn::Ce);
+        context.events.push(QueueEvent {
+            kind: QueueEventKind::Marked,
+            flow: packet.flow,
+        });
     }
 }

@@ -9,7 +9,7 @@
 //! searches all queues. CoDel's "backlog at most one packet" counts the flow's own queue, as RFC 8289 says; Linux counts all.
 
 use super::classes::BacklogClasses;
-use super::codel::{INTERVAL, Law, State, TARGET};
+use super::codel::{CE_THRESHOLD, INTERVAL, Law, State, TARGET};
 use super::hash::HashKey;
 use super::store::{NONE, PacketList, PacketPool};
 use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
@@ -52,7 +52,7 @@ struct List {
 }
 
 impl FqCoDel {
-    /// `limit`, `queues`, `quantum`, `target`, `interval`, `ecn`, `batch`.
+    /// `limit`, `queues`, `quantum`, `target`, `interval`, `ecn`, `ce_threshold`, `batch`.
     pub const PARAMETERS: &'static [Parameter] = &[
         Parameter {
             name: "limit",
@@ -80,6 +80,7 @@ impl FqCoDel {
             default: Value::Flag(true),
             doc: "Mark ECN-capable packets instead of dropping them (RFC 8290 5.2.6: on)",
         },
+        CE_THRESHOLD,
         Parameter {
             name: "batch",
             kind: ParameterKind::Integer(1, 65_536),

@@ -74,7 +74,7 @@ impl Plan {
             let resolved = plan.scenario.resolve(&variant.set)?;
             plan.variants.push(Planned {
                 name: variant.name.clone(),
-                turn_on: turn_on(&variant.set),
+                turn_on: turn_on(&variant.set, &plan.described),
                 set: variant.set.clone(),
                 resolved,
             });
@@ -110,13 +110,13 @@ impl Plan {
             .find(|variant| variant.name == name);
         let set = match (variant, mechanisms::find(name)) {
             (Some(variant), _) => variant.set.clone(),
-            (None, Some(mechanism)) => mechanism.setting(),
+            (None, Some(mechanism)) => mechanism.setting(&plan.described),
             (None, None) => return Ok(None),
         };
         plan.variants = vec![Planned {
             name: name.to_owned(),
             resolved: plan.scenario.resolve(&set)?,
-            turn_on: turn_on(&set),
+            turn_on: turn_on(&set, &plan.described),
             set,
         }];
         Ok(Some(plan))
@@ -142,9 +142,9 @@ impl Plan {
 
     fn add(&mut self, parts: &[&'static Mechanism]) {
         let name = parts.iter().map(|part| part.name).collect::<Vec<_>>().join(" + ");
-        let set = parts
-            .iter()
-            .fold(Setting::none(), |set, part| set.and(&part.setting()));
+        let set = parts.iter().fold(Setting::none(), |set, part| {
+            set.and(&part.setting(&self.described))
+        });
         for part in parts {
             if let Err(reason) = part.apply(&self.scenario, &self.described) {
                 let reason = if parts.len() == 1 {
@@ -210,7 +210,7 @@ impl Plan {
 }
 
 /// How to switch on the mechanisms whose settings a setting contains.
-fn turn_on(set: &Setting) -> Option<String> {
+fn turn_on(set: &Setting, described: &Resolved) -> Option<String> {
     let given: Vec<(String, toml::Value)> = set
         .iter()
         .map(|(path, value)| (path.to_owned(), value.clone()))
@@ -224,10 +224,10 @@ fn turn_on(set: &Setting) -> Option<String> {
         .iter()
         .filter(|entry| {
             // An entry that a larger matching entry contains adds nothing.
-            contains(&entry.setting())
+            contains(&entry.setting(described))
                 && !mechanisms::ENTRIES.iter().any(|larger| {
                     larger.set.len() > entry.set.len()
-                        && contains(&larger.setting())
+                        && contains(&larger.setting(described))
                         && entry.set.iter().all(|pair| larger.set.contains(pair))
                 })
         })
@@ -272,6 +272,11 @@ pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
         timing: Some(timing(batch)),
         variants,
     };
+    // The scenario as described, or the only variant that was run.
+    let first = plan
+        .variants
+        .first()
+        .map_or(&plan.described, |first| &first.resolved);
     Comparison {
         hash: plan.hash(),
         scenario_toml: plan.scenario.to_toml(),
@@ -286,10 +291,9 @@ pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
                 latency_sensitive: group.latency_sensitive,
             })
             .collect(),
-        links: plan.described.spec.links.iter().map(link_info).collect(),
+        links: first.spec.links.iter().map(link_info).collect(),
         bottleneck,
-        pairs: plan
-            .described
+        pairs: first
             .base_rtts()
             .iter()
             .map(|pair| PairInfo {

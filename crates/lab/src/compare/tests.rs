@@ -200,3 +200,35 @@ fn without_variants_every_mechanism_is_tried_or_has_a_reason() {
     assert_eq!(reason("initial-window-10"), Some("already so in this scenario"));
     assert_eq!(reason("cubic"), Some("already so in this scenario"));
 }
+
+#[test]
+fn a_single_variant_is_shown_with_its_own_queue() {
+    let text = crate::scenario::HOME_LINE.replace("duration = \"20 s\"", "duration = \"4 s\"");
+    let scenario = Scenario::parse("home-line.toml", &text).expect("it is correct");
+    let choice = Choice {
+        single: Some(String::from("dctcp")),
+        seeds: Some(1),
+        ..Choice::default()
+    };
+    let plan = Plan::single(scenario, &choice)
+        .expect("it resolves")
+        .expect("there is such a mechanism");
+    let batch = execute(
+        &plan.jobs(),
+        &plan.seeds,
+        &Options::default(),
+        &AtomicBool::new(false),
+        &engine,
+        &|_| (),
+    );
+    let comparison = build(&plan, &batch.expect("it runs"), "");
+    let bottleneck = comparison.links.iter().find(|link| link.name == "bottleneck");
+    let bottleneck = bottleneck.expect("it has a bottleneck");
+    assert_eq!(bottleneck.queue, "codel");
+    // A seventh of 40 ms, rounded up to microseconds.
+    let step = bottleneck
+        .parameters
+        .iter()
+        .find(|parameter| parameter.0 == "ce_threshold");
+    assert_eq!(step.map(|step| step.1.as_str()), Some("5.715 ms"));
+}

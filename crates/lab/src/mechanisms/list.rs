@@ -2,7 +2,7 @@
 
 use super::Family::{Acknowledgments, BurstyFlows, GreedyFlows, Queues, StartUp, TailLoss};
 use super::Needs::{Controller, Queue, QueueAndTcp, Sack, Tcp};
-use super::Preset::{Flag, Integer, Text};
+use super::Preset::{Flag, Integer, RttShare, Text};
 use super::{Family, Mechanism, Needs, Preset};
 
 const QUEUE: &str = "network.bottleneck.queue.kind";
@@ -178,10 +178,16 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("The window grows as a cubic function of the time since the last loss, to 0.7 of it on a loss.", "RFC 9438")
         .evidence("The default of Linux, Windows and Apple systems.")
         .turn_on("Linux 2.6.19 and later: the default; sysctl net.ipv4.tcp_congestion_control=cubic"),
-    entry("dctcp", GreedyFlows, QueueAndTcp, &[("tcp.congestion_control", Text("dctcp")), ("tcp.ecn", Flag(true)), (QUEUE, Text("codel")), (QUEUE_ECN, Flag(true))])
-        .document("Reduces the window in proportion to the share of marked bytes; needs a queue that marks (here CoDel) and must not share it with flows that halve.", "RFC 8257")
+    entry("dctcp", GreedyFlows, QueueAndTcp, &[
+        ("tcp.congestion_control", Text("dctcp")),
+        ("tcp.ecn", Flag(true)),
+        (QUEUE, Text("codel")),
+        ("network.bottleneck.queue.target", Text("1 s")),
+        ("network.bottleneck.queue.ce_threshold", RttShare(7)),
+    ])
+        .document("Reduces the window in proportion to the share of marked bytes. The queue marks every packet that waited longer than a seventh of the RTT, the least that keeps the line full; it must not be shared with flows that halve.", "RFC 8257; the seventh: Alizadeh et al., SIGCOMM 2010 (K > C RTT / 7)")
         .evidence("Alizadeh et al., SIGCOMM 2010: same throughput with a tenth of the buffer in data centres. Only for networks under one administration.")
-        .turn_on("Linux 3.18 and later, on both hosts: sysctl net.ipv4.tcp_congestion_control=dctcp net.ipv4.tcp_ecn=1; marking at the switch: tc qdisc replace dev IF root codel ecn ce_threshold 1ms"),
+        .turn_on("Linux 3.18 and later, on both hosts: sysctl net.ipv4.tcp_congestion_control=dctcp net.ipv4.tcp_ecn=1; marking at the bottleneck: tc qdisc replace dev IF root codel target 1s ce_threshold RTT/7"),
     entry("delayed-ack-off", Acknowledgments, Tcp, &[("tcp.delayed_ack", Text("off"))])
         .document("Acknowledges every segment at once: faster growth in slow start and earlier loss detection, twice as many ACKs.", "RFC 9293 3.8.6.3 allows it; Allman 1998")
         .evidence("Allman 1998: delayed ACKs cost short transfers most.")

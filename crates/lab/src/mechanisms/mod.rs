@@ -10,6 +10,7 @@ mod tests;
 pub use list::{ENTRIES, PAIRS};
 
 use crate::scenario::{ErrorKind, Resolved, Scenario, Setting};
+use fleetfoot_core::time::Duration;
 
 /// A mechanism users choose between.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +59,8 @@ pub enum Preset {
     Integer(i64),
     /// On or off.
     Flag(bool),
+    /// This part of the largest base RTT of the scenario.
+    RttShare(u64),
 }
 
 /// What must be true of a scenario.
@@ -100,11 +103,15 @@ impl Family {
 }
 
 impl Preset {
-    fn to_toml(self) -> toml::Value {
+    fn to_toml(self, base_rtt: Duration) -> toml::Value {
         match self {
             Preset::Text(text) => toml::Value::String(text.to_owned()),
             Preset::Integer(number) => toml::Value::Integer(number),
             Preset::Flag(flag) => toml::Value::Boolean(flag),
+            Preset::RttShare(part) => {
+                let micros = base_rtt.as_nanos().div_ceil(1000 * part.max(1)).max(1);
+                toml::Value::String(format!("{micros} us"))
+            }
         }
     }
 }
@@ -114,13 +121,23 @@ pub fn find(name: &str) -> Option<&'static Mechanism> {
     ENTRIES.iter().find(|entry| entry.name == name)
 }
 
+impl std::fmt::Display for Preset {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Preset::RttShare(part) => write!(f, "1/{part} of the largest base RTT"),
+            other => write!(f, "{}", other.to_toml(Duration::ZERO)),
+        }
+    }
+}
+
 impl Mechanism {
-    /// Its settings.
-    pub fn setting(&self) -> Setting {
+    /// Its settings in the scenario `described`.
+    pub fn setting(&self, described: &Resolved) -> Setting {
+        let base_rtt = described.base_rtts().iter().map(|pair| pair.rtt).max();
         self.set
             .iter()
             .fold(Setting::from_origin(self.name), |setting, &(path, value)| {
-                setting.with(path, value.to_toml())
+                setting.with(path, value.to_toml(base_rtt.unwrap_or(Duration::ZERO)))
             })
     }
 
@@ -133,7 +150,7 @@ impl Mechanism {
             return Err(reason);
         }
         scenario
-            .resolve(&self.setting())
+            .resolve(&self.setting(described))
             .map_err(|error| match error.kind {
                 ErrorKind::NoChange => String::from("already so in this scenario"),
                 _ => error.message.into_string(),

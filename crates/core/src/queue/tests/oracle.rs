@@ -1,43 +1,63 @@
 //! Second, naive transcriptions of the published pseudocode, compared with the disciplines call by call.
 
 use super::*;
+use crate::time::Duration;
 
-/// RFC 8289 section 5, word by word: times are seconds, zero means "not set".
+/// RFC 8289 section 5, word by word: times are nanoseconds, zero means "not set". Marking as Linux's `codel_dequeue` has it:
+/// a packet that can carry a mark is marked where it would be dropped, and again by its own wait.
 struct CoDelOracle {
-    queue: VecDeque<(f64, u32, u32)>,
+    queue: VecDeque<Waiting>,
     bytes: u64,
-    first_above_time: f64,
-    drop_next: f64,
+    first_above_time: u64,
+    drop_next: u64,
     count: u32,
     lastcount: u32,
     dropping: bool,
     dropped: Vec<u32>,
+    ecn: bool,
+    ce_threshold: u64,
 }
 
-const TARGET: f64 = 0.005;
-const INTERVAL: f64 = 0.1;
-/// Times are compared in seconds here and in nanoseconds there; steps of the trace are multiples of a microsecond plus a
-/// quarter, so no comparison is nearer than this.
+/// Arrival, number, length, codepoint.
+type Waiting = (u64, u32, u32, u8);
+
+const TARGET: u64 = 5_000_000;
+const INTERVAL: u64 = 100_000_000;
 const MAXPACKET: u64 = 1500;
 
-type Popped = (Option<(f64, u32, u32)>, bool);
+type Popped = (Option<Waiting>, bool);
 
 impl CoDelOracle {
-    fn control_law(t: f64, count: u32) -> f64 {
-        t + INTERVAL / f64::from(count).sqrt()
+    fn new(ecn: bool, ce_threshold: u64) -> CoDelOracle {
+        CoDelOracle {
+            queue: VecDeque::new(),
+            bytes: 0,
+            first_above_time: 0,
+            drop_next: 0,
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+            dropped: Vec::new(),
+            ecn,
+            ce_threshold,
+        }
     }
 
-    fn dodequeue(&mut self, now: f64) -> Popped {
+    fn control_law(t: u64, count: u32) -> u64 {
+        t + (INTERVAL as f64 / f64::from(count).sqrt()) as u64
+    }
+
+    fn dodequeue(&mut self, now: u64) -> Popped {
         let Some(p) = self.queue.pop_front() else {
-            self.first_above_time = 0.0;
+            self.first_above_time = 0;
             return (None, false);
         };
         self.bytes -= u64::from(p.2);
         let sojourn_time = now - p.0;
         let mut ok_to_drop = false;
         if sojourn_time < TARGET || self.bytes <= MAXPACKET {
-            self.first_above_time = 0.0;
-        } else if self.first_above_time == 0.0 {
+            self.first_above_time = 0;
+        } else if self.first_above_time == 0 {
             self.first_above_time = now + INTERVAL;
         } else if now >= self.first_above_time {
             ok_to_drop = true;
@@ -45,15 +65,29 @@ impl CoDelOracle {
         (Some(p), ok_to_drop)
     }
 
-    fn deque(&mut self, now: f64) -> Option<u32> {
+    /// Number and codepoint of the packet that leaves.
+    fn deque(&mut self, now: u64) -> Option<(u32, u8)> {
+        let mut packet = self.controlled(now)?;
+        if now - packet.0 > self.ce_threshold && packet.3 != 0 {
+            packet.3 = 3;
+        }
+        Some((packet.1, packet.3))
+    }
+
+    fn controlled(&mut self, now: u64) -> Option<Waiting> {
         let mut r = self.dodequeue(now);
+        let marks = |p: &Option<Waiting>| p.is_some_and(|p| p.3 != 0);
         if self.dropping {
             if !r.1 {
                 self.dropping = false;
             }
             while now >= self.drop_next && self.dropping {
-                self.dropped.extend(r.0.map(|p| p.1));
                 self.count += 1;
+                if self.ecn && marks(&r.0) {
+                    self.drop_next = Self::control_law(self.drop_next, self.count);
+                    return r.0.map(|p| (p.0, p.1, p.2, 3));
+                }
+                self.dropped.extend(r.0.map(|p| p.1));
                 r = self.dodequeue(now);
                 if !r.1 {
                     self.dropping = false;
@@ -62,18 +96,22 @@ impl CoDelOracle {
                 }
             }
         } else if r.1 {
-            self.dropped.extend(r.0.map(|p| p.1));
-            r = self.dodequeue(now);
+            if self.ecn && marks(&r.0) {
+                r.0 = r.0.map(|p| (p.0, p.1, p.2, 3));
+            } else {
+                self.dropped.extend(r.0.map(|p| p.1));
+                r = self.dodequeue(now);
+            }
             self.dropping = true;
             let delta = self.count.wrapping_sub(self.lastcount) as i32;
             self.count = 1;
-            if delta > 1 && now - self.drop_next < 16.0 * INTERVAL {
+            if delta > 1 && now.saturating_sub(self.drop_next) < 16 * INTERVAL {
                 self.count = delta as u32;
             }
             self.drop_next = Self::control_law(now, self.count);
             self.lastcount = self.count;
         }
-        r.0.map(|p| p.1)
+        r.0
     }
 }
 
@@ -231,24 +269,29 @@ proptest! {
     #[test]
     fn codel_agrees_with_a_second_transcription(
         load in 0.5_f64..2.0,
-        steps in prop::collection::vec((1_u64..3000, 0.0_f64..1.0, 40_u32..1501), 500..3000),
+        ecn in any::<bool>(),
+        ce_threshold in prop::option::of(500_u64..20_000),
+        steps in prop::collection::vec((1_u64..3000, 0.0_f64..1.0, 40_u32..1501, 0_u8..4), 500..3000),
     ) {
-        let mut oracle = CoDelOracle {
-            queue: VecDeque::new(), bytes: 0, first_above_time: 0.0, drop_next: 0.0, count: 0, lastcount: 0,
-            dropping: false, dropped: Vec::new(),
-        };
-        let mut bench = Bench::new(build("codel", Limit::Unlimited, false), flows(1), Limit::Unlimited);
-        let mut ns = 1_000_000_250;
-        for (number, (step, draw, len)) in steps.into_iter().enumerate() {
+        let mut values = Values::defaults(CoDel::PARAMETERS);
+        values.set("limit", Value::Limit(Limit::Unlimited)).expect("a limit");
+        values.set("ecn", Value::Flag(ecn)).expect("a flag");
+        if let Some(us) = ce_threshold {
+            values.set("ce_threshold", Value::Duration(Duration::from_micros(us))).expect("a time");
+        }
+        let mut oracle = CoDelOracle::new(ecn, ce_threshold.map_or(u64::MAX, |us| us * 1000));
+        let mut bench = Bench::new(CoDel::new(&values, &SURROUNDINGS), flows(1), Limit::Unlimited);
+        let mut ns = 1_000_000_000;
+        for (number, (step, draw, len, tos)) in steps.into_iter().enumerate() {
             ns += step * 1000;
-            let (now, seconds) = (Instant::from_nanos(ns), ns as f64 / 1e9);
+            let now = Instant::from_nanos(ns);
             if draw < load / (1.0 + load) {
-                bench.enqueue(now, packet(0, number as u32, len, 0));
-                oracle.queue.push_back((seconds, number as u32, len));
+                bench.enqueue(now, packet(0, number as u32, len, tos));
+                oracle.queue.push_back((ns, number as u32, len, tos));
                 oracle.bytes += u64::from(len);
             } else {
-                let out = bench.dequeue(now).map(|packet| packet.segment.seq.0);
-                prop_assert_eq!(out, oracle.deque(seconds));
+                let out = bench.dequeue(now).map(|packet| (packet.segment.seq.0, packet.segment.tos));
+                prop_assert_eq!(out, oracle.deque(ns));
                 let dropped: Vec<u32> = bench.log.drain(..).filter(|entry| entry.2 == DropReason::Early)
                     .filter_map(|entry| entry.0).collect();
                 prop_assert_eq!(dropped, core::mem::take(&mut oracle.dropped));
