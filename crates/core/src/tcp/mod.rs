@@ -20,6 +20,8 @@ mod prr;
 mod rack;
 mod receive;
 mod recovery;
+#[doc(hidden)]
+pub mod rig;
 mod rto;
 mod scoreboard;
 mod segment;

@@ -268,6 +268,9 @@ impl Receive {
             self.edge = self.edge.max(self.rcv_nxt);
             self.ack_now = true;
             taken.fin = true;
+            if let Some(beyond) = &mut self.beyond {
+                beyond.ranges.clear(); // what a peer sent beyond its own FIN is no data
+            }
         } else if fin && self.rcv_nxt < self.fin_at {
             self.ack_now = true;
         }

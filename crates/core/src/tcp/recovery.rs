@@ -114,6 +114,9 @@ impl Sender {
         if recovering && shared.config.prr != PrrVariant::Off {
             self.reduce(shared, &delivery, lost);
         }
+        if self.state == CaState::Cwr && self.board.out == 0 {
+            self.finish_episode(now, shared); // nothing is out whose acknowledgments could pace the reduction
+        }
         self.set_timer(now, shared, &delivery);
     }
 

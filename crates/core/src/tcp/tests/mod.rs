@@ -2,6 +2,7 @@
 
 mod lifetime;
 mod loss;
+mod mended;
 mod pair;
 mod protocol;
 mod script;

@@ -1,0 +1,57 @@
+//! What the invariants, the fuzz targets and the soak found, one test for each.
+
+use super::pair::{ISS_A, ISS_B};
+use super::script::{MSS, Script, bare};
+use crate::packet::{Flags, Segment};
+use crate::tcp::State;
+
+#[test]
+fn a_mark_on_the_ack_of_everything_does_not_stop_the_sender() {
+    // The reduction ended only with an ACK beyond it, and its window admitted nothing that could be acknowledged.
+    let mut config = bare();
+    config.ecn = true;
+    config.prr = crate::tcp::Prr::Rfc9937;
+    let mut script = Script::open(&config, 4);
+    assert_eq!(script.write(4), [0, 1, 2, 3]);
+    script.at(100);
+    let marked = Segment {
+        seq: ISS_B + 1,
+        ack: ISS_A + 1 + 4 * MSS,
+        window: 500,
+        flags: Flags::ACK.with(Flags::ECE),
+        overhead: 40,
+        ..Segment::default()
+    };
+    script.connection.on_segment(script.now, &marked);
+    assert_eq!(script.drain(), []);
+    assert_eq!(script.connection.stats().window_reductions, 1);
+    assert_eq!(script.write(8), [4, 5], "half of the window, at once");
+}
+
+#[test]
+fn data_beyond_a_fin_is_no_data() {
+    // It stayed in the reassembly queue, next to RCV.NXT, once the FIN was in order.
+    let mut script = Script::open(&bare(), 4);
+    let mut segment = Segment {
+        seq: ISS_B + 2,
+        ack: ISS_A + 1,
+        payload: 700,
+        window: 500,
+        flags: Flags::ACK,
+        overhead: 40,
+        ..Segment::default()
+    };
+    script.connection.on_segment(script.now, &segment);
+    script.drain();
+    segment.seq = ISS_B + 1;
+    segment.payload = 0;
+    segment.flags = Flags::ACK.with(Flags::FIN);
+    script.connection.on_segment(script.now, &segment);
+    let out = script.drain();
+    assert_eq!(out.len(), 1);
+    assert_eq!((out[0].ack, out[0].sack_blocks()), (ISS_B + 2, 0));
+    assert_eq!(
+        (script.connection.state(), script.connection.received()),
+        (State::CloseWait, 0)
+    );
+}
