@@ -38,6 +38,38 @@ pub struct SendFlags {
     pub no_signal: bool,
 }
 
+impl RecvFlags {
+    /// From Linux's `MSG_` bits; `None` if one is unknown here.
+    pub const fn from_bits(bits: i32) -> Option<RecvFlags> {
+        if bits & !(0x1 | 0x2 | 0x20 | 0x40 | 0x100 | 0x4000) != 0 {
+            return None;
+        }
+        Some(RecvFlags {
+            out_of_band: bits & 0x1 != 0,
+            peek: bits & 0x2 != 0,
+            truncate: bits & 0x20 != 0,
+            dont_wait: bits & 0x40 != 0,
+            wait_all: bits & 0x100 != 0,
+        })
+    }
+}
+
+impl SendFlags {
+    /// From Linux's `MSG_` bits (`MSG_ZEROCOPY` and `MSG_EOR` mean nothing here); `None` if one is unknown here.
+    pub const fn from_bits(bits: i32) -> Option<SendFlags> {
+        if bits & !(0x1 | 0x40 | 0x80 | 0x4000 | 0x8000 | 0x400_0000 | 0x2000_0000) != 0 {
+            return None;
+        }
+        Some(SendFlags {
+            out_of_band: bits & 0x1 != 0,
+            dont_wait: bits & 0x40 != 0,
+            no_signal: bits & 0x4000 != 0,
+            more: bits & 0x8000 != 0,
+            fast_open: bits & 0x2000_0000 != 0,
+        })
+    }
+}
+
 /// What a read gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
@@ -179,6 +211,7 @@ impl Stack {
         let sock = &mut self.socks[index];
         sock.writing += taken;
         let moved = sock.writing;
+        sock.no_space = moved < len;
         if moved < len && waits {
             self.touch(now, index);
             return Ok(Outcome::Blocked);

@@ -5,72 +5,84 @@ use crate::tcp::{CaState, State};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
-/// The fields of `struct tcp_info`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the fields of tcp_info of linux/tcp.h, without their prefix"
-)]
-pub struct TcpInfo {
-    pub state: u8,
-    pub ca_state: u8,
-    pub retransmits: u8,
-    pub probes: u8,
-    pub backoff: u8,
-    pub options: u8,
-    pub snd_wscale: u8,
-    pub rcv_wscale: u8,
-    pub rto: u32,
-    pub ato: u32,
-    pub snd_mss: u32,
-    pub rcv_mss: u32,
-    pub unacked: u32,
-    pub sacked: u32,
-    pub lost: u32,
-    pub retrans: u32,
-    pub fackets: u32,
-    /// ms.
-    pub last_data_sent: u32,
-    /// ms.
-    pub last_ack_sent: u32,
-    /// ms.
-    pub last_data_recv: u32,
-    /// ms.
-    pub last_ack_recv: u32,
-    pub pmtu: u32,
-    pub rcv_ssthresh: u32,
-    pub rtt: u32,
-    pub rttvar: u32,
-    pub snd_ssthresh: u32,
-    pub snd_cwnd: u32,
-    pub advmss: u32,
-    pub reordering: u32,
-    pub rcv_rtt: u32,
-    pub rcv_space: u32,
-    pub total_retrans: u32,
-    /// Bytes per second.
-    pub pacing_rate: u64,
-    pub max_pacing_rate: u64,
-    pub bytes_acked: u64,
-    pub bytes_received: u64,
-    pub segs_out: u32,
-    pub segs_in: u32,
-    pub notsent_bytes: u32,
-    pub min_rtt: u32,
-    pub data_segs_in: u32,
-    pub data_segs_out: u32,
-    pub delivery_rate: u64,
-    pub busy_time: u64,
-    pub rwnd_limited: u64,
-    pub sndbuf_limited: u64,
-    pub delivered: u32,
-    pub delivered_ce: u32,
-    pub bytes_sent: u64,
-    pub bytes_retrans: u64,
-    pub dsack_dups: u32,
-    pub reord_seen: u32,
-    pub rcv_ooopack: u32,
-    pub snd_wnd: u32,
+macro_rules! tcp_info {
+    ($($(#[doc = $doc:literal])? $name:ident: $type:ty;)*) => {
+        /// The fields of `struct tcp_info`.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the fields of tcp_info of linux/tcp.h, without their prefix")]
+        pub struct TcpInfo {
+            $($(#[doc = $doc])? pub $name: $type,)*
+        }
+
+        impl TcpInfo {
+            /// Every field with its Linux name.
+            pub fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((concat!("tcpi_", stringify!($name)), u64::from(self.$name)),)*].into_iter()
+            }
+        }
+    };
+}
+
+tcp_info! {
+    state: u8;
+    ca_state: u8;
+    retransmits: u8;
+    probes: u8;
+    backoff: u8;
+    options: u8;
+    snd_wscale: u8;
+    rcv_wscale: u8;
+    rto: u32;
+    ato: u32;
+    snd_mss: u32;
+    rcv_mss: u32;
+    unacked: u32;
+    sacked: u32;
+    lost: u32;
+    retrans: u32;
+    fackets: u32;
+    #[doc = "ms."]
+    last_data_sent: u32;
+    #[doc = "ms."]
+    last_ack_sent: u32;
+    #[doc = "ms."]
+    last_data_recv: u32;
+    #[doc = "ms."]
+    last_ack_recv: u32;
+    pmtu: u32;
+    rcv_ssthresh: u32;
+    rtt: u32;
+    rttvar: u32;
+    snd_ssthresh: u32;
+    snd_cwnd: u32;
+    advmss: u32;
+    reordering: u32;
+    rcv_rtt: u32;
+    rcv_space: u32;
+    total_retrans: u32;
+    #[doc = "Bytes per second."]
+    pacing_rate: u64;
+    max_pacing_rate: u64;
+    bytes_acked: u64;
+    bytes_received: u64;
+    segs_out: u32;
+    segs_in: u32;
+    notsent_bytes: u32;
+    min_rtt: u32;
+    data_segs_in: u32;
+    data_segs_out: u32;
+    delivery_rate: u64;
+    busy_time: u64;
+    rwnd_limited: u64;
+    sndbuf_limited: u64;
+    delivered: u32;
+    delivered_ce: u32;
+    bytes_sent: u64;
+    bytes_retrans: u64;
+    dsack_dups: u32;
+    reord_seen: u32;
+    rcv_ooopack: u32;
+    snd_wnd: u32;
 }
 
 impl TcpInfo {
@@ -108,6 +120,10 @@ fn micros(span: Duration) -> u32 {
     span.as_micros().min(u64::from(u32::MAX)) as u32
 }
 
+fn millis(span: Duration) -> u32 {
+    span.as_millis().min(u64::from(u32::MAX)) as u32
+}
+
 impl Stack {
     /// `getsockopt(TCP_INFO)`.
     pub fn info(&self, now: Instant, fd: Fd) -> Result<TcpInfo, Errno> {
@@ -134,8 +150,19 @@ impl Stack {
             Body::Open(connection) => connection,
         };
         let view = connection.info(now);
+        let detail = connection.detail(now);
         let mss = u64::from(view.mss).max(1);
-        let segments = |bytes: Bytes| bytes.get().div_ceil(mss).min(u64::from(u32::MAX)) as u32;
+        let mut options = 0;
+        for (on, bit) in [
+            (detail.timestamps, TcpInfo::OPTION_TIMESTAMPS),
+            (detail.sack, TcpInfo::OPTION_SACK),
+            (detail.window_scaling, TcpInfo::OPTION_WSCALE),
+            (detail.ecn, TcpInfo::OPTION_ECN),
+            (view.stats.ce_received > 0, TcpInfo::OPTION_ECN_SEEN),
+        ] {
+            options |= if on { bit } else { 0 };
+        }
+        let clock = sock.clock.at(now);
         TcpInfo {
             state: TcpInfo::state_number(view.state),
             ca_state: match view.ca_state {
@@ -145,31 +172,119 @@ impl Stack {
                 CaState::Recovery => 3,
                 CaState::Loss => 4,
             },
+            retransmits: detail.timeouts_in_row,
+            probes: detail.probes,
+            backoff: detail.backoff,
+            options,
+            snd_wscale: detail.snd_scale,
+            rcv_wscale: detail.rcv_scale,
             rto: micros(view.rto),
+            ato: micros(detail.ato),
             snd_mss: view.mss,
-            unacked: segments(view.flight),
+            rcv_mss: detail.rcv_mss,
+            unacked: detail.out,
+            sacked: detail.sacked,
+            lost: detail.lost,
+            retrans: detail.retransmitted,
+            last_data_sent: millis(detail.since_sent),
+            last_data_recv: millis(detail.since_received),
+            pmtu: connection.config().mtu,
+            rcv_ssthresh: detail.offered.min(u64::from(u32::MAX)) as u32,
             rtt: view.srtt.map_or(0, micros),
             rttvar: micros(view.rttvar),
-            min_rtt: view.min_rtt.map_or(u32::MAX, micros),
-            snd_cwnd: (view.cwnd.get() / mss) as u32,
             snd_ssthresh: if view.ssthresh == Bytes::MAX {
                 0x7fff_ffff
             } else {
                 (view.ssthresh.get() / mss).min(0x7fff_ffff) as u32
             },
-            pmtu: connection.config().mtu,
-            advmss: connection.config().mss(),
+            snd_cwnd: (view.cwnd.get() / mss) as u32,
+            advmss: connection.config().mss() - if detail.timestamps { 12 } else { 0 },
+            reordering: u32::from(connection.config().dup_thresh),
             total_retrans: view.stats.retransmits,
             bytes_acked: view.acked,
             bytes_received: view.received,
             notsent_bytes: view.unsent.get().min(u64::from(u32::MAX)) as u32,
+            min_rtt: view.min_rtt.map_or(u32::MAX, micros),
             data_segs_out: view.stats.segments_sent as u32,
+            busy_time: clock[0].as_micros(),
+            rwnd_limited: clock[1].as_micros(),
+            sndbuf_limited: clock[2].as_micros(),
+            delivered: detail.delivered,
+            delivered_ce: view.stats.ecn_echoes,
             bytes_sent: view.stats.bytes_sent,
-            delivered: segments(view.delivered),
             dsack_dups: view.stats.dsacks,
             snd_wnd: view.peer_window.get().min(u64::from(u32::MAX)) as u32,
-            reordering: u32::from(connection.config().dup_thresh),
             ..TcpInfo::default()
         }
+    }
+}
+
+/// What keeps a sender from going faster (`tcp_chrono`): times spent with data unacknowledged, and of these, held by the
+/// peer's window, or by the send buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Clock {
+    spent: [Duration; 3],
+    since: Instant,
+    what: Limit,
+}
+
+/// What holds a sender now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// There is nothing to send.
+    #[default]
+    Idle,
+    /// Congestion, or the path.
+    Busy,
+    /// The peer's window.
+    Window,
+    /// The application could not write more.
+    Buffer,
+}
+
+impl Clock {
+    /// From now on it is `what`.
+    pub(super) fn turn(&mut self, now: Instant, what: Limit) {
+        if what != self.what {
+            self.spent = self.at(now);
+            self.since = now;
+            self.what = what;
+        }
+    }
+
+    /// Times up to now: busy in all, held by the window, by the buffer.
+    pub(super) fn at(&self, now: Instant) -> [Duration; 3] {
+        let mut spent = self.spent;
+        let more = now.since(self.since);
+        if self.what != Limit::Idle {
+            spent[0] += more;
+        }
+        match self.what {
+            Limit::Window => spent[1] += more,
+            Limit::Buffer => spent[2] += more,
+            Limit::Idle | Limit::Busy => {}
+        }
+        spent
+    }
+}
+
+impl Sock {
+    /// What holds the sender, after a drain.
+    pub(super) fn watch(&mut self, now: Instant) {
+        let Body::Open(connection) = &self.body else {
+            return;
+        };
+        let info = connection.info(now);
+        let usable = info.peer_window.saturating_sub(info.flight);
+        let what = if self.written == info.acked {
+            Limit::Idle
+        } else if info.unsent > Bytes::ZERO && usable < info.unsent.min(Bytes(u64::from(info.mss))) {
+            Limit::Window
+        } else if info.unsent == Bytes::ZERO && self.no_space {
+            Limit::Buffer
+        } else {
+            Limit::Busy
+        };
+        self.clock.turn(now, what);
     }
 }

@@ -476,7 +476,10 @@ impl Stack {
                 return;
             }
         }
-        let _ = now;
+        let writable = self.socks[index].no_space && self.writable(now, index);
+        let sock = &mut self.socks[index];
+        sock.no_space &= !writable;
+        sock.watch(now);
         self.rearm(index);
     }
 

@@ -139,6 +139,9 @@ struct Sock {
     nonblocking: bool,
     quick_ack: bool,
     queued: bool,
+    /// The last write found the buffer full.
+    no_space: bool,
+    clock: info::Clock,
     /// Bound by `bind`, not by `connect` or `listen`.
     used: bool,
 }
@@ -198,6 +201,8 @@ impl Sock {
             nonblocking: false,
             quick_ack: true,
             queued: false,
+            no_space: false,
+            clock: info::Clock::default(),
             used: true,
         }
     }
@@ -416,6 +421,8 @@ impl Sock {
     /// A new connection begins.
     fn reset_stream(&mut self) {
         self.memory = SendMemory::default();
+        self.clock = info::Clock::default();
+        self.no_space = false;
         (self.writing, self.reading, self.read, self.written) = (0, 0, 0, 0);
         self.shut_read = false;
         self.shut_write = false;

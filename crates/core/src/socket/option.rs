@@ -10,7 +10,7 @@ use crate::units::Bytes;
 use alloc::string::{String, ToString};
 
 macro_rules! options {
-    ($($name:ident = $text:literal, $doc:literal;)*) => {
+    ($($name:ident = ($level:literal, $number:literal, $text:literal), $doc:literal;)*) => {
         /// An option of a socket.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum SocketOption {
@@ -27,50 +27,65 @@ macro_rules! options {
                     $(SocketOption::$name => $text,)*
                 }
             }
+
+            /// Linux's level and number.
+            pub const fn number(self) -> (i32, i32) {
+                match self {
+                    $(SocketOption::$name => ($level, $number),)*
+                }
+            }
         }
     };
 }
 
 options! {
-    ReuseAddress = "SO_REUSEADDR", "Bind although the port is in TIME-WAIT, or held by another that may be shared.";
-    ReusePort = "SO_REUSEPORT", "Several sockets may bind one address.";
-    SendBuffer = "SO_SNDBUF", "Send buffer, bytes; what is set is doubled.";
-    ReceiveBuffer = "SO_RCVBUF", "Receive buffer, bytes; what is set is doubled.";
-    ReceiveLow = "SO_RCVLOWAT", "Bytes that must be there before a socket is readable.";
-    Error = "SO_ERROR", "The pending error, which is cleared.";
-    Linger = "SO_LINGER", "What `close` does with unsent data.";
-    KeepAlive = "SO_KEEPALIVE", "Probe an idle connection.";
-    OutOfBandInline = "SO_OOBINLINE", "Urgent data stays in the stream.";
-    AcceptConnections = "SO_ACCEPTCONN", "Whether the socket listens.";
-    NoDelay = "TCP_NODELAY", "Nagle's algorithm off.";
-    Cork = "TCP_CORK", "Only full segments leave.";
-    MaxSegment = "TCP_MAXSEG", "Largest segment.";
-    UserTimeout = "TCP_USER_TIMEOUT", "Longest time without acknowledgment, ms.";
-    SynCount = "TCP_SYNCNT", "SYN retransmissions.";
-    KeepIdle = "TCP_KEEPIDLE", "Idle time before keep-alive probes, s.";
-    KeepInterval = "TCP_KEEPINTVL", "Time between keep-alive probes, s.";
-    KeepCount = "TCP_KEEPCNT", "Keep-alive probes before giving up.";
-    Linger2 = "TCP_LINGER2", "How long a closed socket stays in FIN-WAIT-2, s; -1: not at all.";
-    DeferAccept = "TCP_DEFER_ACCEPT", "Accept only when data arrived, or after so many seconds.";
-    WindowClamp = "TCP_WINDOW_CLAMP", "Largest window offered.";
-    FastOpen = "TCP_FASTOPEN", "Serve Fast Open with so many pending connections.";
-    FastOpenConnect = "TCP_FASTOPEN_CONNECT", "`connect` waits for the first write.";
-    FastOpenNoCookie = "TCP_FASTOPEN_NO_COOKIE", "Fast Open without a cookie.";
-    Congestion = "TCP_CONGESTION", "Congestion control, by name.";
-    QuickAck = "TCP_QUICKACK", "Acknowledge at once.";
-    NotSentLow = "TCP_NOTSENT_LOWAT", "Unsent bytes above which a socket is not writable.";
-    Inq = "TCP_INQ", "Report the bytes left to read.";
-    Tos = "IP_TOS", "Traffic class of packets sent.";
-    Ttl = "IP_TTL", "Time to live of packets sent.";
-    MtuDiscover = "IP_MTU_DISCOVER", "Path MTU discovery.";
-    ReceiveErrors = "IP_RECVERR", "ICMP errors end the connection at once.";
-    V6TrafficClass = "IPV6_TCLASS", "Traffic class of packets sent.";
-    V6HopLimit = "IPV6_UNICAST_HOPS", "Hop limit of packets sent.";
-    V6Only = "IPV6_V6ONLY", "No IPv4 on this socket.";
-    V6ReceiveErrors = "IPV6_RECVERR", "ICMP errors end the connection at once.";
+    ReuseAddress = (1, 2, "SO_REUSEADDR"), "Bind although the port is in TIME-WAIT, or held by another that may be shared.";
+    ReusePort = (1, 15, "SO_REUSEPORT"), "Several sockets may bind one address.";
+    SendBuffer = (1, 7, "SO_SNDBUF"), "Send buffer, bytes; what is set is doubled.";
+    ReceiveBuffer = (1, 8, "SO_RCVBUF"), "Receive buffer, bytes; what is set is doubled.";
+    ReceiveLow = (1, 18, "SO_RCVLOWAT"), "Bytes that must be there before a socket is readable.";
+    Error = (1, 4, "SO_ERROR"), "The pending error, which is cleared.";
+    Linger = (1, 13, "SO_LINGER"), "What `close` does with unsent data.";
+    KeepAlive = (1, 9, "SO_KEEPALIVE"), "Probe an idle connection.";
+    OutOfBandInline = (1, 10, "SO_OOBINLINE"), "Urgent data stays in the stream.";
+    AcceptConnections = (1, 30, "SO_ACCEPTCONN"), "Whether the socket listens.";
+    NoDelay = (6, 1, "TCP_NODELAY"), "Nagle's algorithm off.";
+    Cork = (6, 3, "TCP_CORK"), "Only full segments leave.";
+    MaxSegment = (6, 2, "TCP_MAXSEG"), "Largest segment.";
+    UserTimeout = (6, 18, "TCP_USER_TIMEOUT"), "Longest time without acknowledgment, ms.";
+    SynCount = (6, 7, "TCP_SYNCNT"), "SYN retransmissions.";
+    KeepIdle = (6, 4, "TCP_KEEPIDLE"), "Idle time before keep-alive probes, s.";
+    KeepInterval = (6, 5, "TCP_KEEPINTVL"), "Time between keep-alive probes, s.";
+    KeepCount = (6, 6, "TCP_KEEPCNT"), "Keep-alive probes before giving up.";
+    Linger2 = (6, 8, "TCP_LINGER2"), "How long a closed socket stays in FIN-WAIT-2, s; -1: not at all.";
+    DeferAccept = (6, 9, "TCP_DEFER_ACCEPT"), "Accept only when data arrived, or after so many seconds.";
+    WindowClamp = (6, 10, "TCP_WINDOW_CLAMP"), "Largest window offered.";
+    FastOpen = (6, 23, "TCP_FASTOPEN"), "Serve Fast Open with so many pending connections.";
+    FastOpenConnect = (6, 30, "TCP_FASTOPEN_CONNECT"), "`connect` waits for the first write.";
+    FastOpenNoCookie = (6, 34, "TCP_FASTOPEN_NO_COOKIE"), "Fast Open without a cookie.";
+    Congestion = (6, 13, "TCP_CONGESTION"), "Congestion control, by name.";
+    QuickAck = (6, 12, "TCP_QUICKACK"), "Acknowledge at once.";
+    NotSentLow = (6, 25, "TCP_NOTSENT_LOWAT"), "Unsent bytes above which a socket is not writable.";
+    Inq = (6, 36, "TCP_INQ"), "Report the bytes left to read.";
+    Tos = (0, 1, "IP_TOS"), "Traffic class of packets sent.";
+    Ttl = (0, 2, "IP_TTL"), "Time to live of packets sent.";
+    MtuDiscover = (0, 10, "IP_MTU_DISCOVER"), "Path MTU discovery.";
+    ReceiveErrors = (0, 11, "IP_RECVERR"), "ICMP errors end the connection at once.";
+    V6TrafficClass = (41, 67, "IPV6_TCLASS"), "Traffic class of packets sent.";
+    V6HopLimit = (41, 16, "IPV6_UNICAST_HOPS"), "Hop limit of packets sent.";
+    V6Only = (41, 26, "IPV6_V6ONLY"), "No IPv4 on this socket.";
+    V6ReceiveErrors = (41, 25, "IPV6_RECVERR"), "ICMP errors end the connection at once.";
 }
 
 impl SocketOption {
+    /// The option with Linux's level and number.
+    pub fn by_number(level: i32, number: i32) -> Option<SocketOption> {
+        let known = SocketOption::ALL.iter().copied();
+        known
+            .into_iter()
+            .find(|option| option.number() == (level, number))
+    }
+
     /// The option the C headers call `name`.
     pub fn by_name(name: &str) -> Option<SocketOption> {
         SocketOption::ALL

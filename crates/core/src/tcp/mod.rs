@@ -11,6 +11,7 @@
 
 mod config;
 mod delivery;
+mod detail;
 mod error;
 mod handshake;
 mod invariants;
@@ -39,6 +40,7 @@ pub use config::{
     Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, InitialWindow, KeepAlive, Profile, Prr, RtoConfig,
     RtoFloor, RttSamples, TailLossProbe, WindowUnit, WindowValidation,
 };
+pub use detail::Detail;
 pub use error::{ConnectionError, Event};
 pub use send::CaState;
 pub use timers::Timer;

@@ -114,6 +114,21 @@ impl Receive {
         self.edge = 1 + config.receive_buffer.get().min(65_535 << scale);
     }
 
+    /// Linux's delayed-ACK estimate.
+    pub(super) fn ato(&self) -> Duration {
+        self.ato
+    }
+
+    /// Largest payload seen.
+    pub(super) fn largest(&self) -> u32 {
+        self.largest
+    }
+
+    /// Arrival of the last data segment.
+    pub(super) fn last_data_at(&self) -> Instant {
+        self.last_data_at
+    }
+
     /// Bytes that can be read.
     #[inline]
     pub(super) fn readable(&self) -> u64 {

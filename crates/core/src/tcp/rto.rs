@@ -134,6 +134,11 @@ impl Rtt {
         self.sampled.then_some(self.srtt)
     }
 
+    /// Doublings in force.
+    pub(super) fn back_offs(&self) -> u8 {
+        self.backoff
+    }
+
     #[inline]
     pub(super) fn rttvar(&self) -> Duration {
         self.rttvar

@@ -491,6 +491,11 @@ impl Sender {
         })
     }
 
+    /// Zero-window probes since the window shut.
+    pub(super) fn zero_probes(&self) -> u8 {
+        self.persist_backoff
+    }
+
     /// The persist timer fired.
     pub(super) fn on_persist(&mut self, shared: &Shared) {
         self.persist_backoff = (self.persist_backoff + 1).min(16);

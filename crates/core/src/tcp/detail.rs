@@ -1,0 +1,90 @@
+//! What `TCP_INFO` wants to know beyond [`Info`](super::Info): negotiated options and counts of segments.
+
+use super::{Connection, State};
+use crate::time::{Duration, Instant};
+
+/// Negotiated options and counts of segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// Both ends use timestamps.
+    pub timestamps: bool,
+    /// Both ends use SACK.
+    pub sack: bool,
+    /// Both ends scale their windows.
+    pub window_scaling: bool,
+    /// Both ends use ECN.
+    pub ecn: bool,
+    /// Scale of the windows that arrive.
+    pub snd_scale: u8,
+    /// Scale of the windows that are sent.
+    pub rcv_scale: u8,
+    /// Segments sent and not acknowledged; a SYN is one.
+    pub out: u32,
+    /// Of these, reported received.
+    pub sacked: u32,
+    /// Of these, judged lost.
+    pub lost: u32,
+    /// Of these, retransmitted and still out.
+    pub retransmitted: u32,
+    /// Segments known to be delivered, the SYN among them.
+    pub delivered: u32,
+    /// Timeouts in a row.
+    pub timeouts_in_row: u8,
+    /// Zero-window probes without an answer.
+    pub probes: u8,
+    /// Doublings of the RTO.
+    pub backoff: u8,
+    /// Delayed-ACK estimate.
+    pub ato: Duration,
+    /// Largest payload received.
+    pub rcv_mss: u32,
+    /// Since the last data was sent.
+    pub since_sent: Duration,
+    /// Since the last data arrived.
+    pub since_received: Duration,
+    /// Receive window offered last, bytes.
+    pub offered: u64,
+}
+
+impl Connection {
+    /// Negotiated options and counts of segments.
+    pub fn detail(&self, now: Instant) -> Detail {
+        let shared = &self.shared;
+        let mss = u64::from(shared.mss).max(1);
+        let segments = |weight: u64| weight.div_ceil(mss).min(u64::from(u32::MAX)) as u32;
+        let synchronised = !matches!(self.state, State::SynSent | State::SynReceived | State::Closed);
+        let mut detail = Detail {
+            timestamps: shared.timestamps,
+            sack: shared.sack,
+            window_scaling: shared.peer_scales && shared.config.window_scale.is_some(),
+            ecn: shared.ecn,
+            snd_scale: shared.snd_scale,
+            rcv_scale: shared.rcv_scale,
+            out: u32::from(matches!(self.state, State::SynSent | State::SynReceived)),
+            timeouts_in_row: self.syn_attempts,
+            delivered: u32::from(synchronised),
+            ato: self.receive.ato(),
+            rcv_mss: self.receive.largest(),
+            since_received: now.since(self.receive.last_data_at()),
+            offered: self.receive.window(),
+            backoff: shared.rtt.back_offs(),
+            ..Detail::default()
+        };
+        if let Some(sender) = &self.sender {
+            let board = &sender.board;
+            detail.out = board.segments();
+            detail.sacked = if shared.sack {
+                board.sacked_segments
+            } else {
+                board.duplicates
+            };
+            detail.lost = segments(board.lost);
+            detail.retransmitted = segments(board.retrans);
+            detail.delivered += segments(sender.delivered_total);
+            detail.timeouts_in_row = sender.retries;
+            detail.probes = sender.zero_probes();
+            detail.since_sent = now.since(sender.last_send);
+        }
+        detail
+    }
+}
