@@ -129,7 +129,9 @@ impl<O: Observer> World<'_, O> {
         let pending = &mut self.groups[group as usize].actors[actor as usize].pending;
         debug_assert!(!*pending, "two events of one actor");
         *pending = true;
-        self.queue.push(EventKey::new(at, EventKind::App, group, actor));
+        self.network
+            .queue
+            .push(EventKey::new(at, EventKind::App, group, actor));
     }
 
     /// An actor's event is due.

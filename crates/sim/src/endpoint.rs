@@ -9,11 +9,11 @@ use crate::app::NONE;
 use crate::event::EventKey;
 use crate::observe::{AppEvent, Observer};
 use crate::routing::PathStart;
-use crate::spec::NodeId;
-use crate::world::{Mode, World};
+use crate::spec::{NodeId, Traffic};
+use crate::world::{Mode, Network, World};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
 use fleetfoot_core::link::StreamEnd;
-use fleetfoot_core::packet::{BufId, Flags, Kind, Packet, Segment};
+use fleetfoot_core::packet::{Flags, Kind, Packet, Segment};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::tcp::listener::{self, Answer};
 use fleetfoot_core::tcp::{Connection, Event, Half, Setting, State, WriteFlags};
@@ -52,6 +52,8 @@ pub(crate) struct Slot {
     pub(crate) unfinished: bool,
     /// In use.
     pub(crate) live: bool,
+    /// Data without end: nobody waits for any part of it.
+    pub(crate) endless: bool,
 }
 
 /// One end of a conversation.
@@ -70,14 +72,18 @@ pub(crate) struct End {
     pub(crate) path: PathStart,
     /// Number of the conversation in the run, for the order of events.
     created: u32,
+    /// The node it is at.
+    pub(crate) node: NodeId,
+    /// Its connection has a deadline, which its node counts.
+    pub(crate) armed: bool,
     /// Close after the last write.
     pub(crate) closing: bool,
     /// Nothing more will happen at this end.
-    closed: bool,
+    pub(crate) closed: bool,
 }
 
 impl End {
-    fn new(path: PathStart, created: u32) -> End {
+    fn new(path: PathStart, node: NodeId, created: u32) -> End {
         End {
             connection: None,
             timer_at: Instant::FAR_FUTURE,
@@ -86,6 +92,8 @@ impl End {
             to_write: 0,
             path,
             created,
+            node,
+            armed: false,
             closing: false,
             closed: false,
         }
@@ -93,6 +101,30 @@ impl End {
 }
 
 impl End {
+    /// Makes sure that an event comes no later than the deadline of the connection.
+    #[inline]
+    fn arm(&mut self, now: Instant, number: u32, network: &mut Network, armed: &mut [u32]) {
+        let Some(connection) = &self.connection else {
+            return;
+        };
+        // What is overdue is due at once.
+        let wanted = connection
+            .poll_timeout()
+            .map_or(Instant::FAR_FUTURE, |at| at.max(now));
+        if self.armed != (wanted != Instant::FAR_FUTURE) {
+            self.armed = !self.armed;
+            let count = &mut armed[self.node.0 as usize];
+            *count = if self.armed { *count + 1 } else { *count - 1 };
+        }
+        // A deadline that moves earlier needs an event of its own (engine rule 6); one that moves later can wait.
+        if wanted < self.timer_at || network.mode == Mode::Plain && wanted != self.timer_at {
+            self.timer_at = wanted;
+            if wanted != Instant::FAR_FUTURE {
+                network.queue.push(EventKey::timer(wanted, self.created, number));
+            }
+        }
+    }
+
     /// Whether this end is closed, or does nothing until a segment comes.
     fn is_idle(&self) -> bool {
         self.closed
@@ -130,8 +162,8 @@ impl<O: Observer> World<'_, O> {
         let iss = [SeqNumber(group.iss.next_u32()), SeqNumber(group.iss.next_u32())];
         let mut slot = Slot {
             ends: [
-                End::new(opening.paths[0], created),
-                End::new(opening.paths[1], created),
+                End::new(opening.paths[0], opening.hosts[0], created),
+                End::new(opening.paths[1], opening.hosts[1], created),
             ],
             completed: Instant::FAR_FUTURE,
             acked: Instant::FAR_FUTURE,
@@ -147,6 +179,10 @@ impl<O: Observer> World<'_, O> {
             awaited: false,
             unfinished: false,
             live: true,
+            endless: matches!(
+                self.spec.groups[opening.group as usize].traffic,
+                Traffic::Bulk { .. }
+            ),
         };
         if let Some(opener) = opening.opener {
             let spec = &self.spec.groups[opening.group as usize];
@@ -172,13 +208,13 @@ impl<O: Observer> World<'_, O> {
         };
         let index = if let Some(index) = self.free.pop() {
             self.slots[index as usize] = slot;
-            self.flows.set(FlowId(2 * index), key);
-            self.flows.set(FlowId(2 * index + 1), reverse);
+            self.network.flows.set(FlowId(2 * index), key);
+            self.network.flows.set(FlowId(2 * index + 1), reverse);
             index
         } else {
             self.slots.push(slot);
-            self.flows.push(key);
-            self.flows.push(reverse);
+            self.network.flows.push(key);
+            self.network.flows.push(reverse);
             (self.slots.len() - 1) as u32
         };
         self.observer.on_app(
@@ -211,52 +247,72 @@ impl<O: Observer> World<'_, O> {
             end,
             segment: mtu.saturating_sub(u32::from(Segment::IPV4_TCP_HEADER)),
         };
-        self.announce_end(now, path, FlowId(2 * slot), end);
+        let links = &self.spec.links;
+        self.network
+            .announce_end(self.observer, links, now, path, FlowId(2 * slot), end);
     }
 
     /// A packet reaches the end of its path.
     #[inline]
-    pub(crate) fn deliver(&mut self, now: Instant, packet: &Packet) {
+    pub(crate) fn deliver(&mut self, now: Instant, id: u32) {
+        let World {
+            network,
+            slots,
+            observer,
+            ..
+        } = self;
+        // Readable until the next one is sent.
+        network.packets.free(id);
+        let packet = network.packets.get(id);
         let index = packet.flow.0 >> 1;
         let side = (1 ^ packet.flow.0 & 1) as usize;
-        let slot = &mut self.slots[index as usize];
+        let slot = &mut slots[index as usize];
         slot.in_network -= 1;
-        if packet.segment.kind() == Kind::Datagram {
-            self.on_datagram(now, index, side, &packet.segment);
-            self.free_if_over(now, index);
-            return;
-        }
         let end = &mut slot.ends[side];
         let Some(connection) = &mut end.connection else {
-            self.on_first_segment(now, index, side, &packet.segment);
+            let segment = packet.segment;
+            self.on_first_segment(now, index, side, &segment);
             return;
         };
         if end.closed {
-            self.on_stray_segment(now, index, side, &packet.segment);
+            let segment = packet.segment;
+            self.on_stray_segment(now, index, side, &segment);
             return;
         }
         let accepted = connection.on_segment(now, &packet.segment);
         if accepted.in_order > end.received {
             let before = std::mem::replace(&mut end.received, accepted.in_order);
             let complete = end.goal <= accepted.in_order;
-            self.on_received(now, index, side, before, accepted.in_order, complete);
-        }
-        if side == 0 {
-            let slot = &mut self.slots[index as usize];
-            if slot.acked_goal != u64::MAX
-                && let Some(connection) = &slot.ends[0].connection
-                && connection.acked() >= slot.acked_goal
-            {
-                self.on_acked(now, index);
+            observer.on_receive(
+                now,
+                FlowId(2 * index + (1 ^ side as u32)),
+                before..accepted.in_order,
+            );
+            if side == 1 && self.window.contains(now) {
+                let group = &mut self.groups[slot.group as usize];
+                let bytes = Bytes(accepted.in_order - before);
+                group.goodput += bytes;
+                group.goodput_per_connection[slot.number as usize] += bytes;
+            }
+            if complete {
+                self.on_message(now, index, side);
             }
         }
+        let slot = &self.slots[index as usize];
+        if side == 0
+            && slot.acked_goal != u64::MAX
+            && let Some(connection) = &slot.ends[0].connection
+            && connection.acked() >= slot.acked_goal
+        {
+            self.on_acked(now, index);
+        }
         self.pump(now, index, side);
-        let end = &self.slots[index as usize].ends[side];
-        if let Some(connection) = &end.connection {
+        let slot = &self.slots[index as usize];
+        if let Some(connection) = &slot.ends[side].connection {
             self.observer
                 .on_ack(now, FlowId(2 * index + side as u32), connection);
         }
-        if self.slots[index as usize].ends[1 - side].closed {
+        if slot.ends[1 - side].closed {
             self.free_if_over(now, index);
         }
     }
@@ -272,25 +328,13 @@ impl<O: Observer> World<'_, O> {
         self.free_if_over(now, index);
     }
 
-    /// Stream bytes came in order.
-    #[inline]
-    fn on_received(&mut self, now: Instant, index: u32, side: usize, from: u64, to: u64, complete: bool) {
-        let flow = FlowId(2 * index + (1 ^ side as u32));
-        self.observer.on_receive(now, flow, from..to);
-        if side == 1 && self.window.contains(now) {
-            let slot = &self.slots[index as usize];
-            let group = &mut self.groups[slot.group as usize];
-            group.goodput += Bytes(to - from);
-            group.goodput_per_connection[slot.number as usize] += Bytes(to - from);
-        }
-        if complete {
-            self.on_message(now, index, side);
-        }
-    }
-
-    /// The first segment for an end that has no connection yet.
-    #[cold]
+    /// The first segment for an end that has no connection yet, or a datagram.
     fn on_first_segment(&mut self, now: Instant, index: u32, side: usize, segment: &Segment) {
+        if segment.kind() == Kind::Datagram {
+            self.on_datagram(now, index, side, segment);
+            self.free_if_over(now, index);
+            return;
+        }
         let slot = &mut self.slots[index as usize];
         let opening =
             segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK.with(Flags::RST));
@@ -315,9 +359,15 @@ impl<O: Observer> World<'_, O> {
     /// Lets an end write, send and tell what happened, and arms its timer.
     #[inline]
     pub(crate) fn pump(&mut self, now: Instant, index: u32, side: usize) {
-        let slot = &mut self.slots[index as usize];
+        let World {
+            network,
+            slots,
+            observer,
+            armed,
+            ..
+        } = self;
+        let slot = &mut slots[index as usize];
         let end = &mut slot.ends[side];
-        let path = end.path;
         let Some(connection) = &mut end.connection else {
             return;
         };
@@ -349,54 +399,14 @@ impl<O: Observer> World<'_, O> {
                 | Event::Trouble => {}
             }
         }
-        loop {
-            let slot = &mut self.slots[index as usize];
-            let Some(connection) = &mut slot.ends[side].connection else {
-                break;
-            };
-            let Some(transmit) = connection.poll_transmit(now) else {
-                break;
-            };
+        let number = 2 * index + side as u32;
+        while let Some(transmit) = connection.poll_transmit(now) {
             slot.in_network += 1;
-            let packet = Packet {
-                enqueued_at: now,
-                flow: FlowId(2 * index + side as u32),
-                buf: BufId::NONE,
-                segment: transmit.segment,
-            };
-            self.send(now, path, packet);
+            network.send(*observer, now, end.path, FlowId(number), transmit.segment);
         }
+        end.arm(now, number, network, armed);
         if over {
             self.end_closed(now, index, side);
-        } else {
-            self.arm(index, side);
-        }
-    }
-
-    /// Makes sure that an event comes no later than the end's deadline.
-    #[inline]
-    fn arm(&mut self, index: u32, side: usize) {
-        let end = &mut self.slots[index as usize].ends[side];
-        let Some(connection) = &end.connection else { return };
-        // What is overdue is due at once.
-        let wanted = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-        debug_assert!(
-            wanted >= self.now,
-            "a deadline has passed: {:?} {wanted:?} {:?}",
-            connection.timer(),
-            self.now
-        );
-        // A deadline that moves earlier needs an event of its own (engine rule 6); one that moves later can wait.
-        let push = match self.mode {
-            Mode::Fast => wanted < end.timer_at,
-            Mode::Plain => wanted != end.timer_at,
-        };
-        if push {
-            end.timer_at = wanted;
-            if wanted != Instant::FAR_FUTURE {
-                let number = 2 * index + side as u32;
-                self.queue.push(EventKey::timer(wanted, end.created, number));
-            }
         }
     }
 
@@ -414,7 +424,7 @@ impl<O: Observer> World<'_, O> {
             return;
         };
         if connection.poll_timeout().is_none_or(|at| at > now) {
-            self.arm(index, side);
+            end.arm(now, number, &mut self.network, &mut self.armed);
             return;
         }
         connection.on_timeout(now);
@@ -468,13 +478,8 @@ impl<O: Observer> World<'_, O> {
         let slot = &mut self.slots[index as usize];
         slot.in_network += 1;
         let path = slot.ends[side].path;
-        let packet = Packet {
-            enqueued_at: now,
-            flow: FlowId(2 * index + side as u32),
-            buf: BufId::NONE,
-            segment,
-        };
-        self.send(now, path, packet);
+        let flow = FlowId(2 * index + side as u32);
+        self.network.send(self.observer, now, path, flow, segment);
     }
 
     /// Frees the slot if nothing can happen in it any more.
@@ -492,7 +497,7 @@ impl<O: Observer> World<'_, O> {
         slot.ends[0].connection = None;
         slot.ends[1].connection = None;
         for (side, path) in paths.into_iter().enumerate() {
-            self.forget_flow(path, FlowId(2 * index + side as u32));
+            self.network.forget_flow(path, FlowId(2 * index + side as u32));
         }
         self.observer.on_app(
             now,

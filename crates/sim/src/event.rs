@@ -9,8 +9,8 @@
 //! keys are an event and what a deadline that moved away and back has left behind: the first acts, the second does not.
 //!
 //! **Structure.** A tournament over the links, each of which has at most one pending arrival, and a 4-ary heap of 16-byte
-//! keys for everything else, which hardly moves since timers are lazy. A key says whose event it is, so no payload is
-//! stored. A popped root of the heap leaves a hole which the next push fills.
+//! keys each for applications and for everything else, which hardly move since timers are lazy. A key says whose event it
+//! is, so no payload is stored.
 
 use fleetfoot_core::time::Instant;
 
@@ -116,7 +116,10 @@ impl std::fmt::Debug for EventKey {
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     arrivals: Arrivals,
+    apps: Heap,
     others: Heap,
+    /// The smallest key in both heaps, [`EMPTY`] without any.
+    first_other: u128,
 }
 
 impl EventQueue {
@@ -124,7 +127,9 @@ impl EventQueue {
     pub fn new(links: usize) -> EventQueue {
         EventQueue {
             arrivals: Arrivals::new(links),
+            apps: Heap::default(),
             others: Heap::default(),
+            first_other: EMPTY,
         }
     }
 
@@ -132,7 +137,13 @@ impl EventQueue {
     #[inline]
     pub fn push(&mut self, key: EventKey) {
         debug_assert!(key.kind() != EventKind::Arrival, "arrivals are set per link");
-        self.others.push(key.0);
+        self.first_other = self.first_other.min(key.0);
+        match key.kind() {
+            EventKind::App => self.apps.push(key.0),
+            EventKind::Departure | EventKind::Arrival | EventKind::Timer | EventKind::Pacing => {
+                self.others.push(key.0);
+            }
+        }
     }
 
     /// Moves the arrival event of a link; `FAR_FUTURE`: none.
@@ -141,15 +152,20 @@ impl EventQueue {
         self.arrivals.set(link, at.as_nanos());
     }
 
+    /// When an application acts next; `FAR_FUTURE`: none will.
+    #[inline]
+    pub fn next_app(&self) -> Instant {
+        Instant::from_nanos((self.apps.first() >> 64) as u64)
+    }
+
     /// The next event if it is not later than `end`. An arrival stays until [`EventQueue::set_arrival`] moves it; all
     /// others are taken.
     #[inline]
     pub fn pop_until(&mut self, end: Instant) -> Option<EventKey> {
         let at = self.arrivals.first_at();
-        let other = self.others.peek();
-        let other_at = (other >> 64) as u64;
+        let other_at = (self.first_other >> 64) as u64;
         // Departures come before arrivals, all else after.
-        let departure = other as u64 >> (32 + PLACE_BITS) == EventKind::Departure as u64;
+        let departure = self.first_other as u64 >> (32 + PLACE_BITS) == EventKind::Departure as u64;
         if at < other_at || (at == other_at && !departure) {
             (at <= end.as_nanos() && at != u64::MAX).then(|| {
                 EventKey::new(
@@ -160,16 +176,25 @@ impl EventQueue {
                 )
             })
         } else {
-            (other_at <= end.as_nanos() && other != EMPTY).then(|| {
-                self.others.pop();
-                EventKey(other)
-            })
+            (other_at <= end.as_nanos() && self.first_other != EMPTY).then(|| self.pop_other())
         }
+    }
+
+    #[inline(never)]
+    fn pop_other(&mut self) -> EventKey {
+        let key = EventKey(self.first_other);
+        if self.apps.first() == self.first_other {
+            self.apps.pop();
+        } else {
+            self.others.pop();
+        }
+        self.first_other = self.apps.first().min(self.others.first());
+        key
     }
 
     /// Events pending, stale ones included.
     pub fn len(&self) -> usize {
-        self.arrivals.len() + self.others.len()
+        self.arrivals.len() + self.apps.len() + self.others.len()
     }
 
     /// Whether nothing is pending.
@@ -232,22 +257,14 @@ impl Arrivals {
     }
 }
 
-/// A 4-ary heap whose popped root is filled by the next push.
+/// A 4-ary heap.
 #[derive(Clone, Debug, Default)]
 struct Heap {
     keys: Vec<u128>,
-    /// The root has been taken and not replaced.
-    hole: bool,
 }
 
 impl Heap {
-    #[inline]
     fn push(&mut self, key: u128) {
-        if self.hole {
-            self.hole = false;
-            self.sift_down(key);
-            return;
-        }
         let mut index = self.keys.len();
         self.keys.push(key);
         while index > 0 {
@@ -263,26 +280,20 @@ impl Heap {
 
     /// The smallest key, [`EMPTY`] without any.
     #[inline]
-    fn peek(&mut self) -> u128 {
-        if self.hole {
-            self.hole = false;
-            if let Some(last) = self.keys.pop()
-                && !self.keys.is_empty()
-            {
-                self.sift_down(last);
-            }
-        }
+    fn first(&self) -> u128 {
         self.keys.first().copied().unwrap_or(EMPTY)
     }
 
-    /// Takes the root that `peek` has shown.
-    #[inline]
+    /// Takes the smallest key.
     fn pop(&mut self) {
-        self.hole = true;
+        if let Some(last) = self.keys.pop()
+            && !self.keys.is_empty()
+        {
+            self.sift_down(last);
+        }
     }
 
     /// Writes `key` at the root and moves it down to its place.
-    #[inline]
     fn sift_down(&mut self, key: u128) {
         let keys = self.keys.as_mut_slice();
         let mut index = 0;
@@ -312,7 +323,7 @@ impl Heap {
     }
 
     fn len(&self) -> usize {
-        self.keys.len() - usize::from(self.hole)
+        self.keys.len()
     }
 }
 

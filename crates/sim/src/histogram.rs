@@ -41,6 +41,12 @@ impl Histogram {
         self.run_length = 1;
     }
 
+    /// Counts `count` zeros.
+    pub fn record_zeros(&mut self, count: u64) {
+        self.n += count;
+        self.zeros += count;
+    }
+
     /// Adds everything that `other` counted.
     pub fn merge(&mut self, other: &Histogram) {
         self.n += other.n;

@@ -28,8 +28,8 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// After the last link of a path.
-    pub const END: u32 = u32::MAX;
+    /// After the last link of a path. No index has the highest bit.
+    pub const END: u32 = u32::MAX >> 1;
 
     /// No paths yet.
     pub fn new(spec: &Spec) -> Paths {
@@ -63,10 +63,9 @@ impl Paths {
         found
     }
 
-    /// The link at `place`, or [`Paths::END`].
-    #[inline]
-    pub fn hop(&self, place: u32) -> u32 {
-        self.hops[place as usize]
+    /// The links of all paths found so far, path after path, each ended by [`Paths::END`].
+    pub fn hops(&self) -> &[u32] {
+        &self.hops
     }
 
     /// The links of a path.
@@ -77,28 +76,35 @@ impl Paths {
             .map(|&hop| LinkIndex(hop))
     }
 
+    /// For each of `count` links those from which packets come to it, without repetition; [`Paths::END`] stands for hosts.
+    pub fn feeders(&self, count: usize) -> Vec<Vec<u32>> {
+        let mut feeders = vec![Vec::new(); count];
+        let mut before = Self::END;
+        for &hop in &self.hops {
+            if hop != Self::END {
+                let known: &mut Vec<u32> = &mut feeders[hop as usize];
+                if known.last() != Some(&before) {
+                    known.push(before);
+                }
+            }
+            before = hop;
+        }
+        for known in &mut feeders {
+            known.sort_unstable();
+            known.dedup();
+        }
+        feeders
+    }
+
     /// For each of `count` links the only link from which packets come to it; `None` if hosts send over it, or several
     /// links feed it, or nobody uses it.
     pub fn sole_feeders(&self, count: usize) -> Vec<Option<LinkIndex>> {
-        // END: unknown so far; END - 1: several, or hosts.
-        let mut feeders = vec![Self::END; count];
-        let mut before = Self::END - 1;
-        for &hop in &self.hops {
-            if hop == Self::END {
-                before = Self::END - 1;
-                continue;
-            }
-            let feeder = &mut feeders[hop as usize];
-            *feeder = if *feeder == Self::END || *feeder == before {
-                before
-            } else {
-                Self::END - 1
-            };
-            before = hop;
-        }
+        let feeders = self.feeders(count).into_iter();
         feeders
-            .into_iter()
-            .map(|feeder| (feeder < Self::END - 1).then_some(LinkIndex(feeder)))
+            .map(|feeders| match feeders[..] {
+                [only] if only != Self::END => Some(LinkIndex(only)),
+                _ => None,
+            })
             .collect()
     }
 

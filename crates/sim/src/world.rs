@@ -1,36 +1,33 @@
 //! The engine: one loop over events, links between nodes, endpoints at hosts.
 //!
-//! Each link has one pending event (the head of its wire); packets in flight live in the link's rings. Departures are lazy,
-//! and so are timers: an endpoint has one pending event, which moves only when its deadline moves earlier; a deadline
-//! that moved later is looked at when the event comes. A drop-tail link at a constant rate is a [`Lane`]: the fate of a
-//! packet is known when it arrives, so a packet passes at once through every following lane that is fed by nobody else.
-//! [`Mode::Plain`] knows no lanes, runs every departure as an event of its own and inserts every moved deadline anew; both
-//! modes give the same results, which a test compares byte by byte.
-//!
-//! A packet carries its place in the arena of paths (in `buf`, which the core leaves to the driver), so a router needs one
-//! load to find the next link. Nothing later than the end of the run is processed.
+//! The [`network`] knows the fate of most packets when they are sent; endpoints have one pending timer event, which moves
+//! only when its deadline moves earlier: a deadline that moved later is looked at when the event comes. A host whose next
+//! input is known takes it ahead of time ([`World::run_ahead`]). [`Mode::Plain`] knows no lanes, runs every departure as
+//! an event of its own, takes nothing early and inserts every moved deadline anew; both modes give the same results, which
+//! a test compares byte by byte. Nothing later than the end of the run is processed.
 
 use crate::app::Group;
 use crate::endpoint::Slot;
-use crate::event::{EventKey, EventKind, EventQueue};
+use crate::event::EventKind;
 use crate::observe::Observer;
 use crate::output::RunOutput;
 use crate::routing::{PathStart, Paths};
-use crate::spec::{LinkIndex, NodeId, Spec};
-use fleetfoot_core::flow::{FlowId, FlowTable};
-use fleetfoot_core::link::{Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, StreamEnd};
-use fleetfoot_core::packet::{BufId, Flags, Packet};
-use fleetfoot_core::queue::{AnyQueue, DropReason};
-use fleetfoot_core::rng::Rng;
+use crate::spec::{LinkIndex, NodeId, Spec, Traffic};
+use fleetfoot_core::packet::{Flags, Kind};
+use fleetfoot_core::queue::DropReason;
+use fleetfoot_core::tcp::State;
 use fleetfoot_core::time::{Duration, Instant};
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 mod error;
 mod meter;
+mod network;
+mod slab;
 
 pub use error::RunError;
-use meter::{Meter, Tap};
+use meter::Meter;
+pub(crate) use network::Network;
+use network::{Arrived, Early, Notice};
 
 /// How events are processed; results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -61,29 +58,24 @@ pub fn run<O: Observer>(
 /// Everything that exists during a run.
 pub(crate) struct World<'a, O> {
     pub(crate) spec: &'a Spec,
-    pub(crate) mode: Mode,
     pub(crate) observer: &'a mut O,
-    pub(crate) queue: EventQueue,
-    links: Vec<Place>,
-    pub(crate) paths: Paths,
-    pub(crate) flows: FlowTable,
+    pub(crate) network: Network,
+    paths: Paths,
     pub(crate) slots: Vec<Slot>,
     pub(crate) free: Vec<u32>,
     pub(crate) groups: Vec<Group>,
+    /// By node: endpoints there whose connection has a deadline.
+    pub(crate) armed: Vec<u32>,
     /// When things are counted.
     pub(crate) window: Window,
     /// Counted flows that are not complete.
     pub(crate) open: u64,
     /// Conversations made so far.
     pub(crate) created: u32,
-    /// What the last call to a link did to the number of packets in the network.
-    notices: Vec<Notice>,
     events: u64,
     /// Time of the last event.
     pub(crate) now: Instant,
     interrupted: bool,
-    /// Nothing happens after this.
-    horizon: Instant,
 }
 
 /// A span of time, the end not included.
@@ -100,123 +92,100 @@ impl Window {
     }
 }
 
-/// A link, its pending events and what is measured on it.
-struct Place {
-    body: Body,
-    /// The only link that feeds this lane, if packets may pass from it at once; else `NOBODY`.
-    feeder: u32,
-    /// Time of the pending delivery event; `FAR_FUTURE` without one.
-    delivery_at: Instant,
-    /// Time of the pending departure event, in [`Mode::Plain`].
-    departure_at: Instant,
-    meter: Meter,
-}
-
-/// What a link is to the engine.
-enum Body {
-    /// Decides on arrival; what is on its way to where it must wait for its turn stands in `wire`.
-    Lane {
-        lane: Lane,
-        wire: VecDeque<(Instant, Packet)>,
-    },
-    /// Any other.
-    Link(Box<Link>),
-}
-
 impl<'a, O: Observer> World<'a, O> {
     fn new(spec: &'a Spec, mode: Mode, observer: &'a mut O) -> Result<Self, RunError> {
-        let mut links = Vec::with_capacity(spec.links.len());
-        for link in &spec.links {
-            let direction = if link.forward { "forward" } else { "reverse" };
-            let name = format!("{}/{direction}", link.name);
-            let config = LinkConfig {
-                rate: link.rate.clone(),
-                delay: link.delay,
-                mtu: link.mtu,
-                framing: link.framing,
-                processing: link.processing,
-                impairments: link.impairments.clone(),
-            };
-            let seed = Rng::for_element(spec.seed, &name, "queue").next_u64();
-            let queue = AnyQueue::build(link.queue, &link.queue_values, &config.surroundings(seed))
-                .ok_or_else(|| RunError::UnknownQueue(link.queue.to_owned()))?;
-            let lane = match (mode, &queue) {
-                (Mode::Fast, AnyQueue::DropTail(queue)) => Lane::new(&config, queue.limit()),
-                _ => None,
-            };
-            let body = match lane {
-                Some(lane) => Body::Lane {
-                    lane,
-                    wire: VecDeque::new(),
-                },
-                None => Body::Link(Box::new(Link::new(queue, &config, spec.seed, &name))),
-            };
-            links.push(Place {
-                body,
-                feeder: NOBODY,
-                delivery_at: Instant::FAR_FUTURE,
-                departure_at: Instant::FAR_FUTURE,
-                meter: Meter::default(),
-            });
-        }
+        let window = Window {
+            from: Instant::ZERO + spec.warmup,
+            to: Instant::ZERO + spec.duration,
+        };
+        let horizon = window.to.saturating_add(spec.drain);
         let mut world = World {
             spec,
-            mode,
             observer,
-            queue: EventQueue::new(spec.links.len()),
-            links,
+            network: Network::new(spec, mode, window, horizon)?,
             paths: Paths::new(spec),
-            flows: FlowTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
             groups: Vec::new(),
-            window: Window {
-                from: Instant::ZERO + spec.warmup,
-                to: Instant::ZERO + spec.duration,
-            },
+            armed: vec![0; spec.nodes.len()],
+            window,
             open: 0,
             created: 0,
-            notices: Vec::new(),
             events: 0,
             now: Instant::ZERO,
             interrupted: false,
-            horizon: (Instant::ZERO + spec.duration).saturating_add(spec.drain),
         };
         world.set_up_groups()?;
-        world.join_lanes();
+        let eager = world.eager_links();
+        world.network.set_paths(&world.paths, &eager);
         Ok(world)
     }
 
-    /// Finds the lanes that packets may enter ahead of time: those fed by one lane only. Passing takes time, so that
-    /// what happens at one moment keeps its order.
-    fn join_lanes(&mut self) {
-        for (index, feeder) in self.paths.sole_feeders(self.links.len()).into_iter().enumerate() {
-            let Some(LinkIndex(feeder)) = feeder else { continue };
-            if let Body::Lane { lane, .. } = &self.links[feeder as usize].body
-                && !lane.delay().is_zero()
-                && let Body::Lane { lane, .. } = &self.links[index].body
-                && !lane.delay().is_zero()
-            {
-                self.links[index].feeder = feeder;
+    /// The links whose far end is a node that may take packets ahead of time: they come over no other link and end there,
+    /// what it sends goes over lanes that nobody else feeds, and no application there acts because of what happens
+    /// elsewhere.
+    fn eager_links(&self) -> Vec<bool> {
+        let nodes = self.spec.nodes.len();
+        // The one link that packets to a node end on; the links it sends over.
+        let mut last: Vec<Option<u32>> = vec![None; nodes];
+        let mut eager_node = vec![true; nodes];
+        let feeders = self.paths.feeders(self.spec.links.len());
+        let mut before = Paths::END;
+        for &hop in self.paths.hops() {
+            if hop == Paths::END {
+                let node = self.spec.links[before as usize].to.0 as usize;
+                eager_node[node] &= last[node].is_none_or(|last| last == before);
+                last[node] = Some(before);
+            } else {
+                let node = self.spec.links[hop as usize].from.0 as usize;
+                let first = before == Paths::END;
+                eager_node[node] &=
+                    first && self.network.takes_time(hop) && feeders[hop as usize] == [Paths::END];
+            }
+            before = hop;
+        }
+        for group in &self.spec.groups {
+            let reacts = match &group.traffic {
+                Traffic::Incast { rounds, .. } => *rounds > 1,
+                Traffic::ClosedLoop { .. } | Traffic::RequestResponse { .. } => true,
+                Traffic::Bulk { .. }
+                | Traffic::Transfer { .. }
+                | Traffic::OnOff { .. }
+                | Traffic::Cbr { .. }
+                | Traffic::Flows { .. }
+                | Traffic::Ping { .. } => false,
+            };
+            for &(from, to) in group.pairs.iter().filter(|_| reacts) {
+                eager_node[from.0 as usize] = false;
+                eager_node[to.0 as usize] = false;
             }
         }
+        let mut eager = vec![false; self.spec.links.len()];
+        for (last, eager_node) in last.into_iter().zip(eager_node) {
+            if let Some(last) = last {
+                eager[last as usize] = eager_node;
+            }
+        }
+        eager
     }
 
     fn run(&mut self, mut progress: impl FnMut(Instant) -> ControlFlow<()>) {
         let Window { from, to } = self.window;
         let warm = self.run_until(from, false, &mut progress);
-        self.mark(from, |meter, statistics, busy| {
+        self.network.mark(self.observer, from, |meter, statistics, busy| {
             meter.before = *statistics;
             meter.busy_before = busy;
         });
+        self.take_notices();
         let measured = warm
             .is_continue()
             .then(|| self.run_until(to, false, &mut progress));
         let seen = if self.interrupted { self.now.max(from) } else { to };
-        self.mark(seen, |meter, statistics, busy| {
+        self.network.mark(self.observer, seen, |meter, statistics, busy| {
             meter.after = *statistics;
             meter.busy_after = busy;
         });
+        self.take_notices();
         if measured.is_some_and(|flow| flow.is_continue()) && self.open > 0 {
             let end = to.saturating_add(self.spec.drain);
             let flow = self.run_until(end.saturating_add(Duration::from_nanos(1)), true, &mut progress);
@@ -239,7 +208,7 @@ impl<'a, O: Observer> World<'a, O> {
             return ControlFlow::Continue(());
         }
         let last = end - Duration::from_nanos(1);
-        while let Some(key) = self.queue.pop_until(last) {
+        while let Some(key) = self.network.queue.pop_until(last) {
             debug_assert!(key.at() >= self.now, "time runs forwards");
             self.now = key.at();
             self.events += 1;
@@ -247,7 +216,13 @@ impl<'a, O: Observer> World<'a, O> {
                 EventKind::Arrival => self.on_arrival(key.place(), key.at()),
                 EventKind::Timer | EventKind::Pacing => self.on_timer(key),
                 EventKind::App => self.on_actor(key.place(), key.number(), key.at()),
-                EventKind::Departure => self.on_departure(key.place(), key.at()),
+                EventKind::Departure => self.network.on_departure(self.observer, key.place(), key.at()),
+            }
+            if !self.network.early.is_empty() {
+                self.run_ahead();
+            }
+            if !self.network.notices.is_empty() {
+                self.take_notices();
             }
             if self.events.is_multiple_of(PROGRESS_EVENTS) && progress(self.now).is_break() {
                 self.interrupted = true;
@@ -260,266 +235,88 @@ impl<'a, O: Observer> World<'a, O> {
         ControlFlow::Continue(())
     }
 
-    /// Sends a packet on its way from an endpoint.
-    #[inline]
-    pub(crate) fn send(&mut self, now: Instant, path: PathStart, mut packet: Packet) {
-        self.observer.on_send(now, packet.flow, &packet.segment);
-        let first = self.paths.hop(path.0);
-        packet.buf = BufId(path.0 + 1);
-        self.enter(first, now, packet);
-    }
-
-    /// A packet arrives at the sending end of a link, and passes on through lanes as far as its fate is known.
-    fn enter(&mut self, mut index: u32, mut now: Instant, mut packet: Packet) {
-        let mut before = NOBODY;
-        loop {
-            self.observer.on_enter(now, LinkIndex(index), &packet);
-            let place = &mut self.links[index as usize];
-            let Body::Lane { lane, .. } = &mut place.body else {
-                self.enter_link(index, now, packet);
-                return;
-            };
-            let (waiting, fate) = lane.on_packet(now, &mut packet);
-            if self.window.contains(now) {
-                place.meter.queue_packets.record(u64::from(waiting.packets));
-            }
-            let passage = match fate {
-                Ok(passage) => passage,
-                Err(reason) => {
-                    self.drop_at_lane(index, before, now, packet, reason);
-                    return;
-                }
-            };
-            place.meter.count_passage(self.window, &packet, now, passage);
-            let next = self.paths.hop(packet.buf.0);
-            let joined = next != Paths::END && passage.arrival <= self.horizon && {
-                self.links[next as usize].feeder == index
-            };
-            if !joined {
-                let Body::Lane { wire, .. } = &mut self.links[index as usize].body else {
-                    return;
-                };
-                if wire.is_empty() {
-                    self.queue.set_arrival(index, passage.arrival);
-                }
-                wire.push_back((passage.arrival, packet));
-                return;
-            }
-            self.observer.on_deliver(
-                passage.arrival,
-                LinkIndex(index),
-                &packet,
-                passage.arrival.since(now),
-            );
-            packet.buf.0 += 1;
-            before = index;
-            index = next;
-            now = passage.arrival;
-        }
-    }
-
-    /// A lane has no room. Ahead of time the packet counts as in the network until the moment comes, at the end of the
-    /// lane `before`.
-    #[cold]
-    fn drop_at_lane(
-        &mut self,
-        index: u32,
-        before: u32,
-        now: Instant,
-        mut packet: Packet,
-        reason: DropReason,
-    ) {
-        if self.window.contains(now) {
-            let class = PacketClass::of(&packet) as usize;
-            self.links[index as usize].meter.after.drops[reason as usize][class] += 1;
-        }
-        self.observer.on_drop(now, LinkIndex(index), &packet, reason);
-        if before == NOBODY {
-            self.left_network(now, &packet);
-        } else if let Body::Lane { wire, .. } = &mut self.links[before as usize].body {
-            if wire.is_empty() {
-                self.queue.set_arrival(before, now);
-            }
-            packet.buf = DROPPED;
-            wire.push_back((now, packet));
-        }
-    }
-
-    /// A packet arrives at a link that is no lane.
-    fn enter_link(&mut self, index: u32, now: Instant, packet: Packet) {
-        let Place { body, meter, .. } = &mut self.links[index as usize];
-        let Body::Link(link) = body else { return };
-        let mut tap = Tap {
-            index,
-            window: self.window,
-            meter,
-            observer: self.observer,
-            notices: &mut self.notices,
-        };
-        link.on_packet(now, packet, &self.flows, &mut tap);
-        self.after_link(index);
-    }
-
     /// The head of a link's wire is due.
     #[inline]
-    fn on_arrival(&mut self, index: u32, now: Instant) {
-        loop {
-            let Body::Lane { wire, .. } = &mut self.links[index as usize].body else {
-                self.on_link(index, now);
-                return;
-            };
-            let packet = wire.pop_front();
-            let next = wire.front().map_or(Instant::FAR_FUTURE, |next| next.0);
-            self.queue.set_arrival(index, next);
-            let Some((_, packet)) = packet else { return };
-            if packet.buf == DROPPED {
-                self.left_network(now, &packet);
-            } else {
-                self.arrive(index, now, packet);
-            }
-            if next != now {
-                return;
-            }
-        }
-    }
-
-    /// The head of the wire of a link that is no lane is due.
-    fn on_link(&mut self, index: u32, now: Instant) {
-        loop {
-            let Place { body, meter, .. } = &mut self.links[index as usize];
-            let Body::Link(link) = body else { return };
-            let mut tap = Tap {
-                index,
-                window: self.window,
-                meter,
-                observer: self.observer,
-                notices: &mut self.notices,
-            };
-            let Some(packet) = link.poll_delivery(now, &self.flows, &mut tap) else {
-                break;
-            };
-            // Mostly nothing else is due: asking again would catch up once more.
-            let more = link.poll_timeout().is_some_and(|at| at <= now);
-            if !self.notices.is_empty() {
-                self.take_notices();
-            }
-            self.arrive(index, now, packet);
-            if !more {
-                break;
-            }
-        }
-        // The event that came is over.
-        self.links[index as usize].delivery_at = Instant::FAR_FUTURE;
-        self.queue.set_arrival(index, Instant::FAR_FUTURE);
-        self.after_link(index);
-    }
-
-    /// A packet reaches the far end of link `index`.
-    #[inline]
-    fn arrive(&mut self, index: u32, now: Instant, mut packet: Packet) {
-        self.observer
-            .on_deliver(now, LinkIndex(index), &packet, now.since(packet.enqueued_at));
-        let next = self.paths.hop(packet.buf.0);
-        if next != Paths::END {
-            packet.buf.0 += 1;
-            self.enter(next, now, packet);
-        } else if packet.segment.flags.contains(Flags::CORRUPT) {
-            self.discard_damaged(index, now, &packet);
+    fn on_arrival(&mut self, link: u32, now: Instant) {
+        let Arrived::AtEnd { packet } = self.network.on_arrival(self.observer, link, now) else {
+            return;
+        };
+        if self
+            .network
+            .packets
+            .get(packet)
+            .segment
+            .flags
+            .contains(Flags::CORRUPT)
+        {
+            self.discard_damaged(link, now, packet);
         } else {
-            self.deliver(now, &packet);
+            self.deliver(now, packet);
         }
     }
 
     /// The receiver's checksum fails.
     #[cold]
-    fn discard_damaged(&mut self, index: u32, now: Instant, packet: &Packet) {
-        if self.window.contains(now) {
-            self.links[index as usize].meter.damaged[PacketClass::of(packet) as usize] += 1;
-        }
+    fn discard_damaged(&mut self, link: u32, now: Instant, packet: u32) {
+        let packet = self.network.packets.take(packet);
+        self.network.count_damaged(link, now, &packet);
         self.observer
-            .on_drop(now, LinkIndex(index), packet, DropReason::BitError);
-        self.left_network(now, packet);
+            .on_drop(now, LinkIndex(link), &packet, DropReason::BitError);
+        self.network.notices.push(Notice::Dropped(packet));
     }
 
-    fn on_departure(&mut self, index: u32, now: Instant) {
-        let place = &mut self.links[index as usize];
-        if place.departure_at == now {
-            place.departure_at = Instant::FAR_FUTURE;
-            self.catch_up(index, now);
+    /// Delivers packets ahead of time where nothing else can happen to the receiver before, and what they cause; lets the
+    /// others wait for their turn. Packets of one link keep their order.
+    fn run_ahead(&mut self) {
+        let mut done = 0;
+        while let Some(&early) = self.network.early.get(done) {
+            done += 1;
+            let Early { link, packet, at } = early;
+            if done <= MOST_AHEAD && self.is_next_input(early) {
+                let place = self.network.packets.get(packet);
+                let sojourn = at.since(place.enqueued_at);
+                self.observer.on_deliver(at, LinkIndex(link), place, sojourn);
+                self.deliver(at, packet);
+            } else {
+                self.network.wait(link, at, packet);
+            }
         }
+        self.network.early.clear();
     }
 
-    /// Re-arms a link's events and forgets dropped packets.
+    /// Whether a packet is the next thing that happens at its receiver, and concerns nobody else. Only then its time may
+    /// come early: nothing can reach the host before it (its only link is a lane), no application acts, no deadline passes,
+    /// and an established connection without an end takes an ordinary segment.
     #[inline]
-    fn after_link(&mut self, index: u32) {
-        let place = &mut self.links[index as usize];
-        let Body::Link(link) = &mut place.body else { return };
-        if let Some(at) = link.poll_timeout()
-            && at < place.delivery_at
-        {
-            place.delivery_at = at;
-            self.queue.set_arrival(index, at);
-        }
-        if self.mode == Mode::Plain
-            && let Some(at) = link.next_departure()
-            && at != place.departure_at
-        {
-            place.departure_at = at;
-            self.queue.push(EventKey::new(at, EventKind::Departure, index, 0));
-        }
-        if !self.notices.is_empty() {
-            self.take_notices();
-        }
+    fn is_next_input(&self, early: Early) -> bool {
+        let Early { link, packet, at } = early;
+        let packet = self.network.packets.get(packet);
+        let (index, side) = (packet.flow.0 >> 1, (1 ^ packet.flow.0 & 1) as usize);
+        let slot = &self.slots[index as usize];
+        let end = &slot.ends[side];
+        let Some(connection) = &end.connection else {
+            return false;
+        };
+        let deadline = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        at < self.window.to
+            && at <= deadline
+            && at <= self.network.queue.next_app()
+            && self.armed[end.node.0 as usize] == u32::from(end.armed)
+            && slot.endless
+            && connection.state() == State::Established
+            && !slot.ends[1 - side].closed
+            && packet.segment.kind() == Kind::Tcp
+            && !packet.segment.flags.intersects(EXTRAORDINARY)
+            && self.network.is_wire_empty(link)
     }
 
-    #[cold]
-    fn take_notices(&mut self) {
+    /// Counts what left the network, or was added to it.
+    pub(crate) fn take_notices(&mut self) {
         let now = self.now;
-        while let Some(notice) = self.notices.pop() {
+        while let Some(notice) = self.network.notices.pop() {
             match notice {
                 Notice::Dropped(packet) => self.left_network(now, &packet),
                 Notice::Doubled(packet) => self.doubled(&packet),
-            }
-        }
-    }
-
-    /// Tells the links on a path whose loss model asks for it that the data of `flow` ends at `end`.
-    pub(crate) fn announce_end(&mut self, now: Instant, path: PathStart, flow: FlowId, end: StreamEnd) {
-        let mut hop = path.0;
-        while self.paths.hop(hop) != Paths::END {
-            let index = self.paths.hop(hop);
-            hop += 1;
-            if !matches!(self.spec.links[index as usize].impairments.loss, Loss::Tail(_)) {
-                continue;
-            }
-            // What departs until now was lost or not by the old end.
-            self.catch_up(index, now);
-            if let Body::Link(link) = &mut self.links[index as usize].body {
-                link.on_stream_end(flow, end);
-            }
-        }
-    }
-
-    /// Does every departure of a link that is due.
-    fn catch_up(&mut self, index: u32, now: Instant) {
-        let Place { body, meter, .. } = &mut self.links[index as usize];
-        let Body::Link(link) = body else { return };
-        let mut tap = Tap {
-            index,
-            window: self.window,
-            meter,
-            observer: self.observer,
-            notices: &mut self.notices,
-        };
-        link.on_timeout(now, &self.flows, &mut tap);
-        self.after_link(index);
-    }
-
-    /// Lets every link on a path forget `flow`, whose id will be used again.
-    pub(crate) fn forget_flow(&mut self, path: PathStart, flow: FlowId) {
-        for link in self.paths.links(path) {
-            if let Body::Link(link) = &mut self.links[link.0 as usize].body {
-                link.on_flow_end(flow);
             }
         }
     }
@@ -535,26 +332,11 @@ impl<'a, O: Observer> World<'a, O> {
             })
     }
 
-    /// Brings every link up to just before `at` and notes its counters.
-    fn mark(&mut self, at: Instant, note: impl Fn(&mut Meter, &LinkStatistics, Duration)) {
-        if at == Instant::ZERO {
-            return;
-        }
-        for index in 0..self.links.len() as u32 {
-            self.catch_up(index, at - Duration::from_nanos(1));
-            let Place { body, meter, .. } = &mut self.links[index as usize];
-            if let Body::Link(link) = body {
-                note(meter, link.statistics(), link.busy(at));
-            }
-        }
-    }
-
     fn finish(mut self) -> RunOutput {
         let groups = self.finish_groups();
-        let links = self.links.into_iter().map(|place| place.meter.output()).collect();
         RunOutput {
             groups,
-            links,
+            links: self.network.into_meters().map(Meter::output).collect(),
             events: self.events,
             ended: self.now,
             interrupted: self.interrupted,
@@ -562,18 +344,11 @@ impl<'a, O: Observer> World<'a, O> {
     }
 }
 
-/// A packet left the network without arriving, or was added to it.
-#[derive(Clone, Copy, Debug)]
-enum Notice {
-    Dropped(Packet),
-    Doubled(Packet),
-}
+/// Packets that one event may deliver ahead of time: the loop looks around now and then.
+const MOST_AHEAD: usize = 64;
 
-/// No link feeds a lane ahead of time.
-const NOBODY: u32 = u32::MAX;
-
-/// What `buf` says of a packet that was dropped ahead of time.
-const DROPPED: BufId = BufId::NONE;
+/// What an ordinary segment does not carry.
+const EXTRAORDINARY: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::CORRUPT.0);
 
 /// Events between two calls of the progress function.
 const PROGRESS_EVENTS: u64 = 1 << 16;

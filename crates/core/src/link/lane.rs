@@ -5,12 +5,10 @@
 //! of time may do so ahead of its own clock. Everything is as [`Link`](super::Link) with a drop-tail queue does it, which a
 //! test compares packet by packet.
 
-use super::serialiser::Serialiser;
+use super::serialiser::Constant;
 use super::{LinkConfig, LinkRate};
-use crate::packet::Packet;
-use crate::queue::{Backlog, DropReason, Limit};
+use crate::queue::{DropReason, Limit};
 use crate::time::{Duration, Instant};
-use crate::units::Bytes;
 use alloc::collections::VecDeque;
 
 /// A drop-tail link at a constant rate.
@@ -18,10 +16,13 @@ use alloc::collections::VecDeque;
 pub struct Lane {
     /// When the last admitted packet will have been sent.
     free_at: Instant,
-    serialiser: Serialiser,
+    serialiser: Constant,
     delay: Duration,
-    limit: Limit,
     mtu: u32,
+    /// Packets that may wait.
+    most_packets: u32,
+    /// Bytes that may wait.
+    most_bytes: u64,
     /// Bytes in `waiting`.
     bytes: u64,
     /// When each waiting packet begins to be sent, and its length.
@@ -44,12 +45,18 @@ impl Lane {
     /// any way or its rate varies.
     pub fn new(config: &LinkConfig, limit: Limit) -> Option<Lane> {
         let constant = matches!(config.rate, LinkRate::Constant(_));
+        let (most_packets, most_bytes) = match limit {
+            Limit::Packets(packets) => (packets, u64::MAX),
+            Limit::Bytes(bytes) => (u32::MAX, bytes.get()),
+            Limit::Unlimited => (u32::MAX, u64::MAX),
+        };
         (constant && config.impairments.is_none()).then(|| Lane {
             free_at: Instant::ZERO,
-            serialiser: Serialiser::new(&config.rate, config.framing, config.processing),
+            serialiser: Constant::new(&config.rate, config.framing, config.processing),
             delay: config.delay,
-            limit,
             mtu: config.mtu,
+            most_packets,
+            most_bytes,
             bytes: 0,
             waiting: VecDeque::new(),
         })
@@ -60,40 +67,34 @@ impl Lane {
         self.delay
     }
 
-    /// A packet arrives at the sending end, not earlier than the one before. Sets its `enqueued_at`; says what waits in
-    /// front of it and what becomes of it.
-    #[inline]
-    pub fn on_packet(&mut self, now: Instant, packet: &mut Packet) -> (Backlog, Result<Passage, DropReason>) {
-        packet.enqueued_at = now;
-        let len = packet.segment.len();
+    /// A packet of `len` bytes at layer 3 arrives at the sending end, not earlier than the one before: how many wait in
+    /// front of it, and what becomes of it.
+    #[inline(always)]
+    pub fn on_packet(&mut self, now: Instant, len: u32) -> (u32, Result<Passage, DropReason>) {
+        let start = self.free_at.max(now);
         if self.free_at <= now {
             if self.free_at < now {
                 self.serialiser.idle();
-                self.free_at = now;
             }
             if !self.waiting.is_empty() {
                 self.waiting.clear();
                 self.bytes = 0;
             }
         } else {
-            while let Some(&(start, len)) = self.waiting.front()
-                && start <= now
-            {
-                self.waiting.pop_front();
-                self.bytes -= u64::from(len);
-            }
+            self.let_go(now);
         }
-        let backlog = Backlog {
-            packets: self.waiting.len() as u32,
-            bytes: Bytes(self.bytes),
-        };
-        if len > self.mtu {
-            return (backlog, Err(DropReason::TooBig));
+        let waiting = self.waiting.len() as u32;
+        // Subtraction: a sum could overflow, what waits never exceeds the limit.
+        if len > self.mtu || waiting >= self.most_packets || u64::from(len) > self.most_bytes - self.bytes {
+            self.free_at = start;
+            let too_big = len > self.mtu;
+            let reason = if too_big {
+                DropReason::TooBig
+            } else {
+                DropReason::Full
+            };
+            return (waiting, Err(reason));
         }
-        if !self.limit.admits(backlog, len) {
-            return (backlog, Err(DropReason::Full));
-        }
-        let start = self.free_at;
         let finish = self.serialiser.send(start, len);
         self.free_at = finish;
         if start > now {
@@ -105,7 +106,18 @@ impl Lane {
             finish,
             arrival: finish.saturating_add(self.delay),
         };
-        (backlog, Ok(passage))
+        (waiting, Ok(passage))
+    }
+
+    /// Forgets what has begun to be sent.
+    #[inline(always)]
+    fn let_go(&mut self, now: Instant) {
+        while let Some(&(start, len)) = self.waiting.front()
+            && start <= now
+        {
+            self.waiting.pop_front();
+            self.bytes -= u64::from(len);
+        }
     }
 }
 
@@ -125,7 +137,7 @@ mod tests {
 
     #[derive(Default, Debug, PartialEq)]
     struct Log {
-        backlogs: Vec<Backlog>,
+        backlogs: Vec<u32>,
         waits: Vec<(Instant, Duration)>,
         drops: Vec<(u32, DropReason)>,
         deliveries: Vec<(Instant, u32)>,
@@ -133,7 +145,7 @@ mod tests {
 
     impl LinkObserver for Log {
         fn on_arrival(&mut self, _now: Instant, _packet: &Packet, waiting: Backlog) {
-            self.backlogs.push(waiting);
+            self.backlogs.push(waiting.packets);
         }
         fn on_departure(&mut self, now: Instant, _packet: &Packet, waited: Duration) {
             self.waits.push((now, waited));
@@ -174,8 +186,9 @@ mod tests {
                     }
                 }
                 link.on_packet(at, packet, &flows, &mut expected);
-                let (backlog, fate) = lane.on_packet(at, &mut packet);
-                log.backlogs.push(backlog);
+                packet.enqueued_at = at;
+                let (waiting, fate) = lane.on_packet(at, packet.segment.len());
+                log.backlogs.push(waiting);
                 match fate {
                     Err(reason) => log.drops.push((number, reason)),
                     Ok(passage) => {

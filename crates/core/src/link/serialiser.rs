@@ -45,35 +45,109 @@ impl LinkRate {
 
 #[derive(Debug)]
 pub(super) struct Serialiser {
-    /// Wire bytes per packet beyond layer 3.
-    framing: u32,
-    /// Length that `quotient` and `modulus` belong to: most packets of a direction are of one size.
-    len: u32,
-    /// Whole nanoseconds that a packet of `len` takes, processing included.
-    quotient: Duration,
-    /// What is left over, in bits times 10^9 below `bps`.
-    modulus: u64,
-    /// Left over from packets sent since the link was last idle, below `bps`.
-    remainder: u64,
-    bps: u64,
-    processing: Duration,
+    constant: Constant,
     trace: Option<Trace>,
 }
 
-impl Serialiser {
-    pub(super) fn new(rate: &LinkRate, framing: u32, processing: Duration) -> Serialiser {
-        let mut serialiser = Serialiser {
-            framing,
+/// A constant rate: engine rule 1.
+#[derive(Debug)]
+pub(super) struct Constant {
+    /// What a packet of the length seen last takes.
+    time: Time,
+    /// Left over from packets sent since the link was last idle, below `bps`.
+    remainder: u64,
+    bps: u64,
+    /// What a packet of the length seen before takes: most directions carry two sizes.
+    other: Time,
+    /// Wire bytes per packet beyond layer 3.
+    framing: u32,
+    processing: Duration,
+}
+
+/// How long packets of one length take.
+#[derive(Clone, Copy, Debug)]
+struct Time {
+    len: u32,
+    /// Whole nanoseconds, processing included.
+    whole: u64,
+    /// What is left over, in bits times 10^9 below the rate.
+    fraction: u64,
+}
+
+impl Constant {
+    pub(super) fn new(rate: &LinkRate, framing: u32, processing: Duration) -> Constant {
+        let none = Time {
             len: 0,
-            quotient: Duration::ZERO,
-            modulus: 0,
+            whole: 0,
+            fraction: 0,
+        };
+        let mut constant = Constant {
+            time: none,
             remainder: 0,
             bps: rate.mean().bps().max(1),
+            other: none,
+            framing,
             processing,
-            trace: Trace::new(rate),
         };
-        serialiser.divide(0);
-        serialiser
+        constant.time = constant.divide(0);
+        constant.other = constant.time;
+        constant
+    }
+
+    /// Sends a packet that begins at `start`; when it will have been sent.
+    #[inline(always)]
+    pub(super) fn send(&mut self, start: Instant, len: u32) -> Instant {
+        if len != self.time.len {
+            self.change_length(len);
+        }
+        let remainder = self.remainder + self.time.fraction;
+        let carry = remainder >= self.bps;
+        self.remainder = if carry { remainder - self.bps } else { remainder };
+        start.saturating_add(Duration::from_nanos(self.time.whole + u64::from(carry)))
+    }
+
+    /// The link fell idle: the next packet starts on a whole nanosecond.
+    #[inline(always)]
+    pub(super) fn idle(&mut self) {
+        self.remainder = 0;
+    }
+
+    fn change_length(&mut self, len: u32) {
+        core::mem::swap(&mut self.time, &mut self.other);
+        if len != self.time.len {
+            self.time = self.divide(len);
+        }
+    }
+
+    #[cold]
+    fn divide(&self, len: u32) -> Time {
+        if self.bps == Rate::UNLIMITED.bps() {
+            return Time {
+                len,
+                whole: self.processing.as_nanos().min(LONGEST_NS),
+                fraction: 0,
+            };
+        }
+        let bits_ns = (u128::from(len) + u128::from(self.framing)) * 8_000_000_000;
+        let bps = u128::from(self.bps);
+        let whole = u64::try_from(bits_ns / bps).unwrap_or(u64::MAX);
+        Time {
+            len,
+            whole: whole.saturating_add(self.processing.as_nanos()).min(LONGEST_NS),
+            fraction: (bits_ns % bps) as u64,
+        }
+    }
+}
+
+/// What a packet takes at most, so that adding to it cannot overflow.
+const LONGEST_NS: u64 = u64::MAX - 1;
+
+impl Serialiser {
+    pub(super) fn new(rate: &LinkRate, framing: u32, processing: Duration) -> Serialiser {
+        Serialiser {
+            constant: Constant::new(rate, framing, processing),
+            trace: Trace::new(rate),
+        }
     }
 
     /// The first moment from `earliest` at which sending may begin.
@@ -88,29 +162,19 @@ impl Serialiser {
     /// Sends a packet that begins at `start`; when it will have been sent.
     #[inline]
     pub(super) fn send(&mut self, start: Instant, len: u32) -> Instant {
-        if let Some(trace) = &mut self.trace {
-            return trace.send(
-                start.saturating_add(self.processing),
-                u64::from(len) + u64::from(self.framing),
-            );
+        match &mut self.trace {
+            None => self.constant.send(start, len),
+            Some(trace) => trace.send(
+                start.saturating_add(self.constant.processing),
+                u64::from(len) + u64::from(self.constant.framing),
+            ),
         }
-        if len != self.len {
-            self.divide(len);
-        }
-        self.remainder += self.modulus;
-        let carry = self.remainder >= self.bps;
-        if carry {
-            self.remainder -= self.bps;
-        }
-        start.saturating_add(Duration::from_nanos(
-            self.quotient.as_nanos().saturating_add(u64::from(carry)),
-        ))
     }
 
     /// The link fell idle: the next packet starts on a whole nanosecond.
     #[inline]
     pub(super) fn idle(&mut self) {
-        self.remainder = 0;
+        self.constant.idle();
     }
 
     /// Busy time of a packet sent from `start` to `finish`. On a trace, its share of the mean capacity.
@@ -120,26 +184,12 @@ impl Serialiser {
             None => finish.since(start),
             Some(trace) => {
                 let per_period = trace.opportunities.len() as u64 * u64::from(OPPORTUNITY_BYTES);
-                trace
-                    .period
-                    .mul_div(u64::from(len) + u64::from(self.framing), per_period.max(1))
+                trace.period.mul_div(
+                    u64::from(len) + u64::from(self.constant.framing),
+                    per_period.max(1),
+                )
             }
         }
-    }
-
-    #[cold]
-    fn divide(&mut self, len: u32) {
-        self.len = len;
-        if self.bps == Rate::UNLIMITED.bps() {
-            self.quotient = self.processing;
-            self.modulus = 0;
-            return;
-        }
-        let bits_ns = (u128::from(len) + u128::from(self.framing)) * 8_000_000_000;
-        let bps = u128::from(self.bps);
-        let whole = u64::try_from(bits_ns / bps).unwrap_or(u64::MAX);
-        self.quotient = Duration::from_nanos(whole.saturating_add(self.processing.as_nanos()));
-        self.modulus = (bits_ns % bps) as u64;
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is measured on a link: by a lane as packets pass, by any other link as it reports.
 
-use super::{Notice, Window};
+use super::Window;
+use super::network::Notice;
 use crate::observe::Observer;
 use crate::output::{Histogram, LinkOutput};
 use crate::spec::LinkIndex;
@@ -12,21 +13,59 @@ use fleetfoot_core::units::Bytes;
 
 #[derive(Default)]
 pub(super) struct Meter {
+    /// Packets that passed an idle lane within the window: they waited for nothing and saw nobody wait.
+    idle: u64,
+    /// Counters at the end of the window; a lane counts what falls into it.
+    pub(super) after: LinkStatistics,
+    pub(super) busy_after: Duration,
     pub(super) queue_delay: Histogram,
     pub(super) queue_packets: Histogram,
     /// Packets that arrived damaged, by class.
     pub(super) damaged: [u64; 3],
     pub(super) before: LinkStatistics,
-    pub(super) after: LinkStatistics,
     pub(super) busy_before: Duration,
-    pub(super) busy_after: Duration,
 }
 
 impl Meter {
     /// Counts a packet that passes a lane, ahead of time as it may be: what falls into the window.
-    #[inline]
-    pub(super) fn count_passage(&mut self, window: Window, packet: &Packet, now: Instant, passage: Passage) {
+    #[inline(always)]
+    pub(super) fn count_passage(
+        &mut self,
+        window: Window,
+        packet: &Packet,
+        now: Instant,
+        passage: Passage,
+        waiting: u32,
+    ) {
         let Passage { start, finish, .. } = passage;
+        if now < window.from || finish >= window.to {
+            self.count_at_edge(window, packet, now, passage, waiting);
+            return;
+        }
+        self.after.packets += 1;
+        self.after.data_packets += u64::from(packet.segment.is_data());
+        self.after.bytes += Bytes(u64::from(packet.segment.len()));
+        self.busy_after += finish.since(start);
+        if start == now {
+            self.idle += 1;
+        } else {
+            self.queue_delay.record(start.since(now).as_nanos());
+            self.queue_packets.record(u64::from(waiting));
+        }
+    }
+
+    /// The same where a part may lie outside the window.
+    #[cold]
+    fn count_at_edge(
+        &mut self,
+        window: Window,
+        packet: &Packet,
+        now: Instant,
+        passage: Passage,
+        waiting: u32,
+    ) {
+        let Passage { start, finish, .. } = passage;
+        self.count_arrival(window, now, waiting);
         if window.contains(start) {
             self.queue_delay.record(start.since(now).as_nanos());
             self.after.packets += 1;
@@ -38,7 +77,16 @@ impl Meter {
         }
     }
 
-    pub(super) fn output(self) -> LinkOutput {
+    /// Counts what a packet found waiting.
+    pub(super) fn count_arrival(&mut self, window: Window, now: Instant, waiting: u32) {
+        if window.contains(now) {
+            self.queue_packets.record(u64::from(waiting));
+        }
+    }
+
+    pub(super) fn output(mut self) -> LinkOutput {
+        self.queue_delay.record_zeros(self.idle);
+        self.queue_packets.record_zeros(self.idle);
         let Meter { before, after, .. } = self;
         let mut drops: Vec<[u64; 3]> = after
             .drops
