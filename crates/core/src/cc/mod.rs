@@ -181,7 +181,11 @@ impl Config {
     #[inline]
     fn whole_units(&self, bytes: Bytes) -> Bytes {
         if self.count_segments {
-            Bytes(bytes.0 - bytes.0 % self.mss.0.max(1))
+            let mss = self.mss.0.max(1);
+            if bytes.0 == mss {
+                return bytes; // mostly: no division
+            }
+            Bytes(bytes.0 - bytes.0 % mss)
         } else {
             bytes
         }
@@ -237,6 +241,29 @@ registry! {
         fn ssthresh(&self)() -> Bytes;
         fn pacing_rate(&self)() -> Option<Rate>;
         fn phase(&self)() -> Phase;
+    }
+}
+
+impl AnyController {
+    /// `on_ack` with what `ack` says, which is made only as far as the algorithm looks at it.
+    #[inline]
+    pub(crate) fn on_ack_with<'a>(&mut self, now: Instant, ack: impl FnOnce() -> Ack<'a>) -> Reaction {
+        match self {
+            AnyController::Reno(reno) => reno.on_ack(now, &ack()),
+            AnyController::Cubic(_) | AnyController::Dctcp(_) | AnyController::Custom(_) => {
+                self.on_ack(now, &ack())
+            }
+        }
+    }
+
+    /// `on_sent` in the same way.
+    #[inline]
+    pub(crate) fn on_sent_with(&mut self, now: Instant, sent: impl FnOnce() -> Sent) {
+        match self {
+            // They do not look at it.
+            AnyController::Reno(_) | AnyController::Cubic(_) | AnyController::Dctcp(_) => {}
+            AnyController::Custom(custom) => custom.on_sent(now, &sent()),
+        }
     }
 }
 

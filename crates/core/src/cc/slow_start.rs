@@ -55,6 +55,7 @@ impl SlowStart {
 
     /// An acknowledgment while `window < ssthresh` and not recovering. Samples are looked at even when the window may
     /// not grow.
+    #[inline]
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
@@ -116,6 +117,7 @@ impl SlowStart {
         }
     }
 
+    #[inline]
     fn grow(&mut self, ack: &Ack<'_>, config: &Config, window: Bytes, ssthresh: Bytes) -> Step {
         let limit = config.abc_limit.map_or(Bytes::MAX, |segments| {
             Bytes(config.mss.0.saturating_mul(u64::from(segments)))

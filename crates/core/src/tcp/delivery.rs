@@ -36,6 +36,7 @@ pub(super) struct Delivery {
 }
 
 impl Sender {
+    #[inline(never)]
     pub(super) fn take_acked(
         &mut self,
         now: Instant,
@@ -84,6 +85,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     pub(super) fn take_blocks(
         &mut self,
         now: Instant,
@@ -170,35 +172,39 @@ impl Sender {
         }
     }
 
+    /// The RTT sample of an acknowledgment, which is taken: `measured` by a record, or by its timestamp.
+    #[inline]
     pub(super) fn sample_rtt(
         &mut self,
         now: Instant,
         shared: &mut Shared,
         segment: &Segment,
-        delivery: &mut Delivery,
-    ) {
-        if delivery.rtt.is_none()
-            && delivery.advanced
+        measured: Option<Duration>,
+        advanced: bool,
+    ) -> Option<Duration> {
+        let mut rtt = measured;
+        if rtt.is_none()
+            && advanced
             && shared.timestamps
             && segment.flags.contains(Flags::TIMESTAMPS)
             && segment.tsecr != 0
         {
             // RFC 7323 4.1: the echo tells which transmission is meant.
             let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr);
-            delivery.rtt = Some(Duration::from_millis(u64::from(elapsed.max(1))));
+            rtt = Some(Duration::from_millis(u64::from(elapsed.max(1))));
         }
-        let Some(rtt) = delivery.rtt else { return };
-        match shared.config.rto.samples {
-            RttSamples::EveryAck => {}
-            RttSamples::OncePerRtt => {
-                if self.una < self.rtt_seq {
-                    return;
+        if let Some(rtt) = rtt {
+            match shared.config.rto.samples {
+                RttSamples::EveryAck => shared.rtt.sample(&shared.config.rto, rtt),
+                RttSamples::OncePerRtt => {
+                    if self.una >= self.rtt_seq {
+                        self.rtt_seq = self.nxt;
+                        shared.rtt.sample(&shared.config.rto, rtt);
+                    }
                 }
-                self.rtt_seq = self.nxt;
             }
         }
-        let config = &shared.config.rto;
-        shared.rtt.sample(config, rtt);
+        rtt
     }
 
     /// Without SACK duplicate ACKs stand for segments that arrived (RFC 6582 3.2).

@@ -31,15 +31,10 @@ impl Sender {
         ack: u64,
         duplicate: bool,
     ) {
-        // Nothing but progress: the steps below that look at SACKs, losses, probes and episodes have nothing to see.
-        let quiet = shared.short_ways()
-            && self.state == CaState::Open
-            && self.board.is_clean()
-            && segment.sack_blocks() == 0
-            && !(shared.ecn && segment.flags.contains(Flags::ECE))
-            && self.undo_marker == 0
-            && self.tlp_end == 0
-            && ack > self.una;
+        if self.is_quiet(shared, segment, ack) {
+            self.on_quiet_ack(now, shared, segment, ack);
+            return;
+        }
         let prior_in_flight = self.board.pipe();
         let mut delivery = Delivery {
             advanced: ack > self.una,
@@ -52,7 +47,7 @@ impl Sender {
         if segment.sack_blocks() > 0 && shared.sack {
             self.take_blocks(now, shared, segment, ack, &mut delivery);
         }
-        self.sample_rtt(now, shared, segment, &mut delivery);
+        delivery.rtt = self.sample_rtt(now, shared, segment, delivery.rtt, delivery.advanced);
         self.delivered_total += delivery.delivered;
         if !shared.sack {
             self.count_duplicates(shared, &mut delivery);
@@ -63,50 +58,41 @@ impl Sender {
         if round_start {
             self.round_end = self.nxt;
         }
-        if !quiet {
-            self.probe_outcome(now, shared, ack, &delivery);
-        }
+        self.probe_outcome(now, shared, ack, &delivery);
 
         let recovering_before = matches!(self.state, CaState::Recovery | CaState::Cwr);
         let may_grow = self.may_grow(shared);
-        let lost = if quiet && self.rack.is_none() {
-            self.wait_until = None;
-            0
-        } else {
-            self.transition(now, shared, segment, &delivery)
-        };
+        let lost = self.transition(now, shared, segment, &delivery);
         let echo = shared.ecn && segment.flags.contains(Flags::ECE);
         if echo {
             self.on_echo(now, shared, &delivery);
         }
         let recovering = matches!(self.state, CaState::Recovery | CaState::Cwr);
         if delivery.delivered > 0 || delivery.advanced {
-            let reaction = self.cc.on_ack(
-                now,
-                &Ack {
-                    // Linux grows by what was delivered: data SACKed before does not count again.
-                    acked: Bytes(match shared.config.growth {
-                        Growth::Linux if delivery.advanced => delivery.delivered,
-                        Growth::Linux | Growth::Always | Growth::CwndLimited => delivery.acked,
-                    }),
-                    sacked: Bytes(delivery.sacked),
-                    delivered_total: Bytes(self.delivered_total),
-                    lost: Bytes(lost),
-                    in_flight: Bytes(self.board.pipe()),
-                    prior_in_flight: Bytes(prior_in_flight),
-                    rtt: delivery.rtt,
-                    one_way_delay: None,
-                    rate: None,
-                    round_start,
-                    app_limited: !self.limited,
-                    cwnd_limited: may_grow,
-                    // In Linux the ACK that ends a recovery may already grow the window.
-                    recovering: recovering || (recovering_before && shared.config.growth != Growth::Linux),
-                    ce_bytes: Bytes(if echo { delivery.delivered } else { 0 }),
-                    srtt: shared.rtt.srtt(),
-                    min_rtt: shared.rtt.min(),
-                },
-            );
+            let (board, delivered_total, limited) = (&self.board, self.delivered_total, self.limited);
+            let reaction = self.cc.on_ack_with(now, || Ack {
+                // Linux grows by what was delivered: data SACKed before does not count again.
+                acked: Bytes(match shared.config.growth {
+                    Growth::Linux if delivery.advanced => delivery.delivered,
+                    Growth::Linux | Growth::Always | Growth::CwndLimited => delivery.acked,
+                }),
+                sacked: Bytes(delivery.sacked),
+                delivered_total: Bytes(delivered_total),
+                lost: Bytes(lost),
+                in_flight: Bytes(board.pipe()),
+                prior_in_flight: Bytes(prior_in_flight),
+                rtt: delivery.rtt,
+                one_way_delay: None,
+                rate: None,
+                round_start,
+                app_limited: !limited,
+                cwnd_limited: may_grow,
+                // In Linux the ACK that ends a recovery may already grow the window.
+                recovering: recovering || (recovering_before && shared.config.growth != Growth::Linux),
+                ce_bytes: Bytes(if echo { delivery.delivered } else { 0 }),
+                srtt: shared.rtt.srtt(),
+                min_rtt: shared.rtt.min(),
+            });
             if reaction == Reaction::ReduceWindow && matches!(self.state, CaState::Open | CaState::Disorder) {
                 self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
             }
@@ -114,10 +100,87 @@ impl Sender {
         if recovering && shared.config.prr != PrrVariant::Off {
             self.reduce(shared, &delivery, lost);
         }
+        self.conclude(now, shared, delivery.advanced);
+    }
+
+    /// Whether an acknowledgment is nothing but progress: no SACK, loss, probe, mark or episode to look at.
+    #[inline]
+    fn is_quiet(&self, shared: &Shared, segment: &Segment, ack: u64) -> bool {
+        shared.short_ways()
+            && ack > self.una
+            && self.state == CaState::Open
+            && self.board.is_clean()
+            && segment.sack_blocks() == 0
+            && !(shared.ecn && segment.flags.contains(Flags::ECE))
+            && self.undo_marker == 0
+            && self.tlp_end == 0
+            && self.rack.is_none()
+    }
+
+    /// What [`Sender::on_ack`] comes to for a quiet acknowledgment: delivery, a sample, growth, the timer.
+    #[inline]
+    fn on_quiet_ack(&mut self, now: Instant, shared: &mut Shared, segment: &Segment, ack: u64) {
+        let prior_in_flight = self.board.out;
+        let (mut acked, mut rtt, mut retransmitted) = (0, None, false);
+        while let Some(record) = self.board.pop_acked(ack) {
+            acked += self.board.weight(record.len);
+            shared.stats.ack_latency_sum += now.since(record.first_tx);
+            shared.stats.ack_latency_count += 1;
+            retransmitted |= record.tx_count > 1;
+            rtt = rtt.or(Some(now.since(record.last_tx)));
+        }
+        acked += self.board.trim_front(ack);
+        self.una = ack;
+        self.dup_acks = 0;
+        self.limited_sent = 0;
+        self.retries = 0;
+        self.wait_until = None;
+        let measured = rtt.filter(|_| !retransmitted); // RFC 6298 3 (Karn)
+        let rtt = self.sample_rtt(now, shared, segment, measured, true);
+        self.delivered_total += acked;
+        let round_start = ack > self.round_end;
+        if round_start {
+            self.round_end = self.nxt;
+        }
+        let cwnd_limited = self.may_grow(shared);
+        let reaction = self.cc.on_ack_with(now, || Ack {
+            acked: Bytes(acked),
+            sacked: Bytes::ZERO,
+            delivered_total: Bytes(self.delivered_total),
+            lost: Bytes::ZERO,
+            in_flight: Bytes(self.board.out),
+            prior_in_flight: Bytes(prior_in_flight),
+            rtt,
+            one_way_delay: None,
+            rate: None,
+            round_start,
+            app_limited: !self.limited,
+            cwnd_limited,
+            recovering: false,
+            ce_bytes: Bytes::ZERO,
+            srtt: shared.rtt.srtt(),
+            min_rtt: shared.rtt.min(),
+        });
+        if reaction == Reaction::ReduceWindow {
+            let delivery = Delivery {
+                acked,
+                delivered: acked,
+                rtt,
+                advanced: true,
+                ..Delivery::default()
+            };
+            self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
+        }
+        self.conclude(now, shared, true);
+    }
+
+    /// The end of an acknowledgment: the episode, if nothing is left of it, and the timer.
+    #[inline]
+    fn conclude(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
         if self.state == CaState::Cwr && self.board.out == 0 {
             self.finish_episode(now, shared); // nothing is out whose acknowledgments could pace the reduction
         }
-        self.set_timer(now, shared, &delivery);
+        self.set_timer(now, shared, advanced);
     }
 
     /// Loss detection and change of state. Returns what was newly judged lost.
@@ -374,7 +437,8 @@ impl Sender {
     }
 
     /// The retransmission slot after an acknowledgment.
-    fn set_timer(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
+    #[inline]
+    fn set_timer(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
         if self.board.out == 0 {
             if shared.timers.kind() != Some(Timer::Persist) {
                 shared.timers.disarm(); // RFC 6298 5.2
@@ -383,7 +447,7 @@ impl Sender {
             self.board.release();
             return;
         }
-        if delivery.advanced {
+        if advanced {
             let mut wait = shared.rtt.rto(&shared.config.rto); // RFC 6298 5.3
             let open = matches!(self.state, CaState::Open | CaState::Disorder);
             if shared.config.rto_restart && open {
@@ -413,7 +477,7 @@ impl Sender {
         }
         let probing = shared.config.tail_loss_probe != TailLossProbe::Off;
         if probing && self.state == CaState::Open && self.board.sacked_segments == 0 && self.tlp_end == 0 {
-            if !delivery.advanced && shared.timers.kind() == Some(Timer::Pto) {
+            if !advanced && shared.timers.kind() == Some(Timer::Pto) {
                 return; // a PTO runs from transmissions and cumulative acknowledgments
             }
             if shared.sack {
@@ -454,7 +518,7 @@ impl Sender {
                 } else if found && self.state == CaState::Recovery {
                     self.force |= self.board.pipe() == 0;
                 }
-                self.set_timer(now, shared, &delivery);
+                self.set_timer(now, shared, false);
             }
             Timer::Persist => {
                 self.retries = 0; // RFC 9293 MUST-37: an answered zero window keeps the connection

@@ -289,7 +289,7 @@ impl Connection {
     }
 
     /// An acknowledgment up to offset `ack`, from SND.UNA to SND.NXT, on an acceptable segment at offset `seq`.
-    #[inline]
+    #[inline(always)]
     fn take_ack(&mut self, now: Instant, segment: &Segment, seq: u64, ack: u64) {
         let window_changed = self.update_window(segment, seq, ack);
         let Some(sender) = &mut self.sender else { return };
@@ -562,7 +562,7 @@ impl Connection {
     }
 
     /// An ACK at offset `seq` with everything an established segment carries.
-    #[inline]
+    #[inline(always)]
     fn bare(&mut self, now: Instant, seq: u64) -> Segment {
         let shared = &mut self.shared;
         let receive = &mut self.receive;

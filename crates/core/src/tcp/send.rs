@@ -224,6 +224,7 @@ impl Sender {
     }
 
     /// The next segment to send now.
+    #[inline]
     pub(super) fn next(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         if (self.probe_due | self.zero_probe_due)
             && let Some(probe) = self.probe(now, shared)
@@ -242,7 +243,7 @@ impl Sender {
                 return self.retransmit(now, shared, index);
             }
             limited = true;
-        } else if let Some((payload, fin)) = self.new_length(shared) {
+        } else if let Some((payload, fin)) = self.new_or_full_length(shared) {
             if self.board.out == 0 && self.una == self.nxt {
                 self.after_idle(now, shared);
             }
@@ -290,8 +291,17 @@ impl Sender {
         None
     }
 
-    /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.
+    /// [`Sender::new_length`], with its most frequent answer first.
     #[inline]
+    fn new_or_full_length(&self, shared: &Shared) -> Option<(u32, bool)> {
+        let mss = u64::from(shared.mss);
+        if self.nxt + mss < self.end && self.nxt + mss <= shared.snd_edge {
+            return Some((shared.mss, false)); // more than a full segment waits
+        }
+        self.new_length(shared)
+    }
+
+    /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.
     pub(super) fn new_length(&self, shared: &Shared) -> Option<(u32, bool)> {
         let unsent = self.unsent();
         let usable = shared.snd_edge.saturating_sub(self.nxt);
@@ -349,14 +359,12 @@ impl Sender {
         if self.state == CaState::Disorder {
             self.limited_sent += weight;
         }
-        self.cc.on_sent(
-            now,
-            &Sent {
-                bytes: Bytes(u64::from(payload)),
-                in_flight: Bytes(self.board.pipe()),
-                retransmission: false,
-            },
-        );
+        let board = &self.board;
+        self.cc.on_sent_with(now, || Sent {
+            bytes: Bytes(u64::from(payload)),
+            in_flight: Bytes(board.pipe()),
+            retransmission: false,
+        });
         shared.stats.bytes_sent += u64::from(payload);
         shared.stats.segments_sent += 1;
         self.after_transmit(now, shared);
@@ -371,6 +379,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     pub(super) fn retransmit(&mut self, now: Instant, shared: &mut Shared, index: usize) -> Option<Outgoing> {
         let record = self.board.on_retransmit(now, index)?;
         self.ack_pipe += i32::from(!self.force); // ns-2 does not count the fast retransmit itself
@@ -390,14 +399,12 @@ impl Sender {
         let fin = record.is(FIN);
         let payload = record.len - u32::from(fin);
         self.last_send = now;
-        self.cc.on_sent(
-            now,
-            &Sent {
-                bytes: Bytes(u64::from(payload)),
-                in_flight: Bytes(self.board.pipe()),
-                retransmission: true,
-            },
-        );
+        let board = &self.board;
+        self.cc.on_sent_with(now, || Sent {
+            bytes: Bytes(u64::from(payload)),
+            in_flight: Bytes(board.pipe()),
+            retransmission: true,
+        });
         shared.stats.bytes_sent += u64::from(payload);
         shared.stats.segments_sent += 1;
         shared.stats.retransmits += 1;
@@ -438,6 +445,7 @@ impl Sender {
     }
 
     /// RFC 6675 NextSeg rules 3 and 4.
+    #[inline(never)]
     fn last_resort(&mut self, shared: &Shared) -> Option<usize> {
         let fits = self.in_flight(shared) + u64::from(shared.mss) <= self.window(shared);
         if !fits {
