@@ -8,6 +8,8 @@
 //! What is asserted along the way: after a drain no deadline has passed; the stream arrives whole and in order; no end that
 //! has something to say is silent for longer than its own timeout and a round trip.
 
+pub mod soak;
+
 use super::listener::{Answer, on_closed, on_listen};
 use super::{Config, Connection, ConnectionError, Event, Half, State, Timer, WriteFlags};
 use crate::packet::{Flags, Segment};
@@ -273,7 +275,9 @@ impl<N: FnMut(&Hop) -> Fate> Rig<N> {
             }
             let info = connection.info(self.now);
             let handshake = matches!(info.state, State::SynSent | State::SynReceived);
-            if info.flight == Bytes::ZERO && info.unsent == Bytes::ZERO && !handshake {
+            if info.state == State::Closed
+                || info.flight == Bytes::ZERO && info.unsent == Bytes::ZERO && !handshake
+            {
                 continue;
             }
             let patience = if connection.timer() == Some(Timer::Persist) {
