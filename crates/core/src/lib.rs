@@ -22,6 +22,7 @@ pub mod queue;
 pub mod registry;
 pub mod rng;
 pub mod seq;
+mod siphash;
 pub mod socket;
 pub mod tcp;
 pub mod time;
