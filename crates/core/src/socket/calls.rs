@@ -190,13 +190,14 @@ impl Stack {
     pub fn close(&mut self, now: Instant, fd: Fd) -> Called<()> {
         let index = self.index_of(fd)?;
         let sock = &mut self.socks[index];
-        if let (Body::Open(connection), Some(until)) = (&sock.body, sock.deadline) {
-            // Lingering already.
+        if sock.lingering
+            && let Body::Open(connection) = &sock.body
+        {
             let waiting = matches!(
                 connection.state(),
                 State::FinWait1 | State::Closing | State::LastAck
             );
-            if waiting && now < until {
+            if waiting && sock.deadline.is_some_and(|until| now < until) {
                 return Ok(Outcome::Blocked);
             }
             sock.deadline = None;
@@ -232,6 +233,7 @@ impl Stack {
                         && waiting
                     {
                         sock.deadline = Some(now + Duration::from_secs(u64::from(seconds)));
+                        sock.lingering = true;
                         self.touch(now, index);
                         return Ok(Outcome::Blocked);
                     }
@@ -278,7 +280,10 @@ impl Stack {
         let config = self
             .config
             .for_socket(&self.socks[index].options, false, remote.is_ipv6());
-        let iss = self.initial_sequence(now, tuple);
+        let mut iss = self.initial_sequence(now, tuple);
+        if self.waits.contains_key(&tuple) {
+            iss = self.replace_wait(now, tuple).ok_or(Errno::EADDRNOTAVAIL)?;
+        }
         let connection = Connection::connect(now, &Arc::new(config), iss);
         let sock = &mut self.socks[index];
         sock.local = Some(local);

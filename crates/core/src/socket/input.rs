@@ -4,9 +4,10 @@
 //! Linux's table for the errors ICMP stands for; `listen(2)` for the queues; RFC 1122 4.2.2.13 for data after close.
 //! **Deviations.** A child of a listener is a whole connection from its SYN on.
 
-use super::{Backlog, Body, ConnectionId, Errno, Fd, Stack, Tuple, canonical};
+use super::{Backlog, Body, ConnectionId, Errno, Fd, Stack, SynCookies, Tuple, canonical};
 use crate::packet::{Flags, Segment};
-use crate::tcp::{Connection, ConnectionError, Event, State, listener};
+use crate::seq::SeqNumber;
+use crate::tcp::{Config, Connection, ConnectionError, Event, State, listener};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -59,7 +60,7 @@ pub struct IcmpError {
     /// Next-hop MTU of "fragmentation needed" (RFC 1191 4), 0 if not given.
     pub mtu: u32,
     /// Sequence number of the packet it quotes.
-    pub seq: crate::seq::SeqNumber,
+    pub seq: SeqNumber,
 }
 
 impl IcmpError {
@@ -106,8 +107,15 @@ impl Stack {
         if let Some(&index) = self.tuples.get(&(local, remote)) {
             return self.deliver(now, index as usize, segment);
         }
+        let mut iss = None;
+        if self.waits.contains_key(&(local, remote)) {
+            iss = self.on_waiting(now, (local, remote), segment);
+            if iss.is_none() {
+                return Arrival::default();
+            }
+        }
         match self.listener_for(local) {
-            Some(index) => self.on_listen(now, index, (local, remote), segment),
+            Some(index) => self.on_listen(now, index, (local, remote), segment, iss),
             None => {
                 self.answer(local, remote, listener::on_closed(segment), None);
                 Arrival::default()
@@ -159,21 +167,36 @@ impl Stack {
         let sock = self.socks.get(index);
         segment.ttl = sock.map_or(self.config.ttl, |sock| sock.options.ttl);
         segment.tos = segment.tos & 3 | sock.map_or(0, |sock| sock.options.tos & !3);
+        self.queue_answer((local, remote), segment);
+    }
+
+    /// Queues a packet that no connection sends.
+    pub(super) fn queue_answer(&mut self, tuple: Tuple, mut segment: Segment) {
         let header = Header {
-            source: local,
-            destination: remote,
+            source: tuple.0,
+            destination: tuple.1,
         };
-        if local.is_ipv6() {
+        if tuple.0.is_ipv6() {
             segment.overhead += 20;
         }
         self.output.push_back(Queued::Raw(Box::new((header, segment))));
     }
 
     /// RFC 9293 3.10.7.2, with the two queues of `listen(2)`.
-    fn on_listen(&mut self, now: Instant, index: usize, tuple: Tuple, segment: &Segment) -> Arrival {
+    fn on_listen(
+        &mut self,
+        now: Instant,
+        index: usize,
+        tuple: Tuple,
+        segment: &Segment,
+        iss: Option<SeqNumber>,
+    ) -> Arrival {
         match listener::on_listen(segment) {
             listener::Answer::Accept => {}
             other => {
+                if let Some(arrival) = self.on_cookie(now, index, tuple, segment) {
+                    return arrival;
+                }
                 self.answer(tuple.0, tuple.1, other, Some(index));
                 return Arrival::default();
             }
@@ -182,14 +205,34 @@ impl Stack {
         let Body::Listen(queue) = &sock.body else {
             return Arrival::default();
         };
-        // A full accept queue: no new SYN; a full SYN queue likewise.
-        if queue.is_full() || queue.half_open >= self.config.syn_backlog.min(queue.limit.max(1)) {
+        if queue.is_full() {
+            return Arrival::default(); // no new SYN while the accept queue is full
+        }
+        let crowded = queue.half_open >= self.config.syn_backlog.min(queue.limit.max(1));
+        let cookie = match self.config.syn_cookies {
+            SynCookies::Off if crowded => return Arrival::default(),
+            SynCookies::Off => false,
+            SynCookies::OnOverflow => crowded && iss.is_none(),
+            SynCookies::Always => iss.is_none(),
+        };
+        let config = Arc::new(self.config.for_socket(&sock.options, true, tuple.1.is_ipv6()));
+        if cookie {
+            self.send_cookie(now, index, tuple, segment, &config);
             return Arrival::default();
         }
-        let config = self.config.for_socket(&sock.options, true, tuple.1.is_ipv6());
+        let iss = iss.unwrap_or_else(|| self.initial_sequence(now, tuple));
+        let connection = Connection::accept(now, &config, iss, segment);
+        let child = self.adopt(now, index, tuple, connection);
+        Arrival {
+            connection: Some(self.id_of(child)),
+            ..Arrival::default()
+        }
+    }
+
+    /// A connection of a listener, half-open.
+    fn adopt(&mut self, now: Instant, index: usize, tuple: Tuple, connection: Connection) -> usize {
+        let sock = &self.socks[index];
         let (options, family) = (sock.options.clone(), sock.family);
-        let iss = self.initial_sequence(now, tuple);
-        let connection = Connection::accept(now, &Arc::new(config), iss, segment);
         let child = self.allocate(family);
         let fresh = &mut self.socks[child];
         fresh.options = options;
@@ -204,10 +247,42 @@ impl Stack {
             queue.half_open += 1;
         }
         self.touch(now, child);
-        Arrival {
-            connection: Some(self.id_of(child)),
-            ..Arrival::default()
+        child
+    }
+
+    /// Answers a SYN without keeping state (RFC 4987 3.6).
+    fn send_cookie(&mut self, now: Instant, index: usize, tuple: Tuple, syn: &Segment, config: &Arc<Config>) {
+        let syn = listener::SynCookies::reduce(syn);
+        let iss = self.cookies.issue(now, tuple, &syn);
+        let mut connection = Connection::accept(now, config, iss, &syn);
+        if let Some(transmit) = connection.poll_transmit(now) {
+            let mut answer = transmit.segment;
+            listener::SynCookies::mark(&mut answer, &syn);
+            self.cookie_sent_at = Some(now);
+            self.queue_raw(tuple.0, tuple.1, answer, index);
         }
+    }
+
+    /// An acknowledgment that may carry a cookie back.
+    fn on_cookie(&mut self, now: Instant, index: usize, tuple: Tuple, segment: &Segment) -> Option<Arrival> {
+        let sent = self.cookie_sent_at?;
+        if now.since(sent) > Duration::from_secs(120) {
+            return None;
+        }
+        let Body::Listen(queue) = &self.socks[index].body else {
+            return None;
+        };
+        let full = queue.is_full();
+        let (iss, syn) = self.cookies.redeem(now, tuple, segment)?;
+        if full {
+            return Some(Arrival::default());
+        }
+        let config = self
+            .config
+            .for_socket(&self.socks[index].options, true, tuple.1.is_ipv6());
+        let connection = Connection::restore(now, &Arc::new(config), iss, &syn);
+        let child = self.adopt(now, index, tuple, connection);
+        Some(self.deliver(now, child, segment))
     }
 
     /// A segment for a connection.
@@ -241,9 +316,12 @@ impl Stack {
             self.answer(local, remote, listener::on_closed(segment), Some(index));
             return Arrival::default();
         }
-        let accepted = connection.on_segment(now, segment);
-        let data = accepted.end > accepted.start;
-        if data && sock.shut_read && sock.shut_write && matches!(before, State::FinWait1 | State::FinWait2) {
+        if sock.shut_read
+            && sock.shut_write
+            && matches!(before, State::FinWait1 | State::FinWait2)
+            && !segment.flags.intersects(Flags::RST.with(Flags::SYN))
+            && connection.brings_data(segment)
+        {
             // RFC 1122 4.2.2.13: data for a socket that nobody reads.
             connection.abort(now);
             while connection.poll_transmit(now).is_some() {}
@@ -252,9 +330,11 @@ impl Stack {
                 sock.error = Some(Errno::ECONNRESET);
             }
             self.answer(local, remote, listener::on_closed(segment), Some(index));
-        } else {
-            self.on_events(now, index, before);
+            self.touch(now, index);
+            return Arrival::default();
         }
+        let accepted = connection.on_segment(now, segment);
+        self.on_events(now, index, before);
         self.touch(now, index);
         Arrival {
             connection: Some(self.id_of(index)),
@@ -326,18 +406,13 @@ impl Stack {
         self.touch(now, index);
     }
 
-    /// A closed socket waits for the peer's FIN, but not for ever (`tcp_fin_timeout`, `TCP_LINGER2`).
+    /// A closed socket waits for the peer's FIN as a record (`retire`), unless `TCP_LINGER2` says not to.
     fn enter_fin_wait_2(&mut self, now: Instant, index: usize) {
-        let fin_timeout = self.config.fin_timeout;
         let sock = &mut self.socks[index];
-        match sock.options.linger2 {
-            Some(seconds) if seconds < 0 => {
-                if let Body::Open(connection) = &mut sock.body {
-                    connection.abort(now);
-                }
-            }
-            Some(seconds) => sock.deadline = Some(now + Duration::from_secs(seconds as u64)),
-            None => sock.deadline = Some(now + fin_timeout),
+        if sock.options.linger2.is_some_and(|seconds| seconds < 0)
+            && let Body::Open(connection) = &mut sock.body
+        {
+            connection.abort(now);
         }
     }
 
@@ -375,11 +450,14 @@ impl Stack {
 
     /// When `on_timeout` wants to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|&(at, _)| at)
+        let sockets = self.timers.first().map(|&(at, _)| at);
+        let waits = self.wait_timers.first().map(|&(at, _)| at);
+        [sockets, waits].into_iter().flatten().min()
     }
 
     /// A timer expired; call at or after `poll_timeout`.
     pub fn on_timeout(&mut self, now: Instant) {
+        self.expire_waits(now);
         let due: Vec<u32> = self
             .timers
             .iter()
@@ -398,13 +476,8 @@ impl Stack {
             if connection.poll_timeout().is_some_and(|at| at <= now) {
                 connection.on_timeout(now);
             }
-            if expired && sock.fd.is_none() && connection.state() == State::FinWait2 {
-                // The wait for the peer's FIN is over; it will be answered with a reset.
-                connection.abort(now);
-                while connection.poll_transmit(now).is_some() {}
-            }
-            if expired && sock.fd.is_none() {
-                sock.deadline = None;
+            if expired {
+                sock.deadline = None; // lingering is over
             }
             self.on_events(now, index, before);
             self.touch(now, index);
@@ -469,7 +542,8 @@ impl Stack {
         if !sock.used {
             return;
         }
-        if sock.state() == Some(State::Closed) {
+        self.retire(now, index);
+        if self.socks[index].state() == Some(State::Closed) {
             self.unlink(index);
             if self.socks[index].fd.is_none() && self.socks[index].parent.is_none() {
                 self.free(index);
@@ -481,6 +555,35 @@ impl Stack {
         sock.no_space &= !writable;
         sock.watch(now);
         self.rearm(index);
+    }
+
+    /// A connection that only waits is replaced by a record: in TIME-WAIT, or closed and waiting for the peer's FIN.
+    fn retire(&mut self, now: Instant, index: usize) {
+        let (fin_timeout, time_wait) = (self.config.fin_timeout, self.config.time_wait);
+        let sock = &mut self.socks[index];
+        let (Body::Open(connection), Some(tuple)) = (&mut sock.body, sock.local.zip(sock.remote)) else {
+            return;
+        };
+        let Some(remains) = connection.remains() else {
+            return;
+        };
+        let held = sock.fd.is_some() || sock.parent.is_some();
+        if remains.half_closed && held {
+            return; // it still reads
+        }
+        let span = match (remains.half_closed, sock.options.linger2) {
+            (false, _) => time_wait,
+            (true, None) => fin_timeout,
+            (true, Some(seconds)) => Duration::from_secs(seconds.max(0) as u64),
+        };
+        connection.abort(now);
+        while connection.poll_transmit(now).is_some() {}
+        while connection.poll_event().is_some() {}
+        sock.shut_read = true;
+        sock.shut_write = true;
+        sock.deadline = None;
+        self.unlink(index);
+        self.begin_wait(now, tuple, remains, span, index);
     }
 
     /// Something was done to a socket: its packets are wanted, its deadline may have moved.

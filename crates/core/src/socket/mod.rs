@@ -25,6 +25,7 @@ mod option;
 mod poll;
 #[cfg(test)]
 mod tests;
+mod time_wait;
 
 pub use config::{FastOpen, Memory, StackConfig, SynCookies};
 pub use data::{Received, RecvFlags, SendFlags, Sent};
@@ -35,7 +36,7 @@ pub use option::{OptionValue, SocketOption};
 pub use poll::Events;
 
 use crate::rng::Rng;
-use crate::tcp::{Connection, State};
+use crate::tcp::{Connection, State, listener};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -105,6 +106,15 @@ pub struct Stack {
     ports: BTreeMap<u16, Vec<u32>>,
     timers: BTreeSet<(Instant, u32)>,
     output: VecDeque<input::Queued>,
+    /// Connections in TIME-WAIT, and those whose socket was closed and whose peer has not.
+    waits: BTreeMap<Tuple, time_wait::TimeWait>,
+    wait_timers: BTreeSet<(Instant, Tuple)>,
+    /// How many of them hold a port.
+    wait_ports: BTreeMap<u16, u32>,
+    cookies: listener::SynCookies,
+    /// When a SYN cookie was last sent.
+    cookie_sent_at: Option<Instant>,
+    secret: [u64; 2],
 }
 
 /// A socket: options, names, and a connection or a listener. It may have no fd (not yet accepted, or closed).
@@ -125,7 +135,7 @@ struct Sock {
     /// Stream offsets read and written up to now.
     read: u64,
     written: u64,
-    /// When `close` stops lingering, or FIN-WAIT-2 ends.
+    /// When `close` stops lingering.
     deadline: Option<Instant>,
     /// Deadline under which `Stack::timers` knows this.
     armed: Option<Instant>,
@@ -138,6 +148,8 @@ struct Sock {
     done: bool,
     nonblocking: bool,
     quick_ack: bool,
+    /// `close` waits for what was written to be acknowledged.
+    lingering: bool,
     queued: bool,
     /// The last write found the buffer full.
     no_space: bool,
@@ -200,6 +212,7 @@ impl Sock {
             done: false,
             nonblocking: false,
             quick_ack: true,
+            lingering: false,
             queued: false,
             no_space: false,
             clock: info::Clock::default(),
@@ -228,7 +241,9 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 impl Stack {
     /// A host without sockets.
     pub fn new(config: StackConfig) -> Stack {
-        let rng = Rng::for_element(config.seed, "socket", "ports and sequence numbers");
+        let mut rng = Rng::for_element(config.seed, "socket", "ports and sequence numbers");
+        let secret = [rng.next_u64(), rng.next_u64()];
+        let cookies = listener::SynCookies::new([rng.next_u64(), rng.next_u64()]);
         Stack {
             config,
             rng,
@@ -239,6 +254,12 @@ impl Stack {
             ports: BTreeMap::new(),
             timers: BTreeSet::new(),
             output: VecDeque::new(),
+            waits: BTreeMap::new(),
+            wait_timers: BTreeSet::new(),
+            wait_ports: BTreeMap::new(),
+            cookies,
+            cookie_sent_at: None,
+            secret,
         }
     }
 
@@ -330,6 +351,11 @@ impl Stack {
             Body::Open(connection) => Some(connection),
             Body::Idle | Body::Listen(_) => None,
         }
+    }
+
+    /// Connections in TIME-WAIT.
+    pub fn time_wait_count(&self) -> usize {
+        self.waits.values().filter(|wait| !wait.half_closed()).count()
     }
 
     /// Slots in use: sockets, connections waiting to be accepted, connections nobody holds any more.

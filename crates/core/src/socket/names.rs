@@ -4,6 +4,7 @@
 
 use super::{Body, Errno, Stack, Tuple};
 use crate::seq::SeqNumber;
+use crate::siphash::siphash;
 use crate::time::Instant;
 use core::net::{IpAddr, SocketAddr};
 
@@ -28,10 +29,13 @@ impl Stack {
     /// Whether another socket keeps `index` from binding, or listening at, `address` (`socket(7)`, SO_REUSEADDR: only a
     /// listener stands in the way of sockets that all allow it).
     pub(super) fn port_conflict(&self, index: usize, address: SocketAddr) -> bool {
+        let me = &self.socks[index].options;
+        if self.wait_ports.contains_key(&address.port()) && !me.reuse_address {
+            return true; // TIME-WAIT holds the port (socket(7))
+        }
         let Some(holders) = self.ports.get(&address.port()) else {
             return false;
         };
-        let me = &self.socks[index].options;
         holders.iter().any(|&holder| {
             let other = &self.socks[holder as usize];
             let Some(held) = other.local.filter(|_| holder as usize != index) else {
@@ -57,7 +61,7 @@ impl Stack {
         let first = self.rng.below(u64::from(count)) as u32;
         (0..count)
             .map(|step| low + ((first + step) % count) as u16)
-            .find(|port| !self.ports.contains_key(port))
+            .find(|port| !self.ports.contains_key(port) && !self.wait_ports.contains_key(port))
     }
 
     /// Own address from which `remote` is reached.
@@ -70,21 +74,16 @@ impl Stack {
 
     /// RFC 9293 3.4.1: a clock that ticks every 4 us plus a secret function of the names.
     pub(super) fn initial_sequence(&self, now: Instant, tuple: Tuple) -> SeqNumber {
-        let mut hash = self.config.seed ^ 0x9e37_79b9_7f4a_7c15;
-        let mut mix = |word: u64| {
-            hash = (hash ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            hash ^= hash >> 29;
-        };
-        for address in [tuple.0, tuple.1] {
-            match address.ip() {
-                IpAddr::V4(ip) => mix(u64::from(ip.to_bits())),
-                IpAddr::V6(ip) => {
-                    mix(ip.to_bits() as u64);
-                    mix((ip.to_bits() >> 64) as u64);
-                }
-            }
-            mix(u64::from(address.port()));
+        let mut bytes = [0_u8; 36];
+        for (at, address) in [tuple.0, tuple.1].into_iter().enumerate() {
+            let ip = match address.ip() {
+                IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+                IpAddr::V6(ip) => ip.octets(),
+            };
+            bytes[16 * at..16 * at + 16].copy_from_slice(&ip);
+            bytes[32 + 2 * at..34 + 2 * at].copy_from_slice(&address.port().to_be_bytes());
         }
-        SeqNumber(((hash >> 32) as u32).wrapping_add((now.as_nanos() / 4000) as u32))
+        let hash = siphash(self.secret, &bytes) as u32;
+        SeqNumber(hash.wrapping_add((now.as_nanos() / 4000) as u32))
     }
 }

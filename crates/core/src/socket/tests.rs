@@ -268,3 +268,224 @@ fn a_blocking_write_returns_when_all_was_taken() {
         Err(Errno::EAGAIN)
     );
 }
+
+const BOTH: Events = Events(Events::IN.0 | Events::OUT.0 | Events::RDHUP.0);
+
+impl Pair {
+    fn option(&mut self, host: usize, fd: Fd, option: SocketOption, value: i32) {
+        let set = OptionValue::Int(value);
+        self.hosts[host]
+            .setsockopt(self.now, fd, option, &set)
+            .expect("a good option");
+    }
+
+    fn client(&mut self, nonblocking: bool) -> Fd {
+        let fd = self.hosts[0].socket(self.now, Family::V4).expect("a socket");
+        self.hosts[0].set_nonblocking(fd, nonblocking).expect("open");
+        fd
+    }
+
+    fn segments(&self) -> Vec<alloc::string::String> {
+        let flags = |entry: &(Instant, usize, Packet)| {
+            alloc::format!("{:?}", entry.2.segment.flags.without(crate::packet::Flags::DF))
+        };
+        self.wire.iter().map(flags).collect()
+    }
+}
+
+#[test]
+fn time_wait_is_a_small_record_that_a_new_syn_may_end() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.connected();
+    let names = pair.hosts[0].local_address(client).expect("open").expect("bound");
+    done(pair.hosts[0].close(pair.now, client));
+    pair.run(Duration::from_millis(50));
+    assert_eq!(
+        pair.hosts[0].slots_in_use(),
+        0,
+        "FIN-WAIT-2 of a closed socket is a record"
+    );
+    done(pair.hosts[1].close(pair.now, server));
+    pair.run(Duration::from_secs(2));
+    assert_eq!(
+        (pair.hosts[0].time_wait_count(), pair.hosts[0].slots_in_use()),
+        (1, 0)
+    );
+    // The port is held, unless the socket may reuse addresses.
+    let again = pair.client(false);
+    assert_eq!(pair.hosts[0].bind(pair.now, again, names), Err(Errno::EADDRINUSE));
+    pair.option(0, again, SocketOption::ReuseAddress, 1);
+    assert_eq!(pair.hosts[0].bind(pair.now, again, names), Ok(()));
+    let listener = pair.listener(1);
+    blocked(pair.hosts[0].connect(pair.now, again, SocketAddr::new(SERVER, PORT)));
+    assert_eq!(pair.hosts[0].time_wait_count(), 0);
+    pair.run(Duration::from_millis(50));
+    done(pair.hosts[0].connect(pair.now, again, SocketAddr::new(SERVER, PORT)));
+    let (server, _) = done(pair.hosts[1].accept(pair.now, listener));
+    // Now the server closes first, and the client comes back from the same port.
+    done(pair.hosts[1].close(pair.now, server));
+    pair.run(Duration::from_millis(50));
+    done(pair.hosts[0].close(pair.now, again));
+    pair.run(Duration::from_secs(2));
+    assert_eq!(pair.hosts[1].time_wait_count(), 1);
+    let third = pair.client(false);
+    assert_eq!(pair.hosts[0].bind(pair.now, third, names), Ok(()));
+    blocked(pair.hosts[0].connect(pair.now, third, SocketAddr::new(SERVER, PORT)));
+    pair.run(Duration::from_millis(50));
+    done(pair.hosts[0].connect(pair.now, third, SocketAddr::new(SERVER, PORT)));
+    assert_eq!(pair.hosts[1].time_wait_count(), 0, "the SYN ended it");
+    assert!(
+        size_of::<super::time_wait::TimeWait>() <= 56,
+        "{}",
+        size_of::<super::time_wait::TimeWait>()
+    );
+}
+
+#[test]
+fn time_wait_lasts_a_minute() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.connected();
+    done(pair.hosts[0].close(pair.now, client));
+    done(pair.hosts[1].close(pair.now, server)); // SYNs, and now FINs, cross
+    pair.run(Duration::from_secs(59));
+    assert_eq!(pair.hosts.each_ref().map(Stack::time_wait_count), [1, 1]);
+    pair.run(Duration::from_secs(2));
+    assert_eq!(pair.hosts.each_ref().map(Stack::time_wait_count), [0, 0]);
+    assert_eq!(pair.hosts.each_ref().map(Stack::poll_timeout), [None, None]);
+}
+
+#[test]
+fn a_full_backlog_drops_syns_and_completing_acks() {
+    let mut pair = Pair::with(|config| config.syn_cookies = super::SynCookies::Off);
+    let listener = pair.listener(1);
+    let to = SocketAddr::new(SERVER, PORT);
+    let clients: Vec<Fd> = (0..4).map(|_| pair.client(true)).collect();
+    for &fd in &clients {
+        assert_eq!(pair.hosts[0].connect(pair.now, fd, to), Err(Errno::EINPROGRESS));
+        pair.run(Duration::from_millis(50));
+    }
+    // One more than the backlog waits; the others' SYNs are dropped.
+    let open = |pair: &mut Pair| {
+        clients
+            .iter()
+            .filter(|&&fd| pair.hosts[0].poll(pair.now, fd, BOTH) == Ok(Events::OUT))
+            .count()
+    };
+    assert_eq!(open(&mut pair), 2);
+    for _ in 0..2 {
+        done(pair.hosts[1].accept(pair.now, listener));
+    }
+    pair.run(Duration::from_secs(5));
+    assert_eq!(open(&mut pair), 4, "their SYNs came again");
+    let ready = pair.hosts[1].poll(pair.now, listener, Events::IN);
+    assert_eq!(ready, Ok(Events::IN));
+}
+
+#[test]
+fn cookies_open_connections_without_state() {
+    let mut pair = Pair::with(|config| config.syn_cookies = super::SynCookies::Always);
+    let listener = pair.listener(8);
+    let client = pair.client(false);
+    let to = SocketAddr::new(SERVER, PORT);
+    blocked(pair.hosts[0].connect(pair.now, client, to));
+    pair.run(Duration::from_millis(15));
+    assert_eq!(pair.hosts[1].slots_in_use(), 1, "only the listener");
+    pair.run(Duration::from_millis(15));
+    done(pair.hosts[0].connect(pair.now, client, to));
+    let (server, _) = done(pair.hosts[1].accept(pair.now, listener));
+    let sent = done(pair.hosts[0].write(pair.now, client, 30_000)).len;
+    pair.run(Duration::from_millis(300));
+    assert_eq!(done(pair.hosts[1].read(pair.now, server, u64::MAX)).len, sent);
+    let info = pair.hosts[1].info(pair.now, server).expect("open");
+    assert_eq!(info.options & 7, 7, "timestamps, SACK and scale came back");
+    assert_eq!(
+        info.snd_wscale,
+        pair.hosts[0].info(pair.now, client).expect("open").rcv_wscale
+    );
+}
+
+#[test]
+fn closing_a_listener_resets_what_nobody_accepted() {
+    let mut pair = Pair::new();
+    let listener = pair.listener(5);
+    let client = pair.client(true);
+    let to = SocketAddr::new(SERVER, PORT);
+    assert_eq!(
+        pair.hosts[0].connect(pair.now, client, to),
+        Err(Errno::EINPROGRESS)
+    );
+    pair.run(Duration::from_millis(50));
+    done(pair.hosts[1].close(pair.now, listener));
+    pair.run(Duration::from_millis(50));
+    assert_eq!(pair.hosts[0].read(pair.now, client, 1), Err(Errno::ECONNRESET));
+    assert_eq!(pair.hosts[1].slots_in_use(), 0);
+}
+
+#[test]
+fn lingering() {
+    // Zero: a reset.
+    let mut pair = Pair::new();
+    let (client, server) = pair.connected();
+    let linger = |seconds| OptionValue::Linger { on: true, seconds };
+    pair.hosts[0]
+        .setsockopt(pair.now, client, SocketOption::Linger, &linger(0))
+        .expect("open");
+    done(pair.hosts[0].close(pair.now, client));
+    pair.drain();
+    assert_eq!(pair.segments(), ["R.+ts"]);
+    pair.run(Duration::from_millis(50));
+    assert_eq!(pair.hosts[1].read(pair.now, server, 1), Err(Errno::ECONNRESET));
+    assert_eq!(pair.hosts[0].slots_in_use(), 0);
+
+    // Positive: until everything is acknowledged.
+    let mut pair = Pair::new();
+    let (client, server) = pair.connected();
+    pair.hosts[0]
+        .setsockopt(pair.now, client, SocketOption::Linger, &linger(5))
+        .expect("open");
+    done(pair.hosts[0].write(pair.now, client, 10));
+    blocked(pair.hosts[0].close(pair.now, client));
+    pair.run(Duration::from_millis(15));
+    blocked(pair.hosts[0].close(pair.now, client));
+    pair.run(Duration::from_millis(10));
+    done(pair.hosts[0].close(pair.now, client));
+    assert_eq!(done(pair.hosts[1].read(pair.now, server, 100)).len, 10);
+
+    // Or until the time is over.
+    let mut pair = Pair::new();
+    let (client, _) = pair.connected();
+    pair.hosts[0]
+        .setsockopt(pair.now, client, SocketOption::Linger, &linger(2))
+        .expect("open");
+    pair.cut = true;
+    blocked(pair.hosts[0].close(pair.now, client));
+    pair.run(Duration::from_millis(1990));
+    blocked(pair.hosts[0].close(pair.now, client));
+    pair.run(Duration::from_millis(10));
+    done(pair.hosts[0].close(pair.now, client));
+    assert_eq!(pair.hosts[0].close(pair.now, client), Err(Errno::EBADF));
+}
+
+#[test]
+fn reading_shut_down_still_takes_data() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.connected();
+    pair.hosts[1]
+        .shutdown(pair.now, server, How::Read)
+        .expect("connected");
+    assert_eq!(done(pair.hosts[1].read(pair.now, server, 10)).len, 0);
+    done(pair.hosts[0].write(pair.now, client, 10));
+    pair.run(Duration::from_millis(15));
+    assert_eq!(done(pair.hosts[1].read(pair.now, server, 100)).len, 10);
+    assert_eq!(done(pair.hosts[1].read(pair.now, server, 10)).len, 0);
+    pair.hosts[1]
+        .shutdown(pair.now, server, How::Write)
+        .expect("connected");
+    assert_eq!(pair.hosts[1].write(pair.now, server, 1), Err(Errno::EPIPE));
+    pair.run(Duration::from_millis(50));
+    // Both halves are shut down: data resets.
+    done(pair.hosts[0].write(pair.now, client, 10));
+    pair.run(Duration::from_millis(50));
+    assert_eq!(pair.hosts[1].read(pair.now, server, 10), Err(Errno::ECONNRESET));
+    assert_eq!(pair.hosts[0].write(pair.now, client, 10), Err(Errno::EPIPE));
+}

@@ -117,7 +117,9 @@ impl Connection {
         let shared = &mut self.shared;
         shared.timers.disarm();
         let config = &shared.config.rto;
-        if shared.syn_lost == 0 {
+        if self.syn_sent_at == Instant::FAR_FUTURE {
+            // The SYN-ACK was a cookie: when it left is not known.
+        } else if shared.syn_lost == 0 {
             shared.rtt.sample(config, now.since(self.syn_sent_at));
         } else if let Some(segment) = segment
             && shared.timestamps

@@ -13,6 +13,7 @@ mod config;
 mod delivery;
 mod detail;
 mod error;
+mod handover;
 mod handshake;
 mod invariants;
 pub mod listener;
@@ -42,6 +43,7 @@ pub use config::{
 };
 pub use detail::Detail;
 pub use error::{ConnectionError, Event};
+pub use handover::Remains;
 pub use send::CaState;
 pub use timers::Timer;
 pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};

@@ -516,7 +516,7 @@ impl Connection {
         })
     }
 
-    fn snd_nxt(&self) -> u64 {
+    pub(super) fn snd_nxt(&self) -> u64 {
         self.sender.as_ref().map_or(1, |sender| sender.nxt)
     }
 
