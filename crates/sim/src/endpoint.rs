@@ -400,9 +400,10 @@ impl<O: Observer> World<'_, O> {
             }
         }
         let number = 2 * index + side as u32;
-        while let Some(transmit) = connection.poll_transmit(now) {
+        let mut segment = Segment::default();
+        while connection.poll_segment(now, &mut segment).is_some() {
             slot.in_network += 1;
-            network.send(*observer, now, end.path, FlowId(number), transmit.segment);
+            network.send(*observer, now, end.path, FlowId(number), segment);
         }
         end.arm(now, number, network, armed);
         if over {

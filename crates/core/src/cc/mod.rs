@@ -244,28 +244,5 @@ registry! {
     }
 }
 
-impl AnyController {
-    /// `on_ack` with what `ack` says, which is made only as far as the algorithm looks at it.
-    #[inline]
-    pub(crate) fn on_ack_with<'a>(&mut self, now: Instant, ack: impl FnOnce() -> Ack<'a>) -> Reaction {
-        match self {
-            AnyController::Reno(reno) => reno.on_ack(now, &ack()),
-            AnyController::Cubic(_) | AnyController::Dctcp(_) | AnyController::Custom(_) => {
-                self.on_ack(now, &ack())
-            }
-        }
-    }
-
-    /// `on_sent` in the same way.
-    #[inline]
-    pub(crate) fn on_sent_with(&mut self, now: Instant, sent: impl FnOnce() -> Sent) {
-        match self {
-            // They do not look at it.
-            AnyController::Reno(_) | AnyController::Cubic(_) | AnyController::Dctcp(_) => {}
-            AnyController::Custom(custom) => custom.on_sent(now, &sent()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -103,7 +103,7 @@ impl Sender {
         for (index, noted) in known.iter_mut().enumerate().take(blocks) {
             let (left, right) = segment.sack_block(index);
             let block = u64::from(left.0) << 32 | u64::from(right.0);
-            if index > 0 && shared.short_ways() && self.board.is_known(block) {
+            if index > 0 && self.board.is_known(index, block) && shared.short_ways() {
                 *noted = block; // nothing new, and not a D-SACK
                 continue;
             }

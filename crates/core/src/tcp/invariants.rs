@@ -17,7 +17,6 @@ use super::scoreboard::SACKED;
 use super::send::Sender;
 use super::shared::Shared;
 use super::{Connection, Control, State};
-use crate::cc::CongestionController;
 use crate::time::Instant;
 
 impl Connection {

@@ -10,6 +10,7 @@
 //! **Deviations.** Urgent data is delivered as ordinary data. No path MTU discovery: the MTU is configured.
 
 mod config;
+mod controller;
 mod delivery;
 mod detail;
 mod error;
@@ -48,7 +49,7 @@ pub use send::CaState;
 pub use timers::Timer;
 pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
 
-use crate::cc::{CongestionController, Phase};
+use crate::cc::Phase;
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::time::Instant;
@@ -241,26 +242,34 @@ impl Connection {
     /// The next segment to send now; ask until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        let transmit = self.next_transmit(now);
-        self.checked(transmit.is_none());
-        transmit
+        let mut segment = Segment::default();
+        let (start, end) = self.poll_segment(now, &mut segment)?;
+        Some(Transmit { segment, start, end })
+    }
+
+    /// The same, with the headers written where they are wanted: the stream offsets that the segment carries.
+    #[inline]
+    pub fn poll_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
+        let range = self.next_segment(now, segment);
+        self.checked(range.is_none());
+        range
     }
 
     #[inline]
-    fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
+    fn next_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
         if self.control != Control::None || self.keep_alive_due {
-            return self.control_segment(now);
+            return Some(self.control_segment(now, segment));
         }
         if matches!(self.state, State::Closed | State::SynSent | State::SynReceived) {
-            return self.pending_ack(now);
+            return self.pending_ack(now, segment);
         }
         if let Some(sender) = &mut self.sender
             && self.state != State::TimeWait
             && let Some(outgoing) = sender.next(now, &mut self.shared)
         {
-            return Some(self.data_segment(now, outgoing));
+            return Some(self.data_segment(now, outgoing, segment));
         }
-        self.pending_ack(now)
+        self.pending_ack(now, segment)
     }
 
     /// The next event; ask until `None`.

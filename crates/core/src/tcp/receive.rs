@@ -55,12 +55,9 @@ pub(super) struct Receive {
 pub(super) struct Beyond {
     /// Disjoint, not adjacent, ascending.
     ranges: VecDeque<Range<u64>>,
-    /// Left edges of the blocks reported or changed most recently, newest first.
-    recent: [u64; 4],
-    /// Where each of them was found last, counted with `popped`: a hint, which is checked.
-    places: [u32; 4],
-    /// Ranges that left at the front, wrapping.
-    popped: u32,
+    /// Ranges reported or changed most recently, newest first. One that `rcv_nxt` has passed, or that became part of
+    /// another, keeps its place until it is pushed out.
+    recent: [(u64, u64); 4],
     /// A duplicate to report first (RFC 2883).
     duplicate: Option<(u64, u64)>,
 }
@@ -227,6 +224,24 @@ impl Receive {
         true
     }
 
+    /// Takes the payload of a segment without FIN that lies within the window and begins at `seq` beyond a hole, after
+    /// all that came so far, if no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
+    #[inline]
+    pub(super) fn take_beyond(&mut self, now: Instant, config: &Config, seq: u64, payload: u32) -> bool {
+        let end = seq + u64::from(payload);
+        if self.fin_at != u64::MAX || seq <= self.rcv_nxt {
+            return false;
+        }
+        let beyond = self.beyond.get_or_insert_default();
+        if !beyond.append(seq, end) {
+            return false;
+        }
+        self.ack_now = true; // RFC 5681 4.2
+        self.largest = self.largest.max(payload.min(config.mss()));
+        self.schedule(now, config, payload);
+        true
+    }
+
     /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
     #[inline]
     pub(super) fn on_data(
@@ -322,7 +337,6 @@ impl Receive {
         {
             self.rcv_nxt = range.end;
             beyond.ranges.pop_front();
-            beyond.popped = beyond.popped.wrapping_add(1);
             taken.advanced = true;
         }
     }
@@ -454,28 +468,35 @@ impl Receive {
     /// Writes the SACK blocks of an acknowledgment and forgets the duplicate, which is reported once.
     pub(super) fn write_blocks(&mut self, irs: SeqNumber, segment: &mut Segment) {
         if let Some(beyond) = &mut self.beyond {
-            beyond.write_blocks(irs, segment);
+            beyond.write_blocks(self.rcv_nxt, irs, segment);
         }
     }
 }
 
 impl Beyond {
-    /// Adds a range; returns how many of its bytes were held already and where the first of them is.
-    fn insert(&mut self, start: u64, stop: u64) -> (u64, Option<u64>) {
-        // Mostly it is the newest data: it prolongs the last range or comes after it.
+    /// Adds a range that begins where the last one ends or after it. False: it begins before.
+    #[inline]
+    fn append(&mut self, start: u64, stop: u64) -> bool {
         match self.ranges.back_mut() {
             Some(last) if start == last.end => {
                 last.end = stop;
-                let left = last.start;
-                self.remember(left, self.ranges.len() - 1);
-                return (0, None);
+                let range = (last.start, stop);
+                self.remember(range);
+                true
             }
-            Some(last) if start < last.end => {}
+            Some(last) if start < last.end => false,
             Some(_) | None => {
                 self.ranges.push_back(start..stop);
-                self.remember(start, self.ranges.len() - 1);
-                return (0, None);
+                self.remember((start, stop));
+                true
             }
+        }
+    }
+
+    /// Adds a range; returns how many of its bytes were held already and where the first of them is.
+    fn insert(&mut self, start: u64, stop: u64) -> (u64, Option<u64>) {
+        if self.append(start, stop) {
+            return (0, None);
         }
         let low = self.ranges.partition_point(|range| range.end < start);
         let high = low
@@ -494,73 +515,48 @@ impl Beyond {
             held += overlap;
             merged = merged.start.min(range.start)..merged.end.max(range.end);
         }
-        let left = merged.start;
+        let range = (merged.start, merged.end);
         if low == high {
             self.ranges.insert(low, merged);
         } else {
             self.ranges[low] = merged;
             self.ranges.drain(low + 1..high);
         }
-        self.remember(left, low);
+        self.remember(range);
+        for other in &mut self.recent[1..] {
+            if range.0 <= other.0 && other.1 <= range.1 {
+                *other = (0, 0); // part of it
+            }
+        }
         (held, first)
     }
 
-    /// Puts the block that begins at `left`, range `index`, first.
+    /// Puts a range first.
     #[inline]
-    fn remember(&mut self, left: u64, index: usize) {
-        let place = self.popped.wrapping_add(index as u32);
-        if self.recent[0] != left {
-            let old = self.recent.iter().position(|&x| x == left).unwrap_or(3);
-            self.recent.copy_within(0..old, 1);
-            self.places.copy_within(0..old, 1);
-            self.recent[0] = left;
+    fn remember(&mut self, range: (u64, u64)) {
+        if self.recent[0].0 != range.0 {
+            let old = self.recent.iter().position(|other| other.0 == range.0);
+            self.recent.copy_within(0..old.unwrap_or(3), 1);
         }
-        self.places[0] = place;
+        self.recent[0] = range;
     }
 
-    /// Index of the first range that ends beyond `left`: the hint if it is right, else by search.
-    #[inline]
-    fn find(&self, left: u64, place: u32) -> usize {
-        let index = place.wrapping_sub(self.popped) as usize;
-        let right = self.ranges.get(index).is_some_and(|range| range.end > left)
-            && (index == 0 || self.ranges[index - 1].end <= left);
-        if right {
-            return index;
-        }
-        self.ranges.partition_point(|range| range.end <= left)
-    }
-
-    fn write_blocks(&mut self, irs: SeqNumber, segment: &mut Segment) {
+    fn write_blocks(&mut self, rcv_nxt: u64, irs: SeqNumber, segment: &mut Segment) {
         let wire = |offset: u64| SeqNumber::from_offset(irs, offset);
         if let Some((left, right)) = self.duplicate.take() {
             segment.push_sack_block(wire(left), wire(right)); // RFC 2883 4
             // RFC 2883 4.2: a duplicate inside a block beyond the cumulative point is followed by that block.
-            if let Some(index) = self
+            if let Some(range) = self
                 .ranges
                 .iter()
-                .position(|range| range.start <= left && right <= range.end)
+                .find(|range| range.start <= left && right <= range.end)
             {
-                let left = self.ranges[index].start;
-                self.remember(left, index);
+                let range = (range.start, range.end);
+                self.remember(range);
             }
         }
-        if self.ranges.is_empty() {
-            return;
-        }
-        let mut written = [u64::MAX; 4];
-        for count in 0..4 {
-            // A remembered edge may have been merged into a block that begins earlier.
-            let left = self.recent[count];
-            let index = self.find(left, self.places[count]);
-            let Some(range) = self.ranges.get(index) else {
-                continue;
-            };
-            self.places[count] = self.popped.wrapping_add(index as u32);
-            if range.start > left || written.contains(&range.start) {
-                continue;
-            }
-            written[count] = range.start;
-            if !segment.push_sack_block(wire(range.start), wire(range.end)) {
+        for (left, right) in self.recent {
+            if left >= rcv_nxt && !segment.push_sack_block(wire(left), wire(right)) {
                 break;
             }
         }

@@ -16,7 +16,7 @@ use super::prr::{Entry, Prr, PrrAck};
 use super::scoreboard::SACKED;
 use super::send::{CaState, Sender};
 use super::timers::Timer;
-use crate::cc::{Ack, Congestion, CongestionController, CongestionKind, Reaction};
+use crate::cc::{Ack, Congestion, CongestionKind, Reaction};
 use crate::packet::{Flags, Segment};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -70,7 +70,7 @@ impl Sender {
         let recovering = matches!(self.state, CaState::Recovery | CaState::Cwr);
         if delivery.delivered > 0 || delivery.advanced {
             let (board, delivered_total, limited) = (&self.board, self.delivered_total, self.limited);
-            let reaction = self.cc.on_ack_with(now, || Ack {
+            let reaction = self.cc.on_ack(now, || Ack {
                 // Linux grows by what was delivered: data SACKed before does not count again.
                 acked: Bytes(match shared.config.growth {
                     Growth::Linux if delivery.advanced => delivery.delivered,
@@ -143,7 +143,7 @@ impl Sender {
             self.round_end = self.nxt;
         }
         let cwnd_limited = self.may_grow(shared);
-        let reaction = self.cc.on_ack_with(now, || Ack {
+        let reaction = self.cc.on_ack(now, || Ack {
             acked: Bytes(acked),
             sacked: Bytes::ZERO,
             delivered_total: Bytes(self.delivered_total),

@@ -372,10 +372,11 @@ impl Scoreboard {
         self.sacked | self.lost | self.retrans | u64::from(self.duplicates) == 0
     }
 
-    /// Whether `block` (as on the wire) is one that the last acknowledgment reported and that lies within a run.
+    /// Whether block `index` (as on the wire) is one that the last acknowledgment reported, there or one place further
+    /// up, and that lies within a run.
     #[inline]
-    pub(super) fn is_known(&self, block: u64) -> bool {
-        self.known.contains(&block)
+    pub(super) fn is_known(&self, index: usize, block: u64) -> bool {
+        self.known[index - 1] == block || self.known[index] == block
     }
 
     /// Notes the blocks of an acknowledgment: the run that holds a block holds it until the peer reneges.

@@ -6,7 +6,7 @@
 
 use super::receive::Taken;
 use super::send::Outgoing;
-use super::{Accepted, Connection, Control, Event, State, Transmit, UNUSUAL};
+use super::{Accepted, Connection, Control, Event, State, UNUSUAL};
 use super::{ConnectionError, config::EcnEcho};
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
@@ -78,11 +78,16 @@ impl Connection {
         if payload == 0 {
             return Some(self.nothing());
         }
-        if ahead > 0
-            || !self
-                .receive
-                .take_in_order(now, &self.shared.config, segment.payload)
-        {
+        let (receive, config) = (&mut self.receive, &self.shared.config);
+        if ahead > 0 && receive.take_beyond(now, config, seq, segment.payload) {
+            self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
+            return Some(Accepted {
+                start: seq - 1,
+                end: seq - 1 + payload,
+                in_order: self.received(),
+            });
+        }
+        if ahead > 0 || !receive.take_in_order(now, config, segment.payload) {
             return Some(self.on_payload(now, segment, seq as i64));
         }
         let end = self.received();
@@ -492,28 +497,21 @@ impl Connection {
 
     /// SYN, SYN-ACK, RST or a keep-alive probe.
     #[cold]
-    pub(super) fn control_segment(&mut self, now: Instant) -> Option<Transmit> {
-        let segment = match core::mem::replace(&mut self.control, Control::None) {
-            Control::Syn => self.syn_segment(now),
+    pub(super) fn control_segment(&mut self, now: Instant, segment: &mut Segment) -> (u64, u64) {
+        match core::mem::replace(&mut self.control, Control::None) {
+            Control::Syn => *segment = self.syn_segment(now),
             Control::Reset => {
                 let nxt = self.snd_nxt();
-                let mut segment = self.bare(now, nxt);
+                self.bare(now, nxt, segment);
                 segment.flags = segment.flags.with(Flags::RST);
-                segment
             }
             Control::None => {
                 self.keep_alive_due = false;
-                let mut segment = self.bare(now, self.snd_nxt());
+                self.bare(now, self.snd_nxt(), segment);
                 segment.seq = segment.seq - 1; // an old octet without data (SHLD-12)
-                segment
             }
-        };
-        let at = self.written;
-        Some(Transmit {
-            segment,
-            start: at,
-            end: at,
-        })
+        }
+        (self.written, self.written)
     }
 
     pub(super) fn snd_nxt(&self) -> u64 {
@@ -522,21 +520,22 @@ impl Connection {
 
     /// A pure acknowledgment, if one is due.
     #[inline]
-    pub(super) fn pending_ack(&mut self, now: Instant) -> Option<Transmit> {
+    pub(super) fn pending_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
         if !self.receive.ack_now || matches!(self.state, State::Closed | State::SynSent) {
             return None;
         }
-        let segment = self.bare(now, self.snd_nxt());
-        Some(Transmit {
-            segment,
-            start: 0,
-            end: 0,
-        })
+        self.bare(now, self.snd_nxt(), segment);
+        Some((0, 0))
     }
 
     #[inline]
-    pub(super) fn data_segment(&mut self, now: Instant, outgoing: Outgoing) -> Transmit {
-        let mut segment = self.bare(now, outgoing.seq);
+    pub(super) fn data_segment(
+        &mut self,
+        now: Instant,
+        outgoing: Outgoing,
+        segment: &mut Segment,
+    ) -> (u64, u64) {
+        self.bare(now, outgoing.seq, segment);
         segment.payload = outgoing.payload;
         if outgoing.push {
             segment.flags = segment.flags.with(Flags::PSH); // RFC 9293 MUST-61
@@ -554,20 +553,16 @@ impl Connection {
             }
         }
         let start = outgoing.seq - 1;
-        Transmit {
-            segment,
-            start,
-            end: start + u64::from(outgoing.payload),
-        }
+        (start, start + u64::from(outgoing.payload))
     }
 
     /// An ACK at offset `seq` with everything an established segment carries.
-    #[inline(always)]
-    fn bare(&mut self, now: Instant, seq: u64) -> Segment {
+    #[inline]
+    fn bare(&mut self, now: Instant, seq: u64, segment: &mut Segment) {
         let shared = &mut self.shared;
         let receive = &mut self.receive;
         let window = receive.offer(&shared.config, shared.mss, shared.rcv_scale);
-        let mut segment = Segment {
+        *segment = Segment {
             seq: SeqNumber::from_offset(shared.iss, seq),
             ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
             window: (window >> shared.rcv_scale) as u16,
@@ -583,7 +578,7 @@ impl Connection {
             segment.overhead += 12;
         }
         if shared.sack && receive.has_blocks() {
-            receive.write_blocks(shared.irs, &mut segment);
+            receive.write_blocks(shared.irs, segment);
             let blocks = segment.sack_blocks() as u8;
             // Two octets of padding go with either option (RFC 7323 A, RFC 2018 3).
             segment.overhead += if blocks > 0 { 4 + 8 * blocks } else { 0 };
@@ -594,7 +589,6 @@ impl Connection {
         shared.last_ack_sent = receive.rcv_nxt;
         shared.timers.delayed_ack = Instant::FAR_FUTURE;
         receive.on_ack_sent();
-        segment
     }
 
     /// Bytes that can be read now.

@@ -10,11 +10,12 @@
 
 use super::Shared;
 use super::config::{Growth, Prr as PrrVariant, TailLossProbe, WindowUnit, WindowValidation};
+use super::controller::Controller;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::scoreboard::{FIN, LOST, RETRANS, Record, SACKED, Scoreboard};
 use super::timers::Timer;
-use crate::cc::{AnyController, CongestionController, Sent};
+use crate::cc::{AnyController, Sent};
 use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -38,7 +39,7 @@ pub enum CaState {
 /// State of the sending half; offsets count from our initial sequence number: 0 is the SYN, 1 the first byte.
 pub(super) struct Sender {
     pub(super) board: Scoreboard,
-    pub(super) cc: AnyController,
+    pub(super) cc: Controller,
     pub(super) rack: Option<Box<Rack>>,
     /// First offset not acknowledged.
     pub(super) una: u64,
@@ -125,7 +126,7 @@ impl Sender {
         let config = &shared.config;
         Sender {
             board: Scoreboard::new(shared.mss, config.window_unit == WindowUnit::Packets),
-            cc,
+            cc: Controller::new(cc),
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new())),
             una: 1,
             small_end: 0,
@@ -360,7 +361,7 @@ impl Sender {
             self.limited_sent += weight;
         }
         let board = &self.board;
-        self.cc.on_sent_with(now, || Sent {
+        self.cc.on_sent(now, || Sent {
             bytes: Bytes(u64::from(payload)),
             in_flight: Bytes(board.pipe()),
             retransmission: false,
@@ -400,7 +401,7 @@ impl Sender {
         let payload = record.len - u32::from(fin);
         self.last_send = now;
         let board = &self.board;
-        self.cc.on_sent_with(now, || Sent {
+        self.cc.on_sent(now, || Sent {
             bytes: Bytes(u64::from(payload)),
             in_flight: Bytes(board.pipe()),
             retransmission: true,

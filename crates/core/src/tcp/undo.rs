@@ -12,7 +12,7 @@
 use super::Shared;
 use super::delivery::Delivery;
 use super::send::{CaState, Sender};
-use crate::cc::{CongestionController, CongestionKind};
+use crate::cc::CongestionKind;
 use crate::packet::{Flags, Segment};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;

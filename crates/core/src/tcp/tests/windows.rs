@@ -64,7 +64,7 @@ fn decay_remembers_three_quarters_of_the_window() {
     config.window_validation = WindowValidation::Rfc2861;
     let mut script = Script::open(&config, 32);
     let sender = script.connection.sender.as_mut().expect("established");
-    crate::cc::CongestionController::set_window(&mut sender.cc, T0, Bytes(32_000), Bytes(20_000));
+    sender.cc.set_window(T0, Bytes(32_000), Bytes(20_000));
     assert_eq!(script.write(10).len(), 10);
     script.at(100).ack(10, &[]);
     script.at(1500);

@@ -1,0 +1,83 @@
+//! The congestion controller with its window at hand: every segment looks at the window, few acknowledgments change it.
+
+use crate::cc::{Ack, AnyController, Congestion, CongestionController, Phase, Reaction, Sent};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+
+/// A controller, and what it answers until it is told something.
+pub(super) struct Controller {
+    any: AnyController,
+    window: Bytes,
+    ssthresh: Bytes,
+}
+
+impl Controller {
+    pub(super) fn new(any: AnyController) -> Controller {
+        let (window, ssthresh) = (any.window(), any.ssthresh());
+        Controller {
+            any,
+            window,
+            ssthresh,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn window(&self) -> Bytes {
+        self.window
+    }
+
+    #[inline]
+    pub(super) const fn ssthresh(&self) -> Bytes {
+        self.ssthresh
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.any.phase()
+    }
+
+    #[inline]
+    fn look(&mut self) {
+        self.window = self.any.window();
+        self.ssthresh = self.any.ssthresh();
+    }
+
+    /// `ack` says what the algorithm is told, and is made only as far as it looks at it.
+    #[inline]
+    pub(super) fn on_ack<'a>(&mut self, now: Instant, ack: impl FnOnce() -> Ack<'a>) -> Reaction {
+        if let AnyController::Reno(reno) = &mut self.any {
+            let reaction = reno.on_ack(now, &ack());
+            (self.window, self.ssthresh) = (reno.window(), reno.ssthresh());
+            return reaction;
+        }
+        let reaction = self.any.on_ack(now, &ack());
+        self.look();
+        reaction
+    }
+
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Instant, sent: impl FnOnce() -> Sent) {
+        match &mut self.any {
+            // They do not look at it.
+            AnyController::Reno(_) | AnyController::Cubic(_) | AnyController::Dctcp(_) => {}
+            AnyController::Custom(custom) => {
+                custom.on_sent(now, &sent());
+                self.look();
+            }
+        }
+    }
+
+    pub(super) fn on_congestion(&mut self, now: Instant, event: &Congestion) {
+        self.any.on_congestion(now, event);
+        self.look();
+    }
+
+    pub(super) fn on_idle(&mut self, now: Instant, idle: Duration) {
+        self.any.on_idle(now, idle);
+        self.look();
+    }
+
+    pub(super) fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.any.set_window(now, window, ssthresh);
+        self.look();
+    }
+}
