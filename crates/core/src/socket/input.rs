@@ -1,16 +1,15 @@
 //! Packets, ICMP and time in; packets out.
 //!
 //! **Source.** RFC 9293 3.10.7 (which connection, listener or nobody a segment is for), 3.9.2.2 (ICMP); RFC 5461 and
-//! Linux's table for the errors ICMP stands for; `listen(2)` for the queues; RFC 1122 4.2.2.13 for data after close.
-//! **Deviations.** A child of a listener is a whole connection from its SYN on.
+//! Linux's table for the errors ICMP stands for; RFC 1122 4.2.2.13 for data after close.
+//! **Deviations.** None known.
 
-use super::{Backlog, Body, ConnectionId, Errno, Fd, Stack, SynCookies, Tuple, canonical};
+use super::{Body, ConnectionId, Errno, Fd, Stack, Tuple, canonical};
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
-use crate::tcp::{Config, Connection, ConnectionError, Event, State, listener};
+use crate::tcp::{ConnectionError, Event, State, listener};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::ops::Range;
@@ -123,27 +122,7 @@ impl Stack {
         }
     }
 
-    /// The listener of a port: the one bound to this address before one bound to any.
-    fn listener_for(&self, local: SocketAddr) -> Option<usize> {
-        let holders = self.ports.get(&local.port())?;
-        let listening = |&&holder: &&u32| matches!(self.socks[holder as usize].body, Body::Listen(_));
-        let bound = |holder: &&u32| self.socks[**holder as usize].local.map(|address| address.ip());
-        let mut any = None;
-        for holder in holders.iter().filter(listening) {
-            let Some(ip) = bound(&holder) else { continue };
-            if ip == local.ip() {
-                return Some(*holder as usize);
-            }
-            let sock = &self.socks[*holder as usize];
-            let family = ip.is_ipv4() == local.is_ipv4() || ip.is_ipv6() && !sock.options.v6_only;
-            if ip.is_unspecified() && family {
-                any = Some(*holder as usize);
-            }
-        }
-        any
-    }
-
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         local: SocketAddr,
         remote: SocketAddr,
@@ -182,111 +161,8 @@ impl Stack {
         self.output.push_back(Queued::Raw(Box::new((header, segment))));
     }
 
-    /// RFC 9293 3.10.7.2, with the two queues of `listen(2)`.
-    fn on_listen(
-        &mut self,
-        now: Instant,
-        index: usize,
-        tuple: Tuple,
-        segment: &Segment,
-        iss: Option<SeqNumber>,
-    ) -> Arrival {
-        match listener::on_listen(segment) {
-            listener::Answer::Accept => {}
-            other => {
-                if let Some(arrival) = self.on_cookie(now, index, tuple, segment) {
-                    return arrival;
-                }
-                self.answer(tuple.0, tuple.1, other, Some(index));
-                return Arrival::default();
-            }
-        }
-        let sock = &self.socks[index];
-        let Body::Listen(queue) = &sock.body else {
-            return Arrival::default();
-        };
-        if queue.is_full() {
-            return Arrival::default(); // no new SYN while the accept queue is full
-        }
-        let crowded = queue.half_open >= self.config.syn_backlog.min(queue.limit.max(1));
-        let cookie = match self.config.syn_cookies {
-            SynCookies::Off if crowded => return Arrival::default(),
-            SynCookies::Off => false,
-            SynCookies::OnOverflow => crowded && iss.is_none(),
-            SynCookies::Always => iss.is_none(),
-        };
-        let config = Arc::new(self.config.for_socket(&sock.options, true, tuple.1.is_ipv6()));
-        if cookie {
-            self.send_cookie(now, index, tuple, segment, &config);
-            return Arrival::default();
-        }
-        let iss = iss.unwrap_or_else(|| self.initial_sequence(now, tuple));
-        let connection = Connection::accept(now, &config, iss, segment);
-        let child = self.adopt(now, index, tuple, connection);
-        Arrival {
-            connection: Some(self.id_of(child)),
-            ..Arrival::default()
-        }
-    }
-
-    /// A connection of a listener, half-open.
-    fn adopt(&mut self, now: Instant, index: usize, tuple: Tuple, connection: Connection) -> usize {
-        let sock = &self.socks[index];
-        let (options, family) = (sock.options.clone(), sock.family);
-        let child = self.allocate(family);
-        let fresh = &mut self.socks[child];
-        fresh.options = options;
-        fresh.local = Some(tuple.0);
-        fresh.remote = Some(tuple.1);
-        fresh.body = Body::Open(Box::new(connection));
-        fresh.phase = super::Phase::Connected;
-        fresh.parent = Some(index as u32);
-        self.ports.entry(tuple.0.port()).or_default().push(child as u32);
-        self.tuples.insert(tuple, child as u32);
-        if let Body::Listen(queue) = &mut self.socks[index].body {
-            queue.half_open += 1;
-        }
-        self.touch(now, child);
-        child
-    }
-
-    /// Answers a SYN without keeping state (RFC 4987 3.6).
-    fn send_cookie(&mut self, now: Instant, index: usize, tuple: Tuple, syn: &Segment, config: &Arc<Config>) {
-        let syn = listener::SynCookies::reduce(syn);
-        let iss = self.cookies.issue(now, tuple, &syn);
-        let mut connection = Connection::accept(now, config, iss, &syn);
-        if let Some(transmit) = connection.poll_transmit(now) {
-            let mut answer = transmit.segment;
-            listener::SynCookies::mark(&mut answer, &syn);
-            self.cookie_sent_at = Some(now);
-            self.queue_raw(tuple.0, tuple.1, answer, index);
-        }
-    }
-
-    /// An acknowledgment that may carry a cookie back.
-    fn on_cookie(&mut self, now: Instant, index: usize, tuple: Tuple, segment: &Segment) -> Option<Arrival> {
-        let sent = self.cookie_sent_at?;
-        if now.since(sent) > Duration::from_secs(120) {
-            return None;
-        }
-        let Body::Listen(queue) = &self.socks[index].body else {
-            return None;
-        };
-        let full = queue.is_full();
-        let (iss, syn) = self.cookies.redeem(now, tuple, segment)?;
-        if full {
-            return Some(Arrival::default());
-        }
-        let config = self
-            .config
-            .for_socket(&self.socks[index].options, true, tuple.1.is_ipv6());
-        let connection = Connection::restore(now, &Arc::new(config), iss, &syn);
-        let child = self.adopt(now, index, tuple, connection);
-        Some(self.deliver(now, child, segment))
-    }
-
     /// A segment for a connection.
-    fn deliver(&mut self, now: Instant, index: usize, segment: &Segment) -> Arrival {
+    pub(super) fn deliver(&mut self, now: Instant, index: usize, segment: &Segment) -> Arrival {
         let parent = self.socks[index].parent.map(|parent| parent as usize);
         let full = parent.is_some_and(|parent| match &self.socks[parent].body {
             Body::Listen(queue) => queue.is_full(),
@@ -307,6 +183,16 @@ impl Stack {
             && !segment.flags.intersects(Flags::RST.with(Flags::SYN))
         {
             return Arrival::default(); // the accept queue is full: the peer will send it again
+        }
+        if before == State::SynReceived
+            && parent.is_some()
+            && segment.sequence_len() == 0
+            && acked
+            && !segment.flags.contains(Flags::RST)
+            && connection.detail(now).timeouts_in_row < sock.options.defer_accept
+        {
+            sock.deferred = true;
+            return Arrival::default(); // TCP_DEFER_ACCEPT: nothing to read yet
         }
         if matches!(before, State::SynSent | State::SynReceived)
             && acked
@@ -518,7 +404,14 @@ impl Stack {
             return None;
         };
         let (local, remote) = (sock.local?, sock.remote?);
-        let transmit = connection.poll_transmit(now)?;
+        let mut transmit = connection.poll_transmit(now)?;
+        // An acknowledged SYN-ACK is sent again only when the deferral ends (Linux `syn_ack_recalc`).
+        while sock.deferred
+            && transmit.segment.flags.contains(Flags::SYN)
+            && connection.detail(now).timeouts_in_row < sock.options.defer_accept
+        {
+            transmit = connection.poll_transmit(now)?;
+        }
         let mut segment = transmit.segment;
         segment.ttl = sock.options.ttl;
         segment.tos = segment.tos & 3 | sock.options.tos & !3;
@@ -632,12 +525,5 @@ impl Stack {
         if matches!(self.socks[index].body, Body::Open(_)) {
             self.touch(now, index);
         }
-    }
-}
-
-impl Backlog {
-    /// Linux lets one more than the backlog wait.
-    fn is_full(&self) -> bool {
-        self.ready.len() > self.limit as usize
     }
 }

@@ -7,12 +7,13 @@
 //! the bytes beside it.
 //!
 //! `mod` has the state, `calls` what makes, names and ends sockets; `data` reads and writes; `option`; `poll`; `input` takes packets,
-//! ICMP and time and gives packets; `names` finds ports and addresses; `memory` is what buffers hold; `info` is `TCP_INFO`.
+//! ICMP and time and gives packets; `backlog` is listeners; `time_wait` what is left of connections; `names` finds ports and addresses; `memory` is what buffers hold; `info` is `TCP_INFO`.
 //!
 //! **Source.** `socket(7)`, `tcp(7)`, `ip(7)`, `listen(2)`, `connect(2)`, `accept(2)`, `shutdown(2)`, `close(2)`, `poll(2)`;
 //! RFC 9293 3.9.1 for the states each call may meet; RFC 2525 2.17 for close with unread data.
 //! **Deviations.** No signals (`SIGPIPE`, `EINTR`). No ancillary data.
 
+mod backlog;
 mod calls;
 mod config;
 mod data;
@@ -147,6 +148,8 @@ struct Sock {
     /// The stream has ended (the peer's FIN).
     done: bool,
     nonblocking: bool,
+    /// The SYN-ACK was acknowledged, but `TCP_DEFER_ACCEPT` waits for data.
+    deferred: bool,
     quick_ack: bool,
     /// `close` waits for what was written to be acknowledged.
     lingering: bool,
@@ -211,6 +214,7 @@ impl Sock {
             shut_write: false,
             done: false,
             nonblocking: false,
+            deferred: false,
             quick_ack: true,
             lingering: false,
             queued: false,

@@ -95,6 +95,8 @@ impl Pair {
         let now = self.now;
         let host = &mut self.hosts[1];
         let fd = host.socket(now, Family::V4).expect("a socket");
+        host.setsockopt(now, fd, SocketOption::ReuseAddress, &OptionValue::Int(1))
+            .expect("open");
         host.bind(now, fd, SocketAddr::new(SERVER, PORT)).expect("bound");
         host.listen(now, fd, backlog).expect("listening");
         fd
@@ -488,4 +490,125 @@ fn reading_shut_down_still_takes_data() {
     pair.run(Duration::from_millis(50));
     assert_eq!(pair.hosts[1].read(pair.now, server, 10), Err(Errno::ECONNRESET));
     assert_eq!(pair.hosts[0].write(pair.now, client, 10), Err(Errno::EPIPE));
+}
+
+#[test]
+fn a_deferred_accept_waits_for_data_or_its_time() {
+    for data in [true, false] {
+        let mut pair = Pair::new();
+        let listener = pair.listener(5);
+        pair.option(1, listener, SocketOption::DeferAccept, 3);
+        let client = pair.client(false);
+        let to = SocketAddr::new(SERVER, PORT);
+        blocked(pair.hosts[0].connect(pair.now, client, to));
+        pair.run(Duration::from_millis(50));
+        done(pair.hosts[0].connect(pair.now, client, to));
+        blocked(pair.hosts[1].accept(pair.now, listener));
+        if data {
+            done(pair.hosts[0].write(pair.now, client, 1));
+            pair.run(Duration::from_millis(15));
+        } else {
+            pair.run(Duration::from_millis(2950));
+            blocked(pair.hosts[1].accept(pair.now, listener));
+            pair.run(Duration::from_millis(100));
+        }
+        done(pair.hosts[1].accept(pair.now, listener));
+    }
+}
+
+mod random {
+    use super::{CLIENT, Pair, SERVER};
+    use crate::socket::{Events, Family, Fd, How, OptionValue, RecvFlags, SendFlags, SocketOption, Stack};
+    use crate::time::Duration;
+    use core::net::SocketAddr;
+    use proptest::prelude::*;
+
+    fn call(pair: &mut Pair, host: usize, what: u8, fd: u8, number: u32) {
+        let now = pair.now;
+        let stack = &mut pair.hosts[host];
+        let fd = Fd(3 + u32::from(fd % 5));
+        let port = 8080 + (number % 2) as u16;
+        let own = [CLIENT, SERVER][host];
+        let other = SocketAddr::new([SERVER, CLIENT][host], port);
+        // Every answer is a right one; what counts is what the stack does afterwards.
+        match what % 16 {
+            0 => _ = stack.socket(now, Family::V4),
+            1 => _ = stack.bind(now, fd, SocketAddr::new(own, port)),
+            2 => _ = stack.listen(now, fd, (number % 3) as i32),
+            3 => _ = stack.accept(now, fd),
+            4 => _ = stack.connect(now, fd, other),
+            5 => _ = stack.read(now, fd, u64::from(number % 100_000)),
+            6 => _ = stack.write(now, fd, u64::from(number % 100_000)),
+            7 => _ = stack.shutdown(now, fd, [How::Read, How::Write, How::Both][number as usize % 3]),
+            8 => _ = stack.close(now, fd),
+            9 => _ = stack.set_nonblocking(fd, number.is_multiple_of(2)),
+            10 => {
+                let option = SocketOption::ALL[number as usize % SocketOption::ALL.len()];
+                let value = OptionValue::Int((number >> 8) as i32 % 5000);
+                let _ = stack.setsockopt(now, fd, option, &value);
+                let _ = stack.getsockopt(now, fd, option);
+            }
+            11 => {
+                let linger = OptionValue::Linger {
+                    on: true,
+                    seconds: (number % 3) as i32,
+                };
+                let _ = stack.setsockopt(now, fd, SocketOption::Linger, &linger);
+            }
+            12 => _ = stack.disconnect(now, fd),
+            13 => {
+                let flags = RecvFlags::from_bits((number % 0x200) as i32).unwrap_or_default();
+                let _ = stack.recv(now, fd, u64::from(number % 5000), flags);
+            }
+            14 => {
+                let flags = SendFlags::from_bits((number % 0x10000) as i32).unwrap_or_default();
+                let _ = stack.send(now, fd, u64::from(number % 5000), flags, None);
+            }
+            _ => {
+                let _ = stack.poll(now, fd, Events(0xffff));
+                let _ = stack.info(now, fd);
+                let _ = stack.input_queue(fd);
+                let _ = stack.output_queue(now, fd);
+                let _ = stack.unsent(now, fd);
+                let _ = stack.remote_address(fd);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// Whatever is called in whatever order: deadlines stay ahead, and when everything is closed nothing is left.
+        #[test]
+        fn nothing_is_left_of_closed_sockets(
+            calls in prop::collection::vec((0_usize..2, any::<u8>(), any::<u8>(), any::<u32>(), 0_u64..60), 1..120),
+            lossy in any::<bool>(),
+        ) {
+            let mut pair = Pair::new();
+            let _ = pair.connected();
+            let _ = pair.listener(1);
+            for (at, (host, what, fd, number, wait)) in calls.into_iter().enumerate() {
+                call(&mut pair, host, what, fd, number);
+                pair.cut = lossy && at % 7 == 0;
+                pair.run(Duration::from_millis(wait));
+            }
+            pair.cut = false;
+            for _ in 0..3 {
+                for host in 0..2 {
+                    for fd in 3..130 {
+                        let _ = pair.hosts[host].close(pair.now, Fd(fd));
+                    }
+                }
+                pair.run(Duration::from_secs(5));
+            }
+            pair.run(Duration::from_secs(300));
+            prop_assert_eq!(pair.hosts.each_ref().map(Stack::slots_in_use), [0, 0]);
+            prop_assert_eq!(pair.hosts.each_ref().map(Stack::time_wait_count), [0, 0]);
+            prop_assert_eq!(pair.hosts.each_ref().map(Stack::poll_timeout), [None, None]);
+            for stack in &pair.hosts {
+                prop_assert!(stack.tuples.is_empty() && stack.ports.is_empty() && stack.wait_ports.is_empty());
+                prop_assert!(stack.output.is_empty() && stack.fds.is_empty());
+            }
+        }
+    }
 }
