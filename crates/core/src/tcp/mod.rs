@@ -37,6 +37,7 @@ mod timers;
 mod tlp;
 mod types;
 mod undo;
+mod work;
 
 pub use config::{
     Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, InitialWindow, KeepAlive, Profile, Prr, RtoConfig,

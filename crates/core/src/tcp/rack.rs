@@ -172,6 +172,7 @@ impl Rack {
             }
             self.judged = record.end();
             index += 1;
+            board.work.add(1);
         }
         while let Some(&(seq, at)) = self.retransmissions.front() {
             let index = board.index_from(seq);
@@ -191,6 +192,7 @@ impl Rack {
                 found.lost += board.mark_lost(index);
             }
             self.retransmissions.pop_front();
+            board.work.add(1);
         }
         found
     }
@@ -204,11 +206,17 @@ impl Rack {
         srtt: Option<Duration>,
     ) {
         let patience = self.rtt + self.reo_wnd(false, board.sacked_segments, min, srtt);
+        board.work.add(board.ring.len());
         for index in 0..board.ring.len() {
             if index == 0 || board.ring[index].last_tx + patience <= now {
                 board.mark_lost(index);
             }
         }
+    }
+
+    /// Bytes of its queue.
+    pub(super) fn held(&self) -> usize {
+        self.retransmissions.capacity() * size_of::<(u64, Instant)>()
     }
 
     /// Losses were taken back: judge again.

@@ -12,6 +12,7 @@
 //! (seen in `specs/linux-6.18`: far more than the 16 quick ACKs of the start). The window offered is the buffer from the start.
 
 use super::config::{Config, DelayedAck, EcnEcho};
+use super::work::Work;
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
@@ -60,6 +61,7 @@ pub(super) struct Beyond {
     recent: [(u64, u64); 4],
     /// A duplicate to report first (RFC 2883).
     duplicate: Option<(u64, u64)>,
+    work: Work,
 }
 
 /// What became of the payload of a segment.
@@ -319,19 +321,22 @@ impl Receive {
         self.ack_now = true; // RFC 5681 4.2: out of order, or filling a hole
         let rcv_nxt = self.rcv_nxt;
         let beyond = self.beyond.get_or_insert_default();
-        let (held, first) = beyond.insert(start, stop);
-        let length = stop - start;
-        taken.redundant += held.min(length) as u32;
-        if held > 0 && config.dsack && beyond.duplicate.is_none() {
-            // The duplicate part (RFC 2883 4.1.3); if several, the first.
-            let from = first.unwrap_or(start).max(start);
-            beyond.duplicate = Some((from, (from + held).min(stop)));
+        let gap = beyond.first_gap(start, stop);
+        if let Some((left, right)) = gap.held {
+            taken.redundant += (right - left) as u32;
+            if config.dsack && beyond.duplicate.is_none() {
+                beyond.duplicate = gap.held; // RFC 2883 4.1.3; if several, the first
+            }
         }
-        taken.start = start;
-        taken.end = stop;
-        if held >= length {
-            taken.end = start;
+        // What arrived first stays: only the first piece that was missing is taken, the rest is for a retransmission.
+        taken.start = gap.start;
+        taken.end = gap.start;
+        let full = beyond.ranges.len() >= MOST_RANGES && gap.start > rcv_nxt;
+        if gap.start >= gap.stop || full {
+            return;
         }
+        taken.end = gap.stop;
+        beyond.insert(gap.start, gap.stop);
         if let Some(range) = beyond.ranges.front()
             && range.start <= rcv_nxt
         {
@@ -435,6 +440,25 @@ impl Receive {
         self.unacked > 0
     }
 
+    /// Bytes received and not read, or beyond a hole.
+    pub(super) fn held(&self) -> u64 {
+        let beyond = self.beyond.as_ref();
+        let beyond: u64 = beyond.map_or(0, |b| b.ranges.iter().map(|range| range.end - range.start).sum());
+        self.readable() + beyond
+    }
+
+    /// Bytes of its own structures beyond the connection's.
+    pub(super) fn overhead(&self) -> usize {
+        self.beyond.as_ref().map_or(0, |beyond| {
+            size_of::<Beyond>() + beyond.ranges.capacity() * size_of::<Range<u64>>()
+        })
+    }
+
+    /// Counted work of the reassembly queue.
+    pub(super) fn work(&self) -> u64 {
+        self.beyond.as_ref().map_or(0, |beyond| beyond.work.count())
+    }
+
     /// The invariants of this half.
     pub(super) fn check(&self) {
         let edge = self.edge.max(self.fin_at.saturating_add(1).min(self.rcv_nxt)); // a FIN needs no room
@@ -473,10 +497,46 @@ impl Receive {
     }
 }
 
+/// The first piece of a range that is not held yet.
+struct Gap {
+    start: u64,
+    stop: u64,
+    /// The first piece of the range that is held.
+    held: Option<(u64, u64)>,
+}
+
 impl Beyond {
-    /// Adds a range that begins where the last one ends or after it. False: it begins before.
+    /// Finds what of `start..stop` is missing.
+    fn first_gap(&self, start: u64, stop: u64) -> Gap {
+        let mut gap = Gap {
+            start,
+            stop,
+            held: None,
+        };
+        if self.ranges.back().is_none_or(|last| last.end <= start) {
+            return gap;
+        }
+        let mut index = self.ranges.partition_point(|range| range.end <= start);
+        if let Some(range) = self.ranges.get(index)
+            && range.start <= start
+        {
+            gap.held = Some((start, range.end.min(stop)));
+            gap.start = range.end.min(stop);
+            index += 1;
+        }
+        if let Some(range) = self.ranges.get(index)
+            && range.start < stop
+        {
+            gap.held = gap.held.or(Some((range.start, range.end.min(stop))));
+            gap.stop = range.start;
+        }
+        gap
+    }
+
+    /// Adds a range that begins where the last one ends or after it. False: it begins before, or there are too many.
     #[inline]
     fn append(&mut self, start: u64, stop: u64) -> bool {
+        let full = self.ranges.len() >= MOST_RANGES;
         match self.ranges.back_mut() {
             Some(last) if start == last.end => {
                 last.end = stop;
@@ -485,6 +545,7 @@ impl Beyond {
                 true
             }
             Some(last) if start < last.end => false,
+            Some(_) if full => false,
             Some(_) | None => {
                 self.ranges.push_back(start..stop);
                 self.remember((start, stop));
@@ -493,28 +554,24 @@ impl Beyond {
         }
     }
 
-    /// Adds a range; returns how many of its bytes were held already and where the first of them is.
-    fn insert(&mut self, start: u64, stop: u64) -> (u64, Option<u64>) {
+    /// Adds a range of which nothing is held.
+    fn insert(&mut self, start: u64, stop: u64) {
         if self.append(start, stop) {
-            return (0, None);
+            return;
         }
         let low = self.ranges.partition_point(|range| range.end < start);
+        self.work.search(self.ranges.len());
         let high = low
             + self
                 .ranges
                 .range(low..)
                 .take_while(|range| range.start <= stop)
                 .count();
-        let (mut held, mut first) = (0, None);
         let mut merged = start..stop;
         for range in self.ranges.range(low..high) {
-            let overlap = range.end.min(stop).saturating_sub(range.start.max(start));
-            if overlap > 0 && first.is_none() {
-                first = Some(range.start.max(start));
-            }
-            held += overlap;
             merged = merged.start.min(range.start)..merged.end.max(range.end);
         }
+        self.work.shift(self.ranges.len(), low, high);
         let range = (merged.start, merged.end);
         if low == high {
             self.ranges.insert(low, merged);
@@ -528,7 +585,6 @@ impl Beyond {
                 *other = (0, 0); // part of it
             }
         }
-        (held, first)
     }
 
     /// Puts a range first.
@@ -546,10 +602,11 @@ impl Beyond {
         if let Some((left, right)) = self.duplicate.take() {
             segment.push_sack_block(wire(left), wire(right)); // RFC 2883 4
             // RFC 2883 4.2: a duplicate inside a block beyond the cumulative point is followed by that block.
-            if let Some(range) = self
-                .ranges
-                .iter()
-                .find(|range| range.start <= left && right <= range.end)
+            let index = self.ranges.partition_point(|range| range.end <= left);
+            self.work.search(self.ranges.len());
+            if let Some(range) = self.ranges.get(index)
+                && range.start <= left
+                && right <= range.end
             {
                 let range = (range.start, range.end);
                 self.remember(range);
@@ -563,5 +620,8 @@ impl Beyond {
     }
 }
 
+/// Separate ranges beyond holes that are kept: an attacker's tiny segments cost no more than this (CVE-2018-5390,
+/// CVE-2018-6922). What would make another is left to a retransmission.
+const MOST_RANGES: usize = 1024;
 /// Where Linux's `rcv_ssthresh` starts (`tcp_select_initial_window`: at most 65,535).
 const GROWTH_START: u32 = 65_535;

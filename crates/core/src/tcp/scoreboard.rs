@@ -8,6 +8,7 @@
 //! **Deviations.** Pipe also leaves out SACKed data when SACK blocks cover part of a record only if the record is wholly
 //! covered. With `WindowUnit::Packets` every record weighs one MSS (Linux, ns-2).
 
+use super::work::Work;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 
@@ -89,6 +90,7 @@ pub(super) struct Scoreboard {
     transmissions: u16,
     /// SACK blocks of the last acknowledgment that lie within runs, as on the wire; zero: none.
     known: [u64; 4],
+    pub(super) work: Work,
 }
 
 impl Scoreboard {
@@ -149,6 +151,7 @@ impl Scoreboard {
         }
         let record = *front;
         self.ring.pop_front();
+        self.work.add(1);
         let weight = self.weight(record.len);
         self.out -= weight;
         if record.flags & (SACKED | LOST | RETRANS) != 0 {
@@ -198,7 +201,8 @@ impl Scoreboard {
                 self.retrans -= u64::from(cut);
             }
         }
-        u64::from(cut)
+        // Records that weigh a segment count when they are acknowledged whole: splitting ACKs earns nothing.
+        if unit == 0 { u64::from(cut) } else { 0 }
     }
 
     /// Drops what the runs say below `una`.
@@ -211,6 +215,7 @@ impl Scoreboard {
             && first.end <= una
         {
             self.runs.pop_front();
+            self.work.add(1);
         }
         if self.runs.is_empty() {
             self.known = [0; 4];
@@ -238,6 +243,7 @@ impl Scoreboard {
             None => left,
         };
         let first = self.index_from(from);
+        self.work.search(self.ring.len());
         let mut run = Run {
             start: 0,
             end: 0,
@@ -256,6 +262,7 @@ impl Scoreboard {
             record.flags = before.flags & FIN | SACKED;
             self.count_sacked(&before);
         }
+        self.work.add(run.segments as usize);
         match self.runs.back_mut() {
             _ if run.segments == 0 => {}
             Some(last) if last.end == run.start => {
@@ -273,6 +280,7 @@ impl Scoreboard {
     fn sack_anywhere(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
         let block = (left, right);
         // Most blocks repeat what is known: one search says so.
+        self.work.search(self.ring.len() + self.runs.len());
         let low = self.runs.partition_point(|run| run.end < left);
         if self
             .runs
@@ -300,6 +308,10 @@ impl Scoreboard {
                 .range(low..)
                 .take_while(|run| run.start <= right)
                 .count();
+        if low == high && self.runs.len() >= MOST_RUNS {
+            return false;
+        }
+        self.work.shift(self.runs.len(), low, high);
         let mut merged = Run {
             start: left,
             end: right,
@@ -341,6 +353,7 @@ impl Scoreboard {
             }
             index += 1;
             count += 1;
+            self.work.add(1);
             newly(record);
             let before = *record;
             record.flags = record.flags & FIN | SACKED;
@@ -447,6 +460,7 @@ impl Scoreboard {
                 marked += self.mark_lost(index);
             }
             index += 1;
+            self.work.add(1);
         }
         self.judged = below;
         marked
@@ -454,6 +468,7 @@ impl Scoreboard {
 
     /// Marks everything lost that is not SACKed (RTO).
     pub(super) fn mark_all_lost(&mut self) -> u64 {
+        self.work.add(self.ring.len());
         let mut marked = 0;
         for index in 0..self.ring.len() {
             marked += self.mark_lost(index);
@@ -475,6 +490,7 @@ impl Scoreboard {
 
     /// Nothing was lost after all: originals count as in flight again.
     pub(super) fn forget_losses(&mut self) {
+        self.work.add(self.ring.len());
         for record in &mut self.ring {
             record.flags &= !LOST;
         }
@@ -493,6 +509,11 @@ impl Scoreboard {
         let found = (from..self.ring.len())
             .find(|&index| self.ring[index].flags & (LOST | RETRANS) == LOST)
             .or_else(|| (0..from).find(|&index| self.ring[index].flags & (LOST | RETRANS) == LOST))?;
+        self.work.add(if found >= from {
+            found - from
+        } else {
+            self.ring.len()
+        });
         self.hint = self.ring[found].seq;
         Some(found)
     }
@@ -555,3 +576,7 @@ impl Scoreboard {
         )
     }
 }
+
+/// Separate SACKed runs among which a new one is put: more than these come from lies, or from a loss of every second
+/// segment of thousands, and what they say is left to the timeout. At the end of the list runs are added freely.
+const MOST_RUNS: usize = 1024;

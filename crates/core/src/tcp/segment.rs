@@ -2,7 +2,7 @@
 //!
 //! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
 //! **Deviations.** The URG flag is ignored: urgent data is ordinary data. A segment without timestamps where they were
-//! negotiated is dropped (RFC 7323 3.2).
+//! negotiated is dropped (RFC 7323 3.2). A reset in TIME-WAIT is ignored (RFC 1337 F1).
 
 use super::receive::Taken;
 use super::send::Outgoing;
@@ -173,13 +173,14 @@ impl Connection {
                 return self.nothing();
             }
         }
-        let shared = &mut self.shared;
-        if shared.timestamps && seq <= shared.last_ack_sent as i64 {
-            shared.ts_recent = segment.tsval; // RFC 7323 4.3 (2)
-        }
         // Fifth: ACK.
         if !segment.flags.contains(Flags::ACK) || !self.on_ack_field(now, segment, seq) {
             return self.nothing();
+        }
+        let shared = &mut self.shared;
+        if shared.timestamps && seq <= shared.last_ack_sent as i64 {
+            // RFC 7323 4.3 (2), after the ACK was found acceptable: who guesses a sequence number cannot poison PAWS.
+            shared.ts_recent = segment.tsval;
         }
         self.on_activity(now);
         if segment.ecn() == Ecn::Ce {
@@ -229,7 +230,8 @@ impl Connection {
     fn on_reset(&mut self) {
         match self.state {
             State::SynReceived => self.fail(ConnectionError::Refused),
-            State::TimeWait | State::LastAck | State::Closing => {
+            State::TimeWait => {} // RFC 1337 F1: a reset does not end TIME-WAIT
+            State::LastAck | State::Closing => {
                 self.enter_closed();
                 self.shared.raise(Event::Closed);
             }

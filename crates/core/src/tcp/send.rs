@@ -461,13 +461,19 @@ impl Sender {
             if record.flags & (SACKED | RETRANS) == 0 {
                 return Some(index); // (3)
             }
+            // Not to be looked at again: it stays SACKed or retransmitted for this recovery.
+            self.high_rxt = record.end();
+            self.board.work.add(1);
             index += 1;
         }
         if !self.rescued && self.high_seq > self.una {
             // (4): the highest un-SACKed segment, once per recovery.
-            let last = (0..self.board.ring.len())
-                .rev()
-                .find(|&index| !self.board.ring[index].is(SACKED))?;
+            let sent = self.board.ring.back().map_or(0, Record::end);
+            let last = match self.board.runs.back() {
+                Some(run) if run.end == sent => self.board.index_from(run.start),
+                Some(_) | None => self.board.ring.len(),
+            }
+            .checked_sub(1)?;
             if self.board.ring[last].flags & (RETRANS | LOST) == 0 {
                 self.rescued = true;
                 return Some(last);

@@ -131,7 +131,7 @@ fn time_wait_acknowledges_a_repeated_fin_and_waits_anew() {
 }
 
 #[test]
-fn time_wait_answers_a_new_syn_and_ends_on_a_reset() {
+fn time_wait_answers_a_new_syn_and_survives_a_reset() {
     // RFC 5961 4.2: a SYN, old or new, gets a challenge ACK; the state stays.
     for seq in [0_u32.wrapping_sub(500), 1, 100_000] {
         let mut script = time_wait();
@@ -140,7 +140,7 @@ fn time_wait_answers_a_new_syn_and_ends_on_a_reset() {
         assert_eq!((out.len(), out[0].ack), (1, ISS_B + 2), "{seq}");
         assert_eq!(script.connection.state(), State::TimeWait);
     }
-    // RFC 9293 3.10.7.4: a RST at RCV.NXT ends TIME-WAIT, one beside it is challenged.
+    // RFC 1337 F1: a RST at RCV.NXT does not end TIME-WAIT; one beside it is challenged.
     let mut script = time_wait();
     script.connection.on_segment(T0, &peer(2, 0, Flags::RST));
     assert_eq!(
@@ -148,6 +148,11 @@ fn time_wait_answers_a_new_syn_and_ends_on_a_reset() {
         (1, State::TimeWait)
     );
     script.connection.on_segment(T0, &peer(1, 0, Flags::RST));
+    assert_eq!(
+        (script.drain().len(), script.connection.state()),
+        (0, State::TimeWait)
+    );
+    script.timer();
     assert_eq!(script.connection.state(), State::Closed);
     assert!(script.events().contains(&Event::Closed), "closed, not failed");
     // Late data is acknowledged, not delivered.
