@@ -9,6 +9,7 @@ mod error;
 mod keys;
 mod link;
 mod network;
+mod pace;
 mod path;
 mod quantity;
 mod read;

@@ -106,6 +106,36 @@ fn the_schema_and_the_reference_are_current() {
     is_current("docs/scenario-reference.md", &reference());
 }
 
+const STILL: &str = "[network]\nkind = \"dumbbell\"\naccess = { rate = \"unlimited\", delay = \"0 s\" }\n\
+    bottleneck = { rate = \"unlimited\", delay = \"0 s\" }\n\n\
+    [[traffic]]\nkind = \"closed-loop\"\nsize = \"1 B\"\nthink = \"PAUSE\"\n";
+
+/// What needs time somewhere is accepted.
+#[test]
+fn a_closed_loop_needs_time_in_one_place_only() {
+    let texts = [
+        STILL.replace("PAUSE", "1 us"),
+        STILL.replace("\"PAUSE\"", "{ dist = \"exponential\", mean = \"1 us\" }"),
+        STILL.replace("PAUSE", "0 s").replacen("\"0 s\"", "\"1 ns\"", 1),
+        STILL.replace("PAUSE", "0 s").replacen("unlimited", "1 Gbit/s", 1),
+    ];
+    for text in texts {
+        resolved(&text, &Setting::none());
+    }
+}
+
+/// RFC 9293 3.7.1: the segment size follows from the packets a group may send.
+#[test]
+fn the_data_unit_is_the_packet_size_of_a_group() {
+    let text = home("kind = \"bulk\"", "kind = \"bulk\"\ndata_unit = \"576 B\"");
+    let groups = resolved(&text, &Setting::none()).spec.groups;
+    let sizes: Vec<(u32, u32)> = groups
+        .iter()
+        .map(|group| (group.sender.mtu, group.receiver.mtu))
+        .collect();
+    assert_eq!(sizes, [(1500, 1500), (576, 576), (1500, 1500)]);
+}
+
 fn refusal(text: &str) -> Error {
     match Scenario::parse("line.toml", text) {
         Ok(_) => panic!("this was accepted:\n{text}"),
@@ -163,6 +193,10 @@ fn messages_name_file_line_key_and_choices() {
             "unreachable destination",
             "[network]\nkind = \"graph\"\nhosts = [\"a\", \"b\", \"c\"]\nrouters = [\"r\"]\n\n[[link]]\nname = \"l0\"\nfrom = \"a\"\nto = \"r\"\n\n[[link]]\nname = \"l1\"\nfrom = \"r\"\nto = \"b\"\n\n[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"c\"\n".to_owned(),
         ),
+        ("closed loop without time", STILL.replace("PAUSE", "0 s")),
+        ("bulk without time", STILL.replace("kind = \"closed-loop\"\nsize = \"1 B\"\nthink = \"PAUSE\"", "kind = \"bulk\"")),
+        ("packets larger than the path's", home("kind = \"bulk\"", "kind = \"bulk\"\ndata_unit = \"9000 B\"")),
+        ("data unit of a ping", home("kind = \"ping\"", "kind = \"ping\"\ndata_unit = \"200 B\"")),
         ("nothing", String::new()),
     ];
     let mut all = String::new();

@@ -5,7 +5,7 @@ use super::error::Error;
 use super::keys::{self, Dimension};
 use super::network::Network;
 use super::read::{Field, Section, join};
-use super::{tcp, value};
+use super::{pace, tcp, value};
 use crate::workload::{SizeTable, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
@@ -22,8 +22,6 @@ pub struct Group {
     pub kind: &'static str,
     /// Whether completion time, not goodput, is what counts.
     pub latency_sensitive: bool,
-    /// Size of the units in which its data is counted, if given.
-    pub data_unit: Option<Bytes>,
 }
 
 /// Reads all groups.
@@ -61,10 +59,6 @@ pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, V
             latency_sensitive: section
                 .find("latency_sensitive")?
                 .map_or(Ok(sensitive), |field| field.flag())?,
-            data_unit: section
-                .find("data_unit")?
-                .map(|field| field.bytes())
-                .transpose()?,
         });
         specs.push(group(name, kind, &section, tcp_node, network)?);
     }
@@ -92,7 +86,7 @@ fn group(
         }
     }
     let mut config = tcp::config(&merged, tcp_path)?;
-    config.mtu = path_mtu(kind, &pairs, section, network)?;
+    config.mtu = data_unit(kind, section, path_mtu(kind, &pairs, section, network)?)?;
     let config = Arc::new(config);
     let (start, stop) = (section.need("start")?.duration()?, section.find("stop")?);
     if let Some(field) = &stop
@@ -100,9 +94,11 @@ fn group(
     {
         return Err(field.fail(format!("`stop` is not after `start` ({start})")));
     }
+    let traffic = traffic(kind, section, network, pairs.len())?;
+    pace::moves(&traffic, &pairs, section, network)?;
     Ok(GroupSpec {
         name,
-        traffic: traffic(kind, section, network, pairs.len())?,
+        traffic,
         spread: match section.need("spread")?.choice()? {
             "random" => Spread::Random,
             "each" => Spread::Each,
@@ -115,6 +111,32 @@ fn group(
         sender: Arc::clone(&config),
         receiver: config,
     })
+}
+
+/// Largest packets of the group: the path's, or smaller ones if it says so.
+fn data_unit(kind: &str, section: &Section, path_mtu: u32) -> Result<u32, Error> {
+    let Some(field) = section.find("data_unit")? else {
+        return Ok(path_mtu);
+    };
+    if matches!(kind, "cbr" | "ping") {
+        return Err(field
+            .fail(format!(
+                "`data_unit` is for TCP: packets of `{kind}` have the size `packet`"
+            ))
+            .help(field.place(), "write packet = \"...\" instead"));
+    }
+    let unit = field.bytes()?;
+    if unit.0 > u64::from(path_mtu) {
+        return Err(field
+            .fail(format!(
+                "packets of {unit} do not fit through the path (mtu {path_mtu})"
+            ))
+            .help(
+                field.place(),
+                format!("at most \"{path_mtu} B\", or give every link of the path a larger `mtu`"),
+            ));
+    }
+    Ok(unit.0 as u32)
 }
 
 /// Pairs of data sender and data receiver, all of them connected both ways.
@@ -527,7 +549,7 @@ fn empirical(field: &Field, section: &Section, dimension: Dimension) -> Result<D
 }
 
 /// A value that is zero only if every draw is zero; `None`: never.
-fn largest_hint(distribution: &Distribution) -> Option<f64> {
+pub(crate) fn largest_hint(distribution: &Distribution) -> Option<f64> {
     match distribution {
         Distribution::Constant(value) => Some(*value),
         Distribution::Uniform { max, .. } => Some(*max),

@@ -91,6 +91,7 @@ fn read_parquet(path: &Path) -> Result<Vec<Line>, String> {
 
 #[cfg(feature = "parquet")]
 fn read_parquet(path: &Path) -> Result<Vec<Line>, String> {
+    use arrow_array::Array as _;
     use arrow_array::cast::AsArray as _;
     use arrow_array::types::{Float64Type, Int64Type};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -123,6 +124,15 @@ fn read_parquet(path: &Path) -> Result<Vec<Line>, String> {
         let bytes = column("bytes")?
             .as_primitive_opt::<Int64Type>()
             .ok_or_else(|| wrong("bytes", "int64"))?;
+        for (column, name) in batch.columns().iter().zip(batch.schema().fields()) {
+            if COLUMNS.contains(&name.name().as_str()) && column.null_count() > 0 {
+                return Err(format!(
+                    "{}: column `{}` has empty cells",
+                    path.display(),
+                    name.name()
+                ));
+            }
+        }
         for row in 0..batch.num_rows() {
             let (at, size) = (start.value(row), bytes.value(row));
             if !(0.0..=1e9).contains(&at) || !(1..1 << 50).contains(&size) {
@@ -164,5 +174,59 @@ mod tests {
             read_csv("start,bytes\n".as_bytes()).is_err_and(|message| message.contains("the header must be"))
         );
         assert!(read_csv("".as_bytes()).is_err());
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn flows_are_read_from_parquet_and_mistakes_name_their_column() {
+        use super::{Line, read};
+        use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+        use std::sync::Arc;
+
+        let folder = std::env::temp_dir().join(format!("fleetfoot-flows-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+        let path = folder.join("flows.parquet");
+        let write = |columns: Vec<(&str, ArrayRef)>| {
+            let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
+            let file = std::fs::File::create(&path).expect("a temporary file can be written");
+            let mut writer =
+                parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).expect("a Parquet file");
+            writer.write(&batch).expect("rows");
+            writer.close().expect("an end");
+        };
+        let start = || Arc::new(Float64Array::from(vec![0.5, 1.0])) as ArrayRef;
+        let source = || Arc::new(StringArray::from(vec!["left-0", "left-1"])) as ArrayRef;
+        let destination = || Arc::new(StringArray::from(vec!["right-0", "right-0"])) as ArrayRef;
+        let bytes = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
+        let all = |bytes: ArrayRef| {
+            vec![
+                ("start", start()),
+                ("source", source()),
+                ("destination", destination()),
+                ("bytes", bytes),
+            ]
+        };
+
+        write(all(bytes(vec![1000, 20])));
+        let csv = "start,source,destination,bytes\n0.5,left-0,right-0,1000\n1,left-1,right-0,20\n";
+        assert_eq!(read(&path), read_csv(csv.as_bytes()));
+        assert_eq!(read(&path).map(|lines: Vec<Line>| lines.len()), Ok(2));
+
+        let refused = |said: &str| {
+            let message = read(&path).expect_err("this is not a list of flows");
+            assert!(
+                message.contains("flows.parquet") && message.contains(said),
+                "{message}"
+            );
+        };
+        write(all(bytes(vec![1000, 0])));
+        refused("row 1 has an impossible start or size");
+        write(all(Arc::new(Int32Array::from(vec![1000, 20]))));
+        refused("column `bytes` must be int64");
+        write(all(Arc::new(Int64Array::from(vec![Some(1000), None]))));
+        refused("column `bytes` has empty cells");
+        write(all(bytes(vec![1, 1])).into_iter().take(3).collect());
+        refused("there is no column `bytes`");
+        std::fs::remove_dir_all(&folder).expect("the temporary folder can be removed");
     }
 }

@@ -56,9 +56,9 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
     ),
     key(
         "data_unit",
-        Kind::Bytes(1, 1 << 40),
-        Described("none"),
-        "Size of the units in which its data is counted.",
+        Kind::Bytes(88, 1_000_000),
+        Described("the smallest `mtu` of its path"),
+        "Layer-3 size of its full packets, both ways: groups of small and of large packets can share a line. For TCP only.",
     ),
     key(
         "latency_sensitive",
