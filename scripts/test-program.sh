@@ -76,6 +76,39 @@ assert d["answer"]
 '; }
 check "json on standard output, from finished runs" json
 check "examples run" bash -c 'for f in examples/*.toml; do "$0" run "$f" --seed 1 --quiet --out "$1/example" --force >/dev/null || exit 1; done' "$optimised" "$scratch"
+events() { "$optimised" compare "$scratch/small.toml" --quiet --out "$scratch/a" --events "$scratch/events.jsonl" >/dev/null && python3 - "$scratch/events.jsonl" <<'P'
+import json, sys
+events = [json.loads(line) for line in open(sys.argv[1])]
+kinds = [event["event"] for event in events]
+assert kinds[0] == "started" and kinds[-1] == "finished", kinds
+runs = [event for event in events if event["event"] == "run"]
+assert len(runs) == events[0]["runs"] == 12, len(runs)
+assert [run["done"] for run in runs] == list(range(1, 13))
+assert all(run["total"] == 12 and run["reused"] for run in runs), runs[0]
+assert len({(run["variant"], run["seed"]) for run in runs}) == 12
+assert any(event["event"] == "warning" and "too few seeds" in event["message"] for event in events)
+assert events[-1]["reused"] == 12 and not events[-1]["interrupted"], events[-1]
+P
+}
+check "progress as JSON lines, one per run" events
+# The time from the start to the first line on stderr; the middle of five, since other programs run too.
+first_line() { python3 - "$optimised" "$scratch" <<'P'
+import subprocess, sys, time
+program, scratch = sys.argv[1:]
+times = []
+for number in range(5):
+    start = time.monotonic()
+    child = subprocess.Popen([program, "compare", "--out", f"{scratch}/first{number}"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    line = child.stderr.readline()
+    times.append(time.monotonic() - start)
+    child.kill()
+    child.communicate()
+    assert line.startswith("Comparing"), line
+assert sorted(times)[2] < 0.2, times
+P
+}
+check "the first line comes within 0.2 s" first_line
 check "unknown file" fails_with 2 "$optimised" compare "$scratch/none.toml"
 sed 's/pairs = 4/piars = 4/' "$scratch/small.toml" >"$scratch/typo.toml"
 check "unknown key" fails_with 2 "$optimised" compare "$scratch/typo.toml"

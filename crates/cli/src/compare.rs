@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::layout::width;
 use crate::output::{Common, print};
 use crate::progress::Reporter;
 use crate::session::{about, command, cores, expected_s, scenario, stop_flag};
@@ -112,7 +113,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if common.json {
         print(&comparison.document.to_json_text())?;
     } else {
-        print(&table::comparison(&comparison, common.colored()))?;
+        print(&table::comparison(&comparison, common.colored(), width()))?;
     }
     common.say(&format!(
         "{} runs computed, {} reused, in {:.1} s. Report: {}\nAgain: {}",

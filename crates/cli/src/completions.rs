@@ -1,4 +1,4 @@
-//! `fleetfoot completions`: scripts for shells, and the manual page.
+//! `fleetfoot completions`: scripts for shells, and the manual pages.
 
 use crate::failure::Failure;
 use crate::output::print;
@@ -8,8 +8,10 @@ use clap_complete::Shell;
 /// Flags of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A shell, or `man` for the manual page.
+    /// A shell, or `man` for a manual page.
     what: What,
+    /// With `man`: the page of this verb.
+    verb: Option<String>,
 }
 
 /// What to print.
@@ -32,12 +34,30 @@ pub(crate) fn execute(arguments: &Arguments, command: &mut Command) -> Result<()
         What::Powershell => Shell::PowerShell,
         What::Zsh => Shell::Zsh,
         What::Man => {
-            clap_mangen::Man::new(command.clone())
+            // Builds names such as `fleetfoot-compare`, and gives verbs the flags that all have.
+            command.build();
+            let page = match arguments.verb.as_deref() {
+                None => &*command,
+                Some(verb) => command
+                    .find_subcommand(verb)
+                    .ok_or_else(|| unknown(verb, command))?,
+            };
+            clap_mangen::Man::new(page.clone())
                 .render(&mut bytes)
                 .map_err(|error| Failure::other(error.to_string()))?;
             return print(&String::from_utf8_lossy(&bytes));
         }
     };
+    if let Some(verb) = &arguments.verb {
+        return Err(Failure::usage(format!(
+            "a completion script is for all verbs: leave `{verb}` out"
+        )));
+    }
     clap_complete::generate(shell, command, "fleetfoot", &mut bytes);
     print(&String::from_utf8_lossy(&bytes))
+}
+
+fn unknown(verb: &str, command: &Command) -> Failure {
+    let verbs: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    Failure::usage(format!("there is no verb `{verb}`; verbs: {}", verbs.join(", ")))
 }

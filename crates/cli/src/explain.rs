@@ -1,15 +1,16 @@
 //! `fleetfoot explain`: what something does, its source, parameters, evidence, and how to turn it on.
 
 use crate::failure::Failure;
+use crate::layout::{document, width, wrapped};
 use crate::list::{EXAMPLES, PROFILES};
 use crate::output::{Common, print};
-use crate::table::wrapped;
 use clap::Args;
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::registry::Entry;
 use fleetfoot_lab::compare::shown;
 use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
+use fleetfoot_lab::scenario::parameter_type;
 use std::fmt::Write;
 
 /// Flags of `explain`.
@@ -48,7 +49,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
                 .iter()
                 .map(|parameter| {
                     serde_json::json!({
-                        "name": parameter.name, "default": shown(parameter.default), "doc": parameter.doc,
+                        "name": parameter.name, "type": parameter_type(parameter.kind), "default": shown(parameter.default),
+                        "doc": parameter.doc,
                     })
                 })
                 .collect();
@@ -104,14 +106,15 @@ pub(crate) fn mechanism_json(mechanism: &Mechanism) -> serde_json::Value {
 }
 
 fn describe(text: &mut String, mechanism: &Mechanism) {
+    let width = width();
     let _ = writeln!(text, "{} ({})\n", mechanism.name, mechanism.family.name());
-    let _ = writeln!(text, "{}\n", wrapped(mechanism.document, 98, "  "));
+    let _ = writeln!(text, "{}\n", wrapped(mechanism.document, width, "  "));
     for (what, body) in [
         ("Source", mechanism.source),
         ("Evidence", mechanism.evidence),
         ("Turn it on", mechanism.turn_on),
     ] {
-        let _ = writeln!(text, "{what}:\n{}\n", wrapped(body, 98, "  "));
+        let _ = writeln!(text, "{what}:\n{}\n", wrapped(body, width, "  "));
     }
     text.push_str("In a scenario:\n");
     for (path, value) in mechanism.set {
@@ -120,22 +123,22 @@ fn describe(text: &mut String, mechanism: &Mechanism) {
 }
 
 fn registered(text: &mut String, entry: &Entry) {
+    let width = width();
     if !text.is_empty() {
         text.push('\n');
     }
-    for line in entry.document() {
-        let _ = writeln!(text, "{line}");
-    }
+    let _ = writeln!(text, "{}", document(entry.document(), width));
     if !entry.parameters.is_empty() {
         text.push_str("\nParameters:\n");
         for parameter in entry.parameters {
             let _ = writeln!(
                 text,
-                "  {} (default {})",
+                "  {}: {}; default {}",
                 parameter.name,
+                parameter_type(parameter.kind),
                 shown(parameter.default)
             );
-            let _ = writeln!(text, "{}", wrapped(parameter.doc, 98, "      "));
+            let _ = writeln!(text, "{}", wrapped(parameter.doc, width, "      "));
         }
     }
 }

@@ -11,6 +11,7 @@ mod completions;
 mod explain;
 mod failure;
 mod folder;
+mod layout;
 mod list;
 mod output;
 mod progress;
@@ -45,7 +46,7 @@ enum Verb {
     Explain(explain::Arguments),
     /// Measure the engine's speed.
     Bench(bench::Arguments),
-    /// Print a completion script for a shell, or the manual page.
+    /// Print a completion script for a shell, or a manual page.
     Completions(completions::Arguments),
 }
 

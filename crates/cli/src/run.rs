@@ -3,6 +3,7 @@
 use crate::compare::FLOWS_TRACED;
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::layout::width;
 use crate::output::{Common, print};
 use crate::progress::Reporter;
 use crate::session::{about, command, cores, expected_s, scenario, stop_flag};
@@ -129,7 +130,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if common.json {
         print(&comparison.document.to_json_text())?;
     } else {
-        print(&table::single(&comparison, common.colored()))?;
+        print(&table::single(&comparison, common.colored(), width()))?;
     }
     common.say(&format!("Again: {}", comparison.command));
     if batch.interrupted {

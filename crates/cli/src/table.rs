@@ -1,12 +1,13 @@
-//! Results as text for a terminal of 100 columns.
+//! Results as text.
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use crate::layout::{align, fit, new_table, wrapped};
+use comfy_table::{Cell, CellAlignment, Color};
 use fleetfoot_lab::result::{Comparison, GroupVersus, Summary, Variant};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The ranked table, what does not apply, notes, and the answer.
-pub(crate) fn comparison(comparison: &Comparison, colored: bool) -> String {
+pub(crate) fn comparison(comparison: &Comparison, colored: bool, width: usize) -> String {
     let document = &comparison.document;
     let mut text = String::new();
     let Some(baseline) = document.variants.first() else {
@@ -29,7 +30,10 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool) -> String {
             (None, Some(goodput)) => format!("{} connections, {} each", goodput.n, rate(goodput.mean)),
             (None, None) => String::from("nothing measured"),
         };
-        line(&mut text, &format!("  {} ({}): {detail}", group.name, group.kind));
+        line(
+            &mut text,
+            &wrapped(&format!("{} ({}): {detail}", group.name, group.kind), width, "  "),
+        );
     }
     for link in baseline
         .links
@@ -37,30 +41,32 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool) -> String {
         .filter(|link| comparison.bottleneck.contains(&link.name))
     {
         if let Some(delay) = &link.queue_delay_s {
-            line(
-                &mut text,
-                &format!(
-                    "  {} {}: {:.0} % used, queue delay mean {}, p99 {}, {} drops",
-                    link.name,
-                    link.direction,
-                    100.0 * link.utilisation,
-                    seconds(delay.mean),
-                    seconds(delay.p99),
-                    link.drops.data + link.drops.ack + link.drops.other
-                ),
+            let detail = format!(
+                "{} {}: {:.0} % used, queue delay mean {}, p99 {}, {} drops",
+                link.name,
+                link.direction,
+                100.0 * link.utilisation,
+                seconds(delay.mean),
+                seconds(delay.p99),
+                link.drops.data + link.drops.ack + link.drops.other
             );
+            line(&mut text, &wrapped(&detail, width, "  "));
         }
     }
     text.push('\n');
-    text.push_str(&ranked(comparison, colored));
-    line(
-        &mut text,
-        "Times saved: 20 % means the mean completion time is 0.8 of what it was; [95 % interval].",
-    );
-    line(
-        &mut text,
-        "By size: share saved per class of transfer size, small to large; _ none or worse, █ half or more.",
-    );
+    let (table, by_size) = ranked(comparison, colored, width);
+    text.push_str(&table);
+    for legend in [
+        Some("Time saved: 20 % means the mean completion time is 0.8 of what it was; [95 % interval]."),
+        by_size.then_some(
+            "By size: share saved per class of transfer size, small to large; _ none or worse, █ half or more.",
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        line(&mut text, &wrapped(legend, width, ""));
+    }
     if !comparison.inapplicable.is_empty() {
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for entry in &comparison.inapplicable {
@@ -70,7 +76,7 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool) -> String {
         for (reason, names) in reasons {
             line(
                 &mut text,
-                &wrapped(&format!("{reason}: {}", names.join(", ")), 98, "  "),
+                &wrapped(&format!("{reason}: {}", names.join(", ")), width, "  "),
             );
         }
     }
@@ -82,21 +88,19 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool) -> String {
             } else {
                 "another order"
             };
-            line(
-                &mut text,
-                &format!(
-                    "  {}: {verdict}; best there {} ({})",
-                    point.change,
-                    point.best,
-                    point.best_win.map_or_else(|| String::from("-"), percent)
-                ),
+            let detail = format!(
+                "{}: {verdict}; best there {} ({})",
+                point.change,
+                point.best,
+                point.best_win.map_or_else(|| String::from("-"), percent)
             );
+            line(&mut text, &wrapped(&detail, width, "  "));
         }
     }
     if !comparison.notes.is_empty() {
         line(&mut text, "\nNotes:");
         for note in comparison.notes.iter().take(NOTES) {
-            line(&mut text, &wrapped(note, 98, "  "));
+            line(&mut text, &wrapped(note, width, "  "));
         }
         if comparison.notes.len() > NOTES {
             line(
@@ -105,12 +109,12 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool) -> String {
             );
         }
     }
-    line(&mut text, &format!("\n{}", wrapped(&document.answer, 100, "")));
+    line(&mut text, &format!("\n{}", wrapped(&document.answer, width, "")));
     text
 }
 
 /// Groups, base RTTs, links and the flows of a single run.
-pub(crate) fn single(comparison: &Comparison, colored: bool) -> String {
+pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> String {
     let document = &comparison.document;
     let variant = &document.variants[0];
     let mut text = String::new();
@@ -123,7 +127,7 @@ pub(crate) fn single(comparison: &Comparison, colored: bool) -> String {
     );
     line(&mut text, "\nBase RTT (propagation and processing):");
     for (rtt, pairs) in rtts(comparison) {
-        line(&mut text, &wrapped(&format!("{rtt}: {pairs}"), 98, "  "));
+        line(&mut text, &wrapped(&format!("{rtt}: {pairs}"), width, "  "));
     }
 
     let mut groups = new_table(
@@ -156,6 +160,7 @@ pub(crate) fn single(comparison: &Comparison, colored: bool) -> String {
         ]);
     }
     align(&mut groups, 1..10);
+    fit(&mut groups, width, &[6, 4, 9, 8]);
     let _ = writeln!(text, "\n{groups}");
 
     let mut idle = 0;
@@ -202,11 +207,16 @@ pub(crate) fn single(comparison: &Comparison, colored: bool) -> String {
         ]);
     }
     align(&mut links, 4..9);
+    fit(&mut links, width, &[2, 8, 6, 3]);
     let _ = writeln!(text, "\n{links}");
     if idle > 0 {
         line(
             &mut text,
-            &format!(" and {idle} link directions where hardly a packet waited (all are in the JSON)"),
+            &wrapped(
+                &format!("and {idle} link directions where hardly a packet waited (all are in the JSON)"),
+                width,
+                " ",
+            ),
         );
     }
 
@@ -243,58 +253,24 @@ pub(crate) fn single(comparison: &Comparison, colored: bool) -> String {
         }
     }
     align(&mut flows, 1..9);
+    fit(&mut flows, width, &[7, 1, 8, 4]);
     let _ = writeln!(text, "\n{flows}");
     if left_out > 0 {
         line(
             &mut text,
-            &format!(" and {left_out} more flows in samples.csv (with --out FOLDER)"),
+            &wrapped(
+                &format!("and {left_out} more flows in samples.csv (with --out FOLDER)"),
+                width,
+                " ",
+            ),
         );
     }
-    line(&mut text, &format!("\n{}", wrapped(&document.answer, 100, "")));
+    line(&mut text, &format!("\n{}", wrapped(&document.answer, width, "")));
     text
 }
 
-/// A table with this heading.
-pub(crate) fn new_table(colored: bool, heading: &[&str]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(100);
-    if colored {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
-    }
-    table.set_header(heading.iter().map(|word| {
-        let cell = Cell::new(word);
-        if colored {
-            cell.add_attribute(Attribute::Bold)
-        } else {
-            cell
-        }
-    }));
-    table
-}
-
-/// `text` in lines of at most `width` characters, each after `indent`.
-pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> String {
-    let mut lines = vec![String::from(indent)];
-    for word in text.split_whitespace() {
-        let last = lines.last_mut().expect("there is always a line");
-        if last.chars().count() + 1 + word.chars().count() > width && last.len() > indent.len() {
-            lines.push(format!("{indent}{word}"));
-        } else {
-            if last.len() > indent.len() {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-    }
-    lines.join("\n")
-}
-
-fn ranked(comparison: &Comparison, colored: bool) -> String {
+/// The ranking, and whether its sparklines found room.
+fn ranked(comparison: &Comparison, colored: bool, width: usize) -> (String, bool) {
     let document = &comparison.document;
     let baseline = &document.variants[0];
     let mut table = new_table(
@@ -342,7 +318,8 @@ fn ranked(comparison: &Comparison, colored: bool) -> String {
             Cell::new(sparkline(baseline, variant)),
         ]);
     }
-    format!("{table}\n")
+    let hidden = fit(&mut table, width, &[BY_SIZE, 6, 3, 4]);
+    (format!("{table}\n"), !hidden.contains(&BY_SIZE))
 }
 
 /// Interval of the share saved, where one group decides it.
@@ -416,14 +393,6 @@ fn rtts(comparison: &Comparison) -> Vec<(String, String)> {
         .collect()
 }
 
-fn align(table: &mut Table, columns: std::ops::Range<usize>) {
-    for index in columns {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-}
-
 fn line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
@@ -460,4 +429,6 @@ fn rate(bps: f64) -> String {
 }
 
 const FLOWS: usize = 20;
+/// Column of the sparklines.
+const BY_SIZE: usize = 7;
 const NOTES: usize = 6;

@@ -23,7 +23,7 @@ mod value;
 
 pub use error::{Error, ErrorKind};
 pub use path::Setting;
-pub use reference::{json_schema, reference};
+pub use reference::{json_schema, parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
 pub use traffic::Group;
 
@@ -127,6 +127,7 @@ impl Scenario {
                 path,
                 "this changes nothing: it is already so in this file",
             )
+            .help(&place, "give it another value, or leave it out")
             .of_kind(ErrorKind::NoChange));
         }
         Ok(resolved)

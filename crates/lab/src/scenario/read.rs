@@ -338,7 +338,8 @@ fn unknown_key(entry: &Entry, path: &str, names: &[&str], kind: Option<(&Tagged,
 }
 
 fn missing(place: &Place, key: &Key, path: &str) -> Error {
-    Error::at(place, path, format!("`{}` is missing", key.name)).help(place, key.doc)
+    Error::at(place, path, format!("`{}` is missing", key.name))
+        .help(place, format!("`{}` is: {}", key.name, key.doc))
 }
 
 fn variety(node: &Node, tagged: &'static Tagged, path: &str) -> Result<&'static keys::Variety, Error> {

@@ -309,7 +309,8 @@ fn type_of(kind: &Kind) -> String {
     }
 }
 
-fn parameter_type(kind: ParameterKind) -> String {
+/// Type and permitted range of a parameter, in words.
+pub fn parameter_type(kind: ParameterKind) -> String {
     match kind {
         ParameterKind::Limit => "queue limit".into(),
         ParameterKind::Duration(low, high) => format!("time, {low} to {high}"),

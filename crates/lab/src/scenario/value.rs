@@ -260,7 +260,15 @@ pub(crate) fn choice(node: &Node, path: &str, words: &'static [&'static str]) ->
         .iter()
         .find(|candidate| **candidate == word)
         .copied()
-        .ok_or_else(|| unknown_word(node, path, &format!("`{word}` is not possible here"), word, words))
+        .ok_or_else(|| {
+            unknown_word(
+                node,
+                path,
+                &format!("`{}` cannot be `{word}`", path.rsplit('.').next().unwrap_or(path)),
+                word,
+                words,
+            )
+        })
 }
 
 pub(crate) fn table<'a>(node: &'a Node, path: &str) -> Result<&'a Table, Error> {
