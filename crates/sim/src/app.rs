@@ -12,13 +12,13 @@ use crate::output::FlowRecord;
 use crate::routing::PathStart;
 use crate::spec::{GroupSpec, NodeId, Spread, Traffic};
 use crate::world::World;
+use compact::{Counted, Draw, Queue};
 use fleetfoot_core::packet::{Flags, Kind, Segment};
 use fleetfoot_core::rng::{Rng, Sampler};
-use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
-use std::collections::VecDeque;
 
+mod compact;
 mod message;
 mod record;
 mod setup;
@@ -76,21 +76,19 @@ struct Actor {
 /// State of a user or of a persistent connection.
 struct Dialogue {
     /// Bytes of transfers, responses or bursts.
-    size: Sampler,
+    size: Draw,
     /// Bytes of requests, where there are any.
-    request: Option<Box<Sampler>>,
+    request: Option<Draw>,
     /// Think time or time between bursts.
-    gap: Sampler,
+    gap: Draw,
     /// Exchanges or bursts begun.
     begun: u32,
     /// Messages on their way, oldest first.
-    messages: VecDeque<Message>,
+    messages: Queue<Message>,
     /// Data whose acknowledgment is awaited: stream offset and record.
-    unacked: VecDeque<(u64, u32)>,
+    unacked: Queue<(u64, u32)>,
     /// Counters already given to a record.
-    counted: Stats,
-    /// The same for bytes that the receiver had already.
-    redundant_counted: u64,
+    counted: Counted,
     /// Stream offsets written so far by each end.
     written: [u64; 2],
 }
@@ -332,8 +330,8 @@ impl<O: Observer> World<'_, O> {
             record,
         });
         dialogue.unacked.push_back((end, record));
-        let goal = dialogue.messages[0].end;
-        let acked_goal = dialogue.unacked[0].0;
+        let goal = dialogue.messages.front().map_or(end, |next| next.end);
+        let acked_goal = dialogue.unacked.front().map_or(end, |next| next.0);
         let next = now.saturating_add(gap);
         let last = next >= group.stop;
         let place = &mut self.slots[slot as usize];

@@ -1,15 +1,15 @@
 //! What applications do when something reaches them: messages, acknowledgments, datagrams, ends.
 
+use super::compact::Counted;
 use super::record::add_difference;
 use super::{NONE, whole_bytes};
 use crate::observe::Observer;
 use crate::spec::Traffic;
 use crate::world::World;
 use fleetfoot_core::packet::Segment;
-use fleetfoot_core::tcp::{Connection, Stats};
+use fleetfoot_core::tcp::Connection;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
-use std::collections::VecDeque;
 
 impl<O: Observer> World<'_, O> {
     /// A datagram reaches an end.
@@ -149,24 +149,22 @@ impl<O: Observer> World<'_, O> {
             place.ends[1].goal = u64::MAX;
             return;
         };
-        if dialogue.messages.is_empty() {
-            dialogue.messages = VecDeque::new(); // idle for long, maybe
-        }
         place.ends[1].goal = dialogue.messages.front().map_or(u64::MAX, |next| next.end);
         if let Some(connection) = &place.ends[0].connection
             && message.record != NONE
         {
             let record = &mut group.records[message.record as usize];
-            add_difference(record, connection.stats(), &dialogue.counted);
+            let counted = dialogue.counted.stats();
+            let mut redundant = counted.redundant_bytes;
+            add_difference(record, connection.stats(), &counted);
             record.completed = Some(now);
             record.received = record.bytes;
             record.min_rtt = connection.info(now).min_rtt;
-            dialogue.counted = *connection.stats();
             if let Some(receiver) = &place.ends[1].connection {
-                let redundant = receiver.stats().redundant_bytes;
-                record.redundant_bytes = Bytes(redundant - dialogue.redundant_counted);
-                dialogue.redundant_counted = redundant;
+                let before = std::mem::replace(&mut redundant, receiver.stats().redundant_bytes);
+                record.redundant_bytes = Bytes(redundant - before);
             }
+            dialogue.counted = Counted::new(connection.stats(), redundant);
             group
                 .delivery_latency
                 .push(now.since(message.written_at).as_secs_f64());
@@ -200,9 +198,6 @@ impl<O: Observer> World<'_, O> {
                 self.open -= 1;
             }
         }
-        if dialogue.unacked.is_empty() {
-            dialogue.unacked = VecDeque::new();
-        }
         place.acked_goal = dialogue.unacked.front().map_or(u64::MAX, |next| next.0);
     }
 
@@ -233,7 +228,7 @@ impl<O: Observer> World<'_, O> {
             && let Some(sender) = &sender
         {
             let record = &mut group.records[message.record as usize];
-            add_difference(record, sender, &dialogue.counted);
+            add_difference(record, sender, &dialogue.counted.stats());
         }
         // Those that were not acknowledged, and requests that were not answered.
         let unacked = dialogue.unacked.iter().map(|unacked| unacked.1);
@@ -244,8 +239,7 @@ impl<O: Observer> World<'_, O> {
         dialogue.messages.clear();
         dialogue.unacked.clear();
         dialogue.written = [0; 2];
-        dialogue.counted = Stats::default();
-        dialogue.redundant_counted = 0;
+        dialogue.counted = Counted::default();
         if interrupted.is_some()
             && let Traffic::RequestResponse { exchanges, .. } = &self.spec.groups[index].traffic
             && exchanges.is_none_or(|exchanges| begun < exchanges)

@@ -66,7 +66,7 @@ impl<O: Observer> World<'_, O> {
                         && let Some(sender) = &slot.ends[0].connection
                     {
                         let record = &mut group.records[message.record as usize];
-                        add_difference(record, sender.stats(), &dialogue.counted);
+                        add_difference(record, sender.stats(), &dialogue.counted.stats());
                     }
                 }
                 // Stable: what began at one moment on one pair keeps its number.

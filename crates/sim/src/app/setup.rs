@@ -1,15 +1,15 @@
 //! What exists at the start of a run: groups, their routes and their actors.
 
+use super::compact::{Counted, Draw, Queue};
 use super::{Actor, Dialogue, Group, NONE, Route};
 use crate::observe::Observer;
 use crate::spec::{GroupSpec, Spread, Traffic};
 use crate::world::{RunError, World};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::rng::{Distribution, Rng, Sampler};
-use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 impl<O: Observer> World<'_, O> {
     pub(crate) fn set_up_groups(&mut self) -> Result<(), RunError> {
@@ -164,14 +164,13 @@ impl<O: Observer> World<'_, O> {
         let name = format!("{}/{member}", spec.name);
         let stream = |purpose| Rng::for_element(self.spec.seed, &name, purpose);
         Some(Box::new(Dialogue {
-            size: Sampler::new(size.clone(), stream("size")),
-            request: request.map(|request| Box::new(Sampler::new(request.clone(), stream("request")))),
-            gap: Sampler::new(gap.clone(), stream("gap")),
+            size: Draw::new(size, || stream("size")),
+            request: request.map(|request| Draw::new(request, || stream("request"))),
+            gap: Draw::new(gap, || stream("gap")),
             begun: 0,
-            messages: VecDeque::new(),
-            unacked: VecDeque::new(),
-            counted: Stats::default(),
-            redundant_counted: 0,
+            messages: Queue::new(),
+            unacked: Queue::new(),
+            counted: Counted::default(),
             written: [0; 2],
         }))
     }
