@@ -13,15 +13,16 @@
 //! **Parameters.** `c` 0.4, `beta` 0.7, `fast_convergence` and `tcp_friendliness` on (RFC 9438 4.1, 4.6, 4.7, 4.3).
 
 use super::slow_start::SlowStart;
-use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction};
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
+use alloc::boxed::Box;
 
 /// CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    config: Config,
+    units: Units,
     /// C, segments per second cubed.
     c: f64,
     /// Share of the window that remains after a congestion event.
@@ -30,12 +31,12 @@ pub struct Cubic {
     tcp_friendliness: bool,
     curve: Curve,
     /// What `curve` was before the last reduction, for undo.
-    prior: Option<Curve>,
+    prior: Option<Box<Curve>>,
     slow_start: SlowStart,
 }
 
 /// Everything an undo restores (RFC 9438 4.9.2).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Curve {
     window: Bytes,
     ssthresh: Bytes,
@@ -46,7 +47,7 @@ struct Curve {
     /// Window before the last reduction, or at the end of the first slow start; segments.
     cwnd_prior: f64,
     /// The current stage of congestion avoidance; `None` until its first growth.
-    epoch: Option<Epoch>,
+    epoch: Option<Box<Epoch>>,
 }
 
 /// A stage of congestion avoidance.
@@ -96,7 +97,7 @@ impl Cubic {
     /// A controller with `config.initial_window`.
     pub fn new(values: &Values, config: &Config) -> Cubic {
         Cubic {
-            config: *config,
+            units: Units::new(config),
             c: values.number("c").unwrap_or(0.4),
             beta: values.number("beta").unwrap_or(0.7),
             fast_convergence: values.flag("fast_convergence"),
@@ -116,15 +117,18 @@ impl Cubic {
 
     /// The window in segments.
     fn cwnd(&self) -> f64 {
-        self.curve.window.0 as f64 / self.config.mss.0.max(1) as f64
+        self.curve.window.0 as f64 / f64::from(self.units.mss.max(1))
     }
 
     /// Growth in congestion avoidance by `acked` bytes.
     fn avoid(&mut self, now: Instant, acked: Bytes, srtt: Option<Duration>) {
         let cwnd = self.cwnd();
-        let mss = self.config.mss.0.max(1) as f64;
+        let mss = f64::from(self.units.mss.max(1));
         let segments_acked = acked.0 as f64 / mss;
-        let mut epoch = self.curve.epoch.unwrap_or_else(|| self.begin_epoch(now, cwnd));
+        let mut epoch = match self.curve.epoch.take() {
+            Some(epoch) => epoch,
+            None => Box::new(self.begin_epoch(now, cwnd)),
+        };
         if epoch.limited {
             // RFC 9438 4.2: t does not include time in which the window was not updated for want of data.
             epoch.start = epoch.start.saturating_add(now.since(epoch.last_growth));
@@ -142,14 +146,14 @@ impl Cubic {
 
         let t = now.since(epoch.start).as_secs_f64();
         if self.tcp_friendliness && self.w_cubic(&epoch, t) < epoch.w_est {
-            let estimate = self.config.whole_units(Bytes((epoch.w_est * mss) as u64));
+            let estimate = self.units.whole_units(Bytes((epoch.w_est * mss) as u64));
             self.curve.window = self.curve.window.max(estimate);
             self.curve.credit = 0.0;
         } else {
             let rtt = srtt.unwrap_or(Duration::ZERO).as_secs_f64();
             let target = self.w_cubic(&epoch, t + rtt).clamp(cwnd, 1.5 * cwnd); // RFC 9438 4.2
             self.curve.credit += (target - cwnd) / cwnd * segments_acked * mss; // RFC 9438 4.4, 4.5
-            let grown = self.config.whole_units(Bytes(self.curve.credit as u64));
+            let grown = self.units.whole_units(Bytes(self.curve.credit as u64));
             self.curve.credit -= grown.0 as f64;
             self.curve.window = self.curve.window.saturating_add(grown);
         }
@@ -186,16 +190,16 @@ impl Cubic {
     /// RFC 9438 4.6 and 4.7, up to the new threshold. Returns beta of the base, before any floor.
     fn reduce(&mut self, event: &Congestion) -> Bytes {
         let cwnd = self.cwnd();
-        self.prior = Some(self.curve);
+        self.prior = Some(Box::new(self.curve.clone()));
         self.curve.w_max = if self.fast_convergence && cwnd < self.curve.w_max {
             cwnd * (1.0 + self.beta) / 2.0
         } else {
             cwnd
         };
         self.curve.cwnd_prior = cwnd;
-        let base = self.config.reduction_base(self.curve.window, event);
-        let reduced = self.config.share(base, self.beta);
-        self.curve.ssthresh = reduced.max(self.config.two_segments());
+        let base = self.units.reduction_base(self.curve.window, event);
+        let reduced = self.units.share(base, self.beta);
+        self.curve.ssthresh = reduced.max(self.units.two_segments());
         self.curve.epoch = None;
         self.curve.credit = 0.0;
         self.slow_start.on_congestion();
@@ -211,7 +215,7 @@ impl CongestionController for Cubic {
         let mut acked = ack.acked;
         if self.curve.window < self.curve.ssthresh {
             let (window, ssthresh) = (self.curve.window, self.curve.ssthresh);
-            let step = self.slow_start.on_ack(now, ack, &self.config, window, ssthresh);
+            let step = self.slow_start.on_ack(now, ack, self.units, window, ssthresh);
             (self.curve.window, self.curve.ssthresh, acked) = (step.window, step.ssthresh, step.left);
         }
         if acked == Bytes::ZERO {
@@ -233,13 +237,13 @@ impl CongestionController for Cubic {
             }
             CongestionKind::Ecn => {
                 let reduced = self.reduce(event);
-                self.curve.window = reduced.max(self.config.mss); // at least one
+                self.curve.window = reduced.max(self.units.mss()); // at least one
             }
             CongestionKind::Timeout { first } => {
                 if first {
                     self.reduce(event);
                 }
-                self.curve.window = self.config.mss; // RFC 5681 3.1: LW
+                self.curve.window = self.units.mss(); // RFC 5681 3.1: LW
                 self.curve.w_max = 0.0; // RFC 9438 4.8: set when congestion avoidance begins
                 self.curve.epoch = None;
                 self.slow_start.on_restart();
@@ -247,7 +251,7 @@ impl CongestionController for Cubic {
             CongestionKind::Undo => {
                 // RFC 9438 4.9.2: only while the window is below the one to be restored.
                 if let Some(prior) = self.prior.take().filter(|prior| self.curve.window < prior.window) {
-                    self.curve = prior;
+                    self.curve = *prior;
                 }
             }
             CongestionKind::RecoveryEnd => {}
@@ -261,7 +265,7 @@ impl CongestionController for Cubic {
     }
 
     fn set_window(&mut self, _now: Instant, window: Bytes, ssthresh: Bytes) {
-        self.curve.window = window.max(self.config.mss);
+        self.curve.window = window.max(self.units.mss());
         self.curve.ssthresh = ssthresh;
         self.curve.credit = 0.0;
         self.curve.epoch = None;

@@ -176,12 +176,45 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Config {
+/// What an algorithm keeps of its [`Config`].
+#[derive(Clone, Copy, Debug)]
+struct Units {
+    mss: u32,
+    /// Segments, `u32::MAX` without a limit.
+    abc_limit: u32,
+    reduce_from_window: bool,
+    count_segments: bool,
+}
+
+impl Units {
+    fn new(config: &Config) -> Units {
+        Units {
+            mss: config.mss.0.min(u64::from(u32::MAX)) as u32,
+            abc_limit: config.abc_limit.unwrap_or(u32::MAX),
+            reduce_from_window: config.reduce_from_window,
+            count_segments: config.count_segments,
+        }
+    }
+
+    #[inline]
+    fn mss(&self) -> Bytes {
+        Bytes(u64::from(self.mss))
+    }
+
+    /// What one acknowledgment may add in slow start.
+    #[inline]
+    fn limit(&self) -> Bytes {
+        if self.abc_limit == u32::MAX {
+            return Bytes::MAX;
+        }
+        Bytes(u64::from(self.mss) * u64::from(self.abc_limit))
+    }
+
     /// `bytes` rounded down to what the window counts: whole segments or bytes.
     #[inline]
     fn whole_units(&self, bytes: Bytes) -> Bytes {
         if self.count_segments {
-            let mss = self.mss.0.max(1);
+            let mss = u64::from(self.mss.max(1));
             if bytes.0 == mss {
                 return bytes; // mostly: no division
             }
@@ -207,7 +240,7 @@ impl Config {
 
     /// The floor of `ssthresh` (RFC 5681 (4)).
     fn two_segments(&self) -> Bytes {
-        self.mss.saturating_add(self.mss)
+        self.mss() + self.mss()
     }
 }
 

@@ -6,21 +6,22 @@
 //! **Parameters.** None: RFC 5681 leaves nothing open that the endpoint's configuration does not say.
 
 use super::slow_start::SlowStart;
-use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction};
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 use crate::units::Bytes;
+use alloc::boxed::Box;
 
 /// NewReno.
 #[derive(Clone, Debug)]
 pub struct Reno {
-    config: Config,
+    units: Units,
     window: Bytes,
     ssthresh: Bytes,
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     acked: Bytes,
     /// Window and threshold before the last reduction, for undo.
-    prior: Option<(Bytes, Bytes)>,
+    prior: Option<Box<(Bytes, Bytes)>>,
     slow_start: SlowStart,
 }
 
@@ -31,7 +32,7 @@ impl Reno {
     /// A controller with `config.initial_window`.
     pub fn new(_values: &Values, config: &Config) -> Reno {
         Reno {
-            config: *config,
+            units: Units::new(config),
             window: config.initial_window.max(config.mss),
             ssthresh: Bytes::MAX,
             acked: Bytes::ZERO,
@@ -42,10 +43,10 @@ impl Reno {
 
     /// Sets the threshold to `factor` of FlightSize or window, as configured.
     pub(super) fn reduce(&mut self, event: &Congestion, factor: f64) {
-        self.prior = Some((self.window, self.ssthresh));
-        let base = self.config.reduction_base(self.window, event);
-        let reduced = self.config.share(base, factor);
-        self.ssthresh = reduced.max(self.config.two_segments()); // RFC 5681 (4)
+        self.prior = Some(Box::new((self.window, self.ssthresh)));
+        let base = self.units.reduction_base(self.window, event);
+        let reduced = self.units.share(base, factor);
+        self.ssthresh = reduced.max(self.units.two_segments()); // RFC 5681 (4)
         self.acked = Bytes::ZERO;
         self.slow_start.on_congestion();
     }
@@ -67,7 +68,7 @@ impl CongestionController for Reno {
         if self.window < self.ssthresh {
             let step = self
                 .slow_start
-                .on_ack(now, ack, &self.config, self.window, self.ssthresh);
+                .on_ack(now, ack, self.units, self.window, self.ssthresh);
             (self.window, self.ssthresh, acked) = (step.window, step.ssthresh, step.left);
         }
         if acked > Bytes::ZERO && ack.cwnd_limited {
@@ -77,7 +78,7 @@ impl CongestionController for Reno {
                 self.acked -= Bytes(segments * self.window.0);
                 self.window = self
                     .window
-                    .saturating_add(Bytes(self.config.mss.0.saturating_mul(segments)));
+                    .saturating_add(Bytes(self.units.mss().0.saturating_mul(segments)));
             }
         }
         Reaction::None
@@ -92,12 +93,13 @@ impl CongestionController for Reno {
                 if first {
                     self.reduce(event, 0.5);
                 }
-                self.window = self.config.mss; // RFC 5681 3.1: LW
+                self.window = self.units.mss(); // RFC 5681 3.1: LW
                 self.acked = Bytes::ZERO;
                 self.slow_start.on_restart();
             }
             CongestionKind::Undo => {
-                if let Some((window, ssthresh)) = self.prior.take() {
+                if let Some(prior) = self.prior.take() {
+                    let (window, ssthresh) = *prior;
                     self.window = self.window.max(window);
                     self.ssthresh = ssthresh;
                 }
@@ -107,7 +109,7 @@ impl CongestionController for Reno {
     }
 
     fn set_window(&mut self, _now: Instant, window: Bytes, ssthresh: Bytes) {
-        self.window = window.max(self.config.mss);
+        self.window = window.max(self.units.mss());
         self.ssthresh = ssthresh;
         self.acked = Bytes::ZERO;
         self.prior = None; // what it would restore is from before the idle period

@@ -6,23 +6,24 @@
 
 use super::hystart::HyStart;
 use super::hystart_pp::HyStartPlusPlus;
-use super::{Ack, Config, HyStart as HyStartChoice};
+use super::{Ack, Config, HyStart as HyStartChoice, Units};
 use crate::time::Instant;
 use crate::units::Bytes;
+use alloc::boxed::Box;
 
 /// Slow start's detector and the fraction of a unit it has yet to grow by.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SlowStart {
     detector: Detector,
     /// Growth earned and not yet a whole unit (conservative slow start divides).
     credit: Bytes,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Detector {
     Off,
-    HyStart(HyStart),
-    PlusPlus(HyStartPlusPlus),
+    HyStart(Box<HyStart>),
+    PlusPlus(Box<HyStartPlusPlus>),
 }
 
 /// What an acknowledgment did in slow start.
@@ -41,8 +42,8 @@ impl SlowStart {
         SlowStart {
             detector: match config.hystart {
                 HyStartChoice::Off => Detector::Off,
-                HyStartChoice::HyStart => Detector::HyStart(HyStart::new()),
-                HyStartChoice::HyStartPlusPlus => Detector::PlusPlus(HyStartPlusPlus::new()),
+                HyStartChoice::HyStart => Detector::HyStart(Box::new(HyStart::new())),
+                HyStartChoice::HyStartPlusPlus => Detector::PlusPlus(Box::new(HyStartPlusPlus::new())),
             },
             credit: Bytes::ZERO,
         }
@@ -60,7 +61,7 @@ impl SlowStart {
         &mut self,
         now: Instant,
         ack: &Ack<'_>,
-        config: &Config,
+        units: Units,
         window: Bytes,
         ssthresh: Bytes,
     ) -> Step {
@@ -72,7 +73,7 @@ impl SlowStart {
         };
         match &mut self.detector {
             Detector::HyStart(detector) => {
-                let segments = window.0 / config.mss.0.max(1);
+                let segments = window.0 / u64::from(units.mss.max(1));
                 if detector.on_ack(now, ack, segments) {
                     return ended;
                 }
@@ -86,7 +87,7 @@ impl SlowStart {
             Detector::Off => {}
         }
         let step = if growing {
-            self.grow(ack, config, window, ssthresh)
+            self.grow(ack, units, window, ssthresh)
         } else {
             Step {
                 window,
@@ -113,15 +114,13 @@ impl SlowStart {
     pub(super) fn on_restart(&mut self) {
         self.credit = Bytes::ZERO;
         if let Detector::HyStart(detector) = &mut self.detector {
-            *detector = HyStart::new();
+            **detector = HyStart::new();
         }
     }
 
     #[inline]
-    fn grow(&mut self, ack: &Ack<'_>, config: &Config, window: Bytes, ssthresh: Bytes) -> Step {
-        let limit = config.abc_limit.map_or(Bytes::MAX, |segments| {
-            Bytes(config.mss.0.saturating_mul(u64::from(segments)))
-        });
+    fn grow(&mut self, ack: &Ack<'_>, units: Units, window: Bytes, ssthresh: Bytes) -> Step {
+        let limit = units.limit();
         let divisor = match &self.detector {
             Detector::PlusPlus(detector) => detector.growth_divisor(),
             Detector::HyStart(_) | Detector::Off => 1,
@@ -130,7 +129,7 @@ impl SlowStart {
         let earned = self
             .credit
             .saturating_add(Bytes(ack.acked.min(limit).0 / divisor));
-        let grown = config.whole_units(earned);
+        let grown = units.whole_units(earned);
         self.credit = earned.saturating_sub(grown);
         let unbounded = window.saturating_add(grown);
         if unbounded < ssthresh {

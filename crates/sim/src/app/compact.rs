@@ -27,6 +27,7 @@ impl Draw {
 }
 
 /// A queue that takes a word while it is empty.
+#[expect(clippy::box_collection, reason = "a word, not four, while it is empty")]
 pub(super) struct Queue<T>(Option<Box<VecDeque<T>>>);
 
 impl<T> Queue<T> {
