@@ -23,10 +23,12 @@ impl Stack {
         if sock.family == Family::V6 && address.is_ipv4() || mapped && sock.options.v6_only {
             return Err(Errno::EINVAL);
         }
-        if sock.local.is_some() || !matches!(sock.body, Body::Idle) {
+        let closed = matches!(sock.body, Body::Idle) || sock.state() == Some(State::Closed);
+        if sock.local.is_some() || !closed {
             return Err(Errno::EINVAL);
         }
         let mut address = canonical(address);
+        let chosen = address.port() != 0;
         if !address.ip().is_unspecified() && !self.config.addresses.contains(&address.ip()) {
             return Err(Errno::EADDRNOTAVAIL);
         }
@@ -37,6 +39,7 @@ impl Stack {
             return Err(Errno::EADDRINUSE);
         }
         self.take_port(index, address);
+        self.socks[index].port_chosen = chosen;
         Ok(())
     }
 

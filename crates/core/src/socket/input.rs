@@ -240,7 +240,10 @@ impl Stack {
         let mut failed = false;
         while let Some(event) = connection.poll_event() {
             match event {
-                Event::Established => established = true,
+                Event::Established => {
+                    established = true;
+                    sock.established = true;
+                }
                 Event::PeerClosed => {
                     sock.shut_read = true;
                     sock.done = true;
@@ -441,6 +444,10 @@ impl Stack {
             if self.socks[index].fd.is_none() && self.socks[index].parent.is_none() {
                 self.free(index);
                 return;
+            }
+            if !self.socks[index].port_chosen {
+                self.leave_port(index);
+                self.socks[index].local = None;
             }
         }
         let writable = self.socks[index].no_space && self.writable(now, index);

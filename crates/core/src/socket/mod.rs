@@ -147,6 +147,10 @@ struct Sock {
     shut_write: bool,
     /// The stream has ended (the peer's FIN).
     done: bool,
+    /// The handshake was completed once.
+    established: bool,
+    /// The port was chosen by the caller: it stays when the connection ends.
+    port_chosen: bool,
     nonblocking: bool,
     /// The SYN-ACK was acknowledged, but `TCP_DEFER_ACCEPT` waits for data.
     deferred: bool,
@@ -213,6 +217,8 @@ impl Sock {
             shut_read: false,
             shut_write: false,
             done: false,
+            established: false,
+            port_chosen: false,
             nonblocking: false,
             deferred: false,
             quick_ack: true,
@@ -319,18 +325,20 @@ impl Stack {
     }
 
     /// `ioctl(2)`, `SIOCOUTQ`: sequence space written and not acknowledged, the FIN counted.
-    pub fn output_queue(&self, now: Instant, fd: Fd) -> Result<u64, Errno> {
+    pub fn output_queue(&self, _now: Instant, fd: Fd) -> Result<u64, Errno> {
         match &self.socks[self.index_of(fd)?].body {
             Body::Listen(_) => Err(Errno::EINVAL),
             Body::Idle => Ok(0),
-            Body::Open(connection) => Ok(match connection.state() {
-                State::SynSent | State::SynReceived | State::Closed => 0,
-                State::FinWait1 | State::Closing | State::LastAck => {
-                    let info = connection.info(now);
-                    self.socks[self.index_of(fd)?].written - info.acked + 1
-                }
-                _ => self.socks[self.index_of(fd)?].written - connection.acked(),
-            }),
+            Body::Open(connection) => {
+                let sock = &self.socks[self.index_of(fd)?];
+                let held = sock.written - connection.acked();
+                Ok(match connection.state() {
+                    State::SynSent | State::SynReceived => 0,
+                    State::FinWait1 | State::Closing | State::LastAck => held + 1,
+                    State::Closed if !sock.established => held + 1, // the SYN
+                    _ => held,
+                })
+            }
         }
     }
 
@@ -453,6 +461,7 @@ impl Sock {
         self.memory = SendMemory::default();
         self.clock = info::Clock::default();
         self.no_space = false;
+        self.established = false;
         (self.writing, self.reading, self.read, self.written) = (0, 0, 0, 0);
         self.shut_read = false;
         self.shut_write = false;

@@ -516,6 +516,8 @@ fn a_deferred_accept_waits_for_data_or_its_time() {
     }
 }
 
+mod table;
+
 mod random {
     use super::{CLIENT, Pair, SERVER};
     use crate::socket::{Events, Family, Fd, How, OptionValue, RecvFlags, SendFlags, SocketOption, Stack};
