@@ -256,6 +256,9 @@ impl Stack {
             return Err(Errno::EAFNOSUPPORT);
         }
         let remote = canonical(address);
+        if !remote.ip().is_unspecified() && !super::input::is_host(remote.ip()) {
+            return Err(Errno::ENETUNREACH); // RFC 9293 MUST-46
+        }
         if family == Family::V6 && sock.options.v6_only && remote.is_ipv4() {
             return Err(Errno::ENETUNREACH);
         }

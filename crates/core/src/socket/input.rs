@@ -11,7 +11,7 @@ use crate::tcp::{ConnectionError, Event, State, listener};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::ops::Range;
 
 /// Addresses of a packet; traffic class, ECN and time to live are in its [`Segment`].
@@ -105,6 +105,9 @@ impl Stack {
         }
         if let Some(&index) = self.tuples.get(&(local, remote)) {
             return self.deliver(now, index as usize, segment);
+        }
+        if remote == local || !is_host(remote.ip()) {
+            return Arrival::default(); // LAND; RFC 9293 MUST-63: from no host's address
         }
         let mut iss = None;
         if self.waits.contains_key(&(local, remote)) {
@@ -532,5 +535,15 @@ impl Stack {
         if matches!(self.socks[index].body, Body::Open(_)) {
             self.touch(now, index);
         }
+    }
+}
+
+/// Whether an address can be that of one host (RFC 1122 3.2.1.3).
+pub(super) const fn is_host(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            !address.is_multicast() && !address.is_broadcast() && !address.is_unspecified()
+        }
+        IpAddr::V6(address) => !address.is_multicast() && !address.is_unspecified(),
     }
 }

@@ -109,6 +109,7 @@ impl Sender {
             }
             let (left, right) = (offset(left), offset(right));
             if left < 0 || right <= left || right as u64 > self.nxt {
+                shared.stats.bad_sacks += 1;
                 continue;
             }
             let (left, right) = (left as u64, right as u64);

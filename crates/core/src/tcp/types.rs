@@ -147,6 +147,8 @@ pub struct Stats {
     pub dsacks: u32,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u32,
+    /// SACK blocks that name what cannot be: unsent, backwards, empty.
+    pub bad_sacks: u32,
 }
 
 /// A view of a connection, with the fields of Linux's `TCP_INFO` that a trace wants.

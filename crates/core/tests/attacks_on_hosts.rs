@@ -1,0 +1,161 @@
+//! Attacks on a host: floods of SYNs, a packet from itself, forged ICMP.
+
+use fleetfoot_core::packet::{Flags, Segment};
+use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::socket::{Family, Fd, Header, Outcome, Packet, Stack, StackConfig, SynCookies};
+use fleetfoot_core::tcp::{Config, Profile};
+use fleetfoot_core::time::{Duration, Instant};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+const PORT: u16 = 80;
+const T0: Instant = Instant::from_millis(1000);
+
+fn server(change: impl FnOnce(&mut StackConfig)) -> (Stack, Fd) {
+    let mut config = StackConfig::new(vec![SERVER], Config::profile(Profile::Linux));
+    change(&mut config);
+    let mut stack = Stack::new(config);
+    let fd = stack.socket(T0, Family::V4).expect("a socket");
+    stack.bind(T0, fd, SocketAddr::new(SERVER, PORT)).expect("bound");
+    stack.listen(T0, fd, 4096).expect("listening");
+    (stack, fd)
+}
+
+/// Address `number` of the attackers.
+fn attacker(number: u32) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::from(0x0b00_0000 + number)), 1024)
+}
+
+fn syn(number: u32) -> Segment {
+    Segment {
+        seq: SeqNumber(number.wrapping_mul(2_654_435_761)),
+        options: [1460, 0, 0, 0, 0, 0],
+        window: 65_535,
+        flags: Flags::SYN.with(Flags::MSS),
+        ttl: 64,
+        overhead: 44,
+        ..Segment::default()
+    }
+}
+
+fn arrive(stack: &mut Stack, now: Instant, source: SocketAddr, segment: &Segment) -> Vec<Packet> {
+    let header = Header {
+        source,
+        destination: SocketAddr::new(SERVER, PORT),
+    };
+    stack.on_packet(now, &header, segment);
+    core::iter::from_fn(|| stack.poll_transmit(now)).collect()
+}
+
+/// An honest client opens a connection; true: it stands and carries data.
+fn honest(stack: &mut Stack, now: Instant, listener: Fd, port: u16) -> bool {
+    let client = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 9, 9, 9)), port);
+    let first = syn(u32::from(port));
+    let answers = arrive(stack, now, client, &first);
+    let Some(answer) = answers.iter().find(|packet| packet.header.destination == client) else {
+        return false;
+    };
+    assert!(answer.segment.flags.contains(Flags::SYN.with(Flags::ACK)));
+    let data = Segment {
+        seq: first.seq + 1,
+        ack: answer.segment.seq + 1,
+        payload: 100,
+        window: 65_535,
+        flags: Flags::ACK.with(Flags::PSH),
+        ttl: 64,
+        overhead: 40,
+        ..Segment::default()
+    };
+    arrive(stack, now, client, &data);
+    let Ok(Outcome::Done((fd, peer))) = stack.accept(now, listener) else {
+        return false;
+    };
+    assert_eq!(peer, client);
+    // A connection made from a cookie alone takes the data that comes after.
+    arrive(stack, now, client, &data);
+    matches!(stack.read(now, fd, 1000), Ok(Outcome::Done(read)) if read.len == 100)
+}
+
+#[test]
+fn attack_15_syn_flood() {
+    for cookies in [SynCookies::OnOverflow, SynCookies::Always, SynCookies::Off] {
+        let (mut stack, listener) = server(|config| config.syn_cookies = cookies);
+        let mut now = T0;
+        let mut opened = 0;
+        for number in 0..20_000 {
+            now += Duration::from_micros(100);
+            arrive(&mut stack, now, attacker(number), &syn(number));
+            assert!(
+                stack.slots_in_use() <= 512 + 20,
+                "{cookies:?}: {} slots",
+                stack.slots_in_use()
+            );
+            if number % 2000 == 1000 {
+                opened += u32::from(honest(&mut stack, now, listener, 2000 + (number / 2000) as u16));
+            }
+        }
+        if cookies == SynCookies::Off {
+            // Without cookies the queue is the attacker's, but only until its embryos have timed out.
+            while let Some(at) = stack.poll_timeout() {
+                if at > now + Duration::from_secs(200) {
+                    break;
+                }
+                now = at;
+                stack.on_timeout(now);
+                while stack.poll_transmit(now).is_some() {}
+            }
+            assert!(honest(&mut stack, now, listener, 3000));
+        } else {
+            assert_eq!(
+                opened, 10,
+                "{cookies:?}: every honest connection opens during the flood"
+            );
+        }
+    }
+}
+
+#[test]
+fn attack_16_land() {
+    let (mut stack, _) = server(|_| {});
+    let before = stack.slots_in_use();
+    let own = SocketAddr::new(SERVER, PORT);
+    let segments = [Flags::SYN, Flags::SYN.with(Flags::ACK), Flags::ACK, Flags::RST];
+    for flags in segments {
+        let mut segment = syn(1);
+        segment.flags = flags;
+        assert_eq!(arrive(&mut stack, T0, own, &segment), [], "{flags:?}");
+    }
+    assert_eq!(stack.slots_in_use(), before);
+    assert_eq!(stack.poll_timeout(), None);
+}
+
+#[test]
+fn attack_25_a_hundred_thousand_half_open_connections() {
+    let (mut stack, _) = server(|config| {
+        config.syn_cookies = SynCookies::Off;
+        config.syn_backlog = 200_000;
+        config.somaxconn = 200_000;
+    });
+    let before = stack.slots_in_use();
+    let mut now = T0;
+    for number in 0..100_000 {
+        now += Duration::from_micros(10);
+        arrive(&mut stack, now, attacker(number), &syn(number));
+    }
+    let slots = stack.slots_in_use();
+    assert!(slots <= 100_000 + before, "{slots}");
+    // Five retransmissions each, then all is given back: no timer, no slot.
+    let (mut timeouts, mut sent) = (0_u32, 0_u32);
+    while let Some(at) = stack.poll_timeout() {
+        now = now.max(at);
+        stack.on_timeout(now);
+        timeouts += 1;
+        while stack.poll_transmit(now).is_some() {
+            sent += 1;
+        }
+        assert!(timeouts <= 700_000, "timers are bounded");
+    }
+    assert!(sent <= 500_000, "{sent} SYN-ACKs sent again");
+    assert_eq!(stack.slots_in_use(), before);
+    assert!(now < T0 + Duration::from_secs(200), "{now:?}");
+}
