@@ -20,6 +20,7 @@ pub mod packet;
 pub mod parameter;
 pub mod queue;
 pub mod registry;
+pub mod ring;
 pub mod rng;
 pub mod seq;
 mod siphash;

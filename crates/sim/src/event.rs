@@ -8,8 +8,8 @@
 //! endpoint's business. Each of them remembers the time of its event, and an event at another time is stale. So two equal
 //! keys are an event and what a deadline that moved away and back has left behind: the first acts, the second does not.
 //!
-//! **Structure.** A tournament over the links, each of which has at most one pending arrival, and a 4-ary heap of 16-byte
-//! keys each for applications and for everything else, which hardly move since timers are lazy. A key says whose event it
+//! **Structure.** A tournament over the links, each of which has at most one pending arrival, and 4-ary heaps of 16-byte
+//! keys for applications and for everything else, which hardly move since timers are lazy. A key says whose event it
 //! is, so no payload is stored.
 
 use fleetfoot_core::time::Instant;
@@ -120,6 +120,10 @@ pub struct EventQueue {
     others: Heap,
     /// The smallest key in both heaps, [`EMPTY`] without any.
     first_other: u128,
+    /// An arrival before this, as [`Arrivals`] writes it, is the next event.
+    arrivals_until: u64,
+    /// What `arrivals_until` was made with.
+    end: Instant,
 }
 
 impl EventQueue {
@@ -130,24 +134,34 @@ impl EventQueue {
             apps: Heap::default(),
             others: Heap::default(),
             first_other: EMPTY,
+            arrivals_until: 0,
+            end: Instant::ZERO,
         }
+    }
+
+    /// The latest time at which an arrival at one of so many links can be told from "never".
+    pub fn longest(links: usize) -> Instant {
+        Instant::from_nanos((u64::MAX >> Arrivals::link_bits(links)) - 1)
     }
 
     /// Adds an event that is not an arrival.
     #[inline]
     pub fn push(&mut self, key: EventKey) {
         debug_assert!(key.kind() != EventKind::Arrival, "arrivals are set per link");
-        self.first_other = self.first_other.min(key.0);
         match key.kind() {
             EventKind::App => self.apps.push(key.0),
             EventKind::Departure | EventKind::Arrival | EventKind::Timer | EventKind::Pacing => {
                 self.others.push(key.0);
             }
         }
+        if key.0 < self.first_other {
+            self.first_other = key.0;
+            self.limit_arrivals(self.end);
+        }
     }
 
-    /// Moves the arrival event of a link; `FAR_FUTURE`: none.
-    #[inline]
+    /// Moves the arrival event of a link; what is later than [`EventQueue::longest`] never comes.
+    #[inline(always)]
     pub fn set_arrival(&mut self, link: u32, at: Instant) {
         self.arrivals.set(link, at.as_nanos());
     }
@@ -158,38 +172,48 @@ impl EventQueue {
         Instant::from_nanos((self.apps.first() >> 64) as u64)
     }
 
-    /// The next event if it is not later than `end`. An arrival stays until [`EventQueue::set_arrival`] moves it; all
-    /// others are taken.
-    #[inline]
-    pub fn pop_until(&mut self, end: Instant) -> Option<EventKey> {
-        let at = self.arrivals.first_at();
-        let other_at = (self.first_other >> 64) as u64;
-        // Departures come before arrivals, all else after.
-        let departure = self.first_other as u64 >> (32 + PLACE_BITS) == EventKind::Departure as u64;
-        if at < other_at || (at == other_at && !departure) {
-            (at <= end.as_nanos() && at != u64::MAX).then(|| {
-                EventKey::new(
-                    Instant::from_nanos(at),
-                    EventKind::Arrival,
-                    self.arrivals.first_link(),
-                    0,
-                )
-            })
-        } else {
-            (other_at <= end.as_nanos() && self.first_other != EMPTY).then(|| self.pop_other())
-        }
+    /// The next event if it is an arrival not later than the end that [`EventQueue::pop_until`] was told last: the link and
+    /// the time. It stays until [`EventQueue::set_arrival`] moves it.
+    #[inline(always)]
+    pub fn next_arrival(&self) -> Option<(u32, Instant)> {
+        let first = self.arrivals.first();
+        (first < self.arrivals_until).then(|| self.arrivals.read(first))
     }
 
-    #[inline(never)]
-    fn pop_other(&mut self) -> EventKey {
+    /// The next event if it is not later than `end`. An arrival stays until [`EventQueue::set_arrival`] moves it; all
+    /// others are taken.
+    pub fn pop_until(&mut self, end: Instant) -> Option<EventKey> {
+        if end != self.end {
+            self.limit_arrivals(end);
+        }
+        if let Some((link, at)) = self.next_arrival() {
+            return Some(EventKey::new(at, EventKind::Arrival, link, 0));
+        }
         let key = EventKey(self.first_other);
+        if key.at() > end || self.first_other == EMPTY {
+            return None;
+        }
         if self.apps.first() == self.first_other {
             self.apps.pop();
         } else {
             self.others.pop();
         }
         self.first_other = self.apps.first().min(self.others.first());
-        key
+        self.limit_arrivals(end);
+        Some(key)
+    }
+
+    /// Arrivals up to `end` come before the first other event if that is later, or at the same moment and no departure.
+    fn limit_arrivals(&mut self, end: Instant) {
+        self.end = end;
+        let other = EventKey(self.first_other);
+        let equal = u64::from(other.kind() != EventKind::Departure);
+        let until = other
+            .at()
+            .as_nanos()
+            .saturating_add(equal)
+            .min(end.as_nanos().saturating_add(1));
+        self.arrivals_until = self.arrivals.write(0, until);
     }
 
     /// Events pending, stale ones included.
@@ -203,57 +227,99 @@ impl EventQueue {
     }
 }
 
-/// The one pending arrival of each link in a tournament: a node holds the earlier of its two children. A change costs one
-/// comparison per level, up to where nothing changes; the link of the root is found on the way down, the left one where
-/// two are equal, which is the lower.
+/// The one pending arrival of each link in a tournament: a node holds the earlier of its two children. An arrival is a
+/// number, time first and the link in the lowest bits, so that the lower link comes first at one moment. A change costs
+/// one comparison per level.
 #[derive(Clone, Debug)]
 struct Arrivals {
-    /// Node 1 is the root; the children of node n are 2n and 2n + 1; the leaves are the last `leaves` nodes.
-    nodes: Vec<u64>,
-    leaves: usize,
+    nodes: Nodes,
+    link_bits: u32,
+}
+
+/// Node 1 is the root; the children of node n are 2n and 2n + 1; the leaves are the last half.
+#[derive(Clone, Debug)]
+enum Nodes {
+    /// Up to [`FEW`] links: the compiler knows the depth and the bounds.
+    Few(Box<[u64; 2 * FEW]>),
+    Many(Vec<u64>),
 }
 
 impl Arrivals {
     fn new(links: usize) -> Arrivals {
         let leaves = links.max(1).next_power_of_two();
-        let nodes = vec![u64::MAX; 2 * leaves];
-        Arrivals { nodes, leaves }
-    }
-
-    #[inline]
-    fn first_at(&self) -> u64 {
-        self.nodes[1]
-    }
-
-    /// The link of the earliest arrival.
-    #[inline]
-    fn first_link(&self) -> u32 {
-        let at = self.first_at();
-        let mut node = 1;
-        while node < self.leaves {
-            node *= 2;
-            node += usize::from(self.nodes[node] != at);
+        Arrivals {
+            nodes: if links <= FEW {
+                Nodes::Few(Box::new([NEVER; 2 * FEW]))
+            } else {
+                Nodes::Many(vec![NEVER; 2 * leaves])
+            },
+            link_bits: Self::link_bits(links),
         }
-        (node - self.leaves) as u32
     }
 
-    #[inline]
-    fn set(&mut self, link: u32, mut at: u64) {
-        let mut node = self.leaves + link as usize;
-        self.nodes[node] = at;
-        while node > 1 {
-            at = at.min(self.nodes[node ^ 1]);
-            node >>= 1;
-            if self.nodes[node] == at {
-                break;
+    /// Bits that tell links apart.
+    fn link_bits(links: usize) -> u32 {
+        links.max(2).next_power_of_two().trailing_zeros()
+    }
+
+    /// The earliest arrival, [`NEVER`] without any.
+    #[inline(always)]
+    fn first(&self) -> u64 {
+        match &self.nodes {
+            Nodes::Few(nodes) => nodes[1],
+            Nodes::Many(nodes) => nodes[1],
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, link: u32, at: u64) -> u64 {
+        if at > NEVER >> self.link_bits {
+            return NEVER;
+        }
+        at << self.link_bits | u64::from(link)
+    }
+
+    #[inline(always)]
+    fn read(&self, arrival: u64) -> (u32, Instant) {
+        let link = arrival & ((1 << self.link_bits) - 1);
+        (link as u32, Instant::from_nanos(arrival >> self.link_bits))
+    }
+
+    #[inline(always)]
+    fn set(&mut self, link: u32, at: u64) {
+        let mut arrival = self.write(link, at);
+        match &mut self.nodes {
+            Nodes::Few(nodes) => {
+                let mut node = FEW | link as usize & (FEW - 1);
+                for _ in 0..FEW.trailing_zeros() {
+                    nodes[node] = arrival;
+                    arrival = arrival.min(nodes[node ^ 1]);
+                    node >>= 1;
+                }
+                nodes[1] = arrival;
             }
-            self.nodes[node] = at;
+            Nodes::Many(nodes) => {
+                let mut node = nodes.len() / 2 + link as usize;
+                nodes[node] = arrival;
+                while node > 1 {
+                    arrival = arrival.min(nodes[node ^ 1]);
+                    node >>= 1;
+                    if nodes[node] == arrival {
+                        break;
+                    }
+                    nodes[node] = arrival;
+                }
+            }
         }
     }
 
     fn len(&self) -> usize {
-        let leaves = &self.nodes[self.leaves..];
-        leaves.iter().filter(|&&at| at != u64::MAX).count()
+        let nodes: &[u64] = match &self.nodes {
+            Nodes::Few(nodes) => nodes.as_slice(),
+            Nodes::Many(nodes) => nodes,
+        };
+        let leaves = &nodes[nodes.len() / 2..];
+        leaves.iter().filter(|&&arrival| arrival != NEVER).count()
     }
 }
 
@@ -326,6 +392,12 @@ impl Heap {
         self.keys.len()
     }
 }
+
+/// Links of a small network.
+const FEW: usize = 64;
+
+/// No arrival.
+const NEVER: u64 = u64::MAX;
 
 /// Later than every event.
 const EMPTY: u128 = u128::MAX;

@@ -8,7 +8,7 @@
 
 use crate::app::Group;
 use crate::endpoint::Slot;
-use crate::event::EventKind;
+use crate::event::{EventKind, EventQueue};
 use crate::observe::Observer;
 use crate::output::RunOutput;
 use crate::routing::{PathStart, Paths};
@@ -99,6 +99,10 @@ impl<'a, O: Observer> World<'a, O> {
             to: Instant::ZERO + spec.duration,
         };
         let horizon = window.to.saturating_add(spec.drain);
+        let longest = EventQueue::longest(spec.links.len());
+        if horizon > longest {
+            return Err(RunError::TooLong(longest.since(Instant::ZERO)));
+        }
         let mut world = World {
             spec,
             observer,
@@ -208,16 +212,24 @@ impl<'a, O: Observer> World<'a, O> {
             return ControlFlow::Continue(());
         }
         let last = end - Duration::from_nanos(1);
-        while let Some(key) = self.network.queue.pop_until(last) {
-            debug_assert!(key.at() >= self.now, "time runs forwards");
-            self.now = key.at();
-            self.events += 1;
-            match key.kind() {
-                EventKind::Arrival => self.on_arrival(key.place(), key.at()),
-                EventKind::Timer | EventKind::Pacing => self.on_timer(key),
-                EventKind::App => self.on_actor(key.place(), key.number(), key.at()),
-                EventKind::Departure => self.network.on_departure(self.observer, key.place(), key.at()),
+        loop {
+            if let Some((link, at)) = self.network.queue.next_arrival() {
+                debug_assert!(at >= self.now, "time runs forwards");
+                self.now = at;
+                self.on_arrival(link, at);
+            } else if let Some(key) = self.network.queue.pop_until(last) {
+                debug_assert!(key.at() >= self.now, "time runs forwards");
+                self.now = key.at();
+                match key.kind() {
+                    EventKind::Arrival => self.on_arrival(key.place(), key.at()),
+                    EventKind::Timer | EventKind::Pacing => self.on_timer(key),
+                    EventKind::App => self.on_actor(key.place(), key.number(), key.at()),
+                    EventKind::Departure => self.network.on_departure(self.observer, key.place(), key.at()),
+                }
+            } else {
+                break;
             }
+            self.events += 1;
             if !self.network.early.is_empty() {
                 self.run_ahead();
             }

@@ -7,16 +7,23 @@
 
 use super::serialiser::Constant;
 use super::{LinkConfig, LinkRate};
+use crate::packet::Segment;
 use crate::queue::{DropReason, Limit};
+use crate::ring::Ring;
 use crate::time::{Duration, Instant};
-use alloc::collections::VecDeque;
+use crate::units::Bytes;
 
 /// A drop-tail link at a constant rate.
 #[derive(Debug)]
 pub struct Lane {
     /// When the last admitted packet will have been sent.
     free_at: Instant,
-    serialiser: Constant,
+    /// The size seen last, and the one before: most directions carry two.
+    size: Size,
+    other: Size,
+    /// Left over from packets sent since the lane was last idle, in bits times 10^9 below `bps` of the rate.
+    remainder: u64,
+    rate: Constant,
     delay: Duration,
     mtu: u32,
     /// Packets that may wait.
@@ -26,7 +33,24 @@ pub struct Lane {
     /// Bytes in `waiting`.
     bytes: u64,
     /// When each waiting packet begins to be sent, and its length.
-    waiting: VecDeque<(Instant, u32)>,
+    waiting: Ring<(Instant, u32)>,
+    /// What was counted, but for the counts of the two sizes.
+    counted: Counted,
+}
+
+/// What is known of packets of one size.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    /// Payload and headers: tells sizes apart.
+    key: u64,
+    len: u32,
+    data: bool,
+    /// Time to send, whole nanoseconds.
+    whole: u64,
+    /// The rest.
+    fraction: u64,
+    /// How many were counted.
+    count: u64,
 }
 
 /// What becomes of a packet that a lane admitted.
@@ -38,6 +62,28 @@ pub struct Passage {
     pub finish: Instant,
     /// It reaches the far end.
     pub arrival: Instant,
+    /// Packets that waited when it came.
+    pub waiting: u32,
+}
+
+/// A packet that a lane did not admit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why.
+    pub reason: DropReason,
+    /// Packets that waited when it came.
+    pub waiting: u32,
+}
+
+/// Packets that the driver had counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// All.
+    pub packets: u64,
+    /// Those with payload.
+    pub data_packets: u64,
+    /// Their bytes at layer 3.
+    pub bytes: Bytes,
 }
 
 impl Lane {
@@ -45,20 +91,36 @@ impl Lane {
     /// any way or its rate varies.
     pub fn new(config: &LinkConfig, limit: Limit) -> Option<Lane> {
         let constant = matches!(config.rate, LinkRate::Constant(_));
+        if !constant || !config.impairments.is_none() {
+            return None;
+        }
         let (most_packets, most_bytes) = match limit {
             Limit::Packets(packets) => (packets, u64::MAX),
             Limit::Bytes(bytes) => (u32::MAX, bytes.get()),
             Limit::Unlimited => (u32::MAX, u64::MAX),
         };
-        (constant && config.impairments.is_none()).then(|| Lane {
+        // Nothing is of this size: the first packet looks for its own.
+        let nothing = Size {
+            key: u64::MAX,
+            len: 0,
+            data: false,
+            whole: 0,
+            fraction: 0,
+            count: 0,
+        };
+        Some(Lane {
             free_at: Instant::ZERO,
-            serialiser: Constant::new(&config.rate, config.framing, config.processing),
+            size: nothing,
+            other: nothing,
+            remainder: 0,
+            rate: Constant::new(&config.rate, config.framing, config.processing),
             delay: config.delay,
             mtu: config.mtu,
             most_packets,
             most_bytes,
             bytes: 0,
-            waiting: VecDeque::new(),
+            waiting: Ring::new(),
+            counted: Counted::default(),
         })
     }
 
@@ -67,46 +129,70 @@ impl Lane {
         self.delay
     }
 
-    /// A packet of `len` bytes at layer 3 arrives at the sending end, not earlier than the one before: how many wait in
-    /// front of it, and what becomes of it.
+    /// A segment arrives at the sending end, not earlier than the one before: what becomes of it.
     #[inline(always)]
-    pub fn on_packet(&mut self, now: Instant, len: u32) -> (u32, Result<Passage, DropReason>) {
-        let start = self.free_at.max(now);
-        if self.free_at <= now {
-            if self.free_at < now {
-                self.serialiser.idle();
-            }
+    pub fn on_packet(&mut self, now: Instant, segment: &Segment) -> Result<Passage, Refusal> {
+        let key = u64::from(segment.payload) | u64::from(segment.overhead) << 32;
+        if key != self.size.key && !self.change_size(key, segment) {
+            return Err(self.refuse(now, segment));
+        }
+        if self.free_at < now {
+            // Idle: the packet starts at once, on a whole nanosecond, and the fraction alone makes no carry.
             if !self.waiting.is_empty() {
                 self.waiting.clear();
                 self.bytes = 0;
             }
-        } else {
-            self.let_go(now);
+            self.remainder = self.size.fraction;
+            let finish = now.saturating_add(Duration::from_nanos(self.size.whole));
+            self.free_at = finish;
+            return Ok(Passage {
+                start: now,
+                finish,
+                arrival: finish.saturating_add(self.delay),
+                waiting: 0,
+            });
         }
+        self.let_go(now);
         let waiting = self.waiting.len() as u32;
-        // Subtraction: a sum could overflow, what waits never exceeds the limit.
-        if len > self.mtu || waiting >= self.most_packets || u64::from(len) > self.most_bytes - self.bytes {
-            self.free_at = start;
-            let too_big = len > self.mtu;
-            let reason = if too_big {
-                DropReason::TooBig
-            } else {
-                DropReason::Full
-            };
-            return (waiting, Err(reason));
+        let bytes = self.bytes + u64::from(self.size.len);
+        if waiting >= self.most_packets || bytes > self.most_bytes {
+            let reason = DropReason::Full;
+            return Err(Refusal { reason, waiting });
         }
-        let finish = self.serialiser.send(start, len);
+        let remainder = self.remainder + self.size.fraction;
+        let carry = remainder >= self.rate.bps;
+        self.remainder = if carry {
+            remainder - self.rate.bps
+        } else {
+            remainder
+        };
+        let start = self.free_at;
+        let finish = start.saturating_add(Duration::from_nanos(self.size.whole + u64::from(carry)));
         self.free_at = finish;
         if start > now {
-            self.waiting.push_back((start, len));
-            self.bytes += u64::from(len);
+            self.waiting.push_back((start, self.size.len));
+            self.bytes = bytes;
         }
-        let passage = Passage {
+        Ok(Passage {
             start,
             finish,
             arrival: finish.saturating_add(self.delay),
-        };
-        (waiting, Ok(passage))
+            waiting,
+        })
+    }
+
+    /// Counts the packet that came last.
+    #[inline(always)]
+    pub fn count(&mut self) {
+        self.size.count += 1;
+    }
+
+    /// What was counted.
+    pub fn counted(&self) -> Counted {
+        let mut counted = self.counted;
+        counted.add(&self.size);
+        counted.add(&self.other);
+        counted
     }
 
     /// Forgets what has begun to be sent.
@@ -118,6 +204,50 @@ impl Lane {
             self.waiting.pop_front();
             self.bytes -= u64::from(len);
         }
+    }
+
+    /// Takes up another size, unless packets of that size are never admitted.
+    fn change_size(&mut self, key: u64, segment: &Segment) -> bool {
+        let len = segment.len();
+        if len > self.mtu || u64::from(len) > self.most_bytes || self.most_packets == 0 {
+            return false;
+        }
+        core::mem::swap(&mut self.size, &mut self.other);
+        if key != self.size.key {
+            self.counted.add(&self.size);
+            let time = self.rate.time(len);
+            self.size = Size {
+                key,
+                len,
+                data: segment.is_data(),
+                whole: time.whole,
+                fraction: time.fraction,
+                count: 0,
+            };
+        }
+        true
+    }
+
+    /// A packet that is never admitted.
+    #[cold]
+    fn refuse(&mut self, now: Instant, segment: &Segment) -> Refusal {
+        self.let_go(now);
+        Refusal {
+            reason: if segment.len() > self.mtu {
+                DropReason::TooBig
+            } else {
+                DropReason::Full
+            },
+            waiting: self.waiting.len() as u32,
+        }
+    }
+}
+
+impl Counted {
+    fn add(&mut self, size: &Size) {
+        self.packets += size.count;
+        self.data_packets += if size.data { size.count } else { 0 };
+        self.bytes += Bytes(size.count * u64::from(size.len));
     }
 }
 
@@ -178,7 +308,8 @@ mod tests {
                     now += rng.below(3000);
                 }
                 let at = Instant::from_nanos(now);
-                let segment = Segment { payload: 60 + rng.below(1350) as u32, overhead: 40, ..Segment::default() };
+                let payload = [0, 1000, 60 + rng.below(1350) as u32][rng.below(3) as usize];
+                let segment = Segment { payload, overhead: 40, ..Segment::default() };
                 let mut packet = Packet { enqueued_at: Instant::ZERO, flow: FlowId(number), buf: BufId::NONE, segment };
                 while let Some(due) = link.poll_timeout() && due <= at {
                     while let Some(packet) = link.poll_delivery(due, &flows, &mut expected) {
@@ -187,11 +318,14 @@ mod tests {
                 }
                 link.on_packet(at, packet, &flows, &mut expected);
                 packet.enqueued_at = at;
-                let (waiting, fate) = lane.on_packet(at, packet.segment.len());
-                log.backlogs.push(waiting);
-                match fate {
-                    Err(reason) => log.drops.push((number, reason)),
+                match lane.on_packet(at, &packet.segment) {
+                    Err(refusal) => {
+                        log.backlogs.push(refusal.waiting);
+                        log.drops.push((number, refusal.reason));
+                    }
                     Ok(passage) => {
+                        log.backlogs.push(passage.waiting);
+                        lane.count();
                         log.waits.push((passage.start, passage.start.since(packet.enqueued_at)));
                         log.deliveries.push((passage.arrival, number));
                     }
@@ -203,6 +337,12 @@ mod tests {
                 }
             }
             prop_assert_eq!(log, expected);
+            link.on_timeout(Instant::FAR_FUTURE, &flows, &mut ());
+            let (counted, statistics) = (lane.counted(), link.statistics());
+            prop_assert_eq!(
+                (counted.packets, counted.data_packets, counted.bytes),
+                (statistics.packets, statistics.data_packets, statistics.bytes)
+            );
         }
     }
 }

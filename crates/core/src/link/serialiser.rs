@@ -46,19 +46,19 @@ impl LinkRate {
 #[derive(Debug)]
 pub(super) struct Serialiser {
     constant: Constant,
+    /// What a packet of the length seen last takes.
+    time: Time,
+    /// What a packet of the length seen before takes: most directions carry two sizes.
+    other: Time,
+    /// Left over from packets sent since the link was last idle, below the rate.
+    remainder: u64,
     trace: Option<Trace>,
 }
 
 /// A constant rate: engine rule 1.
 #[derive(Debug)]
 pub(super) struct Constant {
-    /// What a packet of the length seen last takes.
-    time: Time,
-    /// Left over from packets sent since the link was last idle, below `bps`.
-    remainder: u64,
-    bps: u64,
-    /// What a packet of the length seen before takes: most directions carry two sizes.
-    other: Time,
+    pub(super) bps: u64,
     /// Wire bytes per packet beyond layer 3.
     framing: u32,
     processing: Duration,
@@ -66,86 +66,48 @@ pub(super) struct Constant {
 
 /// How long packets of one length take.
 #[derive(Clone, Copy, Debug)]
-struct Time {
-    len: u32,
-    /// Whole nanoseconds, processing included.
-    whole: u64,
+pub(super) struct Time {
+    pub(super) len: u32,
+    /// Whole nanoseconds, processing included; at most a quarter of what 64 bits hold.
+    pub(super) whole: u64,
     /// What is left over, in bits times 10^9 below the rate.
-    fraction: u64,
+    pub(super) fraction: u64,
 }
 
 impl Constant {
     pub(super) fn new(rate: &LinkRate, framing: u32, processing: Duration) -> Constant {
-        let none = Time {
-            len: 0,
-            whole: 0,
-            fraction: 0,
-        };
-        let mut constant = Constant {
-            time: none,
-            remainder: 0,
+        Constant {
             bps: rate.mean().bps().max(1),
-            other: none,
             framing,
             processing,
-        };
-        constant.time = constant.divide(0);
-        constant.other = constant.time;
-        constant
-    }
-
-    /// Sends a packet that begins at `start`; when it will have been sent.
-    #[inline(always)]
-    pub(super) fn send(&mut self, start: Instant, len: u32) -> Instant {
-        if len != self.time.len {
-            self.change_length(len);
-        }
-        let remainder = self.remainder + self.time.fraction;
-        let carry = remainder >= self.bps;
-        self.remainder = if carry { remainder - self.bps } else { remainder };
-        start.saturating_add(Duration::from_nanos(self.time.whole + u64::from(carry)))
-    }
-
-    /// The link fell idle: the next packet starts on a whole nanosecond.
-    #[inline(always)]
-    pub(super) fn idle(&mut self) {
-        self.remainder = 0;
-    }
-
-    fn change_length(&mut self, len: u32) {
-        core::mem::swap(&mut self.time, &mut self.other);
-        if len != self.time.len {
-            self.time = self.divide(len);
         }
     }
 
-    #[cold]
-    fn divide(&self, len: u32) -> Time {
-        if self.bps == Rate::UNLIMITED.bps() {
-            return Time {
-                len,
-                whole: self.processing.as_nanos().min(LONGEST_NS),
-                fraction: 0,
-            };
+    pub(super) fn time(&self, len: u32) -> Time {
+        let (mut whole, mut fraction) = (0, 0);
+        if self.bps != Rate::UNLIMITED.bps() {
+            let bits_ns = (u128::from(len) + u128::from(self.framing)) * 8_000_000_000;
+            let bps = u128::from(self.bps);
+            whole = u64::try_from(bits_ns / bps).unwrap_or(u64::MAX);
+            fraction = (bits_ns % bps) as u64;
         }
-        let bits_ns = (u128::from(len) + u128::from(self.framing)) * 8_000_000_000;
-        let bps = u128::from(self.bps);
-        let whole = u64::try_from(bits_ns / bps).unwrap_or(u64::MAX);
-        Time {
-            len,
-            whole: whole.saturating_add(self.processing.as_nanos()).min(LONGEST_NS),
-            fraction: (bits_ns % bps) as u64,
-        }
+        whole = whole.saturating_add(self.processing.as_nanos()).min(LONGEST_NS);
+        Time { len, whole, fraction }
     }
 }
 
-/// What a packet takes at most, so that adding to it cannot overflow.
-const LONGEST_NS: u64 = u64::MAX - 1;
+/// What a packet takes at most: 146 years, so that sums do not overflow.
+const LONGEST_NS: u64 = u64::MAX / 4;
 
 impl Serialiser {
     pub(super) fn new(rate: &LinkRate, framing: u32, processing: Duration) -> Serialiser {
+        let constant = Constant::new(rate, framing, processing);
+        let time = constant.time(0);
         Serialiser {
-            constant: Constant::new(rate, framing, processing),
+            constant,
+            time,
+            other: time,
+            remainder: 0,
             trace: Trace::new(rate),
         }
     }
@@ -162,19 +124,30 @@ impl Serialiser {
     /// Sends a packet that begins at `start`; when it will have been sent.
     #[inline]
     pub(super) fn send(&mut self, start: Instant, len: u32) -> Instant {
-        match &mut self.trace {
-            None => self.constant.send(start, len),
-            Some(trace) => trace.send(
+        if let Some(trace) = &mut self.trace {
+            return trace.send(
                 start.saturating_add(self.constant.processing),
                 u64::from(len) + u64::from(self.constant.framing),
-            ),
+            );
         }
+        if len != self.time.len {
+            core::mem::swap(&mut self.time, &mut self.other);
+            if len != self.time.len {
+                self.time = self.constant.time(len);
+            }
+        }
+        self.remainder += self.time.fraction;
+        let carry = self.remainder >= self.constant.bps;
+        if carry {
+            self.remainder -= self.constant.bps;
+        }
+        start.saturating_add(Duration::from_nanos(self.time.whole + u64::from(carry)))
     }
 
     /// The link fell idle: the next packet starts on a whole nanosecond.
     #[inline]
     pub(super) fn idle(&mut self) {
-        self.constant.idle();
+        self.remainder = 0;
     }
 
     /// Busy time of a packet sent from `start` to `finish`. On a trace, its share of the mean capacity.

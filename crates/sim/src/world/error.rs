@@ -1,5 +1,6 @@
 //! Why a run does not begin.
 
+use fleetfoot_core::time::Duration;
 use std::fmt;
 
 /// Why a specification cannot be run.
@@ -20,6 +21,8 @@ pub enum RunError {
     UnknownController(String),
     /// A traffic group has nobody to send.
     NoPairs(String),
+    /// Time and number of links do not fit into one number of the event queue.
+    TooLong(Duration),
 }
 
 impl fmt::Display for RunError {
@@ -30,6 +33,12 @@ impl fmt::Display for RunError {
             }
             RunError::UnknownQueue(name) => write!(f, "no queue discipline is called `{name}`"),
             RunError::UnknownController(name) => write!(f, "no congestion control is called `{name}`"),
+            RunError::TooLong(longest) => {
+                write!(
+                    f,
+                    "with so many links, duration and drain may take {longest} at most"
+                )
+            }
             RunError::NoPairs(group) => write!(f, "traffic `{group}` has no pair of hosts"),
         }
     }

@@ -5,16 +5,16 @@ use super::network::Notice;
 use crate::observe::Observer;
 use crate::output::{Histogram, LinkOutput};
 use crate::spec::LinkIndex;
-use fleetfoot_core::link::{LinkObserver, LinkStatistics, Passage};
-use fleetfoot_core::packet::Packet;
+use fleetfoot_core::link::{Counted, Lane, LinkObserver, LinkStatistics, Passage};
+use fleetfoot_core::packet::{Packet, Segment};
 use fleetfoot_core::queue::{Backlog, DropReason, QueueEvent};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
 #[derive(Default)]
 pub(super) struct Meter {
-    /// Packets that passed an idle lane within the window: they waited for nothing and saw nobody wait.
-    idle: u64,
+    /// Of the packets that a lane counted, those that had to wait.
+    waited: u64,
     /// Counters at the end of the window; a lane counts what falls into it.
     pub(super) after: LinkStatistics,
     pub(super) busy_after: Duration,
@@ -32,23 +32,25 @@ impl Meter {
     pub(super) fn count_passage(
         &mut self,
         window: Window,
-        packet: &Packet,
+        lane: &mut Lane,
+        segment: &Segment,
         now: Instant,
         passage: Passage,
-        waiting: u32,
     ) {
-        let Passage { start, finish, .. } = passage;
+        let Passage {
+            start,
+            finish,
+            waiting,
+            ..
+        } = passage;
         if now < window.from || finish >= window.to {
-            self.count_at_edge(window, packet, now, passage, waiting);
+            self.count_at_edge(window, segment, now, passage);
             return;
         }
-        self.after.packets += 1;
-        self.after.data_packets += u64::from(packet.segment.is_data());
-        self.after.bytes += Bytes(u64::from(packet.segment.len()));
+        lane.count();
         self.busy_after += finish.since(start);
-        if start == now {
-            self.idle += 1;
-        } else {
+        if start != now {
+            self.waited += 1;
             self.queue_delay.record(start.since(now).as_nanos());
             self.queue_packets.record(u64::from(waiting));
         }
@@ -56,21 +58,14 @@ impl Meter {
 
     /// The same where a part may lie outside the window.
     #[cold]
-    fn count_at_edge(
-        &mut self,
-        window: Window,
-        packet: &Packet,
-        now: Instant,
-        passage: Passage,
-        waiting: u32,
-    ) {
+    fn count_at_edge(&mut self, window: Window, segment: &Segment, now: Instant, passage: Passage) {
         let Passage { start, finish, .. } = passage;
-        self.count_arrival(window, now, waiting);
+        self.count_arrival(window, now, passage.waiting);
         if window.contains(start) {
             self.queue_delay.record(start.since(now).as_nanos());
             self.after.packets += 1;
-            self.after.data_packets += u64::from(packet.segment.is_data());
-            self.after.bytes += Bytes(u64::from(packet.segment.len()));
+            self.after.data_packets += u64::from(segment.is_data());
+            self.after.bytes += Bytes(u64::from(segment.len()));
         }
         if start < window.to {
             self.busy_after += finish.min(window.to).since(start.max(window.from));
@@ -84,9 +79,17 @@ impl Meter {
         }
     }
 
-    pub(super) fn output(mut self) -> LinkOutput {
-        self.queue_delay.record_zeros(self.idle);
-        self.queue_packets.record_zeros(self.idle);
+    /// Adds what a lane counted.
+    pub(super) fn add(&mut self, counted: Counted) {
+        self.after.packets += counted.packets;
+        self.after.data_packets += counted.data_packets;
+        self.after.bytes += counted.bytes;
+        let idle = counted.packets - self.waited;
+        self.queue_delay.record_zeros(idle);
+        self.queue_packets.record_zeros(idle);
+    }
+
+    pub(super) fn output(self) -> LinkOutput {
         let Meter { before, after, .. } = self;
         let mut drops: Vec<[u64; 3]> = after
             .drops

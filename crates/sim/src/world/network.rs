@@ -16,12 +16,14 @@ use crate::observe::Observer;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, LinkSpec, Spec};
 use fleetfoot_core::flow::{FlowId, FlowTable};
-use fleetfoot_core::link::{Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, Passage, StreamEnd};
+use fleetfoot_core::link::{
+    Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, Passage, Refusal, StreamEnd,
+};
 use fleetfoot_core::packet::{BufId, Packet, Segment};
-use fleetfoot_core::queue::{AnyQueue, DropReason};
+use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_core::ring::Ring;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
-use std::collections::VecDeque;
 
 /// Links, packets, and the events of both.
 pub(crate) struct Network {
@@ -57,10 +59,7 @@ struct Place {
 /// What a link is to the engine.
 enum Body {
     /// Decides on arrival; what is on its way to where it must wait for its turn stands in `wire`.
-    Lane {
-        lane: Lane,
-        wire: VecDeque<(Instant, u32)>,
-    },
+    Lane { lane: Lane, wire: Ring<(Instant, u32)> },
     /// Any other.
     Link(Box<Link>),
 }
@@ -173,18 +172,16 @@ impl Network {
                 return;
             };
             packet.enqueued_at = now;
-            let (waiting, fate) = lane.on_packet(now, packet.segment.len());
-            let passage = match fate {
+            let passage = match lane.on_packet(now, &packet.segment) {
                 Ok(passage) => passage,
-                Err(reason) => {
-                    place.meter.count_arrival(self.window, now, waiting);
-                    self.drop_at_lane(observer, index, before, now, id, reason);
+                Err(refusal) => {
+                    self.drop_at_lane(observer, index, before, now, id, refusal);
                     return;
                 }
             };
             place
                 .meter
-                .count_passage(self.window, packet, now, passage, waiting);
+                .count_passage(self.window, lane, &packet.segment, now, passage);
             let Passage { arrival, .. } = passage;
             let next = self.hops[packet.buf.0 as usize];
             if next == END_AT_ONCE {
@@ -220,12 +217,15 @@ impl Network {
         before: u32,
         now: Instant,
         id: u32,
-        reason: DropReason,
+        refusal: Refusal,
     ) {
+        let Refusal { reason, waiting } = refusal;
         let packet = self.packets.get_mut(id);
+        let meter = &mut self.links[index as usize].meter;
+        meter.count_arrival(self.window, now, waiting);
         if self.window.contains(now) {
             let class = PacketClass::of(packet) as usize;
-            self.links[index as usize].meter.after.drops[reason as usize][class] += 1;
+            meter.after.drops[reason as usize][class] += 1;
         }
         observer.on_drop(now, LinkIndex(index), packet, reason);
         if before == NOBODY {
@@ -439,7 +439,13 @@ impl Network {
 
     /// What was measured, link by link.
     pub(super) fn into_meters(self) -> impl Iterator<Item = Meter> {
-        self.links.into_iter().map(|place| place.meter)
+        self.links.into_iter().map(|place| {
+            let Place { body, mut meter, .. } = place;
+            if let Body::Lane { lane, .. } = body {
+                meter.add(lane.counted());
+            }
+            meter
+        })
     }
 }
 
@@ -465,7 +471,7 @@ impl Place {
         let body = match lane {
             Some(lane) => Body::Lane {
                 lane,
-                wire: VecDeque::new(),
+                wire: Ring::new(),
             },
             None => Body::Link(Box::new(Link::new(queue, &config, spec.seed, &name))),
         };

@@ -1,0 +1,120 @@
+//! A queue in a ring whose length is a power of two: a mask instead of a comparison finds a place.
+
+use alloc::vec::Vec;
+
+/// First in, first out.
+#[derive(Clone, Debug)]
+pub struct Ring<T> {
+    /// Its length is zero or a power of two.
+    slots: Vec<T>,
+    /// How many were taken and put in all; they run over together.
+    taken: usize,
+    put: usize,
+}
+
+impl<T> Default for Ring<T> {
+    fn default() -> Ring<T> {
+        Ring {
+            slots: Vec::new(),
+            taken: 0,
+            put: 0,
+        }
+    }
+}
+
+impl<T: Copy> Ring<T> {
+    /// An empty queue.
+    pub fn new() -> Ring<T> {
+        Ring::default()
+    }
+
+    /// How many are in it.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.put.wrapping_sub(self.taken)
+    }
+
+    /// Whether nothing is in it.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.put == self.taken
+    }
+
+    /// Puts one at the end.
+    #[inline(always)]
+    pub fn push_back(&mut self, item: T) {
+        if self.len() == self.slots.len() {
+            self.grow(item);
+        }
+        let place = self.put & (self.slots.len() - 1);
+        self.slots[place] = item;
+        self.put = self.put.wrapping_add(1);
+    }
+
+    /// The oldest.
+    #[inline(always)]
+    pub fn front(&self) -> Option<&T> {
+        if self.is_empty() {
+            return None;
+        }
+        self.slots.get(self.taken & self.slots.len().wrapping_sub(1))
+    }
+
+    /// Takes the oldest.
+    #[inline(always)]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let front = self.front().copied();
+        self.taken = self.taken.wrapping_add(usize::from(front.is_some()));
+        front
+    }
+
+    /// Forgets all.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.taken = self.put;
+    }
+
+    /// Doubles the room; `item` fills it until it is used.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, item: T) {
+        let len = self.slots.len();
+        let mut slots = Vec::with_capacity((2 * len).max(4));
+        for _ in 0..len {
+            slots.extend(self.pop_front());
+        }
+        slots.resize((2 * len).max(4), item);
+        self.slots = slots;
+        self.taken = 0;
+        self.put = len;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ring;
+    use crate::rng::Rng;
+    use alloc::collections::VecDeque;
+
+    #[test]
+    fn agrees_with_a_deque() {
+        let mut rng = Rng::from_seed(3);
+        let (mut ring, mut deque) = (Ring::new(), VecDeque::new());
+        // Counts are about to run over.
+        ring.put = usize::MAX - 5;
+        ring.taken = ring.put;
+        for round in 0..20_000_u64 {
+            if rng.below(100) == 0 {
+                ring.clear();
+                deque.clear();
+            } else if rng.below(100) < 40 + 20 * (round / 2_000 % 2) {
+                ring.push_back(round);
+                deque.push_back(round);
+            } else {
+                assert_eq!(ring.pop_front(), deque.pop_front());
+            }
+            assert_eq!((ring.len(), ring.front()), (deque.len(), deque.front()));
+            assert_eq!(ring.is_empty(), deque.is_empty());
+        }
+    }
+}
