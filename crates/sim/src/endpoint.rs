@@ -102,7 +102,7 @@ impl End {
 
 impl End {
     /// Makes sure that an event comes no later than the deadline of the connection.
-    #[inline]
+    #[inline(always)]
     fn arm(&mut self, now: Instant, number: u32, network: &mut Network, armed: &mut [u32]) {
         let Some(connection) = &self.connection else {
             return;
@@ -306,7 +306,7 @@ impl<O: Observer> World<'_, O> {
         {
             self.on_acked(now, index);
         }
-        self.pump(now, index, side);
+        self.pump_here(now, index, side);
         let slot = &self.slots[index as usize];
         if let Some(connection) = &slot.ends[side].connection {
             self.observer
@@ -357,8 +357,13 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// Lets an end write, send and tell what happened, and arms its timer.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn pump(&mut self, now: Instant, index: u32, side: usize) {
+        self.pump_here(now, index, side);
+    }
+
+    #[inline(always)]
+    fn pump_here(&mut self, now: Instant, index: u32, side: usize) {
         let World {
             network,
             slots,

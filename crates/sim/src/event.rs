@@ -141,7 +141,7 @@ impl EventQueue {
 
     /// The latest time at which an arrival at one of so many links can be told from "never".
     pub fn longest(links: usize) -> Instant {
-        Instant::from_nanos((u64::MAX >> Arrivals::link_bits(links)) - 1)
+        Instant::from_nanos((u64::MAX >> Arrivals::link_bits(links).max(2)) - 1)
     }
 
     /// Adds an event that is not an arrival.

@@ -5,7 +5,7 @@
 //! of time may do so ahead of its own clock. Everything is as [`Link`](super::Link) with a drop-tail queue does it, which a
 //! test compares packet by packet.
 
-use super::serialiser::Constant;
+use super::serialiser::{Constant, LONGEST_NS};
 use super::{LinkConfig, LinkRate};
 use crate::packet::Segment;
 use crate::queue::{DropReason, Limit};
@@ -38,13 +38,33 @@ pub struct Lane {
     counted: Counted,
 }
 
+/// Payload and headers of a packet in one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketSize(u64);
+
+impl PacketSize {
+    /// Of this segment.
+    #[inline(always)]
+    pub const fn of(segment: &Segment) -> PacketSize {
+        PacketSize(segment.payload as u64 | (segment.overhead as u64) << 32)
+    }
+
+    /// Bytes at layer 3.
+    const fn len(self) -> u32 {
+        (self.0 as u32).saturating_add((self.0 >> 32) as u32)
+    }
+
+    /// Whether there is payload.
+    const fn is_data(self) -> bool {
+        self.0 as u32 > 0
+    }
+}
+
 /// What is known of packets of one size.
 #[derive(Clone, Copy, Debug)]
 struct Size {
-    /// Payload and headers: tells sizes apart.
-    key: u64,
+    size: PacketSize,
     len: u32,
-    data: bool,
     /// Time to send, whole nanoseconds.
     whole: u64,
     /// The rest.
@@ -101,9 +121,8 @@ impl Lane {
         };
         // Nothing is of this size: the first packet looks for its own.
         let nothing = Size {
-            key: u64::MAX,
+            size: PacketSize(u64::MAX),
             len: 0,
-            data: false,
             whole: 0,
             fraction: 0,
             count: 0,
@@ -114,7 +133,7 @@ impl Lane {
             other: nothing,
             remainder: 0,
             rate: Constant::new(&config.rate, config.framing, config.processing),
-            delay: config.delay,
+            delay: config.delay.min(Duration::from_nanos(LONGEST_NS)),
             mtu: config.mtu,
             most_packets,
             most_bytes,
@@ -129,12 +148,12 @@ impl Lane {
         self.delay
     }
 
-    /// A segment arrives at the sending end, not earlier than the one before: what becomes of it.
+    /// A packet arrives at the sending end, not earlier than the one before: what becomes of it. `now` may be a hundred
+    /// years at most.
     #[inline(always)]
-    pub fn on_packet(&mut self, now: Instant, segment: &Segment) -> Result<Passage, Refusal> {
-        let key = u64::from(segment.payload) | u64::from(segment.overhead) << 32;
-        if key != self.size.key && !self.change_size(key, segment) {
-            return Err(self.refuse(now, segment));
+    pub fn on_packet(&mut self, now: Instant, size: PacketSize) -> Result<Passage, Refusal> {
+        if size != self.size.size && !self.change_size(size) {
+            return Err(self.refuse(now, size));
         }
         if self.free_at < now {
             // Idle: the packet starts at once, on a whole nanosecond, and the fraction alone makes no carry.
@@ -143,12 +162,12 @@ impl Lane {
                 self.bytes = 0;
             }
             self.remainder = self.size.fraction;
-            let finish = now.saturating_add(Duration::from_nanos(self.size.whole));
+            let finish = now + Duration::from_nanos(self.size.whole);
             self.free_at = finish;
             return Ok(Passage {
                 start: now,
                 finish,
-                arrival: finish.saturating_add(self.delay),
+                arrival: finish + self.delay,
                 waiting: 0,
             });
         }
@@ -207,19 +226,18 @@ impl Lane {
     }
 
     /// Takes up another size, unless packets of that size are never admitted.
-    fn change_size(&mut self, key: u64, segment: &Segment) -> bool {
-        let len = segment.len();
+    fn change_size(&mut self, size: PacketSize) -> bool {
+        let len = size.len();
         if len > self.mtu || u64::from(len) > self.most_bytes || self.most_packets == 0 {
             return false;
         }
         core::mem::swap(&mut self.size, &mut self.other);
-        if key != self.size.key {
+        if size != self.size.size {
             self.counted.add(&self.size);
             let time = self.rate.time(len);
             self.size = Size {
-                key,
+                size,
                 len,
-                data: segment.is_data(),
                 whole: time.whole,
                 fraction: time.fraction,
                 count: 0,
@@ -230,10 +248,10 @@ impl Lane {
 
     /// A packet that is never admitted.
     #[cold]
-    fn refuse(&mut self, now: Instant, segment: &Segment) -> Refusal {
+    fn refuse(&mut self, now: Instant, size: PacketSize) -> Refusal {
         self.let_go(now);
         Refusal {
-            reason: if segment.len() > self.mtu {
+            reason: if size.len() > self.mtu {
                 DropReason::TooBig
             } else {
                 DropReason::Full
@@ -246,7 +264,7 @@ impl Lane {
 impl Counted {
     fn add(&mut self, size: &Size) {
         self.packets += size.count;
-        self.data_packets += if size.data { size.count } else { 0 };
+        self.data_packets += if size.size.is_data() { size.count } else { 0 };
         self.bytes += Bytes(size.count * u64::from(size.len));
     }
 }
@@ -254,7 +272,7 @@ impl Counted {
 #[cfg(test)]
 mod tests {
     use super::super::{Link, LinkConfig, LinkObserver};
-    use super::Lane;
+    use super::{Lane, PacketSize};
     use crate::flow::{FlowId, FlowTable};
     use crate::packet::{BufId, Packet, Segment};
     use crate::parameter::{Value, Values};
@@ -318,7 +336,7 @@ mod tests {
                 }
                 link.on_packet(at, packet, &flows, &mut expected);
                 packet.enqueued_at = at;
-                match lane.on_packet(at, &packet.segment) {
+                match lane.on_packet(at, PacketSize::of(&packet.segment)) {
                     Err(refusal) => {
                         log.backlogs.push(refusal.waiting);
                         log.drops.push((number, refusal.reason));

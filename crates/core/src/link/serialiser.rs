@@ -86,18 +86,24 @@ impl Constant {
     pub(super) fn time(&self, len: u32) -> Time {
         let (mut whole, mut fraction) = (0, 0);
         if self.bps != Rate::UNLIMITED.bps() {
-            let bits_ns = (u128::from(len) + u128::from(self.framing)) * 8_000_000_000;
-            let bps = u128::from(self.bps);
-            whole = u64::try_from(bits_ns / bps).unwrap_or(u64::MAX);
-            fraction = (bits_ns % bps) as u64;
+            // Below 2 GiB the product has 64 bits.
+            let bytes = u64::from(len) + u64::from(self.framing);
+            if let Some(bits_ns) = bytes.checked_mul(8_000_000_000) {
+                whole = bits_ns / self.bps;
+                fraction = bits_ns % self.bps;
+            } else {
+                let (bits_ns, bps) = (u128::from(bytes) * 8_000_000_000, u128::from(self.bps));
+                whole = u64::try_from(bits_ns / bps).unwrap_or(u64::MAX);
+                fraction = (bits_ns % bps) as u64;
+            }
         }
         whole = whole.saturating_add(self.processing.as_nanos()).min(LONGEST_NS);
         Time { len, whole, fraction }
     }
 }
 
-/// What a packet takes at most: 146 years, so that sums do not overflow.
-const LONGEST_NS: u64 = u64::MAX / 4;
+/// What a packet takes at most, in sending or on its way: 146 years, so that sums do not overflow.
+pub(super) const LONGEST_NS: u64 = u64::MAX / 4;
 
 impl Serialiser {
     pub(super) fn new(rate: &LinkRate, framing: u32, processing: Duration) -> Serialiser {

@@ -37,30 +37,33 @@ impl Meter {
         now: Instant,
         passage: Passage,
     ) {
-        let Passage {
-            start,
-            finish,
-            waiting,
-            ..
-        } = passage;
+        let (start, finish) = (passage.start, passage.finish);
         if now < window.from || finish >= window.to {
-            self.count_at_edge(window, segment, now, passage);
+            self.count_at_edge(window, segment, now, start, finish, passage.waiting);
             return;
         }
         lane.count();
-        self.busy_after += finish.since(start);
+        self.busy_after += Duration::from_nanos(finish.as_nanos() - start.as_nanos());
         if start != now {
             self.waited += 1;
-            self.queue_delay.record(start.since(now).as_nanos());
-            self.queue_packets.record(u64::from(waiting));
+            self.queue_delay.record(start.as_nanos() - now.as_nanos());
+            self.queue_packets.record(u64::from(passage.waiting));
         }
     }
 
     /// The same where a part may lie outside the window.
     #[cold]
-    fn count_at_edge(&mut self, window: Window, segment: &Segment, now: Instant, passage: Passage) {
-        let Passage { start, finish, .. } = passage;
-        self.count_arrival(window, now, passage.waiting);
+    #[inline(never)]
+    fn count_at_edge(
+        &mut self,
+        window: Window,
+        segment: &Segment,
+        now: Instant,
+        start: Instant,
+        finish: Instant,
+        waiting: u32,
+    ) {
+        self.count_arrival(window, now, waiting);
         if window.contains(start) {
             self.queue_delay.record(start.since(now).as_nanos());
             self.after.packets += 1;

@@ -17,7 +17,7 @@ use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, LinkSpec, Spec};
 use fleetfoot_core::flow::{FlowId, FlowTable};
 use fleetfoot_core::link::{
-    Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, Passage, Refusal, StreamEnd,
+    Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, PacketSize, Refusal, StreamEnd,
 };
 use fleetfoot_core::packet::{BufId, Packet, Segment};
 use fleetfoot_core::queue::AnyQueue;
@@ -33,6 +33,8 @@ pub(crate) struct Network {
     links: Vec<Place>,
     /// Link indices, path after path, as [`Paths::hops`] has them, with [`AT_ONCE`].
     hops: Vec<u32>,
+    /// The place of [`DROPPED`] in `hops`, which stands in the `buf` of packets that were dropped ahead of time.
+    dropped: BufId,
     /// What was done to the number of packets in the network and is not told yet.
     pub(super) notices: Vec<Notice>,
     /// Packets at the end of their last lane, ahead of time.
@@ -101,6 +103,7 @@ impl Network {
             packets: Slab::default(),
             links: links.collect::<Result<_, _>>()?,
             hops: Vec::new(),
+            dropped: BufId::NONE,
             notices: Vec::new(),
             early: Vec::new(),
             mode,
@@ -127,6 +130,8 @@ impl Network {
             if at_once { hop | AT_ONCE } else { hop }
         };
         self.hops = paths.hops().iter().map(&mut with_haste).collect();
+        self.dropped = BufId(self.hops.len() as u32);
+        self.hops.push(DROPPED);
     }
 
     /// Whether a link is a lane with a delay.
@@ -156,7 +161,10 @@ impl Network {
     }
 
     /// A packet arrives at the sending end of a link, and passes on through lanes as far as its fate is known.
+    #[inline(always)]
     fn enter<O: Observer>(&mut self, observer: &mut O, mut index: u32, mut now: Instant, id: u32) {
+        let packet = self.packets.get_mut(id);
+        let size = PacketSize::of(&packet.segment);
         let mut before = NOBODY;
         loop {
             let place = &mut self.links[index as usize];
@@ -165,14 +173,12 @@ impl Network {
                 assert!(now >= place.entered_at, "packets enter a link in order of time");
                 place.entered_at = now;
             }
-            let packet = self.packets.get_mut(id);
             observer.on_enter(now, LinkIndex(index), packet);
             let Body::Lane { lane, wire } = &mut place.body else {
                 self.enter_link(observer, index, now, id);
                 return;
             };
-            packet.enqueued_at = now;
-            let passage = match lane.on_packet(now, &packet.segment) {
+            let passage = match lane.on_packet(now, size) {
                 Ok(passage) => passage,
                 Err(refusal) => {
                     self.drop_at_lane(observer, index, before, now, id, refusal);
@@ -182,9 +188,10 @@ impl Network {
             place
                 .meter
                 .count_passage(self.window, lane, &packet.segment, now, passage);
-            let Passage { arrival, .. } = passage;
+            let arrival = passage.arrival;
             let next = self.hops[packet.buf.0 as usize];
             if next == END_AT_ONCE {
+                packet.enqueued_at = now;
                 self.early.push(Early {
                     link: index,
                     packet: id,
@@ -193,6 +200,7 @@ impl Network {
                 return;
             }
             if next & AT_ONCE == 0 || arrival > self.horizon {
+                packet.enqueued_at = now;
                 if wire.is_empty() {
                     self.queue.set_arrival(index, arrival);
                 }
@@ -232,7 +240,7 @@ impl Network {
             self.notices.push(Notice::Dropped(*packet));
             self.packets.free(id);
         } else {
-            packet.buf = DROPPED;
+            packet.buf = self.dropped;
             self.wait(before, now, id);
         }
     }
@@ -281,12 +289,6 @@ impl Network {
         let Some((_, id)) = head else {
             return Arrived::Nothing;
         };
-        let packet = self.packets.get(id);
-        if packet.buf == DROPPED {
-            self.notices.push(Notice::Dropped(*packet));
-            self.packets.free(id);
-            return Arrived::Nothing;
-        }
         self.arrive(observer, index, now, id)
     }
 
@@ -319,14 +321,27 @@ impl Network {
     #[inline]
     fn arrive<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, id: u32) -> Arrived {
         let packet = self.packets.get_mut(id);
-        observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
         let next = self.hops[packet.buf.0 as usize] & !AT_ONCE;
-        if next == Paths::END {
-            return Arrived::AtEnd { packet: id };
+        if next >= DROPPED {
+            return self.arrive_at_end(observer, index, now, id);
         }
+        observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
         packet.buf.0 += 1;
         self.enter(observer, next, now, id);
         Arrived::Nothing
+    }
+
+    /// A packet reaches the end of its path, or the moment has come at which it is dropped.
+    #[inline(never)]
+    fn arrive_at_end<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, id: u32) -> Arrived {
+        let packet = self.packets.get(id);
+        if packet.buf == self.dropped {
+            self.notices.push(Notice::Dropped(*packet));
+            self.packets.free(id);
+            return Arrived::Nothing;
+        }
+        observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
+        Arrived::AtEnd { packet: id }
     }
 
     /// Counts a packet whose checksum fails at the receiver.
@@ -495,5 +510,5 @@ const END_AT_ONCE: u32 = Paths::END | AT_ONCE;
 /// No lane before.
 const NOBODY: u32 = u32::MAX;
 
-/// What `buf` says of a packet that was dropped ahead of time.
-const DROPPED: BufId = BufId::NONE;
+/// The next hop of a packet that was dropped ahead of time.
+const DROPPED: u32 = Paths::END - 1;
