@@ -52,7 +52,7 @@ pub(crate) struct Slot {
     pub(crate) unfinished: bool,
     /// In use.
     pub(crate) live: bool,
-    /// Data without end: nobody waits for any part of it.
+    /// Data without end, and both ends open: nobody waits for anything that happens here.
     pub(crate) endless: bool,
 }
 
@@ -253,7 +253,7 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// A packet reaches the end of its path.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, now: Instant, id: u32) {
         let World {
             network,
@@ -450,6 +450,7 @@ impl<O: Observer> World<'_, O> {
 
     fn end_closed(&mut self, now: Instant, index: u32, side: usize) {
         let slot = &mut self.slots[index as usize];
+        slot.endless = false;
         slot.ends[side].closed = true;
         slot.ends[side].timer_at = Instant::FAR_FUTURE;
         let never_opened = slot.ends[1 - side].connection.is_none();

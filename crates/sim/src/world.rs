@@ -13,7 +13,7 @@ use crate::observe::Observer;
 use crate::output::RunOutput;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, NodeId, Spec, Traffic};
-use fleetfoot_core::packet::{Flags, Kind};
+use fleetfoot_core::packet::Flags;
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::tcp::State;
 use fleetfoot_core::time::{Duration, Instant};
@@ -221,7 +221,8 @@ impl<'a, O: Observer> World<'a, O> {
                 debug_assert!(key.at() >= self.now, "time runs forwards");
                 self.now = key.at();
                 match key.kind() {
-                    EventKind::Arrival => self.on_arrival(key.place(), key.at()),
+                    // Known from now on.
+                    EventKind::Arrival => continue,
                     EventKind::Timer | EventKind::Pacing => self.on_timer(key),
                     EventKind::App => self.on_actor(key.place(), key.number(), key.at()),
                     EventKind::Departure => self.network.on_departure(self.observer, key.place(), key.at()),
@@ -248,19 +249,19 @@ impl<'a, O: Observer> World<'a, O> {
     }
 
     /// The head of a link's wire is due.
-    #[inline]
+    #[inline(always)]
     fn on_arrival(&mut self, link: u32, now: Instant) {
         let Arrived::AtEnd { packet } = self.network.on_arrival(self.observer, link, now) else {
             return;
         };
-        if self
-            .network
-            .packets
-            .get(packet)
-            .segment
-            .flags
-            .contains(Flags::CORRUPT)
-        {
+        self.on_delivery(link, now, packet);
+    }
+
+    /// A packet is at the end of its path.
+    #[inline(never)]
+    fn on_delivery(&mut self, link: u32, now: Instant, packet: u32) {
+        let flags = self.network.packets.get(packet).segment.flags;
+        if flags.contains(Flags::CORRUPT) {
             self.discard_damaged(link, now, packet);
         } else {
             self.deliver(now, packet);
@@ -279,6 +280,7 @@ impl<'a, O: Observer> World<'a, O> {
 
     /// Delivers packets ahead of time where nothing else can happen to the receiver before, and what they cause; lets the
     /// others wait for their turn. Packets of one link keep their order.
+    #[inline(always)]
     fn run_ahead(&mut self) {
         let mut done = 0;
         while let Some(&early) = self.network.early.get(done) {
@@ -299,7 +301,7 @@ impl<'a, O: Observer> World<'a, O> {
     /// Whether a packet is the next thing that happens at its receiver, and concerns nobody else. Only then its time may
     /// come early: nothing can reach the host before it (its only link is a lane), no application acts, no deadline passes,
     /// and an established connection without an end takes an ordinary segment.
-    #[inline]
+    #[inline(always)]
     fn is_next_input(&self, early: Early) -> bool {
         let Early { link, packet, at } = early;
         let packet = self.network.packets.get(packet);
@@ -316,8 +318,6 @@ impl<'a, O: Observer> World<'a, O> {
             && self.armed[end.node.0 as usize] == u32::from(end.armed)
             && slot.endless
             && connection.state() == State::Established
-            && !slot.ends[1 - side].closed
-            && packet.segment.kind() == Kind::Tcp
             && !packet.segment.flags.intersects(EXTRAORDINARY)
             && self.network.is_wire_empty(link)
     }

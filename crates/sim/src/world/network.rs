@@ -140,7 +140,7 @@ impl Network {
     }
 
     /// Sends a packet on its way from an endpoint.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send<O: Observer>(
         &mut self,
         observer: &mut O,
@@ -262,6 +262,7 @@ impl Network {
     }
 
     /// A packet arrives at a link that is no lane.
+    #[inline(never)]
     fn enter_link<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, id: u32) {
         let packet = self.packets.take(id);
         let Place { body, meter, .. } = &mut self.links[index as usize];
@@ -278,7 +279,7 @@ impl Network {
     }
 
     /// The head of a link's wire is due: passes it on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_arrival<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant) -> Arrived {
         let Body::Lane { wire, .. } = &mut self.links[index as usize].body else {
             return self.on_link(observer, index, now);
@@ -293,6 +294,7 @@ impl Network {
     }
 
     /// The head of the wire of a link that is no lane is due.
+    #[inline(never)]
     fn on_link<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant) -> Arrived {
         let Place { body, meter, .. } = &mut self.links[index as usize];
         let Body::Link(link) = body else {
@@ -318,7 +320,7 @@ impl Network {
     }
 
     /// A packet reaches the far end of link `index`.
-    #[inline]
+    #[inline(always)]
     fn arrive<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, id: u32) -> Arrived {
         let packet = self.packets.get_mut(id);
         let next = self.hops[packet.buf.0 as usize] & !AT_ONCE;
