@@ -253,8 +253,14 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// A packet reaches the end of its path.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn deliver(&mut self, now: Instant, id: u32) {
+        self.deliver_here::<false>(now, id);
+    }
+
+    /// The same; `ENDLESS`: an ordinary segment of a connection without an end, which nobody waits for.
+    #[inline(always)]
+    pub(crate) fn deliver_here<const ENDLESS: bool>(&mut self, now: Instant, id: u32) {
         let World {
             network,
             slots,
@@ -274,7 +280,7 @@ impl<O: Observer> World<'_, O> {
             self.on_first_segment(now, index, side, &segment);
             return;
         };
-        if end.closed {
+        if !ENDLESS && end.closed {
             let segment = packet.segment;
             self.on_stray_segment(now, index, side, &segment);
             return;
@@ -294,12 +300,13 @@ impl<O: Observer> World<'_, O> {
                 group.goodput += bytes;
                 group.goodput_per_connection[slot.number as usize] += bytes;
             }
-            if complete {
+            if !ENDLESS && complete {
                 self.on_message(now, index, side);
             }
         }
         let slot = &self.slots[index as usize];
-        if side == 0
+        if !ENDLESS
+            && side == 0
             && slot.acked_goal != u64::MAX
             && let Some(connection) = &slot.ends[0].connection
             && connection.acked() >= slot.acked_goal
@@ -312,7 +319,7 @@ impl<O: Observer> World<'_, O> {
             self.observer
                 .on_ack(now, FlowId(2 * index + side as u32), connection);
         }
-        if slot.ends[1 - side].closed {
+        if !ENDLESS && slot.ends[1 - side].closed {
             self.free_if_over(now, index);
         }
     }

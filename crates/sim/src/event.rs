@@ -124,6 +124,8 @@ pub struct EventQueue {
     arrivals_until: u64,
     /// What `arrivals_until` was made with.
     end: Instant,
+    /// The time of the first of `apps`.
+    next_app: Instant,
 }
 
 impl EventQueue {
@@ -136,6 +138,7 @@ impl EventQueue {
             first_other: EMPTY,
             arrivals_until: 0,
             end: Instant::ZERO,
+            next_app: Instant::FAR_FUTURE,
         }
     }
 
@@ -149,7 +152,10 @@ impl EventQueue {
     pub fn push(&mut self, key: EventKey) {
         debug_assert!(key.kind() != EventKind::Arrival, "arrivals are set per link");
         match key.kind() {
-            EventKind::App => self.apps.push(key.0),
+            EventKind::App => {
+                self.apps.push(key.0);
+                self.next_app = self.next_app.min(key.at());
+            }
             EventKind::Departure | EventKind::Arrival | EventKind::Timer | EventKind::Pacing => {
                 self.others.push(key.0);
             }
@@ -169,7 +175,7 @@ impl EventQueue {
     /// When an application acts next; `FAR_FUTURE`: none will.
     #[inline]
     pub fn next_app(&self) -> Instant {
-        Instant::from_nanos((self.apps.first() >> 64) as u64)
+        self.next_app
     }
 
     /// The next event if it is an arrival not later than the end that [`EventQueue::pop_until`] was told last: the link and
@@ -195,6 +201,7 @@ impl EventQueue {
         }
         if self.apps.first() == self.first_other {
             self.apps.pop();
+            self.next_app = EventKey(self.apps.first()).at();
         } else {
             self.others.pop();
         }
@@ -232,6 +239,8 @@ impl EventQueue {
 /// one comparison per level.
 #[derive(Clone, Debug)]
 struct Arrivals {
+    /// The earliest: the root.
+    first: u64,
     nodes: Nodes,
     link_bits: u32,
 }
@@ -248,6 +257,7 @@ impl Arrivals {
     fn new(links: usize) -> Arrivals {
         let leaves = links.max(1).next_power_of_two();
         Arrivals {
+            first: NEVER,
             nodes: if links <= FEW {
                 Nodes::Few(Box::new([NEVER; 2 * FEW]))
             } else {
@@ -265,10 +275,7 @@ impl Arrivals {
     /// The earliest arrival, [`NEVER`] without any.
     #[inline(always)]
     fn first(&self) -> u64 {
-        match &self.nodes {
-            Nodes::Few(nodes) => nodes[1],
-            Nodes::Many(nodes) => nodes[1],
-        }
+        self.first
     }
 
     #[inline(always)]
@@ -296,7 +303,7 @@ impl Arrivals {
                     arrival = arrival.min(nodes[node ^ 1]);
                     node >>= 1;
                 }
-                nodes[1] = arrival;
+                self.first = arrival;
             }
             Nodes::Many(nodes) => {
                 let mut node = nodes.len() / 2 + link as usize;
@@ -309,6 +316,7 @@ impl Arrivals {
                     }
                     nodes[node] = arrival;
                 }
+                self.first = nodes[1];
             }
         }
     }

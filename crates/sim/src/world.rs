@@ -285,17 +285,27 @@ impl<'a, O: Observer> World<'a, O> {
         let mut done = 0;
         while let Some(&early) = self.network.early.get(done) {
             done += 1;
-            let Early { link, packet, at } = early;
-            if done <= MOST_AHEAD && self.is_next_input(early) {
+            if self.is_next_input(early) && done <= MOST_AHEAD {
+                let Early { link, packet, at, .. } = early;
                 let place = self.network.packets.get(packet);
                 let sojourn = at.since(place.enqueued_at);
                 self.observer.on_deliver(at, LinkIndex(link), place, sojourn);
-                self.deliver(at, packet);
+                self.deliver_here::<true>(at, packet);
             } else {
-                self.network.wait(link, at, packet);
+                self.let_wait(done - 1);
             }
         }
         self.network.early.clear();
+    }
+
+    /// A packet may not be delivered yet, and none that comes behind it on its link.
+    #[inline(never)]
+    fn let_wait(&mut self, index: usize) {
+        let Early { link, packet, at, .. } = self.network.early[index];
+        self.network.wait(link, at, packet);
+        for early in &mut self.network.early[index..] {
+            early.behind |= early.link == link;
+        }
     }
 
     /// Whether a packet is the next thing that happens at its receiver, and concerns nobody else. Only then its time may
@@ -303,7 +313,9 @@ impl<'a, O: Observer> World<'a, O> {
     /// and an established connection without an end takes an ordinary segment.
     #[inline(always)]
     fn is_next_input(&self, early: Early) -> bool {
-        let Early { link, packet, at } = early;
+        let Early {
+            packet, at, behind, ..
+        } = early;
         let packet = self.network.packets.get(packet);
         let (index, side) = (packet.flow.0 >> 1, (1 ^ packet.flow.0 & 1) as usize);
         let slot = &self.slots[index as usize];
@@ -312,14 +324,14 @@ impl<'a, O: Observer> World<'a, O> {
             return false;
         };
         let deadline = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-        at < self.window.to
+        !behind
+            && at < self.window.to
             && at <= deadline
             && at <= self.network.queue.next_app()
             && self.armed[end.node.0 as usize] == u32::from(end.armed)
             && slot.endless
             && connection.state() == State::Established
             && !packet.segment.flags.intersects(EXTRAORDINARY)
-            && self.network.is_wire_empty(link)
     }
 
     /// Counts what left the network, or was added to it.

@@ -1,7 +1,8 @@
 //! A link whose future is known on arrival: drop-tail, one constant rate, nothing that damages packets.
 //!
 //! FIFO order and admission on arrival settle when a packet departs and when it is delivered at the moment it is admitted,
-//! so no packet is stored here: what waits is a ring of departure times and lengths. A driver that feeds a lane in order
+//! so no packet is stored here: what waits is a number while all are of one size, else a ring of departure times and
+//! lengths. A driver that feeds a lane in order
 //! of time may do so ahead of its own clock. Everything is as [`Link`](super::Link) with a drop-tail queue does it, which a
 //! test compares packet by packet.
 
@@ -30,10 +31,15 @@ pub struct Lane {
     most_packets: u32,
     /// Bytes that may wait.
     most_bytes: u64,
-    /// Bytes in `waiting`.
-    bytes: u64,
-    /// When each waiting packet begins to be sent, and its length.
-    waiting: Ring<(Instant, u32)>,
+    /// Packets that wait and are all of one size: they begin to be sent at times that follow from the first.
+    alike: u32,
+    /// When the first of them begins to be sent, and what is left over then.
+    first_start: Instant,
+    first_remainder: u64,
+    /// Packets that wait and are not alike: when each begins to be sent, and its length.
+    mixed: Ring<(Instant, u32)>,
+    /// Bytes in `mixed`.
+    mixed_bytes: u64,
     /// What was counted, but for the counts of the two sizes.
     counted: Counted,
 }
@@ -137,8 +143,11 @@ impl Lane {
             mtu: config.mtu,
             most_packets,
             most_bytes,
-            bytes: 0,
-            waiting: Ring::new(),
+            alike: 0,
+            first_start: Instant::ZERO,
+            first_remainder: 0,
+            mixed: Ring::new(),
+            mixed_bytes: 0,
             counted: Counted::default(),
         })
     }
@@ -157,9 +166,9 @@ impl Lane {
         }
         if self.free_at < now {
             // Idle: the packet starts at once, on a whole nanosecond, and the fraction alone makes no carry.
-            if !self.waiting.is_empty() {
-                self.waiting.clear();
-                self.bytes = 0;
+            self.alike = 0;
+            if !self.mixed.is_empty() {
+                self.forget_mixed();
             }
             self.remainder = self.size.fraction;
             let finish = now + Duration::from_nanos(self.size.whole);
@@ -171,26 +180,26 @@ impl Lane {
                 waiting: 0,
             });
         }
-        self.let_go(now);
-        let waiting = self.waiting.len() as u32;
-        let bytes = self.bytes + u64::from(self.size.len);
-        if waiting >= self.most_packets || bytes > self.most_bytes {
+        if !self.mixed.is_empty() {
+            return self.on_packet_among_mixed(now);
+        }
+        self.let_alike_go(now);
+        let waiting = self.alike;
+        // Neither factor has more than 32 bits.
+        if waiting >= self.most_packets
+            || (u64::from(waiting) + 1) * u64::from(self.size.len) > self.most_bytes
+        {
             let reason = DropReason::Full;
             return Err(Refusal { reason, waiting });
         }
-        let remainder = self.remainder + self.size.fraction;
-        let carry = remainder >= self.rate.bps;
-        self.remainder = if carry {
-            remainder - self.rate.bps
-        } else {
-            remainder
-        };
-        let start = self.free_at;
-        let finish = start.saturating_add(Duration::from_nanos(self.size.whole + u64::from(carry)));
-        self.free_at = finish;
+        let (start, remainder) = (self.free_at, self.remainder);
+        let finish = self.send();
         if start > now {
-            self.waiting.push_back((start, self.size.len));
-            self.bytes = bytes;
+            if waiting == 0 {
+                self.first_start = start;
+                self.first_remainder = remainder;
+            }
+            self.alike = waiting + 1;
         }
         Ok(Passage {
             start,
@@ -214,22 +223,81 @@ impl Lane {
         counted
     }
 
-    /// Forgets what has begun to be sent.
+    /// Sends a packet of the current size behind all others; when it will have been sent.
     #[inline(always)]
-    fn let_go(&mut self, now: Instant) {
-        while let Some(&(start, len)) = self.waiting.front()
-            && start <= now
-        {
-            self.waiting.pop_front();
-            self.bytes -= u64::from(len);
+    fn send(&mut self) -> Instant {
+        let (finish, remainder) = self.after(self.free_at, self.remainder);
+        self.free_at = finish;
+        self.remainder = remainder;
+        finish
+    }
+
+    /// When a packet of the current size that begins at `start` will have been sent, and what is left over then.
+    #[inline(always)]
+    fn after(&self, start: Instant, remainder: u64) -> (Instant, u64) {
+        let sum = remainder + self.size.fraction;
+        let carry = sum >= self.rate.bps;
+        let finish = start.saturating_add(Duration::from_nanos(self.size.whole + u64::from(carry)));
+        (finish, if carry { sum - self.rate.bps } else { sum })
+    }
+
+    /// Forgets those of one size that have begun to be sent.
+    #[inline(always)]
+    fn let_alike_go(&mut self, now: Instant) {
+        while self.alike > 0 && self.first_start <= now {
+            self.alike -= 1;
+            (self.first_start, self.first_remainder) = self.after(self.first_start, self.first_remainder);
         }
     }
 
+    /// A packet of the current size comes while packets of several sizes wait.
+    #[inline(never)]
+    fn on_packet_among_mixed(&mut self, now: Instant) -> Result<Passage, Refusal> {
+        while let Some(&(start, len)) = self.mixed.front()
+            && start <= now
+        {
+            self.mixed.pop_front();
+            self.mixed_bytes -= u64::from(len);
+        }
+        let waiting = self.mixed.len() as u32;
+        let bytes = self.mixed_bytes + u64::from(self.size.len);
+        if waiting >= self.most_packets || bytes > self.most_bytes {
+            let reason = DropReason::Full;
+            return Err(Refusal { reason, waiting });
+        }
+        let start = self.free_at;
+        let finish = self.send();
+        if start > now {
+            self.mixed.push_back((start, self.size.len));
+            self.mixed_bytes = bytes;
+        }
+        Ok(Passage {
+            start,
+            finish,
+            arrival: finish.saturating_add(self.delay),
+            waiting,
+        })
+    }
+
+    #[cold]
+    fn forget_mixed(&mut self) {
+        self.mixed.clear();
+        self.mixed_bytes = 0;
+    }
+
     /// Takes up another size, unless packets of that size are never admitted.
+    #[inline(never)]
     fn change_size(&mut self, size: PacketSize) -> bool {
         let len = size.len();
         if len > self.mtu || u64::from(len) > self.most_bytes || self.most_packets == 0 {
             return false;
+        }
+        // Those that wait keep their times.
+        while self.alike > 0 {
+            self.mixed.push_back((self.first_start, self.size.len));
+            self.mixed_bytes += u64::from(self.size.len);
+            self.alike -= 1;
+            (self.first_start, self.first_remainder) = self.after(self.first_start, self.first_remainder);
         }
         core::mem::swap(&mut self.size, &mut self.other);
         if size != self.size.size {
@@ -249,15 +317,20 @@ impl Lane {
     /// A packet that is never admitted.
     #[cold]
     fn refuse(&mut self, now: Instant, size: PacketSize) -> Refusal {
-        self.let_go(now);
-        Refusal {
-            reason: if size.len() > self.mtu {
-                DropReason::TooBig
-            } else {
-                DropReason::Full
-            },
-            waiting: self.waiting.len() as u32,
+        let reason = if size.len() > self.mtu {
+            DropReason::TooBig
+        } else {
+            DropReason::Full
+        };
+        self.let_alike_go(now);
+        while let Some(&(start, len)) = self.mixed.front()
+            && start <= now
+        {
+            self.mixed.pop_front();
+            self.mixed_bytes -= u64::from(len);
         }
+        let waiting = self.alike + self.mixed.len() as u32;
+        Refusal { reason, waiting }
     }
 }
 

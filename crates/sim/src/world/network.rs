@@ -72,6 +72,8 @@ pub(super) struct Early {
     pub(super) link: u32,
     pub(super) packet: u32,
     pub(super) at: Instant,
+    /// Another packet of its link waits for its turn: so must this one.
+    pub(super) behind: bool,
 }
 
 /// A packet left the network without arriving, or was added to it.
@@ -196,6 +198,7 @@ impl Network {
                     link: index,
                     packet: id,
                     at: arrival,
+                    behind: !wire.is_empty(),
                 });
                 return;
             }
@@ -253,12 +256,6 @@ impl Network {
             }
             wire.push_back((at, id));
         }
-    }
-
-    /// Whether nothing stands at the end of a lane.
-    #[inline]
-    pub(super) fn is_wire_empty(&self, lane: u32) -> bool {
-        matches!(&self.links[lane as usize].body, Body::Lane { wire, .. } if wire.is_empty())
     }
 
     /// A packet arrives at a link that is no lane.
