@@ -129,7 +129,7 @@ impl Sender {
             let rack = &mut self.rack;
             let shared = &*shared;
             let (mut rtt, mut original, mut beyond, mut count) = (None, false, false, 0);
-            let before = self.board.sacked;
+            let before = self.board.marks.sacked;
             let held = self.board.sack(left.max(ack), right, |record| {
                 count += 1;
                 beyond |= record.end() > high_seq;
@@ -144,7 +144,7 @@ impl Sender {
             });
             *noted = if held { block } else { 0 };
             delivery.segments += count;
-            delivery.sacked += self.board.sacked - before;
+            delivery.sacked += self.board.marks.sacked - before;
             delivery.original |= original;
             delivery.beyond |= beyond;
             if delivery.rtt.is_none() && !delivery.retransmitted {
@@ -213,15 +213,16 @@ impl Sender {
         if delivery.advanced {
             if matches!(self.state, CaState::Recovery) {
                 let gone = (delivery.acked / u64::from(shared.mss)).saturating_sub(1) as u32;
-                let gone = gone.min(self.board.duplicates);
-                self.board.duplicates -= gone;
+                let gone = gone.min(self.board.marks.duplicates);
+                self.board.set_duplicates(self.board.marks.duplicates - gone);
                 delivery.counted = u64::from(gone) * u64::from(shared.mss);
             } else {
-                self.board.duplicates = 0;
+                self.board.set_duplicates(0);
             }
         } else if delivery.duplicate && self.state != CaState::Loss {
             self.dup_acks += 1;
-            self.board.duplicates = (self.board.duplicates + 1).min(self.board.segments());
+            self.board
+                .set_duplicates((self.board.marks.duplicates + 1).min(self.board.segments()));
         }
     }
 }

@@ -74,12 +74,12 @@ impl Connection {
             let board = &sender.board;
             detail.out = board.segments();
             detail.sacked = if shared.sack {
-                board.sacked_segments
+                board.marks.sacked_segments
             } else {
-                board.duplicates
+                board.marks.duplicates
             };
-            detail.lost = segments(board.lost);
-            detail.retransmitted = segments(board.retrans);
+            detail.lost = segments(board.marks.lost);
+            detail.retransmitted = segments(board.marks.retrans);
             detail.delivered += segments(sender.delivered_total);
             detail.timeouts_in_row = sender.retries;
             detail.probes = sender.zero_probes();

@@ -139,7 +139,7 @@ impl Sender {
             );
         }
         assert!(
-            board.sacked <= board.out && board.lost + board.sacked <= board.out,
+            board.marks.sacked <= board.out && board.marks.lost + board.marks.sacked <= board.out,
             "sums of the scoreboard: {:?}",
             board.sums()
         );
@@ -153,7 +153,7 @@ impl Sender {
             "the scoreboard's sums are what a recount gives"
         );
         let (out, sacked, lost, retrans, ..) = board.recount();
-        let gone = sacked + lost + u64::from(board.duplicates) * u64::from(shared.mss);
+        let gone = sacked + lost + u64::from(board.marks.duplicates) * u64::from(shared.mss);
         assert_eq!(board.pipe(), (out + retrans).saturating_sub(gone), "the pipe");
         assert!(
             board
@@ -164,7 +164,7 @@ impl Sender {
             "records follow each other"
         );
         let mut at = 0;
-        for run in &board.runs {
+        for run in &board.marks.runs {
             assert!(
                 at < run.start && run.start < run.end,
                 "runs are apart and in order"
@@ -177,9 +177,9 @@ impl Sender {
                 "what a run covers is SACKED"
             );
         }
-        let in_runs: u32 = board.runs.iter().map(|run| run.segments).sum();
+        let in_runs: u32 = board.marks.runs.iter().map(|run| run.segments).sum();
         assert_eq!(
-            in_runs, board.sacked_segments,
+            in_runs, board.marks.sacked_segments,
             "the runs cover all that is SACKed"
         );
     }

@@ -17,6 +17,7 @@ mod error;
 mod handover;
 mod handshake;
 mod invariants;
+mod lazy;
 pub mod listener;
 pub mod profile;
 mod prr;

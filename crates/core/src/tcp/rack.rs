@@ -153,7 +153,7 @@ impl Rack {
         srtt: Option<Duration>,
     ) -> Detected {
         let mut found = Detected::default();
-        let patience = self.rtt + self.reo_wnd(recovering, board.sacked_segments, min_rtt, srtt);
+        let patience = self.rtt + self.reo_wnd(recovering, board.marks.sacked_segments, min_rtt, srtt);
         let mut index = board.index_from(self.judged);
         while let Some(record) = board.ring.get(index) {
             let record = *record;
@@ -205,7 +205,7 @@ impl Rack {
         min: Option<Duration>,
         srtt: Option<Duration>,
     ) {
-        let patience = self.rtt + self.reo_wnd(false, board.sacked_segments, min, srtt);
+        let patience = self.rtt + self.reo_wnd(false, board.marks.sacked_segments, min, srtt);
         board.work.add(board.ring.len());
         for index in 0..board.ring.len() {
             if index == 0 || board.ring[index].last_tx + patience <= now {

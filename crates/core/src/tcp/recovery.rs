@@ -218,15 +218,15 @@ impl Sender {
             lost += self.board.mark_lost(0); // RFC 6582 3.2 step 3: partial acknowledgment
             self.force = true;
         }
-        if self.board.sacked_segments > 0 || self.board.duplicates > 0 || self.rack.is_some() {
+        if self.board.marks.sacked_segments > 0 || self.board.marks.duplicates > 0 || self.rack.is_some() {
             lost += self.detect(now, shared);
         }
         match self.state {
             CaState::Open | CaState::Disorder | CaState::Cwr => {
-                if self.board.to_retransmit > 0 {
+                if self.board.marks.to_retransmit > 0 {
                     self.enter_recovery(now, shared, delivery);
                 } else if self.state != CaState::Cwr {
-                    let quiet = self.board.sacked_segments == 0 && self.board.duplicates == 0;
+                    let quiet = self.board.marks.sacked_segments == 0 && self.board.marks.duplicates == 0;
                     self.state = if quiet { CaState::Open } else { CaState::Disorder };
                 }
             }
@@ -256,7 +256,7 @@ impl Sender {
             let needed = early.map_or(threshold, |early| early.min(threshold));
             // RFC 6582 3.2 step 1: not for what was sent before the last recovery.
             if !recovering
-                && self.board.duplicates >= needed
+                && self.board.marks.duplicates >= needed
                 && (self.recover == 0 || self.una > self.recover)
             {
                 return self.board.mark_lost(0);
@@ -265,7 +265,7 @@ impl Sender {
         }
         let mut lost = self.board.judge(threshold);
         let highest = self.board.highest_sacked();
-        if config.fack && self.board.sacked_segments > 0 {
+        if config.fack && self.board.marks.sacked_segments > 0 {
             let spread = self.board.index_from(highest) as u32;
             if spread > threshold {
                 let upto = if self.tlp_end != 0 {
@@ -279,12 +279,12 @@ impl Sender {
         if recovering {
             return lost;
         }
-        if lost == 0 && self.dup_acks >= threshold && self.board.to_retransmit == 0 {
+        if lost == 0 && self.dup_acks >= threshold && self.board.marks.to_retransmit == 0 {
             lost += self.board.mark_lost(0); // RFC 6675 5 (4)
         }
         if lost == 0
             && let Some(needed) = self.early_threshold(shared)
-            && self.board.sacked_segments >= needed
+            && self.board.marks.sacked_segments >= needed
         {
             if config.early_retransmit == EarlyRetransmit::Delayed {
                 let quarter = shared.rtt.srtt().unwrap_or_default().mul_div(1, 4);
@@ -352,8 +352,9 @@ impl Sender {
             shared.config.prr,
             Entry {
                 flight: self.board.out,
-                sacked_before: self.board.sacked + u64::from(self.board.duplicates) * u64::from(shared.mss)
-                    - delivery.sacked.min(self.board.sacked),
+                sacked_before: self.board.marks.sacked
+                    + u64::from(self.board.marks.duplicates) * u64::from(shared.mss)
+                    - delivery.sacked.min(self.board.marks.sacked),
                 acked: delivery.acked,
                 window: window.get(),
             },
@@ -430,7 +431,7 @@ impl Sender {
             self.state = CaState::Open;
         }
         let _ = shared;
-        self.board.duplicates = 0;
+        self.board.set_duplicates(0);
         self.frto = 0;
         self.frto_new = 0;
         self.force = false;
@@ -476,7 +477,11 @@ impl Sender {
             }
         }
         let probing = shared.config.tail_loss_probe != TailLossProbe::Off;
-        if probing && self.state == CaState::Open && self.board.sacked_segments == 0 && self.tlp_end == 0 {
+        if probing
+            && self.state == CaState::Open
+            && self.board.marks.sacked_segments == 0
+            && self.tlp_end == 0
+        {
             if !advanced && shared.timers.kind() == Some(Timer::Pto) {
                 return; // a PTO runs from transmissions and cumulative acknowledgments
             }
@@ -501,7 +506,7 @@ impl Sender {
             Timer::Pto => self.probe_due = true,
             Timer::Reordering | Timer::EarlyRetransmit => {
                 self.wait_until = None;
-                let before = self.board.to_retransmit;
+                let before = self.board.marks.to_retransmit;
                 if kind == Timer::EarlyRetransmit {
                     let highest = self.board.highest_sacked();
                     self.board.judge_below(highest);
@@ -509,7 +514,7 @@ impl Sender {
                     self.detect(now, shared);
                 }
                 let delivery = Delivery::default();
-                let found = self.board.to_retransmit > before;
+                let found = self.board.marks.to_retransmit > before;
                 if found && !matches!(self.state, CaState::Recovery | CaState::Loss) {
                     self.enter_recovery(now, shared, &delivery);
                     if shared.config.prr != PrrVariant::Off {
@@ -560,7 +565,7 @@ impl Sender {
         self.state = CaState::Loss;
         self.high_seq = self.nxt;
         self.recover = self.nxt;
-        self.board.duplicates = 0;
+        self.board.set_duplicates(0);
         self.dup_acks = 0;
         self.tlp_end = 0;
         self.wait_until = None;

@@ -8,6 +8,7 @@
 //! **Deviations.** Pipe also leaves out SACKed data when SACK blocks cover part of a record only if the record is wholly
 //! covered. With `WindowUnit::Packets` every record weighs one MSS (Linux, ns-2).
 
+use super::lazy::{Blank, Lazy};
 use super::work::Work;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
@@ -62,17 +63,27 @@ pub(super) struct Run {
     pub(super) segments: u32,
 }
 
-/// Records, runs and sums.
+/// Records, their sum, and what is known of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     pub(super) ring: VecDeque<Record>,
-    pub(super) runs: VecDeque<Run>,
+    /// Sum of weights.
+    pub(super) out: u64,
+    /// Blank while everything outstanding was sent once and nothing is known of it.
+    pub(super) marks: Lazy<Marks>,
     /// Weight of every record; zero: its length.
     unit: u32,
     /// Usual length, for finding records.
     mss: u32,
-    /// Sums of weights.
-    pub(super) out: u64,
+    /// Transmissions so far, wrapping.
+    transmissions: u16,
+    pub(super) work: Work,
+}
+
+/// What is known of records that are not just outstanding. Sums are of weights.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Marks {
+    pub(super) runs: VecDeque<Run>,
     pub(super) sacked: u64,
     pub(super) lost: u64,
     pub(super) retrans: u64,
@@ -86,11 +97,26 @@ pub(super) struct Scoreboard {
     hint: u64,
     /// Everything below this offset was judged by SACKed data above it.
     judged: u64,
-    /// Transmissions so far, wrapping.
-    transmissions: u16,
     /// SACK blocks of the last acknowledgment that lie within runs, as on the wire; zero: none.
     known: [u64; 4],
-    pub(super) work: Work,
+}
+
+impl Blank for Marks {
+    fn blank() -> &'static Marks {
+        static BLANK: Marks = Marks {
+            runs: VecDeque::new(),
+            sacked: 0,
+            lost: 0,
+            retrans: 0,
+            sacked_segments: 0,
+            to_retransmit: 0,
+            duplicates: 0,
+            hint: 0,
+            judged: 0,
+            known: [0; 4],
+        };
+        &BLANK
+    }
 }
 
 impl Scoreboard {
@@ -111,8 +137,9 @@ impl Scoreboard {
     /// RFC 6675's pipe.
     #[inline]
     pub(super) fn pipe(&self) -> u64 {
-        let left = self.sacked + self.lost + u64::from(self.duplicates) * u64::from(self.mss);
-        (self.out + self.retrans).saturating_sub(left)
+        let marks = &*self.marks;
+        let left = marks.sacked + marks.lost + u64::from(marks.duplicates) * u64::from(self.mss);
+        (self.out + marks.retrans).saturating_sub(left)
     }
 
     #[inline]
@@ -162,17 +189,17 @@ impl Scoreboard {
 
     fn forget(&mut self, record: &Record, weight: u64) {
         if record.is(SACKED) {
-            self.sacked -= weight;
-            self.sacked_segments -= 1;
+            self.marks.sacked -= weight;
+            self.marks.sacked_segments -= 1;
         }
         if record.is(LOST) {
-            self.lost -= weight;
+            self.marks.lost -= weight;
             if !record.is(RETRANS) {
-                self.to_retransmit -= 1;
+                self.marks.to_retransmit -= 1;
             }
         }
         if record.is(RETRANS) {
-            self.retrans -= weight;
+            self.marks.retrans -= weight;
         }
     }
 
@@ -192,13 +219,13 @@ impl Scoreboard {
             let flags = front.flags;
             self.out -= u64::from(cut);
             if flags & SACKED != 0 {
-                self.sacked -= u64::from(cut);
+                self.marks.sacked -= u64::from(cut);
             }
             if flags & LOST != 0 {
-                self.lost -= u64::from(cut);
+                self.marks.lost -= u64::from(cut);
             }
             if flags & RETRANS != 0 {
-                self.retrans -= u64::from(cut);
+                self.marks.retrans -= u64::from(cut);
             }
         }
         // Records that weigh a segment count when they are acknowledged whole: splitting ACKs earns nothing.
@@ -208,26 +235,26 @@ impl Scoreboard {
     /// Drops what the runs say below `una`.
     #[inline]
     pub(super) fn advance(&mut self, una: u64) {
-        if self.runs.is_empty() {
+        if self.marks.runs.is_empty() {
             return;
         }
-        while let Some(first) = self.runs.front()
+        while let Some(first) = self.marks.runs.front()
             && first.end <= una
         {
-            self.runs.pop_front();
+            self.marks.runs.pop_front();
             self.work.add(1);
         }
-        if self.runs.is_empty() {
-            self.known = [0; 4];
+        if self.marks.runs.is_empty() {
+            self.marks.known = [0; 4];
         }
-        if let Some(first) = self.runs.front_mut()
+        if let Some(first) = self.marks.runs.front_mut()
             && first.start < una
         {
             // Only after a renege or a partial ACK inside a run: count anew.
             first.start = una;
             let (start, end) = (first.start, first.end);
             let segments = (self.index_from(end) - self.index_from(start)) as u32;
-            self.runs[0].segments = segments;
+            self.marks.runs[0].segments = segments;
         }
     }
 
@@ -235,7 +262,7 @@ impl Scoreboard {
     #[inline]
     pub(super) fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
         // Mostly it tells of the newest data: it prolongs the last run or comes after it. Runs are aligned to records.
-        let last = self.runs.back().copied();
+        let last = self.marks.runs.back().copied();
         let from = match last {
             Some(last) if left < last.start => return self.sack_anywhere(left, right, newly),
             Some(last) if right <= last.end => return true,
@@ -263,15 +290,16 @@ impl Scoreboard {
             self.count_sacked(&before);
         }
         self.work.add(run.segments as usize);
-        match self.runs.back_mut() {
+        match self.marks.runs.back_mut() {
             _ if run.segments == 0 => {}
             Some(last) if last.end == run.start => {
                 last.end = run.end;
                 last.segments += run.segments;
             }
-            Some(_) | None => self.runs.push_back(run),
+            Some(_) | None => self.marks.runs.push_back(run),
         }
-        self.runs
+        self.marks
+            .runs
             .back()
             .is_some_and(|last| last.start <= left && right <= last.end)
     }
@@ -280,9 +308,10 @@ impl Scoreboard {
     fn sack_anywhere(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
         let block = (left, right);
         // Most blocks repeat what is known: one search says so.
-        self.work.search(self.ring.len() + self.runs.len());
-        let low = self.runs.partition_point(|run| run.end < left);
+        self.work.search(self.ring.len() + self.marks.runs.len());
+        let low = self.marks.runs.partition_point(|run| run.end < left);
         if self
+            .marks
             .runs
             .get(low)
             .is_some_and(|run| run.start <= left && right <= run.end)
@@ -301,17 +330,18 @@ impl Scoreboard {
             return false;
         }
         let (left, right) = (self.ring[first].seq, self.ring[last - 1].end());
-        let low = self.runs.partition_point(|run| run.end < left);
+        let low = self.marks.runs.partition_point(|run| run.end < left);
         let high = low
             + self
+                .marks
                 .runs
                 .range(low..)
                 .take_while(|run| run.start <= right)
                 .count();
-        if low == high && self.runs.len() >= MOST_RUNS {
+        if low == high && self.marks.runs.len() >= MOST_RUNS {
             return false;
         }
-        self.work.shift(self.runs.len(), low, high);
+        self.work.shift(self.marks.runs.len(), low, high);
         let mut merged = Run {
             start: left,
             end: right,
@@ -320,7 +350,7 @@ impl Scoreboard {
         let mut at = left;
         for index in low..=high {
             let gap_end = if index < high {
-                self.runs[index].start.min(right)
+                self.marks.runs[index].start.min(right)
             } else {
                 right
             };
@@ -328,7 +358,7 @@ impl Scoreboard {
                 merged.segments += self.mark_sacked(at, gap_end, &mut newly);
             }
             if index < high {
-                let run = self.runs[index];
+                let run = self.marks.runs[index];
                 merged.segments += run.segments;
                 merged.start = merged.start.min(run.start);
                 merged.end = merged.end.max(run.end);
@@ -336,10 +366,10 @@ impl Scoreboard {
             }
         }
         if low == high {
-            self.runs.insert(low, merged);
+            self.marks.runs.insert(low, merged);
         } else {
-            self.runs[low] = merged;
-            self.runs.drain(low + 1..high);
+            self.marks.runs[low] = merged;
+            self.marks.runs.drain(low + 1..high);
         }
         merged.start <= block.0 && block.1 <= merged.end
     }
@@ -367,41 +397,42 @@ impl Scoreboard {
     fn count_sacked(&mut self, before: &Record) {
         let weight = self.weight(before.len);
         if before.is(LOST) {
-            self.lost -= weight;
+            self.marks.lost -= weight;
             if !before.is(RETRANS) {
-                self.to_retransmit -= 1;
+                self.marks.to_retransmit -= 1;
             }
         }
         if before.is(RETRANS) {
-            self.retrans -= weight;
+            self.marks.retrans -= weight;
         }
-        self.sacked += weight;
-        self.sacked_segments += 1;
+        self.marks.sacked += weight;
+        self.marks.sacked_segments += 1;
     }
 
     /// Whether everything outstanding was sent once and nothing is known of it.
     #[inline]
     pub(super) fn is_clean(&self) -> bool {
-        self.sacked | self.lost | self.retrans | u64::from(self.duplicates) == 0
+        let marks = &self.marks;
+        marks.is_blank() || marks.sacked | marks.lost | marks.retrans | u64::from(marks.duplicates) == 0
     }
 
     /// Whether block `index` (as on the wire) is one that the last acknowledgment reported, there or one place further
     /// up, and that lies within a run.
     #[inline]
     pub(super) fn is_known(&self, index: usize, block: u64) -> bool {
-        self.known[index - 1] == block || self.known[index] == block
+        self.marks.known[index - 1] == block || self.marks.known[index] == block
     }
 
     /// Notes the blocks of an acknowledgment: the run that holds a block holds it until the peer reneges.
     #[inline]
     pub(super) fn set_known(&mut self, blocks: [u64; 4]) {
-        self.known = blocks;
+        self.marks.known = blocks;
     }
 
     /// Offset one past the highest SACKed record, 0 if none.
     #[inline]
     pub(super) fn highest_sacked(&self) -> u64 {
-        self.runs.back().map_or(0, |run| run.end)
+        self.marks.runs.back().map_or(0, |run| run.end)
     }
 
     /// Judges record `index` lost. A lost retransmission counts again.
@@ -414,15 +445,15 @@ impl Scoreboard {
         }
         let weight = u64::from(if self.unit == 0 { record.len } else { self.unit });
         if record.is(RETRANS) {
-            self.retrans -= weight;
+            self.marks.retrans -= weight;
         }
         if !record.is(LOST) {
-            self.lost += weight;
+            self.marks.lost += weight;
         }
         record.flags = record.flags & !RETRANS | LOST;
-        self.to_retransmit += 1;
+        self.marks.to_retransmit += 1;
         let seq = record.seq;
-        self.hint = self.hint.min(seq);
+        self.marks.hint = self.marks.hint.min(seq);
         weight
     }
 
@@ -430,7 +461,7 @@ impl Scoreboard {
     /// worth of SACKed data, above it. Returns the weight newly marked.
     pub(super) fn judge(&mut self, threshold: u32) -> u64 {
         let (mut runs, mut weight, mut below) = (0, 0, 0);
-        for run in self.runs.iter().rev() {
+        for run in self.marks.runs.iter().rev() {
             runs += 1;
             weight += if self.unit == 0 {
                 run.end - run.start
@@ -447,10 +478,10 @@ impl Scoreboard {
 
     /// Marks every record below `below` that is neither SACKed nor was judged before.
     pub(super) fn judge_below(&mut self, below: u64) -> u64 {
-        if below <= self.judged {
+        if below <= self.marks.judged {
             return 0;
         }
-        let mut index = self.index_from(self.judged);
+        let mut index = self.index_from(self.marks.judged);
         let mut marked = 0;
         while let Some(record) = self.ring.get(index) {
             if record.end() > below {
@@ -462,7 +493,7 @@ impl Scoreboard {
             index += 1;
             self.work.add(1);
         }
-        self.judged = below;
+        self.marks.judged = below;
         marked
     }
 
@@ -478,14 +509,14 @@ impl Scoreboard {
 
     /// The peer may have reneged: no SACK information is trusted any more (RFC 2018 8).
     pub(super) fn forget_sacks(&mut self) {
-        self.runs.clear();
-        self.known = [0; 4];
-        self.judged = 0;
+        self.marks.runs.clear();
+        self.marks.known = [0; 4];
+        self.marks.judged = 0;
         for record in &mut self.ring {
             record.flags &= !SACKED;
         }
-        self.sacked = 0;
-        self.sacked_segments = 0;
+        self.marks.sacked = 0;
+        self.marks.sacked_segments = 0;
     }
 
     /// Nothing was lost after all: originals count as in flight again.
@@ -494,18 +525,18 @@ impl Scoreboard {
         for record in &mut self.ring {
             record.flags &= !LOST;
         }
-        self.lost = 0;
-        self.to_retransmit = 0;
-        self.judged = 0;
+        self.marks.lost = 0;
+        self.marks.to_retransmit = 0;
+        self.marks.judged = 0;
     }
 
     /// Index of the lowest record that waits for retransmission.
     #[inline]
     pub(super) fn next_lost(&mut self) -> Option<usize> {
-        if self.to_retransmit == 0 {
+        if self.marks.to_retransmit == 0 {
             return None;
         }
-        let from = self.index_from(self.hint);
+        let from = self.index_from(self.marks.hint);
         let found = (from..self.ring.len())
             .find(|&index| self.ring[index].flags & (LOST | RETRANS) == LOST)
             .or_else(|| (0..from).find(|&index| self.ring[index].flags & (LOST | RETRANS) == LOST))?;
@@ -514,7 +545,7 @@ impl Scoreboard {
         } else {
             self.ring.len()
         });
-        self.hint = self.ring[found].seq;
+        self.marks.hint = self.ring[found].seq;
         Some(found)
     }
 
@@ -526,21 +557,28 @@ impl Scoreboard {
         record.last_tx = now;
         record.tx_count = record.tx_count.saturating_add(1);
         if !record.is(RETRANS) {
-            self.retrans += u64::from(if self.unit == 0 { record.len } else { self.unit });
+            self.marks.retrans += u64::from(if self.unit == 0 { record.len } else { self.unit });
             if record.is(LOST) {
-                self.to_retransmit -= 1;
+                self.marks.to_retransmit -= 1;
             }
         }
         record.flags |= RETRANS;
         Some(*record)
     }
 
+    #[inline]
+    pub(super) fn set_duplicates(&mut self, duplicates: u32) {
+        if self.marks.duplicates != duplicates {
+            self.marks.duplicates = duplicates;
+        }
+    }
+
     /// Everything is acknowledged: an idle flow holds no rings.
     pub(super) fn release(&mut self) {
         self.ring = VecDeque::new();
-        self.runs = VecDeque::new();
-        self.known = [0; 4];
-        self.hint = 0;
+        let duplicates = self.marks.duplicates;
+        self.marks = Lazy::default();
+        self.set_duplicates(duplicates);
     }
 
     /// The sums, recounted: (out, sacked, lost, retrans, sacked records, records to retransmit).
@@ -568,11 +606,11 @@ impl Scoreboard {
     pub(super) fn sums(&self) -> (u64, u64, u64, u64, u32, u32) {
         (
             self.out,
-            self.sacked,
-            self.lost,
-            self.retrans,
-            self.sacked_segments,
-            self.to_retransmit,
+            self.marks.sacked,
+            self.marks.lost,
+            self.marks.retrans,
+            self.marks.sacked_segments,
+            self.marks.to_retransmit,
         )
     }
 }

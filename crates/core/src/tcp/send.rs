@@ -234,7 +234,7 @@ impl Sender {
         }
         let mut limited = false;
         let new_first = self.frto_new > 0 && self.new_length(shared).is_some();
-        if self.board.to_retransmit > 0 && !new_first {
+        if self.board.marks.to_retransmit > 0 && !new_first {
             let fits = |sender: &Sender, len| {
                 sender.force || sender.in_flight(shared) + sender.board.weight(len) <= sender.window(shared)
             };
@@ -469,7 +469,7 @@ impl Sender {
         if !self.rescued && self.high_seq > self.una {
             // (4): the highest un-SACKed segment, once per recovery.
             let sent = self.board.ring.back().map_or(0, Record::end);
-            let last = match self.board.runs.back() {
+            let last = match self.board.marks.runs.back() {
                 Some(run) if run.end == sent => self.board.index_from(run.start),
                 Some(_) | None => self.board.ring.len(),
             }

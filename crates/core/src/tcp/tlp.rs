@@ -37,7 +37,7 @@ impl Sender {
         let config = &shared.config;
         let eligible = shared.sack
             && self.state == CaState::Open
-            && self.board.sacked_segments == 0
+            && self.board.marks.sacked_segments == 0
             && self.tlp_end == 0
             && self.board.out > 0;
         if !eligible {

@@ -73,7 +73,7 @@ impl Sender {
         }
         if matches!(self.state, CaState::Recovery | CaState::Loss | CaState::Cwr) {
             self.state = CaState::Open;
-            self.board.duplicates = 0;
+            self.board.set_duplicates(0);
         }
     }
 

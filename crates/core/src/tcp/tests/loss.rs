@@ -10,7 +10,7 @@ fn lost(script: &Script) -> u64 {
         .connection
         .sender
         .as_ref()
-        .map_or(0, |sender| sender.board.lost)
+        .map_or(0, |sender| sender.board.marks.lost)
 }
 
 #[test]

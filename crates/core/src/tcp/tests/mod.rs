@@ -26,7 +26,7 @@ fn a_wrong_sum_is_noticed() {
     let mut script = script::Script::open(&script::bare(), 10);
     script.write(4);
     if let Some(sender) = &mut script.connection.sender {
-        sender.board.retrans += 1;
+        sender.board.marks.retrans += 1;
     }
     script.ack(1, &[]);
 }

@@ -1,0 +1,51 @@
+//! State that few connections need: a word until it is written to.
+
+use alloc::boxed::Box;
+use core::ops::{Deref, DerefMut};
+
+/// State with a value that stands for "nothing yet".
+pub(super) trait Blank: Default + 'static {
+    /// The value, which equals the default.
+    fn blank() -> &'static Self;
+}
+
+/// Reads as blank and takes a word until it is written to; then it is on the heap.
+#[derive(Clone, Debug)]
+pub(super) struct Lazy<T>(Option<Box<T>>);
+
+impl<T> Default for Lazy<T> {
+    fn default() -> Lazy<T> {
+        Lazy(None)
+    }
+}
+
+impl<T> Lazy<T> {
+    /// Whether nothing was written yet.
+    #[inline]
+    pub(super) const fn is_blank(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl<T: Blank> Deref for Lazy<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        match &self.0 {
+            Some(value) => value,
+            None => T::blank(),
+        }
+    }
+}
+
+impl<T: Blank> DerefMut for Lazy<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.get_or_insert_with(first)
+    }
+}
+
+#[cold]
+fn first<T: Blank>() -> Box<T> {
+    Box::default()
+}
