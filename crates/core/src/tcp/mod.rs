@@ -58,6 +58,7 @@ use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use lazy::Lazy;
 use receive::Receive;
 use rto::Rtt;
 use send::Sender;
@@ -160,7 +161,7 @@ impl Connection {
             shared: Shared {
                 rtt: Rtt::new(&config.rto),
                 timers: Timers::new(),
-                stats: Stats::default(),
+                stats: Lazy::default(),
                 snd_edge: 1,
                 max_snd_wnd: 0,
                 snd_wl1: 0,
@@ -418,7 +419,7 @@ impl Connection {
             min_rtt: shared.rtt.min(),
             rto: shared.rtt.rto(&shared.config.rto),
             mss: shared.mss,
-            stats: shared.stats,
+            stats: *shared.stats,
         }
     }
 

@@ -122,10 +122,11 @@ impl Sender {
     fn on_quiet_ack(&mut self, now: Instant, shared: &mut Shared, segment: &Segment, ack: u64) {
         let prior_in_flight = self.board.out;
         let (mut acked, mut rtt, mut retransmitted) = (0, None, false);
+        let stats = &mut *shared.stats;
         while let Some(record) = self.board.pop_acked(ack) {
             acked += self.board.weight(record.len);
-            shared.stats.ack_latency_sum += now.since(record.first_tx);
-            shared.stats.ack_latency_count += 1;
+            stats.ack_latency_sum += now.since(record.first_tx);
+            stats.ack_latency_count += 1;
             retransmitted |= record.tx_count > 1;
             rtt = rtt.or(Some(now.since(record.last_tx)));
         }

@@ -390,7 +390,9 @@ impl Connection {
         let shared = &mut self.shared;
         let full = shared.config.mss();
         let taken: Taken = self.receive.on_data(now, &shared.config, full, seq, segment);
-        shared.stats.redundant_bytes += u64::from(taken.redundant);
+        if taken.redundant > 0 {
+            shared.stats.redundant_bytes += u64::from(taken.redundant);
+        }
         if taken.advanced {
             if self.auto_read || self.read_shut {
                 self.receive.read_all();

@@ -366,8 +366,9 @@ impl Sender {
             in_flight: Bytes(board.pipe()),
             retransmission: false,
         });
-        shared.stats.bytes_sent += u64::from(payload);
-        shared.stats.segments_sent += 1;
+        let stats = &mut *shared.stats;
+        stats.bytes_sent += u64::from(payload);
+        stats.segments_sent += 1;
         self.after_transmit(now, shared);
         let cwr = core::mem::take(&mut self.cwr_pending);
         Outgoing {

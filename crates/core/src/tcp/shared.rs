@@ -2,6 +2,7 @@
 
 use super::config::{Config, InitialWindow, WindowUnit};
 use super::error::{ConnectionError, Event};
+use super::lazy::Lazy;
 use super::rto::Rtt;
 use super::timers::Timers;
 use super::types::Stats;
@@ -18,7 +19,7 @@ pub(super) struct Shared {
     pub(super) config: Arc<Config>,
     pub(super) rtt: Rtt,
     pub(super) timers: Timers,
-    pub(super) stats: Stats,
+    pub(super) stats: Lazy<Stats>,
     /// Right edge of the peer's window, as an offset of ours.
     pub(super) snd_edge: u64,
     pub(super) max_snd_wnd: u64,

@@ -151,6 +151,31 @@ pub struct Stats {
     pub bad_sacks: u32,
 }
 
+impl super::lazy::Blank for Stats {
+    fn blank() -> &'static Stats {
+        static BLANK: Stats = Stats {
+            bytes_sent: 0,
+            ack_latency_sum: Duration::ZERO,
+            ack_latency_count: 0,
+            redundant_bytes: 0,
+            segments_sent: 0,
+            retransmits: 0,
+            timeouts: 0,
+            spurious_timeouts: 0,
+            probes: 0,
+            spurious_probes: 0,
+            recoveries: 0,
+            window_reductions: 0,
+            ecn_echoes: 0,
+            ce_received: 0,
+            undos: 0,
+            dsacks: 0,
+            challenge_acks: 0,
+        };
+        &BLANK
+    }
+}
+
 /// A view of a connection, with the fields of Linux's `TCP_INFO` that a trace wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
