@@ -171,6 +171,7 @@ impl super::lazy::Blank for Stats {
             undos: 0,
             dsacks: 0,
             challenge_acks: 0,
+            bad_sacks: 0,
         };
         &BLANK
     }
