@@ -156,6 +156,8 @@ pub(super) struct Options {
     pub(super) receive_errors: bool,
     pub(super) v6_only: bool,
     pub(super) window_clamp: u64,
+    /// `TCP_INQ`: drivers give `SIOCINQ` with each read.
+    pub(super) report_inq: bool,
 }
 
 impl Options {
@@ -188,6 +190,7 @@ impl Options {
             receive_errors: false,
             v6_only: false,
             window_clamp: 0,
+            report_inq: false,
         }
     }
 }
@@ -227,6 +230,8 @@ impl Stack {
     ) -> Result<(), Errno> {
         let index = self.index_of(fd)?;
         let (send_cap, receive_cap) = (self.config.send_memory_cap, self.config.receive_memory_cap);
+        let low_cap = self.config.receive_memory.max / 2; // tcp_set_rcvlowat
+        let somaxconn = self.config.somaxconn;
         let sock = &mut self.socks[index];
         let state = sock.state();
         let options = &mut sock.options;
@@ -255,19 +260,16 @@ impl Stack {
             SocketOption::ReuseAddress => options.reuse_address = on,
             SocketOption::ReusePort => options.reuse_port = on,
             SocketOption::SendBuffer => {
-                let wanted = u64::from(value.max(0) as u32).min(send_cap);
+                let wanted = u64::from(value as u32).min(send_cap); // unsigned, as Linux takes it
                 options.send_buffer = Some((2 * wanted).max(4608)); // SOCK_MIN_SNDBUF
             }
             SocketOption::ReceiveBuffer => {
-                let wanted = u64::from(value.max(0) as u32).min(receive_cap);
+                let wanted = u64::from(value as u32).min(receive_cap);
                 options.receive_buffer = Some((2 * wanted).max(2304)); // SOCK_MIN_RCVBUF
             }
             SocketOption::ReceiveLow => {
-                options.receive_low = if value < 0 {
-                    i32::MAX as u64
-                } else {
-                    value.max(1) as u64
-                };
+                let wanted = if value < 0 { i32::MAX } else { value.max(1) };
+                options.receive_low = (wanted as u64).min(low_cap);
             }
             SocketOption::KeepAlive => {
                 options.keep_alive = on;
@@ -331,12 +333,12 @@ impl Stack {
             SocketOption::DeferAccept => {
                 options.defer_accept = seconds_to_retransmissions(value.max(0) as u32);
             }
-            SocketOption::WindowClamp => options.window_clamp = value.max(0) as u64,
+            SocketOption::WindowClamp => options.window_clamp = if on { value.max(1152) as u64 } else { 0 },
             SocketOption::FastOpen => {
                 if value < 0 || !matches!(state, None | Some(State::Closed)) {
                     return Err(Errno::EINVAL);
                 }
-                options.fast_open_queue = value as u32;
+                options.fast_open_queue = (value as u32).min(somaxconn);
             }
             SocketOption::FastOpenConnect => {
                 range(0, 1)?;
@@ -359,6 +361,7 @@ impl Stack {
             SocketOption::NotSentLow => options.not_sent_low = Some(u64::from(value as u32)),
             SocketOption::Inq => {
                 range(0, 1)?;
+                options.report_inq = on;
             }
             SocketOption::Tos | SocketOption::V6TrafficClass => {
                 options.tos = value as u8 & !3 | options.tos & 3; // the ECN bits are TCP's
@@ -449,8 +452,8 @@ impl Stack {
             SocketOption::FastOpenConnect => flag(options.fast_open_connect),
             SocketOption::FastOpenNoCookie => flag(options.fast_open_no_cookie),
             SocketOption::QuickAck => flag(sock.quick_ack),
-            SocketOption::NotSentLow => int(options.not_sent_low.unwrap_or(0)),
-            SocketOption::Inq => flag(false),
+            SocketOption::NotSentLow => Ok(OptionValue::Int(options.not_sent_low.unwrap_or(0) as u32 as i32)),
+            SocketOption::Inq => flag(options.report_inq),
             SocketOption::Tos | SocketOption::V6TrafficClass => int(u64::from(options.tos)),
             SocketOption::Ttl | SocketOption::V6HopLimit => int(u64::from(options.ttl)),
             SocketOption::MtuDiscover => Ok(OptionValue::Int(options.mtu_discover)),

@@ -516,6 +516,7 @@ fn a_deferred_accept_waits_for_data_or_its_time() {
     }
 }
 
+mod options;
 mod table;
 
 mod random {
