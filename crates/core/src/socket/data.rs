@@ -203,16 +203,20 @@ impl Stack {
             Some(State::Established | State::CloseWait) if !sock.shut_write && sock.error.is_none() => {}
             _ => return self.broken(index),
         }
-        if sock.phase == Phase::Connecting {
-            sock.phase = Phase::Connected;
-        }
         let (start, remaining) = (sock.written - sock.writing, len - sock.writing.min(len));
-        let taken = self.put(now, index, remaining, flags);
+        // A writer that sleeps is woken when a third of the buffer is free, not before (`sk_stream_write_space`).
+        let asleep = self.socks[index].write_sleeps && !self.writable(now, index);
+        let taken = if asleep {
+            0
+        } else {
+            self.put(now, index, remaining, flags)
+        };
         let sock = &mut self.socks[index];
         sock.writing += taken;
         let moved = sock.writing;
         sock.no_space = moved < len;
-        if moved < len && waits {
+        sock.write_sleeps = moved < len && waits;
+        if sock.write_sleeps {
             self.touch(now, index);
             return Ok(Outcome::Blocked);
         }
@@ -227,6 +231,7 @@ impl Stack {
     /// Why nothing can be written: what was already taken, the pending error, or EPIPE (`sk_stream_error`).
     fn broken(&mut self, index: usize) -> Called<Sent> {
         let sock = &mut self.socks[index];
+        sock.write_sleeps = false;
         let moved = core::mem::take(&mut sock.writing);
         if moved > 0 {
             return Ok(Outcome::Done(Sent {

@@ -160,6 +160,8 @@ struct Sock {
     queued: bool,
     /// The last write found the buffer full.
     no_space: bool,
+    /// A blocking write waits for room.
+    write_sleeps: bool,
     clock: info::Clock,
     /// Bound by `bind`, not by `connect` or `listen`.
     used: bool,
@@ -225,6 +227,7 @@ impl Sock {
             lingering: false,
             queued: false,
             no_space: false,
+            write_sleeps: false,
             clock: info::Clock::default(),
             used: true,
         }
@@ -461,6 +464,7 @@ impl Sock {
         self.memory = SendMemory::default();
         self.clock = info::Clock::default();
         self.no_space = false;
+        self.write_sleeps = false;
         self.established = false;
         (self.writing, self.reading, self.read, self.written) = (0, 0, 0, 0);
         self.shut_read = false;
