@@ -378,6 +378,12 @@ impl Stack {
         self.socks.len() - self.free.len()
     }
 
+    /// How many connections are in this state, with a process behind them or not.
+    pub fn count(&self, state: State) -> usize {
+        let used = self.socks.iter().filter(|sock| sock.used);
+        used.filter(|sock| sock.state() == Some(state)).count()
+    }
+
     fn id_of(&self, index: usize) -> ConnectionId {
         ConnectionId {
             slot: index as u32,

@@ -327,9 +327,12 @@ impl Connection {
 
     /// Reads up to `wanted` in-order bytes: the window may open.
     pub fn read(&mut self, _now: Instant, wanted: Bytes) -> Bytes {
-        let (taken, update) = self
-            .receive
-            .read(&self.shared.config, self.shared.mss, wanted.get());
+        let (taken, update) = self.receive.read(
+            &self.shared.config,
+            self.shared.mss,
+            self.shared.rcv_scale,
+            wanted.get(),
+        );
         if update && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
             self.receive.ack_now = true;
         }

@@ -147,17 +147,17 @@ impl Receive {
     }
 
     /// Takes up to `wanted` bytes; the flag says that a window update is worth a segment (RFC 9293 MUST-39).
-    pub(super) fn read(&mut self, config: &Config, mss: u32, wanted: u64) -> (u64, bool) {
+    pub(super) fn read(&mut self, config: &Config, mss: u32, scale: u8, wanted: u64) -> (u64, bool) {
         let count = wanted.min(self.readable());
         self.read += count;
-        let grown = self.wanted_edge(config).saturating_sub(self.edge);
+        // Without scaling the field may hold less than the buffer.
+        let largest = config.receive_buffer.get().min(65_535 << scale);
+        let edge = self.wanted_edge(config).min(self.rcv_nxt + largest);
+        let grown = edge.saturating_sub(self.edge);
         let shut = self.edge - self.rcv_nxt.min(self.edge);
-        let step = u64::from(mss).min(config.receive_buffer.get() / 2);
+        let step = u64::from(mss).min(largest / 2);
         // Tell the peer when it could be blocked: the window offered is below half the buffer and can double.
-        (
-            count,
-            grown >= step && shut < config.receive_buffer.get() / 2 && grown >= shut,
-        )
+        (count, grown >= step && shut < largest / 2 && grown >= shut)
     }
 
     #[inline]

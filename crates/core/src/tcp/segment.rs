@@ -541,7 +541,7 @@ impl Connection {
     ) -> (u64, u64) {
         self.bare(now, outgoing.seq, segment);
         segment.payload = outgoing.payload;
-        if outgoing.push {
+        if outgoing.push && outgoing.payload > 0 {
             segment.flags = segment.flags.with(Flags::PSH); // RFC 9293 MUST-61
         }
         if outgoing.fin {

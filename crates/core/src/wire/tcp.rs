@@ -97,7 +97,8 @@ fn write_options(buffer: &mut [u8; MAX_HEADER - HEADER], segment: &Segment) -> R
             flags.contains(Flags::SACK_PERMITTED),
             flags.contains(Flags::TIMESTAMPS),
         ) {
-            (true, _) => options.put(&[SACK_PERMITTED, 2])?,
+            (true, true) => options.put(&[SACK_PERMITTED, 2])?,
+            (true, false) => options.put(&[NOP, NOP, SACK_PERMITTED, 2])?,
             (false, true) => options.put(&[NOP, NOP])?,
             (false, false) => {}
         }
