@@ -27,6 +27,14 @@ impl Failure {
         }
     }
 
+    /// What failed has been printed already.
+    pub(crate) fn told() -> Failure {
+        Failure {
+            code: 1,
+            message: String::new(),
+        }
+    }
+
     /// Stopped by the user; what there is has been printed.
     pub(crate) fn interrupted() -> Failure {
         Failure {

@@ -8,6 +8,7 @@
 mod bench;
 mod compare;
 mod completions;
+mod drill;
 mod explain;
 mod failure;
 mod folder;
@@ -40,6 +41,8 @@ enum Verb {
     Compare(compare::Arguments),
     /// Run a scenario once: flows, links, traces, a capture.
     Run(run::Arguments),
+    /// Play packetdrill scripts against our TCP in virtual time.
+    Drill(drill::Arguments),
     /// Mechanisms, queues, congestion controls, profiles and examples.
     List(list::Arguments),
     /// What one of them does, its source, parameters, evidence and how to turn it on.
@@ -68,6 +71,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.verb {
         Verb::Compare(verb) => compare::execute(verb, common),
         Verb::Run(verb) => run::execute(verb, common),
+        Verb::Drill(verb) => drill::execute(verb, common),
         Verb::List(verb) => list::execute(verb, common),
         Verb::Explain(verb) => explain::execute(verb, common),
         Verb::Bench(verb) => bench::execute(verb, common),

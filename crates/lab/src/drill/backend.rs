@@ -346,6 +346,14 @@ pub enum Setting {
     },
     /// `ip tcp_metrics flush`: forget what was learned about peers.
     ForgetPeers,
+    /// Length of the device's queue; with 0 every packet is dropped before it leaves, and the sender is told.
+    LinkQueue {
+        /// Packets.
+        packets: u32,
+    },
+    /// Whether a connection begins with a phase of immediate acknowledgments, as Linux does. Other systems do not, and
+    /// scripts written for them are played with this off.
+    QuickAcks(bool),
 }
 
 /// A state that a script may count sockets in.

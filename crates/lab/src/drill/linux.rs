@@ -244,6 +244,14 @@ impl Backend for Linux<'_> {
                 add("rto_min", rto_min_ms, "ms");
                 self.namespace.ip(&line).map_err(unsupported)
             }
+            Setting::LinkQueue { packets } => Err(Trouble::Unsupported(format!(
+                "a queue of {packets} packets at the device"
+            ))),
+            Setting::QuickAcks(on) => {
+                let quick = if *on { "" } else { " quickack 0" };
+                let line = format!("route replace {} dev {DEVICE}{quick}", self.setup.remote);
+                self.namespace.ip(&line).map_err(unsupported)
+            }
             Setting::ForgetPeers => self.namespace.ip("tcp_metrics flush all").map_err(unsupported),
         }
     }

@@ -1,12 +1,26 @@
 //! Packetdrill scripts against a TCP: parser, runner, and the stacks they run on.
 //!
 //! Read in this order: [`ast`] (what a script says), [`parse`](parse()) (text to script), [`backend`] (the stack under
-//! test as the runner sees it).
+//! test as the runner sees it), [`run`](run()) (a script against a backend), [`virtual_time`] (our own stack).
 
 pub mod ast;
 pub mod backend;
+mod call;
+pub mod capture;
+mod command;
+pub mod constant;
+mod expression;
+pub mod folder;
 #[cfg(target_os = "linux")]
 pub mod linux;
+mod matching;
 mod parse;
+mod run;
+mod sysctl;
+mod track;
+pub mod virtual_time;
+mod wire;
 
+pub use matching::Neutral;
 pub use parse::{Definitions, ScriptError, parse};
+pub use run::{Played, Rules, Timing, Verdict, run};

@@ -1,0 +1,302 @@
+//! `fleetfoot drill`: packetdrill scripts against our TCP in virtual time.
+
+use crate::failure::Failure;
+use crate::output::{Common, print};
+use clap::Args;
+use fleetfoot_core::tcp::Profile;
+use fleetfoot_lab::drill::capture;
+use fleetfoot_lab::drill::folder::{Manifest, Options, Outcome, find, play_all};
+use fleetfoot_lab::drill::{Definitions, Verdict};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Flags of `drill`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Scripts, or folders of them (`*.pkt`). Default: $FLEETFOOT_PACKETDRILL, else ../shared/packetdrill.
+    #[arg(value_name = "SCRIPT|FOLDER")]
+    paths: Vec<PathBuf>,
+    /// A table of verdicts by topic, and one line on each script that does not pass.
+    #[arg(long)]
+    report: bool,
+    /// Replace the tolerance of every time, microseconds; 0 also lists the lines that miss their time.
+    #[arg(long, value_name = "USECS")]
+    tolerance: Option<u64>,
+    /// Fail on segments that no line expects.
+    #[arg(long)]
+    no_extra: bool,
+    /// Write a capture of each script into this folder.
+    #[arg(long, value_name = "DIR")]
+    pcap: Option<PathBuf>,
+    /// The TCP under test.
+    #[arg(long, value_name = "NAME", default_value = "linux")]
+    profile: String,
+    /// Replace a word in the scripts; also what `#ifdef` asks for.
+    #[arg(long, short = 'D', value_name = "NAME=VALUE")]
+    define: Vec<String>,
+}
+
+pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let options = options(arguments)?;
+    let paths = if arguments.paths.is_empty() {
+        vec![default_folder()?]
+    } else {
+        arguments.paths.clone()
+    };
+    let items = find(&paths).map_err(|error| {
+        let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        Failure::usage(format!("cannot read {}: {error}", names.join(", ")))
+    })?;
+    if items.is_empty() {
+        return Err(Failure::usage("no script (*.pkt) there"));
+    }
+    let outcomes = play_all(&items, &options, |_| {});
+    if let Some(folder) = &arguments.pcap {
+        for outcome in &outcomes {
+            capture::write(folder, outcome).map_err(|error| {
+                Failure::other(format!("cannot write captures to {}: {error}", folder.display()))
+            })?;
+        }
+    }
+    let manifest = manifest(&paths)?;
+    let text = if common.json {
+        format!("{:#}\n", json(&outcomes))
+    } else if arguments.report {
+        report(&outcomes, &manifest)
+    } else {
+        verdicts(&outcomes)
+    };
+    print(&text)?;
+    if arguments.tolerance == Some(0) && !common.json {
+        print(&strictness(&outcomes))?;
+    }
+    let failed = outcomes
+        .iter()
+        .filter(|outcome| outcome.played.verdict == Verdict::Fail)
+        .count();
+    if failed > 0 {
+        return Err(Failure::told());
+    }
+    Ok(())
+}
+
+fn options(arguments: &Arguments) -> Result<Options, Failure> {
+    let mut definitions = Definitions::default();
+    for definition in &arguments.define {
+        let (name, value) = definition.split_once('=').unwrap_or((definition, ""));
+        definitions.define(name, value);
+    }
+    let profile = Profile::by_name(&arguments.profile).ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no profile {:?}; there are {}",
+            arguments.profile,
+            Profile::NAMES.join(", ")
+        ))
+    })?;
+    Ok(Options {
+        definitions,
+        tolerance: arguments
+            .tolerance
+            .map(|usecs| usecs.saturating_mul(1000).min(i64::MAX as u64)),
+        no_extra: arguments.no_extra,
+        capture: arguments.pcap.is_some(),
+        profile,
+    })
+}
+
+fn default_folder() -> Result<PathBuf, Failure> {
+    if let Some(folder) = std::env::var_os("FLEETFOOT_PACKETDRILL") {
+        return Ok(PathBuf::from(folder));
+    }
+    let folder = PathBuf::from("../shared/packetdrill");
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    Err(Failure::usage(
+        "name a script or a folder of scripts, or set FLEETFOOT_PACKETDRILL; ../shared/packetdrill is not there",
+    ))
+}
+
+/// What is known about the scripts of the folder, where one folder was named.
+fn manifest(paths: &[PathBuf]) -> Result<Manifest, Failure> {
+    match paths {
+        [folder] if folder.is_dir() => Manifest::read(folder)
+            .map_err(|error| Failure::other(format!("cannot read MANIFEST.csv: {error}"))),
+        _ => Ok(Manifest::default()),
+    }
+}
+
+/// `{ schema, scripts: [ { file, topic, verdict, line, reason, duration_s } ] }`.
+fn json(outcomes: &[Outcome]) -> serde_json::Value {
+    let scripts: Vec<_> = outcomes
+        .iter()
+        .map(|outcome| {
+            serde_json::json!({
+                "file": outcome.item.file,
+                "topic": outcome.item.topic,
+                "verdict": outcome.played.verdict.name(),
+                "line": outcome.played.line,
+                "reason": outcome.played.reason,
+                "duration_s": outcome.played.duration as f64 / 1e9,
+            })
+        })
+        .collect();
+    serde_json::json!({ "schema": "1.0", "scripts": scripts })
+}
+
+/// One line a script; for a failure what was expected and what was seen.
+fn verdicts(outcomes: &[Outcome]) -> String {
+    let mut text = String::new();
+    for outcome in outcomes {
+        let played = &outcome.played;
+        let _ = writeln!(text, "{:11} {}", played.verdict.name(), outcome.item.file);
+        if played.verdict != Verdict::Pass {
+            let line = played.line.map_or(String::new(), |line| format!("line {line}: "));
+            let _ = writeln!(text, "  {line}{}", played.reason);
+            text.push_str(&played.detail);
+        }
+        for printed in &played.printed {
+            let _ = writeln!(text, "  printed: {printed}");
+        }
+        if !played.extra.is_empty() && played.verdict == Verdict::Pass {
+            let _ = writeln!(
+                text,
+                "  {} segments that no line expects, first: {}",
+                played.extra.len(),
+                played.extra[0]
+            );
+        }
+    }
+    let _ = writeln!(text, "{}", Count::of(outcomes.iter()).sentence());
+    text
+}
+
+/// Verdicts of some scripts.
+#[derive(Default)]
+struct Count {
+    pass: usize,
+    fail: usize,
+    unsupported: usize,
+}
+
+impl Count {
+    fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Count {
+        let mut count = Count::default();
+        for outcome in outcomes {
+            match outcome.played.verdict {
+                Verdict::Pass => count.pass += 1,
+                Verdict::Fail => count.fail += 1,
+                Verdict::Unsupported => count.unsupported += 1,
+            }
+        }
+        count
+    }
+
+    fn sentence(&self) -> String {
+        format!(
+            "{} scripts: {} pass, {} fail, {} unsupported",
+            self.pass + self.fail + self.unsupported,
+            self.pass,
+            self.fail,
+            self.unsupported
+        )
+    }
+}
+
+/// The table by topic, and one line on each script that does not pass.
+fn report(outcomes: &[Outcome], manifest: &Manifest) -> String {
+    let mut topics: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
+    for outcome in outcomes {
+        topics.entry(&outcome.item.topic).or_default().push(outcome);
+    }
+    let must = |outcomes: &[&Outcome]| {
+        let must: Vec<_> = outcomes
+            .iter()
+            .filter(|outcome| manifest.must_pass(&outcome.item.file))
+            .collect();
+        let pass = must
+            .iter()
+            .filter(|outcome| outcome.played.verdict == Verdict::Pass)
+            .count();
+        (pass, must.len())
+    };
+    let mut text = format!(
+        "{:26} {:>5} {:>5} {:>12}  {}\n",
+        "topic", "pass", "fail", "unsupported", "must pass"
+    );
+    let row = |text: &mut String, name: &str, outcomes: &[&Outcome]| {
+        let count = Count::of(outcomes.iter().copied());
+        let (pass, of) = must(outcomes);
+        let of = if of == 0 {
+            "-".to_owned()
+        } else {
+            format!("{pass} of {of}")
+        };
+        let _ = writeln!(
+            text,
+            "{name:26} {:>5} {:>5} {:>12}  {of}",
+            count.pass, count.fail, count.unsupported
+        );
+    };
+    for (topic, outcomes) in &topics {
+        row(&mut text, topic, outcomes);
+    }
+    let all: Vec<_> = outcomes.iter().collect();
+    row(&mut text, "all", &all);
+    text.push('\n');
+    for outcome in outcomes {
+        let played = &outcome.played;
+        if played.verdict == Verdict::Pass {
+            continue;
+        }
+        let star = if manifest.must_pass(&outcome.item.file) {
+            "*"
+        } else {
+            " "
+        };
+        let linux = manifest.entry(&outcome.item.file).map_or("", |entry| entry.1);
+        let line = played.line.map_or(String::new(), |line| format!(":{line}"));
+        let _ = writeln!(
+            text,
+            "{star} {:11} {}{line} [Linux: {}] {}",
+            played.verdict.name(),
+            outcome.item.file,
+            if linux.is_empty() { "not known" } else { linux },
+            played.reason
+        );
+    }
+    text
+}
+
+/// How exactly lines met their times.
+fn strictness(outcomes: &[Outcome]) -> String {
+    let mut text = String::new();
+    let (mut timed, mut exact) = (0_usize, 0_usize);
+    for outcome in outcomes {
+        for timing in &outcome.played.timing {
+            timed += 1;
+            if timing.off == 0 {
+                exact += 1;
+            } else {
+                let _ = writeln!(
+                    text,
+                    "{}:{} is off by {:+.3} ms",
+                    outcome.item.file,
+                    timing.line,
+                    timing.off as f64 / 1e6
+                );
+            }
+        }
+    }
+    let share = if timed == 0 {
+        0.0
+    } else {
+        100.0 * exact as f64 / timed as f64
+    };
+    let _ = writeln!(
+        text,
+        "{exact} of {timed} timed outbound lines are exact ({share:.1} %)"
+    );
+    text
+}

@@ -1,0 +1,266 @@
+//! Many scripts: found in folders, each played with the rules its place asks for, in parallel.
+
+use super::ast::Script;
+use super::backend::Setup;
+use super::matching::Neutral;
+use super::parse::{Definitions, parse};
+use super::run::{Played, Rules, Verdict, run};
+use super::virtual_time::Virtual;
+use fleetfoot_core::tcp::{Config, Profile};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// A script file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Item {
+    /// Relative to the folder that was named, with slashes.
+    pub file: String,
+    /// First folder of `file`.
+    pub topic: String,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// How scripts are played.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Words that are replaced.
+    pub definitions: Definitions,
+    /// Replaces every tolerance, nanoseconds.
+    pub tolerance: Option<u64>,
+    /// Packets that no line expects are a failure.
+    pub no_extra: bool,
+    /// Keep packets for captures.
+    pub capture: bool,
+    /// The TCP under test.
+    pub profile: Profile,
+}
+
+/// What came of a file.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Which file.
+    pub item: Item,
+    /// What came of it.
+    pub played: Played,
+}
+
+/// Finds the scripts (`*.pkt`) that `paths` name: files as they are, folders with everything below, in the order of names.
+///
+/// # Errors
+/// A path that is not there or cannot be read.
+pub fn find(paths: &[PathBuf]) -> io::Result<Vec<Item>> {
+    let mut items = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let begin = items.len();
+            below(path, "", &mut items)?;
+            items[begin..].sort();
+        } else {
+            path.metadata()?;
+            let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
+            // The folder above that of the origin, as in the collection of public scripts.
+            let topic = names
+                .iter()
+                .rev()
+                .nth(2)
+                .map_or(String::new(), ToString::to_string);
+            items.push(Item {
+                file: path.to_string_lossy().into_owned(),
+                topic,
+                path: path.clone(),
+            });
+        }
+    }
+    Ok(items)
+}
+
+fn below(folder: &Path, prefix: &str, items: &mut Vec<Item>) -> io::Result<()> {
+    for entry in folder.read_dir()? {
+        let path = entry?.path();
+        let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else {
+            continue;
+        };
+        let file = if prefix.is_empty() {
+            name
+        } else {
+            format!("{prefix}/{name}")
+        };
+        if path.is_dir() {
+            below(&path, &file, items)?;
+        } else if path.extension().is_some_and(|extension| extension == "pkt") {
+            let topic = file.split_once('/').map_or("", |(topic, _)| topic).to_owned();
+            items.push(Item { file, topic, path });
+        }
+    }
+    Ok(())
+}
+
+/// Plays every item against our TCP in virtual time; `done` hears of each as it ends.
+pub fn play_all(items: &[Item], options: &Options, done: impl Fn(&Outcome) + Sync) -> Vec<Outcome> {
+    let play_one = |item: &Item| {
+        let outcome = Outcome {
+            item: item.clone(),
+            played: play(item, options, |script, setup, rules| {
+                let mut backend = Virtual::new(setup, Config::profile(options.profile));
+                run(script, &mut backend, setup, rules)
+            }),
+        };
+        done(&outcome);
+        outcome
+    };
+    items.par_iter().map(play_one).collect()
+}
+
+/// Reads an item and has `with` play it, by the rules of its place.
+pub fn play(item: &Item, options: &Options, with: impl FnOnce(&Script, &Setup, &Rules) -> Played) -> Played {
+    let text = match std::fs::read(&item.path) {
+        Ok(text) => text,
+        Err(error) => return Played::refused(Verdict::Fail, None, format!("cannot be read: {error}")),
+    };
+    let script = match parse(&text, &options.definitions) {
+        Ok(script) => script,
+        Err(error) => {
+            let verdict = if error.unsupported {
+                Verdict::Unsupported
+            } else {
+                Verdict::Fail
+            };
+            let reason = format!("column {}: {}", error.column, error.message);
+            return Played::refused(verdict, Some(error.line), reason);
+        }
+    };
+    let place = Place::of(item);
+    let rules = Rules {
+        tolerance: options.tolerance,
+        neutral: place.neutral,
+        old_linux: place.old_linux,
+        no_extra: options.no_extra,
+        capture: options.capture,
+    };
+    let setup = match setup(&script) {
+        Ok(setup) => setup,
+        Err(reason) => return Played::refused(Verdict::Unsupported, None, reason),
+    };
+    let mut played = with(&script, &setup, &rules);
+    if place.has_to_fail {
+        match played.verdict {
+            Verdict::Fail => {
+                played.verdict = Verdict::Pass;
+                played.reason.clear();
+                played.detail.clear();
+                played.line = None;
+            }
+            Verdict::Pass => {
+                played.verdict = Verdict::Fail;
+                played.reason = "passes, but is meant to fail".to_owned();
+            }
+            Verdict::Unsupported => {}
+        }
+    }
+    played
+}
+
+/// What the place of a script in the public collection says about it.
+struct Place {
+    neutral: Option<Neutral>,
+    old_linux: bool,
+    has_to_fail: bool,
+}
+
+impl Place {
+    fn of(item: &Item) -> Place {
+        let absolute = item.path.canonicalize().unwrap_or_else(|_| item.path.clone());
+        let names: Vec<_> = absolute
+            .iter()
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+        let [.., topic, origin, file] = names.as_slice() else {
+            return Place {
+                neutral: None,
+                old_linux: false,
+                has_to_fail: false,
+            };
+        };
+        let reassembly = topic.starts_with("reassembly-");
+        Place {
+            neutral: (origin == "freebsd" || file.ends_with(".bsd.pkt")).then_some(Neutral {
+                options: reassembly,
+                delayed_from_start: reassembly,
+            }),
+            old_linux: origin == "nplab" && !file.ends_with(".bsd.pkt"),
+            // They show that the runner notices.
+            has_to_fail: topic == "runner-selftest"
+                && matches!(file.as_str(), "packet-timeout.pkt" | "socket_wrong_err.pkt"),
+        }
+    }
+}
+
+/// The machine a script asks for by its options.
+fn setup(script: &Script) -> Result<Setup, String> {
+    let value = |name: &str| script.option(name).and_then(|option| option.value.as_deref());
+    let (local, remote, mapped) = match value("ip_version").unwrap_or("ipv4") {
+        "ipv4" => ("192.168.0.1", "192.0.2.1", false),
+        "ipv4-mapped-ipv6" => ("192.168.0.1", "192.0.2.1", true),
+        "ipv6" => ("fd3d:a0b:17d6::1", "fd3d:fa7b:d17d::1", false),
+        other => return Err(format!("--ip_version={other}")),
+    };
+    let address = |name: &str, default: &str| {
+        let text = value(name).unwrap_or(default);
+        text.parse::<IpAddr>().map_err(|_| format!("--{name}={text}"))
+    };
+    Ok(Setup {
+        local: address("local_ip", local)?,
+        remote: address("remote_ip", remote)?,
+        mtu: value("mtu").map_or(Ok(1500), |mtu| mtu.parse().map_err(|_| format!("--mtu={mtu}")))?,
+        mapped,
+    })
+}
+
+/// What is known about the public scripts on Linux.
+#[derive(Clone, Debug, Default)]
+pub struct Manifest(BTreeMap<String, (String, String)>);
+
+impl Manifest {
+    /// Reads `MANIFEST.csv` of a folder of public scripts; empty if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or lacks a column.
+    pub fn read(folder: &Path) -> io::Result<Manifest> {
+        let path = folder.join("MANIFEST.csv");
+        if !path.exists() {
+            return Ok(Manifest::default());
+        }
+        let mut reader = csv::Reader::from_path(path)?;
+        let header = reader.headers()?.clone();
+        let column = |name: &str| {
+            header
+                .iter()
+                .position(|column| column == name)
+                .ok_or_else(|| io::Error::other(format!("MANIFEST.csv has no column {name}")))
+        };
+        let (file, group, linux) = (column("file")?, column("group")?, column("linux_6_18")?);
+        let mut known = BTreeMap::new();
+        for record in reader.records() {
+            let record = record?;
+            let field = |index| record.get(index).unwrap_or_default().to_owned();
+            known.insert(field(file), (field(group), field(linux)));
+        }
+        Ok(Manifest(known))
+    }
+
+    /// Group (W wire, C counters, O optional) and result on Linux 6.18 of a file.
+    pub fn entry(&self, file: &str) -> Option<(&str, &str)> {
+        self.0
+            .get(file)
+            .map(|(group, linux)| (group.as_str(), linux.as_str()))
+    }
+
+    /// Whether Linux passes it and it needs nothing optional.
+    pub fn must_pass(&self, file: &str) -> bool {
+        matches!(self.entry(file), Some(("W" | "C", "pass" | "agrees")))
+    }
+}
