@@ -40,7 +40,8 @@ pub struct Segment {
     pub tsval: u32,
     /// TSecr with [`Flags::TIMESTAMPS`]; otherwise right edge of the fourth SACK block.
     pub tsecr: u32,
-    /// Three SACK blocks, or on a SYN: word 0 = MSS | window scale << 16 | cookie length << 24, words 1..5 = cookie.
+    /// Three SACK blocks, or on a SYN: word 0 = MSS | window scale << 16 | cookie length << 24 |
+    /// experimental kind << 31, words 1..5 = cookie.
     pub options: [u32; 6],
     /// Payload length in bytes; above 65,535 only in the simulator.
     pub payload: u32,

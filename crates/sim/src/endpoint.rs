@@ -408,7 +408,9 @@ impl<O: Observer> World<'_, O> {
                 | Event::Readable
                 | Event::Writable
                 | Event::SendClosed
-                | Event::Trouble => {}
+                | Event::Trouble
+                | Event::SoftError
+                | Event::Urgent => {}
             }
         }
         let number = 2 * index + side as u32;

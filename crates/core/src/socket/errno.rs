@@ -34,6 +34,7 @@ macro_rules! errnos {
 errnos! {
     EBADF = 9, "Bad file descriptor";
     EAGAIN = 11, "Resource temporarily unavailable";
+    EACCES = 13, "Permission denied";
     EFAULT = 14, "Bad address";
     EINVAL = 22, "Invalid argument";
     EMFILE = 24, "Too many open files";

@@ -7,7 +7,7 @@
 use super::{Body, ConnectionId, Errno, Fd, Stack, Tuple, canonical};
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
-use crate::tcp::{ConnectionError, Event, State, listener};
+use crate::tcp::{ConnectionError, Event, Icmp, NetworkError, State, listener};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -52,7 +52,7 @@ pub struct Arrival {
 /// An ICMP message about a packet sent from here, as RFC 792 numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IcmpError {
-    /// Type: 3 unreachable, 4 source quench, 5 redirect, 11 time exceeded, 12 parameter problem.
+    /// Type, as in IPv4: 3 unreachable, 4 source quench, 5 redirect, 11 time exceeded, 12 parameter problem; or in ICMPv6.
     pub kind: u8,
     /// Code.
     pub code: u8,
@@ -60,31 +60,6 @@ pub struct IcmpError {
     pub mtu: u32,
     /// Sequence number of the packet it quotes.
     pub seq: SeqNumber,
-}
-
-impl IcmpError {
-    /// The error it stands for, and whether it is hard (RFC 1122 4.2.3.9, Linux `icmp_err_convert`). `None`: ignored.
-    pub const fn errno(&self) -> Option<(Errno, bool)> {
-        match (self.kind, self.code) {
-            (3, 0) => Some((Errno::ENETUNREACH, false)),
-            (3, 1) => Some((Errno::EHOSTUNREACH, false)),
-            (3, 2) => Some((Errno::ENOPROTOOPT, true)),
-            (3, 3) => Some((Errno::ECONNREFUSED, true)),
-            (3, 4) => Some((Errno::EMSGSIZE, false)),
-            (3, 5) => Some((Errno::EOPNOTSUPP, false)),
-            (3, 6) => Some((Errno::ENETUNREACH, true)),
-            (3, 7) => Some((Errno::EHOSTDOWN, true)),
-            (3, 8) => Some((Errno::ENONET, true)),
-            (3, 9) => Some((Errno::ENETUNREACH, true)),
-            (3, 10) => Some((Errno::EHOSTUNREACH, true)),
-            (3, 11) => Some((Errno::ENETUNREACH, false)),
-            (3, 12) => Some((Errno::EHOSTUNREACH, false)),
-            (3, 13..=15) => Some((Errno::EHOSTUNREACH, true)),
-            (11, _) => Some((Errno::EHOSTUNREACH, false)),
-            (12, _) => Some((Errno::EPROTO, true)),
-            _ => None,
-        }
-    }
 }
 
 /// What waits to be sent.
@@ -262,6 +237,7 @@ impl Stack {
                         ConnectionError::Reset => Some(Errno::ECONNRESET),
                         ConnectionError::TimedOut => Some(sock.soft_error.take().unwrap_or(Errno::ETIMEDOUT)),
                         ConnectionError::Aborted => None,
+                        ConnectionError::Network(error) => Some(errno_of(error)),
                     };
                     sock.error = errno.or(sock.error);
                 }
@@ -269,7 +245,15 @@ impl Stack {
                     sock.shut_read = true;
                     sock.shut_write = true;
                 }
-                Event::Readable | Event::Writable | Event::SendClosed | Event::Trouble => {}
+                Event::SoftError => {
+                    let error = connection.take_soft_error().map(errno_of);
+                    if sock.options.receive_errors {
+                        sock.error = error.or(sock.error); // `IP_RECVERR`
+                    } else {
+                        sock.soft_error = error.or(sock.soft_error);
+                    }
+                }
+                Event::Readable | Event::Writable | Event::SendClosed | Event::Trouble | Event::Urgent => {}
             }
         }
         let Some(parent) = sock.parent else {
@@ -315,28 +299,16 @@ impl Stack {
             return;
         };
         let index = index as usize;
-        let Some((errno, _)) = icmp.errno() else {
+        let v6 = header.source.is_ipv6() && !canonical(header.source).is_ipv4();
+        let Some(kind) = crate::wire::kind_of(v6, icmp.kind, icmp.code, icmp.mtu) else {
             return;
         };
-        let sock = &mut self.socks[index];
-        let Body::Open(connection) = &mut sock.body else {
+        let Body::Open(connection) = &mut self.socks[index].body else {
             return;
         };
         let before = connection.state();
-        match before {
-            State::SynSent | State::SynReceived if (icmp.kind, icmp.code) != (3, 4) => {
-                if sock.parent.is_some() {
-                    return; // an embryo's SYN-ACK timer goes on
-                }
-                connection.abort(now);
-                while connection.poll_transmit(now).is_some() {}
-                self.on_events(now, index, before);
-                self.socks[index].error = Some(errno);
-            }
-            State::Closed | State::TimeWait => {}
-            _ if sock.options.receive_errors => sock.error = Some(errno),
-            _ => sock.soft_error = Some(errno),
-        }
+        connection.on_icmp(now, &Icmp { kind, seq: icmp.seq });
+        self.on_events(now, index, before);
         self.touch(now, index);
     }
 
@@ -545,5 +517,21 @@ pub(super) const fn is_host(address: IpAddr) -> bool {
             !address.is_multicast() && !address.is_broadcast() && !address.is_unspecified()
         }
         IpAddr::V6(address) => !address.is_multicast() && !address.is_unspecified(),
+    }
+}
+
+/// The errno of what the network said (Linux `icmp_err_convert`).
+fn errno_of(error: NetworkError) -> Errno {
+    match error {
+        NetworkError::NetUnreachable => Errno::ENETUNREACH,
+        NetworkError::HostUnreachable => Errno::EHOSTUNREACH,
+        NetworkError::ProtocolUnreachable => Errno::ENOPROTOOPT,
+        NetworkError::PortUnreachable => Errno::ECONNREFUSED,
+        NetworkError::MessageTooBig => Errno::EMSGSIZE,
+        NetworkError::SourceRouteFailed => Errno::EOPNOTSUPP,
+        NetworkError::HostDown => Errno::EHOSTDOWN,
+        NetworkError::NoNetwork => Errno::ENONET,
+        NetworkError::Refused => Errno::EACCES,
+        NetworkError::Protocol => Errno::EPROTO,
     }
 }

@@ -10,7 +10,7 @@ use crate::units::Bytes;
 /// Everything that decides how a connection behaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Largest IP packet of the path's first link, bytes; the MSS offered is this less 40 (IPv4).
+    /// Largest IP packet of the path's first link, bytes; the MSS offered is this less headers.
     pub mtu: u32,
     /// Registered name of the congestion control.
     pub congestion_control: &'static str,
@@ -99,6 +99,95 @@ pub struct Config {
     pub keep_alive: Option<KeepAlive>,
     /// Maximum segment lifetime: TIME-WAIT lasts twice this.
     pub msl: Duration,
+    /// The network layer: IP version, path MTU, ICMP, urgent pointer.
+    pub path: PathConfig,
+    /// How long to try before giving up.
+    pub patience: Patience,
+}
+
+/// IP version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IpVersion {
+    /// IPv4: 20 bytes of header.
+    V4,
+    /// IPv6: 40 bytes of header.
+    V6,
+}
+
+/// What the connection expects of the network layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathConfig {
+    /// IP version.
+    pub ip: IpVersion,
+    /// Set DF and obey "too big" messages (RFC 1191, RFC 8201).
+    pub pmtu_discovery: bool,
+    /// Smallest IPv4 path MTU that is believed; below it segments may be fragmented.
+    pub min_pmtu: u32,
+    /// How long a learnt path MTU is believed (RFC 1191 6.3).
+    pub pmtu_lifetime: Duration,
+    /// Search for the path MTU without routers' help (RFC 4821).
+    pub mtu_probing: MtuProbing,
+    /// Payload the search begins with.
+    pub base_mss: u32,
+    /// Time after which a finished search begins anew.
+    pub probe_interval: Duration,
+    /// Smallest payload of a full segment, whatever the peer or a router says (CVE-2019-11479).
+    pub min_mss: u32,
+    /// Which ICMP errors end a connection that is not established.
+    pub icmp_abort: IcmpAbort,
+    /// An ICMP error that says a retransmission did not get through takes back one back-off (RFC 6069).
+    pub icmp_reverts_backoff: bool,
+    /// Which octet the urgent pointer names.
+    pub urgent_pointer: UrgentPointer,
+}
+
+/// RFC 4821: whether and when to search for the path MTU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MtuProbing {
+    /// Never.
+    Off,
+    /// After three timeouts in a row (Linux `tcp_mtu_probing = 1`).
+    BlackHole,
+    /// From the start (2).
+    Always,
+}
+
+/// Which ICMP errors end a connection in SYN-SENT or SYN-RECEIVED.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IcmpAbort {
+    /// Any (Linux).
+    Any,
+    /// Protocol and port unreachable (RFC 1122 4.2.3.9).
+    Hard,
+}
+
+/// Which octet the urgent pointer names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UrgentPointer {
+    /// The one after the urgent data (RFC 6093, all systems).
+    Following,
+    /// The last one of the urgent data (RFC 1122; Linux `tcp_stdurg`).
+    Last,
+}
+
+/// How long to try before giving up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// First SYN retransmissions without back-off (Linux 6.5, `tcp_syn_linear_timeouts`); they come on top of
+    /// `syn_retries`.
+    pub syn_linear_timeouts: u8,
+    /// SYN-ACK retransmissions before giving up.
+    pub synack_retries: u8,
+    /// `retries` means the time that so many retransmissions would take from an RTO of 200 ms (Linux), not their number.
+    pub retries_as_time: bool,
+    /// Retransmissions after the owner closed both halves (Linux `tcp_orphan_retries`: 0 means 8); `None`: as many as before.
+    pub orphan_retries: Option<u8>,
+    /// Longest time data or probes may go unanswered (RFC 9293 MUST-21; `TCP_USER_TIMEOUT`); `None`: `retries` decides.
+    pub user_timeout: Option<Duration>,
+    /// Longest stay in FIN-WAIT-2 after both halves were closed; `None`: for ever.
+    pub fin_wait2: Option<Duration>,
+    /// Closing both halves with unread data, or data that comes later, resets (RFC 9293 SHLD-3).
+    pub reset_on_unread: bool,
 }
 
 /// Window at the start of a connection.
@@ -280,10 +369,27 @@ pub enum Profile {
 }
 
 impl Config {
-    /// The MSS this end announces: the MTU less IPv4 and TCP headers (RFC 9293 3.7.1).
+    /// Bytes of IP and TCP headers without options.
+    #[inline]
+    pub const fn header(&self) -> u32 {
+        match self.path.ip {
+            IpVersion::V4 => 40,
+            IpVersion::V6 => 60,
+        }
+    }
+
+    /// The MSS this end announces: the MTU less IP and TCP headers (RFC 9293 3.7.1).
     #[inline]
     pub const fn mss(&self) -> u32 {
-        self.mtu.saturating_sub(40)
+        self.mtu.saturating_sub(self.header())
+    }
+
+    /// Send MSS if the peer sent no option (RFC 9293 MUST-15).
+    pub const fn default_mss(&self) -> u32 {
+        match self.path.ip {
+            IpVersion::V4 => 536,
+            IpVersion::V6 => 1220,
+        }
     }
 
     /// The complete configuration of a profile.

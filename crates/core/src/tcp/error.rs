@@ -1,5 +1,6 @@
 //! Why a connection ended, and what it tells its owner.
 
+use super::icmp::NetworkError;
 use core::fmt;
 
 /// Why a connection ended otherwise than by FIN in both directions.
@@ -13,11 +14,14 @@ pub enum ConnectionError {
     TimedOut,
     /// The owner aborted it.
     Aborted,
+    /// The network said so (ICMP) before the connection was established, or before it timed out.
+    Network(NetworkError),
 }
 
 impl fmt::Display for ConnectionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            ConnectionError::Network(error) => return error.fmt(f),
             ConnectionError::Refused => "the peer refused the connection",
             ConnectionError::Reset => "the peer reset the connection",
             ConnectionError::TimedOut => "the peer did not answer in time",
@@ -43,6 +47,10 @@ pub enum Event {
     SendClosed,
     /// More than R1 retransmissions of the same data (RFC 9293 3.8.3): the path may be broken.
     Trouble,
+    /// An ICMP error came that does not end the connection (RFC 9293 MUST-47).
+    SoftError,
+    /// The peer's urgent point appeared or moved (RFC 9293 MUST-32).
+    Urgent,
     /// The connection is gone; TIME-WAIT, if any, is over.
     Closed,
     /// The connection is gone for this reason.

@@ -1,17 +1,13 @@
 //! The handshake: SYN-SENT and SYN-RECEIVED, options, simultaneous open.
 //!
-//! **Source.** RFC 9293 3.5, 3.10.7.3, 3.10.7.4; RFC 7323 2, 3; RFC 2018 2; RFC 3168 6.1.1; RFC 6298 2, 5.7.
-//! **Deviations.** Data on a SYN is not accepted (no Fast Open): it is acknowledged when retransmitted.
+//! **Source.** RFC 9293 3.5, 3.10.7.3, 3.10.7.4; RFC 7323 2, 3; RFC 2018 2; RFC 3168 6.1.1; RFC 6298 2, 5.7; the first SYN
+//! retransmissions without back-off are Linux's (`tcp_syn_linear_timeouts`).
+//! **Deviations.** Data on a SYN without a Fast Open cookie is not queued: it is acknowledged when retransmitted, as in Linux.
 
-use super::{Connection, ConnectionError, Control, Event, Receive, State, Timer};
+use super::{Accepted, Connection, ConnectionError, Control, Event, Receive, State, Timer};
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
-use crate::time::Instant;
-
-/// Send MSS without an option (RFC 9293 MUST-15), IPv4.
-const DEFAULT_MSS: u32 = 536;
-/// Smallest payload of a full segment that we go down to, whatever the peer offers.
-const SMALLEST_MSS: u32 = 48;
+use crate::time::{Duration, Instant};
 
 impl Connection {
     pub(super) fn send_syn(&mut self, now: Instant) {
@@ -24,22 +20,48 @@ impl Connection {
     pub(super) fn on_syn_timeout(&mut self, now: Instant) {
         self.syn_attempts = self.syn_attempts.saturating_add(1);
         self.shared.stats.timeouts += 1;
-        if self.syn_attempts > self.shared.config.syn_retries {
+        let config = &self.shared.config;
+        let active = self.state == State::SynSent;
+        let linear = if active {
+            config.patience.syn_linear_timeouts
+        } else {
+            0
+        };
+        let retries = if active {
+            let own = self.shared.cold.as_ref().and_then(|cold| cold.syn_retries);
+            own.unwrap_or(config.syn_retries).saturating_add(linear)
+        } else {
+            config.patience.synack_retries
+        };
+        let first = self.first_syn_timeout(now);
+        let over = self
+            .shared
+            .user_timeout()
+            .is_some_and(|limit| self.syn_attempts > 1 && now.since(first) >= limit);
+        if self.syn_attempts > retries || over {
             self.fail(ConnectionError::TimedOut);
             return;
         }
         self.shared.syn_lost = self.shared.syn_lost.saturating_add(1);
         self.shared.stats.retransmits += 1;
-        self.shared.rtt.back_off();
-        if self.syn_attempts > 1 {
-            self.shared.ecn = false; // RFC 3168 6.1.1.1: perhaps ECN is in the way
+        if self.syn_attempts > linear {
+            self.shared.rtt.back_off();
         }
         self.send_syn(now);
+    }
+
+    /// When the SYN first timed out, remembered if there is a user timeout.
+    fn first_syn_timeout(&mut self, now: Instant) -> Instant {
+        if self.shared.user_timeout().is_none() {
+            return now;
+        }
+        *self.shared.cold_mut().probing_since.get_or_insert(now)
     }
 
     /// Options and sequence number of the peer's SYN.
     pub(super) fn on_syn(&mut self, now: Instant, syn: &Segment) {
         let shared = &mut self.shared;
+        let own = shared.own_mss();
         let config = &shared.config;
         shared.irs = syn.seq;
         self.receive = Receive::new(config);
@@ -58,16 +80,13 @@ impl Connection {
             shared.rcv_scale = 0;
         }
         // RFC 9293 3.7.1: the smaller of both, less what options take (RFC 6691).
-        let peer = syn.mss().map_or(DEFAULT_MSS, u32::from);
+        let peer = syn.mss().map_or(config.default_mss(), u32::from);
         let options = if shared.timestamps { 12 } else { 0 };
-        shared.mss = peer.min(config.mss()).saturating_sub(options).max(SMALLEST_MSS);
+        shared.mss = peer.min(own).saturating_sub(options).max(config.path.min_mss);
         let acked = syn.flags.contains(Flags::ACK);
         shared.ecn = if acked {
             // RFC 3168 6.1.1: a SYN-ACK agrees with ECE alone.
-            config.ecn
-                && syn.flags.contains(Flags::ECE)
-                && !syn.flags.contains(Flags::CWR)
-                && shared.syn_lost < 2
+            config.ecn && syn.flags.contains(Flags::ECE) && !syn.flags.contains(Flags::CWR)
         } else {
             (config.ecn || config.ecn_passive) && syn.flags.contains(Flags::ECE.with(Flags::CWR))
         };
@@ -79,41 +98,57 @@ impl Connection {
     }
 
     /// RFC 9293 3.10.7.3.
-    pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
+    pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) -> Accepted {
         let acked = segment.flags.contains(Flags::ACK);
-        if acked && segment.ack != self.shared.iss + 1 {
-            return; // the listener's side answers an impossible ACK with RST; a stray one is ignored here
+        let ack = segment.ack.to_offset(self.shared.iss, 1);
+        let reset = segment.flags.contains(Flags::RST);
+        // First: the ACK must be for our SYN, or for data on it.
+        if acked && !(1..=self.highest_sent() as i64).contains(&ack) {
+            if !reset {
+                self.answer_with_reset(segment.ack);
+            }
+            return self.nothing();
         }
-        if segment.flags.contains(Flags::RST) {
+        // Second: RST.
+        if reset {
             if acked {
                 self.fail(ConnectionError::Refused);
             }
-            return;
+            return self.nothing();
         }
+        // Fourth: SYN.
         if !segment.flags.contains(Flags::SYN) {
-            return;
+            return self.nothing();
         }
         self.on_syn(now, segment);
-        if acked {
-            self.finish_handshake(now, Some(segment));
-            self.receive.ack_now = true;
-        } else {
+        if !acked {
             // RFC 9293 3.5, figure 7: SYNs crossed.
             self.state = State::SynReceived;
             self.control = Control::Syn;
+            return self.nothing();
         }
+        self.finish_handshake(now, segment, ack as u64);
+        self.receive.ack_now = true;
+        if segment.payload == 0 {
+            return self.nothing();
+        }
+        // Fifth: text on the SYN-ACK, as of the octet after the SYN.
+        let mut text = *segment;
+        text.flags = text.flags.without(Flags::SYN);
+        self.on_payload(now, &text, 1)
     }
 
     /// The ACK of our SYN in SYN-RECEIVED. False: drop the segment.
     pub(super) fn on_ack_in_syn_received(&mut self, now: Instant, segment: &Segment, ack: i64) -> bool {
-        if ack != 1 {
-            return false; // the listener resets what does not belong here
+        if !(1..=self.highest_sent() as i64).contains(&ack) {
+            self.answer_with_reset(segment.ack); // RFC 9293 3.10.7.4, fifth
+            return false;
         }
-        self.finish_handshake(now, Some(segment));
+        self.finish_handshake(now, segment, ack as u64);
         true
     }
 
-    fn finish_handshake(&mut self, now: Instant, segment: Option<&Segment>) {
+    fn finish_handshake(&mut self, now: Instant, segment: &Segment, ack: u64) {
         let shared = &mut self.shared;
         shared.timers.disarm();
         let config = &shared.config.rto;
@@ -121,40 +156,48 @@ impl Connection {
             // The SYN-ACK was a cookie: when it left is not known.
         } else if shared.syn_lost == 0 {
             shared.rtt.sample(config, now.since(self.syn_sent_at));
-        } else if let Some(segment) = segment
-            && shared.timestamps
-            && segment.tsecr != 0
-        {
+        } else if shared.timestamps && segment.tsecr != 0 {
             let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr).max(1);
             shared
                 .rtt
-                .sample(config, crate::time::Duration::from_millis(u64::from(elapsed)));
+                .sample(config, Duration::from_millis(u64::from(elapsed)));
         }
         if shared.syn_lost > 0 {
             shared.rtt.after_syn_timeout(config); // RFC 6298 5.7
         }
         self.state = State::Established;
-        if let Some(segment) = segment
-            && !segment.flags.contains(Flags::SYN)
-        {
+        if !segment.flags.contains(Flags::SYN) {
             shared.snd_edge = 1 + (u64::from(segment.window) << shared.snd_scale);
         }
         shared.raise(Event::Established);
         if self.close_queued {
             self.state = State::FinWait1;
         }
+        if self.shared.cold.is_some() {
+            self.settle_syn_data(now, segment, ack);
+        }
         self.feed_sender(now);
+        if let Some(sender) = &self.sender
+            && sender.board.out > 0
+        {
+            // Sent before the handshake was over (Fast Open).
+            let at = now + self.shared.rtt.rto(&self.shared.config.rto);
+            self.shared.timers.arm(Timer::Rto, at);
+        }
+        self.start_mtu_search(now);
         self.start_keep_alive(now);
     }
 
     /// SYN in SYN-SENT, SYN-ACK in SYN-RECEIVED.
     pub(super) fn syn_segment(&mut self, now: Instant) -> Segment {
         let answer = self.state == State::SynReceived;
+        let attempts = self.syn_attempts;
         let shared = &mut self.shared;
+        let own = shared.own_mss();
         let config = &shared.config;
         let mut flags = Flags::SYN.with(Flags::MSS).with(Flags::DF);
         let mut options = 4_u8;
-        let mut word = config.mss().min(65_535);
+        let mut word = own.min(65_535);
         if answer {
             flags = flags.with(Flags::ACK);
         }
@@ -186,14 +229,15 @@ impl Connection {
         }
         if answer && shared.ecn {
             flags = flags.with(Flags::ECE); // RFC 3168 6.1.1
-        } else if !answer && config.ecn && self.syn_attempts < 2 {
+        } else if !answer && config.ecn && attempts == 0 {
+            // RFC 3168 6.1.1.1: a retransmitted SYN does without, perhaps ECN is in the way.
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }
         if answer {
             shared.last_ack_sent = self.receive.rcv_nxt;
             self.receive.on_ack_sent();
         }
-        Segment {
+        let mut segment = Segment {
             seq: shared.iss,
             ack: if answer {
                 SeqNumber::from_offset(shared.irs, self.receive.rcv_nxt)
@@ -206,9 +250,16 @@ impl Connection {
             window: config.receive_buffer.get().min(65_535) as u16,
             flags,
             ttl: 64,
-            overhead: Segment::IPV4_TCP_HEADER + options,
+            overhead: config.header() as u8 + options,
             ..Segment::default()
+        };
+        if shared.cold.is_some() {
+            self.put_fast_open(&mut segment);
+            if let Some(cold) = &self.shared.cold {
+                cold.decorate(0, &mut segment);
+            }
         }
+        segment
     }
 }
 

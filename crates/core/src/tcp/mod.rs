@@ -4,21 +4,27 @@
 //! the work is in `handshake` (SYN states), `segment` (arrival procedure, building), `receive` (reassembly,
 //! acknowledging), `send` (what leaves when), `delivery` (what an acknowledgment delivered), `recovery` (what follows from
 //! it), `undo` (what was a mistake), `scoreboard`, `rack`, `tlp`, `prr`, `rto`, `timers`. [`Config`] holds every switch,
-//! [`profile`] the named configurations and the table of their sources.
+//! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
+//! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`).
 //!
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
-//! **Deviations.** Urgent data is delivered as ordinary data. No path MTU discovery: the MTU is configured.
+//! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
 
+mod cold;
 mod config;
 mod controller;
 mod delivery;
 mod detail;
 mod error;
+mod fastopen;
 mod handover;
 mod handshake;
+mod icmp;
 mod invariants;
 mod lazy;
 pub mod listener;
+mod mtu;
+mod patience;
 pub mod profile;
 mod prr;
 mod rack;
@@ -32,21 +38,28 @@ mod segment;
 mod send;
 mod shared;
 mod switches;
+mod switches_network;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod tlp;
 mod types;
 mod undo;
+mod urgent;
 mod work;
 
 pub use config::{
-    Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, InitialWindow, KeepAlive, Profile, Prr, RtoConfig,
-    RtoFloor, RttSamples, TailLossProbe, WindowUnit, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, IcmpAbort, InitialWindow, IpVersion, KeepAlive,
+    MtuProbing, PathConfig, Patience, Profile, Prr, RtoConfig, RtoFloor, RttSamples, TailLossProbe,
+    UrgentPointer, WindowUnit, WindowValidation,
 };
 pub use detail::Detail;
 pub use error::{ConnectionError, Event};
+pub use fastopen::{
+    Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,
+};
 pub use handover::Remains;
+pub use icmp::{Icmp, IcmpKind, NetworkError};
 pub use send::CaState;
 pub use timers::Timer;
 pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
@@ -78,10 +91,7 @@ pub struct Connection {
     sender: Option<Box<Sender>>,
     /// Bytes the application wrote.
     written: u64,
-    /// Deadline of the second that the challenge budget is for.
-    challenge_until: Instant,
     syn_sent_at: Instant,
-    challenge_budget: u16,
     syn_attempts: u8,
     keep_alive_probes: u8,
     state: State,
@@ -102,6 +112,8 @@ enum Control {
     None,
     Syn,
     Reset,
+    /// A reset that answers a stray segment; where it stands is in the cold state.
+    Answer,
 }
 
 impl Connection {
@@ -184,14 +196,14 @@ impl Connection {
                 peer_scales: false,
                 #[cfg(test)]
                 long_way: false,
+                orphan: false,
+                cold: None,
                 config: Arc::clone(config),
             },
             receive: Receive::new(config),
             sender: None,
             written: 0,
-            challenge_until: Instant::ZERO,
             syn_sent_at: Instant::ZERO,
-            challenge_budget: 0,
             syn_attempts: 0,
             keep_alive_probes: 0,
             state: State::Closed,
@@ -229,6 +241,10 @@ impl Connection {
                     self.shared.raise(Event::Closed);
                 }
                 State::Closed => {}
+                State::FinWait2 if self.shared.orphan => {
+                    self.enter_closed();
+                    self.shared.raise(Event::Closed);
+                }
                 State::SynSent
                 | State::SynReceived
                 | State::Established
@@ -264,7 +280,7 @@ impl Connection {
             return Some(self.control_segment(now, segment));
         }
         if matches!(self.state, State::Closed | State::SynSent | State::SynReceived) {
-            return self.pending_ack(now, segment);
+            return self.transmit_early(now, segment);
         }
         if let Some(sender) = &mut self.sender
             && self.state != State::TimeWait
@@ -290,6 +306,8 @@ impl Connection {
             4 => Event::SendClosed,
             5 => Event::Trouble,
             6 => Event::Closed,
+            8 => Event::SoftError,
+            9 => Event::Urgent,
             _ => Event::Failed(self.shared.failure.unwrap_or(ConnectionError::Aborted)),
         })
     }
@@ -316,6 +334,9 @@ impl Connection {
         self.write_blocked = taken < wanted.get();
         self.written += taken;
         if taken > 0 {
+            if self.shared.cold.is_some() {
+                self.refresh_mtu(now);
+            }
             self.feed_sender(now);
         }
         if let Some(sender) = &mut self.sender {
@@ -366,9 +387,18 @@ impl Connection {
             | State::Closing
             | State::LastAck
             | State::TimeWait => {
+                let unread = self.receive.readable() > 0;
                 self.read_shut = true;
                 let _ = self.read(now, Bytes::MAX);
+                if unread && self.shared.config.patience.reset_on_unread && self.state != State::TimeWait {
+                    // RFC 9293 SHLD-3: the peer must not believe that its data was read.
+                    self.enter_closed();
+                    self.shared.raise(Event::Closed);
+                    self.control = Control::Reset;
+                    return;
+                }
                 self.queue_fin(now);
+                self.become_orphan(now);
             }
         }
     }
@@ -396,6 +426,12 @@ impl Connection {
                 }
             }
             Setting::AutoRead(on) => self.auto_read = on,
+            Setting::UserTimeout(_)
+            | Setting::SynRetries(_)
+            | Setting::MaxSegment(_)
+            | Setting::Tos(_)
+            | Setting::Ttl(_)
+            | Setting::FinWait2(_) => self.set_cold(setting),
         }
     }
 
@@ -472,7 +508,10 @@ impl Connection {
 
     /// Tells the sending half what was written; makes it when the handshake is over.
     fn feed_sender(&mut self, now: Instant) {
-        if matches!(self.state, State::Closed | State::SynSent | State::SynReceived) {
+        if matches!(self.state, State::Closed | State::SynSent) {
+            return;
+        }
+        if self.state == State::SynReceived && !self.is_fast_open_child() {
             return;
         }
         if self.sender.is_none() {
@@ -529,7 +568,12 @@ impl Connection {
         }
     }
 
-    fn fail(&mut self, error: ConnectionError) {
+    fn fail(&mut self, mut error: ConnectionError) {
+        if error == ConnectionError::TimedOut
+            && let Some(soft) = self.take_soft_error()
+        {
+            error = ConnectionError::Network(soft); // RFC 1122 4.2.3.9: the better reason
+        }
         self.enter_closed();
         self.shared.failure = Some(error);
         self.shared.raise(Event::Failed(error));

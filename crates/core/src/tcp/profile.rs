@@ -5,8 +5,9 @@
 //! segment lifetime is one second everywhere, so that simulated connections leave TIME-WAIT soon.
 
 use super::config::{
-    Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, InitialWindow, Profile, Prr, RtoConfig, RtoFloor,
-    RttSamples, TailLossProbe, WindowUnit, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, IcmpAbort, InitialWindow, IpVersion, MtuProbing,
+    PathConfig, Patience, Profile, Prr, RtoConfig, RtoFloor, RttSamples, TailLossProbe, UrgentPointer,
+    WindowUnit, WindowValidation,
 };
 pub use super::switches::SWITCHES;
 use crate::cc::HyStart;
@@ -104,6 +105,28 @@ pub(super) fn config(profile: Profile) -> Config {
             keep_alive: None,
             msl: Duration::from_secs(1),
             mtu: 1040,
+            path: PathConfig {
+                ip: IpVersion::V4,
+                pmtu_discovery: false,
+                min_pmtu: 68,
+                pmtu_lifetime: Duration::from_secs(600),
+                mtu_probing: MtuProbing::Off,
+                base_mss: 1024,
+                probe_interval: Duration::from_secs(600),
+                min_mss: 48,
+                icmp_abort: IcmpAbort::Hard,
+                icmp_reverts_backoff: false,
+                urgent_pointer: UrgentPointer::Following,
+            },
+            patience: Patience {
+                syn_linear_timeouts: 0,
+                synack_retries: 255,
+                retries_as_time: false,
+                orphan_retries: None,
+                user_timeout: None,
+                fin_wait2: None,
+                reset_on_unread: false,
+            },
             rto: RtoConfig {
                 floor: RtoFloor::Rto,
                 min: Duration::from_millis(200),
@@ -129,6 +152,7 @@ pub(super) fn config(profile: Profile) -> Config {
             config.tail_loss_probe = TailLossProbe::Off;
             config.fack = true;
             config.syn_retries = 5;
+            config.patience.syn_linear_timeouts = 0;
             config
         }
         Profile::Linux2015 => {
@@ -137,6 +161,7 @@ pub(super) fn config(profile: Profile) -> Config {
             config.rack = false;
             config.tail_loss_probe = TailLossProbe::Draft;
             config.fack = true;
+            config.patience.syn_linear_timeouts = 0;
             config
         }
         Profile::Linux => Config {
@@ -185,6 +210,28 @@ pub(super) fn config(profile: Profile) -> Config {
             keep_alive: None,
             msl: Duration::from_secs(1),
             mtu: 1500,
+            path: PathConfig {
+                ip: IpVersion::V4,
+                pmtu_discovery: true,
+                min_pmtu: 552,
+                pmtu_lifetime: Duration::from_secs(600),
+                mtu_probing: MtuProbing::Off,
+                base_mss: 1024,
+                probe_interval: Duration::from_secs(600),
+                min_mss: 48,
+                icmp_abort: IcmpAbort::Any,
+                icmp_reverts_backoff: true,
+                urgent_pointer: UrgentPointer::Following,
+            },
+            patience: Patience {
+                syn_linear_timeouts: 4,
+                synack_retries: 5,
+                retries_as_time: true,
+                orphan_retries: Some(0),
+                user_timeout: None,
+                fin_wait2: Some(Duration::from_secs(60)),
+                reset_on_unread: true,
+            },
             rto: RtoConfig {
                 floor: RtoFloor::Variance,
                 min: Duration::from_millis(200),
@@ -240,6 +287,28 @@ pub(super) fn config(profile: Profile) -> Config {
             keep_alive: None,
             msl: Duration::from_secs(1),
             mtu: 1500,
+            path: PathConfig {
+                ip: IpVersion::V4,
+                pmtu_discovery: true,
+                min_pmtu: 68,
+                pmtu_lifetime: Duration::from_secs(600),
+                mtu_probing: MtuProbing::Off,
+                base_mss: 1024,
+                probe_interval: Duration::from_secs(600),
+                min_mss: 48,
+                icmp_abort: IcmpAbort::Hard,
+                icmp_reverts_backoff: false,
+                urgent_pointer: UrgentPointer::Following,
+            },
+            patience: Patience {
+                syn_linear_timeouts: 0,
+                synack_retries: 8,
+                retries_as_time: false,
+                orphan_retries: None,
+                user_timeout: None,
+                fin_wait2: None,
+                reset_on_unread: true,
+            },
             rto: RtoConfig {
                 floor: RtoFloor::Rto,
                 min: Duration::from_secs(1),
@@ -257,6 +326,8 @@ pub(super) fn config(profile: Profile) -> Config {
 /// The value of switch `name` in `config`, in the words of the table; `None` if there is no such switch.
 pub fn describe(config: &Config, name: &str) -> Option<String> {
     let number = |value: Option<u32>| value.map_or_else(|| "none".to_string(), |value| value.to_string());
+    let duration =
+        |value: Option<Duration>| value.map_or_else(|| "none".to_string(), |value| value.to_string());
     let bytes = |value: Bytes| {
         if value == Bytes::MAX {
             "unlimited".to_string()
@@ -362,6 +433,37 @@ pub fn describe(config: &Config, name: &str) -> Option<String> {
             .map_or_else(|| "off".to_string(), |keep_alive| keep_alive.idle.to_string()),
         "msl" => config.msl.to_string(),
         "mtu" => config.mtu.to_string(),
+        "path.ip" => match config.path.ip {
+            IpVersion::V4 => "4".to_string(),
+            IpVersion::V6 => "6".to_string(),
+        },
+        "path.pmtu_discovery" => config.path.pmtu_discovery.to_string(),
+        "path.min_pmtu" => config.path.min_pmtu.to_string(),
+        "path.pmtu_lifetime" => config.path.pmtu_lifetime.to_string(),
+        "path.mtu_probing" => match config.path.mtu_probing {
+            MtuProbing::Off => "off".to_string(),
+            MtuProbing::BlackHole => "black-hole".to_string(),
+            MtuProbing::Always => "always".to_string(),
+        },
+        "path.base_mss" => config.path.base_mss.to_string(),
+        "path.probe_interval" => config.path.probe_interval.to_string(),
+        "path.min_mss" => config.path.min_mss.to_string(),
+        "path.icmp_abort" => match config.path.icmp_abort {
+            IcmpAbort::Any => "any".to_string(),
+            IcmpAbort::Hard => "hard".to_string(),
+        },
+        "path.icmp_reverts_backoff" => config.path.icmp_reverts_backoff.to_string(),
+        "path.urgent_pointer" => match config.path.urgent_pointer {
+            UrgentPointer::Following => "following".to_string(),
+            UrgentPointer::Last => "last".to_string(),
+        },
+        "patience.syn_linear_timeouts" => config.patience.syn_linear_timeouts.to_string(),
+        "patience.synack_retries" => config.patience.synack_retries.to_string(),
+        "patience.retries_as_time" => config.patience.retries_as_time.to_string(),
+        "patience.orphan_retries" => number(config.patience.orphan_retries.map(u32::from)),
+        "patience.user_timeout" => duration(config.patience.user_timeout),
+        "patience.fin_wait2" => duration(config.patience.fin_wait2),
+        "patience.reset_on_unread" => config.patience.reset_on_unread.to_string(),
         _ => return None,
     })
 }
@@ -400,7 +502,8 @@ mod tests {
             let Some((field, _)) = line.trim().split_once(": ") else {
                 continue;
             };
-            if depth != 4 || field == "congestion_control_values" || field == "rto" {
+            let grouped = ["rto", "path", "patience"].contains(&field);
+            if depth != 4 || field == "congestion_control_values" || grouped {
                 continue;
             }
             assert!(

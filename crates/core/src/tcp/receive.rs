@@ -134,6 +134,11 @@ impl Receive {
         self.rcv_nxt.min(self.fin_at).saturating_sub(self.read)
     }
 
+    /// Offset up to which the application has read.
+    pub(super) fn read_offset(&self) -> u64 {
+        self.read
+    }
+
     /// Stream offset up to which everything arrived.
     #[inline]
     pub(super) fn in_order(&self) -> u64 {

@@ -181,6 +181,9 @@ impl Sender {
         if self.state == CaState::Cwr && self.board.out == 0 {
             self.finish_episode(now, shared); // nothing is out whose acknowledgments could pace the reduction
         }
+        if shared.cold.is_some() && advanced {
+            self.mtu_probe_acked(now, shared);
+        }
         self.set_timer(now, shared, advanced);
     }
 
@@ -225,7 +228,9 @@ impl Sender {
         match self.state {
             CaState::Open | CaState::Disorder | CaState::Cwr => {
                 if self.board.marks.to_retransmit > 0 {
-                    self.enter_recovery(now, shared, delivery);
+                    if !self.mtu_probe_lost(now, shared) {
+                        self.enter_recovery(now, shared, delivery);
+                    }
                 } else if self.state != CaState::Cwr {
                     let quiet = self.board.marks.sacked_segments == 0 && self.board.marks.duplicates == 0;
                     self.state = if quiet { CaState::Open } else { CaState::Disorder };
@@ -527,7 +532,9 @@ impl Sender {
                 self.set_timer(now, shared, false);
             }
             Timer::Persist => {
-                self.retries = 0; // RFC 9293 MUST-37: an answered zero window keeps the connection
+                if self.probed_enough(now, shared) {
+                    return Err(ConnectionError::TimedOut);
+                }
                 self.on_persist(shared);
             }
             Timer::Syn | Timer::DelayedAck | Timer::KeepAlive | Timer::TimeWait => {}
@@ -540,12 +547,17 @@ impl Sender {
         if self.board.out == 0 {
             return Ok(());
         }
-        self.retries = self.retries.saturating_add(1);
-        if self.retries > shared.config.retries {
+        if self.retried_enough(now, shared) {
             return Err(ConnectionError::TimedOut);
         }
+        self.retries = self.retries.saturating_add(1);
+        if self.retries == 1 {
+            self.note_first_timeout(now);
+        }
+        Sender::mtu_probe_unclear(shared);
         if self.retries == 3 {
             shared.raise(Event::Trouble); // RFC 9293 3.8.3: R1
+            shared.suspect_black_hole(now);
         }
         shared.stats.timeouts += 1;
         if self.board.ring[0].is(SACKED) {
@@ -578,7 +590,7 @@ impl Sender {
         }
         self.force = true;
         shared.rtt.back_off();
-        let at = now + shared.rtt.rto(&shared.config.rto);
+        let at = now + self.clamped_rto(now, shared);
         shared.timers.arm(Timer::Rto, at);
         Ok(())
     }

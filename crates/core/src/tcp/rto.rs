@@ -100,6 +100,13 @@ impl Rtt {
         self.backoff = (self.backoff + 1).min(40);
     }
 
+    /// Takes back one doubling (RFC 6069 4.2); false if there was none.
+    pub(super) fn revert_one(&mut self) -> bool {
+        let reverted = self.backoff > 0;
+        self.backoff = self.backoff.saturating_sub(1);
+        reverted
+    }
+
     /// Takes back the back-off (thin streams, spurious timeouts).
     pub(super) fn reset_backoff(&mut self) {
         self.backoff = 0;

@@ -187,6 +187,35 @@ impl Scoreboard {
         Some(record)
     }
 
+    /// Cuts record `index` after `len` bytes, if it is longer than that without its FIN.
+    #[cold]
+    pub(super) fn split(&mut self, index: usize, len: u32) {
+        let Some(record) = self.ring.get_mut(index) else {
+            return;
+        };
+        if record.len - u32::from(record.is(FIN)) <= len {
+            return;
+        }
+        let mut rest = *record;
+        record.len = len;
+        record.flags &= !FIN;
+        rest.seq += u64::from(len);
+        rest.len -= len;
+        if rest.flags & (LOST | RETRANS) == LOST {
+            self.marks.to_retransmit += 1;
+        }
+        if rest.is(SACKED) {
+            self.marks.sacked_segments += 1;
+        }
+        // With packets as unit there is one more of them.
+        let more = u64::from(self.unit);
+        self.out += more;
+        self.marks.sacked += if rest.is(SACKED) { more } else { 0 };
+        self.marks.lost += if rest.is(LOST) { more } else { 0 };
+        self.marks.retrans += if rest.is(RETRANS) { more } else { 0 };
+        self.ring.insert(index + 1, rest);
+    }
+
     fn forget(&mut self, record: &Record, weight: u64) {
         if record.is(SACKED) {
             self.marks.sacked -= weight;

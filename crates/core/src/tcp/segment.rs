@@ -1,8 +1,8 @@
 //! Segments in and out: the arrival procedure of RFC 9293 3.10.7.4 in its order, and the building of segments.
 //!
 //! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
-//! **Deviations.** The URG flag is ignored: urgent data is ordinary data. A segment without timestamps where they were
-//! negotiated is dropped (RFC 7323 3.2). A reset in TIME-WAIT is ignored (RFC 1337 F1).
+//! **Deviations.** A segment without timestamps where they were negotiated is dropped (RFC 7323 3.2). A reset in TIME-WAIT
+//! is ignored (RFC 1337 F1).
 
 use super::receive::Taken;
 use super::send::Outgoing;
@@ -111,10 +111,7 @@ impl Connection {
         }
         match self.state {
             State::Closed => self.nothing(),
-            State::SynSent => {
-                self.on_segment_in_syn_sent(now, segment);
-                self.nothing()
-            }
+            State::SynSent => self.on_segment_in_syn_sent(now, segment),
             State::SynReceived
             | State::Established
             | State::FinWait1
@@ -127,7 +124,7 @@ impl Connection {
     }
 
     #[inline]
-    fn nothing(&self) -> Accepted {
+    pub(super) fn nothing(&self) -> Accepted {
         let at = self.received();
         Accepted {
             start: at,
@@ -173,6 +170,7 @@ impl Connection {
                 return self.nothing();
             }
         }
+        let urgent = segment.flags.contains(Flags::URG);
         // Fifth: ACK.
         if !segment.flags.contains(Flags::ACK) || !self.on_ack_field(now, segment, seq) {
             return self.nothing();
@@ -188,6 +186,9 @@ impl Connection {
         }
         if self.shared.ecn {
             self.receive.on_ecn(&self.shared.config, segment);
+        }
+        if urgent {
+            self.on_urgent(segment, seq); // Sixth
         }
         // Seventh and eighth: payload and FIN.
         if len == 0 {
@@ -224,6 +225,9 @@ impl Connection {
             && seq == self.receive.rcv_nxt as i64
         {
             self.on_ack_field(now, segment, seq);
+            if segment.flags.contains(Flags::URG) {
+                self.on_urgent(segment, seq); // RFC 9293 MUST-66
+            }
         }
     }
 
@@ -246,14 +250,16 @@ impl Connection {
 
     /// A challenge ACK within the budget (RFC 5961 7).
     pub(super) fn challenge(&mut self, now: Instant) {
-        if now >= self.challenge_until {
-            self.challenge_until = now + Duration::from_secs(1);
-            self.challenge_budget = self.shared.challenge_allowance(now);
+        let allowance = self.shared.challenge_allowance(now);
+        let cold = self.shared.cold_mut();
+        if now >= cold.challenge_until {
+            cold.challenge_until = now + Duration::from_secs(1);
+            cold.challenge_budget = allowance;
         }
-        if self.challenge_budget == 0 {
+        if cold.challenge_budget == 0 {
             return;
         }
-        self.challenge_budget -= 1;
+        cold.challenge_budget -= 1;
         self.shared.stats.challenge_acks += 1;
         self.receive.ack_now = true;
     }
@@ -302,7 +308,7 @@ impl Connection {
         let Some(sender) = &mut self.sender else { return };
         let advanced = ack > sender.una;
         if self.shared.snd_edge <= ack {
-            sender.retries = sender.retries.min(1); // RFC 9293 SHLD-17, MUST-37: it answers, its window is shut
+            sender.on_answer_with_shut_window(now);
         }
         // RFC 5681 2: what counts as a duplicate.
         let duplicate = !advanced
@@ -361,6 +367,7 @@ impl Connection {
             State::FinWait1 => {
                 self.state = State::FinWait2;
                 self.shared.raise(Event::SendClosed);
+                self.watch_fin_wait2(now);
             }
             State::Closing => {
                 self.shared.raise(Event::SendClosed);
@@ -381,10 +388,13 @@ impl Connection {
         }
     }
 
-    fn on_payload(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
+    pub(super) fn on_payload(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
         let open = matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
         if !open {
             self.receive.ack_now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
+            return self.nothing();
+        }
+        if self.shared.orphan && self.refuse_late_data(segment, seq) {
             return self.nothing();
         }
         let shared = &mut self.shared;
@@ -465,7 +475,7 @@ impl Connection {
     }
 
     pub(super) fn start_keep_alive(&mut self, now: Instant) {
-        if self.keep_alive && !matches!(self.state, State::Closed | State::TimeWait) {
+        if self.keep_alive && !self.shared.orphan && !matches!(self.state, State::Closed | State::TimeWait) {
             self.shared.timers.slow = now + self.keep_alive_values().idle;
         }
     }
@@ -490,8 +500,14 @@ impl Connection {
             self.start_keep_alive(now); // MUST-26
             return;
         }
-        if self.keep_alive_probes >= values.probes {
+        let silent = values.idle + values.interval.saturating_mul(u64::from(self.keep_alive_probes));
+        let gone = match self.shared.user_timeout() {
+            Some(limit) => self.keep_alive_probes > 0 && silent >= limit,
+            None => self.keep_alive_probes >= values.probes,
+        };
+        if gone {
             self.fail(ConnectionError::TimedOut);
+            self.control = Control::Reset;
             return;
         }
         self.keep_alive_probes += 1;
@@ -503,7 +519,11 @@ impl Connection {
     #[cold]
     pub(super) fn control_segment(&mut self, now: Instant, segment: &mut Segment) -> (u64, u64) {
         match core::mem::replace(&mut self.control, Control::None) {
-            Control::Syn => *segment = self.syn_segment(now),
+            Control::Syn => {
+                *segment = self.syn_segment(now);
+                return (0, u64::from(segment.payload));
+            }
+            Control::Answer => *segment = self.reset_answer(),
             Control::Reset => {
                 let nxt = self.snd_nxt();
                 self.bare(now, nxt, segment);
@@ -572,9 +592,12 @@ impl Connection {
             window: (window >> shared.rcv_scale) as u16,
             flags: Flags(Flags::ACK.0 | Flags::DF.0),
             ttl: 64,
-            overhead: Segment::IPV4_TCP_HEADER,
+            overhead: shared.config.header() as u8,
             ..Segment::default()
         };
+        if let Some(cold) = &shared.cold {
+            cold.decorate(seq, segment);
+        }
         if shared.timestamps {
             segment.flags = segment.flags.with(Flags::TIMESTAMPS);
             segment.tsval = shared.timestamp(now);

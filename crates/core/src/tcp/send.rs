@@ -84,7 +84,9 @@ pub(super) struct Sender {
     pub(super) retrans_stamp: u32,
     pub(super) dup_acks: u32,
     pub(super) retries: u8,
-    persist_backoff: u8,
+    /// When the timer first expired for what is out now, milliseconds of the clock, wrapping.
+    pub(super) first_timeout_ms: u32,
+    pub(super) persist_backoff: u8,
     /// New segments F-RTO may still send.
     pub(super) frto_new: u8,
     /// F-RTO's step, 0 when not running.
@@ -153,6 +155,7 @@ impl Sender {
             retrans_stamp: 0,
             dup_acks: 0,
             retries: 0,
+            first_timeout_ms: 0,
             persist_backoff: 0,
             frto_new: 0,
             frto: 0,
@@ -245,6 +248,11 @@ impl Sender {
             }
             limited = true;
         } else if let Some((payload, fin)) = self.new_or_full_length(shared) {
+            if shared.cold.is_some()
+                && let Some(probe) = self.mtu_probe(now, shared)
+            {
+                return Some(probe);
+            }
             if self.board.out == 0 && self.una == self.nxt {
                 self.after_idle(now, shared);
             }
@@ -383,6 +391,9 @@ impl Sender {
 
     #[inline(never)]
     pub(super) fn retransmit(&mut self, now: Instant, shared: &mut Shared, index: usize) -> Option<Outgoing> {
+        if self.board.ring.get(index)?.len > shared.mss {
+            self.board.split(index, shared.mss);
+        }
         let record = self.board.on_retransmit(now, index)?;
         self.ack_pipe += i32::from(!self.force); // ns-2 does not count the fast retransmit itself
         self.force = false;

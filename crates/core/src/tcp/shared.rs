@@ -1,5 +1,6 @@
 //! What both halves of a connection need: configuration, estimator, timers, what was negotiated.
 
+use super::cold::Cold;
 use super::config::{Config, InitialWindow, WindowUnit};
 use super::error::{ConnectionError, Event};
 use super::lazy::Lazy;
@@ -12,6 +13,7 @@ use crate::rng::Rng;
 use crate::seq::SeqNumber;
 use crate::time::Instant;
 use crate::units::Bytes;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 /// What both halves need.
@@ -48,6 +50,10 @@ pub(super) struct Shared {
     /// Tests compare the short ways of the usual case with the long one.
     #[cfg(test)]
     pub(super) long_way: bool,
+    /// The owner closed both halves.
+    pub(super) orphan: bool,
+    /// What is rarely needed.
+    pub(super) cold: Option<Box<Cold>>,
 }
 
 impl Shared {
@@ -77,6 +83,8 @@ impl Shared {
                 Event::Trouble => 5,
                 Event::Closed => 6,
                 Event::Failed(_) => 7,
+                Event::SoftError => 8,
+                Event::Urgent => 9,
             };
     }
 

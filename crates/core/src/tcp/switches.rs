@@ -1,9 +1,24 @@
 //! The table of switches: what each does, its value in every profile, and the source of that value.
 
 use super::profile::Switch;
+use super::switches_network::NETWORK;
 
 /// Every switch with its value and source in every profile.
-pub const SWITCHES: &[Switch] = &[
+pub const SWITCHES: &[Switch] = &{
+    let mut all = [FIRST[0]; FIRST.len() + NETWORK.len()];
+    let mut index = 0;
+    while index < all.len() {
+        all[index] = if index < FIRST.len() {
+            FIRST[index]
+        } else {
+            NETWORK[index - FIRST.len()]
+        };
+        index += 1;
+    }
+    all
+};
+
+const FIRST: &[Switch] = &[
     Switch {
         name: "congestion_control",
         doc: "Registered name of the congestion control.",

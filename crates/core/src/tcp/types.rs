@@ -87,6 +87,18 @@ pub enum Setting {
     KeepAlive(bool),
     /// Every in-order byte counts as read at once, until turned off.
     AutoRead(bool),
+    /// How long data or probes may go unanswered (RFC 9293 MUST-21); `None`: as configured.
+    UserTimeout(Option<Duration>),
+    /// SYN retransmissions (`TCP_SYNCNT`).
+    SynRetries(u8),
+    /// Largest payload to send and to announce; takes effect on the SYN (`TCP_MAXSEG`).
+    MaxSegment(u32),
+    /// Type of service or traffic class; the ECN bits are ignored (RFC 9293 MUST-48).
+    Tos(u8),
+    /// Time to live or hop limit (RFC 9293 MUST-49).
+    Ttl(u8),
+    /// Longest stay in FIN-WAIT-2 after closing (`TCP_LINGER2`).
+    FinWait2(Duration),
 }
 
 /// A connection that exists already, for tests and hand-worked cases.

@@ -13,10 +13,13 @@ use core::net::SocketAddr;
 use core::ops::Range;
 
 pub mod checksum;
+mod icmp;
 mod ipv4;
 mod ipv6;
 mod tcp;
 mod udp;
+
+pub use icmp::{IcmpPacket, code_of, encode_icmp, kind_of, parse_icmp};
 
 /// A packet that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use super::checksum::Sum;
 use super::{Error, long, word};
 use crate::packet::{Flags, Kind, Segment};
 use crate::seq::SeqNumber;
+use crate::tcp::Cookie;
 use core::net::SocketAddr;
 
 pub(super) const PROTOCOL: u8 = 6;
@@ -21,9 +22,9 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const COOKIE: u8 = 34;
-
-/// Longest Fast Open cookie (RFC 7413 4.1.1).
-const MAX_COOKIE: usize = 16;
+/// Fast Open before RFC 7413 (RFC 6994, RFC 7413 A).
+const EXPERIMENT: u8 = 254;
+const FAST_OPEN: u16 = 0xf989;
 
 /// Length of the header with options, at least `wanted` if that is possible.
 pub(super) fn header_len(segment: &Segment, wanted: usize) -> Result<usize, Error> {
@@ -109,14 +110,15 @@ fn write_options(buffer: &mut [u8; MAX_HEADER - HEADER], segment: &Segment) -> R
             options.put(&[NOP, SCALE, 3, scale])?;
         }
         if flags.contains(Flags::COOKIE) {
-            let len = (segment.options[0] >> 24) as usize;
-            if len > MAX_COOKIE {
-                return Err(Error::Option);
+            let cookie = segment.cookie().ok_or(Error::Option)?;
+            let len = cookie.bytes().len() as u8;
+            if cookie.experimental {
+                options.put(&[EXPERIMENT, len + 4])?;
+                options.put(&FAST_OPEN.to_be_bytes())?;
+            } else {
+                options.put(&[COOKIE, len + 2])?;
             }
-            options.put(&[COOKIE, len as u8 + 2])?;
-            for index in 0..len {
-                options.put(&[(segment.options[1 + index / 4] >> (24 - index % 4 * 8)) as u8])?;
-            }
+            options.put(cookie.bytes())?;
         }
     } else {
         if flags.contains(Flags::TIMESTAMPS) {
@@ -197,12 +199,14 @@ fn read_options(mut options: &[u8], segment: &mut Segment) -> Result<(), Error> 
                 segment.options[0] = segment.options[0] & 0xff00_ffff | u32::from(value[0]) << 16;
             }
             (SACK_PERMITTED, 2) if syn => segment.flags = segment.flags.with(Flags::SACK_PERMITTED),
-            (COOKIE, 2..=18) if syn => {
-                segment.flags = segment.flags.with(Flags::COOKIE);
-                segment.options[0] = segment.options[0] & 0x00ff_ffff | (value.len() as u32) << 24;
-                segment.options[1..].fill(0);
-                for (index, byte) in value.iter().enumerate() {
-                    segment.options[1 + index / 4] |= u32::from(*byte) << (24 - index % 4 * 8);
+            (COOKIE, _) if syn => {
+                if let Some(cookie) = Cookie::new(value, false) {
+                    segment.set_cookie(&cookie);
+                }
+            }
+            (EXPERIMENT, 4..) if syn && word(value, 0) == FAST_OPEN => {
+                if let Some(cookie) = Cookie::new(&value[2..], true) {
+                    segment.set_cookie(&cookie);
                 }
             }
             (TIMESTAMPS, 10) => {

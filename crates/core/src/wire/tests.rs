@@ -3,6 +3,7 @@
 use super::{Error, encode, parse};
 use crate::packet::{Flags, Kind, Segment};
 use crate::seq::SeqNumber;
+use crate::tcp::Cookie;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -39,7 +40,7 @@ prop_compose! {
         (tos, ttl, mss, scale) in any::<(u8, u8, u16, u8)>(),
         control in 0_u16..0x200,
         (timestamps, has_mss, has_scale, sack_permitted, cookie, df) in any::<(bool, bool, bool, bool, bool, bool)>(),
-        cookie_bytes in prop::collection::vec(any::<u8>(), 0..=16),
+        (cookie_bytes, cookie_len, experimental) in (any::<[u8; 16]>(), 1_usize..=8, any::<bool>()),
         blocks in prop::collection::vec(any::<(u32, u32)>(), 0..=4),
         payload in 0_u32..3_000,
     ) -> Segment {
@@ -62,10 +63,8 @@ prop_compose! {
         if syn {
             segment.options[0] = if has_mss { u32::from(mss) } else { 0 } | if has_scale { u32::from(scale) << 16 } else { 0 };
             if cookie {
-                segment.options[0] |= (cookie_bytes.len() as u32) << 24;
-                for (index, byte) in cookie_bytes.iter().enumerate() {
-                    segment.options[1 + index / 4] |= u32::from(*byte) << (24 - index % 4 * 8);
-                }
+                let len = if cookie_len == 1 { 0 } else { 2 * cookie_len };
+                segment.set_cookie(&Cookie::new(&cookie_bytes[..len], experimental).expect("a legal length"));
             }
         } else {
             for (left, right) in blocks {

@@ -1,9 +1,12 @@
 //! Tests of whole connections.
 
+mod icmp;
 mod lifetime;
 mod loss;
 mod mended;
 mod pair;
+mod path_mtu;
+mod patience;
 mod protocol;
 mod script;
 mod short_ways;
@@ -11,6 +14,7 @@ mod spurious;
 mod switched_off;
 mod tables;
 mod transfer;
+mod urgent;
 mod windows;
 
 use super::Connection;

@@ -107,6 +107,12 @@ impl Script {
 
     /// An ACK of everything before byte `ack`, with SACK blocks in bytes.
     pub(super) fn ack_bytes(&mut self, ack: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
+        self.ack_bytes_quietly(ack, blocks);
+        self.sent()
+    }
+
+    /// The same without a drain.
+    pub(super) fn ack_bytes_quietly(&mut self, ack: u32, blocks: &[(u32, u32)]) {
         let mut segment = Segment {
             seq: ISS_B + 1,
             ack: ISS_A + 1 + ack,
@@ -124,7 +130,6 @@ impl Script {
             segment.push_sack_block(ISS_A + 1 + *left, ISS_A + 1 + *right);
         }
         self.connection.on_segment(self.now, &segment);
-        self.sent()
     }
 
     /// The same in segments: `ack` is the first segment not received.

@@ -98,6 +98,7 @@ fn every_profile_goes_both_ways_alike() {
     for (profile, name) in Profile::ALL.into_iter().zip(Profile::NAMES) {
         let mut config = Config::profile(profile);
         config.max_window_segments = None;
+        config.patience.retries_as_time = false; // some seeds lose many times in a row
         for seed in 0..24 {
             compare(name, &config, seed);
         }

@@ -1,0 +1,201 @@
+//! How long a connection tries: SYNs, user timeout, zero windows, orphans.
+
+use super::pair::{ISS_A, ISS_B};
+use super::script::{Script, T0, bare};
+use crate::packet::{Flags, Segment};
+use crate::tcp::{Config, Connection, ConnectionError, Event, Profile, Setting, State};
+use crate::time::Duration;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Milliseconds after `T0` at which segments leave, until nothing is left to do.
+fn departures(connection: &mut Connection) -> (Vec<u64>, u64) {
+    let mut times = Vec::new();
+    let mut last = T0;
+    while connection.poll_transmit(T0).is_some() {
+        times.push(0);
+    }
+    while let Some(at) = connection.poll_timeout() {
+        last = at;
+        connection.on_timeout(at);
+        while connection.poll_transmit(at).is_some() {
+            times.push(at.since(T0).as_millis());
+        }
+        assert!(times.len() < 1000);
+    }
+    (times, last.since(T0).as_millis())
+}
+
+fn failed(connection: &mut Connection) -> bool {
+    core::iter::from_fn(|| connection.poll_event()).any(|e| e == Event::Failed(ConnectionError::TimedOut))
+}
+
+#[test]
+fn syns_as_linux_and_as_the_rfc_send_them() {
+    let connect = |config: &Config| Connection::connect(T0, &Arc::new(config.clone()), ISS_A);
+    // Linux 6.5 and later: four a second apart, then doubling; six more than those four.
+    let mut connection = connect(&Config::profile(Profile::Linux));
+    let seconds = [0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67].map(|s| s * 1000);
+    assert_eq!(departures(&mut connection), (seconds.to_vec(), 131_000));
+    assert!(failed(&mut connection));
+    // Linux 3.2: doubling, five.
+    let mut connection = connect(&Config::profile(Profile::Linux3_2));
+    let seconds = [0, 1, 3, 7, 15, 31].map(|s| s * 1000);
+    assert_eq!(departures(&mut connection), (seconds.to_vec(), 63_000));
+    // The owner's number.
+    let mut connection = connect(&Config::profile(Profile::Linux3_2));
+    connection.set(T0, Setting::SynRetries(1));
+    assert_eq!(departures(&mut connection), ([0, 1000].to_vec(), 3000));
+    // RFC 9293 MUST-23: at least three minutes.
+    let mut connection = connect(&Config::profile(Profile::Rfc));
+    assert!(departures(&mut connection).1 >= 180_000);
+    // SYN-ACKs have their own limit.
+    let syn = Segment {
+        seq: ISS_B,
+        flags: Flags::SYN,
+        window: 1000,
+        ..Segment::default()
+    };
+    let config = Arc::new(Config::profile(Profile::Linux));
+    let mut connection = Connection::accept(T0, &config, ISS_A, &syn);
+    let seconds = [0, 1, 3, 7, 15, 31].map(|s| s * 1000);
+    assert_eq!(departures(&mut connection), (seconds.to_vec(), 63_000));
+}
+
+#[test]
+fn the_user_timeout_ends_retransmissions_on_time() {
+    // RTO 1 s, first expiry at 1 s; 3 s of patience from then on end at 4 s, so the RTO of 4 s at 3 s is cut to 1 s.
+    let mut config = bare();
+    config.retries = 100;
+    let mut script = Script::open(&config, 10);
+    script
+        .connection
+        .set(script.now, Setting::UserTimeout(Some(Duration::from_secs(3))));
+    script.write(1);
+    assert_eq!(departures(&mut script.connection), ([1000, 3000].to_vec(), 4000));
+    assert!(failed(&mut script.connection));
+}
+
+#[test]
+fn linux_counts_retries_as_time() {
+    // 15 doublings from 200 ms up to the cap of 120 s: 204.6 s and six caps more. SRTT 100 ms gives an RTO of 300 ms.
+    let mut config = Config::profile(Profile::Linux);
+    config.timestamps = false;
+    config.tail_loss_probe = crate::tcp::TailLossProbe::Off;
+    let mut script = Script::open(&config, 10);
+    script.write(1);
+    let (times, end) = departures(&mut script.connection);
+    assert_eq!(times[..4], [300, 900, 2100, 4500]);
+    let first = 300;
+    assert!(
+        (first + 924_600..first + 924_600 + 120_000).contains(&end),
+        "{end}"
+    );
+    assert!(failed(&mut script.connection));
+}
+
+#[test]
+fn an_answered_zero_window_lasts_and_a_silent_one_does_not() {
+    let mut config = bare();
+    config.retries = 3;
+    let mut script = Script::open(&config, 10);
+    script.window = 0;
+    script.ack_bytes(0, &[]);
+    script.write_bytes(500);
+    for _ in 0..20 {
+        script.timer();
+        script.ack_bytes(0, &[]);
+    }
+    assert_eq!(script.connection.state(), State::Established); // RFC 9293 MUST-37
+    let (probes, _) = departures(&mut script.connection);
+    assert_eq!(probes.len(), 3);
+    assert!(failed(&mut script.connection));
+
+    // The user timeout counts answered probes as well (Linux).
+    let mut script = Script::open(&config, 10);
+    script
+        .connection
+        .set(script.now, Setting::UserTimeout(Some(Duration::from_secs(10))));
+    script.window = 0;
+    script.ack_bytes(0, &[]);
+    script.write_bytes(500);
+    let mut rounds = 0;
+    while script.connection.state() == State::Established {
+        script.timer();
+        script.ack_bytes(0, &[]);
+        rounds += 1;
+    }
+    // Probes at 1, 3, 7 s; at 15 s more than 10 s have passed since the first.
+    assert_eq!(rounds, 4);
+}
+
+#[test]
+fn an_orphan_leaves_fin_wait_2_and_refuses_data() {
+    let mut config = bare();
+    config.patience.fin_wait2 = Some(Duration::from_secs(60));
+    let mut script = Script::open(&config, 10);
+    let now = script.now;
+    script.connection.close(now);
+    script.drain();
+    let answer = |ack: u32, payload: u32| Segment {
+        seq: ISS_B + 1,
+        ack: ISS_A + 1 + ack,
+        window: 500,
+        payload,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
+    script.connection.on_segment(now, &answer(1, 0));
+    assert_eq!(script.connection.state(), State::FinWait2);
+    assert_eq!(script.timer().0, 60_000);
+    assert_eq!(script.connection.state(), State::Closed);
+    assert!(script.events().contains(&Event::Closed));
+
+    // RFC 9293 SHLD-3: data that nobody will read is answered with RST, as of the peer's ACK.
+    let mut script = Script::open(&config, 10);
+    script.connection.close(now);
+    script.drain();
+    script.connection.on_segment(now, &answer(0, 1));
+    let out = script.drain();
+    assert_eq!(
+        (out.len(), out[0].seq, out[0].flags.without(Flags::DF)),
+        (1, ISS_A + 1, Flags::RST)
+    );
+    assert_eq!(script.connection.state(), State::Closed);
+
+    // Closing with unread data resets at once.
+    let mut script = Script::open(&config, 10);
+    script.connection.on_segment(now, &answer(0, 10));
+    script.drain();
+    script.connection.close(now);
+    let out = script.drain();
+    assert_eq!(out.len(), 1);
+    assert!(out[0].flags.contains(Flags::RST.with(Flags::ACK)));
+}
+
+#[test]
+fn a_stray_ack_in_syn_sent_is_answered_with_a_reset() {
+    // RFC 9293 3.10.7.3: <SEQ=SEG.ACK><CTL=RST>, and the attempt goes on.
+    let mut connection = Connection::connect(T0, &Arc::new(bare()), ISS_A);
+    while connection.poll_transmit(T0).is_some() {}
+    for (ack, flags) in [(0, Flags::ACK), (2, Flags::ACK), (2, Flags::SYN.with(Flags::ACK))] {
+        let segment = Segment {
+            seq: ISS_B,
+            ack: ISS_A + ack,
+            flags,
+            ..Segment::default()
+        };
+        connection.on_segment(T0, &segment);
+        let out = connection.poll_transmit(T0).expect("an answer").segment;
+        assert_eq!((out.seq, out.flags.without(Flags::DF)), (ISS_A + ack, Flags::RST));
+        assert!(connection.poll_transmit(T0).is_none());
+        // A reset with such an ACK is dropped.
+        let reset = Segment {
+            flags: Flags::RST.with(Flags::ACK),
+            ..segment
+        };
+        connection.on_segment(T0, &reset);
+        assert!(connection.poll_transmit(T0).is_none());
+    }
+    assert_eq!(connection.state(), State::SynSent);
+}
