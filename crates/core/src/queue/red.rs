@@ -7,9 +7,11 @@
 //! **Source.** Floyd and Jacobson, "Random early detection gateways", IEEE/ACM ToN 1993, figure 2; gentle: Floyd, note of
 //! 2000; automatic thresholds and weight: ns-2.35's rules. Marking: RFC 3168 section 7.
 //!
-//! **Deviations.** In byte mode the average counts bytes and the probability grows with the size of the packet over the mean
-//! size, as in ns-2; the paper divides by the maximum size. While an idle queue is being refilled the average takes the idle
-//! time in mean-size packets at the link's rate. The queue counts what waits, without the packet being sent, as in ns-2.
+//! **Deviations.** In byte mode the average counts bytes and p_b grows with the size of the packet over the mean size, before
+//! it is spread out; the paper takes the maximum size, ns-2 scales what was spread out. Drops are spread out as in the paper;
+//! ns-2 by default also keeps them apart (`wait_`). While an idle queue is being refilled the average takes the idle time
+//! in mean-size packets at the link's rate; ns-2 in packets of 100 B. The queue counts what waits, without the packet being
+//! sent, as in ns-2. The slow adaptation of `max_probability` (Adaptive RED, 2001) is not there.
 
 use super::Surroundings;
 use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind};

@@ -181,46 +181,90 @@ impl DrrOracle {
     }
 }
 
-/// RED of Floyd and Jacobson's figure 2 without gentle, the draw supplied from outside.
+/// RED of Floyd and Jacobson's figure 2 over a line of 10 Mbit/s and packets of 1000 B on average, the draw supplied from
+/// outside. Gentle: Floyd's note of 2000, in the two-line form of ns-2 (slope and offset above the upper threshold).
+/// Byte mode: the paper's, over the mean size: the queue is measured in bytes and p_b grows with the packet.
 struct RedOracle {
+    wq: f64,
+    minth: f64,
+    maxth: f64,
+    maxp: f64,
+    gentle: bool,
+    bytes: bool,
+    ecn: bool,
     avg: f64,
     count: i64,
     q: usize,
+    q_bytes: usize,
     q_time: f64,
     rng: crate::rng::Rng,
 }
 
-impl RedOracle {
-    const WQ: f64 = 0.002;
-    const MINTH: f64 = 5.0;
-    const MAXTH: f64 = 15.0;
-    const MAXP: f64 = 0.02;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Kept,
+    Marked,
+    Dropped,
+}
 
-    /// Whether the packet arriving at `time` is dropped.
-    fn arrive(&mut self, time: f64) -> bool {
-        if self.q > 0 {
-            self.avg = (1.0 - Self::WQ) * self.avg + Self::WQ * self.q as f64;
-        } else {
-            let s = 1000.0 * 8.0 / 10e6;
-            let m = (time - self.q_time) / s;
-            self.avg *= (1.0 - Self::WQ).powf(m);
+impl RedOracle {
+    const MEAN: f64 = 1000.0;
+
+    /// What ns-2.35 sets when thresholds and weight are 0: half of 5 ms of queue but at least 5 packets, three times
+    /// that, and 1 - exp(-1 / packets per second).
+    fn automatic() -> (f64, f64, f64) {
+        let packets_per_second = 10e6 / 8.0 / Self::MEAN;
+        let target = 0.005 * packets_per_second;
+        let mut minth = 5.0;
+        if minth < target / 2.0 {
+            minth = target / 2.0;
         }
-        if Self::MINTH <= self.avg && self.avg < Self::MAXTH {
-            self.count += 1;
-            let pb = Self::MAXP * (self.avg - Self::MINTH) / (Self::MAXTH - Self::MINTH);
-            let pa = pb / (1.0 - self.count as f64 * pb);
-            let drop =
-                !(0.0..1.0).contains(&pa) || f64::from(self.rng.next_u32()) < (pa * 4_294_967_296.0).round();
-            if drop {
-                self.count = 0;
-            }
-            drop
-        } else if Self::MAXTH <= self.avg {
-            self.count = 0;
-            true
+        (minth, 3.0 * minth, 1.0 - (-1.0 / packets_per_second).exp())
+    }
+
+    fn arrive(&mut self, time: f64, len: u32, capable: bool) -> Verdict {
+        let measured = if self.bytes {
+            self.q_bytes as f64
         } else {
+            self.q as f64
+        };
+        if self.q > 0 {
+            self.avg = (1.0 - self.wq) * self.avg + self.wq * measured;
+        } else {
+            let s = Self::MEAN * 8.0 / 10e6;
+            let m = (time - self.q_time) / s;
+            self.avg *= (1.0 - self.wq).powf(m);
+        }
+        let scale = if self.bytes { Self::MEAN } else { 1.0 };
+        let (minth, maxth) = (self.minth * scale, self.maxth * scale);
+        let mut pb;
+        if self.avg < minth {
             self.count = -1;
-            false
+            return Verdict::Kept;
+        } else if self.avg < maxth {
+            pb = self.maxp * (self.avg - minth) / (maxth - minth);
+        } else if self.gentle && self.avg < 2.0 * maxth {
+            let (slope, offset) = ((1.0 - self.maxp) / maxth, 2.0 * self.maxp - 1.0);
+            pb = slope * self.avg + offset;
+        } else {
+            self.count = 0;
+            return Verdict::Dropped; // no draw, and no mark (RFC 3168 7)
+        }
+        self.count += 1;
+        if self.bytes {
+            pb *= f64::from(len) / Self::MEAN;
+        }
+        let pa = pb / (1.0 - self.count as f64 * pb);
+        let chosen =
+            !(0.0..1.0).contains(&pa) || f64::from(self.rng.next_u32()) < (pa * 4_294_967_296.0).round();
+        if !chosen {
+            return Verdict::Kept;
+        }
+        self.count = 0;
+        if self.ecn && capable && self.avg < maxth {
+            Verdict::Marked
+        } else {
+            Verdict::Dropped
         }
     }
 }
@@ -352,33 +396,57 @@ proptest! {
 
     #[test]
     fn red_agrees_with_a_second_transcription(
-        load in 0.9_f64..1.3,
-        steps in prop::collection::vec((1_u64..1600, 0.0_f64..1.0), 3000..8000),
+        load in 0.9_f64..1.6,
+        gentle in any::<bool>(),
+        bytes in any::<bool>(),
+        ecn in any::<bool>(),
+        automatic in any::<bool>(),
+        steps in prop::collection::vec((1_u64..1600, 0.0_f64..1.0, 40_u32..1501, any::<bool>()), 3000..8000),
     ) {
         let mut values = Values::defaults(Red::PARAMETERS);
-        for (name, value) in [("min_threshold", 5.0), ("max_threshold", 15.0), ("max_probability", 0.02), ("weight", 0.002)] {
-            values.set(name, Value::Number(value)).expect("a number");
+        let (mut minth, mut maxth, mut wq) = RedOracle::automatic();
+        if !automatic {
+            (minth, maxth, wq) = (5.0, 15.0, 0.002);
+            for (name, value) in [("min_threshold", minth), ("max_threshold", maxth), ("weight", wq)] {
+                values.set(name, Value::Number(value)).expect("a number");
+            }
         }
-        values.set("gentle", Value::Flag(false)).expect("a flag");
+        let maxp = if automatic { 0.1 } else { 0.02 };
+        values.set("max_probability", Value::Number(maxp)).expect("a number");
+        values.set("gentle", Value::Flag(gentle)).expect("a flag");
+        values.set("byte_mode", Value::Flag(bytes)).expect("a flag");
+        values.set("ecn", Value::Flag(ecn)).expect("a flag");
         values.set("limit", Value::Limit(Limit::Unlimited)).expect("a limit");
         let mut bench = Bench::new(Red::new(&values, &SURROUNDINGS), flows(1), Limit::Unlimited);
         let rng = crate::rng::Rng::for_element(SURROUNDINGS.seed, "queue", "red");
-        let mut oracle = RedOracle { avg: 0.0, count: -1, q: 0, q_time: 0.0, rng };
+        let mut oracle = RedOracle {
+            wq, minth, maxth, maxp, gentle, bytes, ecn, avg: 0.0, count: -1, q: 0, q_bytes: 0, q_time: 0.0, rng,
+        };
         let mut now = 0;
-        for (number, (step, draw)) in steps.into_iter().enumerate() {
+        let (mut marked, mut dropped) = (VecDeque::new(), 0);
+        for (number, (step, draw, len, capable)) in steps.into_iter().enumerate() {
             now += step * 1000;
             let at = Instant::from_nanos(now);
             if draw < load / (1.0 + load) {
                 bench.log.clear();
-                bench.enqueue(at, packet(0, number as u32, 1000, 0));
-                let dropped = oracle.arrive(now as f64 / 1e9);
-                prop_assert_eq!(!bench.log.is_empty(), dropped);
-                prop_assert!((bench.queue.average() - oracle.avg).abs() < 1e-6);
-                oracle.q += usize::from(!dropped);
-            } else if bench.dequeue(at).is_some() {
+                bench.enqueue(at, packet(0, number as u32, len, u8::from(capable)));
+                let verdict = oracle.arrive(now as f64 / 1e9, len, capable);
+                prop_assert_eq!(!bench.log.is_empty(), verdict == Verdict::Dropped, "packet {}", number);
+                prop_assert!((bench.queue.average() - oracle.avg).abs() < 1e-6 * oracle.avg.max(1.0));
+                if verdict == Verdict::Dropped {
+                    dropped += 1;
+                } else {
+                    oracle.q += 1;
+                    oracle.q_bytes += len as usize;
+                    marked.push_back(verdict == Verdict::Marked);
+                }
+            } else if let Some(out) = bench.dequeue(at) {
                 oracle.q -= 1;
+                oracle.q_bytes -= out.segment.len() as usize;
                 oracle.q_time = now as f64 / 1e9;
+                prop_assert_eq!(marked.pop_front(), Some(out.segment.ecn() == Ecn::Ce));
             }
         }
+        prop_assert!(load < 1.3 || dropped > 0, "nothing was dropped: the trace says nothing");
     }
 }
