@@ -402,6 +402,7 @@ fn attack_10_blind_syns() {
     victim.receives(0, 50_000);
 }
 
+/// RFC 9293: MAY-12
 #[test]
 fn attack_11_blind_data_with_a_guessed_ack() {
     // RFC 5961 5: data is taken only with an ACK within SND.UNA - MAX.SND.WND to SND.NXT.
@@ -544,6 +545,7 @@ fn attack_14_reneging() {
     }
 }
 
+/// RFC 9293: MUST-37, MUST-38
 #[test]
 fn attack_17_windows_held_at_nothing_and_opened_by_single_bytes() {
     // Sockstress: probes go on, ever more rarely, and nothing grows.
@@ -640,6 +642,7 @@ fn attack_18_pulses_at_the_spacing_of_the_timeout() {
     }
 }
 
+/// RFC 9293: MUST-7
 #[test]
 fn attack_20_option_bombs() {
     let options: &[&[u8]] = &[
@@ -714,6 +717,7 @@ fn correct_checksum(packet: &mut [u8]) {
     packet[36..38].copy_from_slice(&sum.finish().to_be_bytes());
 }
 
+/// RFC 9293: MUST-3
 #[test]
 fn attack_21_damaged_headers_and_pointers_past_the_data() {
     let (source, destination) = ends();

@@ -151,6 +151,7 @@ fn worlds() -> Vec<World> {
     worlds
 }
 
+/// RFC 9293: MUST-10
 #[test]
 fn two_packets_lost_doubled_or_late_do_no_harm_sampled() {
     let mut number = 0_u32;

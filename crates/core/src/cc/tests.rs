@@ -379,6 +379,7 @@ fn ack_clocked(cc: &mut dyn CongestionController, now: &mut Instant, rtt: Durati
     }
 }
 
+/// RFC 9293: MAY-18
 #[test]
 fn cubic_follows_the_curve_of_rfc_9438_within_a_segment() {
     let mut values = Values::defaults(Cubic::PARAMETERS);
@@ -635,6 +636,7 @@ fn the_original_hystart_leaves_on_delay_and_not_on_sparse_acks() {
 }
 
 /// Window in segments by round trip: slow start, a loss at the tenth round, another controller's answer beside it.
+/// RFC 9293: MUST-19
 #[test]
 fn windows_by_round() {
     let names: Vec<&str> = AnyController::ENTRIES.iter().map(|entry| entry.name).collect();

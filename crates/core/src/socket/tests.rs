@@ -295,6 +295,7 @@ impl Pair {
     }
 }
 
+/// RFC 9293: SHLD-4, MAY-2
 #[test]
 fn time_wait_is_a_small_record_that_a_new_syn_may_end() {
     let mut pair = Pair::new();

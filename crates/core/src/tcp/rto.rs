@@ -182,6 +182,7 @@ mod tests {
         assert_eq!(seen, expected);
     }
 
+    /// RFC 9293: MUST-18
     #[test]
     fn one_late_sample_after_steady_state() {
         let config = Config::profile(Profile::Linux2015).rto;
@@ -193,6 +194,7 @@ mod tests {
         }
     }
 
+    /// RFC 9293: MUST-18
     #[test]
     fn the_rfc_floor_is_on_the_sum() {
         let config = Config::profile(Profile::Rfc).rto;

@@ -76,6 +76,7 @@ prop_compose! {
 }
 
 proptest! {
+    /// RFC 9293: MUST-2
     #[test]
     fn what_is_written_is_read(segment in any_segment(), data in prop::collection::vec(any::<u8>(), 0..3_000), six: bool) {
         let mut segment = segment;
@@ -97,6 +98,7 @@ proptest! {
         prop_assert_eq!(packet(&parsed.segment, ends, &data), bytes);
     }
 
+    /// RFC 9293: MUST-2
     #[test]
     fn a_second_parser_agrees(segment in any_segment(), six: bool) {
         let (source, destination) = if six { v6() } else { v4() };
@@ -152,12 +154,14 @@ proptest! {
         prop_assert_eq!(blocks, if segment.flags.contains(Flags::SYN) { 0 } else { segment.sack_blocks() });
     }
 
+    /// RFC 9293: MUST-7
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = parse(&bytes);
     }
 
     /// Damage to a good packet: more of the parser is reached than with noise, and no single bit passes.
+    /// RFC 9293: MUST-3
     #[test]
     fn a_flipped_bit_is_noticed(segment in any_segment(), six: bool, at: prop::sample::Index, bit in 0_u32..8) {
         let mut bytes = packet(&segment, if six { v6() } else { v4() }, &[]);

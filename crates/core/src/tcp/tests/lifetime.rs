@@ -9,6 +9,7 @@ use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
 
+/// RFC 9293: MUST-20, SHLD-9, SHLD-10
 #[test]
 fn r1_warns_and_r2_gives_up() {
     // RFC 9293 3.8.3, RFC 6298 5.5: expiries at 1, 3, 7, 15, 31 s; with five retries the sixth, at 63 s, gives up.
@@ -52,6 +53,7 @@ fn r1_warns_and_r2_gives_up() {
     assert_eq!(last, 663_000);
 }
 
+/// RFC 9293: MUST-29
 #[test]
 fn an_answered_keep_alive_keeps_the_connection() {
     let mut config = bare();
@@ -114,6 +116,7 @@ fn time_wait() -> Script {
     script
 }
 
+/// RFC 9293: MUST-13
 #[test]
 fn time_wait_acknowledges_a_repeated_fin_and_waits_anew() {
     let mut script = time_wait();
@@ -163,6 +166,7 @@ fn time_wait_answers_a_new_syn_and_survives_a_reset() {
     assert_eq!((script.drain().len(), script.connection.received()), (1, 0));
 }
 
+/// RFC 9293: MUST-3
 #[test]
 fn a_damaged_segment_did_not_arrive() {
     // RFC 9293 MUST-3. Each of these would do something, were it whole.

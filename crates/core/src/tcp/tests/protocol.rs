@@ -89,6 +89,7 @@ fn answers(connection: &mut Connection, segments: &[(u32, u32)]) -> Vec<(u32, Ve
         .collect()
 }
 
+/// RFC 9293: SHLD-31
 #[test]
 fn rfc_2018_case_1_and_2_and_3() {
     // Section 4 of the RFC: eight segments of 500 octets from 5000; offsets here from 0.
@@ -154,6 +155,7 @@ fn the_fourth_block_gives_way_to_timestamps() {
     }
 }
 
+/// RFC 9293: MAY-12
 #[test]
 fn challenge_acks_answer_what_an_attacker_could_send() {
     let mut connection = open(&plain());
@@ -204,6 +206,7 @@ fn an_old_timestamp_is_dropped_and_acknowledged() {
     assert_eq!(drain(&mut connection, T0).len(), 1);
 }
 
+/// RFC 9293: MUST-10
 #[test]
 fn simultaneous_open_connects_both() {
     // RFC 9293 figure 7.
@@ -275,6 +278,7 @@ fn half_close_keeps_the_other_direction() {
     );
 }
 
+/// RFC 9293: MUST-36, SHLD-29, SHLD-30
 #[test]
 fn a_zero_window_is_probed_with_growing_patience() {
     let mut config = plain();
@@ -306,6 +310,7 @@ fn a_zero_window_is_probed_with_growing_patience() {
     assert_eq!(drain(&mut connection, now).len(), 5, "the window opened");
 }
 
+/// RFC 9293: MUST-17, SHLD-7
 #[test]
 fn nagle_holds_the_second_small_segment() {
     for (nagle, expected) in [(true, 1), (false, 2)] {
@@ -322,6 +327,7 @@ fn nagle_holds_the_second_small_segment() {
     }
 }
 
+/// RFC 9293: MUST-29, SHLD-12
 #[test]
 fn keep_alive_gives_up_only_after_its_probes() {
     let mut config = plain();
@@ -369,6 +375,7 @@ fn dctcp_echoes_every_change_of_mark() {
     assert_eq!(acks, [(2, false), (3, true), (5, false)]);
 }
 
+/// RFC 9293: SHLD-8
 #[test]
 fn classic_ecn_latches_until_the_window_was_reduced() {
     let mut config = plain();

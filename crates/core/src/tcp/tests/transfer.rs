@@ -103,6 +103,7 @@ fn a_lost_syn_is_sent_again_after_the_initial_timeout() {
     assert_eq!(syns[1].at, Instant::from_millis(1000));
 }
 
+/// RFC 9293: SHLD-8
 #[test]
 fn marks_reduce_the_window_once_per_round_trip_without_retransmission() {
     for echo in [crate::tcp::EcnEcho::Rfc3168, crate::tcp::EcnEcho::Rfc8257] {

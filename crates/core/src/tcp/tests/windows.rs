@@ -91,6 +91,7 @@ fn an_application_limited_window_drifts_to_what_is_used() {
     assert_eq!(windows, [40_000, 26_000, 19_000]);
 }
 
+/// RFC 9293: MUST-34, SHLD-15, SHLD-16
 #[test]
 fn a_shrunk_window_stops_new_data_but_not_repair() {
     // RFC 9293 3.8.6 (SHLD-15, SHLD-16): the window ended after segment 63; now it ends after segment 4.
@@ -107,6 +108,7 @@ fn a_shrunk_window_stops_new_data_but_not_repair() {
     assert_eq!(script.at(1200).ack(10, &[]), [10, 11]);
 }
 
+/// RFC 9293: MUST-35, MUST-37, SHLD-17
 #[test]
 fn a_peer_that_answers_with_a_shut_window_is_not_given_up() {
     // RFC 9293 MUST-35, MUST-37, SHLD-17: the window shrank to zero over data that is out. Each retransmission is answered.
@@ -179,6 +181,7 @@ fn ack(connection: &mut Connection, now: Instant) -> Option<u64> {
         .map(|transmit| u64::from(transmit.segment.window))
 }
 
+/// RFC 9293: MUST-39
 #[test]
 fn the_receiver_avoids_silly_windows() {
     // RFC 9293 3.8.6.2.2: the right edge moves by at least min(MSS, buffer / 2). MSS 1000, buffer 4000, no scaling.
