@@ -267,8 +267,6 @@ impl<O: Observer> World<'_, O> {
             observer,
             ..
         } = self;
-        // Readable until the next one is sent.
-        network.packets.free(id);
         let packet = network.packets.get(id);
         let index = packet.flow.0 >> 1;
         let side = (1 ^ packet.flow.0 & 1) as usize;
@@ -277,15 +275,18 @@ impl<O: Observer> World<'_, O> {
         let end = &mut slot.ends[side];
         let Some(connection) = &mut end.connection else {
             let segment = packet.segment;
+            network.packets.free(id);
             self.on_first_segment(now, index, side, &segment);
             return;
         };
         if !ENDLESS && end.closed {
             let segment = packet.segment;
+            network.packets.free(id);
             self.on_stray_segment(now, index, side, &segment);
             return;
         }
         let accepted = connection.on_segment(now, &packet.segment);
+        network.packets.free(id);
         if accepted.in_order > end.received {
             let before = std::mem::replace(&mut end.received, accepted.in_order);
             let complete = end.goal <= accepted.in_order;

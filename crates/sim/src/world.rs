@@ -27,7 +27,7 @@ mod slab;
 pub use error::RunError;
 use meter::Meter;
 pub(crate) use network::Network;
-use network::{Arrived, Early, Notice};
+use network::{Arrived, Early, MOST_EARLY, Notice};
 
 /// How events are processed; results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -231,7 +231,7 @@ impl<'a, O: Observer> World<'a, O> {
                 break;
             }
             self.events += 1;
-            if !self.network.early.is_empty() {
+            if self.network.early.len > 0 {
                 self.run_ahead();
             }
             if !self.network.notices.is_empty() {
@@ -282,28 +282,30 @@ impl<'a, O: Observer> World<'a, O> {
     /// others wait for their turn. Packets of one link keep their order.
     #[inline(always)]
     fn run_ahead(&mut self) {
-        let mut done = 0;
-        while let Some(&early) = self.network.early.get(done) {
-            done += 1;
-            if self.is_next_input(early) && done <= MOST_AHEAD {
+        while self.network.early.done < self.network.early.len {
+            let early = self.network.early.list[self.network.early.done % MOST_EARLY];
+            self.network.early.done += 1;
+            if self.is_next_input(early) {
                 let Early { link, packet, at, .. } = early;
                 let place = self.network.packets.get(packet);
                 let sojourn = at.since(place.enqueued_at);
                 self.observer.on_deliver(at, LinkIndex(link), place, sojourn);
                 self.deliver_here::<true>(at, packet);
             } else {
-                self.let_wait(done - 1);
+                self.let_wait(early);
             }
         }
-        self.network.early.clear();
+        self.network.early.done = 0;
+        self.network.early.len = 0;
     }
 
     /// A packet may not be delivered yet, and none that comes behind it on its link.
     #[inline(never)]
-    fn let_wait(&mut self, index: usize) {
-        let Early { link, packet, at, .. } = self.network.early[index];
+    fn let_wait(&mut self, early: Early) {
+        let Early { link, packet, at, .. } = early;
         self.network.wait(link, at, packet);
-        for early in &mut self.network.early[index..] {
+        let earlies = &mut *self.network.early;
+        for early in &mut earlies.list[earlies.done..earlies.len] {
             early.behind |= early.link == link;
         }
     }
@@ -367,9 +369,6 @@ impl<'a, O: Observer> World<'a, O> {
         }
     }
 }
-
-/// Packets that one event may deliver ahead of time: the loop looks around now and then.
-const MOST_AHEAD: usize = 64;
 
 /// What an ordinary segment does not carry.
 const EXTRAORDINARY: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::CORRUPT.0);

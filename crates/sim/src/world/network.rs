@@ -38,7 +38,7 @@ pub(crate) struct Network {
     /// What was done to the number of packets in the network and is not told yet.
     pub(super) notices: Vec<Notice>,
     /// Packets at the end of their last lane, ahead of time.
-    pub(super) early: Vec<Early>,
+    pub(super) early: Box<Earlies>,
     pub(crate) mode: Mode,
     window: Window,
     /// Nothing happens after this.
@@ -59,6 +59,7 @@ struct Place {
 }
 
 /// What a link is to the engine.
+#[expect(clippy::large_enum_variant, reason = "lanes are the many and the fast")]
 enum Body {
     /// Decides on arrival; what is on its way to where it must wait for its turn stands in `wire`.
     Lane { lane: Lane, wire: Ring<(Instant, u32)> },
@@ -66,8 +67,27 @@ enum Body {
     Link(Box<Link>),
 }
 
+/// Some packets at the end of their paths, ahead of time.
+#[derive(Debug)]
+pub(super) struct Earlies {
+    /// How many of the list are delivered or wait by now.
+    pub(super) done: usize,
+    pub(super) len: usize,
+    pub(super) list: [Early; MOST_EARLY],
+}
+
+impl Default for Earlies {
+    fn default() -> Earlies {
+        Earlies {
+            done: 0,
+            len: 0,
+            list: [Early::default(); MOST_EARLY],
+        }
+    }
+}
+
 /// A packet at the end of its path, ahead of time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Early {
     pub(super) link: u32,
     pub(super) packet: u32,
@@ -102,12 +122,12 @@ impl Network {
         Ok(Network {
             queue: EventQueue::new(spec.links.len()),
             flows: FlowTable::new(),
-            packets: Slab::default(),
+            packets: Slab::new(),
             links: links.collect::<Result<_, _>>()?,
             hops: Vec::new(),
             dropped: BufId::NONE,
             notices: Vec::new(),
-            early: Vec::new(),
+            early: Box::default(),
             mode,
             window,
             horizon,
@@ -156,27 +176,36 @@ impl Network {
         let id = self.packets.insert(Packet {
             enqueued_at: now,
             flow,
-            buf: BufId(path.0 + 1),
+            buf: BufId::NONE,
             segment,
         });
-        self.enter(observer, first, now, id);
+        self.enter(observer, first, path.0 + 1, now, id);
     }
 
-    /// A packet arrives at the sending end of a link, and passes on through lanes as far as its fate is known.
+    /// A packet arrives at the sending end of a link, and passes on through lanes as far as its fate is known. `place` is
+    /// that of the next hop.
     #[inline(always)]
-    fn enter<O: Observer>(&mut self, observer: &mut O, mut index: u32, mut now: Instant, id: u32) {
+    fn enter<O: Observer>(
+        &mut self,
+        observer: &mut O,
+        mut index: u32,
+        mut place: u32,
+        mut now: Instant,
+        id: u32,
+    ) {
+        let mut before = NOBODY;
         let packet = self.packets.get_mut(id);
         let size = PacketSize::of(&packet.segment);
-        let mut before = NOBODY;
         loop {
-            let place = &mut self.links[index as usize];
+            let at = &mut self.links[index as usize];
             #[cfg(debug_assertions)]
             {
-                assert!(now >= place.entered_at, "packets enter a link in order of time");
-                place.entered_at = now;
+                assert!(now >= at.entered_at, "packets enter a link in order of time");
+                at.entered_at = now;
             }
             observer.on_enter(now, LinkIndex(index), packet);
-            let Body::Lane { lane, wire } = &mut place.body else {
+            let Body::Lane { lane, wire } = &mut at.body else {
+                packet.buf = BufId(place);
                 self.enter_link(observer, index, now, id);
                 return;
             };
@@ -187,23 +216,31 @@ impl Network {
                     return;
                 }
             };
-            place
-                .meter
+            at.meter
                 .count_passage(self.window, lane, &packet.segment, now, passage);
             let arrival = passage.arrival;
-            let next = self.hops[packet.buf.0 as usize];
+            let next = self.hops[place as usize];
             if next == END_AT_ONCE {
                 packet.enqueued_at = now;
-                self.early.push(Early {
+                packet.buf = BufId(place);
+                let early = Early {
                     link: index,
                     packet: id,
                     at: arrival,
                     behind: !wire.is_empty(),
-                });
+                };
+                let Earlies { len, list, .. } = &mut *self.early;
+                if *len >= MOST_EARLY {
+                    self.wait_all(early);
+                    return;
+                }
+                list[*len] = early;
+                *len += 1;
                 return;
             }
             if next & AT_ONCE == 0 || arrival > self.horizon {
                 packet.enqueued_at = now;
+                packet.buf = BufId(place);
                 if wire.is_empty() {
                     self.queue.set_arrival(index, arrival);
                 }
@@ -211,11 +248,22 @@ impl Network {
                 return;
             }
             observer.on_deliver(arrival, LinkIndex(index), packet, arrival.since(now));
-            packet.buf.0 += 1;
+            place += 1;
             before = index;
             index = next & !AT_ONCE;
             now = arrival;
         }
+    }
+
+    /// So many packets came ahead of time that they wait, after all, in the order in which they came.
+    #[cold]
+    fn wait_all(&mut self, last: Early) {
+        while self.early.done < self.early.len {
+            let Early { link, packet, at, .. } = self.early.list[self.early.done];
+            self.early.done += 1;
+            self.wait(link, at, packet);
+        }
+        self.wait(last.link, last.at, last.packet);
     }
 
     /// A lane has no room. Ahead of time the packet counts as in the network until the moment comes, at the end of the
@@ -319,14 +367,14 @@ impl Network {
     /// A packet reaches the far end of link `index`.
     #[inline(always)]
     fn arrive<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, id: u32) -> Arrived {
-        let packet = self.packets.get_mut(id);
-        let next = self.hops[packet.buf.0 as usize] & !AT_ONCE;
+        let packet = self.packets.get(id);
+        let place = packet.buf.0;
+        let next = self.hops[place as usize] & !AT_ONCE;
         if next >= DROPPED {
             return self.arrive_at_end(observer, index, now, id);
         }
         observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
-        packet.buf.0 += 1;
-        self.enter(observer, next, now, id);
+        self.enter(observer, next, place + 1, now, id);
         Arrived::Nothing
     }
 
@@ -505,6 +553,9 @@ const AT_ONCE: u32 = 1 << 31;
 
 /// The end of a path whose packets the receiver may take ahead of time.
 const END_AT_ONCE: u32 = Paths::END | AT_ONCE;
+
+/// Packets that may come ahead of time in one event: the loop looks around now and then.
+pub(super) const MOST_EARLY: usize = 64;
 
 /// No lane before.
 const NOBODY: u32 = u32::MAX;
