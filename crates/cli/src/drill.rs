@@ -1,11 +1,11 @@
-//! `fleetfoot drill`: packetdrill scripts against our TCP in virtual time.
+//! `fleetfoot drill`: packetdrill scripts against our TCP in virtual time, or against the kernel's.
 
 use crate::failure::Failure;
 use crate::output::{Common, print};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_lab::drill::capture;
-use fleetfoot_lab::drill::folder::{Manifest, Options, Outcome, find, play_all};
+use fleetfoot_lab::drill::folder::{Manifest, Options, Outcome, Stack, find, play_all};
 use fleetfoot_lab::drill::{Definitions, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -29,12 +29,24 @@ pub(crate) struct Arguments {
     /// Write a capture of each script into this folder.
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
-    /// The TCP under test.
+    /// The profile of our TCP.
     #[arg(long, value_name = "NAME", default_value = "linux")]
     profile: String,
+    /// The stack under test.
+    #[arg(long, value_name = "STACK", value_enum, default_value_t = Backend::Fleetfoot)]
+    backend: Backend,
     /// Replace a word in the scripts; also what `#ifdef` asks for.
     #[arg(long, short = 'D', value_name = "NAME=VALUE")]
     define: Vec<String>,
+}
+
+/// The stack under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Backend {
+    /// Our TCP in virtual time.
+    Fleetfoot,
+    /// The kernel's TCP, each script in a network namespace of its own (needs root); in real time.
+    Linux,
 }
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
@@ -51,7 +63,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if items.is_empty() {
         return Err(Failure::usage("no script (*.pkt) there"));
     }
-    let outcomes = play_all(&items, &options, |_| {});
+    let outcomes = play_all(&items, &options, |_| {}).map_err(Failure::other)?;
     if let Some(folder) = &arguments.pcap {
         for outcome in &outcomes {
             capture::write(folder, outcome).map_err(|error| {
@@ -101,7 +113,10 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
             .map(|usecs| usecs.saturating_mul(1000).min(i64::MAX as u64)),
         no_extra: arguments.no_extra,
         capture: arguments.pcap.is_some(),
-        profile,
+        stack: match arguments.backend {
+            Backend::Fleetfoot => Stack::Ours(profile),
+            Backend::Linux => Stack::Linux,
+        },
     })
 }
 

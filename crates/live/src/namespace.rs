@@ -85,6 +85,12 @@ impl Namespace {
             .map_err(|cause| Error::new(format!("cannot set {path} to {value:?}"), cause))
     }
 
+    /// Whether a sysctl has this value, white space aside.
+    pub fn sysctl_is(&self, name: &str, value: &str) -> bool {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        std::fs::read_to_string(path).is_ok_and(|text| text.split_whitespace().eq(value.split_whitespace()))
+    }
+
     /// A TUN device inside, up, without addresses.
     pub fn tun(&self, name: &str, mtu: u32) -> Result<crate::Tun, Error> {
         let tun = crate::Tun::open(name)?;

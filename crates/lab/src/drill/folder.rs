@@ -35,8 +35,17 @@ pub struct Options {
     pub no_extra: bool,
     /// Keep packets for captures.
     pub capture: bool,
-    /// The TCP under test.
-    pub profile: Profile,
+    /// The stack under test.
+    pub stack: Stack,
+}
+
+/// What scripts are played against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stack {
+    /// Our TCP with this profile, in virtual time.
+    Ours(Profile),
+    /// The TCP of this machine's kernel, in real time.
+    Linux,
 }
 
 /// What came of a file.
@@ -99,20 +108,72 @@ fn below(folder: &Path, prefix: &str, items: &mut Vec<Item>) -> io::Result<()> {
     Ok(())
 }
 
-/// Plays every item against our TCP in virtual time; `done` hears of each as it ends.
-pub fn play_all(items: &[Item], options: &Options, done: impl Fn(&Outcome) + Sync) -> Vec<Outcome> {
-    let play_one = |item: &Item| {
-        let outcome = Outcome {
-            item: item.clone(),
-            played: play(item, options, |script, setup, rules| {
-                let mut backend = Virtual::new(setup, Config::profile(options.profile));
+/// Plays every item against the stack of the options; `done` hears of each as it ends.
+///
+/// # Errors
+/// This machine does not let us play against its kernel.
+pub fn play_all(
+    items: &[Item],
+    options: &Options,
+    done: impl Fn(&Outcome) + Sync,
+) -> Result<Vec<Outcome>, String> {
+    match options.stack {
+        Stack::Ours(profile) => Ok(each(items, &done, |item| {
+            play(item, options, |script, setup, rules| {
+                let mut backend = Virtual::new(setup, Config::profile(profile));
                 run(script, &mut backend, setup, rules)
-            }),
-        };
-        done(&outcome);
-        outcome
-    };
-    items.par_iter().map(play_one).collect()
+            })
+        })),
+        Stack::Linux => on_kernel(items, options, &done),
+    }
+}
+
+fn each(
+    items: &[Item],
+    done: &(impl Fn(&Outcome) + Sync),
+    play_one: impl Fn(&Item) -> Played + Sync,
+) -> Vec<Outcome> {
+    items
+        .par_iter()
+        .map(|item| {
+            let outcome = Outcome {
+                item: item.clone(),
+                played: play_one(item),
+            };
+            done(&outcome);
+            outcome
+        })
+        .collect()
+}
+
+/// Scripts wait most of their time: this many at once keep a small machine busy and leave its clock alone.
+#[cfg(target_os = "linux")]
+const KERNEL_SCRIPTS_AT_ONCE: usize = 6;
+
+#[cfg(target_os = "linux")]
+fn on_kernel(
+    items: &[Item],
+    options: &Options,
+    done: &(impl Fn(&Outcome) + Sync),
+) -> Result<Vec<Outcome>, String> {
+    fleetfoot_live::Namespace::available().map_err(|error| error.to_string())?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(KERNEL_SCRIPTS_AT_ONCE)
+        .build()
+        .map_err(|error| error.to_string())?;
+    Ok(pool.install(|| {
+        each(items, done, |item| {
+            play(item, options, |script, setup, rules| {
+                super::linux::Linux::run(setup, |backend| run(script, backend, setup, rules))
+                    .unwrap_or_else(|error| Played::refused(Verdict::Unsupported, None, error.to_string()))
+            })
+        })
+    }))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn on_kernel(_: &[Item], _: &Options, _: &(impl Fn(&Outcome) + Sync)) -> Result<Vec<Outcome>, String> {
+    Err("the kernel can be played against on Linux only".to_owned())
 }
 
 /// Reads an item and has `with` play it, by the rules of its place.

@@ -31,6 +31,8 @@ pub struct Linux<'n> {
     /// Every socket that was made and not closed.
     open: Vec<Fd>,
     pending: Option<mpsc::Receiver<Done>>,
+    /// Set on each socket, where the namespace's default cannot be.
+    congestion_control: Option<String>,
 }
 
 impl Linux<'_> {
@@ -64,6 +66,7 @@ impl Linux<'_> {
                 buffer: vec![0; 65_536],
                 open: Vec::new(),
                 pending: None,
+                congestion_control: None,
             };
             Ok(work(&mut linux))
         })
@@ -221,7 +224,20 @@ impl Backend for Linux<'_> {
     fn configure(&mut self, setting: &Setting) -> Result<(), Trouble> {
         let unsupported = |error: Error| Trouble::Unsupported(error.to_string());
         match setting {
-            Setting::Sysctl { name, value } => self.namespace.sysctl(name, value).map_err(unsupported),
+            // Some settings belong to the whole machine and cannot be written here: fine if they are as wanted.
+            Setting::Sysctl { name, value } => match self.namespace.sysctl(name, value) {
+                Ok(()) if name == "net.ipv4.tcp_congestion_control" => {
+                    self.congestion_control = None;
+                    Ok(())
+                }
+                // Only algorithms that the machine's own namespace allows can be a namespace's default. Each socket may have any.
+                Err(_) if name == "net.ipv4.tcp_congestion_control" => {
+                    self.congestion_control = Some(value.clone());
+                    Ok(())
+                }
+                Err(error) if !self.namespace.sysctl_is(name, value) => Err(unsupported(error)),
+                Ok(()) | Err(_) => Ok(()),
+            },
             Setting::Module { module, name, .. } => Err(Trouble::Unsupported(format!(
                 "parameter {name} of module {module}: it would change the whole machine"
             ))),
@@ -323,6 +339,7 @@ struct Operation {
     call: Call,
     domain: i32,
     address: Option<SocketAddr>,
+    congestion_control: Option<String>,
 }
 
 impl Operation {
@@ -346,6 +363,7 @@ impl Operation {
         Ok(Operation {
             call: call.clone(),
             domain: linux.domain(),
+            congestion_control: linux.congestion_control.clone(),
             address: address.map(|address| linux.address(address)),
         })
     }
@@ -367,7 +385,14 @@ impl Operation {
         let plain = |result: Result<usize, Errno>| result.map(|value| (value, Output::None));
         let made = |result: Result<Fd, Errno>| result.map(|fd| (fd as usize, Output::None));
         match &self.call {
-            Call::Socket { kind, protocol } => made(calls::socket(self.domain, *kind, *protocol)),
+            Call::Socket { kind, protocol } => {
+                let fd = calls::socket(self.domain, *kind, *protocol)?;
+                if let Some(name) = &self.congestion_control {
+                    // Sockets that are not TCP's refuse it.
+                    let _ = calls::setsockopt(fd, libc::SOL_TCP, libc::TCP_CONGESTION, name.as_bytes());
+                }
+                made(Ok(fd))
+            }
             Call::Bind { socket, address } => plain(calls::bind(socket.0, self.address.unwrap_or(*address))),
             Call::Listen { socket, backlog } => plain(calls::listen(socket.0, *backlog)),
             Call::Accept { socket, flags } => made(calls::accept(socket.0, *flags)),
