@@ -7,7 +7,8 @@
 //! safe (`SND.UNA` advanced, nothing newly lost).
 //! `Linux` is `tcp_cwnd_reduction` since 4.3: the share is of the window at the start of the episode (`prior_cwnd`).
 //! From 3.2 to 4.2 it had the same share with the bound SSRB; the profile `linux-3.2` takes RFC 6937's share.
-//! **Deviations.** None known.
+//! **Deviations.** RFC 9937 6.2 forces a fast retransmit when "SndCnt is 0" and nothing was sent; counted in bytes less than a
+//! segment is no segment either, so here the first may always leave whole.
 
 use super::config::Prr as Variant;
 
@@ -87,9 +88,14 @@ impl Prr {
             limit.min(ssthresh - ack.in_flight)
         };
         if self.out == 0 {
-            count = count.max(mss); // RFC 9937 6: force a fast retransmit on entry
+            count = count.max(mss); // RFC 9937 6.2: force a fast retransmit on entry
         }
         count
+    }
+
+    /// Of what was out when the episode began, what was not delivered yet.
+    pub(super) fn undelivered(&self) -> u64 {
+        self.recover_fs.saturating_sub(self.delivered)
     }
 
     #[inline]
@@ -106,8 +112,9 @@ mod tests {
 
     extern crate std;
 
-    /// RFC 6937's first example as RFC 9937 counts it: 20 segments out, one lost, ssthresh 10. With limited transmit
-    /// two more were sent before the third duplicate ACK; the entering ACK newly SACKs one of three.
+    /// Figure 1 of RFC 9937 (RFC 6937's first example): 20 segments out, one lost, ssthresh 10. With limited transmit
+    /// two more were sent before the third duplicate ACK; the entering ACK newly SACKs one of three. At ACK 19 in-flight data
+    /// is at ssthresh; there the figure sends once more, while the steps of 6.2 ("inflight > ssthresh") wait for ACK 20.
     #[test]
     fn one_loss_sends_on_every_second_ack() {
         let entry = Entry {

@@ -402,7 +402,11 @@ impl Sender {
         let emulated =
             u64::from(delivery.duplicate && !shared.sack && !delivery.advanced) * u64::from(shared.mss);
         // RFC 9937 4: less what the duplicates before it were counted for.
-        let delivered = delivery.delivered.saturating_sub(delivery.counted) + emulated;
+        let mut delivered = delivery.delivered.saturating_sub(delivery.counted) + emulated;
+        if !shared.sack && shared.config.prr == PrrVariant::Rfc9937 {
+            // RFC 9937 6.2: extraneous duplicates cannot deliver more than was out.
+            delivered = delivered.min(self.prr.undelivered());
+        }
         if delivered == 0 && !self.force {
             return;
         }
@@ -570,10 +574,17 @@ impl Sender {
         }
         self.cc.on_congestion(now, &event);
         let new_episode = self.state != CaState::Loss && first;
+        // RFC 5682 2.1 and 3.1 step 1: not while a fast recovery (with SACK) or a recovery from a timeout is under way, but
+        // again when the timer expires once more for the same segment.
+        let eligible = match self.state {
+            CaState::Open | CaState::Disorder | CaState::Cwr => true,
+            CaState::Recovery => !shared.sack,
+            CaState::Loss => !first && self.undo_is_timeout && self.undo_marker == self.una.max(1),
+        };
         if new_episode {
             self.begin_episode(shared, true);
         }
-        self.frto = u8::from(shared.config.frto && new_episode && self.board.segments() > 0);
+        self.frto = u8::from(shared.config.frto && eligible && self.board.segments() > 0);
         self.frto_new = 0;
         self.state = CaState::Loss;
         self.high_seq = self.nxt;

@@ -126,7 +126,7 @@ impl Rtt {
         self.base
     }
 
-    /// RFC 4015 (Eifel response) step (STEP 6): a timeout was spurious because the RTT had grown to `rtt`.
+    /// RFC 4015 3.1 step 11: a timeout was spurious because the RTT had grown to `rtt`.
     pub(super) fn after_spurious_timeout(&mut self, config: &RtoConfig, rtt: Duration) {
         // Conservative: SRTT = max(SRTT, sample), RTTVAR = max(RTTVAR, sample / 2).
         self.srtt = self.srtt.max(rtt);

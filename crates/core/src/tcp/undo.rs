@@ -4,10 +4,13 @@
 //! after a timeout when new data is sent instead of retransmissions.
 //!
 //! **Source.** RFC 3522, RFC 4015, RFC 3708, RFC 5682 2.1 and 3.1.
-//! **Deviations.** Undo restores the window and `ssthresh` of before the episode, as Linux does; RFC 4015 step 6 sets the
-//! window to FlightSize and at most the initial window. Its step 8 is applied with the sample at hand, not with the first
-//! of new data. Undo by D-SACK counts retransmissions as Linux does. After a failed F-RTO with SACK the window stays as it
-//! is (RFC 5682 step 3a: no more than three segments); without SACK it is three segments.
+//! **Deviations.** Undo restores the window and `ssthresh` of before the episode, as Linux does; RFC 4015 step 9 sets the
+//! window to FlightSize and what the ACK acknowledged, at most the initial window of it. An ACK with ECN-Echo first restores
+//! and then reduces; step 9 leaves the reduced state. Its step 11 is applied with the sample at hand, not with the first of
+//! new data. Undo by D-SACK counts retransmissions as Linux does. After a failed F-RTO with SACK the window stays as it is
+//! (RFC 5682 step 3a: no more than three segments); without SACK it is three segments. In step 3 of the SACK version an ACK
+//! past `RecoveryPoint` that also acknowledges what was sent once before the timeout shows it to be spurious, as in Linux,
+//! if no SACK does; step 3a is more cautious.
 
 use super::Shared;
 use super::delivery::Delivery;
@@ -81,8 +84,10 @@ impl Sender {
     pub(super) fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
         match self.frto {
             1 if delivery.advanced => {
+                // Step 2a of 2.1: an ACK of a part of the retransmission proves nothing.
+                let whole = shared.sack || delivery.segments > 0;
                 // Step 2b: the retransmission, or the original, was acknowledged: try new data.
-                if self.new_length(shared).is_some() {
+                if whole && self.new_length(shared).is_some() {
                     self.frto = 2;
                     self.frto_new = 2;
                 } else {

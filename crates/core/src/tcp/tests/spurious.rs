@@ -123,11 +123,66 @@ fn frto_with_sack_waits_for_the_acknowledgment_of_the_retransmission() {
     assert_eq!(script.connection.stats().undos, 0);
 }
 
+/// RFC 5682 2.1, 3.1: a timer that expires again starts over at step 1; the condition of step 1 permits it "if the
+/// retransmission timer expires multiple times for the same segment" (3.2).
 #[test]
-fn frto_does_not_run_on_the_second_timeout_in_a_row() {
+fn frto_begins_anew_when_the_timer_expires_again_for_the_same_segment() {
+    for sack in [false, true] {
+        let mut script = after_timeout(&frto(sack), 20);
+        assert_eq!(script.timer(), (3000, [0].to_vec()), "back-off");
+        assert_eq!(script.at(3100).ack(1, &[]), [6, 7], "step 2b");
+        script.at(3110).ack(2, &[]);
+        assert_eq!(
+            script.connection.stats().spurious_timeouts,
+            1,
+            "step 3b, sack {sack}"
+        );
+    }
+}
+
+/// RFC 5682 2.1 step 1: not while the recovery from an earlier timeout goes on.
+#[test]
+fn frto_does_not_run_within_the_recovery_from_a_timeout() {
+    for sack in [false, true] {
+        // Without new data the first timeout is repaired in slow start; segments 1 and 2 were sent again.
+        let mut script = after_timeout(&frto(sack), 6);
+        assert_eq!(script.at(1010).ack(1, &[]), [1, 2]);
+        let (at, sent) = script.timer();
+        assert_eq!(sent, [1]);
+        script.write(20);
+        let sent = script.at(at + 10).ack(2, &[]);
+        assert!(!sent.contains(&6), "sack {sack}: retransmissions first: {sent:?}");
+        assert_eq!(script.connection.stats().undos, 0);
+    }
+}
+
+/// RFC 5682 3.1: not when a SACK-based fast recovery is under way.
+#[test]
+fn frto_with_sack_does_not_run_when_fast_recovery_times_out() {
+    let mut config = frto(true);
+    config.limited_transmit = false;
+    let mut script = Script::open(&config, 10);
+    assert_eq!(script.write(40).len(), 10);
+    script.at(10);
+    for end in 2..5 {
+        script.ack(0, &[(1, end)]);
+    }
+    assert_eq!(script.connection.info(script.now).ca_state, CaState::Recovery);
+    let (at, sent) = script.timer();
+    assert_eq!(sent, [0]);
+    let sent = script.at(at + 10).ack(4, &[]);
+    assert!(
+        sent.iter().all(|&number| number < 10),
+        "retransmissions, no new data: {sent:?}"
+    );
+}
+
+/// RFC 5682 2.1 step 2a: an ACK that does not cover all of the retransmission.
+#[test]
+fn frto_takes_an_acknowledgment_of_half_a_segment_as_no_proof() {
     let mut script = after_timeout(&frto(false), 20);
-    assert_eq!(script.timer(), (3000, [0].to_vec()), "back-off");
-    assert_eq!(script.at(3100).ack(1, &[]), [1, 2], "no new data");
+    let sent = script.at(1010).ack_bytes(500, &[]);
+    assert!(sent.iter().all(|&number| number < 6), "no new data: {sent:?}");
 }
 
 #[test]
@@ -153,7 +208,7 @@ fn an_echo_from_before_the_timeout_shows_that_it_was_spurious() {
     let info = script.connection.info(script.now);
     assert_eq!((info.ca_state, info.cwnd.get()), (CaState::Open, 7000));
     assert_eq!((info.stats.spurious_timeouts, info.stats.retransmits), (1, 1));
-    // RFC 4015 step 8: SRTT is the sample, RTTVAR half of it: RTO 1100 + 4 * 550.
+    // RFC 4015 step 11: SRTT is the sample, RTTVAR half of it: RTO 1100 + 4 * 550.
     assert_eq!(info.srtt, Some(Duration::from_millis(1100)));
     assert_eq!(info.rttvar, Duration::from_millis(550));
     assert_eq!(info.rto, Duration::from_millis(3300));
