@@ -2,8 +2,10 @@
 
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::socket::{Family, Fd, Header, Outcome, Packet, Stack, StackConfig, SynCookies};
-use fleetfoot_core::tcp::{Config, Profile};
+use fleetfoot_core::socket::{
+    Family, Fd, Header, IcmpError, Outcome, Packet, Stack, StackConfig, SynCookies,
+};
+use fleetfoot_core::tcp::{Config, Profile, State};
 use fleetfoot_core::time::{Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -158,4 +160,53 @@ fn attack_25_a_hundred_thousand_half_open_connections() {
     assert!(sent <= 500_000, "{sent} SYN-ACKs sent again");
     assert_eq!(stack.slots_in_use(), before);
     assert!(now < T0 + Duration::from_secs(200), "{now:?}");
+}
+
+#[test]
+fn attack_19_forged_icmp() {
+    let (mut stack, listener) = server(|_| {});
+    assert!(honest(&mut stack, T0, listener, 2000));
+    let client = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 9, 9, 9)), 2000);
+    let fd = Fd(listener.0 + 1);
+    stack.write(T0, fd, 20_000).expect("taken");
+    let out: Vec<Packet> = core::iter::from_fn(|| stack.poll_transmit(T0)).collect();
+    let (header, first) = (out[0].header, out[0].segment.seq);
+    assert_eq!(header.destination, client);
+    let before = stack.connection(fd).expect("it lives").info(T0);
+    // Every type and code, about nothing that is in flight: no effect at all.
+    for seq in [first - 1, first + 0x1000_0000, first + 0x8000_0000] {
+        for kind in 0..20 {
+            for code in 0..16 {
+                for mtu in [0, 68, 500] {
+                    stack.on_icmp(T0, &header, &IcmpError { kind, code, mtu, seq });
+                }
+            }
+        }
+    }
+    let connection = stack.connection(fd).expect("it lives");
+    assert_eq!((connection.info(T0), connection.path_mtu()), (before, 1500));
+    assert_eq!(stack.poll_transmit(T0), None);
+    // Hard errors, source quench and an MTU of 68 about what is in flight: it lives, with segments of a sensible size.
+    for (kind, code) in [(3, 2), (3, 3), (4, 0), (3, 4), (12, 0)] {
+        stack.on_icmp(
+            T0,
+            &header,
+            &IcmpError {
+                kind,
+                code,
+                mtu: 68,
+                seq: first,
+            },
+        );
+    }
+    let connection = stack.connection(fd).expect("it lives");
+    assert_eq!(connection.state(), State::Established);
+    assert!(connection.path_mtu() >= 552, "{}", connection.path_mtu());
+    let again: Vec<u32> = core::iter::from_fn(|| stack.poll_transmit(T0))
+        .map(|packet| packet.segment.payload)
+        .collect();
+    assert!(
+        again.iter().all(|&payload| payload == 0 || payload >= 400),
+        "{again:?}"
+    );
 }

@@ -6,8 +6,8 @@ use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::tcp::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use fleetfoot_core::tcp::{
-    Config, Connection, ConnectionError, DelayedAck, EstablishedState, Event, Half, KeepAlive, Profile,
-    Setting, State, WriteFlags,
+    Config, Connection, ConnectionError, DelayedAck, EstablishedState, Event, Half, IpVersion, KeepAlive,
+    Profile, Setting, State, WriteFlags,
 };
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -383,6 +383,57 @@ fn without_an_mss_option_the_default_is_assumed() {
     config.mtu = 1500;
     let (connection, _) = handshake(&config, 0, Flags::default());
     assert_eq!(connection.info(at(10)).mss, 536);
+    config.path.ip = IpVersion::V6;
+    let (connection, syn) = handshake(&config, 0, Flags::default());
+    assert_eq!((connection.info(at(10)).mss, syn.mss()), (1220, Some(1440)));
+}
+
+/// RFC 9293: SHLD-6
+#[test]
+fn the_smallest_of_what_an_interface_carries_is_announced() {
+    // The owner of an interface whose packets are not all of one size says the smallest; the link's own MTU bounds it.
+    for (smallest, announced) in [(500, 500), (1400, 1400), (5000, 1460)] {
+        let mut config = plain();
+        config.mtu = 1500;
+        let mut connection = Connection::connect(T0, &Arc::new(config), ISS);
+        connection.set(T0, Setting::MaxSegment(smallest));
+        let syn = connection.poll_transmit(T0).expect("a SYN").segment;
+        assert_eq!(syn.mss(), Some(announced));
+    }
+}
+
+/// RFC 9293: MUST-31, MUST-33
+#[test]
+fn urgent_data_has_any_length() {
+    let config = plain();
+    let (mut sender, mut receiver) = (Peer::open(&config), Peer::open(&config));
+    let total = 200_000;
+    assert_eq!(sender.connection.write_urgent(T0, Bytes(total)), Bytes(total));
+    let (mut moved, mut farthest) = (0, 0);
+    while receiver.connection.received() < total {
+        for mut segment in sender.drain() {
+            // The peer's numbers are the sender's, moved.
+            segment.seq = SeqNumber(segment.seq.0.wrapping_sub(ISS.0).wrapping_add(IRS.0));
+            segment.ack = ISS + 1;
+            receiver.connection.on_segment(T0, &segment);
+        }
+        moved += receiver
+            .events()
+            .iter()
+            .filter(|&&event| event == Event::Urgent)
+            .count();
+        if let Some(mark) = receiver.connection.urgent_mark() {
+            assert!(mark >= farthest, "the point does not move back");
+            farthest = mark;
+        }
+        receiver.connection.read(T0, Bytes::MAX);
+        receiver.drain();
+        let acked = receiver.connection.received() as u32;
+        sender.connection.on_segment(T0, &segment(0, acked, 0));
+    }
+    assert!(moved > 1, "it moved as the end came within reach of the pointer");
+    assert_eq!(farthest, total - 1, "the last urgent octet");
+    assert_eq!(receiver.connection.urgent_mark(), None, "nothing urgent is left");
 }
 
 /// RFC 9293: MUST-17, SHLD-7

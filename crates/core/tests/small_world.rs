@@ -90,6 +90,7 @@ impl World {
         config.mtu = MSS as u32 + 40 + 12 * u32::from(config.timestamps);
         config.retries = 15;
         config.syn_retries = 8;
+        config.patience.synack_retries = 8;
         config.msl = Duration::from_secs(20);
         let config = Arc::new(config);
         let packets = self.run(&config, &[]);

@@ -188,6 +188,14 @@ fn end(rng: &mut Rng, long: bool, bytes: u64, delay: Duration) -> EndSetup {
     }
     config.retries = u8::MAX;
     config.syn_retries = u8::MAX;
+    config.patience = crate::tcp::Patience {
+        synack_retries: u8::MAX,
+        retries_as_time: false,
+        orphan_retries: None,
+        user_timeout: None,
+        fin_wait2: None,
+        ..config.patience
+    };
     // Late copies of the last acknowledgment must not outlive it.
     config.msl = Duration::from_secs(240);
     let corner = [0, 1 << 31, 0_u32][rng.below(3) as usize];

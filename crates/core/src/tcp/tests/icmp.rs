@@ -25,6 +25,7 @@ fn connecting(profile: Profile) -> Connection {
     connection
 }
 
+/// RFC 9293: SHLD-26
 #[test]
 fn in_syn_sent_linux_gives_up_at_any_error_and_the_rfc_at_hard_ones() {
     for (kind, error, hard) in [
@@ -67,6 +68,7 @@ fn in_syn_sent_linux_gives_up_at_any_error_and_the_rfc_at_hard_ones() {
     }
 }
 
+/// RFC 9293: MUST-54
 #[test]
 fn a_quote_outside_what_is_in_flight_is_ignored() {
     let mut connection = connecting(Profile::Linux);
@@ -97,6 +99,7 @@ fn a_quote_outside_what_is_in_flight_is_ignored() {
     assert_eq!(script.connection.icmp_ignored(), 3);
 }
 
+/// RFC 9293: MUST-47, MUST-55, MUST-56
 #[test]
 fn every_error_is_soft_once_established_and_source_quench_is_nothing() {
     for kind in [
@@ -123,6 +126,7 @@ fn every_error_is_soft_once_established_and_source_quench_is_nothing() {
     assert_eq!(script.connection.take_soft_error(), None);
 }
 
+/// RFC 9293: SHLD-25
 #[test]
 fn a_timeout_after_a_soft_error_tells_the_error() {
     let mut config = bare();

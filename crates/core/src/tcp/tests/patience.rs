@@ -30,6 +30,7 @@ fn failed(connection: &mut Connection) -> bool {
     core::iter::from_fn(|| connection.poll_event()).any(|e| e == Event::Failed(ConnectionError::TimedOut))
 }
 
+/// RFC 9293: MUST-22, MUST-23
 #[test]
 fn syns_as_linux_and_as_the_rfc_send_them() {
     let connect = |config: &Config| Connection::connect(T0, &Arc::new(config.clone()), ISS_A);
@@ -62,6 +63,7 @@ fn syns_as_linux_and_as_the_rfc_send_them() {
     assert_eq!(departures(&mut connection), (seconds.to_vec(), 63_000));
 }
 
+/// RFC 9293: MUST-21
 #[test]
 fn the_user_timeout_ends_retransmissions_on_time() {
     // RTO 1 s, first expiry at 1 s; 3 s of patience from then on end at 4 s, so the RTO of 4 s at 3 s is cut to 1 s.
@@ -94,6 +96,7 @@ fn linux_counts_retries_as_time() {
     assert!(failed(&mut script.connection));
 }
 
+/// RFC 9293: MUST-37
 #[test]
 fn an_answered_zero_window_lasts_and_a_silent_one_does_not() {
     let mut config = bare();
@@ -129,6 +132,7 @@ fn an_answered_zero_window_lasts_and_a_silent_one_does_not() {
     assert_eq!(rounds, 4);
 }
 
+/// RFC 9293: SHLD-3
 #[test]
 fn an_orphan_leaves_fin_wait_2_and_refuses_data() {
     let mut config = bare();

@@ -32,6 +32,7 @@ fn from_peer(seq: u32, payload: u32, urgent: u16) -> Segment {
     }
 }
 
+/// RFC 9293: MUST-30, MUST-62
 #[test]
 fn the_pointer_names_the_octet_after_the_urgent_data() {
     for (pointer, less) in [(UrgentPointer::Following, 0), (UrgentPointer::Last, 1)] {
@@ -53,6 +54,7 @@ fn the_pointer_names_the_octet_after_the_urgent_data() {
     }
 }
 
+/// RFC 9293: MUST-30
 #[test]
 fn urgent_data_does_not_wait_for_nagle_and_announces_itself_to_a_closed_window() {
     let mut config = bare();
@@ -70,6 +72,7 @@ fn urgent_data_does_not_wait_for_nagle_and_announces_itself_to_a_closed_window()
     assert_eq!(sent(&mut script), [(16, 0, Some(0xffff))]); // farther than the field can say
 }
 
+/// RFC 9293: MUST-32, MUST-33
 #[test]
 fn the_owner_learns_of_the_point_when_it_appears_and_when_it_moves() {
     let mut script = Script::open(&bare(), 10);
@@ -96,6 +99,7 @@ fn the_owner_learns_of_the_point_when_it_appears_and_when_it_moves() {
     assert_eq!(script.connection.urgent_mark(), None);
 }
 
+/// RFC 9293: MUST-66
 #[test]
 fn a_closed_window_does_not_hide_the_urgent_flag() {
     // RFC 9293 MUST-66: 1,000 bytes of buffer are full.
@@ -116,6 +120,7 @@ fn a_closed_window_does_not_hide_the_urgent_flag() {
     );
 }
 
+/// RFC 9293: MUST-48, MUST-49, SHLD-21, SHLD-22
 #[test]
 fn type_of_service_and_time_to_live_go_on_every_segment_and_leave_ecn_alone() {
     let mut config = bare();
