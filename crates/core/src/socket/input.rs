@@ -174,6 +174,7 @@ impl Stack {
         }
         if matches!(before, State::SynSent | State::SynReceived)
             && acked
+            && !segment.flags.contains(Flags::RST)
             && segment.ack != connection.initial_sequence() + 1
         {
             // RFC 9293 3.10.7.3, 3.10.7.4: an impossible acknowledgment.
@@ -198,6 +199,12 @@ impl Stack {
             return Arrival::default();
         }
         let accepted = connection.on_segment(now, segment);
+        let reset = segment.flags.contains(Flags::RST)
+            && matches!(before, State::LastAck | State::Closing)
+            && connection.state() == State::Closed;
+        if reset && sock.fd.is_some() {
+            sock.error = Some(Errno::ECONNRESET); // RFC 9293 says nothing here; Linux does
+        }
         self.on_events(now, index, before);
         self.touch(now, index);
         Arrival {

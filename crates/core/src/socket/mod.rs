@@ -381,7 +381,13 @@ impl Stack {
     /// How many connections are in this state, with a process behind them or not.
     pub fn count(&self, state: State) -> usize {
         let used = self.socks.iter().filter(|sock| sock.used);
-        used.filter(|sock| sock.state() == Some(state)).count()
+        let open = used.filter(|sock| sock.state() == Some(state)).count();
+        let waiting = self.waits.values().filter(|wait| match state {
+            State::TimeWait => !wait.half_closed(),
+            State::FinWait2 => wait.half_closed(),
+            _ => false,
+        });
+        open + waiting.count()
     }
 
     fn id_of(&self, index: usize) -> ConnectionId {

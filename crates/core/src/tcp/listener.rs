@@ -1,7 +1,7 @@
 //! What answers in LISTEN and CLOSED: which SYN opens a connection, and who gets a reset.
 //!
 //! **Source.** RFC 9293 3.10.7.1, 3.10.7.2; RFC 4987 3.6 (SYN cookies).
-//! **Deviations.** None known.
+//! **Deviations.** A SYN with FIN is dropped, as Linux does.
 
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
@@ -27,6 +27,9 @@ pub fn on_listen(segment: &Segment) -> Answer {
     }
     if segment.flags.contains(Flags::ACK) {
         return on_closed(segment);
+    }
+    if segment.flags.contains(Flags::FIN) {
+        return Answer::Drop; // with SYN: RFC 9293 lets it open; Linux and the BSDs take it for an attack
     }
     if segment.flags.contains(Flags::SYN) {
         return Answer::Accept;

@@ -304,6 +304,7 @@ impl Receive {
         if before <= self.fin_at && self.rcv_nxt > self.fin_at {
             self.edge = self.edge.max(self.rcv_nxt);
             self.ack_now = true;
+            self.beyond = None; // nothing lies beyond a FIN, and Linux no longer reports duplicates (`tcp_fin`)
             taken.fin = true;
             if let Some(beyond) = &mut self.beyond {
                 beyond.ranges.clear(); // what a peer sent beyond its own FIN is no data
