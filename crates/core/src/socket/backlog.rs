@@ -67,18 +67,24 @@ impl Stack {
             SynCookies::OnOverflow => crowded && iss.is_none(),
             SynCookies::Always => iss.is_none(),
         };
-        let config = Arc::new(self.config.for_socket(&sock.options, true, tuple.1.is_ipv6()));
+        let config = Arc::new(self.config.for_socket(&sock.options, tuple.1.is_ipv6()));
         if cookie {
             self.send_cookie(now, index, tuple, segment, &config);
             return Arrival::default();
         }
         let iss = iss.unwrap_or_else(|| self.initial_sequence(now, tuple));
-        let connection = Connection::accept(now, &config, iss, segment);
+        let (connection, accepted) = self.answer_fast_open(now, index, tuple, segment, &config, iss);
         let child = self.adopt(now, index, tuple, connection);
-        Arrival {
+        let mut arrival = Arrival {
             connection: Some(self.id_of(child)),
             ..Arrival::default()
+        };
+        if let Some(accepted) = accepted {
+            self.offer_fast_open(index, child);
+            arrival.accepted = accepted.start..accepted.end;
+            arrival.in_order = accepted.in_order;
         }
+        arrival
     }
 
     /// A connection of a listener, half-open.
@@ -111,7 +117,7 @@ impl Stack {
             let mut answer = transmit.segment;
             listener::SynCookies::mark(&mut answer, &syn);
             self.cookie_sent_at = Some(now);
-            self.queue_raw(tuple.0, tuple.1, answer, index);
+            self.queue_built(tuple, answer, index);
         }
     }
 
@@ -131,7 +137,7 @@ impl Stack {
         }
         let config = self
             .config
-            .for_socket(&self.socks[index].options, true, tuple.1.is_ipv6());
+            .for_socket(&self.socks[index].options, tuple.1.is_ipv6());
         let connection = Connection::restore(now, &Arc::new(config), iss, &syn);
         let child = self.adopt(now, index, tuple, connection);
         Some(self.deliver(now, child, segment))

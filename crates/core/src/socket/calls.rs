@@ -3,8 +3,8 @@
 //! **Source.** Section 2 of the manual for each; the states in which each fails are Linux's (`inet_stream_connect`,
 //! `inet_shutdown`, `inet_listen`, `tcp_close`), in RFC 9293's terms 3.10.1 to 3.10.5.
 
-use super::{Backlog, Body, Called, Errno, Family, Fd, How, Outcome, Phase, Stack, canonical};
-use crate::tcp::{Connection, Half, State};
+use super::{Backlog, Body, Called, Errno, Family, Fd, How, Outcome, Phase, Stack, Tuple, canonical};
+use crate::tcp::{Connection, FastOpenRequest, Half, State};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -99,6 +99,9 @@ impl Stack {
         let fd = self.give_fd(child as usize);
         let child = &mut self.socks[child as usize];
         child.parent = None;
+        if let Body::Open(connection) = &mut child.body {
+            connection.on_accepted();
+        }
         let remote = child
             .remote
             .unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0));
@@ -111,12 +114,22 @@ impl Stack {
         let sock = &self.socks[index];
         let fresh = match sock.phase {
             Phase::Connected => return Err(Errno::EISCONN),
+            Phase::Connecting if sock.deferred_to.is_some() => return Err(Errno::EISCONN),
             Phase::Connecting => false,
             Phase::Unconnected => {
                 if matches!(sock.body, Body::Listen(_)) {
                     return Err(Errno::EISCONN);
                 }
-                self.open(now, index, address)?;
+                if sock.options.fast_open_connect && self.defer_connect(now, index, address)? {
+                    return Ok(Outcome::Done(())); // the first write opens
+                }
+                let wish = self.socks[index].options.fast_open_connect;
+                let request = if wish {
+                    self.fast_open_request(now, index, address)
+                } else {
+                    None
+                };
+                self.open(now, index, address, request)?;
                 true
             }
         };
@@ -248,19 +261,19 @@ impl Stack {
         Ok(Outcome::Done(()))
     }
 
-    /// An active open.
-    pub(super) fn open(&mut self, now: Instant, index: usize, address: SocketAddr) -> Result<(), Errno> {
+    /// Names both ends of a connection to be opened.
+    pub(super) fn name_ends(&mut self, index: usize, address: SocketAddr) -> Result<Tuple, Errno> {
         let sock = &self.socks[index];
         let family = sock.family;
         if family == Family::V4 && address.is_ipv6() {
             return Err(Errno::EAFNOSUPPORT);
         }
         let remote = canonical(address);
-        if !remote.ip().is_unspecified() && !super::input::is_host(remote.ip()) {
-            return Err(Errno::ENETUNREACH); // RFC 9293 MUST-46
-        }
         if family == Family::V6 && sock.options.v6_only && remote.is_ipv4() {
             return Err(Errno::ENETUNREACH);
+        }
+        if !remote.ip().is_unspecified() && !super::input::is_host(remote.ip()) {
+            return Err(Errno::ENETUNREACH); // RFC 9293 MUST-46
         }
         let ip = match sock
             .local
@@ -278,19 +291,35 @@ impl Stack {
                 port
             }
         };
-        let local = SocketAddr::new(ip, port);
-        let tuple = (local, remote);
+        let tuple = (SocketAddr::new(ip, port), remote);
         if self.tuples.contains_key(&tuple) {
             return Err(Errno::EADDRNOTAVAIL);
         }
+        Ok(tuple)
+    }
+
+    /// An active open; with `request`, by Fast Open.
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        index: usize,
+        address: SocketAddr,
+        request: Option<FastOpenRequest>,
+    ) -> Result<(), Errno> {
+        let tuple = self.name_ends(index, address)?;
+        let (local, remote) = tuple;
         let config = self
             .config
-            .for_socket(&self.socks[index].options, false, remote.is_ipv6());
+            .for_socket(&self.socks[index].options, remote.is_ipv6());
         let mut iss = self.initial_sequence(now, tuple);
         if self.waits.contains_key(&tuple) {
             iss = self.replace_wait(now, tuple).ok_or(Errno::EADDRNOTAVAIL)?;
         }
-        let connection = Connection::connect(now, &Arc::new(config), iss);
+        let config = Arc::new(config);
+        let connection = match request {
+            Some(request) => Connection::connect_fast_open(now, &config, iss, request),
+            None => Connection::connect(now, &config, iss),
+        };
         let sock = &mut self.socks[index];
         sock.local = Some(local);
         sock.remote = Some(remote);
@@ -315,6 +344,11 @@ impl Stack {
             Body::Idle => {}
             Body::Listen(queue) => {
                 // Half-open ones are forgotten, complete ones reset.
+                for sock in &mut self.socks {
+                    if sock.fast_open_of == Some(index as u32) {
+                        sock.fast_open_of = None;
+                    }
+                }
                 let children: Vec<usize> = (0..self.socks.len())
                     .filter(|&child| self.socks[child].used && self.socks[child].parent == Some(index as u32))
                     .collect();

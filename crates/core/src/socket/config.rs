@@ -2,7 +2,7 @@
 //!
 //! **Source.** `ip-sysctl` of Linux: the names are in each field's line. The defaults are Linux's.
 
-use crate::tcp::{Config, KeepAlive};
+use crate::tcp::{Config, IpVersion, KeepAlive};
 use crate::time::Duration;
 use crate::units::Bytes;
 use alloc::vec::Vec;
@@ -162,13 +162,12 @@ impl StackConfig {
     }
 
     /// The endpoint's configuration for a socket with these options.
-    pub(super) fn for_socket(&self, options: &super::Options, passive: bool, v6: bool) -> Config {
+    pub(super) fn for_socket(&self, options: &super::Options, v6: bool) -> Config {
         let mut config = self.tcp.clone();
-        if v6 {
-            config.mtu = config.mtu.saturating_sub(20); // the endpoint counts IPv4's header
-        }
+        config.path.ip = if v6 { IpVersion::V6 } else { IpVersion::V4 };
+        config.path.pmtu_discovery &= options.mtu_discover != 0; // IP_PMTUDISC_DONT
         if let Some(user) = options.max_segment {
-            config.mtu = config.mtu.min(u32::from(user) + 40);
+            config.mtu = config.mtu.min(u32::from(user) + config.header());
         }
         let space = match options.receive_buffer {
             Some(locked) => {
@@ -180,11 +179,17 @@ impl StackConfig {
         config.window_scale = config.window_scale.map(|_| StackConfig::window_scale(space));
         config.send_buffer = Bytes::MAX; // counted here, by what the kernel's buffers would take
         config.nagle = !options.no_delay;
-        config.syn_retries = if passive {
-            options.syn_count.unwrap_or(self.syn_ack_retries)
-        } else {
-            options.syn_count.unwrap_or(config.syn_retries)
-        };
+        config.syn_retries = options.syn_count.unwrap_or(config.syn_retries);
+        let patience = &mut config.patience;
+        patience.synack_retries = options.syn_count.unwrap_or(self.syn_ack_retries);
+        if options.syn_count.is_some() {
+            patience.syn_linear_timeouts = 0;
+        }
+        patience.orphan_retries = Some(self.orphan_retries);
+        patience.fin_wait2 = None; // a record waits instead (`time_wait`)
+        if !options.user_timeout.is_zero() {
+            patience.user_timeout = Some(options.user_timeout);
+        }
         config.keep_alive = options.keep_alive.then_some(options.keep_alive_values);
         if let Some(name) = options.congestion {
             config.congestion_control = name;

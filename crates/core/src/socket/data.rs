@@ -105,6 +105,14 @@ impl Stack {
         let sock = &mut self.socks[index];
         let connection = match &mut sock.body {
             Body::Listen(_) => return Err(Errno::ENOTCONN),
+            Body::Idle if sock.deferred_to.is_some() => {
+                let waits = !sock.nonblocking && !flags.dont_wait;
+                return if waits {
+                    Ok(Outcome::Blocked)
+                } else {
+                    Err(Errno::EAGAIN)
+                };
+            }
             Body::Idle => {
                 if let Some(error) = sock.error.take() {
                     return Err(error);
@@ -118,9 +126,19 @@ impl Stack {
             Body::Open(connection) => connection,
         };
         if flags.out_of_band {
-            return Err(Errno::EINVAL); // no urgent data waits
+            return self.recv_urgent(index, len, flags);
         }
-        let available = connection.readable().get();
+        let mut available = connection.readable().get();
+        if let Some(mark) = connection.urgent_mark().filter(|_| !sock.options.urgent_inline) {
+            // Reading stops before the urgent byte, and goes on behind it.
+            if mark == sock.read && available > 0 && sock.reading == 0 && !flags.peek {
+                connection.read(now, Bytes(1));
+                sock.read += 1;
+                available -= 1;
+            } else if mark >= sock.read {
+                available = available.min(mark - sock.read);
+            }
+        }
         let start = sock.read - sock.reading;
         let wanted = len - sock.reading.min(len);
         let taken = available.min(wanted);
@@ -166,6 +184,31 @@ impl Stack {
         result
     }
 
+    /// `recv(2)` with `MSG_OOB`: the urgent byte, once.
+    fn recv_urgent(&mut self, index: usize, len: u64, flags: RecvFlags) -> Called<Received> {
+        let sock = &mut self.socks[index];
+        let Body::Open(connection) = &sock.body else {
+            return Err(Errno::ENOTCONN);
+        };
+        let Some(mark) = sock.urgent.filter(|_| !sock.options.urgent_inline) else {
+            return Err(Errno::EINVAL); // none came, or it was read
+        };
+        if connection.received() <= mark {
+            return if connection.state() == State::Closed || sock.shut_read {
+                Ok(Outcome::Done(Received::default()))
+            } else {
+                Err(Errno::EAGAIN) // announced, not here yet
+            };
+        }
+        if !flags.peek {
+            sock.urgent = None;
+        }
+        Ok(Outcome::Done(Received {
+            start: mark,
+            len: len.min(1),
+        }))
+    }
+
     /// `send(2)`, and `sendto(2)` with `to`. A blocking call is done when all `len` bytes were taken.
     pub fn send(
         &mut self,
@@ -177,31 +220,27 @@ impl Stack {
     ) -> Called<Sent> {
         let index = self.index_of(fd)?;
         let waits = !self.socks[index].nonblocking && !flags.dont_wait;
-        if flags.fast_open {
-            if !self.config.fast_open.client {
-                return Err(Errno::EOPNOTSUPP);
-            }
-            if self.socks[index].phase == Phase::Unconnected
-                && !matches!(self.socks[index].body, Body::Listen(_))
-            {
-                let to = to.ok_or(Errno::EINVAL)?;
-                self.open(now, index, to)?;
-                self.touch(now, index);
+        if flags.fast_open || self.socks[index].deferred_to.is_some() {
+            if let Some(result) = self.send_fast_open(now, index, len, flags, to) {
+                return result;
             }
         }
         let sock = &mut self.socks[index];
         match sock.state() {
+            Some(State::SynReceived) if sock.fast_open && !sock.shut_write && sock.error.is_none() => {}
             Some(State::SynSent | State::SynReceived) => {
                 return if waits {
                     Ok(Outcome::Blocked)
-                } else if flags.fast_open {
-                    Err(Errno::EINPROGRESS)
                 } else {
                     Err(Errno::EAGAIN)
                 };
             }
             Some(State::Established | State::CloseWait) if !sock.shut_write && sock.error.is_none() => {}
             _ => return self.broken(index),
+        }
+        if sock.fast_opening {
+            sock.fast_opening = false; // the handshake is over: the rest follows
+            sock.phase = Phase::Connected;
         }
         let (start, remaining) = (sock.written - sock.writing, len - sock.writing.min(len));
         // A writer that sleeps is woken when a third of the buffer is free, not before (`sk_stream_write_space`).
@@ -232,6 +271,11 @@ impl Stack {
     fn broken(&mut self, index: usize) -> Called<Sent> {
         let sock = &mut self.socks[index];
         sock.write_sleeps = false;
+        if core::mem::take(&mut sock.fast_opening) {
+            // A failed `connect`: nothing was delivered, and it may be tried again.
+            sock.phase = Phase::Unconnected;
+            sock.writing = 0;
+        }
         let moved = core::mem::take(&mut sock.writing);
         if moved > 0 {
             return Ok(Outcome::Done(Sent {
@@ -265,7 +309,11 @@ impl Stack {
             more: flags.more || sock.options.cork,
         };
         if taken > 0 {
-            connection.write(now, Bytes(taken), more);
+            if flags.out_of_band {
+                let _ = connection.write_urgent(now, Bytes(taken));
+            } else {
+                let _ = connection.write(now, Bytes(taken), more);
+            }
             sock.written += taken;
         }
         taken

@@ -135,7 +135,7 @@ impl Stack {
         let connection = match &sock.body {
             Body::Idle => {
                 return TcpInfo {
-                    state: 7,
+                    state: if sock.deferred_to.is_some() { 2 } else { 7 },
                     ..TcpInfo::default()
                 };
             }
@@ -159,6 +159,7 @@ impl Stack {
             (detail.window_scaling, TcpInfo::OPTION_WSCALE),
             (detail.ecn, TcpInfo::OPTION_ECN),
             (view.stats.ce_received > 0, TcpInfo::OPTION_ECN_SEEN),
+            (detail.syn_data, TcpInfo::OPTION_SYN_DATA),
         ] {
             options |= if on { bit } else { 0 };
         }

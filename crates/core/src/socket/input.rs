@@ -7,7 +7,7 @@
 use super::{Body, ConnectionId, Errno, Fd, Stack, Tuple, canonical};
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
-use crate::tcp::{ConnectionError, Event, Icmp, NetworkError, State, listener};
+use crate::tcp::{ConnectionError, Event, Icmp, NetworkError, Setting, State, listener};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -133,9 +133,20 @@ impl Stack {
             source: tuple.0,
             destination: tuple.1,
         };
-        if tuple.0.is_ipv6() {
-            segment.overhead += 20;
+        if tuple.0.is_ipv6() && segment.overhead < 60 {
+            segment.overhead += 20; // resets and answers of TIME-WAIT are made for IPv4
         }
+        self.output.push_back(Queued::Raw(Box::new((header, segment))));
+    }
+
+    /// Queues a packet that a connection made, with the marks of socket `index`.
+    pub(super) fn queue_built(&mut self, tuple: Tuple, mut segment: Segment, index: usize) {
+        segment.ttl = self.socks[index].options.ttl;
+        segment.tos = segment.tos & 3 | self.socks[index].options.tos & !3;
+        let header = Header {
+            source: tuple.0,
+            destination: tuple.1,
+        };
         self.output.push_back(Queued::Raw(Box::new((header, segment))));
     }
 
@@ -157,6 +168,7 @@ impl Stack {
         let acked = segment.flags.contains(Flags::ACK);
         if before == State::SynReceived
             && full
+            && !sock.fast_open
             && acked
             && !segment.flags.intersects(Flags::RST.with(Flags::SYN))
         {
@@ -164,6 +176,7 @@ impl Stack {
         }
         if before == State::SynReceived
             && parent.is_some()
+            && !sock.fast_open
             && segment.sequence_len() == 0
             && acked
             && !segment.flags.contains(Flags::RST)
@@ -171,15 +184,6 @@ impl Stack {
         {
             sock.deferred = true;
             return Arrival::default(); // TCP_DEFER_ACCEPT: nothing to read yet
-        }
-        if matches!(before, State::SynSent | State::SynReceived)
-            && acked
-            && !segment.flags.contains(Flags::RST)
-            && segment.ack != connection.initial_sequence() + 1
-        {
-            // RFC 9293 3.10.7.3, 3.10.7.4: an impossible acknowledgment.
-            self.answer(local, remote, listener::on_closed(segment), Some(index));
-            return Arrival::default();
         }
         if sock.shut_read
             && sock.shut_write
@@ -238,6 +242,7 @@ impl Stack {
                     sock.shut_read = true;
                     sock.shut_write = true;
                     let errno = match error {
+                        ConnectionError::Refused if before == State::SynReceived => Some(Errno::ECONNRESET),
                         ConnectionError::Refused => Some(Errno::ECONNREFUSED),
                         // RFC 9293 3.10.7.4; after the peer's FIN there is nothing to read any more, only to write.
                         ConnectionError::Reset if before == State::CloseWait => Some(Errno::EPIPE),
@@ -260,9 +265,20 @@ impl Stack {
                         sock.soft_error = error.or(sock.soft_error);
                     }
                 }
-                Event::Readable | Event::Writable | Event::SendClosed | Event::Trouble | Event::Urgent => {}
+                Event::Urgent => sock.urgent = connection.urgent_mark(),
+                Event::Readable | Event::Writable | Event::SendClosed | Event::Trouble => {}
             }
         }
+        if established {
+            self.learn_fast_open(now, index);
+        }
+        if established || failed {
+            self.settle_fast_open(index);
+        }
+        let sock = &mut self.socks[index];
+        let Body::Open(connection) = &mut sock.body else {
+            return;
+        };
         let Some(parent) = sock.parent else {
             if connection.state() == State::FinWait2 && before != State::FinWait2 && sock.fd.is_none() {
                 self.enter_fin_wait_2(now, index);
@@ -270,10 +286,12 @@ impl Stack {
             return;
         };
         if let Body::Listen(queue) = &mut self.socks[parent as usize].body {
-            if established {
+            if queue.ready.contains(&(index as u32)) {
+                // Fast Open let it in before.
+            } else if established {
                 queue.half_open = queue.half_open.saturating_sub(1);
                 queue.ready.push_back(index as u32);
-            } else if failed && !queue.ready.contains(&(index as u32)) {
+            } else if failed {
                 queue.half_open = queue.half_open.saturating_sub(1);
                 self.socks[index].parent = None;
             }
@@ -400,9 +418,6 @@ impl Stack {
         let mut segment = transmit.segment;
         segment.ttl = sock.options.ttl;
         segment.tos = segment.tos & 3 | sock.options.tos & !3;
-        if local.is_ipv6() {
-            segment.overhead += 20;
-        }
         Some(Packet {
             header: Header {
                 source: local,
@@ -508,12 +523,31 @@ impl Stack {
         }
     }
 
-    /// An option may change what is sent now.
+    /// Tells the endpoint of an option that was set while it lives.
     pub(super) fn after_option(&mut self, now: Instant, index: usize, option: super::SocketOption) {
-        let _ = option;
-        if matches!(self.socks[index].body, Body::Open(_)) {
-            self.touch(now, index);
+        use super::SocketOption as Name;
+        let sock = &mut self.socks[index];
+        let Body::Open(connection) = &mut sock.body else {
+            return;
+        };
+        let options = &sock.options;
+        match option {
+            Name::UserTimeout => {
+                let limit = (!options.user_timeout.is_zero()).then_some(options.user_timeout);
+                connection.set(now, Setting::UserTimeout(limit));
+            }
+            Name::SynCount => {
+                if let Some(count) = options.syn_count {
+                    connection.set(now, Setting::SynRetries(count));
+                }
+            }
+            Name::KeepIdle | Name::KeepInterval | Name::KeepCount => {
+                connection.set(now, Setting::KeepAliveValues(options.keep_alive_values));
+            }
+            Name::QuickAck => connection.set(now, Setting::QuickAck(sock.quick_ack)),
+            _ => {}
         }
+        self.touch(now, index);
     }
 }
 

@@ -18,6 +18,7 @@ mod calls;
 mod config;
 mod data;
 mod errno;
+mod fast_open;
 mod info;
 mod input;
 mod memory;
@@ -37,7 +38,7 @@ pub use option::{OptionValue, SocketOption};
 pub use poll::Events;
 
 use crate::rng::Rng;
-use crate::tcp::{Connection, State, listener};
+use crate::tcp::{Connection, FastOpenCache, State, listener};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -116,6 +117,8 @@ pub struct Stack {
     /// When a SYN cookie was last sent.
     cookie_sent_at: Option<Instant>,
     secret: [u64; 2],
+    /// Fast Open cookies of servers.
+    peers: FastOpenCache,
 }
 
 /// A socket: options, names, and a connection or a listener. It may have no fd (not yet accepted, or closed).
@@ -136,6 +139,12 @@ struct Sock {
     /// Stream offsets read and written up to now.
     read: u64,
     written: u64,
+    /// Where `TCP_FASTOPEN_CONNECT` will connect at the first write.
+    deferred_to: Option<SocketAddr>,
+    /// Where the peer's urgent byte is, until it is read as such.
+    urgent: Option<u64>,
+    /// Listener that counts this among its Fast Open connections.
+    fast_open_of: Option<u32>,
     /// When `close` stops lingering.
     deadline: Option<Instant>,
     /// Deadline under which `Stack::timers` knows this.
@@ -147,6 +156,10 @@ struct Sock {
     shut_write: bool,
     /// The stream has ended (the peer's FIN).
     done: bool,
+    /// A blocking `send` with `MSG_FASTOPEN` sleeps.
+    fast_opening: bool,
+    /// Opened by Fast Open: data may flow before the handshake is over.
+    fast_open: bool,
     /// The handshake was completed once.
     established: bool,
     /// The port was chosen by the caller: it stays when the connection ends.
@@ -192,6 +205,8 @@ struct Backlog {
     limit: u32,
     /// Half-open connections.
     half_open: u32,
+    /// Of Fast Open, the handshake not complete, accepted or not.
+    fast_open: u32,
     ready: VecDeque<u32>,
 }
 
@@ -211,6 +226,9 @@ impl Sock {
             reading: 0,
             read: 0,
             written: 0,
+            deferred_to: None,
+            urgent: None,
+            fast_open_of: None,
             deadline: None,
             armed: None,
             generation: 0,
@@ -219,6 +237,8 @@ impl Sock {
             shut_read: false,
             shut_write: false,
             done: false,
+            fast_opening: false,
+            fast_open: false,
             established: false,
             port_chosen: false,
             nonblocking: false,
@@ -273,6 +293,7 @@ impl Stack {
             cookies,
             cookie_sent_at: None,
             secret,
+            peers: FastOpenCache::new(),
         }
     }
 
@@ -366,6 +387,11 @@ impl Stack {
             Body::Open(connection) => Some(connection),
             Body::Idle | Body::Listen(_) => None,
         }
+    }
+
+    /// Forgets what was learnt about peers (Fast Open cookies).
+    pub fn forget_peers(&mut self) {
+        self.peers.clear();
     }
 
     /// Connections in TIME-WAIT.
@@ -478,6 +504,10 @@ impl Sock {
         self.no_space = false;
         self.write_sleeps = false;
         self.established = false;
+        self.fast_opening = false;
+        self.fast_open = false;
+        self.deferred_to = None;
+        self.urgent = None;
         (self.writing, self.reading, self.read, self.written) = (0, 0, 0, 0);
         self.shut_read = false;
         self.shut_write = false;

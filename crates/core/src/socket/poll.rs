@@ -61,6 +61,9 @@ impl Stack {
             Body::Listen(queue) => {
                 return if queue.ready.is_empty() { found } else { readable };
             }
+            Body::Idle if sock.deferred_to.is_some() => {
+                return Events::OUT.with(Events::WRNORM); // the first write connects
+            }
             Body::Idle => State::Closed,
             Body::Open(connection) => connection.state(),
         };
@@ -70,7 +73,7 @@ impl Stack {
         if sock.shut_read {
             found = found.with(readable).with(Events::RDHUP);
         }
-        if !matches!(state, State::SynSent | State::SynReceived) {
+        if state != State::SynSent && (state != State::SynReceived || sock.fast_open) {
             if let Body::Open(connection) = &sock.body
                 && connection.readable().get() >= sock.options.receive_low
             {
@@ -79,6 +82,11 @@ impl Stack {
             if sock.shut_write || writable {
                 found = found.with(Events::OUT).with(Events::WRNORM);
             }
+        }
+        if let Body::Open(connection) = &sock.body
+            && sock.urgent.is_some_and(|mark| connection.received() > mark)
+        {
+            found = found.with(Events::PRI);
         }
         if sock.error.is_some() {
             found = found.with(Events::ERR);

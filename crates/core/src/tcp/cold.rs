@@ -23,6 +23,8 @@ pub(super) struct Cold {
     pub(super) urgent: Urgent,
     /// `TCP_USER_TIMEOUT`.
     pub(super) user_timeout: Option<Duration>,
+    /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`.
+    pub(super) keep_alive: Option<super::KeepAlive>,
     /// `TCP_LINGER2`.
     pub(super) fin_wait2: Option<Duration>,
     /// `TCP_SYNCNT`.

@@ -14,6 +14,8 @@ pub struct Detail {
     pub window_scaling: bool,
     /// Both ends use ECN.
     pub ecn: bool,
+    /// Data of the SYN was accepted (Fast Open).
+    pub syn_data: bool,
     /// Scale of the windows that arrive.
     pub snd_scale: u8,
     /// Scale of the windows that are sent.
@@ -58,6 +60,7 @@ impl Connection {
             sack: shared.sack,
             window_scaling: shared.peer_scales && shared.config.window_scale.is_some(),
             ecn: shared.ecn,
+            syn_data: self.syn_data_accepted(),
             snd_scale: shared.snd_scale,
             rcv_scale: shared.rcv_scale,
             out: u32::from(matches!(self.state, State::SynSent | State::SynReceived)),

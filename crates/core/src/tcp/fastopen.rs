@@ -228,6 +228,14 @@ impl Connection {
         self.shared.cold_mut().fast_open.option = Some(cookie);
     }
 
+    /// Whether all data of the SYN was taken by the other end, or here.
+    pub(super) fn syn_data_accepted(&self) -> bool {
+        self.shared
+            .cold
+            .as_ref()
+            .is_some_and(|cold| cold.fast_open.accepted)
+    }
+
     /// Whether it was opened by a SYN with a valid cookie.
     pub(super) fn is_fast_open_child(&self) -> bool {
         self.shared.cold.as_ref().is_some_and(|cold| cold.fast_open.child)

@@ -426,6 +426,11 @@ impl Connection {
                 }
             }
             Setting::AutoRead(on) => self.auto_read = on,
+            Setting::QuickAck(on) => self.receive.set_quick(&self.shared.config, on),
+            Setting::KeepAliveValues(_) => {
+                self.set_cold(setting);
+                self.start_keep_alive(now);
+            }
             Setting::UserTimeout(_)
             | Setting::SynRetries(_)
             | Setting::MaxSegment(_)

@@ -224,7 +224,8 @@ impl Connection {
             Setting::Tos(tos) => cold.tos = Some(tos & !3),
             Setting::Ttl(ttl) => cold.ttl = Some(ttl),
             Setting::FinWait2(limit) => cold.fin_wait2 = Some(limit),
-            Setting::Nagle(_) | Setting::KeepAlive(_) | Setting::AutoRead(_) => {}
+            Setting::KeepAliveValues(values) => cold.keep_alive = Some(values),
+            Setting::Nagle(_) | Setting::KeepAlive(_) | Setting::AutoRead(_) | Setting::QuickAck(_) => {}
         }
     }
 }

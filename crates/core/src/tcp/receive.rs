@@ -113,6 +113,14 @@ impl Receive {
         self.edge = 1 + config.receive_buffer.get().min(65_535 << scale);
     }
 
+    /// `TCP_QUICKACK`: on acknowledges what waits, and the next segments at once; off ends such a phase.
+    pub(super) fn set_quick(&mut self, config: &Config, on: bool) {
+        if let DelayedAck::Linux { quick_acks, .. } = config.delayed_ack {
+            self.quick = if on { quick_acks } else { 0 };
+        }
+        self.ack_now |= on && self.unacked > 0;
+    }
+
     /// Linux's delayed-ACK estimate.
     pub(super) fn ato(&self) -> Duration {
         self.ato

@@ -481,7 +481,8 @@ impl Connection {
     }
 
     fn keep_alive_values(&self) -> super::KeepAlive {
-        self.shared.config.keep_alive.unwrap_or(super::KeepAlive {
+        let own = self.shared.cold.as_ref().and_then(|cold| cold.keep_alive);
+        own.or(self.shared.config.keep_alive).unwrap_or(super::KeepAlive {
             idle: Duration::from_secs(7200), // RFC 9293 MUST-28
             interval: Duration::from_secs(75),
             probes: 9,

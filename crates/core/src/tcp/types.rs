@@ -85,6 +85,10 @@ pub enum Setting {
     Nagle(bool),
     /// Keep-alive on or off (RFC 9293 MUST-24), with the parameters of `Config` or two hours.
     KeepAlive(bool),
+    /// Parameters of keep-alive.
+    KeepAliveValues(super::KeepAlive),
+    /// Acknowledge at once for a while, or not (`TCP_QUICKACK`).
+    QuickAck(bool),
     /// Every in-order byte counts as read at once, until turned off.
     AutoRead(bool),
     /// How long data or probes may go unanswered (RFC 9293 MUST-21); `None`: as configured.
