@@ -220,10 +220,9 @@ impl Stack {
     ) -> Called<Sent> {
         let index = self.index_of(fd)?;
         let waits = !self.socks[index].nonblocking && !flags.dont_wait;
-        if flags.fast_open || self.socks[index].deferred_to.is_some() {
-            if let Some(result) = self.send_fast_open(now, index, len, flags, to) {
-                return result;
-            }
+        let fast_open = flags.fast_open || self.socks[index].deferred_to.is_some();
+        if fast_open && let Some(result) = self.send_fast_open(now, index, len, flags, to) {
+            return result;
         }
         let sock = &mut self.socks[index];
         match sock.state() {
