@@ -1,12 +1,15 @@
 # A dumbbell of long Sack1 flows in ns-2, the side-by-side of bench-xlf100m and bench-many.
 #
-# ns ns2-dumbbell.tcl FLOWS ACCESS_BPS BOTTLENECK_BPS RTT_S QUEUE_PACKETS SECONDS
+# ns ns2-dumbbell.tcl FLOWS ACCESS_BPS BOTTLENECK_BPS RTT_S QUEUE_PACKETS SECONDS [SPREAD]
+#
+# SPREAD (0): the sources' own links are up to this part longer, each another part, so that flows keep no common step.
 #
 # Packets are 1500 B on the wire, ACKs 40 B, one ACK per packet, initial window 10, window never limiting. DropTail
 # drops when length + 1 >= limit, so its limit is one more than the packets that may wait. A source's own queue holds 1.2
 # times the bottleneck's.
 
-lassign $argv flows access bottleneck rtt queue seconds
+lassign $argv flows access bottleneck rtt queue seconds spread
+if {$spread eq ""} { set spread 0 }
 
 Agent/TCP set packetSize_ 1460
 Agent/TCP set tcpip_base_hdr_size_ 40
@@ -52,7 +55,8 @@ set monitor [$ns monitor-queue $left $right ""]
 for {set i 0} {$i < $flows} {incr i} {
     set source [$ns node]
     set sink_node [$ns node]
-    $ns duplex-link $source $left $access $access_delay DropTail
+    set part [expr {fmod($i * 0.6180339887498949, 1.0)}]
+    $ns duplex-link $source $left $access [expr {$access_delay * (1.0 + $spread * $part)}] DropTail
     $ns duplex-link $right $sink_node $access $access_delay DropTail
     $ns queue-limit $source $left [expr {int($queue * 1.2) + 1}]
     $ns queue-limit $left $source 1000000

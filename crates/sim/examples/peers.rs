@@ -1,6 +1,6 @@
 //! The scenarios of `bench/peers` as this simulator runs them; prints the same keys as the scripts of the other programs.
 //!
-//! `peers dumbbell FLOWS ACCESS_BPS BOTTLENECK_BPS RTT_S QUEUE_PACKETS SECONDS`
+//! `peers dumbbell FLOWS ACCESS_BPS BOTTLENECK_BPS RTT_S QUEUE_PACKETS SECONDS [SPREAD]`
 //! `peers incast FLOWS PACKETS RATE_BPS LINK_DELAY_S QUEUE_PACKETS`
 
 use fleetfoot_core::parameter::{Value, Values};
@@ -24,13 +24,16 @@ fn main() -> ExitCode {
     let numbers: Option<Vec<f64>> = arguments.map(|argument| argument.parse().ok()).collect();
     let (spec, bottleneck) = match (kind.as_str(), numbers.as_deref()) {
         ("dumbbell", Some(&[flows, access, rate, rtt, queue, seconds])) => {
-            dumbbell(flows as u32, access, rate, rtt, queue as u32, seconds)
+            dumbbell(flows as u32, access, rate, rtt, queue as u32, seconds, 0.0)
+        }
+        ("dumbbell", Some(&[flows, access, rate, rtt, queue, seconds, spread])) => {
+            dumbbell(flows as u32, access, rate, rtt, queue as u32, seconds, spread)
         }
         ("incast", Some(&[flows, packets, rate, delay, queue])) => {
             incast(flows as u32, packets, rate, delay, queue as u32)
         }
         _ => {
-            eprintln!("usage: peers dumbbell FLOWS ACCESS BOTTLENECK RTT QUEUE SECONDS");
+            eprintln!("usage: peers dumbbell FLOWS ACCESS BOTTLENECK RTT QUEUE SECONDS [SPREAD]");
             eprintln!("       peers incast FLOWS PACKETS RATE DELAY QUEUE");
             return ExitCode::from(2);
         }
@@ -101,7 +104,15 @@ fn endpoint() -> Arc<Config> {
     })
 }
 
-fn dumbbell(flows: u32, access: f64, rate: f64, rtt: f64, queue: u32, seconds: f64) -> (Spec, usize) {
+fn dumbbell(
+    flows: u32,
+    access: f64,
+    rate: f64,
+    rtt: f64,
+    queue: u32,
+    seconds: f64,
+    spread: f64,
+) -> (Spec, usize) {
     let mut nodes = vec![node("left", false), node("right", false)];
     let mut links = Vec::new();
     let mut pairs = Vec::new();
@@ -115,13 +126,15 @@ fn dumbbell(flows: u32, access: f64, rate: f64, rtt: f64, queue: u32, seconds: f
         nodes.push(node(&format!("source-{index}"), true));
         nodes.push(node(&format!("sink-{index}"), true));
         let own = Limit::Packets((f64::from(queue) * 1.2) as u32);
-        for (from, to, limit) in [
-            (source, left, own),
-            (left, source, Limit::Unlimited),
-            (right, sink, Limit::Unlimited),
-            (sink, right, Limit::Unlimited),
+        let part = (f64::from(index) * 0.618_033_988_749_894_9).fract();
+        let longer = Duration::from_secs_f64(rtt * 0.05 * (1.0 + spread * part));
+        for (from, to, delay, limit) in [
+            (source, left, longer, own),
+            (left, source, longer, Limit::Unlimited),
+            (right, sink, narrow, Limit::Unlimited),
+            (sink, right, narrow, Limit::Unlimited),
         ] {
-            links.push(link(&format!("access-{index}"), from, to, access, narrow, limit));
+            links.push(link(&format!("access-{index}"), from, to, access, delay, limit));
         }
         pairs.push((source, sink));
     }

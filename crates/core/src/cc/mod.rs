@@ -170,8 +170,10 @@ pub struct Config {
     pub abc_limit: Option<u32>,
     /// Take the reduced `ssthresh` from the window, as Linux does, not from FlightSize (RFC 5681, RFC 9438).
     pub reduce_from_window: bool,
-    /// Growth is counted in whole segments, as Linux and ns-2 do.
+    /// Growth is counted in whole segments, as Linux does.
     pub count_segments: bool,
+    /// NewReno keeps a fraction of a segment, as ns-2 does.
+    pub fractions: bool,
     /// Seed of the controller's own random stream.
     pub seed: u64,
 }
@@ -184,6 +186,7 @@ struct Units {
     abc_limit: u32,
     reduce_from_window: bool,
     count_segments: bool,
+    fractions: bool,
 }
 
 impl Units {
@@ -193,12 +196,18 @@ impl Units {
             abc_limit: config.abc_limit.unwrap_or(u32::MAX),
             reduce_from_window: config.reduce_from_window,
             count_segments: config.count_segments,
+            fractions: config.fractions,
         }
     }
 
     #[inline]
     fn mss(&self) -> Bytes {
         Bytes(u64::from(self.mss))
+    }
+
+    /// `bytes` in segments.
+    fn segments(&self, bytes: Bytes) -> f64 {
+        bytes.0 as f64 / f64::from(self.mss.max(1))
     }
 
     /// What one acknowledgment may add in slow start.

@@ -2,11 +2,12 @@
 //!
 //! **Source.** RFC 5681 3.1, with RFC 3465's byte counting; the window of RFC 6582 and RFC 6675 is the same.
 //! **Deviations.** None known; `reduce_from_window` (Linux) halves the window instead of FlightSize, and
-//! `count_segments` (Linux, ns-2) keeps the window a whole number of segments.
+//! `count_segments` (Linux) keeps the window a whole number of segments. `fractions` (ns-2) adds one segment per ACK in slow
+//! start, beyond `ssthresh` too, and 1/window of one in congestion avoidance, and does not round a half.
 //! **Parameters.** None: RFC 5681 leaves nothing open that the endpoint's configuration does not say.
 
 use super::slow_start::SlowStart;
-use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Units};
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -20,6 +21,10 @@ pub struct Reno {
     ssthresh: Bytes,
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     acked: Bytes,
+    /// The window in segments, with `fractions`.
+    exact: f64,
+    /// Slow start has a detector.
+    detecting: bool,
     /// Window and threshold before the last reduction, for undo.
     prior: Option<Box<(Bytes, Bytes)>>,
     slow_start: SlowStart,
@@ -36,6 +41,8 @@ impl Reno {
             window: config.initial_window.max(config.mss),
             ssthresh: Bytes::MAX,
             acked: Bytes::ZERO,
+            exact: Units::new(config).segments(config.initial_window.max(config.mss)),
+            detecting: config.hystart != HyStart::Off,
             prior: None,
             slow_start: SlowStart::new(config),
         }
@@ -45,7 +52,17 @@ impl Reno {
     pub(super) fn reduce(&mut self, event: &Congestion, factor: f64) {
         self.prior = Some(Box::new((self.window, self.ssthresh)));
         let base = self.units.reduction_base(self.window, event);
-        let reduced = self.units.share(base, factor);
+        let mut reduced = self.units.share(base, factor);
+        if self.units.fractions {
+            let base = if self.units.reduce_from_window {
+                self.exact
+            } else {
+                self.units.segments(base)
+            };
+            let share = base * factor;
+            reduced = Bytes(share as u64 * self.units.mss().0);
+            self.exact = share.max(1.0);
+        }
         self.ssthresh = reduced.max(self.units.two_segments()); // RFC 5681 (4)
         self.acked = Bytes::ZERO;
         self.slow_start.on_congestion();
@@ -55,6 +72,25 @@ impl Reno {
     pub(super) fn enter_recovery(&mut self, event: &Congestion, factor: f64) {
         self.reduce(event, factor);
         self.window = self.ssthresh;
+        self.take_exact();
+    }
+
+    /// With `fractions` the window is what `exact` says, to the byte below.
+    fn take_exact(&mut self) {
+        if self.units.fractions {
+            self.window = Bytes((self.exact * self.units.mss().0 as f64) as u64);
+        }
+    }
+
+    /// ns-2's growth by an acknowledgment.
+    fn grow_fraction(&mut self) {
+        let ssthresh = self.units.segments(self.ssthresh);
+        self.exact += if self.exact < ssthresh {
+            1.0
+        } else {
+            1.0 / self.exact
+        };
+        self.take_exact();
     }
 }
 
@@ -65,11 +101,21 @@ impl CongestionController for Reno {
             return Reaction::None;
         }
         let mut acked = ack.acked;
+        if self.units.fractions {
+            let detecting = self.detecting && self.window < self.ssthresh;
+            if !detecting {
+                if acked > Bytes::ZERO && ack.cwnd_limited {
+                    self.grow_fraction();
+                }
+                return Reaction::None;
+            }
+        }
         if self.window < self.ssthresh {
             let step = self
                 .slow_start
                 .on_ack(now, ack, self.units, self.window, self.ssthresh);
             (self.window, self.ssthresh, acked) = (step.window, step.ssthresh, step.left);
+            self.exact = self.units.segments(self.window);
         }
         if acked > Bytes::ZERO && ack.cwnd_limited {
             self.acked = self.acked.saturating_add(acked);
@@ -94,6 +140,7 @@ impl CongestionController for Reno {
                     self.reduce(event, 0.5);
                 }
                 self.window = self.units.mss(); // RFC 5681 3.1: LW
+                self.exact = 1.0;
                 self.acked = Bytes::ZERO;
                 self.slow_start.on_restart();
             }
@@ -102,6 +149,7 @@ impl CongestionController for Reno {
                     let (window, ssthresh) = *prior;
                     self.window = self.window.max(window);
                     self.ssthresh = ssthresh;
+                    self.exact = self.units.segments(self.window);
                 }
             }
             CongestionKind::RecoveryEnd => {}
@@ -110,6 +158,7 @@ impl CongestionController for Reno {
 
     fn set_window(&mut self, _now: Instant, window: Bytes, ssthresh: Bytes) {
         self.window = window.max(self.units.mss());
+        self.exact = self.units.segments(self.window);
         self.ssthresh = ssthresh;
         self.acked = Bytes::ZERO;
         self.prior = None; // what it would restore is from before the idle period

@@ -27,6 +27,7 @@ fn config(hystart: HyStart) -> Config {
         abc_limit: None,
         reduce_from_window: false,
         count_segments: false,
+        fractions: false,
         seed: 1,
     }
 }
@@ -131,6 +132,7 @@ fn any_config() -> impl Strategy<Value = Config> {
             abc_limit,
             reduce_from_window,
             count_segments,
+            fractions: false,
             ..config(hystart)
         },
     )
@@ -390,6 +392,7 @@ fn cubic_follows_the_curve_of_rfc_9438_within_a_segment() {
         let config = Config {
             initial_window: Bytes(1_000 * MSS),
             count_segments,
+            fractions: false,
             ..config(HyStart::Off)
         };
         let mut cubic = Cubic::new(&values, &config);
@@ -647,6 +650,7 @@ fn windows_by_round() {
     table.push('\n');
     let config = Config {
         count_segments: true,
+        fractions: false,
         reduce_from_window: true,
         ..config(HyStart::Off)
     };

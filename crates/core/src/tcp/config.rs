@@ -37,6 +37,8 @@ pub struct Config {
 
     /// Negotiate and use SACK (RFC 2018, RFC 6675). Without it recovery is NewReno (RFC 6582).
     pub sack: bool,
+    /// SACK blocks of an ACK, at most (RFC 2018 3: four, three with timestamps).
+    pub sack_blocks: u8,
     /// Report duplicates (RFC 2883).
     pub dsack: bool,
     /// Negotiate and use timestamps (RFC 7323).
@@ -64,9 +66,12 @@ pub struct Config {
     pub tail_loss_probe: TailLossProbe,
     /// Forward acknowledgment as Linux had it until 2017: segments count as SACKed up to the highest SACKed one.
     pub fack: bool,
-    /// In recovery with SACK, count the pipe as ns-2's Sack1 does: what was out less `dup_thresh`, one less per duplicate
-    /// ACK, two per partial one, one more per segment sent. Lost segments stay in it, so many losses end in a timeout.
-    pub pipe_by_acks: bool,
+    /// With SACK, recover from losses as ns-2's Sack1 agent does and not as RFC 6675 has it. In recovery the pipe is what
+    /// was out less `dup_thresh`, one less per ACK (two if it is partial), one more per segment sent, and every hole below
+    /// the highest SACKed segment is sent again once. A timeout forgets SACKs and sends again from the first unacknowledged
+    /// segment on; outside recovery SACKs only tell which ACKs count as duplicates. Needs `rack`, `prr`, `fack`, probes and
+    /// early retransmit off.
+    pub sack1_recovery: bool,
     /// RTO restart for fewer than four segments (RFC 7765).
     pub rto_restart: bool,
     /// Count the probe timeout from the earliest outstanding segment, not from the last ACK.
@@ -206,8 +211,11 @@ pub enum InitialWindow {
 pub enum WindowUnit {
     /// Payload bytes.
     Bytes,
-    /// Segments, whatever their size (Linux, ns-2).
+    /// Segments, whatever their size (Linux).
     Packets,
+    /// Segments, whatever their size, and NewReno keeps a fraction of one: an ACK adds one segment in slow start and
+    /// 1/window in congestion avoidance, a half is not rounded, `ssthresh` is cut to whole segments (ns-2).
+    Fractions,
 }
 
 /// Which acknowledgments may let the window grow.
@@ -297,7 +305,9 @@ pub struct RtoConfig {
     pub granularity: Duration,
     /// Which acknowledgments give samples.
     pub samples: RttSamples,
-    /// Samples are rounded to this (ns-2's `tcpTick_`); zero: exact.
+    /// Zero: exact. Else RTTs are counted in ticks of this length of a clock with a phase of its own (to the nearest with
+    /// timestamps), and the estimator is BSD's in integers: SRTT in 1/8 and RTTVAR in 1/4 of a tick, each at least one
+    /// such unit, started anew by the sample after a fourth doubling of the timeout (ns-2).
     pub tick: Duration,
 }
 

@@ -196,11 +196,11 @@ impl Sender {
         }
         if let Some(rtt) = rtt {
             match shared.config.rto.samples {
-                RttSamples::EveryAck => shared.rtt.sample(&shared.config.rto, rtt),
+                RttSamples::EveryAck => shared.sample(now, rtt),
                 RttSamples::OncePerRtt => {
                     if self.una >= self.rtt_seq {
                         self.rtt_seq = self.nxt;
-                        shared.rtt.sample(&shared.config.rto, rtt);
+                        shared.sample(now, rtt);
                     }
                 }
             }

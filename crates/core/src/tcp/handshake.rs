@@ -45,7 +45,7 @@ impl Connection {
         self.shared.syn_lost = self.shared.syn_lost.saturating_add(1);
         self.shared.stats.retransmits += 1;
         if self.syn_attempts > linear {
-            self.shared.rtt.back_off();
+            self.shared.rtt.back_off(&self.shared.config.rto);
         }
         self.send_syn(now);
     }
@@ -151,19 +151,16 @@ impl Connection {
     fn finish_handshake(&mut self, now: Instant, segment: &Segment, ack: u64) {
         let shared = &mut self.shared;
         shared.timers.disarm();
-        let config = &shared.config.rto;
         if self.syn_sent_at == Instant::FAR_FUTURE {
             // The SYN-ACK was a cookie: when it left is not known.
         } else if shared.syn_lost == 0 {
-            shared.rtt.sample(config, now.since(self.syn_sent_at));
+            shared.sample(now, now.since(self.syn_sent_at));
         } else if shared.timestamps && segment.tsecr != 0 {
             let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr).max(1);
-            shared
-                .rtt
-                .sample(config, Duration::from_millis(u64::from(elapsed)));
+            shared.sample(now, Duration::from_millis(u64::from(elapsed)));
         }
         if shared.syn_lost > 0 {
-            shared.rtt.after_syn_timeout(config); // RFC 6298 5.7
+            shared.rtt.after_syn_timeout(&shared.config.rto); // RFC 6298 5.7
         }
         self.state = State::Established;
         if !segment.flags.contains(Flags::SYN) {

@@ -3,9 +3,9 @@
 //! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. The connection routes;
 //! the work is in `handshake` (SYN states), `segment` (arrival procedure, building), `receive` (reassembly,
 //! acknowledging), `send` (what leaves when), `delivery` (what an acknowledgment delivered), `recovery` (what follows from
-//! it), `undo` (what was a mistake), `scoreboard`, `rack`, `tlp`, `prr`, `rto`, `timers`. [`Config`] holds every switch,
-//! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
-//! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`).
+//! it), `undo` (what was a mistake), `sack1` (recovery as ns-2 has it), `scoreboard`, `rack`, `tlp`, `prr`, `rto`,
+//! `timers`. [`Config`] holds every switch, [`profile`] the named configurations and the table of their sources. What few
+//! connections need is in `icmp`, `mtu`, `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`).
 //!
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
 //! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
@@ -33,6 +33,7 @@ mod recovery;
 #[doc(hidden)]
 pub mod rig;
 mod rto;
+mod sack1;
 mod scoreboard;
 mod segment;
 mod send;

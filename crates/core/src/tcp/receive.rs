@@ -248,7 +248,7 @@ impl Receive {
             return false;
         }
         let beyond = self.beyond.get_or_insert_default();
-        if !beyond.append(seq, end) {
+        if !beyond.append(seq, end, config.sack_blocks) {
             return false;
         }
         self.ack_now = true; // RFC 5681 4.2
@@ -347,10 +347,13 @@ impl Receive {
         taken.end = gap.start;
         let full = beyond.ranges.len() >= MOST_RANGES && gap.start > rcv_nxt;
         if gap.start >= gap.stop || full {
+            if !config.dsack {
+                beyond.remember_at(start, config.sack_blocks); // RFC 2018 4: the block with what just came is first
+            }
             return;
         }
         taken.end = gap.stop;
-        beyond.insert(gap.start, gap.stop);
+        beyond.insert(gap.start, gap.stop, rcv_nxt, config.sack_blocks);
         if let Some(range) = beyond.ranges.front()
             && range.start <= rcv_nxt
         {
@@ -504,9 +507,9 @@ impl Receive {
     }
 
     /// Writes the SACK blocks of an acknowledgment and forgets the duplicate, which is reported once.
-    pub(super) fn write_blocks(&mut self, irs: SeqNumber, segment: &mut Segment) {
+    pub(super) fn write_blocks(&mut self, irs: SeqNumber, most: u8, segment: &mut Segment) {
         if let Some(beyond) = &mut self.beyond {
-            beyond.write_blocks(self.rcv_nxt, irs, segment);
+            beyond.write_blocks(self.rcv_nxt, irs, most, segment);
         }
     }
 }
@@ -549,28 +552,28 @@ impl Beyond {
 
     /// Adds a range that begins where the last one ends or after it. False: it begins before, or there are too many.
     #[inline]
-    fn append(&mut self, start: u64, stop: u64) -> bool {
+    fn append(&mut self, start: u64, stop: u64, most: u8) -> bool {
         let full = self.ranges.len() >= MOST_RANGES;
         match self.ranges.back_mut() {
             Some(last) if start == last.end => {
                 last.end = stop;
                 let range = (last.start, stop);
-                self.remember(range);
+                self.remember(range, most);
                 true
             }
             Some(last) if start < last.end => false,
             Some(_) if full => false,
             Some(_) | None => {
                 self.ranges.push_back(start..stop);
-                self.remember((start, stop));
+                self.remember((start, stop), most);
                 true
             }
         }
     }
 
     /// Adds a range of which nothing is held.
-    fn insert(&mut self, start: u64, stop: u64) {
-        if self.append(start, stop) {
+    fn insert(&mut self, start: u64, stop: u64, rcv_nxt: u64, most: u8) {
+        if self.append(start, stop, most) {
             return;
         }
         let low = self.ranges.partition_point(|range| range.end < start);
@@ -593,40 +596,60 @@ impl Beyond {
             self.ranges[low] = merged;
             self.ranges.drain(low + 1..high);
         }
-        self.remember(range);
-        for other in &mut self.recent[1..] {
-            if range.0 <= other.0 && other.1 <= range.1 {
-                *other = (0, 0); // part of it
+        self.report(range, range.0 <= rcv_nxt, most);
+    }
+
+    /// Puts a range first, if it is not in order now, and forgets the others that are part of it or in order.
+    fn report(&mut self, range: (u64, u64), in_order: bool, most: u8) {
+        let (mut recent, mut count) = ([(0, 0); 4], 0);
+        if !in_order {
+            recent[0] = range;
+            count = 1;
+        }
+        for other in self.recent {
+            let part = (in_order || range.0 <= other.0) && other.1 <= range.1;
+            if !part && count < usize::from(most.min(4)) {
+                recent[count] = other;
+                count += 1;
             }
         }
+        self.recent = recent;
     }
 
     /// Puts a range first.
     #[inline]
-    fn remember(&mut self, range: (u64, u64)) {
+    fn remember(&mut self, range: (u64, u64), most: u8) {
         if self.recent[0].0 != range.0 {
             let old = self.recent.iter().position(|other| other.0 == range.0);
-            self.recent.copy_within(0..old.unwrap_or(3), 1);
+            let last = usize::from(most.clamp(1, 4)) - 1;
+            self.recent.copy_within(0..old.unwrap_or(last), 1);
         }
         self.recent[0] = range;
     }
 
-    fn write_blocks(&mut self, rcv_nxt: u64, irs: SeqNumber, segment: &mut Segment) {
+    /// Puts the range first that `offset` is in.
+    fn remember_at(&mut self, offset: u64, most: u8) {
+        let index = self.ranges.partition_point(|range| range.end <= offset);
+        self.work.search(self.ranges.len());
+        if let Some(range) = self.ranges.get(index)
+            && range.start <= offset
+        {
+            let range = (range.start, range.end);
+            self.remember(range, most);
+        }
+    }
+
+    fn write_blocks(&mut self, rcv_nxt: u64, irs: SeqNumber, most: u8, segment: &mut Segment) {
         let wire = |offset: u64| SeqNumber::from_offset(irs, offset);
         if let Some((left, right)) = self.duplicate.take() {
             segment.push_sack_block(wire(left), wire(right)); // RFC 2883 4
             // RFC 2883 4.2: a duplicate inside a block beyond the cumulative point is followed by that block.
-            let index = self.ranges.partition_point(|range| range.end <= left);
-            self.work.search(self.ranges.len());
-            if let Some(range) = self.ranges.get(index)
-                && range.start <= left
-                && right <= range.end
-            {
-                let range = (range.start, range.end);
-                self.remember(range);
-            }
+            self.remember_at(left, most);
         }
         for (left, right) in self.recent {
+            if segment.sack_blocks() >= usize::from(most) {
+                break;
+            }
             if left >= rcv_nxt && !segment.push_sack_block(wire(left), wire(right)) {
                 break;
             }

@@ -35,6 +35,9 @@ impl Sender {
             self.on_quiet_ack(now, shared, segment, ack);
             return;
         }
+        if self.sack1.is_some() {
+            return self.on_ack_sack1(now, shared, segment, ack, duplicate);
+        }
         let prior_in_flight = self.board.pipe();
         let mut delivery = Delivery {
             advanced: ack > self.una,
@@ -137,7 +140,11 @@ impl Sender {
         self.retries = 0;
         self.wait_until = None;
         let measured = rtt.filter(|_| !retransmitted); // RFC 6298 3 (Karn)
-        let rtt = self.sample_rtt(now, shared, segment, measured, true);
+        let rtt = if self.sack1.is_some() {
+            self.sample_sack1(now, shared)
+        } else {
+            self.sample_rtt(now, shared, segment, measured, true)
+        };
         self.delivered_total += acked;
         let round_start = ack > self.round_end;
         if round_start {
@@ -214,9 +221,6 @@ impl Sender {
         let mut lost = 0;
         if delivery.advanced && self.rack.is_none() {
             self.wait_until = None; // early retransmit waits anew for what is out now
-        }
-        if self.counts_acks(shared) {
-            self.ack_pipe -= if delivery.advanced { 2 } else { 1 };
         }
         if self.state == CaState::Recovery && delivery.advanced && !shared.sack {
             lost += self.board.mark_lost(0); // RFC 6582 3.2 step 3: partial acknowledgment
@@ -349,7 +353,6 @@ impl Sender {
         self.recover = self.nxt;
         self.begin_recovery();
         self.force = true; // RFC 6675 5 (4.3)
-        self.ack_pipe = self.board.segments() as i32 - i32::from(shared.config.dup_thresh);
         shared.timers.rto_at = now + shared.rtt.rto(&shared.config.rto);
     }
 
@@ -386,7 +389,7 @@ impl Sender {
     }
 
     /// An ACK with ECE (RFC 3168 6.1.2; RFC 8257 3.3): at most one reduction per round trip.
-    fn on_echo(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
+    pub(super) fn on_echo(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
         shared.stats.ecn_echoes += 1;
         let free = matches!(self.state, CaState::Open | CaState::Disorder);
         if free && (delivery.advanced || delivery.delivered > 0) && self.una >= self.high_seq {
@@ -449,7 +452,7 @@ impl Sender {
 
     /// The retransmission slot after an acknowledgment.
     #[inline]
-    fn set_timer(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
+    pub(super) fn set_timer(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
         if self.board.out == 0 {
             if shared.timers.kind() != Some(Timer::Persist) {
                 shared.timers.disarm(); // RFC 6298 5.2
@@ -564,6 +567,10 @@ impl Sender {
             shared.suspect_black_hole(now);
         }
         shared.stats.timeouts += 1;
+        if self.sack1.is_some() {
+            self.go_back(now, shared);
+            return Ok(());
+        }
         if self.board.ring[0].is(SACKED) {
             self.board.forget_sacks(); // RFC 2018 8
         }
@@ -600,7 +607,7 @@ impl Sender {
             self.board.mark_all_lost();
         }
         self.force = true;
-        shared.rtt.back_off();
+        shared.rtt.back_off(&shared.config.rto);
         let at = now + self.clamped_rto(now, shared);
         shared.timers.arm(Timer::Rto, at);
         Ok(())

@@ -5,7 +5,7 @@
 //!
 //! **Source.** RFC 6298; the floor on the variance term is Linux's (`tcp_set_rto`).
 //! **Deviations.** With `EveryAck` each valid sample counts with the gains of RFC 6298, as Linux does; RFC 7323
-//! appendix G would scale them. `tick` rounds samples as ns-2 does (nearest tick, at least one).
+//! appendix G would scale them. With `tick` the estimator is BSD's in integers, as ns-2 has it.
 //!
 //! Parameters: [`RtoConfig`].
 
@@ -55,15 +55,16 @@ impl Rtt {
     /// A valid sample (RFC 6298 2.2, 2.3): ends the back-off.
     #[inline]
     pub(super) fn sample(&mut self, config: &RtoConfig, rtt: Duration) {
-        let rtt = if config.tick.is_zero() {
-            rtt
-        } else {
-            let tick = config.tick.as_nanos();
-            let ticks = (rtt.as_nanos() + tick / 2) / tick;
-            Duration::from_nanos(ticks.max(1) * tick)
-        };
         self.min = self.min.min(rtt);
-        if self.sampled {
+        let tick = config.tick.as_nanos();
+        if self.sampled && tick > 0 {
+            let (srtt, rttvar) = self.in_ticks(tick);
+            let delta = (rtt.as_nanos() / tick) as i64 - (srtt >> 3);
+            let srtt = (srtt + delta).max(1);
+            let rttvar = (rttvar + delta.abs() - (rttvar >> 2)).max(1);
+            self.srtt = Duration::from_nanos(srtt as u64 * tick / 8);
+            self.rttvar = Duration::from_nanos(rttvar as u64 * tick / 4);
+        } else if self.sampled {
             let (srtt, sample) = (self.srtt.as_nanos(), rtt.as_nanos());
             let rttvar = self.rttvar.as_nanos();
             self.rttvar = Duration::from_nanos(rttvar - rttvar / 4 + srtt.abs_diff(sample) / 4);
@@ -77,8 +78,22 @@ impl Rtt {
         self.update_base(config);
     }
 
+    /// SRTT in 1/8 and RTTVAR in 1/4 of a tick.
+    fn in_ticks(&self, tick: u64) -> (i64, i64) {
+        let eighths = self.srtt.as_nanos() * 8 / tick;
+        let quarters = self.rttvar.as_nanos() * 4 / tick;
+        (eighths as i64, quarters as i64)
+    }
+
     #[inline]
     fn update_base(&mut self, config: &RtoConfig) {
+        let tick = config.tick.as_nanos();
+        if tick > 0 {
+            let (srtt, rttvar) = self.in_ticks(tick);
+            let rto = Duration::from_nanos(((srtt >> 3) + rttvar) as u64 * tick);
+            self.base = rto.max(config.min).min(config.max);
+            return;
+        }
         let spread = self.rttvar.saturating_mul(4).max(config.granularity);
         let rto = match config.floor {
             RtoFloor::Rto => (self.srtt + spread).max(config.min), // RFC 6298 2.3, 2.4
@@ -96,8 +111,11 @@ impl Rtt {
     }
 
     /// RFC 6298 5.5.
-    pub(super) fn back_off(&mut self) {
+    pub(super) fn back_off(&mut self, config: &RtoConfig) {
         self.backoff = (self.backoff + 1).min(40);
+        if !config.tick.is_zero() && self.backoff > 3 {
+            self.sampled = false; // BSD: so far off, the next sample counts as the first
+        }
     }
 
     /// Takes back one doubling (RFC 6069 4.2); false if there was none.
@@ -200,25 +218,50 @@ mod tests {
         let config = Config::profile(Profile::Rfc).rto;
         let mut rtt = Rtt::with_state(&config, ms(100), Duration::ZERO);
         assert_eq!(rtt.rto(&config), ms(1000));
-        rtt.back_off();
-        rtt.back_off();
+        rtt.back_off(&config);
+        rtt.back_off(&config);
         assert_eq!(rtt.rto(&config), ms(4000));
         rtt.sample(&config, ms(100));
         assert_eq!(rtt.rto(&config), ms(1000), "a valid sample ends the back-off");
         for _ in 0..20 {
-            rtt.back_off();
+            rtt.back_off(&config);
         }
         assert_eq!(rtt.rto(&config), config.max);
     }
 
     #[test]
-    fn ticks_round_to_the_nearest_and_never_to_zero() {
+    fn ticks_keep_the_fractions_of_bsd() {
         let config = Config::profile(Profile::Ns2Sack).rto;
         let mut rtt = Rtt::new(&config);
-        rtt.sample(&config, ms(1));
-        assert_eq!(rtt.srtt(), Some(ms(10)));
-        let mut rtt = Rtt::new(&config);
-        rtt.sample(&config, ms(104));
-        assert_eq!(rtt.srtt(), Some(ms(100)));
+        // Samples of 30, 30, 30, 31, 30, 30 ticks: SRTT in 1/8 of a tick, RTTVAR in 1/4, the timeout in ticks.
+        let expected = [
+            (30, 240, 60, 90),
+            (30, 240, 45, 75),
+            (30, 240, 34, 64),
+            (31, 241, 27, 57),
+            (30, 241, 21, 51),
+            (30, 241, 16, 46),
+        ];
+        for (ticks, srtt, rttvar, rto) in expected {
+            rtt.sample(&config, ms(10 * ticks));
+            assert_eq!(rtt.srtt(), Some(Duration::from_micros(1_250 * srtt)));
+            assert_eq!(rtt.rttvar(), Duration::from_micros(2_500 * rttvar));
+            assert_eq!(rtt.rto(&config), ms(10 * rto));
+        }
+        // The variance decays to three quarters of a tick and no further.
+        for _ in 0..40 {
+            rtt.sample(&config, ms(300));
+        }
+        assert_eq!(rtt.rto(&config), ms(330));
+        for _ in 0..4 {
+            rtt.back_off(&config);
+        }
+        assert_eq!(rtt.rto(&config), ms(330 * 16));
+        rtt.sample(&config, ms(200));
+        assert_eq!(
+            rtt.rto(&config),
+            ms(600),
+            "SRTT + 4 * SRTT / 2: as the first sample"
+        );
     }
 }

@@ -606,7 +606,7 @@ impl Connection {
             segment.overhead += 12;
         }
         if shared.sack && receive.has_blocks() {
-            receive.write_blocks(shared.irs, segment);
+            receive.write_blocks(shared.irs, shared.config.sack_blocks, segment);
             let blocks = segment.sack_blocks() as u8;
             // Two octets of padding go with either option (RFC 7323 A, RFC 2018 3).
             segment.overhead += if blocks > 0 { 4 + 8 * blocks } else { 0 };

@@ -13,9 +13,10 @@ use super::config::{Growth, Prr as PrrVariant, TailLossProbe, WindowUnit, Window
 use super::controller::Controller;
 use super::prr::Prr;
 use super::rack::Rack;
+use super::sack1::Sack1;
 use super::scoreboard::{FIN, LOST, RETRANS, Record, SACKED, Scoreboard};
 use super::timers::Timer;
-use crate::cc::{AnyController, Sent};
+use crate::cc::{AnyController, CongestionController, Sent};
 use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -41,6 +42,7 @@ pub(super) struct Sender {
     pub(super) board: Scoreboard,
     pub(super) cc: Controller,
     pub(super) rack: Option<Box<Rack>>,
+    pub(super) sack1: Option<Box<Sack1>>,
     /// First offset not acknowledged.
     pub(super) una: u64,
     /// End of the last segment sent that was not full.
@@ -96,8 +98,6 @@ pub(super) struct Sender {
     pub(super) fin_sent: bool,
     /// The next segment leaves whatever the window says.
     pub(super) force: bool,
-    /// ns-2's `pipe_`, segments.
-    pub(super) ack_pipe: i32,
     pub(super) limited: bool,
     pub(super) tlp_is_retrans: bool,
     pub(super) probe_due: bool,
@@ -124,12 +124,18 @@ pub(super) struct Outgoing {
 }
 
 impl Sender {
-    pub(super) fn new(now: Instant, shared: &Shared, cc: AnyController) -> Sender {
+    pub(super) fn new(now: Instant, shared: &Shared, mut cc: AnyController) -> Sender {
         let config = &shared.config;
+        let sack1 = Sack1::new(config, shared.sack);
+        if sack1.is_some() && shared.syn_lost > 0 {
+            let segment = Bytes(u64::from(shared.mss));
+            cc.set_window(now, cc.window(), segment + segment); // ns-2 halves the SYN's window of one
+        }
         Sender {
-            board: Scoreboard::new(shared.mss, config.window_unit == WindowUnit::Packets),
+            board: Scoreboard::new(shared.mss, config.window_unit != WindowUnit::Bytes),
             cc: Controller::new(cc),
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new())),
+            sack1,
             una: 1,
             small_end: 0,
             nxt: 1,
@@ -163,7 +169,6 @@ impl Sender {
             fin_queued: false,
             fin_sent: false,
             force: false,
-            ack_pipe: 0,
             limited: false,
             tlp_is_retrans: false,
             probe_due: false,
@@ -198,16 +203,7 @@ impl Sender {
         if self.state == CaState::Disorder && !shared.config.limited_transmit {
             return self.board.out; // RFC 3042 off: duplicate ACKs free nothing
         }
-        if self.counts_acks(shared) {
-            return self.ack_pipe.max(0) as u64 * u64::from(shared.mss);
-        }
         self.board.pipe()
-    }
-
-    /// Whether the pipe is counted by ACKs now (ns-2's Sack1).
-    #[inline]
-    pub(super) fn counts_acks(&self, shared: &Shared) -> bool {
-        self.state == CaState::Recovery && shared.config.pipe_by_acks && shared.sack
     }
 
     /// Bytes written and not sent.
@@ -234,6 +230,14 @@ impl Sender {
             && let Some(probe) = self.probe(now, shared)
         {
             return Some(probe);
+        }
+        if self.sack1.is_some() {
+            let sent = self.next_sack1(now, shared);
+            if sent.is_none() {
+                self.await_window(now, shared);
+                self.validate(now, shared, self.unsent() > 0);
+            }
+            return sent;
         }
         let mut limited = false;
         let new_first = self.frto_new > 0 && self.new_length(shared).is_some();
@@ -272,15 +276,8 @@ impl Sender {
                 }
                 return sent;
             }
-        } else if self.board.out == 0 && (self.unsent() > 0 || self.fin_waits()) && !shared.timers.armed() {
-            // RFC 9293 3.8.6.1: nothing is out and the peer's window stops us.
-            let patience = shared
-                .rtt
-                .rto(&shared.config.rto)
-                .saturating_mul(1 << self.persist_backoff.min(16));
-            shared
-                .timers
-                .arm(Timer::Persist, now + patience.min(shared.config.rto.max));
+        } else {
+            self.await_window(now, shared);
         }
         self.validate(now, shared, limited);
         None
@@ -300,9 +297,24 @@ impl Sender {
         None
     }
 
+    /// RFC 9293 3.8.6.1: nothing is out and the peer's window stops us.
+    #[inline]
+    fn await_window(&self, now: Instant, shared: &mut Shared) {
+        if self.board.out != 0 || (self.unsent() == 0 && !self.fin_waits()) || shared.timers.armed() {
+            return;
+        }
+        let patience = shared
+            .rtt
+            .rto(&shared.config.rto)
+            .saturating_mul(1 << self.persist_backoff.min(16));
+        shared
+            .timers
+            .arm(Timer::Persist, now + patience.min(shared.config.rto.max));
+    }
+
     /// [`Sender::new_length`], with its most frequent answer first.
     #[inline]
-    fn new_or_full_length(&self, shared: &Shared) -> Option<(u32, bool)> {
+    pub(super) fn new_or_full_length(&self, shared: &Shared) -> Option<(u32, bool)> {
         let mss = u64::from(shared.mss);
         if self.nxt + mss < self.end && self.nxt + mss <= shared.snd_edge {
             return Some((shared.mss, false)); // more than a full segment waits
@@ -361,7 +373,6 @@ impl Sender {
         }
         self.fin_sent |= fin;
         self.zero_probe_out = false;
-        self.ack_pipe += 1;
         self.last_send = now;
         let weight = self.board.weight(len);
         self.prr_sent(weight);
@@ -395,7 +406,6 @@ impl Sender {
             self.board.split(index, shared.mss);
         }
         let record = self.board.on_retransmit(now, index)?;
-        self.ack_pipe += i32::from(!self.force); // ns-2 does not count the fast retransmit itself
         self.force = false;
         self.high_rxt = self.high_rxt.max(record.end());
         if let Some(rack) = &mut self.rack {

@@ -11,7 +11,7 @@ use crate::cc::{self, AnyController};
 use crate::parameter::Values;
 use crate::rng::Rng;
 use crate::seq::SeqNumber;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -100,6 +100,26 @@ impl Shared {
         echo.wrapping_sub(self.timestamp(at)) as i32 >= 0
     }
 
+    /// A valid RTT sample. With `tick` it is the number of ticks that the connection's clock made meanwhile.
+    #[inline]
+    pub(super) fn sample(&mut self, now: Instant, rtt: Duration) {
+        let config = &self.config.rto;
+        let tick = config.tick.as_nanos();
+        let mut counted = rtt;
+        if tick > 0 {
+            // How far into its first tick the segment left.
+            let begin = if self.timestamps {
+                tick / 2
+            } else {
+                let phase = (u64::from(self.iss.0) * tick) >> 32;
+                (now.as_nanos() - rtt.as_nanos() + phase) % tick
+            };
+            let ticks = (begin + rtt.as_nanos()) / tick;
+            counted = Duration::from_nanos(ticks.max(1) * tick);
+        }
+        self.rtt.sample(config, counted);
+    }
+
     /// Initial window in bytes (RFC 6928 2, RFC 3390 1, RFC 5681 3.1).
     pub(super) fn initial_window(&self) -> u64 {
         let mss = u64::from(self.mss);
@@ -124,7 +144,8 @@ impl Shared {
             hystart: config.hystart,
             abc_limit: config.abc_limit,
             reduce_from_window: config.reduce_from_window,
-            count_segments: config.window_unit == WindowUnit::Packets,
+            count_segments: config.window_unit != WindowUnit::Bytes,
+            fractions: config.window_unit == WindowUnit::Fractions,
             seed: u64::from(self.iss.0) << 32 | u64::from(self.irs.0),
         };
         let name = config.congestion_control;

@@ -47,8 +47,8 @@ const FIRST: &[Switch] = &[
         name: "syn_losses_forgiven",
         doc: "SYN retransmissions that leave the initial window as it is.",
         cells: [
-            ("255", "tcp.cc: a lost SYN leaves windowInit_"),
-            ("255", "tcp.cc: a lost SYN leaves windowInit_"),
+            ("0", "tcp.cc: timeout sets wnd_init_ to 1; bugfix_ss_ 1"),
+            ("0", "tcp.cc: timeout sets wnd_init_ to 1; bugfix_ss_ 1"),
             ("1", "tcp_init_cwnd: total_retrans > 1 (3.1)"),
             ("1", "tcp_init_cwnd: total_retrans > 1"),
             ("1", "specs/linux-6.18/syn-lost.txt"),
@@ -83,8 +83,14 @@ const FIRST: &[Switch] = &[
         name: "window_unit",
         doc: "What window, pipe and growth count.",
         cells: [
-            ("packets", "tcp.cc counts packets"),
-            ("packets", "tcp.cc counts packets"),
+            (
+                "packet-fractions",
+                "tcp.cc: opencwnd, slowdown; precisionReduce_ true",
+            ),
+            (
+                "packet-fractions",
+                "tcp.cc: opencwnd, slowdown; precisionReduce_ true",
+            ),
             ("packets", "snd_cwnd counts packets"),
             ("packets", "snd_cwnd counts packets"),
             ("packets", "snd_cwnd counts packets"),
@@ -149,6 +155,18 @@ const FIRST: &[Switch] = &[
             ("true", "tcp_sack 1"),
             ("true", "tcp_sack 1"),
             ("true", "RFC 2018, RFC 6675"),
+        ],
+    },
+    Switch {
+        name: "sack_blocks",
+        doc: "SACK blocks of an ACK, at most.",
+        cells: [
+            ("3", "ns-default.tcl: maxSackBlocks_ 3"),
+            ("3", "no SACK: nothing uses it"),
+            ("4", "TCP_NUM_SACKS"),
+            ("4", "TCP_NUM_SACKS"),
+            ("4", "TCP_NUM_SACKS"),
+            ("4", "RFC 2018 3"),
         ],
     },
     Switch {
@@ -311,10 +329,10 @@ const FIRST: &[Switch] = &[
         ],
     },
     Switch {
-        name: "pipe_by_acks",
-        doc: "Pipe in SACK recovery: counted by ACKs, lost segments stay in it.",
+        name: "sack1_recovery",
+        doc: "Loss recovery of ns-2's Sack1: pipe counted by ACKs, each hole sent once, go-back-N after a timeout.",
         cells: [
-            ("true", "tcp-sack1.cc: pipe_ in recv, partial_ack_ 0"),
+            ("true", "tcp-sack1.cc: recv, send_much, timeout; partial_ack_ 0"),
             ("true", "no SACK: nothing uses it"),
             ("false", "RFC 6675 4"),
             ("false", "RFC 6675 4"),
@@ -422,8 +440,14 @@ const FIRST: &[Switch] = &[
         name: "rto.after_syn_timeout",
         doc: "For data if the SYN was retransmitted.",
         cells: [
-            ("3 s", "ns-default.tcl: rtxcur_init_ 3.0"),
-            ("3 s", "ns-default.tcl: rtxcur_init_ 3.0"),
+            (
+                "6 s",
+                "ns-default.tcl: rtxcur_init_ 3.0; tcp.cc: t_backoff_ stays",
+            ),
+            (
+                "6 s",
+                "ns-default.tcl: rtxcur_init_ 3.0; tcp.cc: t_backoff_ stays",
+            ),
             ("3 s", "TCP_TIMEOUT_FALLBACK"),
             ("3 s", "TCP_TIMEOUT_FALLBACK"),
             ("3 s", "TCP_TIMEOUT_FALLBACK"),
@@ -468,10 +492,16 @@ const FIRST: &[Switch] = &[
     },
     Switch {
         name: "rto.tick",
-        doc: "Samples are rounded to this.",
+        doc: "Unit of the estimator in integers; zero: exact.",
         cells: [
-            ("10 ms", "ns-default.tcl: tcpTick_ 0.01"),
-            ("10 ms", "ns-default.tcl: tcpTick_ 0.01"),
+            (
+                "10 ms",
+                "ns-default.tcl: tcpTick_ 0.01; tcp.cc: rtt_update, rtt_backoff",
+            ),
+            (
+                "10 ms",
+                "ns-default.tcl: tcpTick_ 0.01; tcp.cc: rtt_update, rtt_backoff",
+            ),
             ("0 ns", "microseconds; treated as exact"),
             ("0 ns", "microseconds; treated as exact"),
             ("0 ns", "microseconds; treated as exact"),

@@ -70,6 +70,7 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
         "window_unit" => {
             config.window_unit = match field.choice()? {
                 "bytes" => WindowUnit::Bytes,
+                "packet-fractions" => WindowUnit::Fractions,
                 _ => WindowUnit::Packets,
             }
         }
@@ -98,7 +99,7 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
         "tail_loss_probe_restart" => config.tail_loss_probe_restart = field.flag()?,
         "rto_restart" => config.rto_restart = field.flag()?,
         "fack" => config.fack = field.flag()?,
-        "pipe_by_acks" => config.pipe_by_acks = field.flag()?,
+        "sack1_recovery" => config.sack1_recovery = field.flag()?,
         "window_validation" => {
             config.window_validation = match field.choice()? {
                 "none" => WindowValidation::None,
@@ -107,6 +108,7 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
             }
         }
         "sack" => config.sack = field.flag()?,
+        "sack_blocks" => config.sack_blocks = field.integer()? as u8,
         "dsack" => config.dsack = field.flag()?,
         "timestamps" => config.timestamps = field.flag()?,
         "window_scale" => config.window_scale = limited(field)?.map(|shift| shift as u8),

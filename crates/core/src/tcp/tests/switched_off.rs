@@ -98,8 +98,8 @@ fn parameters_of_what_is_off_do_nothing() {
             config.dsack = true;
         });
         same("fack without SACK", &newreno, pipe, |config| config.fack = true);
-        same("pipe by ACKs without SACK", &newreno, pipe, |config| {
-            config.pipe_by_acks = true;
+        same("Sack1 without SACK", &newreno, pipe, |config| {
+            config.sack1_recovery = true;
         });
         let mut free = rfc();
         free.nagle = false;

@@ -34,8 +34,8 @@ pub(crate) static TCP: &[Key] = &[
     ),
     switch(
         "window_unit",
-        Kind::Choice(&["bytes", "packets"]),
-        "What window, pipe and growth count.",
+        Kind::Choice(&["bytes", "packets", "packet-fractions"]),
+        "What window, pipe and growth count; with fractions NewReno's window is not rounded to packets (ns-2).",
     ),
     switch(
         "hystart",
@@ -61,6 +61,11 @@ pub(crate) static TCP: &[Key] = &[
         "sack",
         Kind::Flag,
         "Selective acknowledgments (RFC 2018, RFC 6675).",
+    ),
+    switch(
+        "sack_blocks",
+        Kind::Integer(1, 4),
+        "SACK blocks of an ACK, at most.",
     ),
     switch("dsack", Kind::Flag, "Report duplicates (RFC 2883)."),
     switch("timestamps", Kind::Flag, "Timestamps option (RFC 7323)."),
@@ -122,9 +127,9 @@ pub(crate) static TCP: &[Key] = &[
         "Forward acknowledgment, as Linux had it until 2017.",
     ),
     switch(
-        "pipe_by_acks",
+        "sack1_recovery",
         Kind::Flag,
-        "In recovery with SACK, count what is in flight by ACKs, as ns-2 does: lost segments stay in it.",
+        "With SACK, recover from losses as ns-2's Sack1 does: pipe counted by ACKs, each hole sent once, go-back-N after a timeout. Needs RACK, PRR, FACK, probes and early retransmit off.",
     ),
     switch(
         "max_ack_delay",
@@ -157,7 +162,7 @@ pub(crate) static TCP: &[Key] = &[
     switch(
         "tick",
         TIME,
-        "RTT samples are rounded to this (`tcpTick_` in ns-2); zero: exact.",
+        "Tick of the RTT clock: the estimator is BSD's in integers (`tcpTick_` in ns-2); zero: exact.",
     ),
     switch(
         "syn_retries",
