@@ -186,6 +186,12 @@ impl EventQueue {
         (first < self.arrivals_until).then(|| self.arrivals.read(first))
     }
 
+    /// Whether there are many links.
+    #[inline(always)]
+    pub fn is_large(&self) -> bool {
+        matches!(self.arrivals.nodes, Nodes::Many(_))
+    }
+
     /// The next event if it is not later than `end`. An arrival stays until [`EventQueue::set_arrival`] moves it; all
     /// others are taken.
     pub fn pop_until(&mut self, end: Instant) -> Option<EventKey> {

@@ -177,8 +177,8 @@ impl<'a, O: Observer> World<'a, O> {
         let Window { from, to } = self.window;
         let warm = self.run_until(from, false, &mut progress);
         self.network.mark(self.observer, from, |meter, statistics, busy| {
-            meter.before = *statistics;
-            meter.busy_before = busy;
+            meter.rest.before = *statistics;
+            meter.rest.busy_before = busy;
         });
         self.take_notices();
         let measured = warm
@@ -186,8 +186,8 @@ impl<'a, O: Observer> World<'a, O> {
             .then(|| self.run_until(to, false, &mut progress));
         let seen = if self.interrupted { self.now.max(from) } else { to };
         self.network.mark(self.observer, seen, |meter, statistics, busy| {
-            meter.after = *statistics;
-            meter.busy_after = busy;
+            meter.rest.after = *statistics;
+            meter.busy = busy;
         });
         self.take_notices();
         if measured.is_some_and(|flow| flow.is_continue()) && self.open > 0 {

@@ -15,15 +15,23 @@ use fleetfoot_core::units::Bytes;
 pub(super) struct Meter {
     /// Of the packets that a lane counted, those that had to wait.
     waited: u64,
-    /// Counters at the end of the window; a lane counts what falls into it.
-    pub(super) after: LinkStatistics,
-    pub(super) busy_after: Duration,
+    /// Time the serialiser was busy, in the window for a lane, up to its end for other links.
+    pub(super) busy: Duration,
     pub(super) queue_delay: Histogram,
     pub(super) queue_packets: Histogram,
+    pub(super) rest: Box<Rest>,
+}
+
+/// What is seldom touched, apart from the rest: many links share the caches.
+#[derive(Default)]
+pub(super) struct Rest {
     /// Packets that arrived damaged, by class.
     pub(super) damaged: [u64; 3],
+    /// Counters at the beginning of the window, for links that are no lanes.
     pub(super) before: LinkStatistics,
     pub(super) busy_before: Duration,
+    /// Counters at the end of the window; a lane counts what falls into it.
+    pub(super) after: LinkStatistics,
 }
 
 impl Meter {
@@ -43,7 +51,7 @@ impl Meter {
             return;
         }
         lane.count();
-        self.busy_after += Duration::from_nanos(finish.as_nanos() - start.as_nanos());
+        self.busy += Duration::from_nanos(finish.as_nanos() - start.as_nanos());
         if start != now {
             self.waited += 1;
             self.queue_delay.record(start.as_nanos() - now.as_nanos());
@@ -66,12 +74,12 @@ impl Meter {
         self.count_arrival(window, now, waiting);
         if window.contains(start) {
             self.queue_delay.record(start.since(now).as_nanos());
-            self.after.packets += 1;
-            self.after.data_packets += u64::from(segment.is_data());
-            self.after.bytes += Bytes(u64::from(segment.len()));
+            self.rest.after.packets += 1;
+            self.rest.after.data_packets += u64::from(segment.is_data());
+            self.rest.after.bytes += Bytes(u64::from(segment.len()));
         }
         if start < window.to {
-            self.busy_after += finish.min(window.to).since(start.max(window.from));
+            self.busy += finish.min(window.to).since(start.max(window.from));
         }
     }
 
@@ -84,27 +92,32 @@ impl Meter {
 
     /// Adds what a lane counted.
     pub(super) fn add(&mut self, counted: Counted) {
-        self.after.packets += counted.packets;
-        self.after.data_packets += counted.data_packets;
-        self.after.bytes += counted.bytes;
+        self.rest.after.packets += counted.packets;
+        self.rest.after.data_packets += counted.data_packets;
+        self.rest.after.bytes += counted.bytes;
         let idle = counted.packets - self.waited;
         self.queue_delay.record_zeros(idle);
         self.queue_packets.record_zeros(idle);
     }
 
     pub(super) fn output(self) -> LinkOutput {
-        let Meter { before, after, .. } = self;
+        let Rest {
+            damaged,
+            before,
+            busy_before,
+            after,
+        } = *self.rest;
         let mut drops: Vec<[u64; 3]> = after
             .drops
             .iter()
             .zip(before.drops)
             .map(|(after, before)| std::array::from_fn(|class| after[class] - before[class]))
             .collect();
-        for (class, damaged) in self.damaged.into_iter().enumerate() {
+        for (class, damaged) in damaged.into_iter().enumerate() {
             drops[DropReason::BitError as usize][class] += damaged;
         }
         LinkOutput {
-            busy: self.busy_after - self.busy_before,
+            busy: self.busy - busy_before,
             packets: after.packets - before.packets,
             data_packets: after.data_packets - before.data_packets,
             bytes: after.bytes - before.bytes,
