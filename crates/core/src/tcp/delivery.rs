@@ -161,10 +161,11 @@ impl Sender {
         if let Some(rack) = &mut self.rack {
             rack.on_dsack(self.una, self.nxt);
         }
-        if self.undo_marker != 0 && right > self.undo_marker && self.undo_retrans > 0 {
-            self.undo_retrans -= 1;
-            if self.undo_retrans == 0 && self.retrans_stamp != 0 {
-                self.retrans_stamp = u32::MAX; // every retransmission was redundant
+        if self.episode.undo_marker != 0 && right > self.episode.undo_marker && self.episode.undo_retrans > 0
+        {
+            self.episode.undo_retrans -= 1;
+            if self.episode.undo_retrans == 0 && self.episode.retrans_stamp != 0 {
+                self.episode.retrans_stamp = u32::MAX; // every retransmission was redundant
             }
         }
         if self.tlp_end != 0 && self.tlp_is_retrans && right == self.tlp_end && left < right {

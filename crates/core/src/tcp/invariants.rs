@@ -121,7 +121,10 @@ impl Sender {
             self.end
         );
         assert!(
-            self.high_seq <= nxt && self.recover <= nxt && self.tlp_end <= nxt && self.undo_marker <= nxt,
+            self.high_seq <= nxt
+                && self.episode.recover <= nxt
+                && self.tlp_end <= nxt
+                && self.episode.undo_marker <= nxt,
             "marks are not beyond SND.NXT"
         );
         assert!(

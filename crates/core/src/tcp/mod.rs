@@ -1,15 +1,17 @@
 //! The TCP endpoint: [`Connection`], and what answers when there is none ([`listener`]).
 //!
 //! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. The connection routes;
-//! the work is in `handshake` (SYN states), `segment` (arrival procedure, building), `receive` (reassembly,
-//! acknowledging), `send` (what leaves when), `delivery` (what an acknowledgment delivered), `recovery` (what follows from
-//! it), `undo` (what was a mistake), `sack1` (recovery as ns-2 has it), `scoreboard`, `rack`, `tlp`, `prr`, `rto`,
-//! `timers`. [`Config`] holds every switch, [`profile`] the named configurations and the table of their sources. What few
-//! connections need is in `icmp`, `mtu`, `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`).
+//! the work is in `handshake` (SYN states), `segment` (arrival procedure), `build` (segments out), `receive`
+//! (reassembly, acknowledging), `send` (what leaves when), `validation` (what idle time does to the window), `delivery`
+//! (what an acknowledgment delivered), `recovery` (what follows from it), `undo` (what was a mistake), `sack1` (recovery
+//! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`. [`Config`] holds every switch,
+//! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
+//! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`).
 //!
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
 //! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
 
+mod build;
 mod cold;
 mod config;
 mod controller;
@@ -34,6 +36,7 @@ mod recovery;
 pub mod rig;
 mod rto;
 mod sack1;
+mod sacked;
 mod scoreboard;
 mod segment;
 mod send;
@@ -47,6 +50,7 @@ mod tlp;
 mod types;
 mod undo;
 mod urgent;
+mod validation;
 mod work;
 
 pub use config::{

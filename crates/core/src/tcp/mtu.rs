@@ -252,8 +252,8 @@ impl Sender {
         if !matches!(self.state, CaState::Loss | CaState::Recovery) {
             self.state = CaState::Loss;
             self.high_seq = self.nxt;
-            self.recover = self.nxt;
-            self.undo_marker = 0;
+            self.episode.recover = self.nxt;
+            self.episode.undo_marker = 0;
             self.frto = 0;
             self.tlp_end = 0;
             self.begin_recovery();

@@ -48,6 +48,13 @@ pub(super) struct PrrAck {
 }
 
 impl Prr {
+    /// No episode.
+    pub(super) const NONE: Prr = Prr {
+        delivered: 0,
+        out: 0,
+        recover_fs: 0,
+    };
+
     pub(super) fn enter(variant: Variant, entry: Entry) -> Prr {
         let recover_fs = match variant {
             Variant::Rfc9937 => (entry.flight + entry.acked).saturating_sub(entry.sacked_before),

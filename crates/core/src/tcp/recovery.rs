@@ -12,6 +12,7 @@ use super::Shared;
 use super::config::{EarlyRetransmit, EcnEcho, Growth, Prr as PrrVariant, TailLossProbe};
 use super::delivery::Delivery;
 use super::error::{ConnectionError, Event};
+use super::lazy::Lazy;
 use super::prr::{Entry, Prr, PrrAck};
 use super::scoreboard::SACKED;
 use super::send::{CaState, Sender};
@@ -115,7 +116,7 @@ impl Sender {
             && self.board.is_clean()
             && segment.sack_blocks() == 0
             && !(shared.ecn && segment.flags.contains(Flags::ECE))
-            && self.undo_marker == 0
+            && self.episode.undo_marker == 0
             && self.tlp_end == 0
             && self.rack.is_none()
     }
@@ -138,7 +139,7 @@ impl Sender {
         self.dup_acks = 0;
         self.limited_sent = 0;
         self.retries = 0;
-        self.wait_until = None;
+        self.wait_until = Instant::FAR_FUTURE;
         let measured = rtt.filter(|_| !retransmitted); // RFC 6298 3 (Karn)
         let rtt = if self.sack1.is_some() {
             self.sample_sack1(now, shared)
@@ -205,14 +206,14 @@ impl Sender {
         if delivery.advanced && self.una >= self.high_seq && self.state != CaState::Open {
             self.finish_episode(now, shared);
         }
-        if self.undo_marker != 0 {
+        if self.episode.undo_marker != 0 {
             self.try_undo(now, shared, segment, delivery);
         }
         if self.state == CaState::Loss && self.frto != 0 {
             self.step_frto(now, shared, delivery);
         }
         if self.board.out == 0 {
-            self.wait_until = None;
+            self.wait_until = Instant::FAR_FUTURE;
             if self.state == CaState::Disorder {
                 self.state = CaState::Open;
             }
@@ -220,7 +221,7 @@ impl Sender {
         }
         let mut lost = 0;
         if delivery.advanced && self.rack.is_none() {
-            self.wait_until = None; // early retransmit waits anew for what is out now
+            self.wait_until = Instant::FAR_FUTURE; // early retransmit waits anew for what is out now
         }
         if self.state == CaState::Recovery && delivery.advanced && !shared.sack {
             lost += self.board.mark_lost(0); // RFC 6582 3.2 step 3: partial acknowledgment
@@ -257,7 +258,7 @@ impl Sender {
                 shared.rtt.min(),
                 shared.rtt.srtt(),
             );
-            self.wait_until = found.wait_until;
+            self.wait_until = found.wait_until.unwrap_or(Instant::FAR_FUTURE);
             return found.lost;
         }
         let threshold = u32::from(config.dup_thresh.max(1));
@@ -267,7 +268,7 @@ impl Sender {
             // RFC 6582 3.2 step 1: not for what was sent before the last recovery.
             if !recovering
                 && self.board.marks.duplicates >= needed
-                && (self.recover == 0 || self.una > self.recover)
+                && (self.episode.recover == 0 || self.una > self.episode.recover)
             {
                 return self.board.mark_lost(0);
             }
@@ -300,7 +301,9 @@ impl Sender {
                 let quarter = shared.rtt.srtt().unwrap_or_default().mul_div(1, 4);
                 let at = now + quarter.max(Duration::from_millis(2));
                 if at < shared.timers.rto_at {
-                    self.wait_until = Some(self.wait_until.unwrap_or(at));
+                    if self.wait_until == Instant::FAR_FUTURE {
+                        self.wait_until = at;
+                    }
                     return 0;
                 }
             }
@@ -350,14 +353,14 @@ impl Sender {
         shared.stats.recoveries += 1;
         self.state = CaState::Recovery;
         self.high_seq = self.nxt;
-        self.recover = self.nxt;
+        self.episode.recover = self.nxt;
         self.begin_recovery();
         self.force = true; // RFC 6675 5 (4.3)
         shared.timers.rto_at = now + shared.rtt.rto(&shared.config.rto);
     }
 
     fn begin_reduction(&mut self, shared: &Shared, delivery: &Delivery, window: Bytes) {
-        self.prr = Prr::enter(
+        self.episode.prr = Prr::enter(
             shared.config.prr,
             Entry {
                 flight: self.board.out,
@@ -368,7 +371,7 @@ impl Sender {
                 window: window.get(),
             },
         );
-        self.recovery_window = self.board.pipe();
+        self.episode.recovery_window = self.board.pipe();
     }
 
     /// Reduces the window without a loss.
@@ -379,7 +382,7 @@ impl Sender {
         kind: CongestionKind,
         delivery: &Delivery,
     ) {
-        self.undo_marker = 0;
+        self.episode.undo_marker = 0;
         let window = self.cc.window();
         self.cc.on_congestion(now, &self.reduction_event(kind, delivery));
         self.begin_reduction(shared, delivery, window);
@@ -408,7 +411,7 @@ impl Sender {
         let mut delivered = delivery.delivered.saturating_sub(delivery.counted) + emulated;
         if !shared.sack && shared.config.prr == PrrVariant::Rfc9937 {
             // RFC 9937 6.2: extraneous duplicates cannot deliver more than was out.
-            delivered = delivered.min(self.prr.undelivered());
+            delivered = delivered.min(self.episode.prr.undelivered());
         }
         if delivered == 0 && !self.force {
             return;
@@ -422,9 +425,10 @@ impl Sender {
             safe: delivery.advanced && lost == 0,
         };
         let count = self
+            .episode
             .prr
             .on_ack(shared.config.prr, ssthresh, u64::from(shared.mss), unit, ack);
-        self.recovery_window = in_flight + count;
+        self.episode.recovery_window = in_flight + count;
     }
 
     fn finish_episode(&mut self, now: Instant, shared: &mut Shared) {
@@ -457,8 +461,12 @@ impl Sender {
             if shared.timers.kind() != Some(Timer::Persist) {
                 shared.timers.disarm(); // RFC 6298 5.2
             }
-            self.wait_until = None;
+            self.wait_until = Instant::FAR_FUTURE;
             self.board.release();
+            if self.state == CaState::Open && self.episode.undo_marker == 0 && self.una > self.episode.recover
+            {
+                self.episode = Lazy::default(); // nothing follows from it any more
+            }
             return;
         }
         if advanced {
@@ -478,16 +486,15 @@ impl Sender {
             }
             shared.timers.rto_at = now + wait;
         }
-        if let Some(at) = self.wait_until {
+        let at = self.wait_until;
+        if at < shared.timers.rto_at {
             let kind = if self.rack.is_some() {
                 Timer::Reordering
             } else {
                 Timer::EarlyRetransmit
             };
-            if at < shared.timers.rto_at {
-                shared.timers.arm(kind, at);
-                return;
-            }
+            shared.timers.arm(kind, at);
+            return;
         }
         let probing = shared.config.tail_loss_probe != TailLossProbe::Off;
         if probing
@@ -518,7 +525,7 @@ impl Sender {
             Timer::Rto => return self.on_rto(now, shared),
             Timer::Pto => self.probe_due = true,
             Timer::Reordering | Timer::EarlyRetransmit => {
-                self.wait_until = None;
+                self.wait_until = Instant::FAR_FUTURE;
                 let before = self.board.marks.to_retransmit;
                 if kind == Timer::EarlyRetransmit {
                     let highest = self.board.highest_sacked();
@@ -586,7 +593,7 @@ impl Sender {
         let eligible = match self.state {
             CaState::Open | CaState::Disorder | CaState::Cwr => true,
             CaState::Recovery => !shared.sack,
-            CaState::Loss => !first && self.undo_is_timeout && self.undo_marker == self.una.max(1),
+            CaState::Loss => !first && self.undo_is_timeout && self.episode.undo_marker == self.una.max(1),
         };
         if new_episode {
             self.begin_episode(shared, true);
@@ -595,11 +602,11 @@ impl Sender {
         self.frto_new = 0;
         self.state = CaState::Loss;
         self.high_seq = self.nxt;
-        self.recover = self.nxt;
+        self.episode.recover = self.nxt;
         self.board.set_duplicates(0);
         self.dup_acks = 0;
         self.tlp_end = 0;
-        self.wait_until = None;
+        self.wait_until = Instant::FAR_FUTURE;
         self.begin_recovery();
         if let Some(rack) = &mut self.rack {
             rack.on_timeout(now, &mut self.board, shared.rtt.min(), shared.rtt.srtt());

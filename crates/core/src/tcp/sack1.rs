@@ -206,7 +206,7 @@ impl Sender {
             if recovering {
                 let event = self.flight_event(CongestionKind::RecoveryEnd);
                 self.cc.on_congestion(now, &event);
-                self.recover = 0;
+                self.episode.recover = 0;
             }
             if self.una >= self.high_seq || matches!(self.state, CaState::Recovery | CaState::Disorder) {
                 self.state = CaState::Open;
@@ -262,7 +262,7 @@ impl Sender {
         let threshold = u32::from(shared.config.dup_thresh);
         agent.one_due = agent.dup_acks < threshold && shared.config.limited_transmit;
         // Not for what was sent before the last timeout, except for the first segment (`bugFix_`, `bugfix_ss_`).
-        if agent.dup_acks != threshold || (self.una <= self.recover && self.una != 1) {
+        if agent.dup_acks != threshold || (self.una <= self.episode.recover && self.una != 1) {
             return;
         }
         if self.state != CaState::Cwr {
@@ -273,7 +273,7 @@ impl Sender {
         shared.stats.recoveries += 1;
         self.state = CaState::Recovery;
         self.high_seq = self.nxt;
-        self.recover = self.nxt;
+        self.episode.recover = self.nxt;
         agent.pipe = self.board.segments() as i32 - threshold as i32;
         agent.timed = None;
         agent.first_due = true;
@@ -300,7 +300,7 @@ impl Sender {
         self.cc.on_congestion(now, &event);
         self.state = CaState::Loss;
         self.high_seq = self.nxt;
-        self.recover = self.nxt;
+        self.episode.recover = self.nxt;
         self.board.forget_sacks();
         self.board.mark_all_lost();
         if let Some(agent) = &mut self.sack1 {

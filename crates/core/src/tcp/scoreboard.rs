@@ -72,9 +72,9 @@ pub(super) struct Scoreboard {
     /// Blank while everything outstanding was sent once and nothing is known of it.
     pub(super) marks: Lazy<Marks>,
     /// Weight of every record; zero: its length.
-    unit: u32,
+    pub(super) unit: u32,
     /// Usual length, for finding records.
-    mss: u32,
+    pub(super) mss: u32,
     /// Transmissions so far, wrapping.
     transmissions: u16,
     pub(super) work: Work,
@@ -96,9 +96,9 @@ pub(super) struct Marks {
     /// No record below this offset waits for retransmission.
     hint: u64,
     /// Everything below this offset was judged by SACKed data above it.
-    judged: u64,
+    pub(super) judged: u64,
     /// SACK blocks of the last acknowledgment that lie within runs, as on the wire; zero: none.
-    known: [u64; 4],
+    pub(super) known: [u64; 4],
 }
 
 impl Blank for Marks {
@@ -261,183 +261,6 @@ impl Scoreboard {
         if unit == 0 { u64::from(cut) } else { 0 }
     }
 
-    /// Drops what the runs say below `una`.
-    #[inline]
-    pub(super) fn advance(&mut self, una: u64) {
-        if self.marks.runs.is_empty() {
-            return;
-        }
-        while let Some(first) = self.marks.runs.front()
-            && first.end <= una
-        {
-            self.marks.runs.pop_front();
-            self.work.add(1);
-        }
-        if self.marks.runs.is_empty() {
-            self.marks.known = [0; 4];
-        }
-        if let Some(first) = self.marks.runs.front_mut()
-            && first.start < una
-        {
-            // Only after a renege or a partial ACK inside a run: count anew.
-            first.start = una;
-            let (start, end) = (first.start, first.end);
-            let segments = (self.index_from(end) - self.index_from(start)) as u32;
-            self.marks.runs[0].segments = segments;
-        }
-    }
-
-    /// A SACK block: calls `newly` for each record it newly covers. Says whether a run holds all of it now.
-    #[inline]
-    pub(super) fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
-        // Mostly it tells of the newest data: it prolongs the last run or comes after it. Runs are aligned to records.
-        let last = self.marks.runs.back().copied();
-        let from = match last {
-            Some(last) if left < last.start => return self.sack_anywhere(left, right, newly),
-            Some(last) if right <= last.end => return true,
-            Some(last) => left.max(last.end),
-            None => left,
-        };
-        let first = self.index_from(from);
-        self.work.search(self.ring.len());
-        let mut run = Run {
-            start: 0,
-            end: 0,
-            segments: 0,
-        };
-        while let Some(record) = self.ring.get_mut(first + run.segments as usize)
-            && record.end() <= right
-        {
-            if run.segments == 0 {
-                run.start = record.seq;
-            }
-            run.end = record.end();
-            run.segments += 1;
-            newly(record);
-            let before = *record;
-            record.flags = before.flags & FIN | SACKED;
-            self.count_sacked(&before);
-        }
-        self.work.add(run.segments as usize);
-        match self.marks.runs.back_mut() {
-            _ if run.segments == 0 => {}
-            Some(last) if last.end == run.start => {
-                last.end = run.end;
-                last.segments += run.segments;
-            }
-            Some(_) | None => self.marks.runs.push_back(run),
-        }
-        self.marks
-            .runs
-            .back()
-            .is_some_and(|last| last.start <= left && right <= last.end)
-    }
-
-    /// A SACK block anywhere.
-    fn sack_anywhere(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
-        let block = (left, right);
-        // Most blocks repeat what is known: one search says so.
-        self.work.search(self.ring.len() + self.marks.runs.len());
-        let low = self.marks.runs.partition_point(|run| run.end < left);
-        if self
-            .marks
-            .runs
-            .get(low)
-            .is_some_and(|run| run.start <= left && right <= run.end)
-        {
-            return true;
-        }
-        // Align to records.
-        let first = self.index_from(left);
-        let mut last = self.index_from(right); // one past
-        if let Some(record) = self.ring.get(last.wrapping_sub(1))
-            && record.end() > right
-        {
-            last -= 1;
-        }
-        if first >= last {
-            return false;
-        }
-        let (left, right) = (self.ring[first].seq, self.ring[last - 1].end());
-        let low = self.marks.runs.partition_point(|run| run.end < left);
-        let high = low
-            + self
-                .marks
-                .runs
-                .range(low..)
-                .take_while(|run| run.start <= right)
-                .count();
-        if low == high && self.marks.runs.len() >= MOST_RUNS {
-            return false;
-        }
-        self.work.shift(self.marks.runs.len(), low, high);
-        let mut merged = Run {
-            start: left,
-            end: right,
-            segments: 0,
-        };
-        let mut at = left;
-        for index in low..=high {
-            let gap_end = if index < high {
-                self.marks.runs[index].start.min(right)
-            } else {
-                right
-            };
-            if at < gap_end {
-                merged.segments += self.mark_sacked(at, gap_end, &mut newly);
-            }
-            if index < high {
-                let run = self.marks.runs[index];
-                merged.segments += run.segments;
-                merged.start = merged.start.min(run.start);
-                merged.end = merged.end.max(run.end);
-                at = at.max(run.end);
-            }
-        }
-        if low == high {
-            self.marks.runs.insert(low, merged);
-        } else {
-            self.marks.runs[low] = merged;
-            self.marks.runs.drain(low + 1..high);
-        }
-        merged.start <= block.0 && block.1 <= merged.end
-    }
-
-    fn mark_sacked(&mut self, from: u64, to: u64, newly: &mut impl FnMut(&Record)) -> u32 {
-        let mut index = self.index_from(from);
-        let mut count = 0;
-        while let Some(record) = self.ring.get_mut(index) {
-            if record.seq >= to {
-                break;
-            }
-            index += 1;
-            count += 1;
-            self.work.add(1);
-            newly(record);
-            let before = *record;
-            record.flags = record.flags & FIN | SACKED;
-            self.count_sacked(&before);
-        }
-        count
-    }
-
-    /// The sums after `before` was newly SACKed.
-    #[inline]
-    fn count_sacked(&mut self, before: &Record) {
-        let weight = self.weight(before.len);
-        if before.is(LOST) {
-            self.marks.lost -= weight;
-            if !before.is(RETRANS) {
-                self.marks.to_retransmit -= 1;
-            }
-        }
-        if before.is(RETRANS) {
-            self.marks.retrans -= weight;
-        }
-        self.marks.sacked += weight;
-        self.marks.sacked_segments += 1;
-    }
-
     /// Whether everything outstanding was sent once and nothing is known of it.
     #[inline]
     pub(super) fn is_clean(&self) -> bool {
@@ -484,46 +307,6 @@ impl Scoreboard {
         let seq = record.seq;
         self.marks.hint = self.marks.hint.min(seq);
         weight
-    }
-
-    /// RFC 6675 `IsLost` over everything: marks what has `threshold` SACKed runs, or more than `threshold - 1` segments
-    /// worth of SACKed data, above it. Returns the weight newly marked.
-    pub(super) fn judge(&mut self, threshold: u32) -> u64 {
-        let (mut runs, mut weight, mut below) = (0, 0, 0);
-        for run in self.marks.runs.iter().rev() {
-            runs += 1;
-            weight += if self.unit == 0 {
-                run.end - run.start
-            } else {
-                u64::from(run.segments) * u64::from(self.unit)
-            };
-            if runs >= threshold || weight > u64::from(threshold - 1) * u64::from(self.mss) {
-                below = run.start;
-                break;
-            }
-        }
-        self.judge_below(below)
-    }
-
-    /// Marks every record below `below` that is neither SACKed nor was judged before.
-    pub(super) fn judge_below(&mut self, below: u64) -> u64 {
-        if below <= self.marks.judged {
-            return 0;
-        }
-        let mut index = self.index_from(self.marks.judged);
-        let mut marked = 0;
-        while let Some(record) = self.ring.get(index) {
-            if record.end() > below {
-                break;
-            }
-            if record.flags & (SACKED | LOST) == 0 {
-                marked += self.mark_lost(index);
-            }
-            index += 1;
-            self.work.add(1);
-        }
-        self.marks.judged = below;
-        marked
     }
 
     /// Marks everything lost that is not SACKed (RTO).
@@ -643,7 +426,3 @@ impl Scoreboard {
         )
     }
 }
-
-/// Separate SACKed runs among which a new one is put: more than these come from lies, or from a loss of every second
-/// segment of thousands, and what they say is left to the timeout. At the end of the list runs are added freely.
-const MOST_RUNS: usize = 1024;

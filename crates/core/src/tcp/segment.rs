@@ -1,13 +1,12 @@
-//! Segments in and out: the arrival procedure of RFC 9293 3.10.7.4 in its order, and the building of segments.
+//! Segments in: the arrival procedure of RFC 9293 3.10.7.4 in its order.
 //!
 //! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
 //! **Deviations.** A segment without timestamps where they were negotiated is dropped (RFC 7323 3.2). A reset in TIME-WAIT
 //! is ignored (RFC 1337 F1).
 
+use super::ConnectionError;
 use super::receive::Taken;
-use super::send::Outgoing;
 use super::{Accepted, Connection, Control, Event, State, UNUSUAL};
-use super::{ConnectionError, config::EcnEcho};
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
@@ -514,109 +513,6 @@ impl Connection {
         self.keep_alive_probes += 1;
         self.keep_alive_due = true;
         self.shared.timers.slow = now + values.interval;
-    }
-
-    /// SYN, SYN-ACK, RST or a keep-alive probe.
-    #[cold]
-    pub(super) fn control_segment(&mut self, now: Instant, segment: &mut Segment) -> (u64, u64) {
-        match core::mem::replace(&mut self.control, Control::None) {
-            Control::Syn => {
-                *segment = self.syn_segment(now);
-                return (0, u64::from(segment.payload));
-            }
-            Control::Answer => *segment = self.reset_answer(),
-            Control::Reset => {
-                let nxt = self.snd_nxt();
-                self.bare(now, nxt, segment);
-                segment.flags = segment.flags.with(Flags::RST);
-            }
-            Control::None => {
-                self.keep_alive_due = false;
-                self.bare(now, self.snd_nxt(), segment);
-                segment.seq = segment.seq - 1; // an old octet without data (SHLD-12)
-            }
-        }
-        (self.written, self.written)
-    }
-
-    pub(super) fn snd_nxt(&self) -> u64 {
-        self.sender.as_ref().map_or(1, |sender| sender.nxt)
-    }
-
-    /// A pure acknowledgment, if one is due.
-    #[inline]
-    pub(super) fn pending_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
-        if !self.receive.ack_now || matches!(self.state, State::Closed | State::SynSent) {
-            return None;
-        }
-        self.bare(now, self.snd_nxt(), segment);
-        Some((0, 0))
-    }
-
-    #[inline]
-    pub(super) fn data_segment(
-        &mut self,
-        now: Instant,
-        outgoing: Outgoing,
-        segment: &mut Segment,
-    ) -> (u64, u64) {
-        self.bare(now, outgoing.seq, segment);
-        segment.payload = outgoing.payload;
-        if outgoing.push && outgoing.payload > 0 {
-            segment.flags = segment.flags.with(Flags::PSH); // RFC 9293 MUST-61
-        }
-        if outgoing.fin {
-            segment.flags = segment.flags.with(Flags::FIN);
-        }
-        if self.shared.ecn {
-            let dctcp = self.shared.config.ecn_echo == EcnEcho::Rfc8257;
-            if outgoing.payload > 0 && (!outgoing.retransmission || dctcp) {
-                segment.set_ecn(Ecn::Ect0); // RFC 3168 6.1.5: not on retransmissions
-            }
-            if outgoing.cwr {
-                segment.flags = segment.flags.with(Flags::CWR);
-            }
-        }
-        let start = outgoing.seq - 1;
-        (start, start + u64::from(outgoing.payload))
-    }
-
-    /// An ACK at offset `seq` with everything an established segment carries.
-    #[inline]
-    fn bare(&mut self, now: Instant, seq: u64, segment: &mut Segment) {
-        let shared = &mut self.shared;
-        let receive = &mut self.receive;
-        let window = receive.offer(&shared.config, shared.mss, shared.rcv_scale);
-        *segment = Segment {
-            seq: SeqNumber::from_offset(shared.iss, seq),
-            ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
-            window: (window >> shared.rcv_scale) as u16,
-            flags: Flags(Flags::ACK.0 | Flags::DF.0),
-            ttl: 64,
-            overhead: shared.config.header() as u8,
-            ..Segment::default()
-        };
-        if let Some(cold) = &shared.cold {
-            cold.decorate(seq, segment);
-        }
-        if shared.timestamps {
-            segment.flags = segment.flags.with(Flags::TIMESTAMPS);
-            segment.tsval = shared.timestamp(now);
-            segment.tsecr = shared.ts_recent;
-            segment.overhead += 12;
-        }
-        if shared.sack && receive.has_blocks() {
-            receive.write_blocks(shared.irs, shared.config.sack_blocks, segment);
-            let blocks = segment.sack_blocks() as u8;
-            // Two octets of padding go with either option (RFC 7323 A, RFC 2018 3).
-            segment.overhead += if blocks > 0 { 4 + 8 * blocks } else { 0 };
-        }
-        if receive.echo && shared.ecn {
-            segment.flags = segment.flags.with(Flags::ECE);
-        }
-        shared.last_ack_sent = receive.rcv_nxt;
-        shared.timers.delayed_ack = Instant::FAR_FUTURE;
-        receive.on_ack_sent();
     }
 
     /// Bytes that can be read now.

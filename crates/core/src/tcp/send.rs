@@ -3,14 +3,14 @@
 //! A drain asks `next` until it says `None`: a probe that is due, then retransmissions, then new data, within the
 //! congestion window (or recovery's) and the peer's window; then RFC 6675's last resorts.
 //!
-//! **Source.** RFC 9293 3.7.4, 3.8.6; RFC 5681; RFC 6675 `NextSeg`; RFC 3042; RFC 5681 4.1 and RFC 2861 for idle time;
-//! application-limited decay and the meaning of "window-limited" as in Linux (`tcp_cwnd_validate`).
+//! **Source.** RFC 9293 3.7.4, 3.8.6; RFC 5681; RFC 6675 `NextSeg`; RFC 3042.
 //! **Deviations.** Fast retransmits may leave although the pipe exceeds the window (RFC 6675 4.3); a zero-window probe
 //! carries one new octet that is not counted as sent until it is acknowledged.
 
 use super::Shared;
-use super::config::{Growth, Prr as PrrVariant, TailLossProbe, WindowUnit, WindowValidation};
+use super::config::{Prr as PrrVariant, TailLossProbe, WindowUnit};
 use super::controller::Controller;
+use super::lazy::{Blank, Lazy};
 use super::prr::Prr;
 use super::rack::Rack;
 use super::sack1::Sack1;
@@ -53,17 +53,12 @@ pub(super) struct Sender {
     pub(super) end: u64,
     /// Recovery ends when this is acknowledged.
     pub(super) high_seq: u64,
-    /// Window during recovery and CWR, set by PRR.
-    pub(super) recovery_window: u64,
-    pub(super) prr: Prr,
-    /// Window before which a fast retransmit is not entered without SACK (RFC 6582 `recover`); 0: none.
-    pub(super) recover: u64,
-    /// Start of the episode that may be undone; 0: none.
-    pub(super) undo_marker: u64,
+    /// Blank until something is lost or marked.
+    pub(super) episode: Lazy<Episode>,
     /// End of the outstanding loss probe; 0: none.
     pub(super) tlp_end: u64,
-    /// RACK's or early retransmit's pending deadline.
-    pub(super) wait_until: Option<Instant>,
+    /// RACK's or early retransmit's pending deadline; `FAR_FUTURE`: none.
+    pub(super) wait_until: Instant,
     /// A sample is taken when this is acknowledged (one per round trip).
     pub(super) rtt_seq: u64,
     /// End of the round trip.
@@ -71,19 +66,13 @@ pub(super) struct Sender {
     pub(super) delivered_total: u64,
     /// New data sent on duplicate ACKs since SND.UNA moved (RFC 3042).
     pub(super) limited_sent: u64,
-    /// Highest offset retransmitted in this recovery (RFC 6675 HighRxt).
-    high_rxt: u64,
     /// Most in flight in the current window.
-    max_out: u64,
-    usage_seq: u64,
+    pub(super) max_out: u64,
+    pub(super) usage_seq: u64,
     /// Most in flight since `window_stamp` (RFC 2861).
-    used: u64,
-    window_stamp: Instant,
+    pub(super) used: u64,
+    pub(super) window_stamp: Instant,
     pub(super) last_send: Instant,
-    /// Retransmissions in this episode not shown redundant.
-    pub(super) undo_retrans: u32,
-    /// TSval of the first retransmission of the episode.
-    pub(super) retrans_stamp: u32,
     pub(super) dup_acks: u32,
     pub(super) retries: u8,
     /// When the timer first expired for what is out now, milliseconds of the clock, wrapping.
@@ -110,6 +99,39 @@ pub(super) struct Sender {
     pub(super) undo_is_timeout: bool,
     /// Data written without `more` and not sent: PSH and Nagle look at it.
     pub(super) more: bool,
+}
+
+/// The last episode of recovery, CWR or timeout, as long as something follows from it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Episode {
+    /// Window during recovery and CWR, set by PRR.
+    pub(super) recovery_window: u64,
+    pub(super) prr: Prr,
+    /// Window before which a fast retransmit is not entered without SACK (RFC 6582 `recover`); 0: none.
+    pub(super) recover: u64,
+    /// Start of the episode if it may be undone; 0: it may not.
+    pub(super) undo_marker: u64,
+    /// Highest offset retransmitted in this recovery (RFC 6675 HighRxt).
+    high_rxt: u64,
+    /// Retransmissions not shown redundant.
+    pub(super) undo_retrans: u32,
+    /// TSval of the first retransmission.
+    pub(super) retrans_stamp: u32,
+}
+
+impl Blank for Episode {
+    fn blank() -> &'static Episode {
+        static BLANK: Episode = Episode {
+            recovery_window: 0,
+            prr: Prr::NONE,
+            recover: 0,
+            undo_marker: 0,
+            high_rxt: 0,
+            undo_retrans: 0,
+            retrans_stamp: 0,
+        };
+        &BLANK
+    }
 }
 
 /// A segment of ours to be put together.
@@ -141,24 +163,18 @@ impl Sender {
             nxt: 1,
             end: 1,
             high_seq: 0,
-            recovery_window: 0,
-            prr: Prr::default(),
-            recover: 0,
-            undo_marker: 0,
+            episode: Lazy::default(),
             tlp_end: 0,
-            wait_until: None,
+            wait_until: Instant::FAR_FUTURE,
             rtt_seq: 0,
             round_end: 0,
             delivered_total: 0,
             limited_sent: 0,
-            high_rxt: 0,
             max_out: 0,
             usage_seq: 0,
             used: 0,
             window_stamp: now,
             last_send: now,
-            undo_retrans: 0,
-            retrans_stamp: 0,
             dup_acks: 0,
             retries: 0,
             first_timeout_ms: 0,
@@ -187,7 +203,7 @@ impl Sender {
     pub(super) fn window(&self, shared: &Shared) -> u64 {
         let reducing = matches!(self.state, CaState::Recovery | CaState::Cwr);
         let window = if reducing && shared.config.prr != PrrVariant::Off {
-            self.recovery_window
+            self.episode.recovery_window
         } else {
             self.cc.window().get()
         };
@@ -268,11 +284,11 @@ impl Sender {
             }
             limited = true;
         } else if self.state == CaState::Recovery && self.rack.is_none() && shared.sack {
-            let (rescued, high_rxt) = (self.rescued, self.high_rxt);
+            let (rescued, high_rxt) = (self.rescued, self.episode.high_rxt);
             if let Some(index) = self.last_resort(shared) {
                 let sent = self.retransmit(now, shared, index);
                 if self.rescued && !rescued {
-                    self.high_rxt = high_rxt; // RFC 6675 4, NextSeg (4)
+                    self.episode.high_rxt = high_rxt; // RFC 6675 4, NextSeg (4)
                 }
                 return sent;
             }
@@ -407,15 +423,15 @@ impl Sender {
         }
         let record = self.board.on_retransmit(now, index)?;
         self.force = false;
-        self.high_rxt = self.high_rxt.max(record.end());
+        self.episode.high_rxt = self.episode.high_rxt.max(record.end());
         if let Some(rack) = &mut self.rack {
             rack.on_retransmit(now, record.seq);
         }
-        if self.undo_marker != 0 {
-            if self.retrans_stamp == 0 {
-                self.retrans_stamp = shared.timestamp(now) | 1;
+        if self.episode.undo_marker != 0 {
+            if self.episode.retrans_stamp == 0 {
+                self.episode.retrans_stamp = shared.timestamp(now) | 1;
             }
-            self.undo_retrans += 1;
+            self.episode.undo_retrans += 1;
         }
         let weight = self.board.weight(record.len);
         self.prr_sent(weight);
@@ -448,7 +464,7 @@ impl Sender {
     #[inline]
     fn prr_sent(&mut self, weight: u64) {
         if matches!(self.state, CaState::Recovery | CaState::Cwr) {
-            self.prr.on_sent(weight);
+            self.episode.prr.on_sent(weight);
         }
     }
 
@@ -475,7 +491,7 @@ impl Sender {
             return None;
         }
         let highest = self.board.highest_sacked();
-        let mut index = self.board.index_from(self.high_rxt.max(self.una));
+        let mut index = self.board.index_from(self.episode.high_rxt.max(self.una));
         while let Some(record) = self.board.ring.get(index) {
             if record.seq >= highest {
                 break;
@@ -484,7 +500,7 @@ impl Sender {
                 return Some(index); // (3)
             }
             // Not to be looked at again: it stays SACKed or retransmitted for this recovery.
-            self.high_rxt = record.end();
+            self.episode.high_rxt = record.end();
             self.board.work.add(1);
             index += 1;
         }
@@ -506,7 +522,7 @@ impl Sender {
 
     /// Recovery begins: forget the last one's retransmission marks.
     pub(super) fn begin_recovery(&mut self) {
-        self.high_rxt = self.una;
+        self.episode.high_rxt = self.una;
         self.rescued = false;
     }
 
@@ -559,82 +575,5 @@ impl Sender {
             self.persist_backoff = 0;
         }
         self.retries = 0;
-    }
-
-    /// The first new data after nothing was out: what idle time does to the window.
-    fn after_idle(&mut self, now: Instant, shared: &Shared) {
-        let idle = now.since(self.last_send);
-        let rto = shared.rtt.base();
-        if idle <= rto || shared.stats.segments_sent == 0 {
-            return;
-        }
-        self.cc.on_idle(now, idle);
-        let (window, ssthresh) = (self.cc.window(), self.cc.ssthresh());
-        let restart = Bytes(shared.initial_window()).min(window);
-        match shared.config.window_validation {
-            WindowValidation::None => return,
-            WindowValidation::Rfc5681 => self.cc.set_window(now, restart, ssthresh), // RFC 5681 4.1
-            WindowValidation::Rfc2861 => {
-                // RFC 2861 3: halve once per RTO, remember three quarters.
-                let mut left = idle;
-                let mut halved = window;
-                while left > rto && halved > restart {
-                    halved = halved / 2;
-                    left -= rto;
-                }
-                let ssthresh = ssthresh.max(window.mul_div(3, 4));
-                self.cc.set_window(now, halved.max(restart), ssthresh);
-            }
-        }
-        self.window_stamp = now;
-        self.used = 0;
-    }
-
-    /// After a drain: was the window the limit?
-    #[inline]
-    fn validate(&mut self, now: Instant, shared: &Shared, limited: bool) {
-        let out = self.board.out;
-        if self.una >= self.usage_seq || limited || (!self.limited && out > self.max_out) {
-            self.limited = limited;
-            self.max_out = out;
-            self.usage_seq = self.nxt;
-        }
-        if shared.config.window_validation != WindowValidation::Rfc2861 {
-            return;
-        }
-        if limited {
-            self.used = 0;
-            self.window_stamp = now;
-            return;
-        }
-        self.used = self.used.max(out);
-        if self.state == CaState::Open && out > 0 && now.since(self.window_stamp) >= shared.rtt.base() {
-            // RFC 2861 3.2: application-limited for an RTO.
-            let window = self.cc.window();
-            let used = Bytes(self.used.max(shared.initial_window()));
-            if used < window {
-                let ssthresh = self.cc.ssthresh().max(window.mul_div(3, 4));
-                self.cc.set_window(now, (window + used) / 2, ssthresh);
-            }
-            self.window_stamp = now;
-            self.used = 0;
-        }
-    }
-
-    /// Whether an acknowledgment may let the window grow.
-    #[inline]
-    pub(super) fn may_grow(&self, shared: &Shared) -> bool {
-        match shared.config.growth {
-            Growth::Always => true,
-            Growth::CwndLimited => self.limited,
-            Growth::Linux => {
-                let window = self.cc.window();
-                if window < self.cc.ssthresh() {
-                    window.get() < 2 * self.max_out
-                } else {
-                    self.limited
-                }
-            }
-        }
     }
 }

@@ -22,13 +22,13 @@ use crate::units::Bytes;
 
 impl Sender {
     pub(super) fn begin_episode(&mut self, shared: &Shared, timeout: bool) {
-        self.undo_marker = if shared.config.undo || shared.config.frto {
+        self.episode.undo_marker = if shared.config.undo || shared.config.frto {
             self.una.max(1)
         } else {
             0
         };
-        self.undo_retrans = 0;
-        self.retrans_stamp = 0;
+        self.episode.undo_retrans = 0;
+        self.episode.retrans_stamp = 0;
         self.undo_is_timeout = timeout;
     }
 
@@ -40,15 +40,15 @@ impl Sender {
         segment: &Segment,
         delivery: &Delivery,
     ) {
-        if !shared.config.undo || self.retrans_stamp == 0 {
+        if !shared.config.undo || self.episode.retrans_stamp == 0 {
             return;
         }
-        let redundant = self.retrans_stamp == u32::MAX && self.undo_retrans == 0;
+        let redundant = self.episode.retrans_stamp == u32::MAX && self.episode.undo_retrans == 0;
         let earlier = shared.timestamps
             && delivery.advanced
-            && self.retrans_stamp != u32::MAX
+            && self.episode.retrans_stamp != u32::MAX
             && segment.flags.contains(Flags::TIMESTAMPS)
-            && (segment.tsecr.wrapping_sub(self.retrans_stamp & !1) as i32) < 0;
+            && (segment.tsecr.wrapping_sub(self.episode.retrans_stamp & !1) as i32) < 0;
         if redundant || earlier {
             self.undo(now, shared, delivery.rtt);
         }
@@ -66,7 +66,7 @@ impl Sender {
                 shared.rtt.after_spurious_timeout(config, rtt);
             }
         }
-        self.undo_marker = 0;
+        self.episode.undo_marker = 0;
         self.frto = 0;
         self.frto_new = 0;
         self.force = false;

@@ -1,0 +1,90 @@
+//! Window validation: what an idle or application-limited period does to the window, and whether it may grow.
+//!
+//! **Source.** RFC 5681 4.1 and RFC 2861 for idle time; application-limited decay and the meaning of "window-limited" as in
+//! Linux (`tcp_cwnd_validate`).
+//! **Deviations.** None known.
+
+use super::Shared;
+use super::config::{Growth, WindowValidation};
+use super::send::{CaState, Sender};
+use crate::time::Instant;
+use crate::units::Bytes;
+
+impl Sender {
+    /// The first new data after nothing was out: what idle time does to the window.
+    pub(super) fn after_idle(&mut self, now: Instant, shared: &Shared) {
+        let idle = now.since(self.last_send);
+        let rto = shared.rtt.base();
+        if idle <= rto || shared.stats.segments_sent == 0 {
+            return;
+        }
+        self.cc.on_idle(now, idle);
+        let (window, ssthresh) = (self.cc.window(), self.cc.ssthresh());
+        let restart = Bytes(shared.initial_window()).min(window);
+        match shared.config.window_validation {
+            WindowValidation::None => return,
+            WindowValidation::Rfc5681 => self.cc.set_window(now, restart, ssthresh), // RFC 5681 4.1
+            WindowValidation::Rfc2861 => {
+                // RFC 2861 3: halve once per RTO, remember three quarters.
+                let mut left = idle;
+                let mut halved = window;
+                while left > rto && halved > restart {
+                    halved = halved / 2;
+                    left -= rto;
+                }
+                let ssthresh = ssthresh.max(window.mul_div(3, 4));
+                self.cc.set_window(now, halved.max(restart), ssthresh);
+            }
+        }
+        self.window_stamp = now;
+        self.used = 0;
+    }
+
+    /// After a drain: was the window the limit?
+    #[inline]
+    pub(super) fn validate(&mut self, now: Instant, shared: &Shared, limited: bool) {
+        let out = self.board.out;
+        if self.una >= self.usage_seq || limited || (!self.limited && out > self.max_out) {
+            self.limited = limited;
+            self.max_out = out;
+            self.usage_seq = self.nxt;
+        }
+        if shared.config.window_validation != WindowValidation::Rfc2861 {
+            return;
+        }
+        if limited {
+            self.used = 0;
+            self.window_stamp = now;
+            return;
+        }
+        self.used = self.used.max(out);
+        if self.state == CaState::Open && out > 0 && now.since(self.window_stamp) >= shared.rtt.base() {
+            // RFC 2861 3.2: application-limited for an RTO.
+            let window = self.cc.window();
+            let used = Bytes(self.used.max(shared.initial_window()));
+            if used < window {
+                let ssthresh = self.cc.ssthresh().max(window.mul_div(3, 4));
+                self.cc.set_window(now, (window + used) / 2, ssthresh);
+            }
+            self.window_stamp = now;
+            self.used = 0;
+        }
+    }
+
+    /// Whether an acknowledgment may let the window grow.
+    #[inline]
+    pub(super) fn may_grow(&self, shared: &Shared) -> bool {
+        match shared.config.growth {
+            Growth::Always => true,
+            Growth::CwndLimited => self.limited,
+            Growth::Linux => {
+                let window = self.cc.window();
+                if window < self.cc.ssthresh() {
+                    window.get() < 2 * self.max_out
+                } else {
+                    self.limited
+                }
+            }
+        }
+    }
+}
