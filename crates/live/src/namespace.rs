@@ -19,6 +19,7 @@ impl Namespace {
             let thread = scope.spawn(|| {
                 unshare(CloneFlags::CLONE_NEWNET)
                     .map_err(|errno| Error::new("cannot make a network namespace", errno))?;
+                crate::thread::prefer();
                 let namespace = Namespace { thread: PhantomData };
                 namespace.ip("link set lo up")?;
                 work(&namespace)

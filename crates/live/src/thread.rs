@@ -3,6 +3,14 @@ pub fn thread_id() -> i32 {
     nix::unistd::gettid().as_raw()
 }
 
+/// Runs this thread, and those it starts, before ordinary ones: it sleeps most of the time and has to wake on time. A refusal
+/// costs punctuality only.
+pub(crate) fn prefer() {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the pointer is to a live parameter; 0 is this thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) };
+}
+
 /// Whether the kernel has put a thread of this process to sleep (state S or D).
 pub fn sleeps(thread: i32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")) else {

@@ -200,6 +200,7 @@ pub fn play(item: &Item, options: &Options, with: impl FnOnce(&Script, &Setup, &
         neutral: place.neutral,
         old_linux: place.old_linux,
         no_extra: options.no_extra,
+        kernel: options.stack == Stack::Linux,
         capture: options.capture,
     };
     let setup = match setup(&script) {

@@ -33,6 +33,8 @@ pub struct Linux<'n> {
     pending: Option<mpsc::Receiver<Done>>,
     /// Set on each socket, where the namespace's default cannot be.
     congestion_control: Option<String>,
+    /// Whether accepted sockets begin with a phase of immediate acknowledgments.
+    quick_acks: bool,
 }
 
 impl Linux<'_> {
@@ -67,6 +69,7 @@ impl Linux<'_> {
                 open: Vec::new(),
                 pending: None,
                 congestion_control: None,
+                quick_acks: true,
             };
             Ok(work(&mut linux))
         })
@@ -264,9 +267,8 @@ impl Backend for Linux<'_> {
                 "a queue of {packets} packets at the device"
             ))),
             Setting::QuickAcks(on) => {
-                let quick = if *on { "" } else { " quickack 0" };
-                let line = format!("route replace {} dev {DEVICE}{quick}", self.setup.remote);
-                self.namespace.ip(&line).map_err(unsupported)
+                self.quick_acks = *on;
+                Ok(())
             }
             Setting::ForgetPeers => self.namespace.ip("tcp_metrics flush all").map_err(unsupported),
         }
@@ -340,6 +342,7 @@ struct Operation {
     domain: i32,
     address: Option<SocketAddr>,
     congestion_control: Option<String>,
+    quick_acks: bool,
 }
 
 impl Operation {
@@ -364,6 +367,7 @@ impl Operation {
             call: call.clone(),
             domain: linux.domain(),
             congestion_control: linux.congestion_control.clone(),
+            quick_acks: linux.quick_acks,
             address: address.map(|address| linux.address(address)),
         })
     }
@@ -395,7 +399,13 @@ impl Operation {
             }
             Call::Bind { socket, address } => plain(calls::bind(socket.0, self.address.unwrap_or(*address))),
             Call::Listen { socket, backlog } => plain(calls::listen(socket.0, *backlog)),
-            Call::Accept { socket, flags } => made(calls::accept(socket.0, *flags)),
+            Call::Accept { socket, flags } => {
+                let fd = calls::accept(socket.0, *flags)?;
+                if !self.quick_acks {
+                    calls::setsockopt(fd, libc::SOL_TCP, libc::TCP_QUICKACK, &0_i32.to_ne_bytes())?;
+                }
+                made(Ok(fd))
+            }
             Call::Connect { socket, .. } => match self.address {
                 Some(address) => plain(calls::connect(socket.0, address)),
                 None => plain(calls::disconnect(socket.0)),

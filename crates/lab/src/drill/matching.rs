@@ -80,6 +80,7 @@ pub(super) fn compare(
     segment: &Segment,
     live_seq: u32,
     neutral: Option<Neutral>,
+    any_scale: bool,
 ) -> Vec<Difference> {
     let mut found = compare_ip(info, packet);
     let mut differ = |field, expected: String, seen: String| {
@@ -126,7 +127,7 @@ pub(super) fn compare(
         differ(
             "options",
             written(options),
-            written(&comparable(options, &segment.options)),
+            written(&comparable(options, &segment.options, any_scale)),
         );
     }
     if !segment.zeros {
@@ -175,15 +176,21 @@ fn compare_ip(info: &IpInfo, packet: &Packet) -> Vec<Difference> {
     found
 }
 
-/// The seen options with the timestamp values of the line: those of the stack's clock are checked elsewhere.
-fn comparable(line: &[TcpOption], seen: &[TcpOption]) -> Vec<TcpOption> {
+/// The seen options with the timestamp values of the line: those of the stack's clock are checked elsewhere. With `any_scale`
+/// also with its window scale.
+fn comparable(line: &[TcpOption], seen: &[TcpOption], any_scale: bool) -> Vec<TcpOption> {
     let val = line.iter().find_map(|option| match option {
         TcpOption::Timestamps { val, .. } => Some(*val),
+        _ => None,
+    });
+    let scale = line.iter().find_map(|option| match option {
+        TcpOption::WindowScale(scale) if any_scale => Some(*scale),
         _ => None,
     });
     seen.iter()
         .map(|option| match (option, val) {
             (TcpOption::Timestamps { ecr, .. }, Some(val)) => TcpOption::Timestamps { val, ecr: *ecr },
+            (TcpOption::WindowScale(seen), _) => TcpOption::WindowScale(scale.unwrap_or(*seen)),
             (option, _) => option.clone(),
         })
         .collect()

@@ -13,10 +13,10 @@ pub(super) struct Track {
     /// Port of the stack under test; unknown until its SYN is seen.
     local_port: Option<u16>,
     remote_port: u16,
-    /// Live number less script number, of the stack under test.
-    local_offset: Option<u32>,
-    /// The same of the peer, whose numbers are the script's.
-    remote_offset: u32,
+    /// Initial sequence numbers of the stack under test: live, and as the script's SYN has it.
+    local_isn: Option<(u32, u32)>,
+    /// Initial sequence number of the peer: the script's is the live one.
+    remote_isn: Option<u32>,
     /// Timestamps the stack sent: as the script names them, and live.
     timestamps: Vec<(u32, u32)>,
 }
@@ -30,8 +30,8 @@ impl Track {
         Track {
             local_port: None,
             remote_port,
-            local_offset: None,
-            remote_offset: 0,
+            local_isn: None,
+            remote_isn: None,
             timestamps: Vec::new(),
         }
     }
@@ -69,12 +69,12 @@ impl Track {
         let opens = segment.flags & (SYN | ACK) == SYN;
         if opens && self.is_active() && self.local_port != Some(segment.source_port) {
             self.local_port = Some(segment.source_port);
-            self.local_offset = None;
+            self.local_isn = None;
             self.timestamps.clear();
         }
         let says = line.flags & SYN != 0 && segment.flags & SYN != 0 && line.seq_form != SeqForm::Absolute;
-        if says && (self.local_offset.is_none() || line.seq_form == SeqForm::Unsaid) {
-            self.local_offset = Some(segment.seq.wrapping_sub(line.seq));
+        if says && (self.local_isn.is_none() || line.seq_form == SeqForm::Unsaid) {
+            self.local_isn = Some((segment.seq, line.seq));
         }
     }
 
@@ -98,25 +98,35 @@ impl Track {
         self.timestamps.first().copied()
     }
 
-    fn local(&self) -> u32 {
-        self.local_offset.unwrap_or(0)
+    /// Live number less script number, of the stack. A SYN says its initial number, all others count from it.
+    fn local(&self, syn: bool) -> u32 {
+        let (live, script) = self.local_isn.unwrap_or((0, 0));
+        if syn { live.wrapping_sub(script) } else { live }
     }
 
-    /// A live sequence number of the stack as the script counts.
-    pub(super) fn local_script(&self, live: u32) -> u32 {
-        live.wrapping_sub(self.local())
+    /// The same of the peer.
+    fn remote(&self, syn: bool) -> u32 {
+        if syn { 0 } else { self.remote_isn.unwrap_or(0) }
+    }
+
+    /// Learns from the first SYN of the peer; a later one is an intruder in the same numbers.
+    pub(super) fn learn_peer(&mut self, line: &TcpLine) {
+        if line.flags & SYN != 0 && line.seq_form == SeqForm::Relative {
+            self.remote_isn.get_or_insert(line.seq);
+        }
     }
 
     /// A sequence number of the stack on the wire.
     pub(super) fn local_live(&self, script: u32) -> u32 {
-        script.wrapping_add(self.local())
+        script.wrapping_add(self.local(false))
     }
 
     /// A segment of the stack with all its numbers as the script counts. Timestamps stay live.
     pub(super) fn to_script(&self, segment: &Segment) -> Segment {
-        let remote = |live: u32| live.wrapping_sub(self.remote_offset);
+        let syn = segment.flags & SYN != 0;
+        let remote = |live: u32| live.wrapping_sub(self.remote(syn));
         let mut out = segment.clone();
-        out.seq = self.local_script(segment.seq);
+        out.seq = segment.seq.wrapping_sub(self.local(syn));
         if segment.flags & ACK != 0 {
             out.ack = remote(segment.ack);
         }
@@ -140,6 +150,7 @@ impl Track {
         ports: Option<(u16, u16)>,
         scaled: bool,
     ) -> Result<Segment, String> {
+        let syn = line.flags & SYN != 0;
         let (source_port, destination_port) = match ports {
             Some(ports) => ports,
             None => (
@@ -168,8 +179,8 @@ impl Track {
         Ok(Segment {
             source_port,
             destination_port,
-            seq: line.seq.wrapping_add(self.remote_offset),
-            ack: line.ack.map_or(0, |ack| self.local_live(ack)),
+            seq: line.seq.wrapping_add(self.remote(syn)),
+            ack: line.ack.map_or(0, |ack| ack.wrapping_add(self.local(syn))),
             flags: line.flags,
             reserved: 0,
             window: line.window.unwrap_or(0),

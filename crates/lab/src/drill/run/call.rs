@@ -64,20 +64,27 @@ impl<'s> Run<'s> {
             Call::Write { to, flags, .. } => {
                 to.is_some() && i64::from(*flags) & constant::value("MSG_FASTOPEN").unwrap_or(0) != 0
             }
+            Call::Close { socket } => {
+                if self.opened == Some(*socket) {
+                    self.opened = None; // its number may come again
+                }
+                false
+            }
             Call::Listen { .. } => {
                 self.track = None; // the next packet from the peer begins a connection
                 false
             }
             _ => false,
         };
-        // A second `connect` is about the same connection; a new port in a SYN says otherwise.
-        let active = self.track.as_ref().is_some_and(Track::is_active);
-        if opens && !active {
-            self.track = Some(Track::active(PORT));
-        }
+        // A second call on the socket is about the same connection; packets of other sockets are not looked at any more.
         if let Call::Connect { socket, .. } | Call::Write { socket, .. } = call
             && opens
         {
+            let active = self.track.as_ref().is_some_and(Track::is_active);
+            if !active || self.opened != Some(*socket) {
+                self.track = Some(Track::active(PORT));
+                self.opened = Some(*socket);
+            }
             self.under_test = Some(*socket);
         }
     }

@@ -43,8 +43,9 @@ impl<'s> Run<'s> {
             Body::Tcp(tcp) => {
                 let segment = self
                     .track
-                    .as_ref()
+                    .as_mut()
                     .map_or(Err("no connection".to_owned()), |track| {
+                        track.learn_peer(tcp);
                         track.inbound(tcp, line.ports, self.timestamp_scaled)
                     });
                 segment.and_then(|segment| wire::encode_tcp(&envelope, &segment))
@@ -179,7 +180,16 @@ impl<'s> Run<'s> {
             }
             (at, packet) = (next_at, next_packet);
         }
-        let differences = matching::compare(tcp, &line.ip, &packet, &segment, live_seq, self.rules.neutral);
+        let any_scale = self.rules.kernel && self.rules.old_linux;
+        let differences = matching::compare(
+            tcp,
+            &line.ip,
+            &packet,
+            &segment,
+            live_seq,
+            self.rules.neutral,
+            any_scale,
+        );
         if !differences.is_empty() {
             let reason: Vec<_> = differences
                 .iter()
