@@ -68,7 +68,8 @@ impl Connection {
     }
 
     fn check_timers(&self) {
-        let timers = &self.shared.timers;
+        let shared = &self.shared;
+        let timers = &shared.timers;
         assert!(self.control == Control::None, "a drain sends what waits");
         match self.state {
             State::Closed => assert!(timers.next().is_none(), "no timer runs in CLOSED: {timers:?}"),
@@ -85,10 +86,13 @@ impl Connection {
                 if let Some(sender) = &self.sender {
                     assert!(
                         timers.armed() || !sender.waits(),
-                        "a timer runs while data is out or waits: {:?} out {} unsent {}",
+                        "a timer runs while data is out or waits: {:?} out {} unsent {} window {} cwnd {} mss {}",
                         sender.state,
                         sender.board.out,
-                        sender.unsent()
+                        sender.unsent(),
+                        shared.snd_edge as i64 - sender.nxt as i64,
+                        sender.window(shared),
+                        shared.mss
                     );
                 }
                 let delays = self.shared.config.delayed_ack != DelayedAck::Off;

@@ -48,6 +48,12 @@ impl Record {
         self.seq + u64::from(self.len)
     }
 
+    /// Bytes of payload.
+    #[inline]
+    pub(super) fn payload(&self) -> u32 {
+        self.len - u32::from(self.is(FIN))
+    }
+
     #[inline]
     pub(super) fn is(&self, flag: u8) -> bool {
         self.flags & flag != 0

@@ -262,7 +262,7 @@ impl Sender {
                 sender.force || sender.in_flight(shared) + sender.board.weight(len) <= sender.window(shared)
             };
             if let Some(index) = self.board.next_lost()
-                && fits(self, self.board.ring[index].len)
+                && fits(self, self.board.ring[index].payload())
             {
                 return self.retransmit(now, shared, index);
             }
@@ -276,9 +276,9 @@ impl Sender {
             if self.board.out == 0 && self.una == self.nxt {
                 self.after_idle(now, shared);
             }
-            let len = payload + u32::from(fin);
+            // The FIN needs no room: a last segment that is full must fit a window of one segment.
             let window = self.window(shared);
-            if self.frto_new > 0 || self.in_flight(shared) + self.board.weight(len) <= window {
+            if self.frto_new > 0 || self.in_flight(shared) + self.board.weight(payload) <= window {
                 self.frto_new = self.frto_new.saturating_sub(1);
                 return Some(self.transmit(now, shared, payload, fin));
             }

@@ -55,3 +55,21 @@ fn data_beyond_a_fin_is_no_data() {
         (State::CloseWait, 0)
     );
 }
+
+#[test]
+fn a_full_last_segment_with_a_fin_fits_a_window_of_one_segment() {
+    // Counted in bytes it weighed one more than the window, and waited for ever.
+    let mut script = Script::open(&bare(), 1);
+    let taken = script.connection.write(
+        script.now,
+        crate::units::Bytes(u64::from(MSS)),
+        crate::tcp::WriteFlags::default(),
+    );
+    assert_eq!(taken.get(), u64::from(MSS));
+    script.connection.shutdown(script.now, crate::tcp::Half::Write);
+    let out = script.drain();
+    assert_eq!(out.len(), 1);
+    assert!(out[0].payload == MSS && out[0].flags.contains(Flags::FIN));
+    // And again after a timeout.
+    assert_eq!(script.timer().1, [0]);
+}
