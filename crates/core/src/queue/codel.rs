@@ -47,7 +47,7 @@ pub(super) const CE_THRESHOLD: Parameter = Parameter {
     name: "ce_threshold",
     kind: ParameterKind::Duration(Duration::from_nanos(1), Duration::from_secs(10)),
     default: Value::Auto,
-    doc: "Mark every ECN-capable packet that waited longer than this, whatever `ecn` says; by default none (Linux: for DCTCP)",
+    doc: "Mark every ECN-capable packet that waited longer than this, whatever `ecn` says; by default none (RFC 8290 5.2.7; Linux: for DCTCP)",
 };
 
 impl CoDel {
