@@ -49,5 +49,8 @@ side_by_side() {
 #                            flows access bottleneck RTT queue seconds
 side_by_side bench-xlf100m dumbbell 10 12e6 100e6 0.1 833 60
 side_by_side bench-many dumbbell 1000 1e9 1e9 0.02 1000 10
+# The same without ties between flows (README.md).
+side_by_side bench-many-untied dumbbell 1000 0.999e9 1e9 0.02 1000 10
 #                           flows packets rate delay queue
 side_by_side bench-incast incast 50 100 1e9 25e-6 100
+side_by_side bench-incast-untied incast 50 100 1e9 25e-6 100 0.3

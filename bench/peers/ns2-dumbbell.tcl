@@ -1,15 +1,17 @@
 # A dumbbell of long Sack1 flows in ns-2, the side-by-side of bench-xlf100m and bench-many.
 #
-# ns ns2-dumbbell.tcl FLOWS ACCESS_BPS BOTTLENECK_BPS RTT_S QUEUE_PACKETS SECONDS [SPREAD]
+# ns ns2-dumbbell.tcl FLOWS ACCESS_BPS BOTTLENECK_BPS RTT_S QUEUE_PACKETS SECONDS [SPREAD [START]]
 #
 # SPREAD (0): the sources' own links are up to this part longer, each another part, so that flows keep no common step.
+# START (1): round trips over which the starts are spread.
 #
 # Packets are 1500 B on the wire, ACKs 40 B, one ACK per packet, initial window 10, window never limiting. DropTail
 # drops when length + 1 >= limit, so its limit is one more than the packets that may wait. A source's own queue holds 1.2
 # times the bottleneck's.
 
-lassign $argv flows access bottleneck rtt queue seconds spread
+lassign $argv flows access bottleneck rtt queue seconds spread start
 if {$spread eq ""} { set spread 0 }
+if {$start eq ""} { set start 1 }
 
 Agent/TCP set packetSize_ 1460
 Agent/TCP set tcpip_base_hdr_size_ 40
@@ -69,8 +71,7 @@ for {set i 0} {$i < $flows} {incr i} {
     $ns connect $tcp($i) $sink($i)
     set ftp($i) [new Application/FTP]
     $ftp($i) attach-agent $tcp($i)
-    # Starts are spread over one round trip.
-    $ns at [expr {$rtt * $i / $flows}] "$ftp($i) start"
+    $ns at [expr {$start * $rtt * $i / $flows}] "$ftp($i) start"
 }
 
 proc finish {} {

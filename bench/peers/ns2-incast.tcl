@@ -1,8 +1,11 @@
 # bench-incast in ns-2: flows of 100 packets that start at once towards one receiver.
 #
-# ns ns2-incast.tcl FLOWS PACKETS RATE_BPS LINK_DELAY_S QUEUE_PACKETS
+# ns ns2-incast.tcl FLOWS PACKETS RATE_BPS LINK_DELAY_S QUEUE_PACKETS [SPREAD]
+#
+# SPREAD (0): the sources' own links are up to this part longer, each another part, so that flows keep no common step.
 
-lassign $argv flows packets rate delay queue
+lassign $argv flows packets rate delay queue spread
+if {$spread eq ""} { set spread 0 }
 
 Agent/TCP set packetSize_ 1460
 Agent/TCP set tcpip_base_hdr_size_ 40
@@ -71,7 +74,8 @@ proc finish {} {
 
 for {set i 0} {$i < $flows} {incr i} {
     set source [$ns node]
-    $ns duplex-link $source $switch $rate $delay DropTail
+    set part [expr {fmod($i * 0.6180339887498949, 1.0)}]
+    $ns duplex-link $source $switch $rate [expr {$delay * (1.0 + $spread * $part)}] DropTail
     $ns queue-limit $source $switch 1000000
     $ns queue-limit $switch $source 1000000
     set tcp($i) [new Agent/TCP/Sack1]

@@ -2,6 +2,10 @@
 # Records single flows in ns-2 into specs/ns-2.35/, or the folder given: what crates/core/tests/ns2.rs holds the profiles to.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+if ! command -v ns >/dev/null; then
+    echo "ns-2 is not installed (Debian package ns2): nothing recorded" >&2
+    exit 1
+fi
 folder=${1:-specs/ns-2.35}
 mkdir -p "$folder"
 

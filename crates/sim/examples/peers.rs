@@ -1,7 +1,7 @@
 //! The scenarios of `bench/peers` as this simulator runs them; prints the same keys as the scripts of the other programs.
 //!
-//! `peers dumbbell FLOWS ACCESS_BPS BOTTLENECK_BPS RTT_S QUEUE_PACKETS SECONDS [SPREAD]`
-//! `peers incast FLOWS PACKETS RATE_BPS LINK_DELAY_S QUEUE_PACKETS`
+//! `peers dumbbell FLOWS ACCESS_BPS BOTTLENECK_BPS RTT_S QUEUE_PACKETS SECONDS [SPREAD [START]]`
+//! `peers incast FLOWS PACKETS RATE_BPS LINK_DELAY_S QUEUE_PACKETS [SPREAD]`
 
 use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::queue::{AnyQueue, Limit};
@@ -24,17 +24,23 @@ fn main() -> ExitCode {
     let numbers: Option<Vec<f64>> = arguments.map(|argument| argument.parse().ok()).collect();
     let (spec, bottleneck) = match (kind.as_str(), numbers.as_deref()) {
         ("dumbbell", Some(&[flows, access, rate, rtt, queue, seconds])) => {
-            dumbbell(flows as u32, access, rate, rtt, queue as u32, seconds, 0.0)
+            dumbbell([flows, access, rate, rtt, queue, seconds, 0.0, 1.0])
         }
         ("dumbbell", Some(&[flows, access, rate, rtt, queue, seconds, spread])) => {
-            dumbbell(flows as u32, access, rate, rtt, queue as u32, seconds, spread)
+            dumbbell([flows, access, rate, rtt, queue, seconds, spread, 1.0])
+        }
+        ("dumbbell", Some(&[flows, access, rate, rtt, queue, seconds, spread, start])) => {
+            dumbbell([flows, access, rate, rtt, queue, seconds, spread, start])
         }
         ("incast", Some(&[flows, packets, rate, delay, queue])) => {
-            incast(flows as u32, packets, rate, delay, queue as u32)
+            incast(flows as u32, packets, rate, delay, queue as u32, 0.0)
+        }
+        ("incast", Some(&[flows, packets, rate, delay, queue, spread])) => {
+            incast(flows as u32, packets, rate, delay, queue as u32, spread)
         }
         _ => {
-            eprintln!("usage: peers dumbbell FLOWS ACCESS BOTTLENECK RTT QUEUE SECONDS [SPREAD]");
-            eprintln!("       peers incast FLOWS PACKETS RATE DELAY QUEUE");
+            eprintln!("usage: peers dumbbell FLOWS ACCESS BOTTLENECK RTT QUEUE SECONDS [SPREAD [START]]");
+            eprintln!("       peers incast FLOWS PACKETS RATE DELAY QUEUE [SPREAD]");
             return ExitCode::from(2);
         }
     };
@@ -94,6 +100,11 @@ fn print(spec: &Spec, output: &RunOutput, bottleneck: usize, kind: &str, cpu: (f
     println!("events {}", output.events);
 }
 
+/// How many times longer the own link of source `index` is.
+fn longer(spread: f64, index: u32) -> f64 {
+    1.0 + spread * (f64::from(index) * 0.618_033_988_749_894_9).fract()
+}
+
 /// `ns2-sack` with an initial window of 10, 1500 B packets and a window that never limits.
 fn endpoint() -> Arc<Config> {
     Arc::new(Config {
@@ -104,15 +115,8 @@ fn endpoint() -> Arc<Config> {
     })
 }
 
-fn dumbbell(
-    flows: u32,
-    access: f64,
-    rate: f64,
-    rtt: f64,
-    queue: u32,
-    seconds: f64,
-    spread: f64,
-) -> (Spec, usize) {
+fn dumbbell([flows, access, rate, rtt, queue, seconds, spread, start]: [f64; 8]) -> (Spec, usize) {
+    let (flows, queue) = (flows as u32, queue as u32);
     let mut nodes = vec![node("left", false), node("right", false)];
     let mut links = Vec::new();
     let mut pairs = Vec::new();
@@ -126,8 +130,7 @@ fn dumbbell(
         nodes.push(node(&format!("source-{index}"), true));
         nodes.push(node(&format!("sink-{index}"), true));
         let own = Limit::Packets((f64::from(queue) * 1.2) as u32);
-        let part = (f64::from(index) * 0.618_033_988_749_894_9).fract();
-        let longer = Duration::from_secs_f64(rtt * 0.05 * (1.0 + spread * part));
+        let longer = Duration::from_secs_f64(rtt * 0.05 * longer(spread, index));
         for (from, to, delay, limit) in [
             (source, left, longer, own),
             (left, source, longer, Limit::Unlimited),
@@ -138,7 +141,7 @@ fn dumbbell(
         }
         pairs.push((source, sink));
     }
-    let spacing = Duration::from_secs_f64(rtt / f64::from(flows));
+    let spacing = Duration::from_secs_f64(start * rtt / f64::from(flows));
     let group = GroupSpec {
         start_spacing: spacing,
         ..group(Traffic::Bulk { count: flows }, pairs)
@@ -146,7 +149,7 @@ fn dumbbell(
     (spec(nodes, links, group, seconds), 0)
 }
 
-fn incast(flows: u32, packets: f64, rate: f64, delay: f64, queue: u32) -> (Spec, usize) {
+fn incast(flows: u32, packets: f64, rate: f64, delay: f64, queue: u32, spread: f64) -> (Spec, usize) {
     let mut nodes = vec![node("switch", false), node("receiver", true)];
     let mut links = Vec::new();
     let mut pairs = Vec::new();
@@ -177,7 +180,7 @@ fn incast(flows: u32, packets: f64, rate: f64, delay: f64, queue: u32) -> (Spec,
                 from,
                 to,
                 rate,
-                delay,
+                delay.mul_div((1e9 * longer(spread, index)) as u64, 1_000_000_000),
                 Limit::Unlimited,
             ));
         }
