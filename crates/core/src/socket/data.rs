@@ -229,6 +229,9 @@ impl Stack {
             Some(State::SynReceived) if sock.fast_open && !sock.shut_write && sock.error.is_none() => {}
             Some(State::SynSent | State::SynReceived) => {
                 return if waits {
+                    if let Body::Open(connection) = &mut sock.body {
+                        connection.expect_data(len > sock.writing);
+                    }
                     Ok(Outcome::Blocked)
                 } else {
                     Err(Errno::EAGAIN)

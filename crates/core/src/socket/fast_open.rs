@@ -107,6 +107,9 @@ impl Stack {
         }
         sock.writing = taken;
         sock.fast_opening = true;
+        if let Body::Open(connection) = &mut sock.body {
+            connection.expect_data(len > taken);
+        }
         Some(Ok(Outcome::Blocked))
     }
 

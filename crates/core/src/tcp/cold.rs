@@ -42,6 +42,8 @@ pub(super) struct Cold {
     pub(super) challenge_until: Instant,
     /// ICMP errors that quoted nothing in flight.
     pub(super) icmp_ignored: u32,
+    /// Data will be written as soon as the handshake is over.
+    pub(super) writer_waits: bool,
     /// The owner has taken it from the listener.
     pub(super) accepted: bool,
 }

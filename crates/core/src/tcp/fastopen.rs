@@ -241,6 +241,12 @@ impl Connection {
         self.shared.cold.as_ref().is_some_and(|cold| cold.fast_open.child)
     }
 
+    /// The owner waits to write as soon as the handshake is over: the SYN-ACK's acknowledgment can go with the data, as
+    /// Linux has it (`sk_write_pending`).
+    pub fn expect_data(&mut self, waits: bool) {
+        self.shared.cold_mut().writer_waits = waits;
+    }
+
     /// The owner has taken this connection from the listener: errors no longer end it silently.
     pub fn on_accepted(&mut self) {
         if self.state == State::SynReceived {

@@ -128,7 +128,11 @@ impl Connection {
             return self.nothing();
         }
         self.finish_handshake(now, segment, ack as u64);
-        self.receive.ack_now = true;
+        if self.shared.cold.as_ref().is_some_and(|cold| cold.writer_waits) {
+            self.shared.timers.delayed_ack = now + Duration::from_millis(200); // TCP_DELACK_MAX
+        } else {
+            self.receive.ack_now = true;
+        }
         if segment.payload == 0 {
             return self.nothing();
         }

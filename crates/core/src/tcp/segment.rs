@@ -232,18 +232,18 @@ impl Connection {
 
     fn on_reset(&mut self) {
         match self.state {
+            // RFC 9293 3.10.7.4: "connection refused" after an active open; Linux resets a passive one.
+            State::SynReceived if self.passive => self.fail(ConnectionError::Reset),
             State::SynReceived => self.fail(ConnectionError::Refused),
             State::TimeWait => {} // RFC 1337 F1: a reset does not end TIME-WAIT
-            State::LastAck | State::Closing => {
-                self.enter_closed();
-                self.shared.raise(Event::Closed);
-            }
             State::Closed
             | State::SynSent
             | State::Established
             | State::FinWait1
             | State::FinWait2
-            | State::CloseWait => self.fail(ConnectionError::Reset),
+            | State::CloseWait
+            | State::LastAck
+            | State::Closing => self.fail(ConnectionError::Reset),
         }
     }
 

@@ -203,7 +203,7 @@ fn count(words: &[&str]) -> Result<Request, ()> {
 }
 
 /// What the script `defaults.sh` beside the public scripts sets.
-pub(super) const DEFAULTS: [(&str, &str); 29] = [
+pub(super) const DEFAULTS: [(&str, &str); 30] = [
     ("net.core.rmem_max", "4194304"),
     ("net.core.wmem_max", "4194304"),
     ("net.ipv4.tcp_rmem", "4096 540000 15728640"),
@@ -233,6 +233,7 @@ pub(super) const DEFAULTS: [(&str, &str); 29] = [
     ("net.ipv4.tcp_fastopen_key", "a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4"),
     ("net.ipv4.tcp_syncookies", "1"),
     ("net.ipv4.tcp_mtu_probing", "0"),
+    ("net.ipv4.tcp_syn_linear_timeouts", "0"),
 ];
 
 /// What an old Linux (3.x) differs in, for scripts that expect one and set nothing.

@@ -7,7 +7,9 @@
 use super::backend::{Setting, Trouble};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::socket::{FastOpen, Memory, StackConfig, SynCookies};
-use fleetfoot_core::tcp::{DelayedAck, EarlyRetransmit, InitialWindow, TailLossProbe, WindowValidation};
+use fleetfoot_core::tcp::{
+    DelayedAck, EarlyRetransmit, InitialWindow, MtuProbing, TailLossProbe, WindowValidation,
+};
 use fleetfoot_core::time::Duration;
 
 /// Changes `config` as `setting` says.
@@ -139,8 +141,16 @@ fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Option<()> {
             config.fast_open.key = words.try_into().ok()?;
         }
         "ip_default_ttl" => config.ttl = count()?,
-        // Path MTU probing is not there: off is what we do.
-        "tcp_mtu_probing" if value == "0" => {}
+        "tcp_mtu_probing" => {
+            tcp.path.mtu_probing = match number()? {
+                0 => MtuProbing::Off,
+                1 => MtuProbing::BlackHole,
+                2 => MtuProbing::Always,
+                _ => return None,
+            };
+        }
+        "tcp_base_mss" => tcp.path.base_mss = u32::try_from(number()?).ok()?,
+        "tcp_syn_linear_timeouts" => tcp.patience.syn_linear_timeouts = count()?,
         other if WITHOUT_EFFECT.contains(&other) => {
             parse(value)?;
         }
@@ -212,7 +222,7 @@ mod tests {
         let mut config = StackConfig::new(vec![], Config::profile(Profile::Linux));
         for (name, value) in [
             ("net.ipv4.tcp_ecn", "3"),
-            ("net.ipv4.tcp_mtu_probing", "2"),
+            ("net.ipv4.tcp_mtu_probing", "3"),
             ("net.ipv4.tcp_rmem", "1 2"),
             ("net.ipv4.unheard_of", "1"),
             ("net.ipv4.tcp_min_tso_segs", "x"),

@@ -1,5 +1,6 @@
 //! Tests of whole connections.
 
+mod fast_open;
 mod icmp;
 mod lifetime;
 mod loss;
