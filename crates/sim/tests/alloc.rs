@@ -114,14 +114,15 @@ fn held_by(flows: u32, profile: Profile) -> usize {
     held.0 - before
 }
 
-/// A ceiling against growth, set from what was measured (2122 with ns2-sack, 2202 with linux, whose RACK has a box). The
-/// target of the engine is 1024 and is not met: both connections take 736, the sending half 640, the application 460.
+/// A ceiling against growth, set from what was measured (1685 with ns2-sack, 1749 with linux, whose RACK and HyStart have
+/// boxes). The target of the engine is 1024 and is not met: the slot with both connections takes 760, the sending half 380,
+/// its counters 90, the application with its record 290, the rest is timers and flow keys.
 #[test]
 fn an_idle_flow_does_not_grow() {
     for profile in [Profile::Ns2Sack, Profile::Linux] {
         let (few, many) = (held_by(8192, profile), held_by(32768, profile));
         let each = (many - few) / (32768 - 8192);
         println!("{profile:?}: {each} bytes per idle flow");
-        assert!(each <= 2304, "{each} bytes");
+        assert!(each <= 1800, "{each} bytes");
     }
 }

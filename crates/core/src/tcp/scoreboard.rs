@@ -327,14 +327,23 @@ impl Scoreboard {
 
     /// The peer may have reneged: no SACK information is trusted any more (RFC 2018 8).
     pub(super) fn forget_sacks(&mut self) {
-        self.marks.runs.clear();
-        self.marks.known = [0; 4];
-        self.marks.judged = 0;
-        for record in &mut self.ring {
-            record.flags &= !SACKED;
+        // Whatever is SACKed is in a run.
+        let runs = core::mem::take(&mut self.marks.runs);
+        for run in &runs {
+            let first = self.index_from(run.start);
+            self.work.add(run.segments as usize);
+            let last = (first + run.segments as usize).min(self.ring.len());
+            for record in self.ring.range_mut(first..last) {
+                record.flags &= !SACKED;
+            }
         }
-        self.marks.sacked = 0;
-        self.marks.sacked_segments = 0;
+        let marks = &mut *self.marks;
+        marks.runs = runs;
+        marks.runs.clear();
+        marks.known = [0; 4];
+        marks.judged = 0;
+        marks.sacked = 0;
+        marks.sacked_segments = 0;
     }
 
     /// Nothing was lost after all: originals count as in flight again.
