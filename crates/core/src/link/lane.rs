@@ -180,26 +180,33 @@ impl Lane {
                 waiting: 0,
             });
         }
-        if !self.mixed.is_empty() {
-            return self.on_packet_among_mixed(now);
-        }
-        self.let_alike_go(now);
-        let waiting = self.alike;
-        // Neither factor has more than 32 bits.
-        if waiting >= self.most_packets
-            || (u64::from(waiting) + 1) * u64::from(self.size.len) > self.most_bytes
-        {
+        let among_mixed = !self.mixed.is_empty();
+        let waiting = if among_mixed {
+            self.let_mixed_go(now)
+        } else {
+            self.let_alike_go(now);
+            self.alike
+        };
+        // One of the two is zero; neither factor has more than 32 bits.
+        let bytes = self.mixed_bytes + (u64::from(self.alike) + 1) * u64::from(self.size.len);
+        if waiting >= self.most_packets || bytes > self.most_bytes {
             let reason = DropReason::Full;
             return Err(Refusal { reason, waiting });
         }
         let (start, remainder) = (self.free_at, self.remainder);
-        let finish = self.send();
+        let (finish, left_over) = self.after(start, remainder);
+        self.free_at = finish;
+        self.remainder = left_over;
         if start > now {
-            if waiting == 0 {
-                self.first_start = start;
-                self.first_remainder = remainder;
+            if among_mixed {
+                self.wait_among_mixed(start);
+            } else {
+                if waiting == 0 {
+                    self.first_start = start;
+                    self.first_remainder = remainder;
+                }
+                self.alike = waiting + 1;
             }
-            self.alike = waiting + 1;
         }
         Ok(Passage {
             start,
@@ -223,15 +230,6 @@ impl Lane {
         counted
     }
 
-    /// Sends a packet of the current size behind all others; when it will have been sent.
-    #[inline(always)]
-    fn send(&mut self) -> Instant {
-        let (finish, remainder) = self.after(self.free_at, self.remainder);
-        self.free_at = finish;
-        self.remainder = remainder;
-        finish
-    }
-
     /// When a packet of the current size that begins at `start` will have been sent, and what is left over then.
     #[inline(always)]
     fn after(&self, start: Instant, remainder: u64) -> (Instant, u64) {
@@ -250,33 +248,23 @@ impl Lane {
         }
     }
 
-    /// A packet of the current size comes while packets of several sizes wait.
+    /// Forgets those of several sizes that have begun to be sent; how many wait.
     #[inline(never)]
-    fn on_packet_among_mixed(&mut self, now: Instant) -> Result<Passage, Refusal> {
+    fn let_mixed_go(&mut self, now: Instant) -> u32 {
         while let Some(&(start, len)) = self.mixed.front()
             && start <= now
         {
             self.mixed.pop_front();
             self.mixed_bytes -= u64::from(len);
         }
-        let waiting = self.mixed.len() as u32;
-        let bytes = self.mixed_bytes + u64::from(self.size.len);
-        if waiting >= self.most_packets || bytes > self.most_bytes {
-            let reason = DropReason::Full;
-            return Err(Refusal { reason, waiting });
-        }
-        let start = self.free_at;
-        let finish = self.send();
-        if start > now {
-            self.mixed.push_back((start, self.size.len));
-            self.mixed_bytes = bytes;
-        }
-        Ok(Passage {
-            start,
-            finish,
-            arrival: finish.saturating_add(self.delay),
-            waiting,
-        })
+        self.mixed.len() as u32
+    }
+
+    /// A packet of the current size waits behind packets of several sizes, or as one of them.
+    #[inline(never)]
+    fn wait_among_mixed(&mut self, start: Instant) {
+        self.mixed.push_back((start, self.size.len));
+        self.mixed_bytes += u64::from(self.size.len);
     }
 
     #[cold]
@@ -294,8 +282,7 @@ impl Lane {
         }
         // Those that wait keep their times.
         while self.alike > 0 {
-            self.mixed.push_back((self.first_start, self.size.len));
-            self.mixed_bytes += u64::from(self.size.len);
+            self.wait_among_mixed(self.first_start);
             self.alike -= 1;
             (self.first_start, self.first_remainder) = self.after(self.first_start, self.first_remainder);
         }
@@ -323,13 +310,7 @@ impl Lane {
             DropReason::Full
         };
         self.let_alike_go(now);
-        while let Some(&(start, len)) = self.mixed.front()
-            && start <= now
-        {
-            self.mixed.pop_front();
-            self.mixed_bytes -= u64::from(len);
-        }
-        let waiting = self.alike + self.mixed.len() as u32;
+        let waiting = self.alike + self.let_mixed_go(now);
         Refusal { reason, waiting }
     }
 }
