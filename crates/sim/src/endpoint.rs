@@ -74,8 +74,8 @@ pub(crate) struct End {
     created: u32,
     /// The node it is at.
     pub(crate) node: NodeId,
-    /// Its connection has a deadline, which its node counts.
-    pub(crate) armed: bool,
+    /// Of its connection, `FAR_FUTURE` without one; nodes count those that are.
+    pub(crate) deadline: Instant,
     /// Close after the last write.
     pub(crate) closing: bool,
     /// Nothing more will happen at this end.
@@ -93,7 +93,7 @@ impl End {
             path,
             created,
             node,
-            armed: false,
+            deadline: Instant::FAR_FUTURE,
             closing: false,
             closed: false,
         }
@@ -111,10 +111,11 @@ impl End {
         let wanted = connection
             .poll_timeout()
             .map_or(Instant::FAR_FUTURE, |at| at.max(now));
-        if self.armed != (wanted != Instant::FAR_FUTURE) {
-            self.armed = !self.armed;
+        let (before, after) = (self.is_armed(), wanted != Instant::FAR_FUTURE);
+        self.deadline = wanted;
+        if before != after {
             let count = &mut armed[self.node.0 as usize];
-            *count = if self.armed { *count + 1 } else { *count - 1 };
+            *count = if after { *count + 1 } else { *count - 1 };
         }
         // A deadline that moves earlier needs an event of its own (engine rule 6); one that moves later can wait.
         if wanted < self.timer_at || network.mode == Mode::Plain && wanted != self.timer_at {
@@ -123,6 +124,12 @@ impl End {
                 network.queue.push(EventKey::timer(wanted, self.created, number));
             }
         }
+    }
+
+    /// Whether its connection has a deadline.
+    #[inline(always)]
+    pub(crate) fn is_armed(&self) -> bool {
+        self.deadline != Instant::FAR_FUTURE
     }
 
     /// Whether this end is closed, or does nothing until a segment comes.

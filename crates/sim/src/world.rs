@@ -325,12 +325,19 @@ impl<'a, O: Observer> World<'a, O> {
         let Some(connection) = &end.connection else {
             return false;
         };
-        let deadline = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        debug_assert_eq!(
+            connection
+                .poll_timeout()
+                .unwrap_or(Instant::FAR_FUTURE)
+                .max(end.deadline),
+            end.deadline,
+            "armed after every change"
+        );
         !behind
             && at < self.window.to
-            && at <= deadline
+            && at <= end.deadline
             && at <= self.network.queue.next_app()
-            && self.armed[end.node.0 as usize] == u32::from(end.armed)
+            && self.armed[end.node.0 as usize] == u32::from(end.is_armed())
             && slot.endless
             && connection.state() == State::Established
             && !packet.segment.flags.intersects(EXTRAORDINARY)
