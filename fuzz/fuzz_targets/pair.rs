@@ -103,7 +103,15 @@ fuzz_target!(|input: Input| {
         if !rig.step() {
             break;
         }
-        assert!(step < 200_000, "it ends");
+        assert!(
+            step < 200_000,
+            "it ends: {:?} {:#?}",
+            rig.now,
+            rig.ends.each_ref().map(|end| {
+                let info = end.connection.as_ref().map(|connection| connection.info(rig.now));
+                (info, end.written, end.read, end.failed)
+            })
+        );
     }
     assert!(
         rig.finished(),

@@ -207,7 +207,8 @@ impl Receive {
         let inside = |offset: i64| nxt <= offset && offset < nxt + window;
         match (len, window) {
             (0, 0) => seq == nxt,
-            (0, _) => inside(seq),
+            // The right edge itself too: a sender that filled the window acknowledges from there (as in Linux).
+            (0, _) => inside(seq) || seq == nxt + window,
             (_, 0) => false,
             (_, _) => inside(seq) || inside(seq + i64::from(len) - 1),
         }

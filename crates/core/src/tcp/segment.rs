@@ -214,7 +214,8 @@ impl Connection {
         }
         let old = self.receive.note_old(&self.shared.config, seq, segment.payload);
         self.shared.stats.redundant_bytes += u64::from(old);
-        self.receive.ack_now = true;
+        // Without payload within the budget: two ends that do not accept each other's ACKs must not answer for ever.
+        self.receive.ack_now |= segment.sequence_len() > 0 || self.within_budget(now);
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
             self.start_time_wait(now); // RFC 9293 3.10.7.4: restart the 2 MSL timeout
         }
@@ -249,18 +250,23 @@ impl Connection {
 
     /// A challenge ACK within the budget (RFC 5961 7).
     pub(super) fn challenge(&mut self, now: Instant) {
+        if self.within_budget(now) {
+            self.shared.stats.challenge_acks += 1;
+            self.receive.ack_now = true;
+        }
+    }
+
+    /// Takes an acknowledgment from this second's budget, if there is one left.
+    fn within_budget(&mut self, now: Instant) -> bool {
         let allowance = self.shared.challenge_allowance(now);
         let cold = self.shared.cold_mut();
         if now >= cold.challenge_until {
             cold.challenge_until = now + Duration::from_secs(1);
             cold.challenge_budget = allowance;
         }
-        if cold.challenge_budget == 0 {
-            return;
-        }
-        cold.challenge_budget -= 1;
-        self.shared.stats.challenge_acks += 1;
-        self.receive.ack_now = true;
+        let left = cold.challenge_budget > 0;
+        cold.challenge_budget -= u16::from(left);
+        left
     }
 
     /// The ACK field. False: the segment is to be dropped.

@@ -73,3 +73,33 @@ fn a_full_last_segment_with_a_fin_fits_a_window_of_one_segment() {
     // And again after a timeout.
     assert_eq!(script.timer().1, [0]);
 }
+
+#[test]
+fn two_ends_that_reject_each_others_acks_do_not_answer_for_ever() {
+    // One had filled the window, so its ACKs lay at the right edge; the other's came from before its accepted probe.
+    let mut script = Script::open(&bare(), 4);
+    let mut segment = Segment {
+        seq: ISS_B + 1 - 1,
+        ack: ISS_A + 1,
+        window: 500,
+        flags: Flags::ACK,
+        overhead: 40,
+        ..Segment::default()
+    };
+    let mut answers = 0;
+    for _ in 0..2000 {
+        script.connection.on_segment(script.now, &segment);
+        answers += script.drain().len();
+    }
+    assert!((1..=150).contains(&answers), "{answers} in one moment");
+    // At the right edge an ACK counts.
+    script.write(2);
+    let edge = script.connection.config().receive_buffer.get().min(65_535 << 7) as u32;
+    segment.seq = ISS_B + 1 + edge;
+    segment.ack = ISS_A + 1 + 2 * MSS;
+    script.connection.on_segment(script.now, &segment);
+    assert_eq!(
+        (script.connection.acked(), script.drain().len()),
+        (u64::from(2 * MSS), 0)
+    );
+}
