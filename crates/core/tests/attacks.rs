@@ -77,7 +77,9 @@ impl Victim {
 
     fn arrive(&mut self, segment: &Segment) {
         let accepted = self.connection.on_segment(self.now, segment);
-        for offset in accepted.start..accepted.end {
+        let mut pieces = vec![accepted.start..accepted.end];
+        pieces.extend(core::iter::from_fn(|| self.connection.poll_accepted()));
+        for offset in pieces.into_iter().flatten() {
             if let Some(count) = self.taken.get_mut(offset as usize) {
                 *count += 1;
                 assert_eq!(*count, 1, "byte {offset} is taken once: what came first stays");

@@ -45,6 +45,8 @@ pub struct Arrival {
     pub fd: Option<Fd>,
     /// Stream offsets taken from the payload: the driver keeps these bytes.
     pub accepted: Range<u64>,
+    /// Further pieces of it, where it went over several holes.
+    pub further: Vec<Range<u64>>,
     /// Stream offset up to which everything has arrived.
     pub in_order: u64,
 }
@@ -203,6 +205,10 @@ impl Stack {
             return Arrival::default();
         }
         let accepted = connection.on_segment(now, segment);
+        let mut further = Vec::new();
+        while let Some(piece) = connection.poll_accepted() {
+            further.push(piece);
+        }
         let reset = segment.flags.contains(Flags::RST)
             && matches!(before, State::LastAck | State::Closing)
             && connection.state() == State::Closed;
@@ -215,6 +221,7 @@ impl Stack {
             connection: Some(self.id_of(index)),
             fd: self.socks[index].fd,
             accepted: accepted.start..accepted.end,
+            further,
             in_order: accepted.in_order,
         }
     }

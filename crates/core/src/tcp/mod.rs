@@ -317,6 +317,13 @@ impl Connection {
         })
     }
 
+    /// Stream offsets of a further piece of the last segment that was taken, after the one `on_segment` returned: ask
+    /// until `None` if bytes are kept.
+    pub fn poll_accepted(&mut self) -> Option<core::ops::Range<u64>> {
+        let piece = self.receive.next_piece()?;
+        Some(piece.start - 1..piece.end - 1)
+    }
+
     /// When `on_timeout` wants to be called.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {

@@ -18,6 +18,7 @@ use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 /// State of the receiving half. Offsets count from the peer's initial sequence number: 0 is its SYN, 1 its first byte.
@@ -61,6 +62,8 @@ pub(super) struct Beyond {
     recent: [(u64, u64); 4],
     /// A duplicate to report first (RFC 2883).
     duplicate: Option<(u64, u64)>,
+    /// Further pieces that the last segment filled, latest first: for the driver, which keeps the bytes.
+    pieces: Vec<Range<u64>>,
     work: Work,
 }
 
@@ -151,6 +154,12 @@ impl Receive {
     #[inline]
     pub(super) fn in_order(&self) -> u64 {
         self.rcv_nxt.min(self.fin_at).max(1) - 1
+    }
+
+    /// A further piece that the last segment filled; ask until `None`.
+    pub(super) fn next_piece(&mut self) -> Option<Range<u64>> {
+        let piece = self.beyond.as_mut()?.pieces.pop()?;
+        Some(piece.start.min(self.fin_at)..piece.end.min(self.fin_at))
     }
 
     /// Takes everything that can be read.
@@ -336,25 +345,26 @@ impl Receive {
         self.ack_now = true; // RFC 5681 4.2: out of order, or filling a hole
         let rcv_nxt = self.rcv_nxt;
         let beyond = self.beyond.get_or_insert_default();
-        let gap = beyond.first_gap(start, stop);
-        if let Some((left, right)) = gap.held {
-            taken.redundant += (right - left) as u32;
-            if config.dsack && beyond.duplicate.is_none() {
-                beyond.duplicate = gap.held; // RFC 2883 4.1.3; if several, the first
-            }
+        let (held, first_held) = beyond.find_missing(start, stop);
+        taken.redundant += held as u32;
+        if config.dsack && beyond.duplicate.is_none() {
+            beyond.duplicate = first_held; // RFC 2883 4.1.3; if several, the first
         }
-        // What arrived first stays: only the first piece that was missing is taken, the rest is for a retransmission.
-        taken.start = gap.start;
-        taken.end = gap.start;
-        let full = beyond.ranges.len() >= MOST_RANGES && gap.start > rcv_nxt;
-        if gap.start >= gap.stop || full {
+        let full = beyond.ranges.len() >= MOST_RANGES && start > rcv_nxt;
+        let first = if full { None } else { beyond.pieces.pop() };
+        let Some(first) = first else {
+            beyond.pieces.clear();
+            taken.start = start;
+            taken.end = start;
             if !config.dsack {
                 beyond.remember_at(start, config.sack_blocks); // RFC 2018 4: the block with what just came is first
             }
             return;
-        }
-        taken.end = gap.stop;
-        beyond.insert(gap.start, gap.stop, rcv_nxt, config.sack_blocks);
+        };
+        // What arrived first stays: of the segment's bytes only those that were missing are taken.
+        taken.start = first.start;
+        taken.end = first.end;
+        beyond.insert(start, stop, rcv_nxt, config.sack_blocks);
         if let Some(range) = beyond.ranges.front()
             && range.start <= rcv_nxt
         {
@@ -468,7 +478,8 @@ impl Receive {
     /// Bytes of its own structures beyond the connection's.
     pub(super) fn overhead(&self) -> usize {
         self.beyond.as_ref().map_or(0, |beyond| {
-            size_of::<Beyond>() + beyond.ranges.capacity() * size_of::<Range<u64>>()
+            size_of::<Beyond>()
+                + (beyond.ranges.capacity() + beyond.pieces.capacity()) * size_of::<Range<u64>>()
         })
     }
 
@@ -515,40 +526,33 @@ impl Receive {
     }
 }
 
-/// The first piece of a range that is not held yet.
-struct Gap {
-    start: u64,
-    stop: u64,
-    /// The first piece of the range that is held.
-    held: Option<(u64, u64)>,
-}
-
 impl Beyond {
-    /// Finds what of `start..stop` is missing.
-    fn first_gap(&self, start: u64, stop: u64) -> Gap {
-        let mut gap = Gap {
-            start,
-            stop,
-            held: None,
-        };
-        if self.ranges.back().is_none_or(|last| last.end <= start) {
-            return gap;
+    /// Puts the pieces of `start..stop` that are not held into `pieces`; returns how much is held, and the first of it.
+    fn find_missing(&mut self, start: u64, stop: u64) -> (u64, Option<(u64, u64)>) {
+        self.pieces.clear();
+        let mut first = None;
+        let mut held = 0;
+        let mut at = start;
+        if self.ranges.back().is_some_and(|last| last.end > start) {
+            let index = self.ranges.partition_point(|range| range.end <= start);
+            for range in self.ranges.range(index..) {
+                if range.start >= stop {
+                    break;
+                }
+                if range.start > at {
+                    self.pieces.push(at..range.start);
+                }
+                at = range.end.min(stop);
+                let piece = (range.start.max(start), at);
+                first = first.or(Some(piece));
+                held += piece.1 - piece.0;
+            }
         }
-        let mut index = self.ranges.partition_point(|range| range.end <= start);
-        if let Some(range) = self.ranges.get(index)
-            && range.start <= start
-        {
-            gap.held = Some((start, range.end.min(stop)));
-            gap.start = range.end.min(stop);
-            index += 1;
+        if at < stop {
+            self.pieces.push(at..stop);
         }
-        if let Some(range) = self.ranges.get(index)
-            && range.start < stop
-        {
-            gap.held = gap.held.or(Some((range.start, range.end.min(stop))));
-            gap.stop = range.start;
-        }
-        gap
+        self.pieces.reverse();
+        (held, first)
     }
 
     /// Adds a range that begins where the last one ends or after it. False: it begins before, or there are too many.
@@ -572,7 +576,7 @@ impl Beyond {
         }
     }
 
-    /// Adds a range of which nothing is held.
+    /// Adds a range; what is held of it is joined with it.
     fn insert(&mut self, start: u64, stop: u64, rcv_nxt: u64, most: u8) {
         if self.append(start, stop, most) {
             return;

@@ -51,7 +51,8 @@ impl Transmit {
     }
 }
 
-/// What `on_segment` did with the payload.
+/// What `on_segment` did with the payload. A segment over several holes fills them all: the pieces after the first come
+/// from [`poll_accepted`](super::Connection::poll_accepted).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// Stream offsets that were taken and must be kept by the driver; empty if none.

@@ -339,7 +339,7 @@ impl<'s> Run<'s> {
         {
             self.configure(0, &Setting::QuickAcks(false))?;
         }
-        if self.rules.old_linux && self.script.init.is_none() {
+        if self.rules.old_linux {
             for (name, value) in command::OLD_LINUX {
                 self.set_sysctl(0, name, value)?;
             }
