@@ -100,6 +100,9 @@ pub struct Config {
     pub nagle: bool,
     /// Nagle holds a small segment only while another small one is unacknowledged (Minshall's variant; Linux).
     pub nagle_minshall: bool,
+    /// Segments are handed to segmentation offload in groups of at least so many, if there are (Linux `tcp_min_tso_segs`);
+    /// the last of a group carries PSH. `None`: one by one.
+    pub offload_segments: Option<u8>,
     /// Keep-alive: idle time before the first probe; `None`: off (RFC 9293 3.8.4).
     pub keep_alive: Option<KeepAlive>,
     /// Maximum segment lifetime: TIME-WAIT lasts twice this.

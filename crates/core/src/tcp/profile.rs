@@ -103,6 +103,7 @@ pub(super) fn config(profile: Profile) -> Config {
             send_buffer: Bytes::MAX,
             nagle: false,
             nagle_minshall: false,
+            offload_segments: None,
             keep_alive: None,
             msl: Duration::from_secs(1),
             mtu: 1040,
@@ -146,6 +147,7 @@ pub(super) fn config(profile: Profile) -> Config {
         }
         Profile::Linux3_2 => {
             let mut config = config(Profile::Linux);
+            config.offload_segments = None;
             config.abc_limit = Some(1);
             config.growth = Growth::CwndLimited;
             config.prr = Prr::Rfc6937Ssrb;
@@ -158,6 +160,7 @@ pub(super) fn config(profile: Profile) -> Config {
         }
         Profile::Linux2015 => {
             let mut config = config(Profile::Linux);
+            config.offload_segments = None;
             config.early_retransmit = EarlyRetransmit::Delayed;
             config.rack = false;
             config.tail_loss_probe = TailLossProbe::Draft;
@@ -209,6 +212,7 @@ pub(super) fn config(profile: Profile) -> Config {
             send_buffer: Bytes(4194304),
             nagle: true,
             nagle_minshall: true,
+            offload_segments: Some(2),
             keep_alive: None,
             msl: Duration::from_secs(1),
             mtu: 1500,
@@ -287,6 +291,7 @@ pub(super) fn config(profile: Profile) -> Config {
             send_buffer: Bytes(4194304),
             nagle: true,
             nagle_minshall: false,
+            offload_segments: None,
             keep_alive: None,
             msl: Duration::from_secs(1),
             mtu: 1500,
@@ -433,6 +438,9 @@ pub fn describe(config: &Config, name: &str) -> Option<String> {
         "send_buffer" => bytes(config.send_buffer),
         "nagle" => config.nagle.to_string(),
         "nagle_minshall" => config.nagle_minshall.to_string(),
+        "offload_segments" => config
+            .offload_segments
+            .map_or_else(|| "off".into(), |segments| format!("{segments}")),
         "keep_alive" => config
             .keep_alive
             .map_or_else(|| "off".to_string(), |keep_alive| keep_alive.idle.to_string()),

@@ -602,6 +602,21 @@ const FIRST: &[Switch] = &[
         ],
     },
     Switch {
+        name: "offload_segments",
+        doc: "Least group for segmentation offload; the last segment of a group carries PSH.",
+        cells: [
+            ("off", "not in ns-2.35"),
+            ("off", "not in ns-2.35"),
+            ("off", "groups carry no PSH before 5.5"),
+            ("off", "groups carry no PSH before 5.5"),
+            (
+                "2",
+                "tcp_min_tso_segs, tcp_tso_autosize; PSH since 5.5 (051ba67447de)",
+            ),
+            ("off", "not in the RFCs"),
+        ],
+    },
+    Switch {
         name: "keep_alive",
         doc: "Keep-alive.",
         cells: [

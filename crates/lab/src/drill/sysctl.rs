@@ -140,6 +140,7 @@ fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Option<()> {
                 .collect::<Option<_>>()?;
             config.fast_open.key = words.try_into().ok()?;
         }
+        "tcp_min_tso_segs" => tcp.offload_segments = Some(count()?.max(1)),
         "ip_default_ttl" => config.ttl = count()?,
         "tcp_mtu_probing" => {
             tcp.path.mtu_probing = match number()? {
@@ -178,10 +179,9 @@ fn memory(value: &str) -> Option<Memory> {
 }
 
 /// What our stack never does, so that these change nothing.
-const WITHOUT_EFFECT: [&str; 9] = [
+const WITHOUT_EFFECT: [&str; 8] = [
     "tcp_autocorking",
     "tcp_limit_output_bytes",
-    "tcp_min_tso_segs",
     "tcp_no_metrics_save",
     "tcp_pacing_ca_ratio",
     "tcp_pacing_ss_ratio",

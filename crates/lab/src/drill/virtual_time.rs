@@ -490,10 +490,10 @@ impl Backend for Virtual {
     }
 
     fn count_state(&mut self, state: ConnectionState) -> Result<usize, Trouble> {
-        Ok(self.stack.count(match state {
-            ConnectionState::SynReceived => State::SynReceived,
-            ConnectionState::TimeWait => State::TimeWait,
-        }))
+        Ok(match state {
+            ConnectionState::SynReceived => self.stack.count(State::SynReceived),
+            ConnectionState::TimeWait => self.stack.count(State::TimeWait) + self.stack.time_wait_count(),
+        })
     }
 }
 
