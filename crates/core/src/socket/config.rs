@@ -83,6 +83,8 @@ pub struct StackConfig {
     pub fin_timeout: Duration,
     /// How long TIME-WAIT lasts (Linux: 60 s, not configurable).
     pub time_wait: Duration,
+    /// `tcp_rfc1337`: a reset does not end TIME-WAIT.
+    pub rfc1337: bool,
     /// `tcp_orphan_retries` (0 means 8): retransmissions of a connection nobody holds.
     pub orphan_retries: u8,
     /// `somaxconn`: cap of `listen`'s backlog.
@@ -128,6 +130,7 @@ impl StackConfig {
             syn_ack_retries: 5,
             fin_timeout: Duration::from_secs(60),
             time_wait: Duration::from_secs(60),
+            rfc1337: false,
             orphan_retries: 0,
             somaxconn: 4096,
             syn_backlog: 512,

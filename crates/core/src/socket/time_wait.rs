@@ -1,7 +1,7 @@
 //! TIME-WAIT, and FIN-WAIT-2 of a socket that nobody holds: small records in place of connections.
 //!
 //! **Source.** RFC 9293 3.10.7.4 for TIME-WAIT; RFC 6191 (a new SYN may end it); RFC 7323 5.3 (PAWS); RFC 1337 (a reset
-//! ends it here, as in Linux by default). The behaviour of either state is that of Linux's `tcp_timewait_state_process`.
+//! ends it, as in Linux by default, unless `StackConfig::rfc1337`). The behaviour of either state is that of Linux's `tcp_timewait_state_process`.
 //! **Deviations.** The rate limit of acknowledgments that Linux puts on stray segments is left out.
 
 use super::{Stack, Tuple};
@@ -41,7 +41,7 @@ impl TimeWait {
         self.state.half_closed
     }
 
-    fn on_segment(&mut self, now: Instant, lasts: Duration, segment: &Segment) -> Verdict {
+    fn on_segment(&mut self, now: Instant, lasts: Duration, rfc1337: bool, segment: &Segment) -> Verdict {
         let state = &mut self.state;
         let (syn, ack) = (
             segment.flags.contains(Flags::SYN),
@@ -93,7 +93,7 @@ impl TimeWait {
         }
         if !old && segment.seq == state.rcv_nxt && (end == segment.seq || reset) {
             if reset {
-                return Verdict::End;
+                return if rfc1337 { Verdict::Silence } else { Verdict::End };
             }
             self.until = now + lasts;
             if let Some(recent) = recent
@@ -190,7 +190,7 @@ impl Stack {
         let lasts = self.config.time_wait;
         let wait = self.waits.get_mut(&tuple)?;
         let before = wait.until;
-        let verdict = wait.on_segment(now, lasts, segment);
+        let verdict = wait.on_segment(now, lasts, self.config.rfc1337, segment);
         let after = *wait;
         if after.until != before {
             self.wait_timers.remove(&(before, tuple));

@@ -339,6 +339,10 @@ impl<'s> Run<'s> {
         {
             self.configure(0, &Setting::QuickAcks(false))?;
         }
+        if self.rules.neutral.is_some() {
+            // In BSD a reset does not end TIME-WAIT (RFC 1337).
+            self.set_sysctl(0, "net.ipv4.tcp_rfc1337", "1")?;
+        }
         if self.rules.old_linux {
             for (name, value) in command::OLD_LINUX {
                 self.set_sysctl(0, name, value)?;

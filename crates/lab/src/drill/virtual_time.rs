@@ -492,7 +492,7 @@ impl Backend for Virtual {
     fn count_state(&mut self, state: ConnectionState) -> Result<usize, Trouble> {
         Ok(match state {
             ConnectionState::SynReceived => self.stack.count(State::SynReceived),
-            ConnectionState::TimeWait => self.stack.count(State::TimeWait) + self.stack.time_wait_count(),
+            ConnectionState::TimeWait => self.stack.count(State::TimeWait),
         })
     }
 }
