@@ -517,6 +517,112 @@ fn a_deferred_accept_waits_for_data_or_its_time() {
     }
 }
 
+#[test]
+fn fast_open_with_a_cookie_saves_a_round_trip() {
+    let mut pair = Pair::with(|config| {
+        config.fast_open = super::FastOpen::from_bits(0x3, [1, 2, 3, 4]);
+    });
+    let listener = pair.listener(5);
+    pair.option(1, listener, SocketOption::FastOpen, 2);
+    let to = SocketAddr::new(SERVER, PORT);
+    let flags = SendFlags {
+        fast_open: true,
+        ..SendFlags::default()
+    };
+    // The first open asks for a cookie, the second uses it.
+    for (round, at_once) in [(0, false), (1, true)] {
+        let client = pair.client(true);
+        let sent = pair.hosts[0].send(pair.now, client, 100, flags, Some(to));
+        if at_once {
+            assert_eq!(done(sent).len, 100);
+        } else {
+            assert_eq!(sent, Err(Errno::EINPROGRESS));
+        }
+        pair.run(Duration::from_millis(12));
+        if at_once {
+            // One way: the handshake is not over, the data can be read and answered.
+            let (server, _) = done(pair.hosts[1].accept(pair.now, listener));
+            assert_eq!(done(pair.hosts[1].read(pair.now, server, 1000)).len, 100);
+            assert_eq!(done(pair.hosts[1].write(pair.now, server, 50)).len, 50);
+            pair.run(Duration::from_millis(10));
+            assert_eq!(done(pair.hosts[0].read(pair.now, client, 1000)).len, 50);
+            let info = pair.hosts[0].info(pair.now, client).expect("open");
+            assert_eq!(
+                info.options & super::TcpInfo::OPTION_SYN_DATA,
+                super::TcpInfo::OPTION_SYN_DATA
+            );
+        } else {
+            blocked(pair.hosts[1].accept(pair.now, listener));
+            pair.run(Duration::from_millis(50));
+            done(pair.hosts[1].accept(pair.now, listener));
+        }
+        assert!(
+            pair.hosts[0].send(pair.now, client, 1, flags, Some(to)).is_ok(),
+            "{round}"
+        );
+        assert_eq!(
+            pair.hosts[0].send(pair.now, client, 1, flags, Some(to)),
+            Err(Errno::EISCONN)
+        );
+    }
+}
+
+#[test]
+fn a_deferred_connect_opens_with_the_first_write() {
+    let mut pair = Pair::with(|config| {
+        config.fast_open = super::FastOpen::from_bits(0x207, [0; 4]); // nobody asks for cookies
+    });
+    let listener = pair.listener(5);
+    pair.option(1, listener, SocketOption::FastOpen, 2);
+    let to = SocketAddr::new(SERVER, PORT);
+    let client = pair.client(true);
+    pair.option(0, client, SocketOption::FastOpenConnect, 1);
+    done(pair.hosts[0].connect(pair.now, client, to));
+    pair.drain();
+    assert!(pair.wire.is_empty());
+    assert_eq!(pair.hosts[0].connect(pair.now, client, to), Err(Errno::EISCONN));
+    assert_eq!(pair.hosts[0].poll(pair.now, client, BOTH), Ok(Events::OUT));
+    assert_eq!(pair.hosts[0].read(pair.now, client, 1), Err(Errno::EAGAIN));
+    assert_eq!(done(pair.hosts[0].write(pair.now, client, 10)).len, 10);
+    pair.run(Duration::from_millis(12));
+    let (server, _) = done(pair.hosts[1].accept(pair.now, listener));
+    assert_eq!(done(pair.hosts[1].read(pair.now, server, 100)).len, 10);
+}
+
+#[test]
+fn the_urgent_byte_is_read_apart() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.connected();
+    let oob = SendFlags {
+        out_of_band: true,
+        ..SendFlags::default()
+    };
+    let urgent = RecvFlags {
+        out_of_band: true,
+        ..RecvFlags::default()
+    };
+    assert_eq!(
+        pair.hosts[1].recv(pair.now, server, 1, urgent),
+        Err(Errno::EINVAL)
+    );
+    done(pair.hosts[0].write(pair.now, client, 5));
+    done(pair.hosts[0].send(pair.now, client, 3, oob, None));
+    done(pair.hosts[0].write(pair.now, client, 4));
+    pair.run(Duration::from_millis(30));
+    let ready = pair.hosts[1].poll(pair.now, server, Events::IN.with(Events::PRI));
+    assert_eq!(ready, Ok(Events::IN.with(Events::PRI)));
+    // Reading stops before it, and goes on behind it.
+    assert_eq!(done(pair.hosts[1].read(pair.now, server, 100)).len, 7);
+    let byte = done(pair.hosts[1].recv(pair.now, server, 1, urgent));
+    assert_eq!((byte.start, byte.len), (7, 1));
+    assert_eq!(
+        pair.hosts[1].recv(pair.now, server, 1, urgent),
+        Err(Errno::EINVAL),
+        "once"
+    );
+    assert_eq!(done(pair.hosts[1].read(pair.now, server, 100)).len, 4);
+}
+
 mod options;
 mod table;
 

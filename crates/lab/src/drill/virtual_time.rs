@@ -486,6 +486,9 @@ impl Backend for Virtual {
     }
 
     fn configure(&mut self, setting: &Setting) -> Result<(), Trouble> {
+        if *setting == Setting::ForgetPeers {
+            self.stack.forget_peers();
+        }
         super::sysctl::apply(self.stack.config_mut(), setting)
     }
 
