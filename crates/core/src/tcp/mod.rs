@@ -274,7 +274,17 @@ impl Connection {
     /// The same, with the headers written where they are wanted: the stream offsets that the segment carries.
     #[inline]
     pub fn poll_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
-        let range = self.next_segment(now, segment);
+        // An end that only receives has nothing after its acknowledgment: that is asked with every segment.
+        let silent = self.sender.is_none()
+            && !self.receive.ack_now
+            && self.state == State::Established
+            && self.control == Control::None
+            && !self.keep_alive_due;
+        let range = if silent {
+            None
+        } else {
+            self.next_segment(now, segment)
+        };
         self.checked(range.is_none());
         range
     }

@@ -342,7 +342,7 @@ impl Connection {
     }
 
     /// SND.WND from an acceptable segment (RFC 9293 3.10.7.4, fifth).
-    #[inline]
+    #[inline(always)]
     fn update_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
         let shared = &mut self.shared;
         if shared.snd_wl1 > seq || (shared.snd_wl1 == seq && shared.snd_wl2 > ack) {
