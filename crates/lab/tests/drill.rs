@@ -1,47 +1,105 @@
-//! The public scripts: every one of them parses.
+//! The public packetdrill scripts, where they are: every one parses, and every one passes that is not listed with a reason
+//! in `specs/packetdrill.toml`.
 
-use fleetfoot_lab::drill::{Definitions, parse};
+use fleetfoot_core::tcp::Profile;
+use fleetfoot_lab::drill::folder::{Manifest, Options, Outcome, Stack, find, play_all};
+use fleetfoot_lab::drill::{Definitions, Verdict, parse};
 use std::path::{Path, PathBuf};
 
 /// Where the public scripts are; absent on most machines.
-fn folder() -> PathBuf {
-    std::env::var_os("FLEETFOOT_PACKETDRILL").map_or_else(
+fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("FLEETFOOT_PACKETDRILL").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/packetdrill"),
         PathBuf::from,
-    )
-}
-
-fn scripts(folder: &Path, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            scripts(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "pkt") {
-            found.push(path);
-        }
+    );
+    if folder.is_dir() {
+        return Some(folder);
     }
-    found.sort();
+    println!("384 public scripts skipped: {} is not there", folder.display());
+    None
 }
 
 #[test]
 fn every_public_script_parses() {
-    let mut found = Vec::new();
-    scripts(&folder(), &mut found);
-    println!("{} public scripts", found.len());
+    let Some(folder) = folder() else { return };
+    let items = find(&[folder]).expect("the folder can be read");
     let mut mistakes = Vec::new();
-    for path in &found {
-        let text = std::fs::read(path).expect("a file that was listed can be read");
+    for item in &items {
+        let text = std::fs::read(&item.path).expect("a file that was listed can be read");
         if let Err(error) = parse(&text, &Definitions::default()) {
-            mistakes.push(format!("{}: {error}", path.display()));
+            mistakes.push(format!("{}: {error}", item.file));
         }
     }
-    println!("{}", mistakes.join("\n"));
+    println!("{} public scripts parsed", items.len());
     // Two scripts need a word that their own runner defines on its command line.
     assert!(
         mistakes.iter().all(|mistake| mistake.contains("`CODE`")),
         "{mistakes:#?}"
     );
+}
+
+#[test]
+fn public_scripts_pass_unless_they_are_listed() {
+    let Some(folder) = folder() else { return };
+    let listed = include_str!("../../../specs/packetdrill.toml");
+    let listed: toml::Table = listed.parse().expect("specs/packetdrill.toml is TOML");
+    let reasons = listed["not_passing"].as_table().expect("a table of reasons");
+    assert!(
+        reasons
+            .values()
+            .all(|reason| reason.as_str().is_some_and(|reason| !reason.is_empty()))
+    );
+    let floor = listed["must_pass"].as_integer().expect("a count");
+    let items = find(std::slice::from_ref(&folder)).expect("the folder can be read");
+    let manifest = Manifest::read(&folder).expect("the manifest can be read");
+    let options = Options {
+        definitions: Definitions::default(),
+        tolerance: None,
+        no_extra: false,
+        capture: false,
+        stack: Stack::Ours(Profile::Linux),
+    };
+    let outcomes = play_all(&items, &options, |_| {}).expect("our stack needs nothing of the machine");
+    let passed = |outcome: &&Outcome| outcome.played.verdict == Verdict::Pass;
+    let must = outcomes
+        .iter()
+        .filter(|outcome| manifest.must_pass(&outcome.item.file));
+    let count = must.filter(passed).count() as i64;
+    println!("{count} scripts pass of those that Linux passes");
+    for outcome in outcomes.iter().filter(passed) {
+        if reasons.contains_key(&outcome.item.file) {
+            println!(
+                "specs/packetdrill.toml is out of date: {} passes",
+                outcome.item.file
+            );
+        }
+    }
+    let surprises: Vec<_> = outcomes
+        .iter()
+        .filter(|outcome| !passed(outcome) && !reasons.contains_key(&outcome.item.file))
+        .map(|outcome| format!("{}: {}", outcome.item.file, outcome.played.reason))
+        .collect();
+    assert!(surprises.is_empty(), "{surprises:#?}");
+    assert!(count >= floor, "{count} pass, {floor} did");
+}
+
+#[test]
+fn the_same_script_twice_gives_the_same() {
+    let Some(folder) = folder() else { return };
+    let items = find(&[folder.join("reassembly-overlapping")]).expect("the folder can be read");
+    let options = Options {
+        definitions: Definitions::default(),
+        tolerance: Some(0),
+        no_extra: false,
+        capture: true,
+        stack: Stack::Ours(Profile::Linux),
+    };
+    let played = || -> Vec<_> {
+        play_all(&items, &options, |_| {})
+            .into_iter()
+            .map(|outcome| outcome.played)
+            .collect()
+    };
+    assert!(!items.is_empty());
+    assert_eq!(played(), played());
 }

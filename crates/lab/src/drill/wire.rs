@@ -310,6 +310,7 @@ pub(super) fn encode_options(options: &[TcpOption]) -> Result<Vec<u8>, String> {
 pub(super) fn encode_tcp(envelope: &Envelope, segment: &Segment) -> Result<Vec<u8>, String> {
     let options = encode_options(&segment.options)?;
     let header = 20 + options.len();
+    fits(segment.len)?;
     let mut transport = vec![0; header + segment.len as usize];
     transport[..2].copy_from_slice(&segment.source_port.to_be_bytes());
     transport[2..4].copy_from_slice(&segment.destination_port.to_be_bytes());
@@ -354,6 +355,7 @@ pub(super) fn quote_tcp(
     seq: u32,
     len: u32,
 ) -> Result<Vec<u8>, String> {
+    fits(len)?;
     let mut transport = vec![0; 20 + len as usize];
     transport[..2].copy_from_slice(&ports.0.to_be_bytes());
     transport[2..4].copy_from_slice(&ports.1.to_be_bytes());
@@ -361,6 +363,14 @@ pub(super) fn quote_tcp(
     let mut packet = wrap(envelope, TCP, &transport)?;
     packet.truncate(packet.len() - transport.len() + 8);
     Ok(packet)
+}
+
+/// Whether a payload may fit an IP packet, before memory is asked for.
+fn fits(len: u32) -> Result<(), String> {
+    if len > 65_535 {
+        return Err(format!("{len} bytes do not fit an IP packet"));
+    }
+    Ok(())
 }
 
 fn transport_sum(envelope: &Envelope, protocol: u8, transport: &[u8]) -> u16 {
