@@ -95,10 +95,8 @@ fn the_same_script_twice_gives_the_same() {
         stack: Stack::Ours(Profile::Linux),
     };
     let played = || -> Vec<_> {
-        play_all(&items, &options, |_| {})
-            .into_iter()
-            .map(|outcome| outcome.played)
-            .collect()
+        let outcomes = play_all(&items, &options, |_| {}).expect("our stack needs nothing of the machine");
+        outcomes.into_iter().map(|outcome| outcome.played).collect()
     };
     assert!(!items.is_empty());
     assert_eq!(played(), played());
