@@ -158,8 +158,8 @@ impl Connection {
             if reset {
                 if seq == self.receive.rcv_nxt as i64 {
                     self.on_reset();
-                } else {
-                    self.challenge(now); // RFC 5961 3.2
+                } else if seq < (self.receive.rcv_nxt + self.receive.window()) as i64 {
+                    self.challenge(now); // RFC 5961 3.2; at the right edge it is outside
                 }
                 return self.nothing();
             }
