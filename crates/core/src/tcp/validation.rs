@@ -42,8 +42,16 @@ impl Sender {
 
     /// After a drain: was the window the limit?
     #[inline]
-    pub(super) fn validate(&mut self, now: Instant, shared: &Shared, limited: bool) {
+    pub(super) fn validate(&mut self, now: Instant, shared: &Shared, mut limited: bool) {
         let out = self.board.out;
+        if shared.config.growth == Growth::Linux {
+            // tcp_write_xmit: a window that is full was the limit, also if nothing more is to be sent; and a drain that sends
+            // nothing new teaches nothing.
+            limited |= self.in_flight(shared) >= self.window(shared);
+            if !limited && self.last_send != now {
+                return;
+            }
+        }
         if self.una >= self.usage_seq || limited || (!self.limited && out > self.max_out) {
             self.limited = limited;
             self.max_out = out;
@@ -79,11 +87,7 @@ impl Sender {
             Growth::CwndLimited => self.limited,
             Growth::Linux => {
                 let window = self.cc.window();
-                if window < self.cc.ssthresh() {
-                    window.get() < 2 * self.max_out
-                } else {
-                    self.limited
-                }
+                self.limited || window < self.cc.ssthresh() && window.get() < 2 * self.max_out
             }
         }
     }

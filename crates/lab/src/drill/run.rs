@@ -53,6 +53,8 @@ pub struct Played {
     pub printed: Vec<String>,
     /// Time on the stack's clock from the first event to the end, nanoseconds.
     pub duration: u64,
+    /// Most that the runner was late with an event, nanoseconds: zero in virtual time, the machine's fault in real time.
+    pub lateness: u64,
     /// Packets both ways, if they were to be kept: nanoseconds since the first event, into the stack or out, bytes.
     pub packets: Vec<(u64, Direction, Vec<u8>)>,
 }
@@ -69,6 +71,7 @@ impl Played {
             extra: Vec::new(),
             printed: Vec::new(),
             duration: 0,
+            lateness: 0,
             packets: Vec::new(),
         }
     }
@@ -136,6 +139,7 @@ pub fn run(script: &Script, backend: &mut dyn Backend, setup: &Setup, rules: &Ru
         }
     }
     played.duration = run.since(run.now()).max(0) as u64;
+    played.lateness = run.lateness;
     played.packets = run.packets;
     played
 }
@@ -189,6 +193,7 @@ struct Run<'s> {
     under_test: Option<Handle>,
     /// The socket whose opening the track is about.
     opened: Option<Handle>,
+    lateness: u64,
     track: Option<Track>,
     peers: u16,
     pending: Option<Pending<'s>>,
@@ -219,6 +224,7 @@ impl<'s> Run<'s> {
             descriptors: Descriptors::default(),
             under_test: None,
             opened: None,
+            lateness: 0,
             track: None,
             peers: 0,
             pending: None,
@@ -428,6 +434,7 @@ impl<'s> Run<'s> {
                 .wait(until)
                 .map_err(|trouble| broken(line, trouble))?;
         }
+        self.lateness = self.lateness.max(self.now().since(until).as_nanos());
         self.settle()
     }
 
