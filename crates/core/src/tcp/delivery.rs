@@ -85,8 +85,10 @@ impl Sender {
         }
     }
 
+    /// The SACK blocks of an acknowledgment. `COUNTED`: of what they newly tell only the sums are asked for, not which
+    /// records they are.
     #[inline(never)]
-    pub(super) fn take_blocks(
+    pub(super) fn take_blocks<const COUNTED: bool>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -128,10 +130,13 @@ impl Sender {
             let high_seq = self.high_seq;
             let rack = &mut self.rack;
             let shared = &*shared;
-            let (mut rtt, mut original, mut beyond, mut count) = (None, false, false, 0);
+            let (mut rtt, mut original, mut beyond) = (None, false, false);
             let before = self.board.marks.sacked;
+            let segments = self.board.marks.sacked_segments;
             let held = self.board.sack(left.max(ack), right, |record| {
-                count += 1;
+                if COUNTED {
+                    return;
+                }
                 beyond |= record.end() > high_seq;
                 if record.tx_count == 1 {
                     original |= record.end() <= high_seq;
@@ -143,7 +148,7 @@ impl Sender {
                 }
             });
             *noted = if held { block } else { 0 };
-            delivery.segments += count;
+            delivery.segments += self.board.marks.sacked_segments - segments;
             delivery.sacked += self.board.marks.sacked - before;
             delivery.original |= original;
             delivery.beyond |= beyond;

@@ -49,7 +49,7 @@ impl Sender {
             self.take_acked(now, shared, segment, ack, &mut delivery);
         }
         if segment.sack_blocks() > 0 && shared.sack {
-            self.take_blocks(now, shared, segment, ack, &mut delivery);
+            self.take_blocks::<false>(now, shared, segment, ack, &mut delivery);
         }
         delivery.rtt = self.sample_rtt(now, shared, segment, delivery.rtt, delivery.advanced);
         self.delivered_total += delivery.delivered;

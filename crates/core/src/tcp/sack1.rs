@@ -213,7 +213,7 @@ impl Sender {
             }
             delivery.rtt = agent.sample(now, self.una, shared);
         } else if recovering || !agent.timeout {
-            self.take_blocks(now, shared, segment, ack, &mut delivery);
+            self.take_blocks::<true>(now, shared, segment, ack, &mut delivery);
             delivery.rtt = None;
             if !recovering && delivery.sacked > 0 {
                 self.on_duplicate(&mut agent, now, shared);

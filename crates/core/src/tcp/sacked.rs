@@ -45,25 +45,18 @@ impl Scoreboard {
         };
         let first = self.index_from(from);
         self.work.search(self.ring.len());
+        let after = self.index_after(right);
         let mut run = Run {
             start: 0,
             end: 0,
             segments: 0,
         };
-        while let Some(record) = self.ring.get_mut(first + run.segments as usize)
-            && record.end() <= right
-        {
-            if run.segments == 0 {
-                run.start = record.seq;
-            }
-            run.end = record.end();
-            run.segments += 1;
-            newly(record);
-            let before = *record;
-            record.flags = before.flags & FIN | SACKED;
-            self.count_sacked(&before);
+        if first < after {
+            run.start = self.ring[first].seq;
+            run.end = self.ring[after - 1].end();
+            run.segments = (after - first) as u32;
+            self.mark_sacked(first, after, &mut newly);
         }
-        self.work.add(run.segments as usize);
         match self.marks.runs.back_mut() {
             _ if run.segments == 0 => {}
             Some(last) if last.end == run.start => {
@@ -94,12 +87,7 @@ impl Scoreboard {
         }
         // Align to records.
         let first = self.index_from(left);
-        let mut last = self.index_from(right); // one past
-        if let Some(record) = self.ring.get(last.wrapping_sub(1))
-            && record.end() > right
-        {
-            last -= 1;
-        }
+        let last = self.index_after(right);
         if first >= last {
             return false;
         }
@@ -129,7 +117,9 @@ impl Scoreboard {
                 right
             };
             if at < gap_end {
-                merged.segments += self.mark_sacked(at, gap_end, &mut newly);
+                let (from, to) = (self.index_from(at), self.index_from(gap_end));
+                merged.segments += (to - from) as u32;
+                self.mark_sacked(from, to, &mut newly);
             }
             if index < high {
                 let run = self.marks.runs[index];
@@ -148,39 +138,43 @@ impl Scoreboard {
         merged.start <= block.0 && block.1 <= merged.end
     }
 
-    fn mark_sacked(&mut self, from: u64, to: u64, newly: &mut impl FnMut(&Record)) -> u32 {
-        let mut index = self.index_from(from);
-        let mut count = 0;
-        while let Some(record) = self.ring.get_mut(index) {
-            if record.seq >= to {
-                break;
-            }
-            index += 1;
-            count += 1;
-            self.work.add(1);
-            newly(record);
-            let before = *record;
-            record.flags = record.flags & FIN | SACKED;
-            self.count_sacked(&before);
+    /// One past the index of the last record that ends at or before `offset`.
+    #[inline]
+    fn index_after(&self, offset: u64) -> usize {
+        let index = self.index_from(offset);
+        match self.ring.get(index.wrapping_sub(1)) {
+            Some(record) if record.end() > offset => index - 1,
+            Some(_) | None => index,
         }
-        count
     }
 
-    /// The sums after `before` was newly SACKed.
+    /// Marks records that were not SACKed; calls `newly` for each. A peer's block may cover thousands, and where SACKs are
+    /// forgotten (`sack1`) it does so again and again: a record costs a few instructions.
     #[inline]
-    fn count_sacked(&mut self, before: &Record) {
-        let weight = self.weight(before.len);
-        if before.is(LOST) {
-            self.marks.lost -= weight;
-            if !before.is(RETRANS) {
-                self.marks.to_retransmit -= 1;
+    fn mark_sacked(&mut self, from: usize, to: usize, newly: &mut impl FnMut(&Record)) {
+        self.work.add(to - from);
+        let marks = &mut *self.marks;
+        let unit = self.unit;
+        let mut bytes = 0;
+        for record in self.ring.range_mut(from..to) {
+            newly(record);
+            let flags = record.flags;
+            record.flags = flags & FIN | SACKED;
+            bytes += u64::from(record.len);
+            if flags & (LOST | RETRANS) != 0 {
+                let weight = u64::from(if unit == 0 { record.len } else { unit });
+                if flags & LOST != 0 {
+                    marks.lost -= weight;
+                    marks.to_retransmit -= u32::from(flags & RETRANS == 0);
+                }
+                if flags & RETRANS != 0 {
+                    marks.retrans -= weight;
+                }
             }
         }
-        if before.is(RETRANS) {
-            self.marks.retrans -= weight;
-        }
-        self.marks.sacked += weight;
-        self.marks.sacked_segments += 1;
+        let count = (to - from) as u64;
+        marks.sacked += if unit == 0 { bytes } else { count * u64::from(unit) };
+        marks.sacked_segments += count as u32;
     }
 
     /// RFC 6675 `IsLost` over everything: marks what has `threshold` SACKed runs, or more than `threshold - 1` segments
