@@ -41,7 +41,7 @@ impl Connection {
     /// A pure acknowledgment, if one is due.
     #[inline]
     pub(super) fn pending_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
-        if !self.receive.ack_now || matches!(self.state, State::Closed | State::SynSent) {
+        if !self.receive.acking.now || matches!(self.state, State::Closed | State::SynSent) {
             return None;
         }
         self.bare(now, self.snd_nxt(), segment);
@@ -57,6 +57,9 @@ impl Connection {
     ) -> (u64, u64) {
         self.bare(now, outgoing.seq, segment);
         segment.payload = outgoing.payload;
+        if outgoing.payload > 0 {
+            self.receive.acking.on_data_sent(now);
+        }
         if outgoing.push && outgoing.payload > 0 {
             segment.flags = segment.flags.with(Flags::PSH); // RFC 9293 MUST-61
         }
@@ -111,6 +114,6 @@ impl Connection {
         }
         shared.last_ack_sent = receive.rcv_nxt;
         shared.timers.delayed_ack = Instant::FAR_FUTURE;
-        receive.on_ack_sent();
+        receive.acking.on_sent(&shared.config);
     }
 }

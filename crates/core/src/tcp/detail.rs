@@ -66,9 +66,9 @@ impl Connection {
             out: u32::from(matches!(self.state, State::SynSent | State::SynReceived)),
             timeouts_in_row: self.syn_attempts,
             delivered: u32::from(synchronised),
-            ato: self.receive.ato(),
-            rcv_mss: self.receive.largest(),
-            since_received: now.since(self.receive.last_data_at()),
+            ato: self.receive.acking.ato(),
+            rcv_mss: self.receive.acking.full(),
+            since_received: now.since(self.receive.acking.last_data_at()),
             offered: self.receive.window(),
             backoff: shared.rtt.back_offs(),
             ..Detail::default()

@@ -29,7 +29,7 @@ impl Connection {
     /// What must be remembered, in TIME-WAIT or FIN-WAIT-2 with nothing left to send.
     pub fn remains(&self) -> Option<Remains> {
         if !matches!(self.state, State::TimeWait | State::FinWait2)
-            || self.receive.ack_now
+            || self.receive.acking.now
             || self.control != super::Control::None
         {
             return None;

@@ -64,7 +64,11 @@ impl Connection {
         let own = shared.own_mss();
         let config = &shared.config;
         shared.irs = syn.seq;
+        let pingpong = self.receive.acking.in_pingpong();
         self.receive = Receive::new(config);
+        if pingpong {
+            self.receive.acking.enter_pingpong(); // TCP_QUICKACK was turned off before
+        }
         self.receive.on_syn(config);
         shared.sack = config.sack && syn.flags.contains(Flags::SACK_PERMITTED);
         shared.timestamps = config.timestamps && syn.flags.contains(Flags::TIMESTAMPS);
@@ -128,10 +132,14 @@ impl Connection {
             return self.nothing();
         }
         self.finish_handshake(now, segment, ack as u64);
-        if self.shared.cold.as_ref().is_some_and(|cold| cold.writer_waits) {
+        let acking = &mut self.receive.acking;
+        if acking.in_pingpong() || self.shared.cold.as_ref().is_some_and(|cold| cold.writer_waits) {
+            // Data will carry it (`tcp_rcv_synsent_state_process`).
+            acking.waits = true;
+            acking.enter_quick(&self.shared.config, u64::MAX, u8::MAX);
             self.shared.timers.delayed_ack = now + Duration::from_millis(200); // TCP_DELACK_MAX
         } else {
-            self.receive.ack_now = true;
+            acking.now = true;
         }
         if segment.payload == 0 {
             return self.nothing();
@@ -167,6 +175,7 @@ impl Connection {
             shared.rtt.after_syn_timeout(&shared.config.rto); // RFC 6298 5.7
         }
         self.state = State::Established;
+        self.receive.acking.start(now);
         if !segment.flags.contains(Flags::SYN) {
             shared.snd_edge = 1 + (u64::from(segment.window) << shared.snd_scale);
         }
@@ -236,7 +245,7 @@ impl Connection {
         }
         if answer {
             shared.last_ack_sent = self.receive.rcv_nxt;
-            self.receive.on_ack_sent();
+            self.receive.acking.on_sent(&shared.config);
         }
         let mut segment = Segment {
             seq: shared.iss,

@@ -97,7 +97,7 @@ impl Connection {
                 }
                 let delays = self.shared.config.delayed_ack != DelayedAck::Off;
                 assert!(
-                    !self.receive.owes() || (delays && timers.delayed_ack != Instant::FAR_FUTURE),
+                    !self.receive.acking.scheduled() || (delays && timers.delayed_ack != Instant::FAR_FUTURE),
                     "a timer runs while an acknowledgment is delayed"
                 );
             }

@@ -2,7 +2,7 @@
 //!
 //! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. The connection routes;
 //! the work is in `handshake` (SYN states), `segment` (arrival procedure), `build` (segments out), `receive`
-//! (reassembly, acknowledging), `send` (what leaves when), `validation` (what idle time does to the window), `delivery`
+//! (reassembly), `acking` (when to acknowledge), `send` (what leaves when), `validation` (what idle time does to the window), `delivery`
 //! (what an acknowledgment delivered), `recovery` (what follows from it), `undo` (what was a mistake), `sack1` (recovery
 //! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`. [`Config`] holds every switch,
 //! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
@@ -11,6 +11,7 @@
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
 //! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
 
+mod acking;
 mod build;
 mod cold;
 mod config;
@@ -236,7 +237,8 @@ impl Connection {
         }
         if self.shared.timers.delayed_ack <= now {
             self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
-            self.receive.ack_now = true;
+            let rto = self.shared.rtt.rto(&self.shared.config.rto);
+            self.receive.acking.on_timer(&self.shared.config, rto);
         }
         if self.shared.timers.slow <= now {
             self.shared.timers.slow = Instant::FAR_FUTURE;
@@ -276,7 +278,7 @@ impl Connection {
     pub fn poll_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
         // An end that only receives has nothing after its acknowledgment: that is asked with every segment.
         let silent = self.sender.is_none()
-            && !self.receive.ack_now
+            && !self.receive.acking.now
             && self.state == State::Established
             && self.control == Control::None
             && !self.keep_alive_due;
@@ -377,7 +379,7 @@ impl Connection {
             wanted.get(),
         );
         if update && matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
-            self.receive.ack_now = true;
+            self.receive.acking.now = true;
         }
         Bytes(taken)
     }
@@ -578,7 +580,7 @@ impl Connection {
         self.state = State::Closed;
         self.shared.timers.clear();
         self.sender_done();
-        self.receive.ack_now = false;
+        self.receive.acking.now = false;
         self.receive.beyond = None;
         self.control = Control::None;
         self.keep_alive_due = false;

@@ -4,18 +4,20 @@
 //! range that holds the newest segment, then those reported most recently; a duplicate comes before them all. The right
 //! edge of the window never moves left, and moves right by at least min(MSS, buffer / 2).
 //!
-//! **Source.** RFC 9293 3.8.6, 3.10.7.4; RFC 2018 4; RFC 2883 4; RFC 5681 4.2; RFC 8257 3.2; the adaptive delayed ACK
-//! with its quick-ACK phase is Linux's (`tcp_event_data_recv`, `__tcp_ack_snd_check`, `tcp_send_delayed_ack`).
-//! **Deviations.** Linux's "pingpong" state and its receive-buffer tuning are not modelled: the buffer is what
+//! **Source.** RFC 9293 3.8.6, 3.10.7.4; RFC 2018 4; RFC 2883 4; RFC 5681 4.2; RFC 8257 3.2. When to acknowledge is in
+//! `acking`.
+//! **Deviations.** Linux's receive-buffer tuning is not modelled: the buffer is what
 //! `Config::receive_buffer` says from the start. Of `tcp_grow_window` only the effect on acknowledgments is kept: it raises
 //! `rcv_ssthresh` by two segments per segment received, from 64 KiB to the buffer, and each step is acknowledged at once
 //! (seen in `specs/linux-6.18`: far more than the 16 quick ACKs of the start). The window offered is the buffer from the start.
 
+use super::acking::Acking;
 use super::config::{Config, DelayedAck, EcnEcho};
+use super::rto::Rtt;
 use super::work::Work;
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -32,22 +34,12 @@ pub(super) struct Receive {
     read: u64,
     /// Offset of the peer's FIN, `u64::MAX` while unknown.
     fin_at: u64,
-    /// Arrival of the last data segment.
-    last_data_at: Instant,
-    /// Linux's delayed-ACK estimate.
-    ato: Duration,
     /// Data beyond a hole; allocated when the first such segment arrives.
     pub(super) beyond: Option<Box<Beyond>>,
-    /// Bytes received since the last acknowledgment was sent.
-    unacked: u32,
-    /// Largest payload seen, at most our MSS: what counts as a full segment.
-    largest: u32,
-    /// Immediate acknowledgments left in the quick-ACK phase.
-    quick: u8,
+    /// When to acknowledge.
+    pub(super) acking: Acking,
     /// Linux's `rcv_ssthresh`: while it grows towards the buffer, every segment is acknowledged at once.
     grown: u32,
-    /// An acknowledgment must leave at the next drain.
-    pub(super) ack_now: bool,
     /// ECE is to be set on what we send.
     pub(super) echo: bool,
 }
@@ -89,17 +81,9 @@ impl Receive {
             edge: 0,
             read: 1,
             fin_at: u64::MAX,
-            last_data_at: Instant::ZERO,
-            ato: Duration::ZERO,
             beyond: None,
-            unacked: 0,
-            largest: 0,
-            quick: match config.delayed_ack {
-                DelayedAck::Linux { quick_acks, .. } => quick_acks,
-                DelayedAck::Off | DelayedAck::Standard { .. } => 0,
-            },
+            acking: Acking::new(config),
             grown: GROWTH_START,
-            ack_now: false,
             echo: false,
         }
     }
@@ -114,29 +98,6 @@ impl Receive {
     pub(super) fn establish(&mut self, config: &Config, scale: u8) {
         self.rcv_nxt = 1;
         self.edge = 1 + config.receive_buffer.get().min(65_535 << scale);
-    }
-
-    /// `TCP_QUICKACK`: on acknowledges what waits, and the next segments at once; off ends such a phase.
-    pub(super) fn set_quick(&mut self, config: &Config, on: bool) {
-        if let DelayedAck::Linux { quick_acks, .. } = config.delayed_ack {
-            self.quick = if on { quick_acks } else { 0 };
-        }
-        self.ack_now |= on && self.unacked > 0;
-    }
-
-    /// Linux's delayed-ACK estimate.
-    pub(super) fn ato(&self) -> Duration {
-        self.ato
-    }
-
-    /// Largest payload seen.
-    pub(super) fn largest(&self) -> u32 {
-        self.largest
-    }
-
-    /// Arrival of the last data segment.
-    pub(super) fn last_data_at(&self) -> Instant {
-        self.last_data_at
     }
 
     /// Bytes that can be read.
@@ -168,10 +129,20 @@ impl Receive {
         self.read += self.readable();
     }
 
+    /// After [`Receive::read_all`]: whether that is to be acknowledged.
+    #[inline]
+    pub(super) fn after_read(&mut self, config: &Config) {
+        self.acking.on_read(config, true);
+    }
+
     /// Takes up to `wanted` bytes; the flag says that a window update is worth a segment (RFC 9293 MUST-39).
     pub(super) fn read(&mut self, config: &Config, mss: u32, scale: u8, wanted: u64) -> (u64, bool) {
         let count = wanted.min(self.readable());
         self.read += count;
+        if count > 0 {
+            let all = self.readable() == 0;
+            self.acking.on_read(config, all);
+        }
         // Without scaling the field may hold less than the buffer.
         let largest = config.receive_buffer.get().min(65_535 << scale);
         let edge = self.wanted_edge(config).min(self.rcv_nxt + largest);
@@ -233,26 +204,35 @@ impl Receive {
         if config.dsack {
             self.beyond.get_or_insert_default().duplicate = Some((start as u64, end as u64));
         }
+        let window = self.window();
+        self.acking.enter_quick(config, window, u8::MAX);
         (end - start) as u32
     }
 
     /// Takes the payload of a segment without FIN that lies within the window and begins at `rcv_nxt`, if nothing is
     /// beyond a hole and no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
     #[inline]
-    pub(super) fn take_in_order(&mut self, now: Instant, config: &Config, payload: u32) -> bool {
+    pub(super) fn take_in_order(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        rtt: &Rtt,
+        segment: &Segment,
+    ) -> bool {
+        let payload = segment.payload;
         if self.fin_at != u64::MAX || !self.beyond_is_empty() {
             return false;
         }
-        self.largest = self.largest.max(payload.min(config.mss()));
         self.rcv_nxt += u64::from(payload);
-        self.schedule(now, config, payload);
+        self.schedule(now, config, rtt, segment);
         true
     }
 
     /// Takes the payload of a segment without FIN that lies within the window and begins at `seq` beyond a hole, after
     /// all that came so far, if no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
     #[inline]
-    pub(super) fn take_beyond(&mut self, now: Instant, config: &Config, seq: u64, payload: u32) -> bool {
+    pub(super) fn take_beyond(&mut self, config: &Config, seq: u64, segment: &Segment) -> bool {
+        let payload = segment.payload;
         let end = seq + u64::from(payload);
         if self.fin_at != u64::MAX || seq <= self.rcv_nxt {
             return false;
@@ -261,9 +241,7 @@ impl Receive {
         if !beyond.append(seq, end, config.sack_blocks) {
             return false;
         }
-        self.ack_now = true; // RFC 5681 4.2
-        self.largest = self.largest.max(payload.min(config.mss()));
-        self.schedule(now, config, payload);
+        self.schedule_disorder(config, segment);
         true
     }
 
@@ -273,14 +251,13 @@ impl Receive {
         &mut self,
         now: Instant,
         config: &Config,
-        mss: u32,
+        rtt: &Rtt,
         seq: i64,
         segment: &Segment,
     ) -> Taken {
         let payload = segment.payload;
         let fin = segment.flags.contains(Flags::FIN);
         let end = seq + i64::from(payload);
-        self.largest = self.largest.max(payload.min(mss));
         let limit = self.edge.min(self.fin_at);
         let before = self.rcv_nxt;
         let mut taken = Taken {
@@ -308,7 +285,7 @@ impl Receive {
                 self.insert(config, start, stop, &mut taken);
                 taken.redundant = taken.redundant.min(payload);
             } else if payload > 0 {
-                self.ack_now = true; // nothing new: an immediate ACK
+                self.acking.now = true; // nothing new: an immediate ACK
             }
         }
         if fin && self.fin_at == u64::MAX && end >= before as i64 {
@@ -321,17 +298,19 @@ impl Receive {
         }
         if before <= self.fin_at && self.rcv_nxt > self.fin_at {
             self.edge = self.edge.max(self.rcv_nxt);
-            self.ack_now = true;
+            self.acking.waits = true;
             self.beyond = None; // nothing lies beyond a FIN, and Linux no longer reports duplicates (`tcp_fin`)
             taken.fin = true;
             if let Some(beyond) = &mut self.beyond {
                 beyond.ranges.clear(); // what a peer sent beyond its own FIN is no data
             }
         } else if fin && self.rcv_nxt < self.fin_at {
-            self.ack_now = true;
+            self.acking.now = true;
         }
-        if payload > 0 {
-            self.schedule(now, config, payload);
+        if payload > 0 && taken.advanced {
+            self.schedule(now, config, rtt, segment);
+        } else if payload > 0 {
+            self.schedule_disorder(config, segment);
         }
         taken
     }
@@ -342,7 +321,7 @@ impl Receive {
     }
 
     fn insert(&mut self, config: &Config, start: u64, stop: u64, taken: &mut Taken) {
-        self.ack_now = true; // RFC 5681 4.2: out of order, or filling a hole
+        self.acking.now = true; // RFC 5681 4.2: out of order, or filling a hole
         let rcv_nxt = self.rcv_nxt;
         let beyond = self.beyond.get_or_insert_default();
         let (held, first_held) = beyond.find_missing(start, stop);
@@ -374,61 +353,48 @@ impl Receive {
         }
     }
 
-    /// When to acknowledge data that just arrived in order (RFC 5681 4.2, RFC 9293 3.8.6.3).
+    /// When to acknowledge data that just arrived in order.
     #[inline]
-    fn schedule(&mut self, now: Instant, config: &Config, payload: u32) {
-        self.unacked = self.unacked.saturating_add(payload);
-        match config.delayed_ack {
-            DelayedAck::Off => self.ack_now = true,
-            DelayedAck::Standard { .. } => {
-                // SHLD-19: every second full segment.
-                if self.unacked >= 2 * self.largest {
-                    self.ack_now = true;
-                }
-            }
-            DelayedAck::Linux { min, quick_acks, .. } => {
-                let gap = now.since(self.last_data_at);
-                if self.ato.is_zero() {
-                    self.ato = min;
-                } else if gap <= min.mul_div(1, 2) {
-                    self.ato = self.ato.mul_div(1, 2) + min.mul_div(1, 2);
-                } else if gap < self.ato {
-                    self.ato = self.ato.mul_div(1, 2) + gap;
-                } else if gap > Duration::from_secs(1) {
-                    self.quick = quick_acks; // idle for longer than an RTO: the sender may be in slow start
-                }
-                // `tcp_grow_window` asks for a quick ACK with each of its steps; segments below 128 bytes do not count.
-                let growing = payload >= 128 && u64::from(self.grown) < config.receive_buffer.get();
-                if growing {
-                    self.grown = self.grown.saturating_add(2 * self.largest);
-                }
-                if self.unacked > self.largest || self.quick > 0 || growing {
-                    self.ack_now = true;
-                }
-            }
+    fn schedule(&mut self, now: Instant, config: &Config, rtt: &Rtt, segment: &Segment) {
+        let window = self.window();
+        let acking = &mut self.acking;
+        acking.unacked = acking.unacked.saturating_add(segment.payload);
+        acking.measure(config, segment);
+        acking.on_data(now, config, window, || rtt.rto(&config.rto));
+        // `tcp_grow_window` asks for a quick ACK with each of its steps; segments below 128 bytes do not count.
+        if segment.payload >= 128
+            && u64::from(self.grown) < config.receive_buffer.get()
+            && matches!(config.delayed_ack, DelayedAck::Linux { .. })
+        {
+            self.grown = self.grown.saturating_add(2 * acking.full());
+            acking.quick = acking.quick.max(1);
         }
-        self.last_data_at = now;
+        acking.decide(config, true);
     }
 
-    /// When the delayed ACK is due, if one is pending. Called after the segment was taken.
-    #[inline]
-    pub(super) fn delayed_until(
-        &self,
-        now: Instant,
-        config: &Config,
-        srtt: Option<Duration>,
-    ) -> Option<Instant> {
-        if self.unacked == 0 || self.ack_now {
-            return None;
+    /// Data arrived that leaves or has left a hole, or came again: RFC 5681 4.2.
+    fn schedule_disorder(&mut self, config: &Config, segment: &Segment) {
+        self.acking.now = true;
+        self.acking.unacked = self.acking.unacked.saturating_add(segment.payload);
+        if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
+            self.acking.measure(config, segment);
         }
-        match config.delayed_ack {
-            DelayedAck::Off => None,
-            DelayedAck::Standard { timeout } => Some(now + timeout),
-            DelayedAck::Linux { min, max, .. } => {
-                let cap = srtt.map_or(max, |srtt| srtt.max(min).min(max));
-                Some(now + self.ato.max(min).min(cap))
-            }
+    }
+
+    /// The peer's FIN came in order. `answered` says that nothing more will be sent.
+    pub(super) fn on_fin(&mut self, config: &Config, answered: bool) {
+        if matches!(config.delayed_ack, DelayedAck::Linux { .. }) && !answered {
+            self.acking.enter_pingpong(); // `tcp_fin`
+            self.acking.decide(config, true);
+        } else {
+            self.acking.now = true;
         }
+    }
+
+    /// `TCP_QUICKACK`.
+    pub(super) fn set_quick(&mut self, config: &Config, on: bool) {
+        let all_read = self.readable() == 0;
+        self.acking.set_quick(config, on, all_read);
     }
 
     /// Congestion marks and the sender's answer to them.
@@ -438,34 +404,23 @@ impl Receive {
             EcnEcho::Rfc3168 => {
                 if segment.flags.contains(Flags::CWR) {
                     self.echo = false;
+                    self.acking.now |=
+                        segment.payload > 0 && matches!(config.delayed_ack, DelayedAck::Linux { .. });
                 }
-                if segment.ecn() == Ecn::Ce {
+                if segment.ecn() == Ecn::Ce && !self.echo {
                     self.echo = true; // RFC 3168 6.1.3
+                    let window = self.window();
+                    self.acking.enter_quick(config, window, 2);
                 }
             }
             EcnEcho::Rfc8257 => {
                 let marked = segment.ecn() == Ecn::Ce;
                 if segment.payload > 0 && marked != self.echo {
                     self.echo = marked;
-                    self.ack_now = true; // RFC 8257 3.2
+                    self.acking.now = true; // RFC 8257 3.2
                 }
             }
         }
-    }
-
-    /// An acknowledgment left, alone or on data.
-    #[inline]
-    pub(super) fn on_ack_sent(&mut self) {
-        self.ack_now = false;
-        if self.unacked > 0 {
-            self.quick = self.quick.saturating_sub(1);
-        }
-        self.unacked = 0;
-    }
-
-    /// Whether data was received that no acknowledgment reported.
-    pub(super) fn owes(&self) -> bool {
-        self.unacked > 0
     }
 
     /// Bytes received and not read, or beyond a hole.

@@ -78,7 +78,7 @@ impl Connection {
             return Some(self.nothing());
         }
         let (receive, config) = (&mut self.receive, &self.shared.config);
-        if ahead > 0 && receive.take_beyond(now, config, seq, segment.payload) {
+        if ahead > 0 && receive.take_beyond(config, seq, segment) {
             self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
             return Some(Accepted {
                 start: seq - 1,
@@ -86,12 +86,13 @@ impl Connection {
                 in_order: self.received(),
             });
         }
-        if ahead > 0 || !receive.take_in_order(now, config, segment.payload) {
+        if ahead > 0 || !receive.take_in_order(now, config, &self.shared.rtt, segment) {
             return Some(self.on_payload(now, segment, seq as i64));
         }
         let end = self.received();
         if self.auto_read || self.read_shut {
             self.receive.read_all();
+            self.receive.after_read(&self.shared.config);
         } else {
             self.shared.raise(Event::Readable);
         }
@@ -142,7 +143,7 @@ impl Connection {
                 return self.nothing(); // RFC 7323 3.2
             }
             if (segment.tsval.wrapping_sub(shared.ts_recent) as i32) < 0 {
-                self.receive.ack_now = true; // RFC 7323 5.3 R1: PAWS
+                self.receive.acking.now = true; // RFC 7323 5.3 R1: PAWS
                 return self.nothing();
             }
         }
@@ -203,7 +204,7 @@ impl Connection {
                 // RFC 9293 3.5, figure 7: SYNs crossed, and this acknowledges ours.
                 let ack = segment.ack.to_offset(self.shared.iss, 1);
                 if self.on_ack_in_syn_received(now, segment, ack) {
-                    self.receive.ack_now = true;
+                    self.receive.acking.now = true;
                 }
             } else if self.state == State::SynReceived && seq == 0 {
                 self.control = Control::Syn; // our SYN-ACK was lost
@@ -215,7 +216,7 @@ impl Connection {
         let old = self.receive.note_old(&self.shared.config, seq, segment.payload);
         self.shared.stats.redundant_bytes += u64::from(old);
         // Without payload within the budget: two ends that do not accept each other's ACKs must not answer for ever.
-        self.receive.ack_now |= segment.sequence_len() > 0 || self.within_budget(now);
+        self.receive.acking.now |= segment.sequence_len() > 0 || self.within_budget(now);
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
             self.start_time_wait(now); // RFC 9293 3.10.7.4: restart the 2 MSL timeout
         }
@@ -252,7 +253,7 @@ impl Connection {
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.within_budget(now) {
             self.shared.stats.challenge_acks += 1;
-            self.receive.ack_now = true;
+            self.receive.acking.now = true;
         }
     }
 
@@ -396,21 +397,23 @@ impl Connection {
     pub(super) fn on_payload(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
         let open = matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
         if !open {
-            self.receive.ack_now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
+            self.receive.acking.now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
             return self.nothing();
         }
         if self.shared.orphan && self.refuse_late_data(segment, seq) {
             return self.nothing();
         }
         let shared = &mut self.shared;
-        let full = shared.config.mss();
-        let taken: Taken = self.receive.on_data(now, &shared.config, full, seq, segment);
+        let taken: Taken = self
+            .receive
+            .on_data(now, &shared.config, &shared.rtt, seq, segment);
         if taken.redundant > 0 {
             shared.stats.redundant_bytes += u64::from(taken.redundant);
         }
         if taken.advanced {
             if self.auto_read || self.read_shut {
                 self.receive.read_all();
+                self.receive.after_read(&shared.config);
             } else {
                 shared.raise(Event::Readable);
             }
@@ -429,19 +432,21 @@ impl Connection {
     /// Data was taken: the delayed-ACK timer.
     #[inline]
     fn delay_ack(&mut self, now: Instant) {
-        if self.receive.ack_now {
-            self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
-        } else if self.shared.timers.delayed_ack == Instant::FAR_FUTURE
-            && let Some(at) = self
-                .receive
-                .delayed_until(now, &self.shared.config, self.shared.rtt.srtt())
-        {
-            self.shared.timers.delayed_ack = at;
+        let timers = &mut self.shared.timers;
+        let acking = &mut self.receive.acking;
+        if !acking.now {
+            let srtt = self.shared.rtt.srtt();
+            timers.delayed_ack = acking.delayed_until(now, &self.shared.config, srtt, timers.delayed_ack);
+        }
+        if acking.now {
+            timers.delayed_ack = Instant::FAR_FUTURE;
         }
     }
 
     fn on_peer_fin(&mut self, now: Instant) {
         self.shared.raise(Event::PeerClosed);
+        let answered = self.state != State::Established;
+        self.receive.on_fin(&self.shared.config, answered);
         match self.state {
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => {

@@ -52,7 +52,7 @@ impl Connection {
         if let Some(sender) = &mut self.sender {
             sender.sws_override = true;
             if self.shared.snd_edge <= sender.nxt {
-                self.receive.ack_now = true; // a closed window does not stop the announcement
+                self.receive.acking.now = true; // a closed window does not stop the announcement
             }
         }
         taken
