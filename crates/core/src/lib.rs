@@ -16,6 +16,7 @@ extern crate alloc;
 pub mod cc;
 pub mod flow;
 pub mod link;
+mod pack;
 pub mod packet;
 pub mod parameter;
 pub mod queue;

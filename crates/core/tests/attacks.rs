@@ -77,7 +77,7 @@ impl Victim {
 
     fn arrive(&mut self, segment: &Segment) {
         let accepted = self.connection.on_segment(self.now, segment);
-        let mut pieces = vec![accepted.start..accepted.end];
+        let mut pieces: Vec<_> = std::iter::once(accepted.start..accepted.end).collect();
         pieces.extend(core::iter::from_fn(|| self.connection.poll_accepted()));
         for offset in pieces.into_iter().flatten() {
             if let Some(count) = self.taken.get_mut(offset as usize) {

@@ -4,6 +4,9 @@
 //! again when nothing can happen in it any more: none of its packets is in the network, one end is closed, and the other
 //! is closed too or waits for a peer that is gone (it gave up, or its reset was lost) without a timer of its own. So long
 //! runs do not grow and a late packet can never reach another conversation.
+//!
+//! An end whose timer event finds that there is nothing to wait for any more has been silent for as long as a timeout: it
+//! and its peer are packed until somebody writes or a segment comes. Results do not depend on it.
 
 use crate::app::NONE;
 use crate::event::EventKey;
@@ -16,9 +19,10 @@ use fleetfoot_core::link::StreamEnd;
 use fleetfoot_core::packet::{Flags, Kind, Packet, Segment};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::tcp::listener::{self, Answer};
-use fleetfoot_core::tcp::{Connection, Event, Half, Setting, State, WriteFlags};
+use fleetfoot_core::tcp::{Config, Connection, Event, Half, Resting, Setting, State, WriteFlags};
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
+use std::sync::Arc;
 
 /// One conversation: a connection, or a stream of datagrams.
 pub(crate) struct Slot {
@@ -58,8 +62,10 @@ pub(crate) struct Slot {
 
 /// One end of a conversation.
 pub(crate) struct End {
-    /// `None`: not opened yet, or datagrams.
-    pub(crate) connection: Option<Connection>,
+    /// `None`: not opened yet, resting, or datagrams.
+    pub(crate) connection: Option<Box<Connection>>,
+    /// The connection while it is idle.
+    resting: Option<Resting>,
     /// Time of the pending timer event; `FAR_FUTURE` without one.
     timer_at: Instant,
     /// Stream bytes that arrived in order.
@@ -86,6 +92,7 @@ impl End {
     fn new(path: PathStart, node: NodeId, created: u32) -> End {
         End {
             connection: None,
+            resting: None,
             timer_at: Instant::FAR_FUTURE,
             received: 0,
             goal: u64::MAX,
@@ -136,10 +143,31 @@ impl End {
     fn is_idle(&self) -> bool {
         self.closed
             || self.to_write == 0
-                && self
-                    .connection
-                    .as_ref()
-                    .is_some_and(|connection| connection.poll_timeout().is_none())
+                && (self.resting.is_some()
+                    || self
+                        .connection
+                        .as_ref()
+                        .is_some_and(|connection| connection.poll_timeout().is_none()))
+    }
+
+    /// Packs the connection if nothing is going on.
+    fn rest(&mut self) {
+        if self.to_write > 0 || self.closing || self.closed || self.is_armed() {
+            return;
+        }
+        if let Some(connection) = &mut self.connection
+            && let Some(resting) = connection.rest()
+        {
+            self.connection = None;
+            self.resting = Some(resting);
+        }
+    }
+
+    /// Unpacks the connection if it rests.
+    fn wake(&mut self, config: &Arc<Config>) {
+        if let Some(resting) = self.resting.take() {
+            self.connection = Some(Box::new(resting.wake(config)));
+        }
     }
 }
 
@@ -196,7 +224,7 @@ impl<O: Observer> World<'_, O> {
             let config = if opener == 0 { &spec.sender } else { &spec.receiver };
             let mut connection = Connection::connect(now, config, iss[opener]);
             connection.set(now, Setting::AutoRead(true));
-            slot.ends[opener].connection = Some(connection);
+            slot.ends[opener].connection = Some(Box::new(connection));
         }
         // Ports tell conversations apart for queues that hash flows, and are the same in every variant.
         let key = FlowKey {
@@ -278,8 +306,12 @@ impl<O: Observer> World<'_, O> {
         let index = packet.flow.0 >> 1;
         let side = (1 ^ packet.flow.0 & 1) as usize;
         let slot = &mut slots[index as usize];
-        slot.in_network -= 1;
         let end = &mut slot.ends[side];
+        if end.connection.is_none() && end.resting.is_some() {
+            self.wake(index, side);
+            return self.deliver(now, id);
+        }
+        slot.in_network -= 1;
         let Some(connection) = &mut end.connection else {
             let segment = packet.segment;
             network.packets.free(id);
@@ -367,7 +399,7 @@ impl<O: Observer> World<'_, O> {
         };
         let mut connection = Connection::accept(now, config, iss, segment);
         connection.set(now, Setting::AutoRead(true));
-        slot.ends[side].connection = Some(connection);
+        slot.ends[side].connection = Some(Box::new(connection));
         self.pump(now, index, side);
     }
 
@@ -389,6 +421,10 @@ impl<O: Observer> World<'_, O> {
         let slot = &mut slots[index as usize];
         let end = &mut slot.ends[side];
         let Some(connection) = &mut end.connection else {
+            if end.resting.is_some() {
+                self.wake(index, side);
+                self.pump(now, index, side);
+            }
             return;
         };
         if end.to_write > 0 {
@@ -448,6 +484,9 @@ impl<O: Observer> World<'_, O> {
         };
         if connection.poll_timeout().is_none_or(|at| at > now) {
             end.arm(now, number, &mut self.network, &mut self.armed);
+            if !end.is_armed() {
+                self.rest(index);
+            }
             return;
         }
         connection.on_timeout(now);
@@ -457,8 +496,29 @@ impl<O: Observer> World<'_, O> {
         }
     }
 
+    /// Nothing is awaited at one end: packs what can be packed.
+    #[cold]
+    fn rest(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if slot.in_network == 0 {
+            slot.ends.iter_mut().for_each(End::rest);
+        }
+    }
+
+    /// Makes sure that the connection of an end, if it has one, is there.
+    #[inline]
+    pub(crate) fn wake(&mut self, index: u32, side: usize) {
+        let slot = &mut self.slots[index as usize];
+        if slot.ends[side].resting.is_some() {
+            let spec = &self.spec.groups[slot.group as usize];
+            let config = if side == 0 { &spec.sender } else { &spec.receiver };
+            slot.ends[side].wake(config);
+        }
+    }
+
     /// Ends a conversation without ceremony: the peer gets a reset, nobody waits for anything.
     pub(crate) fn abort(&mut self, now: Instant, index: u32) {
+        self.wake(index, 0);
         if let Some(connection) = &mut self.slots[index as usize].ends[0].connection {
             connection.abort(now);
         }
@@ -466,6 +526,7 @@ impl<O: Observer> World<'_, O> {
     }
 
     fn end_closed(&mut self, now: Instant, index: u32, side: usize) {
+        self.wake(index, 1 - side);
         let slot = &mut self.slots[index as usize];
         slot.endless = false;
         slot.ends[side].closed = true;
@@ -518,8 +579,10 @@ impl<O: Observer> World<'_, O> {
         let paths = [slot.ends[0].path, slot.ends[1].path];
         self.record_connection(index);
         let slot = &mut self.slots[index as usize];
-        slot.ends[0].connection = None;
-        slot.ends[1].connection = None;
+        for end in &mut slot.ends {
+            end.connection = None;
+            end.resting = None;
+        }
         for (side, path) in paths.into_iter().enumerate() {
             self.network.forget_flow(path, FlowId(2 * index + side as u32));
         }

@@ -3,8 +3,13 @@
 mod common;
 
 use common::random_spec;
+use fleetfoot_core::link::Loss;
+use fleetfoot_core::rng::{Distribution, Probability};
+use fleetfoot_core::tcp::Profile;
+use fleetfoot_core::time::Duration;
+use fleetfoot_sim::bench::Workload;
 use fleetfoot_sim::output::RunOutput;
-use fleetfoot_sim::spec::Spec;
+use fleetfoot_sim::spec::{Spec, Traffic};
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
 
@@ -44,6 +49,41 @@ fn lazy_departures_and_timers_change_nothing() {
     }
 }
 
+/// In the fast mode idle connections rest and wake; in the plain one they never do.
+#[test]
+fn rest_changes_nothing() {
+    for (seed, profile) in Profile::ALL.into_iter().enumerate() {
+        let duration = Duration::from_secs(90);
+        let mut spec = Workload::idle(30).spec(profile, duration);
+        spec.seed = seed as u64;
+        spec.drain = duration;
+        spec.links[0].impairments.loss = Loss::Random(Probability::from_f64(0.03));
+        let bytes = Distribution::LogNormal { mu: 8.0, sigma: 2.0 };
+        let pause = Distribution::Exponential { mean: 4.0 };
+        spec.groups[0].traffic = Traffic::OnOff {
+            count: 20,
+            burst: bytes.clone(),
+            interval: pause.clone(),
+        };
+        let mut exchanges = spec.groups[0].clone();
+        exchanges.name = "exchanges".to_owned();
+        exchanges.traffic = Traffic::RequestResponse {
+            count: 20,
+            request: Distribution::Constant(300.0),
+            response: bytes,
+            think: pause,
+            exchanges: Some(12),
+        };
+        spec.groups.push(exchanges);
+        let (fast, plain) = (text(&spec, Mode::Fast), text(&spec, Mode::Plain));
+        assert!(fast == plain, "{profile:?}: {}", first_difference(&fast, &plain));
+        assert!(
+            fast.matches("completed: Some").count() > 300,
+            "bursts and exchanges"
+        );
+    }
+}
+
 #[test]
 fn seeds_differ() {
     let spec = random_spec(1);
@@ -57,7 +97,7 @@ fn a_break_ends_the_run() {
     let spec = random_spec(3);
     let mut calls = 0;
     let mut long = spec.clone();
-    long.duration = fleetfoot_core::time::Duration::from_secs(1000);
+    long.duration = Duration::from_secs(1000);
     let output = run(&long, Mode::Fast, &mut (), |_| {
         calls += 1;
         if calls == 2 {

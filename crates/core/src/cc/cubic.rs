@@ -14,6 +14,7 @@
 
 use super::slow_start::SlowStart;
 use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
+use crate::pack::Pack;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -205,6 +206,80 @@ impl Cubic {
         self.slow_start.on_congestion();
         reduced
     }
+}
+
+impl Cubic {
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Cubic {
+            units,
+            c: _, // the parameters are as configured
+            beta: _,
+            fast_convergence: _,
+            tcp_friendliness: _,
+            curve,
+            prior,
+            slow_start,
+        } = self;
+        pack.word(&mut units.mss);
+        curve.pack(pack);
+        pack.option(prior, || Box::new(Curve::BLANK), |pack, prior| prior.pack(pack));
+        slow_start.pack(pack);
+    }
+}
+
+impl Curve {
+    const BLANK: Curve = Curve {
+        window: Bytes::ZERO,
+        ssthresh: Bytes::ZERO,
+        credit: 0.0,
+        w_max: 0.0,
+        cwnd_prior: 0.0,
+        epoch: None,
+    };
+
+    fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Curve {
+            window,
+            ssthresh,
+            credit,
+            w_max,
+            cwnd_prior,
+            epoch,
+        } = self;
+        pack.bytes(window);
+        pack.bytes(ssthresh);
+        pack.float(credit);
+        pack.float(w_max);
+        pack.float(cwnd_prior);
+        pack.option(
+            epoch,
+            || Box::new(Epoch::BLANK),
+            |pack, epoch| {
+                let Epoch {
+                    start,
+                    last_growth,
+                    limited,
+                    k,
+                    w_est,
+                } = &mut **epoch;
+                pack.instant(start);
+                pack.instant(last_growth);
+                pack.flags([limited]);
+                pack.float(k);
+                pack.float(w_est);
+            },
+        );
+    }
+}
+
+impl Epoch {
+    const BLANK: Epoch = Epoch {
+        start: Instant::ZERO,
+        last_growth: Instant::ZERO,
+        limited: false,
+        k: 0.0,
+        w_est: 0.0,
+    };
 }
 
 impl CongestionController for Cubic {

@@ -11,6 +11,7 @@
 //! **Parameters.** `gain` 1/16, `initial_alpha` 1 (RFC 8257 3.3, 4.2).
 
 use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Reno};
+use crate::pack::Pack;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -60,6 +61,22 @@ impl Dctcp {
     /// The estimate of the share of bytes marked.
     pub const fn alpha(&self) -> f64 {
         self.alpha
+    }
+}
+
+impl Dctcp {
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Dctcp {
+            reno,
+            gain: _, // as configured
+            alpha,
+            delivered_before,
+            marked,
+        } = self;
+        reno.pack(pack);
+        pack.float(alpha);
+        pack.bytes(delivered_before);
+        pack.bytes(marked);
     }
 }
 

@@ -8,6 +8,7 @@
 //! of the smallest RTT held between 4 and 16 ms, from a window of 16 segments on.
 
 use super::Ack;
+use crate::pack::Pack;
 use crate::time::{Duration, Instant};
 
 /// HyStart's state.
@@ -64,6 +65,25 @@ impl HyStart {
             found |= self.round_min.saturating_sub(self.delay_min) > threshold;
         }
         found
+    }
+}
+
+impl HyStart {
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let HyStart {
+            delay_min,
+            round_min,
+            round_start,
+            last_ack,
+            samples,
+            started,
+        } = self;
+        pack.duration(delay_min);
+        pack.duration(round_min);
+        pack.instant(round_start);
+        pack.instant(last_ack);
+        pack.byte(samples);
+        pack.flags([started]);
     }
 }
 

@@ -11,6 +11,7 @@
 //! CSS_GROWTH_DIVISOR 4, CSS_ROUNDS 5 (RFC 9406 4.3).
 
 use super::Ack;
+use crate::pack::Pack;
 use crate::time::Duration;
 
 /// HyStart++'s state. `Duration::MAX` is the RFC's infinity.
@@ -83,6 +84,23 @@ impl HyStartPlusPlus {
                 self.css_rounds = 0;
             }
         }
+    }
+}
+
+impl HyStartPlusPlus {
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let HyStartPlusPlus {
+            last_round_min_rtt,
+            current_round_min_rtt,
+            rtt_sample_count,
+            css_baseline_min_rtt,
+            css_rounds,
+        } = self;
+        pack.duration(last_round_min_rtt);
+        pack.duration(current_round_min_rtt);
+        pack.byte(rtt_sample_count);
+        pack.duration(css_baseline_min_rtt);
+        pack.byte(css_rounds);
     }
 }
 

@@ -7,6 +7,7 @@
 //! Units: windows in bytes. With `Config::unit = Packets` (Linux, ns-2) the connection passes whole segments times
 //! the MSS, so the algorithms need not care.
 
+use crate::pack::Pack;
 use crate::registry;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
@@ -283,6 +284,18 @@ registry! {
         fn ssthresh(&self)() -> Bytes;
         fn pacing_rate(&self)() -> Option<Rate>;
         fn phase(&self)() -> Phase;
+    }
+}
+
+impl AnyController {
+    /// Writes the state of one that was built from a configuration, or reads it into one built from the same.
+    pub(crate) fn pack(&mut self, pack: &mut Pack<'_>) {
+        match self {
+            AnyController::Reno(reno) => reno.pack(pack),
+            AnyController::Cubic(cubic) => cubic.pack(pack),
+            AnyController::Dctcp(dctcp) => dctcp.pack(pack),
+            AnyController::Custom(_) => {}
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 
 use super::slow_start::SlowStart;
 use super::{Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Units};
+use crate::pack::Pack;
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -91,6 +92,31 @@ impl Reno {
             1.0 / self.exact
         };
         self.take_exact();
+    }
+}
+
+impl Reno {
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Reno {
+            units,
+            window,
+            ssthresh,
+            acked,
+            exact,
+            detecting: _, // as configured
+            prior,
+            slow_start,
+        } = self;
+        pack.word(&mut units.mss);
+        pack.bytes(window);
+        pack.bytes(ssthresh);
+        pack.bytes(acked);
+        pack.float(exact);
+        pack.option(prior, Box::default, |pack, prior| {
+            pack.bytes(&mut prior.0);
+            pack.bytes(&mut prior.1);
+        });
+        slow_start.pack(pack);
     }
 }
 

@@ -7,6 +7,7 @@
 use super::hystart::HyStart;
 use super::hystart_pp::HyStartPlusPlus;
 use super::{Ack, Config, HyStart as HyStartChoice, Units};
+use crate::pack::Pack;
 use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -47,6 +48,21 @@ impl SlowStart {
             },
             credit: Bytes::ZERO,
         }
+    }
+
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let SlowStart { detector, credit } = self;
+        let mut over = matches!(detector, Detector::Off);
+        pack.flags([&mut over]);
+        if over {
+            *detector = Detector::Off; // one that was configured may have done its work
+        }
+        match detector {
+            Detector::Off => {}
+            Detector::HyStart(detector) => detector.pack(pack),
+            Detector::PlusPlus(detector) => detector.pack(pack),
+        }
+        pack.bytes(credit);
     }
 
     /// Whether HyStart++ is in its conservative phase.

@@ -9,6 +9,7 @@
 //! **Deviations.** SACKs of disorder are not held back (`tcp_comp_sack_delay_ns`, at most 1 ms).
 
 use super::config::{Config, DelayedAck};
+use crate::pack::Pack;
 use crate::packet::{Flags, Segment};
 use crate::time::{Duration, Instant};
 
@@ -41,7 +42,7 @@ impl Acking {
     pub(super) fn new(config: &Config) -> Acking {
         let full = match config.delayed_ack {
             // `tcp_initialize_rcv_mss`
-            DelayedAck::Linux { .. } => config.mss().min(536).max(88),
+            DelayedAck::Linux { .. } => config.mss().clamp(88, 536),
             DelayedAck::Off | DelayedAck::Standard { .. } => 0,
         };
         Acking {
@@ -56,6 +57,29 @@ impl Acking {
             waits: false,
             now: false,
         }
+    }
+
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Acking {
+            last_data_at,
+            ato,
+            unacked,
+            full,
+            last_len,
+            quick,
+            pingpong,
+            pushed,
+            waits,
+            now,
+        } = self;
+        pack.instant(last_data_at);
+        pack.duration(ato);
+        pack.word(unacked);
+        pack.word(full);
+        pack.word(last_len);
+        pack.byte(quick);
+        pack.byte(pushed);
+        pack.flags([pingpong, waits, now]);
     }
 
     /// The delayed-ACK estimate.

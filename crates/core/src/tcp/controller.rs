@@ -1,6 +1,7 @@
 //! The congestion controller with its window at hand: every segment looks at the window, few acknowledgments change it.
 
 use crate::cc::{Ack, AnyController, Congestion, CongestionController, Phase, Reaction, Sent};
+use crate::pack::Pack;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
@@ -33,6 +34,17 @@ impl Controller {
 
     pub(super) fn phase(&self) -> Phase {
         self.any.phase()
+    }
+
+    /// Of a controller that was built from the configuration.
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        self.any.pack(pack);
+        self.look();
+    }
+
+    /// Whether it comes from outside the tree.
+    pub(super) const fn is_custom(&self) -> bool {
+        matches!(self.any, AnyController::Custom(_))
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 //! State that few connections need: a word until it is written to.
 
+use crate::pack::Pack;
 use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};
 
@@ -24,6 +25,12 @@ impl<T> Lazy<T> {
     #[inline]
     pub(super) const fn is_blank(&self) -> bool {
         self.0.is_none()
+    }
+}
+
+impl<T: Blank> Lazy<T> {
+    pub(super) fn pack<'a>(&mut self, pack: &mut Pack<'a>, inner: impl FnOnce(&mut Pack<'a>, &mut T)) {
+        pack.option(&mut self.0, first, |pack, value| inner(pack, value));
     }
 }
 

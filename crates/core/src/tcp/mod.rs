@@ -6,7 +6,7 @@
 //! (what an acknowledgment delivered), `recovery` (what follows from it), `undo` (what was a mistake), `sack1` (recovery
 //! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`. [`Config`] holds every switch,
 //! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
-//! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`).
+//! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`). `rest` packs one that does nothing.
 //!
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
 //! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
@@ -33,6 +33,7 @@ mod prr;
 mod rack;
 mod receive;
 mod recovery;
+mod rest;
 #[doc(hidden)]
 pub mod rig;
 mod rto;
@@ -66,6 +67,7 @@ pub use fastopen::{
 };
 pub use handover::Remains;
 pub use icmp::{Icmp, IcmpKind, NetworkError};
+pub use rest::Resting;
 pub use send::CaState;
 pub use timers::Timer;
 pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};

@@ -55,6 +55,17 @@ impl Prr {
         recover_fs: 0,
     };
 
+    pub(super) fn pack(&mut self, pack: &mut crate::pack::Pack<'_>) {
+        let Prr {
+            delivered,
+            out,
+            recover_fs,
+        } = self;
+        pack.number(delivered);
+        pack.number(out);
+        pack.number(recover_fs);
+    }
+
     pub(super) fn enter(variant: Variant, entry: Entry) -> Prr {
         let recover_fs = match variant {
             Variant::Rfc9937 => (entry.flight + entry.acked).saturating_sub(entry.sacked_before),

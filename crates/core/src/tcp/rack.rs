@@ -11,6 +11,7 @@
 //! and takes new data sent before a retransmission of that moment for newer than it.
 
 use super::scoreboard::{LOST, RETRANS, Record, SACKED, Scoreboard};
+use crate::pack::Pack;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 
@@ -61,6 +62,38 @@ impl Rack {
             reo_wnd_mult: 1,
             reo_wnd_persist: 16,
             reordering_seen: false,
+        }
+    }
+
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Rack {
+            xmit_ts,
+            order,
+            rtt,
+            fack,
+            dsack_round,
+            judged,
+            retransmissions,
+            reo_wnd_mult,
+            reo_wnd_persist,
+            reordering_seen,
+        } = self;
+        pack.instant(xmit_ts);
+        pack.half(order);
+        pack.duration(rtt);
+        pack.number(fack);
+        pack.number(dsack_round);
+        pack.near(*fack, judged);
+        pack.byte(reo_wnd_mult);
+        pack.byte(reo_wnd_persist);
+        pack.flags([reordering_seen]);
+        // Some that were acknowledged may still wait to be passed over.
+        let mut count = retransmissions.len() as u32;
+        pack.word(&mut count);
+        retransmissions.resize(count as usize, (0, Instant::ZERO));
+        for (seq, at) in retransmissions {
+            pack.number(seq);
+            pack.instant(at);
         }
     }
 

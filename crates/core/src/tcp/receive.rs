@@ -29,17 +29,17 @@ pub(super) struct Receive {
     /// Next offset expected.
     pub(super) rcv_nxt: u64,
     /// Right edge of the window offered.
-    edge: u64,
+    pub(super) edge: u64,
     /// Offset up to which the application has read.
-    read: u64,
+    pub(super) read: u64,
     /// Offset of the peer's FIN, `u64::MAX` while unknown.
-    fin_at: u64,
+    pub(super) fin_at: u64,
     /// Data beyond a hole; allocated when the first such segment arrives.
     pub(super) beyond: Option<Box<Beyond>>,
     /// When to acknowledge.
     pub(super) acking: Acking,
     /// Linux's `rcv_ssthresh`: while it grows towards the buffer, every segment is acknowledged at once.
-    grown: u32,
+    pub(super) grown: u32,
     /// ECE is to be set on what we send.
     pub(super) echo: bool,
 }
@@ -48,15 +48,15 @@ pub(super) struct Receive {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beyond {
     /// Disjoint, not adjacent, ascending.
-    ranges: VecDeque<Range<u64>>,
+    pub(super) ranges: VecDeque<Range<u64>>,
     /// Ranges reported or changed most recently, newest first. One that `rcv_nxt` has passed, or that became part of
     /// another, keeps its place until it is pushed out.
-    recent: [(u64, u64); 4],
+    pub(super) recent: [(u64, u64); 4],
     /// A duplicate to report first (RFC 2883).
-    duplicate: Option<(u64, u64)>,
+    pub(super) duplicate: Option<(u64, u64)>,
     /// Further pieces that the last segment filled, latest first: for the driver, which keeps the bytes.
-    pieces: Vec<Range<u64>>,
-    work: Work,
+    pub(super) pieces: Vec<Range<u64>>,
+    pub(super) work: Work,
 }
 
 /// What became of the payload of a segment.

@@ -10,6 +10,7 @@
 //! Parameters: [`RtoConfig`].
 
 use super::config::{RtoConfig, RtoFloor};
+use crate::pack::Pack;
 use crate::time::Duration;
 
 /// RTT estimator and RTO.
@@ -39,6 +40,23 @@ impl Rtt {
             backoff: 0,
             sampled: false,
         }
+    }
+
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Rtt {
+            srtt,
+            rttvar,
+            min,
+            base,
+            backoff,
+            sampled,
+        } = self;
+        pack.duration(srtt);
+        pack.duration(rttvar);
+        pack.duration(min);
+        pack.duration(base);
+        pack.byte(backoff);
+        pack.flags([sampled]);
     }
 
     /// A preset estimator.

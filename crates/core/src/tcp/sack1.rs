@@ -17,6 +17,7 @@ use super::delivery::Delivery;
 use super::send::{CaState, Outgoing, Sender};
 use super::timers::Timer;
 use crate::cc::{Ack, CongestionKind};
+use crate::pack::Pack;
 use crate::packet::{Flags, Segment};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -44,6 +45,32 @@ pub(super) struct Sack1 {
 }
 
 impl Sack1 {
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Sack1 {
+            next,
+            high_rxt,
+            timed,
+            dup_acks,
+            pipe,
+            timeout,
+            first_due,
+            one_due,
+        } = self;
+        pack.number(next);
+        pack.number(high_rxt);
+        pack.option(
+            timed,
+            || (0, Instant::ZERO),
+            |pack, timed| {
+                pack.number(&mut timed.0);
+                pack.instant(&mut timed.1);
+            },
+        );
+        pack.word(dup_acks);
+        pack.signed(pipe);
+        pack.flags([timeout, first_due, one_due]);
+    }
+
     /// The agent if `config` asks for it and nothing it does not know is on.
     pub(super) fn new(config: &Config, sack: bool) -> Option<Box<Sack1>> {
         let alone = !config.rack

@@ -82,7 +82,7 @@ pub(super) struct Scoreboard {
     /// Usual length, for finding records.
     pub(super) mss: u32,
     /// Transmissions so far, wrapping.
-    transmissions: u16,
+    pub(super) transmissions: u16,
     pub(super) work: Work,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct Marks {
     /// Duplicate ACKs that stand for SACKed segments when SACK is off.
     pub(super) duplicates: u32,
     /// No record below this offset waits for retransmission.
-    hint: u64,
+    pub(super) hint: u64,
     /// Everything below this offset was judged by SACKed data above it.
     pub(super) judged: u64,
     /// SACK blocks of the last acknowledgment that lie within runs, as on the wire; zero: none.

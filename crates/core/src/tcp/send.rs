@@ -46,7 +46,7 @@ pub(super) struct Sender {
     /// First offset not acknowledged.
     pub(super) una: u64,
     /// End of the last segment sent that was not full.
-    small_end: u64,
+    pub(super) small_end: u64,
     /// Next offset to send.
     pub(super) nxt: u64,
     /// One past the last offset the application wrote, without FIN.
@@ -90,13 +90,13 @@ pub(super) struct Sender {
     pub(super) limited: bool,
     pub(super) tlp_is_retrans: bool,
     pub(super) probe_due: bool,
-    zero_probe_due: bool,
+    pub(super) zero_probe_due: bool,
     pub(super) zero_probe_out: bool,
     pub(super) cwr_pending: bool,
     pub(super) sws_override: bool,
     /// Segments left in the group for offload.
-    group_left: u8,
-    rescued: bool,
+    pub(super) group_left: u8,
+    pub(super) rescued: bool,
     /// The episode that may be undone began with a timeout.
     pub(super) undo_is_timeout: bool,
     /// Data written without `more` and not sent: PSH and Nagle look at it.
@@ -114,7 +114,7 @@ pub(super) struct Episode {
     /// Start of the episode if it may be undone; 0: it may not.
     pub(super) undo_marker: u64,
     /// Highest offset retransmitted in this recovery (RFC 6675 HighRxt).
-    high_rxt: u64,
+    pub(super) high_rxt: u64,
     /// Retransmissions not shown redundant.
     pub(super) undo_retrans: u32,
     /// TSval of the first retransmission.

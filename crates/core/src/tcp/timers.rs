@@ -5,6 +5,7 @@
 //! and a kind. The other slots are the delayed ACK and the slow timers (keep-alive, TIME-WAIT), which exclude each
 //! other too. `next` is a minimum of three numbers.
 
+use crate::pack::Pack;
 use crate::time::Instant;
 
 /// What the retransmission slot waits for.
@@ -54,6 +55,21 @@ impl Timers {
             slow: Instant::FAR_FUTURE,
             kind: Timer::Rto,
         }
+    }
+
+    /// Of a table in which nothing runs.
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Timers {
+            retransmission,
+            rto_at,
+            delayed_ack,
+            slow,
+            kind: _, // nobody asks while nothing runs
+        } = self;
+        pack.instant(retransmission);
+        pack.instant(rto_at);
+        pack.instant(delayed_ack);
+        pack.instant(slow);
     }
 
     /// The next deadline.

@@ -41,6 +41,12 @@ impl Work {
         }
     }
 
+    pub(super) fn pack(&mut self, pack: &mut crate::pack::Pack<'_>) {
+        #[cfg(debug_assertions)]
+        pack.number(&mut self.count);
+        let _ = pack;
+    }
+
     /// The count so far.
     pub(super) fn count(&self) -> u64 {
         #[cfg(debug_assertions)]

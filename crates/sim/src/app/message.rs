@@ -67,6 +67,7 @@ impl<O: Observer> World<'_, O> {
 
     /// An end has every byte up to its goal.
     pub(crate) fn on_message(&mut self, now: Instant, slot: u32, side: usize) {
+        self.wake(slot, 1 - side); // its counters are wanted
         let place = &mut self.slots[slot as usize];
         let (index, actor) = (place.group, place.actor);
         match &self.spec.groups[index as usize].traffic {
@@ -188,7 +189,7 @@ impl<O: Observer> World<'_, O> {
             place.acked_goal = u64::MAX;
             return;
         }
-        let acked = place.ends[0].connection.as_ref().map_or(0, Connection::acked);
+        let acked = place.ends[0].connection.as_deref().map_or(0, Connection::acked);
         while let Some(&(end, record)) = dialogue.unacked.front()
             && end <= acked
         {

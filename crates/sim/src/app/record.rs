@@ -1,6 +1,6 @@
 //! Flow records: what is noted of each transfer, and the results of a group.
 
-use super::NONE;
+use super::{Dialogue, NONE};
 use crate::observe::Observer;
 use crate::output::{FlowRecord, GroupOutput};
 use crate::spec::Traffic;
@@ -23,10 +23,12 @@ impl<O: Observer> World<'_, O> {
 
     /// Fills the record of a connection that carries one transfer or endless data.
     pub(crate) fn record_connection(&mut self, slot: u32) {
-        let place = &self.slots[slot as usize];
-        if place.record == NONE {
+        if self.slots[slot as usize].record == NONE {
             return;
         }
+        self.wake(slot, 0);
+        self.wake(slot, 1);
+        let place = &self.slots[slot as usize];
         let record = &mut self.groups[place.group as usize].records[place.record as usize];
         let happened = |at: Instant| (at != Instant::FAR_FUTURE).then_some(at);
         record.completed = happened(place.completed);
@@ -51,6 +53,15 @@ impl<O: Observer> World<'_, O> {
         for slot in 0..self.slots.len() as u32 {
             if self.slots[slot as usize].live {
                 self.record_connection(slot);
+            }
+        }
+        for group in 0..self.groups.len() {
+            for actor in 0..self.groups[group].actors.len() {
+                let actor = &self.groups[group].actors[actor];
+                let waits = |dialogue: &Dialogue| dialogue.messages.front().is_some();
+                if actor.slot != NONE && actor.dialogue.as_deref().is_some_and(waits) {
+                    self.wake(actor.slot, 0); // asked below
+                }
             }
         }
         let slots = &self.slots;

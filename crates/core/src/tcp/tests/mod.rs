@@ -9,6 +9,7 @@ mod pair;
 mod path_mtu;
 mod patience;
 mod protocol;
+mod rest;
 mod script;
 mod short_ways;
 mod spurious;

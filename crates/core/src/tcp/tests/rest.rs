@@ -1,0 +1,174 @@
+//! A connection that rested is the one it was: two pairs in lockstep, one of which rests whenever it may, compared after
+//! every call.
+
+use super::pair::{End, Fate, Pair};
+use crate::cc::{AnyController, HyStart};
+use crate::rng::Rng;
+use crate::tcp::{Config, Connection, Profile, Setting, State};
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::sync::Arc;
+
+fn pair(config: &Config, seed: u64, opened: bool) -> Pair {
+    let ms = Duration::from_millis;
+    let mut pair = if opened {
+        Pair::established(config, ms(20), ms(40), 14_600, 1460)
+    } else {
+        Pair::connecting(config.clone(), config.clone(), ms(20))
+    };
+    let mut rng = Rng::for_element(seed, "pipe", "fate");
+    let rate = [0, 1, 3, 8][seed as usize % 4];
+    pair.decide = Box::new(move |_, _| match rng.below(200) {
+        draw if draw < rate => Fate::Drop,
+        draw if draw < 2 * rate => Fate::Twice,
+        draw if draw < 3 * rate => Fate::Delay(ms(rng.below(60))),
+        draw if draw < 4 * rate => Fate::Mark,
+        _ => Fate::Deliver,
+    });
+    let mut rng = Rng::for_element(seed, "pipe", "writes");
+    let mut at = Instant::from_millis(if opened { 0 } else { 100 });
+    for _ in 0..30 {
+        // B may not be there yet if it is still to be opened.
+        let end = if rng.below(3) > 0 || !opened {
+            End::A
+        } else {
+            End::B
+        };
+        let most = [100, 3000, 100_000][rng.below(3) as usize];
+        pair.write_at(at, end, 1 + rng.below(most));
+        let most = [30, 300, 3000][rng.below(3) as usize];
+        at += ms(1 + rng.below(most));
+    }
+    pair
+}
+
+/// Rests and wakes; whether it did.
+fn nap(connection: &mut Connection) -> bool {
+    let Some(resting) = connection.rest() else {
+        return false;
+    };
+    let config = Arc::clone(connection.config());
+    *connection = resting.wake(&config);
+    assert_eq!(connection.rest(), Some(resting), "as it was");
+    true
+}
+
+fn compare(name: &str, config: &Config, seed: u64) -> usize {
+    let opened = seed.is_multiple_of(2);
+    let (mut awake, mut resting) = (pair(config, seed, opened), pair(config, seed, opened));
+    if opened {
+        for pair in [&mut awake, &mut resting] {
+            for end in [End::A, End::B] {
+                pair.connection(end)
+                    .set(Instant::ZERO, Setting::AutoRead(!seed.is_multiple_of(3)));
+            }
+        }
+    }
+    let (mut steps, mut logged, mut naps) = (0, 0, 0);
+    while steps < 40_000 {
+        let more = awake.step();
+        assert_eq!(more, resting.step(), "{name}, seed {seed}, step {steps}");
+        if !more {
+            break;
+        }
+        steps += 1;
+        let now = awake.now;
+        let ends = if resting.b.is_some() {
+            &[End::A, End::B][..]
+        } else {
+            &[End::A]
+        };
+        for &end in ends {
+            naps += usize::from(nap(resting.connection(end)));
+            let (one, other) = (awake.connection(end), resting.connection(end));
+            other.check(true);
+            assert_eq!(
+                (
+                    one.info(now),
+                    one.detail(now),
+                    one.poll_timeout(),
+                    one.readable(),
+                    one.work()
+                ),
+                (
+                    other.info(now),
+                    other.detail(now),
+                    other.poll_timeout(),
+                    other.readable(),
+                    other.work()
+                ),
+                "{name}, seed {seed}, step {steps} at {now:?}, {end:?}"
+            );
+        }
+        assert_eq!(
+            awake.log.len(),
+            resting.log.len(),
+            "{name}, seed {seed}, step {steps}"
+        );
+        for (one, other) in awake.log[logged..].iter().zip(&resting.log[logged..]) {
+            assert_eq!(
+                (one.at, one.from, one.transmit),
+                (other.at, other.from, other.transmit),
+                "{name}, seed {seed}, step {steps}"
+            );
+        }
+        logged = awake.log.len();
+        assert_eq!(awake.events, resting.events, "{name}, seed {seed}, step {steps}");
+    }
+    naps
+}
+
+#[test]
+fn what_rested_goes_on_as_if_it_had_not() {
+    let mut naps = 0;
+    for (profile, name) in Profile::ALL.into_iter().zip(Profile::NAMES) {
+        for entry in AnyController::ENTRIES {
+            for seed in 0..12 {
+                let mut config = Config::profile(profile);
+                config.congestion_control = entry.name;
+                config.patience.retries_as_time = false;
+                config.ecn = entry.name == "dctcp" || seed == 5;
+                match seed {
+                    6 | 7 => config.sack = false,
+                    8 | 9 => config.timestamps = !config.timestamps,
+                    10 | 11 => config.hystart = HyStart::HyStartPlusPlus,
+                    _ => {}
+                }
+                naps += compare(&format!("{name} with {}", entry.name), &config, seed);
+            }
+        }
+    }
+    assert!(naps > 1000, "{naps}");
+}
+
+#[test]
+fn what_has_something_to_do_does_not_rest() {
+    let config = Config::profile(Profile::Linux);
+    let mut pair = pair(&config, 0, true);
+    assert!(pair.a.rest().is_some(), "nothing was written yet");
+    pair.a.write(
+        Instant::ZERO,
+        crate::units::Bytes(5000),
+        crate::tcp::WriteFlags::default(),
+    );
+    assert!(pair.a.rest().is_none(), "data waits");
+    while pair.a.poll_transmit(Instant::ZERO).is_some() {}
+    assert!(pair.a.rest().is_none(), "data is out");
+    let mut closing = Connection::connect(Instant::ZERO, &Arc::new(config), crate::seq::SeqNumber(7));
+    assert_eq!(closing.state(), State::SynSent);
+    assert!(closing.rest().is_none(), "the handshake is under way");
+}
+
+/// What an idle connection takes, for the record.
+#[test]
+fn an_idle_connection_rests_in_a_quarter_kilobyte() {
+    for profile in [Profile::Ns2Sack, Profile::Linux] {
+        let mut pair = pair(&Config::profile(profile), 0, true);
+        while pair.step() {
+            let _ = (pair.a.rest(), pair.b.as_mut().and_then(Connection::rest));
+        }
+        let held = pair.a.rest().map(|resting| resting.held());
+        assert!(held.is_some_and(|held| (40..256).contains(&held)), "{held:?}");
+    }
+}
