@@ -1,8 +1,8 @@
 //! The engine: one loop over events, links between nodes, endpoints at hosts.
 //!
-//! The [`network`] knows the fate of most packets when they are sent; endpoints have one pending timer event, which moves
+//! The `network` knows the fate of most packets when they are sent; endpoints have one pending timer event, which moves
 //! only when its deadline moves earlier: a deadline that moved later is looked at when the event comes. A host whose next
-//! input is known takes it ahead of time ([`World::run_ahead`]). [`Mode::Plain`] knows no lanes, runs every departure as
+//! input is known takes it ahead of time (`World::run_ahead`). [`Mode::Plain`] knows no lanes, runs every departure as
 //! an event of its own, takes nothing early and inserts every moved deadline anew; both modes give the same results, which
 //! a test compares byte by byte. Nothing later than the end of the run is processed.
 
