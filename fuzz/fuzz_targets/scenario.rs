@@ -1,18 +1,10 @@
-//! Any text as a scenario file: nothing panics; it is read and resolved, or refused with a message.
+//! What it checks is in `fuzz/inputs/scenario.rs`, which the replay of the kept inputs uses too.
 
 #![no_main]
 
-use fleetfoot_lab::scenario::{Scenario, Setting};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| {
-    match Scenario::parse("fuzz.toml", text) {
-        Ok(scenario) => {
-            let _ = scenario.resolve(&Setting::default());
-            for variant in scenario.variants() {
-                let _ = scenario.resolve(&variant.set);
-            }
-        }
-        Err(error) => assert!(!error.to_string().is_empty()),
-    }
-});
+#[path = "../inputs/scenario.rs"]
+mod scenario;
+
+fuzz_target!(|bytes: &[u8]| scenario::run(bytes));

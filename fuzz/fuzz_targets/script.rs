@@ -1,27 +1,10 @@
-//! Any bytes as a packetdrill script: nothing panics; they are a script, or are refused with a place and a message. A
-//! script is then played against our TCP.
+//! What it checks is in `fuzz/inputs/script.rs`, which the replay of the kept inputs uses too.
 
 #![no_main]
 
-use fleetfoot_core::tcp::{Config, Profile};
-use fleetfoot_lab::drill::backend::Setup;
-use fleetfoot_lab::drill::virtual_time::Virtual;
-use fleetfoot_lab::drill::{Definitions, Rules, parse, run};
 use libfuzzer_sys::fuzz_target;
-use std::net::{IpAddr, Ipv4Addr};
 
-fuzz_target!(|text: &[u8]| {
-    match parse(text, &Definitions::default()) {
-        Ok(script) => {
-            let setup = Setup {
-                local: IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)),
-                remote: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
-                mtu: 1500,
-                mapped: false,
-            };
-            let mut backend = Virtual::new(&setup, Config::profile(Profile::Linux));
-            let _ = run(&script, &mut backend, &setup, &Rules::default());
-        }
-        Err(error) => assert!(error.line > 0 && error.column > 0 && !error.message.is_empty()),
-    }
-});
+#[path = "../inputs/script.rs"]
+mod script;
+
+fuzz_target!(|bytes: &[u8]| script::run(bytes));

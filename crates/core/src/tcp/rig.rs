@@ -333,10 +333,14 @@ impl<N: FnMut(&Hop) -> Fate> Rig<N> {
             Some(connection) => {
                 let origin = segment.seq.to_offset(end.irs + 1, connection.received());
                 let taken = connection.on_segment(now, &segment);
-                if codec && taken.start < taken.end {
-                    let from = payload.start + (taken.start as i64 - origin) as usize;
-                    let bytes = &flight.bytes[from..from + (taken.end - taken.start) as usize];
-                    copy_into(&mut end.buffer, taken.start, bytes);
+                let mut piece = Some(taken.start..taken.end);
+                while let Some(taken) = piece {
+                    if codec && !taken.is_empty() {
+                        let from = payload.start + (taken.start as i64 - origin) as usize;
+                        let bytes = &flight.bytes[from..from + (taken.end - taken.start) as usize];
+                        copy_into(&mut end.buffer, taken.start, bytes);
+                    }
+                    piece = connection.poll_accepted();
                 }
             }
         }
