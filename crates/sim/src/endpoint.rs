@@ -108,6 +108,59 @@ impl End {
 }
 
 impl End {
+    /// Lets the application write, sends, takes the events and arms the timer; says whether the connection is over.
+    #[inline(always)]
+    fn pump<O: Observer>(
+        &mut self,
+        now: Instant,
+        number: u32,
+        in_network: &mut u32,
+        network: &mut Network,
+        observer: &mut O,
+        armed: &mut [u32],
+    ) -> bool {
+        let Some(connection) = &mut self.connection else {
+            return false;
+        };
+        if self.to_write > 0 {
+            self.to_write -= connection
+                .write(now, Bytes(self.to_write), WriteFlags::default())
+                .get();
+        }
+        if self.closing && self.to_write == 0 {
+            self.closing = false;
+            connection.shutdown(now, Half::Write);
+        }
+        let mut over = false;
+        while let Some(event) = connection.poll_event() {
+            match event {
+                // A peer that is done is answered with our own FIN: applications here never half-close for long.
+                Event::PeerClosed => {
+                    if self.to_write == 0 {
+                        connection.shutdown(now, Half::Write);
+                    } else {
+                        self.closing = true;
+                    }
+                }
+                Event::Closed | Event::Failed(_) => over = true,
+                Event::Established
+                | Event::Readable
+                | Event::Writable
+                | Event::SendClosed
+                | Event::Trouble
+                | Event::SoftError
+                | Event::Urgent => {}
+            }
+        }
+        let mut segment = Segment::default();
+        while connection.poll_segment(now, &mut segment).is_some() {
+            *in_network += 1;
+            network.send(observer, now, self.path, FlowId(number), segment);
+        }
+        self.arm(now, number, network, armed);
+        over
+    }
+
     /// Makes sure that an event comes no later than the deadline of the connection.
     #[inline(always)]
     fn arm(&mut self, now: Instant, number: u32, network: &mut Network, armed: &mut [u32]) {
@@ -300,6 +353,9 @@ impl<O: Observer> World<'_, O> {
             network,
             slots,
             observer,
+            groups,
+            armed,
+            window,
             ..
         } = self;
         let packet = network.packets.get(id);
@@ -326,6 +382,7 @@ impl<O: Observer> World<'_, O> {
         }
         let accepted = connection.on_segment(now, &packet.segment);
         network.packets.free(id);
+        let mut message = false;
         if accepted.in_order > end.received {
             let before = std::mem::replace(&mut end.received, accepted.in_order);
             let complete = end.goal <= accepted.in_order;
@@ -334,33 +391,47 @@ impl<O: Observer> World<'_, O> {
                 FlowId(2 * index + (1 ^ side as u32)),
                 before..accepted.in_order,
             );
-            if side == 1 && self.window.contains(now) {
-                let group = &mut self.groups[slot.group as usize];
+            if side == 1 && window.contains(now) {
+                let group = &mut groups[slot.group as usize];
                 let bytes = Bytes(accepted.in_order - before);
                 group.goodput += bytes;
                 group.goodput_per_connection[slot.number as usize] += bytes;
             }
-            if !ENDLESS && complete {
-                self.on_message(now, index, side);
+            message = complete;
+        }
+        if ENDLESS {
+            let number = 2 * index + side as u32;
+            if end.pump(now, number, &mut slot.in_network, network, *observer, armed) {
+                self.end_closed(now, index, side);
+                self.tell_ack(now, index, side);
+            } else if let Some(connection) = &end.connection {
+                observer.on_ack(now, FlowId(number), connection);
             }
+            return;
+        }
+        if message {
+            self.on_message(now, index, side);
         }
         let slot = &self.slots[index as usize];
-        if !ENDLESS
-            && side == 0
+        if side == 0
             && slot.acked_goal != u64::MAX
             && let Some(connection) = &slot.ends[0].connection
             && connection.acked() >= slot.acked_goal
         {
             self.on_acked(now, index);
         }
-        self.pump_here(now, index, side);
-        let slot = &self.slots[index as usize];
-        if let Some(connection) = &slot.ends[side].connection {
+        self.pump(now, index, side);
+        self.tell_ack(now, index, side);
+        if self.slots[index as usize].ends[1 - side].closed {
+            self.free_if_over(now, index);
+        }
+    }
+
+    /// Tells the observer that an end took a segment and answered.
+    fn tell_ack(&mut self, now: Instant, index: u32, side: usize) {
+        if let Some(connection) = &self.slots[index as usize].ends[side].connection {
             self.observer
                 .on_ack(now, FlowId(2 * index + side as u32), connection);
-        }
-        if !ENDLESS && slot.ends[1 - side].closed {
-            self.free_if_over(now, index);
         }
     }
 
@@ -406,11 +477,6 @@ impl<O: Observer> World<'_, O> {
     /// Lets an end write, send and tell what happened, and arms its timer.
     #[inline(never)]
     pub(crate) fn pump(&mut self, now: Instant, index: u32, side: usize) {
-        self.pump_here(now, index, side);
-    }
-
-    #[inline(always)]
-    fn pump_here(&mut self, now: Instant, index: u32, side: usize) {
         let World {
             network,
             slots,
@@ -419,52 +485,13 @@ impl<O: Observer> World<'_, O> {
             ..
         } = self;
         let slot = &mut slots[index as usize];
-        let end = &mut slot.ends[side];
-        let Some(connection) = &mut end.connection else {
-            if end.resting.is_some() {
-                self.wake(index, side);
-                self.pump(now, index, side);
-            }
+        if slot.ends[side].connection.is_none() && slot.ends[side].resting.is_some() {
+            self.wake(index, side);
+            self.pump(now, index, side);
             return;
-        };
-        if end.to_write > 0 {
-            end.to_write -= connection
-                .write(now, Bytes(end.to_write), WriteFlags::default())
-                .get();
-        }
-        if end.closing && end.to_write == 0 {
-            end.closing = false;
-            connection.shutdown(now, Half::Write);
-        }
-        let mut over = false;
-        while let Some(event) = connection.poll_event() {
-            match event {
-                // A peer that is done is answered with our own FIN: applications here never half-close for long.
-                Event::PeerClosed => {
-                    if end.to_write == 0 {
-                        connection.shutdown(now, Half::Write);
-                    } else {
-                        end.closing = true;
-                    }
-                }
-                Event::Closed | Event::Failed(_) => over = true,
-                Event::Established
-                | Event::Readable
-                | Event::Writable
-                | Event::SendClosed
-                | Event::Trouble
-                | Event::SoftError
-                | Event::Urgent => {}
-            }
         }
         let number = 2 * index + side as u32;
-        let mut segment = Segment::default();
-        while connection.poll_segment(now, &mut segment).is_some() {
-            slot.in_network += 1;
-            network.send(*observer, now, end.path, FlowId(number), segment);
-        }
-        end.arm(now, number, network, armed);
-        if over {
+        if slot.ends[side].pump(now, number, &mut slot.in_network, network, *observer, armed) {
             self.end_closed(now, index, side);
         }
     }

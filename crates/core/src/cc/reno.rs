@@ -121,7 +121,7 @@ impl Reno {
 }
 
 impl CongestionController for Reno {
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
         if ack.recovering {
             return Reaction::None;

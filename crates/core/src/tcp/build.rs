@@ -39,7 +39,6 @@ impl Connection {
     }
 
     /// A pure acknowledgment, if one is due.
-    #[inline]
     pub(super) fn pending_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
         if !self.receive.acking.now || matches!(self.state, State::Closed | State::SynSent) {
             return None;
@@ -48,7 +47,6 @@ impl Connection {
         Some((0, 0))
     }
 
-    #[inline]
     pub(super) fn data_segment(
         &mut self,
         now: Instant,
@@ -80,8 +78,8 @@ impl Connection {
     }
 
     /// An ACK at offset `seq` with everything an established segment carries.
-    #[inline]
-    fn bare(&mut self, now: Instant, seq: u64, segment: &mut Segment) {
+    #[inline(always)]
+    pub(super) fn bare(&mut self, now: Instant, seq: u64, segment: &mut Segment) {
         let shared = &mut self.shared;
         let receive = &mut self.receive;
         let window = receive.offer(&shared.config, shared.mss, shared.rcv_scale);

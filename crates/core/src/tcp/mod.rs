@@ -278,22 +278,37 @@ impl Connection {
     /// The same, with the headers written where they are wanted: the stream offsets that the segment carries.
     #[inline]
     pub fn poll_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
-        // An end that only receives has nothing after its acknowledgment: that is asked with every segment.
-        let silent = self.sender.is_none()
-            && !self.receive.acking.now
-            && self.state == State::Established
-            && self.control == Control::None
-            && !self.keep_alive_due;
-        let range = if silent {
-            None
-        } else {
-            self.next_segment(now, segment)
+        let range = match self.plain_segment(now, segment) {
+            Some(range) => range,
+            None => self.next_segment(now, segment),
         };
         self.checked(range.is_none());
         range
     }
 
-    #[inline]
+    /// What [`Connection::next_segment`] comes to in the usual case: an established connection that has nothing to say
+    /// but full new segments, or an acknowledgment. `None`: it is another case, and nothing was done.
+    #[inline(always)]
+    fn plain_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<Option<(u64, u64)>> {
+        if self.state != State::Established || self.control != Control::None || self.keep_alive_due {
+            return None;
+        }
+        let (mut seq, mut payload) = (1, 0);
+        if let Some(sender) = &mut self.sender {
+            let sent = sender.plain_sack1(now, &mut self.shared)?;
+            seq = sent.unwrap_or(sender.nxt);
+            payload = if sent.is_some() { self.shared.mss } else { 0 };
+        }
+        if payload == 0 && !self.receive.acking.now {
+            return Some(None);
+        }
+        self.bare(now, seq, segment);
+        segment.payload = payload;
+        let start = if payload > 0 { seq - 1 } else { 0 };
+        Some(Some((start, start + u64::from(payload))))
+    }
+
+    #[inline(never)]
     fn next_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
         if self.control != Control::None || self.keep_alive_due {
             return Some(self.control_segment(now, segment));

@@ -211,7 +211,7 @@ impl Receive {
 
     /// Takes the payload of a segment without FIN that lies within the window and begins at `rcv_nxt`, if nothing is
     /// beyond a hole and no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_in_order(
         &mut self,
         now: Instant,

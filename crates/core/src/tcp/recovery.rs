@@ -24,6 +24,7 @@ use crate::units::Bytes;
 
 impl Sender {
     /// Processes an acceptable acknowledgment up to offset `ack` (at most SND.NXT).
+    #[inline(always)]
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
@@ -34,8 +35,21 @@ impl Sender {
     ) {
         if self.is_quiet(shared, segment, ack) {
             self.on_quiet_ack(now, shared, segment, ack);
-            return;
+        } else {
+            self.on_any_ack(now, shared, segment, ack, duplicate);
         }
+    }
+
+    /// The same for any acknowledgment.
+    #[inline(never)]
+    fn on_any_ack(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+        duplicate: bool,
+    ) {
         if self.sack1.is_some() {
             return self.on_ack_sack1(now, shared, segment, ack, duplicate);
         }
@@ -108,7 +122,7 @@ impl Sender {
     }
 
     /// Whether an acknowledgment is nothing but progress: no SACK, loss, probe, mark or episode to look at.
-    #[inline]
+    #[inline(always)]
     fn is_quiet(&self, shared: &Shared, segment: &Segment, ack: u64) -> bool {
         shared.short_ways()
             && ack > self.una
@@ -122,7 +136,7 @@ impl Sender {
     }
 
     /// What [`Sender::on_ack`] comes to for a quiet acknowledgment: delivery, a sample, growth, the timer.
-    #[inline]
+    #[inline(always)]
     fn on_quiet_ack(&mut self, now: Instant, shared: &mut Shared, segment: &Segment, ack: u64) {
         let prior_in_flight = self.board.out;
         let (mut acked, mut rtt, mut retransmitted) = (0, None, false);

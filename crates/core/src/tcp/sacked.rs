@@ -3,7 +3,7 @@
 //! **Source.** RFC 6675 (`IsLost`, `Update`); RFC 2018 5.
 //! **Deviations.** None known.
 
-use super::scoreboard::{FIN, LOST, RETRANS, Record, Run, SACKED, Scoreboard};
+use super::scoreboard::{FIN, LOST, RETRANS, Record, Run, SACKED, Scoreboard, parts};
 
 impl Scoreboard {
     /// Drops what the runs say below `una`.
@@ -152,29 +152,36 @@ impl Scoreboard {
     /// forgotten (`sack1`) it does so again and again: a record costs a few instructions.
     #[inline]
     fn mark_sacked(&mut self, from: usize, to: usize, newly: &mut impl FnMut(&Record)) {
+        if from >= to {
+            return;
+        }
         self.work.add(to - from);
-        let marks = &mut *self.marks;
         let unit = self.unit;
-        let mut bytes = 0;
-        for record in self.ring.range_mut(from..to) {
-            newly(record);
-            let flags = record.flags;
-            record.flags = flags & FIN | SACKED;
-            bytes += u64::from(record.len);
-            if flags & (LOST | RETRANS) != 0 {
-                let weight = u64::from(if unit == 0 { record.len } else { unit });
-                if flags & LOST != 0 {
-                    marks.lost -= weight;
-                    marks.to_retransmit -= u32::from(flags & RETRANS == 0);
-                }
-                if flags & RETRANS != 0 {
-                    marks.retrans -= weight;
+        let weight = if unit == 0 {
+            self.ring[to - 1].end() - self.ring[from].seq // they follow one another
+        } else {
+            (to - from) as u64 * u64::from(unit)
+        };
+        let marks = &mut *self.marks;
+        marks.sacked += weight;
+        marks.sacked_segments += (to - from) as u32;
+        for records in parts(&mut self.ring, from, to) {
+            for record in records {
+                newly(record);
+                let flags = record.flags;
+                record.flags = flags & FIN | SACKED;
+                if flags & (LOST | RETRANS) != 0 {
+                    let weight = u64::from(if unit == 0 { record.len } else { unit });
+                    if flags & LOST != 0 {
+                        marks.lost -= weight;
+                        marks.to_retransmit -= u32::from(flags & RETRANS == 0);
+                    }
+                    if flags & RETRANS != 0 {
+                        marks.retrans -= weight;
+                    }
                 }
             }
         }
-        let count = (to - from) as u64;
-        marks.sacked += if unit == 0 { bytes } else { count * u64::from(unit) };
-        marks.sacked_segments += count as u32;
     }
 
     /// RFC 6675 `IsLost` over everything: marks what has `threshold` SACKed runs, or more than `threshold - 1` segments

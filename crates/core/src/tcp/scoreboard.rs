@@ -41,6 +41,17 @@ pub(super) const RETRANS: u8 = 4;
 /// Carries our FIN.
 pub(super) const FIN: u8 = 8;
 
+/// Records `from..to` as slices: a loop over one needs no look at the ring for each record.
+#[inline]
+pub(super) fn parts(ring: &mut VecDeque<Record>, from: usize, to: usize) -> [&mut [Record]; 2] {
+    let (front, back) = ring.as_mut_slices();
+    let split = front.len();
+    [
+        &mut front[from.min(split)..to.min(split)],
+        &mut back[from.max(split) - split..to.max(split) - split],
+    ]
+}
+
 impl Record {
     /// One past its last offset.
     #[inline]
@@ -176,7 +187,7 @@ impl Scoreboard {
     }
 
     /// Removes the first record if `ack` covers it; its flags say what it was.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pop_acked(&mut self, ack: u64) -> Option<Record> {
         let front = self.ring.front()?;
         if front.end() > ack {
@@ -238,15 +249,21 @@ impl Scoreboard {
         }
     }
 
-    /// The peer acknowledged part of the first record: keep the rest.
+    /// The peer may have acknowledged part of the first record: keep the rest.
+    #[inline(always)]
     pub(super) fn trim_front(&mut self, ack: u64) -> u64 {
+        match self.ring.front() {
+            Some(front) if front.seq < ack => self.cut_front(ack),
+            Some(_) | None => 0,
+        }
+    }
+
+    #[cold]
+    fn cut_front(&mut self, ack: u64) -> u64 {
         let unit = self.unit;
         let Some(front) = self.ring.front_mut() else {
             return 0;
         };
-        if front.seq >= ack {
-            return 0;
-        }
         let cut = (ack - front.seq) as u32;
         front.seq = ack;
         front.len -= cut;
@@ -333,8 +350,10 @@ impl Scoreboard {
             let first = self.index_from(run.start);
             self.work.add(run.segments as usize);
             let last = (first + run.segments as usize).min(self.ring.len());
-            for record in self.ring.range_mut(first..last) {
-                record.flags &= !SACKED;
+            for records in parts(&mut self.ring, first, last) {
+                for record in records {
+                    record.flags &= !SACKED;
+                }
             }
         }
         let marks = &mut *self.marks;

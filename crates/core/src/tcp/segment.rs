@@ -14,7 +14,7 @@ use crate::units::Bytes;
 
 impl Connection {
     /// A segment arrived.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Accepted {
         let accepted = match self.arrive_as_predicted(now, segment) {
             Some(accepted) => accepted,
@@ -27,7 +27,7 @@ impl Connection {
     /// Header prediction: an established connection gets a segment that lies within the window, acknowledges what is
     /// outstanding and carries neither FIN nor anything else to look at. What [`Connection::arrive`] does with it, without
     /// the checks that cannot fail for it. `None`: it is not such a segment, and nothing was done.
-    #[inline]
+    #[inline(always)]
     fn arrive_as_predicted(&mut self, now: Instant, segment: &Segment) -> Option<Accepted> {
         let shared = &mut self.shared;
         let expected = Flags::ACK.0 | (u16::from(shared.timestamps) * Flags::TIMESTAMPS.0);
@@ -105,6 +105,7 @@ impl Connection {
     }
 
     /// The arrival of any segment.
+    #[inline(never)]
     fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
         if segment.flags.contains(Flags::CORRUPT) {
             return self.nothing(); // the checksum would have failed (RFC 9293 MUST-3)
