@@ -235,6 +235,7 @@ impl Sender {
     /// RFC 8201 5.4).
     pub(super) fn cut_long_segments(&mut self, now: Instant, shared: &Shared) {
         let mut found = false;
+        self.board.clear_stale(u64::MAX);
         for index in 0..self.board.ring.len() {
             let record = self.board.ring[index];
             let payload = record.len - u32::from(record.is(FIN));

@@ -53,6 +53,7 @@ impl Connection {
             let board = &sender.board;
             board.ring.is_empty()
                 && board.marks.runs.is_empty()
+                && board.marks.stale.is_empty()
                 && sender.unsent() == 0
                 && !sender.fin_queued
                 && !sender.cc.is_custom()
@@ -419,7 +420,8 @@ impl Scoreboard {
 impl Marks {
     fn pack(&mut self, pack: &mut Pack<'_>) {
         let Marks {
-            runs: _, // empty
+            runs: _,  // empty
+            stale: _, // empty
             sacked,
             lost,
             retrans,

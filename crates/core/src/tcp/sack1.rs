@@ -234,6 +234,7 @@ impl Sender {
     }
 
     fn send_again(&mut self, now: Instant, shared: &mut Shared, index: usize) -> Option<Outgoing> {
+        self.board.take_from_stale(index);
         self.board.mark_lost(index);
         self.retransmit(now, shared, index)
     }
@@ -269,6 +270,7 @@ impl Sender {
             ..Delivery::default()
         };
         if delivery.advanced {
+            self.board.clear_stale(ack);
             self.take_acked(now, shared, segment, ack, &mut delivery);
         }
         let round_start = delivery.advanced && self.una > self.round_end;
@@ -281,7 +283,12 @@ impl Sender {
         }
         delivery.rtt = None;
         if delivery.advanced && !partial {
-            if self.board.marks.sacked_segments > 0 {
+            // After a timeout nearly every segment sent again is told of by blocks that go on telling of the rest.
+            let again = shared.short_ways() && self.state == CaState::Loss && self.una < self.high_seq;
+            let told = self.board.marks.sacked_segments > 0;
+            if again && told {
+                self.board.set_aside_sacks();
+            } else if told || !again && !self.board.marks.stale.is_empty() {
                 self.board.forget_sacks();
             }
             agent.dup_acks = 0;

@@ -155,7 +155,18 @@ impl Scoreboard {
         if from >= to {
             return;
         }
+        if !self.marks.stale.is_empty() {
+            return self.mark_again(from, to, newly);
+        }
         self.work.add(to - from);
+        self.mark_each(from, to, newly);
+    }
+
+    #[inline]
+    fn mark_each(&mut self, from: usize, to: usize, newly: &mut impl FnMut(&Record)) {
+        if from >= to {
+            return;
+        }
         let unit = self.unit;
         let weight = if unit == 0 {
             self.ring[to - 1].end() - self.ring[from].seq // they follow one another
@@ -181,6 +192,100 @@ impl Scoreboard {
                     }
                 }
             }
+        }
+    }
+
+    /// [`Scoreboard::mark_sacked`] where some runs are stale: one that is told again as a whole costs no look at its
+    /// records, whatever its length.
+    #[inline(never)]
+    fn mark_again(&mut self, from: usize, to: usize, newly: &mut impl FnMut(&Record)) {
+        let (low, high) = (self.ring[from].seq, self.ring[to - 1].end());
+        let mut stale = core::mem::take(&mut self.marks.stale);
+        let mut at = from;
+        stale.retain(|run| {
+            if run.end <= low || high <= run.start {
+                return true;
+            }
+            if low <= run.start && run.end <= high {
+                let first = self.index_from(run.start);
+                self.work.add(first - at);
+                self.mark_each(at, first, newly);
+                at = first + run.segments as usize;
+                self.marks.sacked += self.run_weight(run);
+                self.marks.sacked_segments += run.segments;
+            } else {
+                self.clear_run(run);
+            }
+            false
+        });
+        self.marks.stale = stale;
+        self.work.add(to - at);
+        self.mark_each(at, to, newly);
+    }
+
+    fn run_weight(&self, run: &Run) -> u64 {
+        if self.unit == 0 {
+            run.end - run.start
+        } else {
+            u64::from(run.segments) * u64::from(self.unit)
+        }
+    }
+
+    /// Forgets what is SACKed without a look at the records: what the peer tells again is soon known again (`sack1`). Who
+    /// looks at a record must see to it that it is not in a stale run.
+    pub(super) fn set_aside_sacks(&mut self) {
+        self.clear_stale(u64::MAX);
+        let marks = &mut *self.marks;
+        core::mem::swap(&mut marks.runs, &mut marks.stale);
+        marks.known = [0; 4];
+        marks.judged = 0;
+        marks.sacked = 0;
+        marks.sacked_segments = 0;
+    }
+
+    /// Writes into the records what stale runs that begin at or before `offset` mean.
+    #[inline]
+    pub(super) fn clear_stale(&mut self, offset: u64) {
+        while let Some(run) = self.marks.stale.front().copied()
+            && run.start <= offset
+        {
+            self.marks.stale.pop_front();
+            self.clear_run(&run);
+        }
+    }
+
+    fn clear_run(&mut self, run: &Run) {
+        let first = self.index_from(run.start);
+        let last = (first + run.segments as usize).min(self.ring.len());
+        self.work.add(last - first);
+        for records in parts(&mut self.ring, first, last) {
+            for record in records {
+                record.flags &= !SACKED;
+            }
+        }
+    }
+
+    /// Record `index` is about to be sent again: it is no part of a stale run. Mostly it is the first of one.
+    pub(super) fn take_from_stale(&mut self, index: usize) {
+        if self.marks.stale.is_empty() {
+            return;
+        }
+        let Some(record) = self.ring.get_mut(index) else {
+            return;
+        };
+        let (seq, end) = (record.seq, record.end());
+        let place = self.marks.stale.partition_point(|run| run.end <= seq);
+        let Some(run) = self.marks.stale.get_mut(place) else {
+            return;
+        };
+        if seq == run.start && run.segments > 1 {
+            record.flags &= !SACKED;
+            run.start = end;
+            run.segments -= 1;
+        } else if run.holds(seq)
+            && let Some(run) = self.marks.stale.remove(place)
+        {
+            self.clear_run(&run);
         }
     }
 

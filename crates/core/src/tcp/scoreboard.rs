@@ -80,6 +80,14 @@ pub(super) struct Run {
     pub(super) segments: u32,
 }
 
+impl Run {
+    /// Whether `offset` lies in it.
+    #[inline]
+    pub(super) const fn holds(&self, offset: u64) -> bool {
+        self.start <= offset && offset < self.end
+    }
+}
+
 /// Records, their sum, and what is known of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
@@ -101,6 +109,8 @@ pub(super) struct Scoreboard {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
     pub(super) runs: VecDeque<Run>,
+    /// Runs that were forgotten and whose records are still written [`SACKED`], which does not count.
+    pub(super) stale: VecDeque<Run>,
     pub(super) sacked: u64,
     pub(super) lost: u64,
     pub(super) retrans: u64,
@@ -122,6 +132,7 @@ impl Blank for Marks {
     fn blank() -> &'static Marks {
         static BLANK: Marks = Marks {
             runs: VecDeque::new(),
+            stale: VecDeque::new(),
             sacked: 0,
             lost: 0,
             retrans: 0,
@@ -288,7 +299,13 @@ impl Scoreboard {
     #[inline]
     pub(super) fn is_clean(&self) -> bool {
         let marks = &self.marks;
-        marks.is_blank() || marks.sacked | marks.lost | marks.retrans | u64::from(marks.duplicates) == 0
+        marks.is_blank()
+            || marks.sacked
+                | marks.lost
+                | marks.retrans
+                | u64::from(marks.duplicates)
+                | marks.stale.len() as u64
+                == 0
     }
 
     /// Whether block `index` (as on the wire) is one that the last acknowledgment reported, there or one place further
@@ -345,24 +362,9 @@ impl Scoreboard {
     /// The peer may have reneged: no SACK information is trusted any more (RFC 2018 8).
     pub(super) fn forget_sacks(&mut self) {
         // Whatever is SACKed is in a run.
-        let runs = core::mem::take(&mut self.marks.runs);
-        for run in &runs {
-            let first = self.index_from(run.start);
-            self.work.add(run.segments as usize);
-            let last = (first + run.segments as usize).min(self.ring.len());
-            for records in parts(&mut self.ring, first, last) {
-                for record in records {
-                    record.flags &= !SACKED;
-                }
-            }
-        }
-        let marks = &mut *self.marks;
-        marks.runs = runs;
-        marks.runs.clear();
-        marks.known = [0; 4];
-        marks.judged = 0;
-        marks.sacked = 0;
-        marks.sacked_segments = 0;
+        self.clear_stale(u64::MAX);
+        self.set_aside_sacks();
+        self.clear_stale(u64::MAX);
     }
 
     /// Nothing was lost after all: originals count as in flight again.
@@ -433,7 +435,8 @@ impl Scoreboard {
         for record in &self.ring {
             let weight = self.weight(record.len);
             sums.0 += weight;
-            if record.is(SACKED) {
+            let stale = &self.marks.stale;
+            if record.is(SACKED) && !stale.iter().any(|run| run.holds(record.seq)) {
                 sums.1 += weight;
                 sums.4 += 1;
             }

@@ -72,7 +72,8 @@ impl Connection {
         let sender = self.sender.as_ref().map_or(0, |sender| {
             size_of::<Sender>()
                 + sender.board.ring.capacity() * size_of::<Record>()
-                + sender.board.marks.runs.capacity() * size_of::<Run>()
+                + (sender.board.marks.runs.capacity() + sender.board.marks.stale.capacity())
+                    * size_of::<Run>()
                 + sender
                     .rack
                     .as_ref()
