@@ -2,7 +2,7 @@
 //!
 //! **Source.** `ip-sysctl` of Linux: the names are in each field's line. The defaults are Linux's.
 
-use crate::tcp::{Config, IpVersion, KeepAlive};
+use crate::tcp::{Config, IpVersion, KeepAlive, ReceiveMemory};
 use crate::time::Duration;
 use crate::units::Bytes;
 use alloc::vec::Vec;
@@ -179,6 +179,11 @@ impl StackConfig {
             }
             None => self.receive_memory.max,
         };
+        config.receive_memory = Some(ReceiveMemory {
+            buffer: options.receive_buffer.unwrap_or(self.receive_memory.default),
+            most: self.receive_memory.max,
+            locked: options.receive_buffer.is_some(),
+        });
         config.window_scale = config.window_scale.map(|_| StackConfig::window_scale(space));
         config.send_buffer = Bytes::MAX; // counted here, by what the kernel's buffers would take
         config.nagle = !options.no_delay;

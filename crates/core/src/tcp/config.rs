@@ -94,6 +94,8 @@ pub struct Config {
     pub delayed_ack: DelayedAck,
     /// Receive buffer, bytes: bounds the window offered.
     pub receive_buffer: Bytes,
+    /// The window follows a buffer that counts memory, as Linux's does; `None`: it is `receive_buffer`.
+    pub receive_memory: Option<super::ReceiveMemory>,
     /// Send buffer, bytes: bounds what `write` takes.
     pub send_buffer: Bytes,
     /// Hold small segments while data is unacknowledged (RFC 896, RFC 9293 3.7.4).

@@ -69,7 +69,6 @@ impl Connection {
         if pingpong {
             self.receive.acking.enter_pingpong(); // TCP_QUICKACK was turned off before
         }
-        self.receive.on_syn(config);
         shared.sack = config.sack && syn.flags.contains(Flags::SACK_PERMITTED);
         shared.timestamps = config.timestamps && syn.flags.contains(Flags::TIMESTAMPS);
         if shared.timestamps {
@@ -83,11 +82,14 @@ impl Connection {
             shared.snd_scale = 0;
             shared.rcv_scale = 0;
         }
+        let acked = syn.flags.contains(Flags::ACK);
+        let stamps = if shared.timestamps && !acked { 12 } else { 0 };
+        self.receive
+            .on_syn(config, own.saturating_sub(stamps), shared.rcv_scale);
         // RFC 9293 3.7.1: the smaller of both, less what options take (RFC 6691).
         let peer = syn.mss().map_or(config.default_mss(), u32::from);
         let options = if shared.timestamps { 12 } else { 0 };
         shared.mss = peer.min(own).saturating_sub(options).max(config.path.min_mss);
-        let acked = syn.flags.contains(Flags::ACK);
         shared.ecn = if acked {
             // RFC 3168 6.1.1: a SYN-ACK agrees with ECE alone.
             config.ecn && syn.flags.contains(Flags::ECE) && !syn.flags.contains(Flags::CWR)
@@ -247,6 +249,15 @@ impl Connection {
             shared.last_ack_sent = self.receive.rcv_nxt;
             self.receive.acking.on_sent(&shared.config);
         }
+        let window = match config.receive_memory {
+            Some(memory) if !answer => {
+                let scale = config.window_scale.unwrap_or(0);
+                super::room::Room::new(memory, own, own, scale)
+                    .first_window()
+                    .min(65_535)
+            }
+            Some(_) | None => self.receive.first_window(config),
+        };
         let mut segment = Segment {
             seq: shared.iss,
             ack: if answer {
@@ -257,7 +268,7 @@ impl Connection {
             tsval,
             tsecr,
             options: [word, 0, 0, 0, 0, 0],
-            window: config.receive_buffer.get().min(65_535) as u16,
+            window: window as u16,
             flags,
             ttl: 64,
             overhead: config.header() as u8 + options,

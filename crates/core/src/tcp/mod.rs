@@ -2,7 +2,7 @@
 //!
 //! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. The connection routes;
 //! the work is in `handshake` (SYN states), `segment` (arrival procedure), `build` (segments out), `receive`
-//! (reassembly), `acking` (when to acknowledge), `send` (what leaves when), `validation` (what idle time does to the window), `delivery`
+//! (reassembly), `acking` (when to acknowledge), `room` (Linux's receive memory), `send` (what leaves when), `validation` (what idle time does to the window), `delivery`
 //! (what an acknowledgment delivered), `recovery` (what follows from it), `undo` (what was a mistake), `sack1` (recovery
 //! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`. [`Config`] holds every switch,
 //! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
@@ -36,6 +36,7 @@ mod recovery;
 mod rest;
 #[doc(hidden)]
 pub mod rig;
+mod room;
 mod rto;
 mod sack1;
 mod sacked;
@@ -68,6 +69,7 @@ pub use fastopen::{
 pub use handover::Remains;
 pub use icmp::{Icmp, IcmpKind, NetworkError};
 pub use rest::Resting;
+pub use room::ReceiveMemory;
 pub use send::CaState;
 pub use timers::Timer;
 pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};

@@ -6,13 +6,14 @@
 //!
 //! **Source.** RFC 9293 3.8.6, 3.10.7.4; RFC 2018 4; RFC 2883 4; RFC 5681 4.2; RFC 8257 3.2. When to acknowledge is in
 //! `acking`.
-//! **Deviations.** Linux's receive-buffer tuning is not modelled: the buffer is what
+//! **Deviations.** Linux's receive memory is modelled (`room`) only if `Config::receive_memory` says so: else the buffer is what
 //! `Config::receive_buffer` says from the start. Of `tcp_grow_window` only the effect on acknowledgments is kept: it raises
 //! `rcv_ssthresh` by two segments per segment received, from 64 KiB to the buffer, and each step is acknowledged at once
 //! (seen in `specs/linux-6.18`: far more than the 16 quick ACKs of the start). The window offered is the buffer from the start.
 
 use super::acking::Acking;
 use super::config::{Config, DelayedAck, EcnEcho};
+use super::room::Room;
 use super::rto::Rtt;
 use super::work::Work;
 use crate::packet::{Ecn, Flags, Segment};
@@ -40,6 +41,8 @@ pub(super) struct Receive {
     pub(super) acking: Acking,
     /// Linux's `rcv_ssthresh`: while it grows towards the buffer, every segment is acknowledged at once.
     pub(super) grown: u32,
+    /// Linux's receive memory, if the window is to follow it.
+    pub(super) room: Option<Box<Room>>,
     /// ECE is to be set on what we send.
     pub(super) echo: bool,
 }
@@ -84,14 +87,27 @@ impl Receive {
             beyond: None,
             acking: Acking::new(config),
             grown: GROWTH_START,
+            room: None,
             echo: false,
         }
     }
 
     /// The peer's SYN arrived.
-    pub(super) fn on_syn(&mut self, config: &Config) {
+    pub(super) fn on_syn(&mut self, config: &Config, segment: u32, scale: u8) {
         self.rcv_nxt = 1;
         self.edge = 1 + config.receive_buffer.get().min(65_535); // a SYN's window is not scaled (RFC 7323 2.2)
+        if let Some(memory) = config.receive_memory {
+            let room = Room::new(memory, config.mss(), segment, scale);
+            self.edge = 1 + room.first_window();
+            self.room = Some(Box::new(room));
+        }
+    }
+
+    /// The window field of a SYN-ACK.
+    pub(super) fn first_window(&self, config: &Config) -> u64 {
+        let buffer = config.receive_buffer.get();
+        let window = self.room.as_ref().map_or(buffer, |room| room.first_window());
+        window.min(65_535)
     }
 
     /// As if the handshake were over.
@@ -127,6 +143,9 @@ impl Receive {
     #[inline]
     pub(super) fn read_all(&mut self) {
         self.read += self.readable();
+        if let Some(room) = &mut self.room {
+            room.release(self.read);
+        }
     }
 
     /// After [`Receive::read_all`]: whether that is to be acknowledged.
@@ -142,6 +161,11 @@ impl Receive {
         if count > 0 {
             let all = self.readable() == 0;
             self.acking.on_read(config, all);
+        }
+        if let Some(room) = &mut self.room {
+            room.release(self.read);
+            let left = self.edge.saturating_sub(self.rcv_nxt);
+            return (count, count > 0 && room.worth_telling(left, self.acking.full()));
         }
         // Without scaling the field may hold less than the buffer.
         let largest = config.receive_buffer.get().min(65_535 << scale);
@@ -161,6 +185,15 @@ impl Receive {
     /// The window to offer in bytes, and remembers it as offered.
     #[inline]
     pub(super) fn offer(&mut self, config: &Config, mss: u32, scale: u8) -> u64 {
+        if let Some(room) = &mut self.room {
+            let left = self.edge.saturating_sub(self.rcv_nxt);
+            if room.is_tight() {
+                self.acking.quick = 0;
+            }
+            let window = room.offer(left, self.acking.full());
+            self.edge = self.rcv_nxt + window;
+            return window.min(65_535 << scale);
+        }
         let wanted = self.wanted_edge(config);
         let before = self.edge;
         // RFC 9293 3.8.6.2.2: advance only by min(MSS, buffer / 2).
@@ -178,6 +211,16 @@ impl Receive {
     #[inline]
     pub(super) fn window(&self) -> u64 {
         self.edge.saturating_sub(self.rcv_nxt)
+    }
+
+    /// The first check as Linux makes it (`tcp_sequence`): where nothing waits to be read, a segment may go beyond the
+    /// window; a FIN needs no room; nothing is old that was not acknowledged (`acked` is the last acknowledgment sent).
+    pub(super) fn fits(&self, seq: i64, segment: &Segment, acked: u64) -> bool {
+        let end = seq + i64::from(segment.sequence_len());
+        let edge = self.edge.max(self.rcv_nxt) as i64;
+        let fin = i64::from(segment.flags.contains(Flags::FIN));
+        let empty = self.readable() == 0;
+        end >= acked as i64 && (end - fin <= edge || (seq <= edge && empty))
     }
 
     /// RFC 9293 3.10.7.4, first check, on offsets.
@@ -224,7 +267,11 @@ impl Receive {
             return false;
         }
         self.rcv_nxt += u64::from(payload);
+        if let Some(room) = &mut self.room {
+            room.keep(self.rcv_nxt, payload, u32::from(segment.overhead));
+        }
         self.schedule(now, config, rtt, segment);
+        self.decide(config);
         true
     }
 
@@ -240,6 +287,9 @@ impl Receive {
         let beyond = self.beyond.get_or_insert_default();
         if !beyond.append(seq, end, config.sack_blocks) {
             return false;
+        }
+        if let Some(room) = &mut self.room {
+            room.keep(end, payload, u32::from(segment.overhead));
         }
         self.schedule_disorder(config, segment);
         true
@@ -258,8 +308,13 @@ impl Receive {
         let payload = segment.payload;
         let fin = segment.flags.contains(Flags::FIN);
         let end = seq + i64::from(payload);
-        let limit = self.edge.min(self.fin_at);
         let before = self.rcv_nxt;
+        let limit = match &self.room {
+            None => self.edge.min(self.fin_at),
+            // Linux takes a segment whole that it takes, but nothing when the window is shut.
+            Some(_) if payload == 0 || (seq < self.edge as i64 && self.edge > before) => self.fin_at,
+            Some(_) => before,
+        };
         let mut taken = Taken {
             start: self.rcv_nxt,
             end: self.rcv_nxt,
@@ -279,8 +334,12 @@ impl Receive {
                 taken.redundant += self.note_old(config, seq, payload);
             }
             // A FIN beyond a hole takes its place in the sequence space, and in the SACK blocks.
-            let stop =
-                stop + u64::from(fin && stop == end.max(0) as u64 && stop < self.edge && self.fin_at >= stop);
+            let stop = stop
+                + u64::from(
+                    fin && stop == end.max(0) as u64
+                        && (stop < self.edge || self.room.is_some())
+                        && self.fin_at >= stop,
+                );
             if stop > start && !(fin && payload == 0 && start == self.rcv_nxt) {
                 self.insert(config, start, stop, &mut taken);
                 taken.redundant = taken.redundant.min(payload);
@@ -288,7 +347,16 @@ impl Receive {
                 self.acking.now = true; // nothing new: an immediate ACK
             }
         }
-        if fin && self.fin_at == u64::MAX && end >= before as i64 {
+        if let Some(room) = &mut self.room {
+            if self.rcv_nxt > before || fin {
+                self.acking.now |= room.overflows();
+            }
+            if taken.end > taken.start {
+                room.keep(taken.end.min(end as u64), payload, u32::from(segment.overhead));
+            }
+            self.edge = self.edge.max(self.rcv_nxt);
+        }
+        if fin && self.fin_at == u64::MAX && end >= before as i64 && end as u64 <= limit {
             self.fin_at = end as u64;
         }
         taken.start = taken.start.min(self.fin_at);
@@ -309,6 +377,9 @@ impl Receive {
         }
         if payload > 0 && taken.advanced {
             self.schedule(now, config, rtt, segment);
+            if !taken.fin {
+                self.decide(config);
+            }
         } else if payload > 0 {
             self.schedule_disorder(config, segment);
         }
@@ -359,17 +430,42 @@ impl Receive {
         let window = self.window();
         let acking = &mut self.acking;
         acking.unacked = acking.unacked.saturating_add(segment.payload);
+        if let Some(room) = &mut self.room
+            && segment.payload > acking.full()
+        {
+            room.measure(segment.payload, u32::from(segment.overhead));
+        }
         acking.measure(config, segment);
         acking.on_data(now, config, window, || rtt.rto(&config.rto));
-        // `tcp_grow_window` asks for a quick ACK with each of its steps; segments below 128 bytes do not count.
-        if segment.payload >= 128
-            && u64::from(self.grown) < config.receive_buffer.get()
-            && matches!(config.delayed_ack, DelayedAck::Linux { .. })
-        {
-            self.grown = self.grown.saturating_add(2 * acking.full());
-            acking.quick = acking.quick.max(1);
+        if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
+            return;
         }
-        acking.decide(config, true);
+        // `tcp_grow_window` asks for a quick ACK with each of its steps; segments below 128 bytes do not count.
+        let grew = if let Some(room) = &mut self.room {
+            room.grow(segment.payload, u32::from(segment.overhead), acking.full())
+        } else if segment.payload >= 128 && u64::from(self.grown) < config.receive_buffer.get() {
+            self.grown = self.grown.saturating_add(2 * acking.full());
+            true
+        } else {
+            false
+        };
+        acking.quick = acking.quick.max(u8::from(grew));
+    }
+
+    /// After [`schedule`](Receive::schedule): now or later.
+    #[inline]
+    fn decide(&mut self, config: &Config) {
+        let full = self.acking.full();
+        let mut keeps_up = true;
+        if let Some(room) = &self.room
+            && self.acking.unacked > full
+        {
+            keeps_up = room.keeps_up(full);
+            if room.is_tight() {
+                self.acking.quick = 0;
+            }
+        }
+        self.acking.decide(config, keeps_up);
     }
 
     /// Data arrived that leaves or has left a hole, or came again: RFC 5681 4.2.
@@ -378,6 +474,10 @@ impl Receive {
         self.acking.unacked = self.acking.unacked.saturating_add(segment.payload);
         if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
             self.acking.measure(config, segment);
+        } else if let Some(room) = &mut self.room
+            && config.sack
+        {
+            room.grow(segment.payload, u32::from(segment.overhead), self.acking.full());
         }
     }
 
@@ -385,7 +485,8 @@ impl Receive {
     pub(super) fn on_fin(&mut self, config: &Config, answered: bool) {
         if matches!(config.delayed_ack, DelayedAck::Linux { .. }) && !answered {
             self.acking.enter_pingpong(); // `tcp_fin`
-            self.acking.decide(config, true);
+            self.acking.unacked = self.acking.unacked.saturating_add(1);
+            self.decide(config);
         } else {
             self.acking.now = true;
         }
@@ -457,7 +558,9 @@ impl Receive {
         let mut at = self.rcv_nxt;
         for range in &beyond.ranges {
             assert!(
-                at < range.start && range.start < range.end && range.end <= self.edge,
+                at < range.start
+                    && range.start < range.end
+                    && (range.end <= self.edge || self.room.is_some()),
                 "{range:?} after {at}, right edge {}",
                 self.edge
             );

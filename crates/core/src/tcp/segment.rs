@@ -149,7 +149,12 @@ impl Connection {
             }
         }
         // First: sequence number.
-        if !self.receive.acceptable(seq, len) {
+        let fits = if self.receive.room.is_some() && self.state != State::SynReceived {
+            self.receive.fits(seq, segment, self.shared.last_ack_sent)
+        } else {
+            self.receive.acceptable(seq, len)
+        };
+        if !fits {
             if !reset {
                 self.on_unacceptable(now, segment, seq);
             }

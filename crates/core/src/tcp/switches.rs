@@ -566,6 +566,18 @@ const FIRST: &[Switch] = &[
         ],
     },
     Switch {
+        name: "receive_memory",
+        doc: "The window follows a buffer that counts what segments occupy.",
+        cells: [
+            ("off", "ns-2 has no receive window"),
+            ("off", "ns-2 has no receive window"),
+            ("off", "tuning taken as done; sockets turn it on"),
+            ("off", "tuning taken as done; sockets turn it on"),
+            ("off", "tuning taken as done; sockets turn it on"),
+            ("off", "not in any RFC"),
+        ],
+    },
+    Switch {
         name: "send_buffer",
         doc: "Bounds what write takes.",
         cells: [
