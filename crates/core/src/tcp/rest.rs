@@ -59,6 +59,7 @@ impl Connection {
                 && !sender.cc.is_custom()
         };
         calm && !receive.acking.now
+            && receive.room.is_none()
             && receive.beyond.as_deref().is_none_or(whole)
             && self.sender.as_deref().is_none_or(silent)
     }
@@ -234,6 +235,7 @@ impl Receive {
             beyond,
             acking,
             grown,
+            room: _, // there is none
             echo,
         } = self;
         pack.number(rcv_nxt);

@@ -165,8 +165,10 @@ impl Connection {
             if reset {
                 if seq == self.receive.rcv_nxt as i64 {
                     self.on_reset();
-                } else if seq < (self.receive.rcv_nxt + self.receive.window()) as i64 {
-                    self.challenge(now); // RFC 5961 3.2; at the right edge it is outside
+                } else if seq < (self.receive.rcv_nxt + self.receive.window()) as i64
+                    || (self.receive.room.is_some() && self.state != State::SynReceived)
+                {
+                    self.challenge(now); // RFC 5961 3.2; at the right edge it is outside, but for Linux
                 }
                 return self.nothing();
             }
