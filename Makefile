@@ -4,7 +4,7 @@ CARGO ?= cargo
 FILE ?=
 ARGS ?=
 
-.PHONY: run test test-all check bench peers fuzz soak fmt doc clean
+.PHONY: run test test-all check bench peers fuzz coverage soak fmt doc clean
 
 ## Build the program and compare every mechanism on the built-in home line (or FILE=path).
 run:
@@ -39,6 +39,10 @@ peers:
 ## Each fuzz target for FUZZ_SECONDS (default 20).
 fuzz:
 	@scripts/fuzz.sh
+
+## Lines of core that its tests reach; needs llvm-cov of the compiler's LLVM.
+coverage:
+	@scripts/coverage.sh
 
 ## Random transfers over random bad paths in virtual time, checked byte by byte; 100 GiB, or ARGS="--seconds 60". Ctrl-C ends it.
 soak:

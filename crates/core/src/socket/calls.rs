@@ -105,6 +105,7 @@ impl Stack {
         let remote = child
             .remote
             .unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0));
+        let remote = super::shown(remote, child.family);
         Ok(Outcome::Done((fd, remote)))
     }
 
@@ -283,6 +284,9 @@ impl Stack {
             Some(ip) => ip,
             None => self.source_for(remote.ip())?,
         };
+        if ip.is_ipv4() != remote.is_ipv4() {
+            return Err(Errno::ENETUNREACH); // bound to an address of the other family
+        }
         let port = match sock.local {
             Some(local) => local.port(),
             None => {

@@ -271,6 +271,16 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
+/// An address as a socket of `family` names it: IPv4 is mapped on an IPv6 socket (RFC 3493 3.7).
+fn shown(address: SocketAddr, family: Family) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if family == Family::V6 => {
+            SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port())
+        }
+        _ => address,
+    }
+}
+
 impl Stack {
     /// A host without sockets.
     pub fn new(config: StackConfig) -> Stack {
@@ -327,7 +337,8 @@ impl Stack {
 
     /// `getsockname(2)`.
     pub fn local_address(&self, fd: Fd) -> Result<Option<SocketAddr>, Errno> {
-        Ok(self.socks[self.index_of(fd)?].local)
+        let sock = &self.socks[self.index_of(fd)?];
+        Ok(sock.local.map(|address| shown(address, sock.family)))
     }
 
     /// `getpeername(2)`.
@@ -335,7 +346,10 @@ impl Stack {
         let sock = &self.socks[self.index_of(fd)?];
         match sock.state() {
             None | Some(State::Closed | State::SynSent) => Err(Errno::ENOTCONN),
-            Some(_) => sock.remote.ok_or(Errno::ENOTCONN),
+            Some(_) => {
+                let remote = sock.remote.ok_or(Errno::ENOTCONN)?;
+                Ok(shown(remote, sock.family))
+            }
         }
     }
 

@@ -41,10 +41,17 @@ impl Stack {
             let Some(held) = other.local.filter(|_| holder as usize != index) else {
                 return false;
             };
-            let overlap = held.ip() == address.ip()
-                || held.ip().is_unspecified()
-                    && (held.is_ipv4() == address.is_ipv4() || !other.options.v6_only)
-                || address.ip().is_unspecified() && (held.is_ipv4() == address.is_ipv4() || !me.v6_only);
+            let overlap = if held.is_ipv4() == address.is_ipv4() {
+                held.ip() == address.ip() || held.ip().is_unspecified() || address.ip().is_unspecified()
+            } else {
+                // ipv6(7): only an IPv6 socket that is bound to any address, without IPV6_V6ONLY, takes IPv4 too.
+                let (six, options) = if held.is_ipv6() {
+                    (held, &other.options)
+                } else {
+                    (address, me)
+                };
+                six.ip().is_unspecified() && !options.v6_only
+            };
             let listens = matches!(other.body, Body::Listen(_));
             let shared = me.reuse_address && other.options.reuse_address && !listens
                 || me.reuse_port && other.options.reuse_port;

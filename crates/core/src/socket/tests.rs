@@ -627,6 +627,8 @@ fn the_urgent_byte_is_read_apart() {
     assert_eq!(done(pair.hosts[1].read(pair.now, server, 100)).len, 4);
 }
 
+mod blocking;
+mod families;
 mod options;
 mod table;
 
