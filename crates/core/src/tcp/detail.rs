@@ -1,7 +1,10 @@
-//! What `TCP_INFO` wants to know beyond [`Info`](super::Info): negotiated options and counts of segments.
+//! What `TCP_INFO` tells: [`Info`], and beyond it negotiated options and counts of segments.
 
-use super::{Connection, State};
+use super::send::{CaState, Sender};
+use super::{Connection, Info, State};
+use crate::cc::Phase;
 use crate::time::{Duration, Instant};
+use crate::units::Bytes;
 
 /// Negotiated options and counts of segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +52,33 @@ pub struct Detail {
 }
 
 impl Connection {
+    /// Everything an observer may want to know.
+    pub fn info(&self, _now: Instant) -> Info {
+        let shared = &self.shared;
+        let sender = self.sender.as_deref();
+        let una = sender.map_or(1, |sender| sender.una);
+        Info {
+            state: self.state,
+            ca_state: sender.map_or(CaState::Open, |sender| sender.state),
+            phase: sender.map_or(Phase::SlowStart, |sender| sender.cc.phase()),
+            cwnd: Bytes(sender.map_or_else(|| shared.initial_window(), |sender| sender.window(shared))),
+            ssthresh: sender.map_or(Bytes::MAX, |sender| sender.cc.ssthresh()),
+            pipe: Bytes(sender.map_or(0, |sender| sender.board.pipe())),
+            flight: Bytes(sender.map_or(0, |sender| sender.nxt - sender.una)),
+            unsent: Bytes(sender.map_or(self.written, Sender::unsent)),
+            peer_window: Bytes(shared.snd_edge.saturating_sub(una)),
+            delivered: Bytes(sender.map_or(0, |sender| sender.delivered_total)),
+            received: self.received(),
+            acked: self.acked(),
+            srtt: shared.rtt.srtt(),
+            rttvar: shared.rtt.rttvar(),
+            min_rtt: shared.rtt.min(),
+            rto: shared.rtt.rto(&shared.config.rto),
+            mss: shared.mss,
+            stats: *shared.stats,
+        }
+    }
+
     /// Negotiated options and counts of segments.
     pub fn detail(&self, now: Instant) -> Detail {
         let shared = &self.shared;

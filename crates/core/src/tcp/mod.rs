@@ -2,7 +2,8 @@
 //!
 //! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. The connection routes;
 //! the work is in `handshake` (SYN states), `segment` (arrival procedure), `build` (segments out), `receive`
-//! (reassembly), `acking` (when to acknowledge), `room` (Linux's receive memory), `send` (what leaves when), `validation` (what idle time does to the window), `delivery`
+//! and `beyond` (reassembly), `acking` (when to acknowledge), `room` (Linux's receive memory), `send` and `offload` (what
+//! leaves when), `validation` (what idle time does to the window), `delivery`
 //! (what an acknowledgment delivered), `recovery` (what follows from it), `undo` (what was a mistake), `sack1` (recovery
 //! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`. [`Config`] holds every switch,
 //! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
@@ -12,6 +13,7 @@
 //! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
 
 mod acking;
+mod beyond;
 mod build;
 mod cold;
 mod config;
@@ -27,6 +29,7 @@ mod invariants;
 mod lazy;
 pub mod listener;
 mod mtu;
+mod offload;
 mod patience;
 pub mod profile;
 mod prr;
@@ -74,7 +77,6 @@ pub use send::CaState;
 pub use timers::Timer;
 pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
 
-use crate::cc::Phase;
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::time::Instant;
@@ -480,33 +482,6 @@ impl Connection {
             | Setting::Tos(_)
             | Setting::Ttl(_)
             | Setting::FinWait2(_) => self.set_cold(setting),
-        }
-    }
-
-    /// Everything an observer may want to know.
-    pub fn info(&self, _now: Instant) -> Info {
-        let shared = &self.shared;
-        let sender = self.sender.as_deref();
-        let una = sender.map_or(1, |sender| sender.una);
-        Info {
-            state: self.state,
-            ca_state: sender.map_or(CaState::Open, |sender| sender.state),
-            phase: sender.map_or(Phase::SlowStart, |sender| sender.cc.phase()),
-            cwnd: Bytes(sender.map_or_else(|| shared.initial_window(), |sender| sender.window(shared))),
-            ssthresh: sender.map_or(Bytes::MAX, |sender| sender.cc.ssthresh()),
-            pipe: Bytes(sender.map_or(0, |sender| sender.board.pipe())),
-            flight: Bytes(sender.map_or(0, |sender| sender.nxt - sender.una)),
-            unsent: Bytes(sender.map_or(self.written, Sender::unsent)),
-            peer_window: Bytes(shared.snd_edge.saturating_sub(una)),
-            delivered: Bytes(sender.map_or(0, |sender| sender.delivered_total)),
-            received: self.received(),
-            acked: self.acked(),
-            srtt: shared.rtt.srtt(),
-            rttvar: shared.rtt.rttvar(),
-            min_rtt: shared.rtt.min(),
-            rto: shared.rtt.rto(&shared.config.rto),
-            mss: shared.mss,
-            stats: *shared.stats,
         }
     }
 
