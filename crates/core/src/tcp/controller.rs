@@ -54,7 +54,7 @@ impl Controller {
     }
 
     /// `ack` says what the algorithm is told, and is made only as far as it looks at it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_ack<'a>(&mut self, now: Instant, ack: impl FnOnce() -> Ack<'a>) -> Reaction {
         if let AnyController::Reno(reno) = &mut self.any {
             let reaction = reno.on_ack(now, &ack());

@@ -408,7 +408,7 @@ impl Receive {
     }
 
     /// When to acknowledge data that just arrived in order.
-    #[inline]
+    #[inline(always)]
     fn schedule(&mut self, now: Instant, config: &Config, rtt: &Rtt, segment: &Segment) {
         let window = self.window();
         let acking = &mut self.acking;

@@ -198,7 +198,7 @@ impl Sender {
     }
 
     /// The end of an acknowledgment: the episode, if nothing is left of it, and the timer.
-    #[inline]
+    #[inline(always)]
     fn conclude(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
         if self.state == CaState::Cwr && self.board.out == 0 {
             self.finish_episode(now, shared); // nothing is out whose acknowledgments could pace the reduction
