@@ -286,12 +286,14 @@ impl Connection {
             return false;
         }
         let mut nxt = self.sender.as_ref().map_or(1, |sender| sender.nxt);
+        let mut probed = false;
         if ack == nxt as i64 + 1
             && let Some(sender) = &mut self.sender
             && sender.zero_probe_out
         {
             sender.accept_probe();
             nxt = sender.nxt;
+            probed = true;
         }
         // RFC 5961 5.2.
         if ack > nxt as i64 || ack < una as i64 - self.shared.max_snd_wnd.max(1) as i64 {
@@ -301,6 +303,9 @@ impl Connection {
         let (seq, ack) = (seq.max(0) as u64, ack.max(0) as u64);
         if ack >= una {
             self.take_ack(now, segment, seq, ack);
+            if probed {
+                self.on_advance(now); // the probe was a byte of the stream, or the FIN
+            }
             return true;
         }
         self.update_window(segment, seq, ack);
@@ -337,16 +342,21 @@ impl Connection {
             sender.on_ack(now, &mut self.shared, segment, ack, duplicate);
         }
         if advanced {
-            if self.write_blocked {
-                self.write_blocked = false;
-                self.shared.raise(Event::Writable);
-            }
-            if let Some(sender) = &self.sender
-                && sender.fin_sent
-                && sender.una == sender.nxt
-            {
-                self.on_fin_acked(now);
-            }
+            self.on_advance(now);
+        }
+    }
+
+    /// SND.UNA moved.
+    fn on_advance(&mut self, now: Instant) {
+        if self.write_blocked {
+            self.write_blocked = false;
+            self.shared.raise(Event::Writable);
+        }
+        if let Some(sender) = &self.sender
+            && sender.fin_sent
+            && sender.una == sender.nxt
+        {
+            self.on_fin_acked(now);
         }
     }
 

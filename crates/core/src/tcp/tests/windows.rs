@@ -284,3 +284,34 @@ fn the_delay_follows_the_gaps_between_segments() {
     assert_eq!(delays(&mut script, 5, 0, 39), [40, 0, 68, 0, 75]);
     assert_eq!(delays(&mut script, 2, 5, 70), [0, 100]);
 }
+
+/// RFC 9293 3.8.6.1: what a probe carries is acknowledged like anything else: a FIN closes the half, a byte makes room.
+#[test]
+fn an_acknowledged_probe_of_a_shut_window_counts() {
+    let mut script = Script::open(&bare(), 4);
+    script.window = 0;
+    script.at(100).ack(0, &[]);
+    let now = script.now;
+    script.connection.shutdown(now, crate::tcp::Half::Write);
+    assert_eq!(script.drain(), []);
+    script.timer();
+    assert_eq!(script.ack_bytes(1, &[]), []);
+    assert_eq!(script.connection.state(), crate::tcp::State::FinWait2);
+    assert!(script.events().contains(&Event::SendClosed));
+
+    let mut config = bare();
+    config.send_buffer = Bytes(2000);
+    let mut script = Script::open(&config, 4);
+    script.window = 0;
+    script.at(100).ack(0, &[]);
+    let now = script.now;
+    let taken = script
+        .connection
+        .write(now, Bytes(3000), crate::tcp::WriteFlags::default());
+    assert_eq!((taken, script.drain()), (Bytes(2000), Vec::new()));
+    script.timer();
+    assert_eq!(script.events(), []);
+    script.ack_bytes(1, &[]);
+    assert_eq!(script.connection.acked(), 1);
+    assert_eq!(script.events(), [Event::Writable]);
+}
