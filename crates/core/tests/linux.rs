@@ -222,9 +222,6 @@ fn compare(name: &str, case: &Case, tolerance: Duration) {
 }
 
 /// The same for segments that end at or before `last`, and their retransmissions.
-///
-/// Linux's CUBIC computes in whole segments and rounds its target up; ours is RFC 9438 in real numbers. From the first
-/// round of congestion avoidance on the windows may differ by one segment, so what is sent then is not compared.
 fn compare_until(name: &str, case: &Case, tolerance: Duration, last: u32) {
     let (mut theirs, mut ours) = (recorded(name), play(case));
     for lines in [&mut theirs, &mut ours] {
@@ -285,7 +282,7 @@ fn slow_start_without_loss() {
 
 #[test]
 fn slow_start_at_ten_megabits() {
-    compare_until(
+    compare(
         "clean-10mbit",
         &Case {
             rate: Rate(10_000_000),
@@ -293,7 +290,19 @@ fn slow_start_at_ten_megabits() {
             ..Case::one(400_000)
         },
         CLOCKED,
-        395_305,
+    );
+}
+
+#[test]
+fn a_queue_of_fifty_overflows_in_slow_start() {
+    compare(
+        "queue-50",
+        &Case {
+            rate: Rate(10_000_000),
+            limit: 50,
+            ..Case::one(600_000)
+        },
+        CLOCKED,
     );
 }
 
@@ -321,10 +330,12 @@ fn a_lost_probe_leaves_the_retransmission_timer() {
 
 #[test]
 fn losses_in_the_window_are_repaired_by_rack() {
-    compare_until("first-lost", &drop(60_000, [0]), CLOCKED, 41_993);
-    compare_until("middle-lost", &drop(60_000, [3]), CLOCKED, 53_577);
-    compare_until("two-lost", &drop(60_000, [3, 6]), CLOCKED, 53_577);
-    compare_until("five-lost", &drop(60_000, [1, 3, 5, 7, 8]), CLOCKED, 41_993);
+    compare("first-lost", &drop(60_000, [0]), CLOCKED);
+    // There a jiffy passed among the nine ACKs of the round before, which arrive here at one instant: Linux looked at its
+    // curve twice, and its window is ten segments where it is twelve without the tick.
+    compare_until("middle-lost", &drop(60_000, [3]), CLOCKED, 56_473);
+    compare("two-lost", &drop(60_000, [3, 6]), CLOCKED);
+    compare("five-lost", &drop(60_000, [1, 3, 5, 7, 8]), CLOCKED);
 }
 
 #[test]

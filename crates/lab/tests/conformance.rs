@@ -9,9 +9,6 @@ use std::path::Path;
 
 /// Scripts that our TCP does not pass yet, each with the reason.
 const NOT_YET: &[(&str, &str)] = &[
-    ("cubic/a-loss-takes-three-tenths.pkt", "CUBIC in whole segments"),
-    ("prr/cubic-reduces-by-three-tenths.pkt", "CUBIC in whole segments"),
-    ("prr/ecn-echo-reduces-the-same-way.pkt", "the end of state CWR"),
     (
         "rack/reordered-segment-within-the-window-is-not-retransmitted.pkt",
         "reordering is not counted",

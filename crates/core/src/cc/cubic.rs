@@ -8,12 +8,15 @@
 //! everywhere), so delayed ACKs do not slow the curve.
 //! **Deviations.** In the Reno-friendly region the window is raised to W_est, never lowered to it.
 //! `reduce_from_window` (Linux) takes beta of the window instead of FlightSize, which RFC 9438 4.6 permits when growth
-//! needs a used window; `count_segments` (Linux) keeps the window a whole number of segments. Linux's fixed-point
-//! cube root and jiffies are not copied.
+//! needs a used window; `count_segments` (Linux) keeps the window a whole number of segments. With `cubic_arithmetic` `linux`
+//! congestion avoidance, reduction and undo are those of `cubic_linux.rs`.
 //! **Parameters.** `c` 0.4, `beta` 0.7, `fast_convergence` and `tcp_friendliness` on (RFC 9438 4.1, 4.6, 4.7, 4.3).
 
+use super::cubic_linux::Linux;
 use super::slow_start::SlowStart;
-use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
+use super::{
+    Ack, Config, Congestion, CongestionController, CongestionKind, CubicArithmetic, Phase, Reaction, Units,
+};
 use crate::pack::Pack;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -34,6 +37,8 @@ pub struct Cubic {
     /// What `curve` was before the last reduction, for undo.
     prior: Option<Box<Curve>>,
     slow_start: SlowStart,
+    /// Instead of all but the window and the threshold in `curve`.
+    linux: Option<Box<Linux>>,
 }
 
 /// Everything an undo restores (RFC 9438 4.9.2).
@@ -97,12 +102,20 @@ impl Cubic {
 
     /// A controller with `config.initial_window`.
     pub fn new(values: &Values, config: &Config) -> Cubic {
+        let (c, beta) = (
+            values.number("c").unwrap_or(0.4),
+            values.number("beta").unwrap_or(0.7),
+        );
+        let (fast_convergence, tcp_friendliness) =
+            (values.flag("fast_convergence"), values.flag("tcp_friendliness"));
+        let linux = (config.cubic_arithmetic == CubicArithmetic::Linux)
+            .then(|| Box::new(Linux::new(c, beta, fast_convergence, tcp_friendliness)));
         Cubic {
             units: Units::new(config),
-            c: values.number("c").unwrap_or(0.4),
-            beta: values.number("beta").unwrap_or(0.7),
-            fast_convergence: values.flag("fast_convergence"),
-            tcp_friendliness: values.flag("tcp_friendliness"),
+            c,
+            beta,
+            fast_convergence,
+            tcp_friendliness,
             curve: Curve {
                 window: config.initial_window.max(config.mss),
                 ssthresh: Bytes::MAX,
@@ -113,6 +126,7 @@ impl Cubic {
             },
             prior: None,
             slow_start: SlowStart::new(config),
+            linux,
         }
     }
 
@@ -219,11 +233,15 @@ impl Cubic {
             curve,
             prior,
             slow_start,
+            linux,
         } = self;
         pack.word(&mut units.mss);
         curve.pack(pack);
         pack.option(prior, || Box::new(Curve::BLANK), |pack, prior| prior.pack(pack));
         slow_start.pack(pack);
+        if let Some(linux) = linux {
+            linux.pack(pack);
+        }
     }
 }
 
@@ -282,8 +300,101 @@ impl Epoch {
     };
 }
 
+impl Cubic {
+    /// The window in whole segments, for Linux's rules.
+    #[inline]
+    fn whole_segments(&self) -> u32 {
+        (self.curve.window.0 / u64::from(self.units.mss.max(1))).clamp(1, u64::from(u32::MAX)) as u32
+    }
+
+    /// `cubictcp_acked`, then `cubictcp_cong_avoid`.
+    fn on_ack_linux(&mut self, now: Instant, ack: &Ack<'_>) {
+        let Some(linux) = &mut self.linux else { return };
+        let sampled = ack
+            .newest_rtt
+            .or(ack.rtt)
+            .is_some_and(|rtt| linux.on_rtt(now, rtt));
+        if ack.recovering {
+            return;
+        }
+        let mut acked = if ack.cwnd_limited { ack.acked } else { Bytes::ZERO };
+        let (window, ssthresh) = (self.curve.window, self.curve.ssthresh);
+        if window < ssthresh {
+            let step = if sampled {
+                self.slow_start.set_delay(linux.delay_min());
+                self.slow_start.on_ack(now, ack, self.units, window, ssthresh)
+            } else {
+                let unsampled = Ack {
+                    rtt: None,
+                    newest_rtt: None,
+                    ..*ack
+                };
+                self.slow_start
+                    .on_ack(now, &unsampled, self.units, window, ssthresh)
+            };
+            (self.curve.window, self.curve.ssthresh, acked) = (step.window, step.ssthresh, step.left);
+            if step.ssthresh != ssthresh && ack.app_limited {
+                return; // HyStart ended slow start, and with it its laxer view of a used window
+            }
+        }
+        if acked == Bytes::ZERO {
+            return;
+        }
+        let mss = u64::from(self.units.mss.max(1));
+        let segments = if acked.0 == mss { 1 } else { acked.0.div_ceil(mss) };
+        let window = self.whole_segments();
+        let segments = segments.min(u64::from(u32::MAX)) as u32;
+        if let Some(linux) = &mut self.linux {
+            let grown = linux.grow(now, window, segments);
+            if grown > 0 {
+                self.curve.window = self.curve.window.saturating_add(Bytes(u64::from(grown) * mss));
+            }
+        }
+    }
+
+    /// A congestion event under Linux's rules.
+    fn on_congestion_linux(&mut self, kind: CongestionKind) {
+        let window = self.whole_segments();
+        let mss = self.units.mss();
+        let segments = |count: u32| Bytes(mss.0 * u64::from(count));
+        let saved = (
+            self.curve.window,
+            self.curve.ssthresh.max(segments((window >> 1) + (window >> 2))), // `tcp_current_ssthresh`
+        );
+        let Some(linux) = &mut self.linux else { return };
+        match kind {
+            CongestionKind::Loss | CongestionKind::Delay | CongestionKind::Ecn => {
+                self.curve.ssthresh = segments(linux.reduce(window, saved));
+                self.curve.window = self.curve.ssthresh;
+                self.slow_start.on_congestion();
+            }
+            CongestionKind::Timeout { first } => {
+                if first {
+                    self.curve.ssthresh = segments(linux.reduce(window, saved));
+                    self.slow_start.on_congestion();
+                }
+                self.curve.window = mss;
+                linux.on_timeout();
+                self.slow_start.on_restart();
+            }
+            CongestionKind::Undo => {
+                // `tcp_reno_undo_cwnd`: the curve stays as the reduction left it.
+                if let Some((window, ssthresh)) = linux.take_prior() {
+                    self.curve.window = self.curve.window.max(window);
+                    self.curve.ssthresh = self.curve.ssthresh.max(ssthresh);
+                }
+            }
+            CongestionKind::RecoveryEnd => {}
+        }
+    }
+}
+
 impl CongestionController for Cubic {
     fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
+        if self.linux.is_some() {
+            self.on_ack_linux(now, ack);
+            return Reaction::None;
+        }
         if ack.recovering {
             return Reaction::None;
         }
@@ -305,6 +416,9 @@ impl CongestionController for Cubic {
     }
 
     fn on_congestion(&mut self, _now: Instant, event: &Congestion) {
+        if self.linux.is_some() {
+            return self.on_congestion_linux(event.kind);
+        }
         match event.kind {
             CongestionKind::Loss | CongestionKind::Delay => {
                 self.reduce(event);
@@ -339,7 +453,19 @@ impl CongestionController for Cubic {
         }
     }
 
+    fn on_start(&mut self, now: Instant, idle: Duration) {
+        if let Some(linux) = &mut self.linux {
+            linux.on_start(now, idle);
+        }
+    }
+
     fn set_window(&mut self, _now: Instant, window: Bytes, ssthresh: Bytes) {
+        if self.linux.is_some() {
+            // Nothing is told to the algorithm.
+            self.curve.window = self.units.whole_units(window).max(self.units.mss());
+            self.curve.ssthresh = ssthresh;
+            return;
+        }
         self.curve.window = window.max(self.units.mss());
         self.curve.ssthresh = ssthresh;
         self.curve.credit = 0.0;

@@ -3,13 +3,16 @@
 //! **Source.** Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55 (2011), with the constants
 //! that CUBIC has in Linux.
 //! **Deviations.** Rounds are the connection's (a round ends when data sent after its begin is acknowledged), as in
-//! Linux. Linux lengthens the train threshold when it paces; here pacing does not change it.
-//! **Parameters.** ACK spacing at most 2 ms, train at least half the smallest RTT, 8 samples, delay threshold an eighth
+//! Linux, and the RTT is that of the segment sent last. Linux lengthens the train threshold when it paces; here pacing does
+//! not change it.
+//! **Parameters.** ACK spacing at most 2 ms, train at least half of the smallest RTT and up to 1 ms for offload (as long
+//! as four of its largest packets take), 8 samples, delay threshold an eighth
 //! of the smallest RTT held between 4 and 16 ms, from a window of 16 segments on.
 
 use super::Ack;
 use crate::pack::Pack;
 use crate::time::{Duration, Instant};
+use crate::units::Bytes;
 
 /// HyStart's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub(super) struct HyStart {
     last_ack: Instant,
     samples: u8,
     started: bool,
+    /// Slow start was left: not again before a timeout.
+    found: bool,
 }
 
 impl HyStart {
@@ -34,13 +39,24 @@ impl HyStart {
             last_ack: Instant::ZERO,
             samples: 0,
             started: false,
+            found: false,
         }
     }
 
-    /// Looks at an acknowledgment in slow start at a window of `segments`; true when slow start should end.
-    pub(super) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, segments: u64) -> bool {
-        let Some(rtt) = ack.rtt else { return false };
+    /// The smallest RTT, where it is measured elsewhere as well.
+    pub(super) fn set_delay(&mut self, delay_min: Duration) {
+        self.delay_min = delay_min;
+    }
+
+    /// Looks at an acknowledgment in slow start at `window` with segments of `mss`; true when slow start should end.
+    pub(super) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, window: Bytes, mss: u32) -> bool {
+        let Some(rtt) = ack.newest_rtt.or(ack.rtt) else {
+            return false;
+        };
         self.delay_min = self.delay_min.min(rtt);
+        if self.found {
+            return false;
+        }
         if ack.round_start || !self.started {
             self.started = true;
             self.round_start = now;
@@ -48,13 +64,17 @@ impl HyStart {
             self.round_min = Duration::MAX;
             self.samples = 0;
         }
-        if segments < LOW_WINDOW {
+        if window.0 < LOW_WINDOW * u64::from(mss) {
             return false;
         }
         let mut found = false;
         if now.since(self.last_ack) <= ACK_DELTA {
             self.last_ack = now;
-            found = now.since(self.round_start).as_nanos() > self.delay_min.as_nanos() / 2;
+            let threshold = self
+                .delay_min
+                .as_nanos()
+                .saturating_add(offload(window, ack.srtt).as_nanos());
+            found = now.since(self.round_start).as_nanos() > threshold / 2;
         }
         self.round_min = self.round_min.min(rtt);
         if self.samples < MIN_SAMPLES {
@@ -64,6 +84,7 @@ impl HyStart {
             let threshold = eighth.clamp(DELAY_MIN, DELAY_MAX);
             found |= self.round_min.saturating_sub(self.delay_min) > threshold;
         }
+        self.found = found;
         found
     }
 }
@@ -77,15 +98,34 @@ impl HyStart {
             last_ack,
             samples,
             started,
+            found,
         } = self;
         pack.duration(delay_min);
         pack.duration(round_min);
         pack.instant(round_start);
         pack.instant(last_ack);
         pack.byte(samples);
-        pack.flags([started]);
+        pack.flags([started, found]);
     }
 }
+
+/// What offload may add to the RTT: the time of four of its largest packets at the rate of slow start, two windows per
+/// round trip; at most a millisecond (`hystart_ack_delay`).
+fn offload(window: Bytes, srtt: Option<Duration>) -> Duration {
+    let Some(srtt) = srtt else {
+        return Duration::ZERO;
+    };
+    let time = OFFLOAD.saturating_mul(srtt.as_nanos());
+    let rate = window.0.saturating_mul(2);
+    if time >= rate.saturating_mul(OFFLOAD_MAX.as_nanos()) {
+        return OFFLOAD_MAX; // below 2 Gbit/s: no division
+    }
+    Duration::from_nanos(time / rate.max(1))
+}
+
+/// Four packets of 64 KiB.
+const OFFLOAD: u64 = 4 << 16;
+const OFFLOAD_MAX: Duration = Duration::from_millis(1);
 
 const LOW_WINDOW: u64 = 16;
 const ACK_DELTA: Duration = Duration::from_millis(2);

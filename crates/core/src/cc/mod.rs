@@ -13,6 +13,7 @@ use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 
 mod cubic;
+mod cubic_linux;
 mod dctcp;
 mod hystart;
 mod hystart_pp;
@@ -34,6 +35,8 @@ pub trait CongestionController {
     fn on_congestion(&mut self, now: Instant, event: &Congestion);
     /// The connection sends again after `idle` without sending.
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
+    /// Data leaves while nothing is in flight, `idle` after the transmission before it.
+    fn on_start(&mut self, _now: Instant, _idle: Duration) {}
     /// Window validation and restarts set both values; epochs and rounds begin anew.
     fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes);
     /// Congestion window in bytes; at least one segment.
@@ -76,6 +79,8 @@ pub struct Ack<'a> {
     pub prior_in_flight: Bytes,
     /// RTT sample, if this acknowledgment gave a valid one (Karn).
     pub rtt: Option<Duration>,
+    /// The same of the segment sent last of those it acknowledged: without the wait of a delayed ACK.
+    pub newest_rtt: Option<Duration>,
     /// One-way delay of the data path, up to a constant, where timestamps allow it.
     pub one_way_delay: Option<Duration>,
     /// Delivery rate sample.
@@ -175,8 +180,19 @@ pub struct Config {
     pub count_segments: bool,
     /// NewReno keeps a fraction of a segment, as ns-2 does.
     pub fractions: bool,
+    /// How CUBIC computes.
+    pub cubic_arithmetic: CubicArithmetic,
     /// Seed of the controller's own random stream.
     pub seed: u64,
+}
+
+/// How CUBIC computes its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CubicArithmetic {
+    /// RFC 9438 in real numbers.
+    Rfc9438,
+    /// Whole segments, scaled integers and jiffies, as Linux has it.
+    Linux,
 }
 
 /// What an algorithm keeps of its [`Config`].
@@ -277,6 +293,7 @@ registry! {
         fn on_ack(&mut self)(now: Instant, ack: &Ack<'_>) -> Reaction;
         fn on_congestion(&mut self)(now: Instant, event: &Congestion);
         fn on_idle(&mut self)(now: Instant, idle: Duration);
+        fn on_start(&mut self)(now: Instant, idle: Duration);
         fn set_window(&mut self)(now: Instant, window: Bytes, ssthresh: Bytes);
     }
     ref {

@@ -8,7 +8,7 @@ use super::hystart::HyStart;
 use super::hystart_pp::HyStartPlusPlus;
 use super::{Ack, Config, HyStart as HyStartChoice, Units};
 use crate::pack::Pack;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
 
@@ -65,6 +65,14 @@ impl SlowStart {
         pack.bytes(credit);
     }
 
+    /// The smallest RTT, for a controller that measures it outside slow start too.
+    #[inline]
+    pub(super) fn set_delay(&mut self, delay_min: Duration) {
+        if let Detector::HyStart(detector) = &mut self.detector {
+            detector.set_delay(delay_min);
+        }
+    }
+
     /// Whether HyStart++ is in its conservative phase.
     pub(super) fn conservative(&self) -> bool {
         matches!(&self.detector, Detector::PlusPlus(detector) if detector.conservative())
@@ -89,8 +97,7 @@ impl SlowStart {
         };
         match &mut self.detector {
             Detector::HyStart(detector) => {
-                let segments = window.0 / u64::from(units.mss.max(1));
-                if detector.on_ack(now, ack, segments) {
+                if detector.on_ack(now, ack, window, units.mss) {
                     return ended;
                 }
             }

@@ -3,8 +3,8 @@
 mod oracle;
 
 use super::{
-    Ack, AnyController, Config, Congestion, CongestionController, CongestionKind, Cubic, Dctcp, HyStart,
-    Phase, Reno, Sent,
+    Ack, AnyController, Config, Congestion, CongestionController, CongestionKind, Cubic, CubicArithmetic,
+    Dctcp, HyStart, Phase, Reno, Sent,
 };
 use crate::parameter::{Value, Values};
 use crate::time::{Duration, Instant};
@@ -28,6 +28,7 @@ fn config(hystart: HyStart) -> Config {
         reduce_from_window: false,
         count_segments: false,
         fractions: false,
+        cubic_arithmetic: CubicArithmetic::Rfc9438,
         seed: 1,
     }
 }
@@ -47,6 +48,7 @@ fn ack(segments: u64) -> Ack<'static> {
         in_flight: Bytes::ZERO,
         prior_in_flight: Bytes::ZERO,
         rtt: None,
+        newest_rtt: None,
         one_way_delay: None,
         rate: None,
         round_start: false,
@@ -127,15 +129,24 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(HyStart::HyStart),
         Just(HyStart::HyStartPlusPlus)
     ];
-    (hystart, prop::option::of(1_u32..9), any::<bool>(), any::<bool>()).prop_map(
-        |(hystart, abc_limit, reduce_from_window, count_segments)| Config {
-            abc_limit,
-            reduce_from_window,
-            count_segments,
-            fractions: false,
-            ..config(hystart)
-        },
+    let arithmetic = prop_oneof![Just(CubicArithmetic::Rfc9438), Just(CubicArithmetic::Linux)];
+    (
+        hystart,
+        prop::option::of(1_u32..9),
+        any::<bool>(),
+        any::<bool>(),
+        arithmetic,
     )
+        .prop_map(
+            |(hystart, abc_limit, reduce_from_window, count_segments, cubic_arithmetic)| Config {
+                cubic_arithmetic,
+                abc_limit,
+                reduce_from_window,
+                count_segments,
+                fractions: false,
+                ..config(hystart)
+            },
+        )
 }
 
 /// Drives a controller, an oracle or both through operations.
@@ -194,8 +205,11 @@ impl Driver {
             Op::Idle(ms) => {
                 self.now += Duration::from_millis(ms);
                 cc.on_idle(self.now, Duration::from_millis(ms));
+                // A start of its own time after an idle time: the two do not depend on each other.
+                cc.on_start(self.now, Duration::from_millis(ms));
                 if let Some(oracle) = &mut oracle {
                     oracle.on_idle();
+                    oracle.on_start(oracle::seconds(self.now), ms as f64 / 1e3);
                 }
             }
             Op::SetWindow(window, ssthresh) => {
@@ -214,6 +228,9 @@ fn oracle_of(name: &str, config: &Config) -> Option<Box<dyn Oracle>> {
     match name {
         "reno" => Some(Box::new(oracle::Reno::new(config, false))),
         "dctcp" => Some(Box::new(oracle::Reno::new(config, true))),
+        "cubic" if config.cubic_arithmetic == CubicArithmetic::Linux => {
+            Some(Box::new(oracle::CubicLinux::new(config)))
+        }
         "cubic" => Some(Box::new(oracle::Cubic::new(config))),
         _ => None,
     }
@@ -232,7 +249,12 @@ proptest! {
             let mut cc = build(entry.name, &config);
             let mut driver = Driver::new();
             // One unit: where the two round to different sides of a whole unit.
-            let unit = if config.count_segments { MSS as f64 } else { 1.0 };
+            let whole = config.count_segments;
+            let unit = match whole {
+                true if entry.name == "cubic" && config.cubic_arithmetic == CubicArithmetic::Linux => 0.0,
+                true => MSS as f64,
+                false => 1.0,
+            };
             for (index, op) in ops.iter().enumerate() {
                 driver.apply(*op, config.count_segments, &mut cc, Some(oracle.as_mut()));
                 let (cwnd, ssthresh) = oracle.state();
@@ -288,6 +310,13 @@ proptest! {
                 cc.on_congestion(driver.now, &congestion(CongestionKind::Undo, flight));
                 prop_assert!(cc.window() >= kept.0, "{}: {} for {}", entry.name, cc.window(), kept.0);
                 if kept.0 > Bytes(2 * MSS) {
+                    if config.cubic_arithmetic == CubicArithmetic::Linux && entry.name == "cubic" {
+                        // Linux restores a threshold of at least three quarters of the window.
+                        let segments = kept.0.0 / MSS;
+                        let least = Bytes((segments / 2 + segments / 4) * MSS);
+                        prop_assert_eq!((cc.window(), cc.ssthresh()), (kept.0, kept.1.max(least)));
+                        continue;
+                    }
                     prop_assert_eq!((cc.window(), cc.ssthresh()), kept, "{}", entry.name);
                 }
             }

@@ -3,7 +3,7 @@
 //! A profile is a complete value. The table (switch x profile, with a source per cell) is made by `PROFILES` below and
 //! is a page of the documents. No behaviour of a connection depends on anything outside this type.
 
-use crate::cc::HyStart;
+use crate::cc::{CubicArithmetic, HyStart};
 use crate::time::Duration;
 use crate::units::Bytes;
 
@@ -28,6 +28,8 @@ pub struct Config {
     pub window_unit: WindowUnit,
     /// Slow-start exit before a loss.
     pub hystart: HyStart,
+    /// How CUBIC computes its window.
+    pub cubic_arithmetic: CubicArithmetic,
     /// Which acknowledgments may let the window grow.
     pub growth: Growth,
     /// Take the reduced `ssthresh` from the window (Linux, ns-2) instead of FlightSize (RFC 5681).

@@ -78,6 +78,12 @@ impl Controller {
         }
     }
 
+    /// Data leaves while nothing is in flight.
+    pub(super) fn on_start(&mut self, now: Instant, idle: Duration) {
+        self.any.on_start(now, idle);
+        self.look();
+    }
+
     pub(super) fn on_congestion(&mut self, now: Instant, event: &Congestion) {
         self.any.on_congestion(now, event);
         self.look();

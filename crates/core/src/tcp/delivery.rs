@@ -23,6 +23,8 @@ pub(super) struct Delivery {
     /// Segments newly delivered.
     pub(super) segments: u32,
     pub(super) rtt: Option<Duration>,
+    /// The same of the segment sent last of those delivered.
+    pub(super) newest_rtt: Option<Duration>,
     /// A segment never retransmitted was acknowledged or SACKed that was sent before the timeout.
     pub(super) original: bool,
     /// A segment sent after the timeout was SACKed.
@@ -59,8 +61,10 @@ impl Sender {
             delivery.segments += 1;
             if record.tx_count == 1 {
                 delivery.original |= record.end() <= self.high_seq;
+                let rtt = now.since(record.last_tx);
+                delivery.newest_rtt = Some(rtt);
                 if delivery.rtt.is_none() {
-                    delivery.rtt = Some(now.since(record.last_tx));
+                    delivery.rtt = Some(rtt);
                 }
             } else {
                 delivery.retransmitted = true;
@@ -82,6 +86,7 @@ impl Sender {
         self.retries = 0;
         if delivery.retransmitted {
             delivery.rtt = None; // RFC 6298 3 (Karn)
+            delivery.newest_rtt = None;
         }
     }
 
@@ -130,7 +135,7 @@ impl Sender {
             let high_seq = self.high_seq;
             let rack = &mut self.rack;
             let shared = &*shared;
-            let (mut rtt, mut original, mut beyond) = (None, false, false);
+            let (mut rtt, mut newest, mut original, mut beyond) = (None, None, false, false);
             let before = self.board.marks.sacked;
             let segments = self.board.marks.sacked_segments;
             let held = self.board.sack(left.max(ack), right, |record| {
@@ -140,7 +145,8 @@ impl Sender {
                 beyond |= record.end() > high_seq;
                 if record.tx_count == 1 {
                     original |= record.end() <= high_seq;
-                    rtt = rtt.or(Some(now.since(record.last_tx)));
+                    newest = Some(now.since(record.last_tx));
+                    rtt = rtt.or(newest);
                 }
                 if let Some(rack) = rack {
                     let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
@@ -152,8 +158,9 @@ impl Sender {
             delivery.sacked += self.board.marks.sacked - before;
             delivery.original |= original;
             delivery.beyond |= beyond;
-            if delivery.rtt.is_none() && !delivery.retransmitted {
-                delivery.rtt = rtt;
+            if !delivery.retransmitted {
+                delivery.rtt = delivery.rtt.or(rtt);
+                delivery.newest_rtt = newest.or(delivery.newest_rtt);
             }
         }
         self.board.set_known(known);

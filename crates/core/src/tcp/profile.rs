@@ -10,7 +10,7 @@ use super::config::{
     WindowUnit, WindowValidation,
 };
 pub use super::switches::SWITCHES;
-use crate::cc::HyStart;
+use crate::cc::{CubicArithmetic, HyStart};
 use crate::time::Duration;
 use crate::units::Bytes;
 use alloc::format;
@@ -72,6 +72,7 @@ pub(super) fn config(profile: Profile) -> Config {
             abc_limit: Some(1),
             window_unit: WindowUnit::Fractions,
             hystart: HyStart::Off,
+            cubic_arithmetic: CubicArithmetic::Rfc9438,
             growth: Growth::Always,
             reduce_from_window: true,
             window_validation: WindowValidation::None,
@@ -178,6 +179,7 @@ pub(super) fn config(profile: Profile) -> Config {
             abc_limit: None,
             window_unit: WindowUnit::Packets,
             hystart: HyStart::HyStart,
+            cubic_arithmetic: CubicArithmetic::Linux,
             growth: Growth::Linux,
             reduce_from_window: true,
             window_validation: WindowValidation::Rfc2861,
@@ -260,6 +262,7 @@ pub(super) fn config(profile: Profile) -> Config {
             abc_limit: Some(1),
             window_unit: WindowUnit::Bytes,
             hystart: HyStart::Off,
+            cubic_arithmetic: CubicArithmetic::Rfc9438,
             growth: Growth::CwndLimited,
             reduce_from_window: false,
             window_validation: WindowValidation::Rfc5681,
@@ -365,6 +368,10 @@ pub fn describe(config: &Config, name: &str) -> Option<String> {
             HyStart::Off => "off".to_string(),
             HyStart::HyStart => "hystart".to_string(),
             HyStart::HyStartPlusPlus => "hystart++".to_string(),
+        },
+        "cubic_arithmetic" => match config.cubic_arithmetic {
+            CubicArithmetic::Rfc9438 => "rfc9438".to_string(),
+            CubicArithmetic::Linux => "linux".to_string(),
         },
         "growth" => match config.growth {
             Growth::Always => "always".to_string(),

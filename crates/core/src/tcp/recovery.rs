@@ -100,6 +100,7 @@ impl Sender {
                 in_flight: Bytes(board.pipe()),
                 prior_in_flight: Bytes(prior_in_flight),
                 rtt: delivery.rtt,
+                newest_rtt: delivery.newest_rtt,
                 one_way_delay: None,
                 rate: None,
                 round_start,
@@ -139,14 +140,15 @@ impl Sender {
     #[inline(always)]
     fn on_quiet_ack(&mut self, now: Instant, shared: &mut Shared, segment: &Segment, ack: u64) {
         let prior_in_flight = self.board.out;
-        let (mut acked, mut rtt, mut retransmitted) = (0, None, false);
+        let (mut acked, mut rtt, mut newest_rtt, mut retransmitted) = (0, None, None, false);
         let stats = &mut *shared.stats;
         while let Some(record) = self.board.pop_acked(ack) {
             acked += self.board.weight(record.len);
             stats.ack_latency_sum += now.since(record.first_tx);
             stats.ack_latency_count += 1;
             retransmitted |= record.tx_count > 1;
-            rtt = rtt.or(Some(now.since(record.last_tx)));
+            newest_rtt = Some(now.since(record.last_tx));
+            rtt = rtt.or(newest_rtt);
         }
         acked += self.board.trim_front(ack);
         self.una = ack;
@@ -174,6 +176,7 @@ impl Sender {
             in_flight: Bytes(self.board.out),
             prior_in_flight: Bytes(prior_in_flight),
             rtt,
+            newest_rtt: newest_rtt.filter(|_| !retransmitted),
             one_way_delay: None,
             rate: None,
             round_start,
@@ -200,9 +203,6 @@ impl Sender {
     /// The end of an acknowledgment: the episode, if nothing is left of it, and the timer.
     #[inline(always)]
     fn conclude(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
-        if self.state == CaState::Cwr && self.board.out == 0 {
-            self.finish_episode(now, shared); // nothing is out whose acknowledgments could pace the reduction
-        }
         if shared.cold.is_some() && advanced {
             self.mtu_probe_acked(now, shared);
         }
@@ -217,7 +217,10 @@ impl Sender {
         segment: &Segment,
         delivery: &Delivery,
     ) -> u64 {
-        if delivery.advanced && self.una >= self.high_seq && self.state != CaState::Open {
+        // CWR lasts until something beyond `high_seq` is acknowledged: up to there the peer may not have seen CWR yet, and goes
+        // on echoing (RFC 3168 6.1.2).
+        let over = self.una > self.high_seq || (self.una == self.high_seq && self.state != CaState::Cwr);
+        if delivery.advanced && over && self.state != CaState::Open {
             self.finish_episode(now, shared);
         }
         if self.episode.undo_marker != 0 {

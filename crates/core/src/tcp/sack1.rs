@@ -326,6 +326,7 @@ impl Sender {
                 in_flight: Bytes(board.pipe()),
                 prior_in_flight: Bytes(prior_in_flight),
                 rtt: delivery.rtt,
+                newest_rtt: None,
                 one_way_delay: None,
                 rate: None,
                 round_start,

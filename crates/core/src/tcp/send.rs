@@ -376,11 +376,15 @@ impl Sender {
     ) -> Outgoing {
         let seq = self.nxt;
         let len = payload + u32::from(fin);
+        if self.board.pipe() == 0 {
+            self.cc.on_start(now, now.since(self.last_send));
+        }
         let group_ends = shared
             .config
             .offload_segments
             .is_some_and(|least| self.group_ends(now, shared, least));
         self.sws_override = false;
+        self.last_send = now;
         self.board.push(Record {
             seq,
             first_tx: now,
@@ -396,7 +400,6 @@ impl Sender {
         }
         self.fin_sent |= fin;
         self.zero_probe_out = false;
-        self.last_send = now;
         let weight = self.board.weight(len);
         self.prr_sent(weight);
         if self.state == CaState::Disorder {
@@ -428,7 +431,11 @@ impl Sender {
         if self.board.ring.get(index)?.len > shared.mss {
             self.board.split(index, shared.mss);
         }
+        let alone = self.board.pipe() == 0;
         let record = self.board.on_retransmit(now, index)?;
+        if alone {
+            self.cc.on_start(now, now.since(self.last_send));
+        }
         self.force = false;
         self.episode.high_rxt = self.episode.high_rxt.max(record.end());
         if let Some(rack) = &mut self.rack {

@@ -146,6 +146,7 @@ impl Shared {
             reduce_from_window: config.reduce_from_window,
             count_segments: config.window_unit != WindowUnit::Bytes,
             fractions: config.window_unit == WindowUnit::Fractions,
+            cubic_arithmetic: config.cubic_arithmetic,
             seed: u64::from(self.iss.0) << 32 | u64::from(self.irs.0),
         };
         let name = config.congestion_control;

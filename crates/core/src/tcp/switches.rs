@@ -110,6 +110,21 @@ const FIRST: &[Switch] = &[
         ],
     },
     Switch {
+        name: "cubic_arithmetic",
+        doc: "How CUBIC computes: in real numbers, or in Linux's whole segments and scaled integers.",
+        cells: [
+            ("rfc9438", "no CUBIC of its own"),
+            ("rfc9438", "no CUBIC of its own"),
+            (
+                "linux",
+                "tcp_cubic.c 3.2, whose count per ACK divided by the delayed-ACK ratio comes near",
+            ),
+            ("linux", "tcp_cubic.c 4.1: bictcp_update"),
+            ("linux", "tcp_cubic.c: bictcp_update"),
+            ("rfc9438", "RFC 9438 4"),
+        ],
+    },
+    Switch {
         name: "growth",
         doc: "Which ACKs may let the window grow.",
         cells: [

@@ -29,10 +29,10 @@ impl Sender {
                 let mut left = idle;
                 let mut halved = window;
                 while left > rto && halved > restart {
-                    halved = halved / 2;
+                    halved = self.whole(halved / 2);
                     left -= rto;
                 }
-                let ssthresh = ssthresh.max(window.mul_div(3, 4));
+                let ssthresh = ssthresh.max(self.three_quarters(window));
                 self.cc.set_window(now, halved.max(restart), ssthresh);
             }
         }
@@ -71,12 +71,23 @@ impl Sender {
             let window = self.cc.window();
             let used = Bytes(self.used.max(shared.initial_window()));
             if used < window {
-                let ssthresh = self.cc.ssthresh().max(window.mul_div(3, 4));
-                self.cc.set_window(now, (window + used) / 2, ssthresh);
+                let ssthresh = self.cc.ssthresh().max(self.three_quarters(window));
+                self.cc.set_window(now, self.whole((window + used) / 2), ssthresh);
             }
             self.window_stamp = now;
             self.used = 0;
         }
+    }
+
+    /// `bytes` in what the window counts.
+    fn whole(&self, bytes: Bytes) -> Bytes {
+        let unit = self.board.weight(1);
+        Bytes(bytes.get() / unit * unit)
+    }
+
+    /// RFC 2861 3, and in whole segments as Linux computes it (`tcp_current_ssthresh`).
+    fn three_quarters(&self, window: Bytes) -> Bytes {
+        self.whole(window / 2) + self.whole(window / 4)
     }
 
     /// Whether an acknowledgment may let the window grow.

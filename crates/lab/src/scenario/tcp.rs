@@ -5,7 +5,7 @@ use super::error::Error;
 use super::keys;
 use super::read::{Field, Section};
 use super::value;
-use fleetfoot_core::cc::{AnyController, HyStart};
+use fleetfoot_core::cc::{AnyController, CubicArithmetic, HyStart};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
     Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, InitialWindow, Profile, Prr, RtoFloor, RttSamples,
@@ -86,6 +86,12 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
                 "always" => Growth::Always,
                 "cwnd-limited" => Growth::CwndLimited,
                 _ => Growth::Linux,
+            }
+        }
+        "cubic_arithmetic" => {
+            config.cubic_arithmetic = match field.choice()? {
+                "rfc9438" => CubicArithmetic::Rfc9438,
+                _ => CubicArithmetic::Linux,
             }
         }
         "reduce_from_window" => config.reduce_from_window = field.flag()?,

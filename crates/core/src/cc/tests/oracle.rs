@@ -2,6 +2,7 @@
 //! function per clause, no sharing with the code under test.
 
 use super::super::{Ack, Config, Congestion, CongestionKind, HyStart};
+
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::vec::Vec;
@@ -11,6 +12,7 @@ pub(super) trait Oracle {
     fn on_ack(&mut self, now: f64, ack: &Ack<'_>);
     fn on_congestion(&mut self, event: &Congestion);
     fn on_idle(&mut self) {}
+    fn on_start(&mut self, _now: f64, _idle: f64) {}
     fn set_window(&mut self, window: Bytes, ssthresh: Bytes);
     /// Window and threshold in bytes, the threshold infinite before the first event.
     fn state(&mut self) -> (&mut f64, &mut f64);
@@ -51,6 +53,7 @@ struct Original {
     delay_min: f64,
     round: Option<(f64, f64)>, // begin of the round and last ACK of the train
     samples: Vec<f64>,
+    over: bool,
 }
 
 impl Base {
@@ -80,9 +83,14 @@ impl Base {
         let n = ack.acked.0 as f64;
         let may_grow = ack.cwnd_limited && n > 0.0;
         let rtt_ms = ack.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e6);
+        // hystart_ack_delay: four packets of 64 KiB at twice the window per RTT, at most 1 ms
+        let ack_delay = ack.srtt.map_or(0.0, |srtt| {
+            (262_144.0 * srtt.as_secs_f64() / (2.0 * self.cwnd) * 1e3).min(1.0)
+        });
         let exit_before = match (&mut self.hystart, &mut self.plus) {
-            (Some(detector), _) => rtt_ms
-                .is_some_and(|rtt| detector.found(now * 1e3, rtt, ack.round_start, self.cwnd / self.mss)),
+            (Some(detector), _) => rtt_ms.is_some_and(|rtt| {
+                detector.found(now * 1e3, rtt, ack.round_start, self.cwnd / self.mss, ack_delay)
+            }),
             (_, Some(plus)) if ack.round_start => plus.new_round(),
             _ => false,
         };
@@ -174,11 +182,15 @@ impl Original {
             delay_min: f64::INFINITY,
             round: None,
             samples: Vec::new(),
+            over: false,
         }
     }
 
-    fn found(&mut self, now: f64, rtt: f64, round_start: bool, segments: f64) -> bool {
+    fn found(&mut self, now: f64, rtt: f64, round_start: bool, segments: f64, ack_delay: f64) -> bool {
         self.delay_min = self.delay_min.min(rtt);
+        if self.over {
+            return false;
+        }
         if round_start || self.round.is_none() {
             self.round = Some((now, now));
             self.samples.clear();
@@ -190,13 +202,14 @@ impl Original {
         let mut found = false;
         if now - last <= 2.0 {
             self.round = Some((begin, now));
-            found = now - begin > self.delay_min / 2.0;
+            found = now - begin > (self.delay_min + ack_delay) / 2.0;
         }
         self.samples.push(rtt);
         if self.samples.len() > 8 {
             let least = self.samples.iter().copied().fold(f64::INFINITY, f64::min);
             found |= least > self.delay_min + (self.delay_min / 8.0).clamp(4.0, 16.0);
         }
+        self.over = found;
         found
     }
 }
@@ -493,6 +506,235 @@ impl Oracle for Cubic {
         self.t = None;
         self.undo = None;
         self.base.restart();
+    }
+
+    fn state(&mut self) -> (&mut f64, &mut f64) {
+        (&mut self.base.cwnd, &mut self.base.ssthresh)
+    }
+}
+
+/// Linux's `tcp_cubic.c`, clause by clause with the kernel's names. Jiffies from the clock's begin, 250 a second.
+pub(super) struct CubicLinux {
+    base: Base,
+    cnt: i64,
+    snd_cwnd_cnt: i64,
+    last_max_cwnd: i64,
+    last_cwnd: i64,
+    last_time: i64,
+    bic_origin_point: i64,
+    bic_k: i64,
+    delay_min: Option<f64>, // us
+    epoch_start: Option<i64>,
+    ack_cnt: i64,
+    tcp_cwnd: i64,
+    prior: Option<(f64, f64)>,
+}
+
+/// The kernel's table `v` for `x` from 8 on, as the steps from one entry to the next; the first is 123.
+const STEPS: &[u8; 55] = b"6545445143423332423223212223222222121222122121221122112";
+
+fn table(x: usize) -> i64 {
+    let steps = STEPS.iter().take(x - 8).map(|step| i64::from(step - b'0'));
+    123 + steps.sum::<i64>()
+}
+
+fn fls64(a: u64) -> u32 {
+    (0..64)
+        .rev()
+        .find(|bit| a >> bit & 1 == 1)
+        .map_or(0, |bit| bit + 1)
+}
+
+fn cubic_root(a: u64) -> i64 {
+    let b = ((fls64(a) * 84) >> 8) - 1;
+    let x = ((table((a >> (b * 3)) as usize) + 10) << b) >> 6;
+    let x = 2 * x + a as i64 / (x * (x - 1));
+    (x * 341) >> 10
+}
+
+fn jiffies(seconds: f64) -> i64 {
+    (seconds * 250.0 + 1e-6).floor() as i64
+}
+
+impl CubicLinux {
+    pub(super) fn new(config: &Config) -> CubicLinux {
+        CubicLinux {
+            base: Base::new(config),
+            cnt: 0,
+            snd_cwnd_cnt: 0,
+            last_max_cwnd: 0,
+            last_cwnd: 0,
+            last_time: 0,
+            bic_origin_point: 0,
+            bic_k: 0,
+            delay_min: None,
+            epoch_start: None,
+            ack_cnt: 0,
+            tcp_cwnd: 0,
+            prior: None,
+        }
+    }
+
+    fn cwnd(&self) -> i64 {
+        (self.base.cwnd / self.base.mss + 1e-9).floor() as i64
+    }
+
+    fn bictcp_update(&mut self, now: i64, cwnd: i64, acked: i64) {
+        self.ack_cnt += acked;
+        if self.last_cwnd == cwnd && now - self.last_time <= 7 {
+            return;
+        }
+        if !(self.epoch_start.is_some() && now == self.last_time) {
+            self.last_cwnd = cwnd;
+            self.last_time = now;
+            if self.epoch_start.is_none() {
+                self.epoch_start = Some(now);
+                self.ack_cnt = acked;
+                self.tcp_cwnd = cwnd;
+                if self.last_max_cwnd <= cwnd {
+                    self.bic_k = 0;
+                    self.bic_origin_point = cwnd;
+                } else {
+                    let cube_factor = (1_u64 << 40) / 410;
+                    self.bic_k = cubic_root(cube_factor * (self.last_max_cwnd - cwnd) as u64);
+                    self.bic_origin_point = self.last_max_cwnd;
+                }
+            }
+            let delay = self.delay_min.map_or(0, |us| (us / 4000.0 - 1e-6).ceil() as i64);
+            let t = ((now - self.epoch_start.expect("just set") + delay) << 10) / 250;
+            let offs = i128::from((t - self.bic_k).abs());
+            let delta = ((410 * offs * offs * offs) >> 40) as i64;
+            let bic_target = if t < self.bic_k {
+                self.bic_origin_point - delta
+            } else {
+                self.bic_origin_point + delta
+            };
+            self.cnt = if bic_target > cwnd {
+                cwnd / (bic_target - cwnd)
+            } else {
+                100 * cwnd
+            };
+            if self.last_max_cwnd == 0 && self.cnt > 20 {
+                self.cnt = 20;
+            }
+        }
+        let delta = (cwnd * 15) >> 3;
+        while self.ack_cnt > delta {
+            self.ack_cnt -= delta;
+            self.tcp_cwnd += 1;
+        }
+        if self.tcp_cwnd > cwnd {
+            self.cnt = self.cnt.min(cwnd / (self.tcp_cwnd - cwnd));
+        }
+        self.cnt = self.cnt.max(2);
+    }
+
+    fn tcp_cong_avoid_ai(&mut self, acked: i64) {
+        let w = self.cnt;
+        if self.snd_cwnd_cnt >= w {
+            self.snd_cwnd_cnt = 0;
+            self.base.cwnd += self.base.mss;
+        }
+        self.snd_cwnd_cnt += acked;
+        while self.snd_cwnd_cnt >= w {
+            self.snd_cwnd_cnt -= w;
+            self.base.cwnd += self.base.mss;
+        }
+    }
+
+    fn recalc_ssthresh(&mut self) {
+        let cwnd = self.cwnd();
+        let current = self
+            .base
+            .ssthresh
+            .max(((cwnd >> 1) + (cwnd >> 2)) as f64 * self.base.mss);
+        self.prior = Some((self.base.cwnd, current));
+        self.epoch_start = None;
+        self.snd_cwnd_cnt = 0;
+        self.last_max_cwnd = if cwnd < self.last_max_cwnd {
+            cwnd * (1024 + 717) / 2048
+        } else {
+            cwnd
+        };
+        self.base.ssthresh = (cwnd * 717 / 1024).max(2) as f64 * self.base.mss;
+        self.base.credit = 0.0;
+        self.base.plus = None;
+    }
+}
+
+impl Oracle for CubicLinux {
+    fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
+        let early = self.epoch_start.is_some_and(|start| jiffies(now) - start < 250);
+        let mut told = *ack;
+        match ack.rtt {
+            Some(rtt) if !early => {
+                let us = (rtt.as_nanos() as f64 / 1e3).max(1.0);
+                self.delay_min = Some(self.delay_min.map_or(us, |min| min.min(us)));
+            }
+            _ => told.rtt = None,
+        }
+        if let (Some(detector), Some(us)) = (&mut self.base.hystart, self.delay_min) {
+            detector.delay_min = us / 1e3;
+        }
+        if ack.recovering {
+            return;
+        }
+        let mut n = if ack.cwnd_limited { ack.acked.0 as f64 } else { 0.0 };
+        if self.base.in_slow_start() {
+            let before = self.base.ssthresh;
+            n = self.base.slow_start(now, &told);
+            if self.base.ssthresh != before && ack.app_limited {
+                return;
+            }
+        }
+        if n > 0.0 {
+            let acked = (n / self.base.mss - 1e-9).ceil() as i64;
+            let cwnd = self.cwnd();
+            self.bictcp_update(jiffies(now), cwnd, acked);
+            self.tcp_cong_avoid_ai(acked);
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        match event.kind {
+            CongestionKind::Loss | CongestionKind::Delay | CongestionKind::Ecn => {
+                self.recalc_ssthresh();
+                self.base.cwnd = self.base.ssthresh;
+            }
+            CongestionKind::Timeout { first } => {
+                if first {
+                    self.recalc_ssthresh();
+                }
+                self.base.cwnd = self.base.mss;
+                (self.cnt, self.snd_cwnd_cnt, self.last_max_cwnd, self.last_cwnd) = (0, 0, 0, 0);
+                (self.last_time, self.bic_origin_point, self.bic_k) = (0, 0, 0);
+                (self.delay_min, self.epoch_start, self.ack_cnt, self.tcp_cwnd) = (None, None, 0, 0);
+                self.base.restart();
+            }
+            CongestionKind::Undo => {
+                if let Some((cwnd, ssthresh)) = self.prior.take() {
+                    self.base.cwnd = self.base.cwnd.max(cwnd);
+                    self.base.ssthresh = self.base.ssthresh.max(ssthresh);
+                }
+            }
+            CongestionKind::RecoveryEnd => {}
+        }
+    }
+
+    fn on_start(&mut self, now: f64, idle: f64) {
+        if let Some(start) = self.epoch_start {
+            let shifted = start + jiffies(now) - jiffies(now - idle);
+            self.epoch_start = Some(shifted.min(jiffies(now)));
+        }
+    }
+
+    fn set_window(&mut self, window: Bytes, ssthresh: Bytes) {
+        self.base.cwnd = floor_to(self.base.unit, window.0 as f64).max(self.base.mss);
+        self.base.ssthresh = if ssthresh == Bytes::MAX {
+            f64::INFINITY
+        } else {
+            ssthresh.0 as f64
+        };
     }
 
     fn state(&mut self) -> (&mut f64, &mut f64) {

@@ -43,6 +43,11 @@ pub(crate) static TCP: &[Key] = &[
         "How slow start ends before a loss.",
     ),
     switch(
+        "cubic_arithmetic",
+        Kind::Choice(&["rfc9438", "linux"]),
+        "How CUBIC computes its window: RFC 9438 in real numbers, or Linux's whole segments and scaled integers.",
+    ),
+    switch(
         "growth",
         Kind::Choice(&["always", "cwnd-limited", "linux"]),
         "Which acknowledgments may let the window grow: all, those of data sent with the window in use, or Linux's rule.",
