@@ -263,7 +263,7 @@ impl Linux {
         ] {
             pack.word(word);
         }
-        pack.option(epoch, || 0, |pack, epoch| pack.word(epoch));
+        pack.option(epoch, || 0, Pack::word);
         pack.duration(delay_min);
         pack.bytes(&mut prior.0);
         pack.bytes(&mut prior.1);
