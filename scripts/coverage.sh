@@ -29,7 +29,7 @@ fi
 "$profdata" merge -sparse "$raw"/*.profraw -o "$CARGO_TARGET_DIR/core.profdata" || exit 1
 programs=()
 while read -r program; do programs+=(-object "$program"); done < <(grep -oE '\([^)]*debug/deps/[^)]*\)' "$log" | tr -d '()')
-"$cov" report --instr-profile="$CARGO_TARGET_DIR/core.profdata" "${programs[@]}" crates/core/src \
+"$cov" report --instr-profile="$CARGO_TARGET_DIR/core.profdata" "${programs[@]:1}" --sources crates/core/src \
     --ignore-filename-regex='/tests(/|\.rs)|/rig(/|\.rs)' >"$CARGO_TARGET_DIR/report.txt" || exit 1
 # Lines, lines missed and the share covered, worst files first.
 awk '/\.rs / && $9 > 0 { printf "%5d of %5d lines not reached  %s  %s\n", $9, $8, $10, $1 }' "$CARGO_TARGET_DIR/report.txt" |
