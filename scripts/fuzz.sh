@@ -4,6 +4,9 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 [ -d fuzz ] || { echo "no fuzz targets yet"; exit 0; }
 seconds=${FUZZ_SECONDS:-20}
+# With FUZZ_RUNS the same inputs every time, for tests; a search with fresh seeds is for `make fuzz`.
+limit=(-max_total_time="$seconds")
+[ -n "${FUZZ_RUNS:-}" ] && limit=(-seed=1 -runs="$FUZZ_RUNS")
 if ! command -v c++ >/dev/null 2>&1; then
     echo "skipped: libFuzzer needs a C++ compiler"
     exit 0
@@ -18,9 +21,9 @@ for source in fuzz/fuzz_targets/*.rs; do
     log=$(mktemp)
     corpus=()
     [ -d "fuzz/corpus/$name" ] && corpus=("fuzz/corpus/$name")
-    if "fuzz/target/$host/release/$name" -max_total_time="$seconds" -rss_limit_mb=2048 -artifact_prefix="$scratch/" \
+    if "fuzz/target/$host/release/$name" "${limit[@]}" -rss_limit_mb=2048 -artifact_prefix="$scratch/" \
         "$scratch" "${corpus[@]}" >"$log" 2>&1; then
-        echo "$name: $(grep -oE '^Done [0-9]+ runs' "$log" || tail -n 1 "$log") in $seconds s, nothing found"
+        echo "$name: $(grep -oE '^Done [0-9]+ runs' "$log" || tail -n 1 "$log"), nothing found"
         rm -rf "$scratch" "$log"
     else
         status=1

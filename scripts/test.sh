@@ -28,7 +28,7 @@ step "tests" cargo test --profile ci --workspace --locked --no-fail-fast "${feat
 step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
 step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
-step "fuzz targets" env FUZZ_SECONDS="${FUZZ_SECONDS:-3}" scripts/fuzz.sh
+step "fuzz targets" env FUZZ_RUNS="${FUZZ_RUNS:-5000}" scripts/fuzz.sh
 step "licences and sources" scripts/deny.sh
 if [ -n "${FLEETFOOT_LONG:-}" ]; then
     step "long tests" cargo test --profile ci --workspace --locked "${features[@]}" -- --ignored
