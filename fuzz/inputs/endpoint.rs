@@ -141,7 +141,7 @@ pub(crate) fn play(input: &Input) {
                 }
             }
             Call::Write { bytes, more } => {
-                let _ = connection.write(now, Bytes(u64::from(bytes)), WriteFlags { more });
+                let _ = connection.write(now, Bytes(u64::from(bytes)), WriteFlags { more, corked: false });
             }
             Call::Read { bytes } => {
                 let _ = connection.read(now, Bytes(u64::from(bytes)));

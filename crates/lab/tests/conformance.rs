@@ -8,16 +8,7 @@ use fleetfoot_lab::drill::{Definitions, Verdict};
 use std::path::Path;
 
 /// Scripts that our TCP does not pass yet, each with the reason.
-const NOT_YET: &[(&str, &str)] = &[
-    (
-        "rack/reordered-segment-within-the-window-is-not-retransmitted.pkt",
-        "reordering is not counted",
-    ),
-    (
-        "tlp/no-probe-while-the-peer-is-closed.pkt",
-        "a probe of the closed window carries a byte",
-    ),
-];
+const NOT_YET: &[(&str, &str)] = &[];
 
 /// Late by this much, nanoseconds, a script shows nothing: half of what the scripts grant.
 const LATE: u64 = 7_000_000;

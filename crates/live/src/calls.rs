@@ -169,6 +169,15 @@ pub fn send(fd: Fd, data: &[u8], flags: i32, to: Option<SocketAddr>) -> Result<u
 
 /// sendmsg(2) or writev(2) of several buffers, optionally with an address.
 pub fn sendmsg(fd: Fd, parts: &[&[u8]], flags: i32, to: Option<SocketAddr>) -> Result<usize, Errno> {
+    send_parts(fd, parts, flags, to.map(Raw::new))
+}
+
+/// sendmsg(2) with an address of family `AF_UNSPEC`.
+pub fn sendmsg_unspecified(fd: Fd, parts: &[&[u8]], flags: i32) -> Result<usize, Errno> {
+    send_parts(fd, parts, flags, Some(Raw::unspecified()))
+}
+
+fn send_parts(fd: Fd, parts: &[&[u8]], flags: i32, address: Option<Raw>) -> Result<usize, Errno> {
     let mut vectors: Vec<libc::iovec> = parts
         .iter()
         .map(|part| libc::iovec {
@@ -176,7 +185,6 @@ pub fn sendmsg(fd: Fd, parts: &[&[u8]], flags: i32, to: Option<SocketAddr>) -> R
             iov_len: part.len(),
         })
         .collect();
-    let address = to.map(Raw::new);
     // SAFETY: all-zero is a valid msghdr.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = vectors.as_mut_ptr();
@@ -280,6 +288,15 @@ impl Raw {
         Raw {
             storage,
             length: length as libc::socklen_t,
+        }
+    }
+
+    /// Family `AF_UNSPEC`, which is zero.
+    fn unspecified() -> Raw {
+        Raw {
+            // SAFETY: all-zero is a valid sockaddr_storage.
+            storage: unsafe { std::mem::zeroed() },
+            length: size_of::<libc::sockaddr_in>() as libc::socklen_t,
         }
     }
 

@@ -308,7 +308,8 @@ impl Stack {
                 .take(wanted, goal, connection.acked(), sent, sock.written)
         };
         let more = WriteFlags {
-            more: flags.more || sock.options.cork,
+            more: flags.more,
+            corked: sock.options.cork,
         };
         if taken > 0 {
             if flags.out_of_band {

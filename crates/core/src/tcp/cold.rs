@@ -40,6 +40,8 @@ pub(super) struct Cold {
     /// Challenge ACKs left in the second that ends at `challenge_until`.
     pub(super) challenge_budget: u16,
     pub(super) challenge_until: Instant,
+    /// When the last one left.
+    pub(super) challenged_at: Option<Instant>,
     /// ICMP errors that quoted nothing in flight.
     pub(super) icmp_ignored: u32,
     /// Data will be written as soon as the handshake is over.

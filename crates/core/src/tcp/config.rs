@@ -64,6 +64,8 @@ pub struct Config {
     pub prr: Prr,
     /// Time-based loss detection (RFC 8985).
     pub rack: bool,
+    /// Zero: RACK's timer is exact. Else it waits 2 ms longer, in whole ticks of this length (Linux).
+    pub rack_timer_tick: Duration,
     /// Probe for a lost tail.
     pub tail_loss_probe: TailLossProbe,
     /// Forward acknowledgment as Linux had it until 2017: segments count as SACKed up to the highest SACKed one.
@@ -100,6 +102,10 @@ pub struct Config {
     pub receive_memory: Option<super::ReceiveMemory>,
     /// Send buffer, bytes: bounds what `write` takes.
     pub send_buffer: Bytes,
+    /// Least time between answers to unacceptable segments without data; zero: only the budget of RFC 5961 7.
+    pub challenge_interval: Duration,
+    /// What asks a peer whose window is shut (RFC 9293 3.8.6.1).
+    pub zero_window_probe: ZeroWindowProbe,
     /// Hold small segments while data is unacknowledged (RFC 896, RFC 9293 3.7.4).
     pub nagle: bool,
     /// Nagle holds a small segment only while another small one is unacknowledged (Minshall's variant; Linux).
@@ -267,6 +273,15 @@ pub enum EarlyRetransmit {
     Immediate,
     /// Linux: the same after max(RTT/4, 2 ms).
     Delayed,
+}
+
+/// What asks a peer whose window is shut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ZeroWindowProbe {
+    /// The next octet (RFC 9293 3.8.6.1).
+    Byte,
+    /// No data, with the sequence number before the first unacknowledged one (Linux `tcp_xmit_probe_skb`).
+    Empty,
 }
 
 /// Proportional rate reduction.

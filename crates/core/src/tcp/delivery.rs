@@ -71,7 +71,7 @@ impl Sender {
             }
             if let Some(rack) = &mut self.rack {
                 let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
-                rack.on_delivered(now, &record, min, proves);
+                rack.on_delivered(now, &record, false, min, proves);
             }
         }
         let part = self.board.trim_front(ack);
@@ -150,7 +150,7 @@ impl Sender {
                 }
                 if let Some(rack) = rack {
                     let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
-                    rack.on_delivered(now, record, min, proves);
+                    rack.on_delivered(now, record, true, min, proves);
                 }
             });
             *noted = if held { block } else { 0 };

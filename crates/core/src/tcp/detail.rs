@@ -33,6 +33,10 @@ pub struct Detail {
     pub retransmitted: u32,
     /// Segments known to be delivered, the SYN among them.
     pub delivered: u32,
+    /// Most segments by which one was seen to be late, at least `dup_thresh`.
+    pub reordering: u32,
+    /// Acknowledgments that showed reordering.
+    pub reorderings: u32,
     /// Timeouts in a row.
     pub timeouts_in_row: u8,
     /// Zero-window probes without an answer.
@@ -101,6 +105,7 @@ impl Connection {
             since_received: now.since(self.receive.acking.last_data_at()),
             offered: self.receive.window(),
             backoff: shared.rtt.back_offs(),
+            reordering: u32::from(shared.config.dup_thresh),
             ..Detail::default()
         };
         if let Some(sender) = &self.sender {
@@ -114,6 +119,9 @@ impl Connection {
             detail.lost = segments(board.marks.lost);
             detail.retransmitted = segments(board.marks.retrans);
             detail.delivered += segments(sender.delivered_total);
+            if let Some(rack) = &sender.rack {
+                (detail.reordering, detail.reorderings) = (rack.degree(), rack.reorderings);
+            }
             detail.timeouts_in_row = sender.retries;
             detail.probes = sender.zero_probes();
             detail.since_sent = now.since(sender.last_send);

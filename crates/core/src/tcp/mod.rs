@@ -385,7 +385,8 @@ impl Connection {
             self.feed_sender(now);
         }
         if let Some(sender) = &mut self.sender {
-            sender.more = flags.more; // an empty write lets go of what `more` held back
+            sender.unpushed = flags.more;
+            sender.more = flags.more || flags.corked; // an empty write lets go of what `more` held back
         }
         self.checked(false);
         Bytes(taken)
@@ -548,6 +549,7 @@ impl Connection {
             sender.end = 1 + self.written;
             sender.fin_queued = self.close_queued;
             sender.more &= !self.close_queued;
+            sender.unpushed &= !self.close_queued;
         }
     }
 

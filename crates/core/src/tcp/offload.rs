@@ -13,7 +13,11 @@ impl Sender {
     pub(super) fn group_ends(&mut self, now: Instant, shared: &Shared, least: u8) -> bool {
         if self.group_left == 0 || self.last_send != now {
             let mss = u64::from(shared.mss);
-            let full = self.unsent().min(shared.snd_edge.saturating_sub(self.nxt)) / mss;
+            let usable = shared.snd_edge.saturating_sub(self.nxt);
+            // What the peer's window cuts off ends the group, if Nagle lets it.
+            let free = !shared.nagle || self.small_end <= self.una;
+            let cut = usable < self.unsent() && usable > mss && !usable.is_multiple_of(mss) && free;
+            let full = self.unsent().min(usable) / mss + u64::from(cut);
             let weight = self.board.weight(shared.mss).max(1);
             let window = self.window(shared);
             let room = window.saturating_sub(self.in_flight(shared)) / weight;

@@ -7,7 +7,7 @@
 use super::config::{
     Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, IcmpAbort, InitialWindow, IpVersion, MtuProbing,
     PathConfig, Patience, Profile, Prr, RtoConfig, RtoFloor, RttSamples, TailLossProbe, UrgentPointer,
-    WindowUnit, WindowValidation,
+    WindowUnit, WindowValidation, ZeroWindowProbe,
 };
 pub use super::switches::SWITCHES;
 use crate::cc::{CubicArithmetic, HyStart};
@@ -89,6 +89,7 @@ pub(super) fn config(profile: Profile) -> Config {
             early_retransmit: EarlyRetransmit::Off,
             prr: Prr::Off,
             rack: false,
+            rack_timer_tick: Duration::ZERO,
             tail_loss_probe: TailLossProbe::Off,
             fack: false,
             sack1_recovery: true,
@@ -103,6 +104,8 @@ pub(super) fn config(profile: Profile) -> Config {
             receive_buffer: Bytes(1073741824),
             receive_memory: None,
             send_buffer: Bytes::MAX,
+            challenge_interval: Duration::ZERO,
+            zero_window_probe: ZeroWindowProbe::Byte,
             nagle: false,
             nagle_minshall: false,
             offload_segments: None,
@@ -154,10 +157,12 @@ pub(super) fn config(profile: Profile) -> Config {
             config.growth = Growth::CwndLimited;
             config.prr = Prr::Rfc6937Ssrb;
             config.rack = false;
+            config.rack_timer_tick = Duration::ZERO;
             config.tail_loss_probe = TailLossProbe::Off;
             config.fack = true;
             config.syn_retries = 5;
             config.patience.syn_linear_timeouts = 0;
+            config.challenge_interval = Duration::ZERO;
             config
         }
         Profile::Linux2015 => {
@@ -165,6 +170,7 @@ pub(super) fn config(profile: Profile) -> Config {
             config.offload_segments = None;
             config.early_retransmit = EarlyRetransmit::Delayed;
             config.rack = false;
+            config.rack_timer_tick = Duration::ZERO;
             config.tail_loss_probe = TailLossProbe::Draft;
             config.fack = true;
             config.patience.syn_linear_timeouts = 0;
@@ -196,6 +202,7 @@ pub(super) fn config(profile: Profile) -> Config {
             early_retransmit: EarlyRetransmit::Off,
             prr: Prr::Linux,
             rack: true,
+            rack_timer_tick: Duration::from_millis(4),
             tail_loss_probe: TailLossProbe::Rfc8985,
             fack: false,
             sack1_recovery: false,
@@ -214,6 +221,8 @@ pub(super) fn config(profile: Profile) -> Config {
             receive_buffer: Bytes(6291456),
             receive_memory: None,
             send_buffer: Bytes(4194304),
+            challenge_interval: Duration::from_millis(500),
+            zero_window_probe: ZeroWindowProbe::Empty,
             nagle: true,
             nagle_minshall: true,
             offload_segments: Some(2),
@@ -279,6 +288,7 @@ pub(super) fn config(profile: Profile) -> Config {
             early_retransmit: EarlyRetransmit::Rfc5827,
             prr: Prr::Rfc9937,
             rack: true,
+            rack_timer_tick: Duration::ZERO,
             tail_loss_probe: TailLossProbe::Rfc8985,
             fack: false,
             sack1_recovery: false,
@@ -295,6 +305,8 @@ pub(super) fn config(profile: Profile) -> Config {
             receive_buffer: Bytes(6291456),
             receive_memory: None,
             send_buffer: Bytes(4194304),
+            challenge_interval: Duration::ZERO,
+            zero_window_probe: ZeroWindowProbe::Byte,
             nagle: true,
             nagle_minshall: false,
             offload_segments: None,
@@ -411,6 +423,7 @@ pub fn describe(config: &Config, name: &str) -> Option<String> {
             Prr::Linux => "linux".to_string(),
         },
         "rack" => config.rack.to_string(),
+        "rack_timer_tick" => config.rack_timer_tick.to_string(),
         "tail_loss_probe" => match config.tail_loss_probe {
             TailLossProbe::Off => "off".to_string(),
             TailLossProbe::Draft => "draft".to_string(),
@@ -450,6 +463,11 @@ pub fn describe(config: &Config, name: &str) -> Option<String> {
             Some(memory) => format!("{} of {}", memory.buffer, memory.most),
         },
         "send_buffer" => bytes(config.send_buffer),
+        "challenge_interval" => config.challenge_interval.to_string(),
+        "zero_window_probe" => match config.zero_window_probe {
+            ZeroWindowProbe::Byte => "byte".to_string(),
+            ZeroWindowProbe::Empty => "empty".to_string(),
+        },
         "nagle" => config.nagle.to_string(),
         "nagle_minshall" => config.nagle_minshall.to_string(),
         "offload_segments" => config

@@ -8,7 +8,11 @@
 //! **Deviations.** The RTT filter of step 2 compares with the timestamp echo where timestamps are on and with the
 //! smallest RTT otherwise, as the RFC says; `reo_wnd` is at most SRTT. Transmissions of the same moment are told apart by
 //! their order, not by their sequence numbers: the RFC's tie-break stands in for a clock that virtual time does not need,
-//! and takes new data sent before a retransmission of that moment for newer than it.
+//! and takes new data sent before a retransmission of that moment for newer than it. The timer waits for the earliest
+//! of the segments that may be lost, not for the latest. Reordering is seen against what was delivered before the
+//! acknowledgment, so that the order of its blocks does not matter (Linux `tcp_check_sack_reordering`), and its degree is
+//! kept. With `rack_timer_tick` the timer is Linux's: 2 ms more, in whole ticks, from the next tick
+//! (`tcp_rack_mark_lost`, `TCP_TIMEOUT_MIN_US`, and a timer wheel that is never early).
 
 use super::scoreboard::{LOST, RETRANS, Record, SACKED, Scoreboard};
 use crate::pack::Pack;
@@ -26,6 +30,14 @@ pub(super) struct Rack {
     rtt: Duration,
     /// Highest offset delivered.
     fack: u64,
+    /// The same before the acknowledgment under way.
+    prior_fack: u64,
+    /// Lowest segment never retransmitted that the acknowledgment under way delivers below that: acknowledged, SACKed.
+    late: [u64; 2],
+    /// Most segments by which one was seen to be late, at least `dup_thresh`.
+    degree: u16,
+    /// Acknowledgments that showed reordering.
+    pub(super) reorderings: u32,
     /// End of the D-SACK round, `u64::MAX` outside one.
     dsack_round: u64,
     /// First transmissions below this offset have been judged.
@@ -36,8 +48,6 @@ pub(super) struct Rack {
     reo_wnd_mult: u8,
     /// Recoveries for which the multiplier stays.
     reo_wnd_persist: u8,
-    /// Reordering was seen.
-    reordering_seen: bool,
 }
 
 /// What `detect` found.
@@ -50,18 +60,21 @@ pub(super) struct Detected {
 }
 
 impl Rack {
-    pub(super) fn new() -> Rack {
+    pub(super) fn new(dup_thresh: u8) -> Rack {
         Rack {
             xmit_ts: Instant::ZERO,
             order: 0,
             rtt: Duration::ZERO,
             fack: 0,
+            prior_fack: 0,
+            late: [u64::MAX; 2],
+            degree: u16::from(dup_thresh),
+            reorderings: 0,
             dsack_round: u64::MAX,
             judged: 0,
             retransmissions: VecDeque::new(),
             reo_wnd_mult: 1,
             reo_wnd_persist: 16,
-            reordering_seen: false,
         }
     }
 
@@ -71,22 +84,27 @@ impl Rack {
             order,
             rtt,
             fack,
+            prior_fack,
+            late: _, // between acknowledgments: nothing
+            degree,
+            reorderings,
             dsack_round,
             judged,
             retransmissions,
             reo_wnd_mult,
             reo_wnd_persist,
-            reordering_seen,
         } = self;
         pack.instant(xmit_ts);
         pack.half(order);
         pack.duration(rtt);
         pack.number(fack);
+        *prior_fack = *fack;
+        pack.half(degree);
+        pack.word(reorderings);
         pack.number(dsack_round);
         pack.near(*fack, judged);
         pack.byte(reo_wnd_mult);
         pack.byte(reo_wnd_persist);
-        pack.flags([reordering_seen]);
         // Some that were acknowledged may still wait to be passed over.
         let mut count = retransmissions.len() as u32;
         pack.word(&mut count);
@@ -98,12 +116,13 @@ impl Rack {
     }
 
     /// Steps 1 to 3: `record` was newly acknowledged or SACKed. `echo_proves` is whether the timestamp echo shows that
-    /// the retransmission itself was delivered; `None` without timestamps.
+    /// the retransmission itself was delivered; `None` without timestamps. `sacked`: by a block.
     #[inline]
     pub(super) fn on_delivered(
         &mut self,
         now: Instant,
         record: &Record,
+        sacked: bool,
         min_rtt: Option<Duration>,
         echo_proves: Option<bool>,
     ) {
@@ -112,18 +131,41 @@ impl Rack {
             return; // RFC 8985 6.2 step 2: probably the original
         }
         let end = record.end();
-        if end < self.fack {
-            if record.tx_count == 1 {
-                self.reordering_seen = true; // step 3
-            }
-        } else {
-            self.fack = end;
+        if record.tx_count == 1 && end < self.prior_fack {
+            let late = &mut self.late[usize::from(sacked)];
+            *late = record.seq.min(*late); // step 3
         }
+        self.fack = self.fack.max(end);
         if !self.before_or_at(record) {
             self.xmit_ts = record.last_tx;
             self.order = record.order;
             self.rtt = rtt;
         }
+    }
+
+    /// The end of an acknowledgment: was a segment late, and by how much? `highest` is the end of what is SACKed, or else
+    /// SND.UNA.
+    #[inline]
+    pub(super) fn settle(&mut self, highest: u64, mss: u32) {
+        self.prior_fack = self.fack;
+        if self.late == [u64::MAX; 2] {
+            return;
+        }
+        for late in core::mem::replace(&mut self.late, [u64::MAX; 2]) {
+            if late < highest {
+                let degree = (highest - late)
+                    .div_ceil(u64::from(mss.max(1)))
+                    .min(MOST_REORDERING);
+                self.degree = self.degree.max(degree as u16);
+                self.reorderings += 1;
+            }
+        }
+    }
+
+    /// The degree of reordering, segments.
+    #[inline]
+    pub(super) fn degree(&self) -> u32 {
+        u32::from(self.degree)
     }
 
     /// Step 4: a D-SACK arrived.
@@ -156,7 +198,7 @@ impl Rack {
         min: Option<Duration>,
         srtt: Option<Duration>,
     ) -> Duration {
-        if !self.reordering_seen && (recovering || sacked >= 3) {
+        if self.reorderings == 0 && (recovering || sacked >= self.degree()) {
             return Duration::ZERO;
         }
         let window = min.unwrap_or_default().mul_div(u64::from(self.reo_wnd_mult), 4);
@@ -252,8 +294,30 @@ impl Rack {
         self.retransmissions.capacity() * size_of::<(u64, Instant)>()
     }
 
+    /// A timeout with so many SACKed contradicts the degree (Linux `tcp_enter_loss`).
+    pub(super) fn doubt_degree(&mut self, sacked: u32, dup_thresh: u8) {
+        if sacked >= self.degree() {
+            self.degree = self.degree.min(u16::from(dup_thresh));
+        }
+    }
+
     /// Losses were taken back: judge again.
     pub(super) fn reconsider(&mut self) {
         self.judged = 0;
     }
 }
+
+/// When a timer of Linux that is set at `now` for `at` fires: at least 2 ms later, in whole ticks from the next one.
+pub(super) fn on_tick(now: Instant, at: Instant, tick: Duration) -> Instant {
+    let length = tick.as_nanos();
+    if length == 0 {
+        return at;
+    }
+    let wait = (at.since(now) + Duration::from_millis(2))
+        .as_nanos()
+        .div_ceil(length);
+    Instant::from_nanos((now.as_nanos().div_ceil(length) + wait) * length)
+}
+
+/// Largest degree of reordering (Linux `tcp_max_reordering`).
+const MOST_REORDERING: u64 = 300;

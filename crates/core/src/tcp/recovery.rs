@@ -14,6 +14,7 @@ use super::delivery::Delivery;
 use super::error::{ConnectionError, Event};
 use super::lazy::Lazy;
 use super::prr::{Entry, Prr, PrrAck};
+use super::rack::on_tick;
 use super::scoreboard::SACKED;
 use super::send::{CaState, Sender};
 use super::timers::Timer;
@@ -65,6 +66,9 @@ impl Sender {
         if segment.sack_blocks() > 0 && shared.sack {
             self.take_blocks::<false>(now, shared, segment, ack, &mut delivery);
         }
+        if let Some(rack) = &mut self.rack {
+            rack.settle(self.board.highest_sacked().max(self.una), shared.mss);
+        }
         delivery.rtt = self.sample_rtt(now, shared, segment, delivery.rtt, delivery.advanced);
         self.delivered_total += delivery.delivered;
         if !shared.sack {
@@ -88,10 +92,13 @@ impl Sender {
         let recovering = matches!(self.state, CaState::Recovery | CaState::Cwr);
         if delivery.delivered > 0 || delivery.advanced {
             let (board, delivered_total, limited) = (&self.board, self.delivered_total, self.limited);
+            let usual = u32::from(shared.config.dup_thresh);
+            let unordered = self.rack.as_ref().is_some_and(|rack| rack.degree() > usual);
             let reaction = self.cc.on_ack(now, || Ack {
-                // Linux grows by what was delivered: data SACKed before does not count again.
+                // Linux grows by what was delivered: data SACKed before does not count again, and SACKed data counts at
+                // once where reordering is usual (`tcp_may_raise_cwnd`).
                 acked: Bytes(match shared.config.growth {
-                    Growth::Linux if delivery.advanced => delivery.delivered,
+                    Growth::Linux if delivery.advanced || unordered => delivery.delivered,
                     Growth::Linux | Growth::Always | Growth::CwndLimited => delivery.acked,
                 }),
                 sacked: Bytes(delivery.sacked),
@@ -275,7 +282,9 @@ impl Sender {
                 shared.rtt.min(),
                 shared.rtt.srtt(),
             );
-            self.wait_until = found.wait_until.unwrap_or(Instant::FAR_FUTURE);
+            self.wait_until = found
+                .wait_until
+                .map_or(Instant::FAR_FUTURE, |at| on_tick(now, at, config.rack_timer_tick));
             return found.lost;
         }
         let threshold = u32::from(config.dup_thresh.max(1));
@@ -605,6 +614,11 @@ impl Sender {
         }
         self.cc.on_congestion(now, &event);
         let new_episode = self.state != CaState::Loss && first;
+        if let Some(rack) = &mut self.rack
+            && matches!(self.state, CaState::Open | CaState::Disorder)
+        {
+            rack.doubt_degree(self.board.marks.sacked_segments, shared.config.dup_thresh);
+        }
         // RFC 5682 2.1 and 3.1 step 1: not while a fast recovery (with SACK) or a recovery from a timeout is under way, but
         // again when the timer expires once more for the same segment.
         let eligible = match self.state {

@@ -316,12 +316,13 @@ impl Sender {
             rescued,
             undo_is_timeout,
             more,
+            unpushed,
         } = self;
         board.pack(pack);
         Controller::pack(cc, pack);
         pack.option(
             rack,
-            || Box::new(super::rack::Rack::new()),
+            || Box::new(super::rack::Rack::new(3)),
             |pack, rack| rack.pack(pack),
         );
         pack.option(sack1, Box::default, |pack, sack1| sack1.pack(pack));
@@ -375,6 +376,7 @@ impl Sender {
             rescued,
             undo_is_timeout,
             more,
+            unpushed,
         ]);
     }
 }

@@ -3,7 +3,7 @@
 //! **Source.** RFC 6675 (`IsLost`, `Update`); RFC 2018 5.
 //! **Deviations.** None known.
 
-use super::scoreboard::{FIN, LOST, RETRANS, Record, Run, SACKED, Scoreboard, parts};
+use super::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, Run, SACKED, Scoreboard, parts};
 
 impl Scoreboard {
     /// Drops what the runs say below `una`.
@@ -180,7 +180,7 @@ impl Scoreboard {
             for record in records {
                 newly(record);
                 let flags = record.flags;
-                record.flags = flags & FIN | SACKED;
+                record.flags = flags & (FIN | PUSH) | SACKED;
                 if flags & (LOST | RETRANS) != 0 {
                     let weight = u64::from(if unit == 0 { record.len } else { unit });
                     if flags & LOST != 0 {

@@ -28,7 +28,7 @@ pub(super) struct Record {
     pub(super) order: u16,
     /// Transmissions, at most 255.
     pub(super) tx_count: u8,
-    /// [`SACKED`], [`LOST`], [`RETRANS`], [`FIN`].
+    /// [`SACKED`], [`LOST`], [`RETRANS`], [`FIN`], [`PUSH`].
     pub(super) flags: u8,
 }
 
@@ -40,6 +40,8 @@ pub(super) const LOST: u8 = 2;
 pub(super) const RETRANS: u8 = 4;
 /// Carries our FIN.
 pub(super) const FIN: u8 = 8;
+/// The end of what the application wrote.
+pub(super) const PUSH: u8 = 16;
 
 /// Records `from..to` as slices: a loop over one needs no look at the ring for each record.
 #[inline]
@@ -226,7 +228,7 @@ impl Scoreboard {
         }
         let mut rest = *record;
         record.len = len;
-        record.flags &= !FIN;
+        record.flags &= !(FIN | PUSH);
         rest.seq += u64::from(len);
         rest.len -= len;
         if rest.flags & (LOST | RETRANS) == LOST {

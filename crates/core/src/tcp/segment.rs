@@ -144,7 +144,8 @@ impl Connection {
                 return self.nothing(); // RFC 7323 3.2
             }
             if (segment.tsval.wrapping_sub(shared.ts_recent) as i32) < 0 {
-                self.receive.acking.now = true; // RFC 7323 5.3 R1: PAWS
+                // RFC 7323 5.3 R1: PAWS
+                self.receive.acking.now |= segment.sequence_len() > 0 || self.within_budget(now);
                 return self.nothing();
             }
         }
@@ -265,10 +266,15 @@ impl Connection {
         }
     }
 
-    /// Takes an acknowledgment from this second's budget, if there is one left.
+    /// Takes an acknowledgment from this second's budget, if there is one left and the last is long enough ago.
     fn within_budget(&mut self, now: Instant) -> bool {
         let allowance = self.shared.challenge_allowance(now);
+        let interval = self.shared.config.challenge_interval;
         let cold = self.shared.cold_mut();
+        if !interval.is_zero() && cold.challenged_at.is_some_and(|at| now.since(at) < interval) {
+            return false; // Linux `tcp_oow_rate_limited`
+        }
+        cold.challenged_at = Some(now);
         if now >= cold.challenge_until {
             cold.challenge_until = now + Duration::from_secs(1);
             cold.challenge_budget = allowance;

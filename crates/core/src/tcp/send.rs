@@ -5,16 +5,16 @@
 //!
 //! **Source.** RFC 9293 3.7.4, 3.8.6; RFC 5681; RFC 6675 `NextSeg`; RFC 3042.
 //! **Deviations.** Fast retransmits may leave although the pipe exceeds the window (RFC 6675 4.3); a zero-window probe
-//! carries one new octet that is not counted as sent until it is acknowledged.
+//! carries one new octet that is not counted as sent until it is acknowledged, or nothing.
 
 use super::Shared;
-use super::config::{Prr as PrrVariant, TailLossProbe, WindowUnit};
+use super::config::{Prr as PrrVariant, TailLossProbe, WindowUnit, ZeroWindowProbe};
 use super::controller::Controller;
 use super::lazy::{Blank, Lazy};
 use super::prr::Prr;
 use super::rack::Rack;
 use super::sack1::Sack1;
-use super::scoreboard::{FIN, LOST, RETRANS, Record, SACKED, Scoreboard};
+use super::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, SACKED, Scoreboard};
 use super::timers::Timer;
 use crate::cc::{AnyController, CongestionController, Sent};
 use crate::time::Instant;
@@ -99,8 +99,10 @@ pub(super) struct Sender {
     pub(super) rescued: bool,
     /// The episode that may be undone began with a timeout.
     pub(super) undo_is_timeout: bool,
-    /// Data written without `more` and not sent: PSH and Nagle look at it.
+    /// More will be written at once: a partial segment waits.
     pub(super) more: bool,
+    /// The end of what was written asks for no PSH.
+    pub(super) unpushed: bool,
 }
 
 /// The last episode of recovery, CWR or timeout, as long as something follows from it.
@@ -158,7 +160,7 @@ impl Sender {
         Sender {
             board: Scoreboard::new(shared.mss, config.window_unit != WindowUnit::Bytes),
             cc: Controller::new(cc),
-            rack: (config.rack && shared.sack).then(|| Box::new(Rack::new())),
+            rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),
             sack1,
             una: 1,
             small_end: 0,
@@ -198,6 +200,7 @@ impl Sender {
             rescued: false,
             undo_is_timeout: false,
             more: false,
+            unpushed: false,
         }
     }
 
@@ -311,7 +314,7 @@ impl Sender {
             return Some(probe);
         }
         if core::mem::take(&mut self.zero_probe_due) {
-            return self.zero_window_probe();
+            return self.zero_window_probe(shared);
         }
         None
     }
@@ -363,7 +366,8 @@ impl Sender {
         let pushed = length == unsent && free && !self.more; // (2)
         let last = fin; // the last segment is never held back (Linux `tcp_nagle_test`)
         let half = length >= shared.max_snd_wnd / 2 && length == usable; // (3)
-        (pushed || last || half || self.sws_override).then_some((length as u32, fin))
+        let grouped = self.group_left > 0 && length == usable && free; // the end of a group (Linux `tcp_mss_split_point`)
+        (pushed || last || half || grouped || self.sws_override).then_some((length as u32, fin))
     }
 
     #[inline]
@@ -385,6 +389,8 @@ impl Sender {
             .is_some_and(|least| self.group_ends(now, shared, least));
         self.sws_override = false;
         self.last_send = now;
+        let pushed = seq + u64::from(len) >= self.end && !self.unpushed;
+        let mark = |on: bool, flag: u8| if on { flag } else { 0 };
         self.board.push(Record {
             seq,
             first_tx: now,
@@ -392,7 +398,7 @@ impl Sender {
             len,
             order: 0,
             tx_count: 1,
-            flags: if fin { FIN } else { 0 },
+            flags: mark(fin, FIN) | mark(pushed, PUSH),
         });
         self.nxt += u64::from(len);
         if payload < shared.mss {
@@ -420,7 +426,7 @@ impl Sender {
             seq,
             payload,
             fin,
-            push: group_ends || self.nxt >= self.end,
+            push: group_ends || pushed,
             retransmission: false,
             cwr,
         }
@@ -469,7 +475,10 @@ impl Sender {
             seq: record.seq,
             payload,
             fin,
-            push: record.end() >= self.end,
+            push: match shared.config.offload_segments {
+                Some(_) => record.is(PUSH),
+                None => record.end() >= self.end,
+            },
             retransmission: true,
             cwr: false,
         })
@@ -540,10 +549,20 @@ impl Sender {
         self.rescued = false;
     }
 
-    /// RFC 9293 3.8.6.1: one octet beyond the window.
-    fn zero_window_probe(&mut self) -> Option<Outgoing> {
+    /// RFC 9293 3.8.6.1: one octet beyond the window, or an old sequence number, which is answered too.
+    fn zero_window_probe(&mut self, shared: &Shared) -> Option<Outgoing> {
         if self.board.out != 0 || (self.unsent() == 0 && !self.fin_waits()) {
             return None;
+        }
+        if shared.config.zero_window_probe == ZeroWindowProbe::Empty {
+            return Some(Outgoing {
+                seq: self.una - 1,
+                payload: 0,
+                fin: false,
+                push: false,
+                retransmission: false,
+                cwr: false,
+            });
         }
         self.zero_probe_out = true;
         let payload = u32::from(self.unsent() > 0);

@@ -320,6 +320,18 @@ const FIRST: &[Switch] = &[
         ],
     },
     Switch {
+        name: "rack_timer_tick",
+        doc: "RACK's timer waits 2 ms longer, in whole ticks of this length.",
+        cells: [
+            ("0 ns", "no RACK"),
+            ("0 ns", "no RACK"),
+            ("0 ns", "no RACK"),
+            ("0 ns", "no RACK"),
+            ("4 ms", "tcp_rack_mark_lost: TCP_TIMEOUT_MIN_US; HZ 250"),
+            ("0 ns", "RFC 8985 6.2 step 5"),
+        ],
+    },
+    Switch {
         name: "tail_loss_probe",
         doc: "Probe for a lost tail.",
         cells: [
@@ -602,6 +614,30 @@ const FIRST: &[Switch] = &[
             ("4194304 B", "tcp_wmem maximum; tuning taken as done"),
             ("4194304 B", "tcp_wmem maximum; tuning taken as done"),
             ("4194304 B", "large enough not to matter"),
+        ],
+    },
+    Switch {
+        name: "challenge_interval",
+        doc: "Least time between answers to unacceptable segments without data.",
+        cells: [
+            ("0 ns", "ns-2 answers everything"),
+            ("0 ns", "ns-2 answers everything"),
+            ("0 ns", "came with 4.0"),
+            ("500 ms", "tcp_invalid_ratelimit (4.0)"),
+            ("500 ms", "tcp_invalid_ratelimit"),
+            ("0 ns", "RFC 5961 7 limits a number per time"),
+        ],
+    },
+    Switch {
+        name: "zero_window_probe",
+        doc: "What asks a peer whose window is shut.",
+        cells: [
+            ("byte", "ns-2 has no windows that shut"),
+            ("byte", "ns-2 has no windows that shut"),
+            ("empty", "tcp_xmit_probe_skb"),
+            ("empty", "tcp_xmit_probe_skb"),
+            ("empty", "tcp_xmit_probe_skb"),
+            ("byte", "RFC 9293 3.8.6.1"),
         ],
     },
     Switch {

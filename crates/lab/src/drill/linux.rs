@@ -241,9 +241,15 @@ impl Backend for Linux<'_> {
                 Err(error) if !self.namespace.sysctl_is(name, value) => Err(unsupported(error)),
                 Ok(()) | Err(_) => Ok(()),
             },
-            Setting::Module { module, name, .. } => Err(Trouble::Unsupported(format!(
-                "parameter {name} of module {module}: it would change the whole machine"
-            ))),
+            Setting::Module { module, name, value } => {
+                let path = format!("/sys/module/{module}/parameters/{name}");
+                if std::fs::read_to_string(path).is_ok_and(|set| set.trim() == value) {
+                    return Ok(());
+                }
+                Err(Trouble::Unsupported(format!(
+                    "parameter {name} of module {module}: it would change the whole machine"
+                )))
+            }
             Setting::Route {
                 advmss,
                 mtu,
@@ -263,9 +269,13 @@ impl Backend for Linux<'_> {
                 add("rto_min", rto_min_ms, "ms");
                 self.namespace.ip(&line).map_err(unsupported)
             }
-            Setting::LinkQueue { packets } => Err(Trouble::Unsupported(format!(
-                "a queue of {packets} packets at the device"
-            ))),
+            Setting::LinkQueue { packets } => self
+                .namespace
+                .shell(&format!(
+                    "tc qdisc replace dev {DEVICE} root pfifo limit {packets}"
+                ))
+                .map(|_| ())
+                .map_err(unsupported),
             Setting::QuickAcks(on) => {
                 self.quick_acks = *on;
                 Ok(())
@@ -357,10 +367,6 @@ impl Operation {
                 to: Some(Destination::Address(address)),
                 ..
             } => Some(*address),
-            Call::Write {
-                to: Some(Destination::Unspecified),
-                ..
-            } => return Err(Trouble::Unsupported("sending to AF_UNSPEC".into())),
             _ => None,
         };
         Ok(Operation {
@@ -430,10 +436,12 @@ impl Operation {
                 flags,
                 to,
             } => {
+                let to_nowhere = *to == Some(Destination::Unspecified);
                 let zeros: Vec<Vec<u8>> = buffers.iter().map(|&length| vec![0; length]).collect();
                 let parts: Vec<&[u8]> = zeros.iter().map(Vec::as_slice).collect();
                 match parts.as_slice() {
                     [one] if to.is_none() => plain(calls::send(socket.0, one, *flags, None)),
+                    parts if to_nowhere => plain(calls::sendmsg_unspecified(socket.0, parts, *flags)),
                     parts => plain(calls::sendmsg(socket.0, parts, *flags, self.address)),
                 }
             }

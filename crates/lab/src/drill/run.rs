@@ -193,6 +193,8 @@ struct Run<'s> {
     under_test: Option<Handle>,
     /// The socket whose opening the track is about.
     opened: Option<Handle>,
+    /// When: what came out before is of another.
+    opened_at: Instant,
     lateness: u64,
     track: Option<Track>,
     peers: u16,
@@ -224,6 +226,7 @@ impl<'s> Run<'s> {
             descriptors: Descriptors::default(),
             under_test: None,
             opened: None,
+            opened_at: start,
             lateness: 0,
             track: None,
             peers: 0,

@@ -45,8 +45,7 @@ pub(super) fn apply(config: &mut StackConfig, setting: &Setting) -> Result<(), T
         }
         Setting::Route { advmss: Some(_), .. } => refuse("advmss of a route".to_owned()),
         Setting::ForgetPeers => Ok(()), // every script begins with a stack that knows nobody
-        Setting::LinkQueue { packets } if *packets > 0 => Ok(()),
-        Setting::LinkQueue { .. } => refuse("a device that drops what is sent".to_owned()),
+        Setting::LinkQueue { .. } => Ok(()), // the backend's own
         Setting::QuickAcks(on) => {
             if let DelayedAck::Linux { min, max, .. } = config.tcp.delayed_ack {
                 let quick_acks = if *on { 16 } else { 0 };

@@ -27,6 +27,8 @@ pub struct Virtual {
     buffer: Vec<u8>,
     waiting: Option<Waiting>,
     returned: Option<Done>,
+    /// The device takes nothing.
+    device_full: bool,
     polls: BTreeMap<i32, Vec<Watched>>,
     setup: Setup,
 }
@@ -63,6 +65,7 @@ impl Virtual {
             waiting: None,
             returned: None,
             polls: BTreeMap::new(),
+            device_full: false,
             setup: setup.clone(),
         }
     }
@@ -84,6 +87,9 @@ impl Virtual {
     }
 
     fn drain(&mut self) -> Result<(), Trouble> {
+        if self.device_full {
+            return Ok(()); // what a device refuses was not sent (Linux `tcp_transmit_skb`)
+        }
         while let Some(packet) = self.stack.poll_transmit(self.now) {
             let Header { source, destination } = packet.header;
             let len = wire::encode(&mut self.buffer, &packet.segment, source, destination, &[])
@@ -486,8 +492,10 @@ impl Backend for Virtual {
     }
 
     fn configure(&mut self, setting: &Setting) -> Result<(), Trouble> {
-        if *setting == Setting::ForgetPeers {
-            self.stack.forget_peers();
+        match setting {
+            Setting::ForgetPeers => self.stack.forget_peers(),
+            Setting::LinkQueue { packets } => self.device_full = *packets == 0,
+            _ => {}
         }
         super::sysctl::apply(self.stack.config_mut(), setting)
     }

@@ -83,6 +83,7 @@ impl<'s> Run<'s> {
             let active = self.track.as_ref().is_some_and(Track::is_active);
             if !active || self.opened != Some(*socket) {
                 self.track = Some(Track::active(PORT));
+                self.opened_at = self.now();
                 self.opened = Some(*socket);
             }
             self.under_test = Some(*socket);

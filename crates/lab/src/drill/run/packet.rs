@@ -114,6 +114,7 @@ impl<'s> Run<'s> {
             };
             let segment = segment.clone();
             let mine = packet.destination == self.setup.remote
+                && outbound.at >= self.opened_at
                 && self.track.as_ref().is_some_and(|track| track.owns(&segment));
             let shown = match &self.track {
                 Some(track) if mine => show(&packet, &track.to_script(&segment)),
