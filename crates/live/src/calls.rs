@@ -169,15 +169,15 @@ pub fn send(fd: Fd, data: &[u8], flags: i32, to: Option<SocketAddr>) -> Result<u
 
 /// sendmsg(2) or writev(2) of several buffers, optionally with an address.
 pub fn sendmsg(fd: Fd, parts: &[&[u8]], flags: i32, to: Option<SocketAddr>) -> Result<usize, Errno> {
-    send_parts(fd, parts, flags, to.map(Raw::new))
+    send_parts(fd, parts, flags, to.map(Raw::new).as_ref())
 }
 
 /// sendmsg(2) with an address of family `AF_UNSPEC`.
 pub fn sendmsg_unspecified(fd: Fd, parts: &[&[u8]], flags: i32) -> Result<usize, Errno> {
-    send_parts(fd, parts, flags, Some(Raw::unspecified()))
+    send_parts(fd, parts, flags, Some(&Raw::unspecified()))
 }
 
-fn send_parts(fd: Fd, parts: &[&[u8]], flags: i32, address: Option<Raw>) -> Result<usize, Errno> {
+fn send_parts(fd: Fd, parts: &[&[u8]], flags: i32, address: Option<&Raw>) -> Result<usize, Errno> {
     let mut vectors: Vec<libc::iovec> = parts
         .iter()
         .map(|part| libc::iovec {
@@ -189,7 +189,7 @@ fn send_parts(fd: Fd, parts: &[&[u8]], flags: i32, address: Option<Raw>) -> Resu
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = vectors.as_mut_ptr();
     message.msg_iovlen = vectors.len();
-    if let Some(address) = &address {
+    if let Some(address) = address {
         message.msg_name = address.pointer().cast_mut().cast();
         message.msg_namelen = address.length;
     }

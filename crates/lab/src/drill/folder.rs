@@ -181,7 +181,7 @@ fn on_kernel(
             items,
             &|outcome| {
                 if !too_late(&outcome.played) {
-                    done(outcome)
+                    done(outcome);
                 }
             },
             once,
