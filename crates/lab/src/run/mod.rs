@@ -18,8 +18,8 @@ use fleetfoot_sim::spec::Spec;
 use fleetfoot_sim::world::{self, Mode};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// What runs one specification. It looks at the flag now and then, and returns `interrupted` output when it is set.
@@ -146,6 +146,7 @@ pub fn execute(
     let started = Instant::now();
     let counters = Counters::default();
     let total = (jobs.len() * seeds.len()) as u64;
+    let telling = Mutex::new(());
     let one = |task: usize| -> Result<Option<RunData>, Error> {
         let (job, seed) = (&jobs[task % jobs.len()], seeds[task / jobs.len()]);
         if stop.load(Ordering::Relaxed) {
@@ -190,6 +191,8 @@ pub fn execute(
         if reused {
             counters.reused.fetch_add(1, Ordering::Relaxed);
         }
+        // One at a time: whoever listens hears the counts in order.
+        let told = telling.lock();
         progress(&Progress {
             done: counters.done.fetch_add(1, Ordering::Relaxed) + 1,
             total,
@@ -198,6 +201,7 @@ pub fn execute(
             seed,
             wall_s,
         });
+        drop(told);
         Ok(Some(RunData {
             seed,
             output: Arc::new(output),

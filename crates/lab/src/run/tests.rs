@@ -85,3 +85,23 @@ fn a_stopped_batch_keeps_what_is_finished() {
     assert!(batch.interrupted);
     assert_eq!(batch.runs.iter().map(Vec::len).sum::<usize>(), 4);
 }
+
+#[test]
+fn progress_counts_up_on_many_threads() {
+    let options = Options {
+        jobs: 8,
+        ..Options::default()
+    };
+    let heard = std::sync::Mutex::new(Vec::new());
+    let seeds: Vec<u64> = (0..200).collect();
+    let progress = |progress: &super::Progress| {
+        heard
+            .lock()
+            .expect("nobody panics holding it")
+            .push(progress.done);
+    };
+    let stop = AtomicBool::new(false);
+    let batch = execute(&jobs(), &seeds, &options, &stop, &engine, &progress).expect("it runs");
+    let heard = heard.into_inner().expect("nobody panics holding it");
+    assert_eq!(heard, (1..=batch.computed).collect::<Vec<_>>());
+}
