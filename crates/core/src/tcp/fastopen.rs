@@ -11,7 +11,7 @@
 //! **Deviations.** Negative caching (RFC 7413 4.1.3.1) follows Linux 3.7 to 4.7: after a second lost SYN with data none is
 //! sent for 60 s, doubled with each further loss. Linux's disabling of all of Fast Open after a black hole is not done.
 
-use super::scoreboard::Record;
+use super::scoreboard::{PUSH, Record};
 use super::{Accepted, Connection, Event, State};
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
@@ -338,7 +338,7 @@ impl Connection {
                 len: (1 + on_syn - ack) as u32,
                 order: 0,
                 tx_count: 1,
-                flags: 0,
+                flags: PUSH, // whatever else was written (Linux `tcp_send_syn_data`)
             });
             // RFC 7413 4.1.3: at once, and it says nothing about congestion.
             sender.board.mark_lost(0);
