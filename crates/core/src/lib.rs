@@ -26,6 +26,7 @@ pub mod rng;
 pub mod seq;
 mod siphash;
 pub mod socket;
+pub mod superpacket;
 pub mod tcp;
 pub mod time;
 pub mod units;

@@ -387,7 +387,7 @@ impl<Q: QueueDiscipline> Link<Q> {
             observer.on_drop(now, &packet, reason);
         }
         for event in self.events.drain(..) {
-            self.statistics.count_event(event.kind);
+            self.statistics.count_event(&event);
             observer.on_event(now, event);
         }
     }

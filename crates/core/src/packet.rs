@@ -47,9 +47,10 @@ pub struct Segment {
     pub payload: u32,
     /// Window field as on the wire (unscaled).
     pub window: u16,
-    /// Urgent pointer, valid with [`Flags::URG`].
+    /// Urgent pointer, valid with [`Flags::URG`]; without it the super-packet option of IPv6, or 0
+    /// ([`crate::superpacket::Layout::C`]).
     pub urgent: u16,
-    /// IP identification (super-packet mark).
+    /// IPv4 identification (super-packet mark); with IPv6 the identifier of the super-packet option.
     pub ip_id: u16,
     /// TCP control bits and which options are present.
     pub flags: Flags,

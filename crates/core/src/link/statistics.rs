@@ -1,7 +1,7 @@
 //! What a link counts.
 
 use crate::packet::{Flags, Kind, Packet};
-use crate::queue::{DropReason, QueueEventKind};
+use crate::queue::{DropReason, QueueEvent, QueueEventKind};
 use crate::time::Duration;
 use crate::units::Bytes;
 
@@ -81,7 +81,7 @@ impl LinkStatistics {
         self.drops[reason as usize][PacketClass::of(packet) as usize] += 1;
     }
 
-    pub(super) fn count_event(&mut self, kind: QueueEventKind) {
-        self.events[kind as usize] += 1;
+    pub(super) fn count_event(&mut self, event: &QueueEvent) {
+        self.events[event.kind as usize] += u64::from(event.count);
     }
 }

@@ -12,7 +12,7 @@
 //! one packet") is the link's MTU, as the RFC suggests, where Linux takes the largest packet seen.
 
 use super::Surroundings;
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind};
+use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -279,9 +279,6 @@ impl Law {
 
     fn set_ce(packet: &mut Packet, context: &mut QueueContext<'_>) {
         packet.segment.set_ecn(Ecn::Ce);
-        context.events.push(QueueEvent {
-            kind: QueueEventKind::Marked,
-            flow: packet.flow,
-        });
+        context.report(QueueEventKind::Marked, packet.flow);
     }
 }

@@ -127,8 +127,18 @@ impl DropReason {
 pub struct QueueEvent {
     /// What happened.
     pub kind: QueueEventKind,
-    /// To whose packet.
+    /// To whose packet, or during whose call.
     pub flow: FlowId,
+    /// How often it happened in this call; at least 1.
+    pub count: u32,
+}
+
+impl QueueContext<'_> {
+    /// Reports that `kind` happened to a packet of `flow`.
+    #[inline]
+    pub fn report(&mut self, kind: QueueEventKind, flow: FlowId) {
+        self.events.push(QueueEvent { kind, flow, count: 1 });
+    }
 }
 
 /// Kinds of queue event. Each is a named counter in results.
@@ -137,16 +147,42 @@ pub struct QueueEvent {
 pub enum QueueEventKind {
     /// Congestion experienced was set.
     Marked,
+    /// The first packet of a super-packet was refused.
+    Refused,
+    /// A packet of an admitted super-packet found the queue full.
+    BrokenPromise,
+    /// A later packet of a super-packet that the queue does not know.
+    Orphan,
+    /// A first packet took the place of an unfinished super-packet with the same identifier.
+    IdReuse,
+    /// A super-packet's reservation ended before its packets came.
+    Expired,
+    /// A super-packet longer than the queue admits was treated as regular packets.
+    TooLong,
 }
 
 impl QueueEventKind {
     /// All kinds, in order.
-    pub const ALL: [QueueEventKind; 1] = [QueueEventKind::Marked];
+    pub const ALL: [QueueEventKind; 7] = [
+        QueueEventKind::Marked,
+        QueueEventKind::Refused,
+        QueueEventKind::BrokenPromise,
+        QueueEventKind::Orphan,
+        QueueEventKind::IdReuse,
+        QueueEventKind::Expired,
+        QueueEventKind::TooLong,
+    ];
 
     /// The name in results.
     pub const fn name(self) -> &'static str {
         match self {
             QueueEventKind::Marked => "marked",
+            QueueEventKind::Refused => "refused",
+            QueueEventKind::BrokenPromise => "broken_promise",
+            QueueEventKind::Orphan => "orphan",
+            QueueEventKind::IdReuse => "id_reuse",
+            QueueEventKind::Expired => "expired",
+            QueueEventKind::TooLong => "too_long",
         }
     }
 }

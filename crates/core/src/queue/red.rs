@@ -14,7 +14,7 @@
 //! sent, as in ns-2. The slow adaptation of `max_probability` (Adaptive RED, 2001) is not there.
 
 use super::Surroundings;
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind};
+use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::rng::{Probability, Rng};
@@ -223,10 +223,7 @@ impl QueueDiscipline for Red {
             return;
         }
         if marked {
-            context.events.push(QueueEvent {
-                kind: QueueEventKind::Marked,
-                flow: packet.flow,
-            });
+            context.report(QueueEventKind::Marked, packet.flow);
         }
         self.empty_since = None;
         self.bytes += u64::from(len);

@@ -87,7 +87,8 @@ fn quoted_packet(quoted: &[u8], v6: bool) -> Result<(IpAddr, IpAddr, &[u8]), Err
             octets.copy_from_slice(&bytes[at..at + 16]);
             IpAddr::from(octets)
         };
-        (ipv6::HEADER, bytes[6], address(8), address(24))
+        let (header, protocol) = ipv6::past_mark(quoted).ok_or(Error::Truncated)?;
+        (header, protocol, address(8), address(24))
     } else {
         let bytes = quoted.get(..ipv4::HEADER).ok_or(Error::Truncated)?;
         let address = |at: usize| IpAddr::from([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -176,8 +177,12 @@ pub fn encode_icmp(
 ) -> Result<usize, Error> {
     let v6 = source.is_ipv6();
     let (code_type, code, rest) = code_of(v6, kind).ok_or(Error::Protocol)?;
-    let network = if v6 { ipv6::HEADER } else { ipv4::HEADER };
-    let total = network + HEADER + network + QUOTED;
+    let (network, quoted_network) = if v6 {
+        (ipv6::HEADER, ipv6::header_len(segment))
+    } else {
+        (ipv4::HEADER, ipv4::HEADER)
+    };
+    let total = network + HEADER + quoted_network + QUOTED;
     let packet = buffer.get_mut(..total).ok_or(Error::Buffer)?;
     let (outer, message) = packet.split_at_mut(network);
     let quoted_len = usize::try_from(segment.len()).unwrap_or(usize::MAX).min(0xffff);
@@ -188,7 +193,7 @@ pub fn encode_icmp(
     match (source.ip(), destination.ip(), from) {
         (IpAddr::V4(source), IpAddr::V4(destination), IpAddr::V4(from)) => {
             ipv4::encode(
-                &mut message[HEADER..HEADER + network],
+                &mut message[HEADER..HEADER + quoted_network],
                 segment,
                 source,
                 destination,
@@ -199,12 +204,12 @@ pub fn encode_icmp(
         }
         (IpAddr::V6(source), IpAddr::V6(destination), IpAddr::V6(from)) => {
             ipv6::encode(
-                &mut message[HEADER..HEADER + network],
+                &mut message[HEADER..HEADER + quoted_network],
                 segment,
                 source,
                 destination,
                 tcp::PROTOCOL,
-                quoted_len.saturating_sub(network),
+                quoted_len.saturating_sub(quoted_network),
             );
             ipv6::encode(outer, &ours, from, source, PROTOCOL_V6, total - network);
         }
@@ -214,7 +219,7 @@ pub fn encode_icmp(
     message[1] = code;
     message[2..4].fill(0);
     message[4..8].copy_from_slice(&rest.to_be_bytes());
-    let transport = &mut message[HEADER + network..];
+    let transport = &mut message[HEADER + quoted_network..];
     transport[..2].copy_from_slice(&source.port().to_be_bytes());
     transport[2..4].copy_from_slice(&destination.port().to_be_bytes());
     transport[4..8].copy_from_slice(&segment.seq.0.to_be_bytes());

@@ -5,7 +5,8 @@
 //!
 //! **Source.** RFC 791 and RFC 8200 (headers), RFC 9293 3.1, RFC 7323, RFC 2018, RFC 7413 (TCP and its options),
 //! RFC 768, RFC 3168 and RFC 9768 (the ECN bits).
-//! **Deviations.** Fragments are refused: reassembly is the driver's. The identification field exists in IPv4 only.
+//! **Deviations.** Fragments are refused: reassembly is the driver's. The identification field exists in IPv4 only; a segment of
+//! IPv6 keeps a super-packet's option there and in `urgent` ([`crate::superpacket::Layout::C`]), unless URG is set.
 //! Datagrams and TFRC packets are written as UDP with the packet number in the first four payload bytes.
 
 use crate::packet::{Kind, Segment};
@@ -51,7 +52,7 @@ pub fn encode(
 ) -> Result<usize, Error> {
     let network = match (source, destination) {
         (SocketAddr::V4(_), SocketAddr::V4(_)) => ipv4::HEADER,
-        (SocketAddr::V6(_), SocketAddr::V6(_)) => ipv6::HEADER,
+        (SocketAddr::V6(_), SocketAddr::V6(_)) => ipv6::header_len(segment),
         _ => return Err(Error::Families),
     };
     let spare = usize::from(segment.overhead).saturating_sub(network);
@@ -65,8 +66,13 @@ pub fn encode(
         return Err(Error::Payload);
     }
     let transport_len = header + data;
-    let fixed = if network == ipv4::HEADER { network } else { 0 };
-    if transport_len + fixed > usize::from(u16::MAX) {
+    // IPv4's length counts the header, IPv6's does not, but counts extension headers.
+    let counted = if source.is_ipv4() {
+        network
+    } else {
+        network - ipv6::HEADER
+    };
+    if transport_len + counted > usize::from(u16::MAX) {
         return Err(Error::TooLong);
     }
     let total = network + transport_len;
@@ -131,6 +137,9 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
     };
     let payload = network.header + header..network.total;
     // Header chains of more than 255 bytes: IPv6 extension headers beyond what a segment can say.
+    if network.source.is_ipv6() && segment.flags.contains(crate::packet::Flags::URG) {
+        segment.ip_id = 0; // the rest of the option gave way to the urgent pointer
+    }
     segment.overhead = u8::try_from(payload.start).map_err(|_| Error::Header)?;
     segment.payload = payload.len() as u32;
     Ok(Parsed {

@@ -49,7 +49,13 @@ pub(super) fn encode(
     bytes[12..14].copy_from_slice(&((header as u16 / 4) << 12 | control).to_be_bytes());
     bytes[14..16].copy_from_slice(&segment.window.to_be_bytes());
     bytes[16..18].fill(0);
-    bytes[18..20].copy_from_slice(&segment.urgent.to_be_bytes());
+    // Without URG the field of the segment is layout C's, not TCP's.
+    let urgent = if segment.flags.contains(Flags::URG) {
+        segment.urgent
+    } else {
+        0
+    };
+    bytes[18..20].copy_from_slice(&urgent.to_be_bytes());
     let mut scratch = [0; MAX_HEADER - HEADER];
     // `header_len` has made this call with success.
     let len = write_options(&mut scratch, segment).unwrap_or(0);
@@ -80,7 +86,10 @@ pub(super) fn parse(bytes: &[u8], mut sum: Sum, segment: &mut Segment) -> Result
     segment.ack = SeqNumber(long(bytes, 8));
     segment.flags = segment.flags.with(Flags(word(bytes, 12) & Flags::CONTROL.0));
     segment.window = word(bytes, 14);
-    segment.urgent = word(bytes, 18);
+    if segment.flags.contains(Flags::URG) {
+        // The urgent pointer and the super-packet option share a field: TCP's meaning wins.
+        segment.urgent = word(bytes, 18);
+    }
     read_options(options, segment)?;
     Ok((header, (word(bytes, 0), word(bytes, 2))))
 }
