@@ -24,7 +24,7 @@ fn replay(target: &str, least: usize, run: fn(&[u8])) {
 
 #[test]
 fn endpoint_inputs() {
-    replay("endpoint", 3, endpoint::run);
+    replay("endpoint", 4, endpoint::run);
 }
 
 #[test]

@@ -249,8 +249,9 @@ impl Acking {
                     ato = ato.min(srtt.map_or(most, |srtt| srtt.max(min).min(most)));
                 }
                 let ato = ato.min(max);
-                if running != Instant::FAR_FUTURE && running <= now + ato.mul_div(1, 4) {
-                    self.now = true; // it would expire soon
+                // It would expire soon, or at once: a FIN before any data has no estimate.
+                if ato.is_zero() || (running != Instant::FAR_FUTURE && running <= now + ato.mul_div(1, 4)) {
+                    self.now = true;
                     return Instant::FAR_FUTURE;
                 }
                 running.min(now + ato)
