@@ -1,7 +1,8 @@
 //! `registry!`: one list of implementations of a trait becomes an enum with static dispatch, names, parameter tables,
 //! documents and construction by name.
 
-use crate::parameter::Parameter;
+use crate::parameter::{Parameter, Values};
+use alloc::string::String;
 
 /// What a registry knows of one entry.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,8 @@ pub struct Entry {
     pub name: &'static str,
     /// Its parameters.
     pub parameters: &'static [Parameter],
+    /// Whether values of these parameters make sense together; the error is a sentence for the user.
+    pub check: fn(&Values) -> Result<(), String>,
     /// The text of its source file, whose module comment is its document.
     pub source: &'static str,
 }
@@ -50,6 +53,7 @@ macro_rules! registry {
             pub const ENTRIES: &'static [$crate::registry::Entry] = &[$($crate::registry::Entry {
                 name: $name,
                 parameters: <$type>::PARAMETERS,
+                check: <$type as $trait>::check,
                 source: include_str!($file),
             }),+];
 

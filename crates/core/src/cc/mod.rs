@@ -8,9 +8,11 @@
 //! the MSS, so the algorithms need not care.
 
 use crate::pack::Pack;
+use crate::parameter::Values;
 use crate::registry;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
+use alloc::string::String;
 
 mod cubic;
 mod cubic_linux;
@@ -49,6 +51,18 @@ pub trait CongestionController {
     }
     /// For traces.
     fn phase(&self) -> Phase;
+
+    /// Whether `values`, each within its own range, make sense together.
+    ///
+    /// # Errors
+    /// A sentence for the author of the scenario file.
+    fn check(values: &Values) -> Result<(), String>
+    where
+        Self: Sized,
+    {
+        let _ = values;
+        Ok(())
+    }
 }
 
 /// A transmission.

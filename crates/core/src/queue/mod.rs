@@ -11,9 +11,11 @@
 
 use crate::flow::{FlowId, FlowTable};
 use crate::packet::Packet;
+use crate::parameter::Values;
 use crate::registry;
 use crate::time::Instant;
 use crate::units::{Bytes, Rate};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 mod classes;
@@ -46,6 +48,18 @@ pub trait QueueDiscipline {
     fn backlog(&self) -> Backlog;
     /// When the fate of a packet is decided.
     fn decides(&self) -> Decides;
+
+    /// Whether `values`, each within its own range, make sense together.
+    ///
+    /// # Errors
+    /// A sentence for the author of the scenario file.
+    fn check(values: &Values) -> Result<(), String>
+    where
+        Self: Sized,
+    {
+        let _ = values;
+        Ok(())
+    }
 }
 
 /// What waits in a queue.
@@ -94,11 +108,13 @@ pub enum DropReason {
     TooBig,
     /// No route to its destination.
     NoRoute,
+    /// Belongs to a super-packet that was not admitted.
+    Orphan,
 }
 
 impl DropReason {
     /// All reasons, in order.
-    pub const ALL: [DropReason; 7] = [
+    pub const ALL: [DropReason; 8] = [
         DropReason::Full,
         DropReason::Early,
         DropReason::PushedOut,
@@ -106,6 +122,7 @@ impl DropReason {
         DropReason::BitError,
         DropReason::TooBig,
         DropReason::NoRoute,
+        DropReason::Orphan,
     ];
 
     /// The name in results.
@@ -118,6 +135,7 @@ impl DropReason {
             DropReason::BitError => "bit_error",
             DropReason::TooBig => "too_big",
             DropReason::NoRoute => "no_route",
+            DropReason::Orphan => "orphan",
         }
     }
 }

@@ -26,6 +26,15 @@ use alloc::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct Red {
     limit: Limit,
+    law: EarlyDrop,
+    ecn: bool,
+    packets: VecDeque<Packet>,
+    bytes: u64,
+}
+
+/// RED's average and its decision, apart from the queue they are about.
+#[derive(Clone, Debug)]
+pub(super) struct EarlyDrop {
     /// Thresholds in packets, or in bytes in byte mode.
     min_threshold: f64,
     max_threshold: f64,
@@ -33,19 +42,27 @@ pub struct Red {
     weight: f64,
     gentle: bool,
     byte_mode: bool,
-    ecn: bool,
     mean_packet: f64,
     /// Packets of mean size per second.
     packets_per_second: f64,
     rng: Rng,
-    packets: VecDeque<Packet>,
-    bytes: u64,
     /// avg of the paper, in the unit of the thresholds.
     average: f64,
     /// count of the paper: packets since the last drop while the average is above the lower threshold, else -1.
     since_drop: f64,
     /// q_time of the paper: since when the queue is empty.
     empty_since: Option<Instant>,
+}
+
+/// What [`EarlyDrop`] is made from; `None` is the automatic value of `Red::PARAMETERS`.
+pub(super) struct EarlyDropConfig {
+    pub(super) min_threshold: Option<f64>,
+    pub(super) max_threshold: Option<f64>,
+    pub(super) max_probability: f64,
+    pub(super) weight: Option<f64>,
+    pub(super) gentle: bool,
+    pub(super) byte_mode: bool,
+    pub(super) mean_packet: f64,
 }
 
 impl Red {
@@ -109,47 +126,62 @@ impl Red {
 
     /// An empty queue.
     pub fn new(values: &Values, surroundings: &Surroundings) -> Red {
-        let mean_packet = values
-            .bytes("mean_packet")
-            .map_or(1000.0, |bytes| bytes.0 as f64)
-            .max(1.0);
-        let packets_per_second = surroundings.rate.bps() as f64 / (8.0 * mean_packet);
-        // ns-2: half of a target queue of 5 ms, at least 5 packets.
-        let min = values
-            .number("min_threshold")
-            .unwrap_or_else(|| (0.005 * packets_per_second / 2.0).max(5.0));
-        let max = values.number("max_threshold").unwrap_or(3.0 * min).max(min);
-        let byte_mode = values.flag("byte_mode");
-        let unit = if byte_mode { mean_packet } else { 1.0 };
+        let config = EarlyDropConfig {
+            min_threshold: values.number("min_threshold"),
+            max_threshold: values.number("max_threshold"),
+            max_probability: values.number("max_probability").unwrap_or(0.1),
+            weight: values.number("weight"),
+            gentle: values.flag("gentle"),
+            byte_mode: values.flag("byte_mode"),
+            mean_packet: values
+                .bytes("mean_packet")
+                .map_or(1000.0, |bytes| bytes.0 as f64)
+                .max(1.0),
+        };
         Red {
             limit: values.limit("limit"),
-            min_threshold: min * unit,
-            max_threshold: max * unit,
-            max_probability: values.number("max_probability").unwrap_or(0.1),
-            weight: values
-                .number("weight")
-                .unwrap_or_else(|| -libm::expm1(-1.0 / packets_per_second.max(1e-9))),
-            gentle: values.flag("gentle"),
-            byte_mode,
+            law: EarlyDrop::new(&config, surroundings),
             ecn: values.flag("ecn"),
-            mean_packet,
-            packets_per_second,
-            rng: Rng::for_element(surroundings.seed, "queue", "red"),
             packets: VecDeque::new(),
             bytes: 0,
+        }
+    }
+
+    /// The average as it was after the last arrival: packets, or bytes in byte mode.
+    pub fn average(&self) -> f64 {
+        self.law.average
+    }
+}
+
+impl EarlyDrop {
+    pub(super) fn new(config: &EarlyDropConfig, surroundings: &Surroundings) -> EarlyDrop {
+        let packets_per_second = surroundings.rate.bps() as f64 / (8.0 * config.mean_packet);
+        // ns-2: half of a target queue of 5 ms, at least 5 packets.
+        let min = config
+            .min_threshold
+            .unwrap_or_else(|| (0.005 * packets_per_second / 2.0).max(5.0));
+        let max = config.max_threshold.unwrap_or(3.0 * min).max(min);
+        let unit = if config.byte_mode { config.mean_packet } else { 1.0 };
+        EarlyDrop {
+            min_threshold: min * unit,
+            max_threshold: max * unit,
+            max_probability: config.max_probability,
+            weight: config
+                .weight
+                .unwrap_or_else(|| -libm::expm1(-1.0 / packets_per_second.max(1e-9))),
+            gentle: config.gentle,
+            byte_mode: config.byte_mode,
+            mean_packet: config.mean_packet,
+            packets_per_second,
+            rng: Rng::for_element(surroundings.seed, "queue", "red"),
             average: 0.0,
             since_drop: -1.0,
             empty_since: Some(Instant::ZERO),
         }
     }
 
-    /// The average as it was after the last arrival: packets, or bytes in byte mode.
-    pub fn average(&self) -> f64 {
-        self.average
-    }
-
-    /// Figure 2 of the paper, first part: the average on an arrival.
-    fn estimate(&mut self, now: Instant) {
+    /// Figure 2 of the paper, first part: the average on an arrival that finds `queue`, in the unit of the thresholds.
+    pub(super) fn estimate(&mut self, now: Instant, queue: f64) {
         if let Some(since) = self.empty_since {
             if self.average > 0.0 {
                 let packets = now.since(since).as_secs_f64() * self.packets_per_second;
@@ -157,12 +189,17 @@ impl Red {
             }
             return;
         }
-        let queue = if self.byte_mode {
-            self.bytes as f64
-        } else {
-            self.packets.len() as f64
-        };
         self.average += self.weight * (queue - self.average);
+    }
+
+    /// A packet was queued.
+    pub(super) fn filled(&mut self) {
+        self.empty_since = None;
+    }
+
+    /// The last packet has left.
+    pub(super) fn emptied(&mut self, now: Instant) {
+        self.empty_since = Some(now);
     }
 
     /// Probability p_b of dropping, before it is spread out; `None` below the lower threshold.
@@ -180,7 +217,7 @@ impl Red {
     }
 
     /// Figure 2 of the paper, second part: whether the arriving packet is to be marked or dropped.
-    fn decide(&mut self, len: u32) -> bool {
+    pub(super) fn decide(&mut self, len: u32) -> bool {
         let Some(base) = self.base_probability() else {
             self.since_drop = -1.0;
             return false;
@@ -207,11 +244,16 @@ impl QueueDiscipline for Red {
     fn enqueue(&mut self, now: Instant, mut packet: Packet, context: &mut QueueContext<'_>) {
         let len = packet.segment.len();
         super::work::step();
-        self.estimate(now);
+        let queue = if self.law.byte_mode {
+            self.bytes as f64
+        } else {
+            self.packets.len() as f64
+        };
+        self.law.estimate(now, queue);
         let mut marked = false;
-        if self.decide(len) {
+        if self.law.decide(len) {
             // RFC 3168 7: above the upper threshold packets are dropped, not marked.
-            if !self.ecn || !packet.segment.ecn_capable() || self.average >= self.max_threshold {
+            if !self.ecn || !packet.segment.ecn_capable() || self.law.average >= self.law.max_threshold {
                 context.drops.push((packet, DropReason::Early));
                 return;
             }
@@ -225,7 +267,7 @@ impl QueueDiscipline for Red {
         if marked {
             context.report(QueueEventKind::Marked, packet.flow);
         }
-        self.empty_since = None;
+        self.law.filled();
         self.bytes += u64::from(len);
         self.packets.push_back(packet);
     }
@@ -235,7 +277,7 @@ impl QueueDiscipline for Red {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.segment.len());
         if self.packets.is_empty() {
-            self.empty_since = Some(now);
+            self.law.emptied(now);
         }
         Some(packet)
     }

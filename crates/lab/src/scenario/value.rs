@@ -84,6 +84,7 @@ pub(crate) fn registered(
             .set(parameter.name, value)
             .map_err(|error| Error::at(&given.node.place, &full, error.to_string()))?;
     }
+    (entry.check)(&values).map_err(|sentence| Error::at(&node.place, path, sentence))?;
     Ok((entry.name, values))
 }
 
