@@ -272,6 +272,7 @@ impl super::Shared {
     /// The rarely used state, made when first needed.
     #[cold]
     pub(super) fn cold_mut(&mut self) -> &mut Cold {
+        self.shut_ways();
         self.cold.get_or_insert_default()
     }
 }

@@ -62,6 +62,7 @@ impl Connection {
                 && rto <= bounds.max.max(bounds.initial).max(bounds.after_syn_timeout),
             "the RTO is within its bounds: {rto:?}"
         );
+        self.check_ways();
         if drained {
             self.check_timers();
         }

@@ -47,6 +47,7 @@ mod scoreboard;
 mod segment;
 mod send;
 mod shared;
+mod short;
 mod switches;
 mod switches_network;
 #[cfg(test)]
@@ -88,6 +89,7 @@ use receive::Receive;
 use rto::Rtt;
 use send::Sender;
 use shared::Shared;
+use short::Ways;
 use timers::Timers;
 
 /// One end of a TCP connection, sans-IO.
@@ -209,6 +211,7 @@ impl Connection {
                 #[cfg(test)]
                 long_way: false,
                 orphan: false,
+                ways: Ways::SHUT,
                 cold: None,
                 config: Arc::clone(config),
             },
@@ -232,6 +235,7 @@ impl Connection {
 
     /// A timer expired; call at or after `poll_timeout`.
     pub fn on_timeout(&mut self, now: Instant) {
+        self.shared.shut_ways();
         while let Some(kind) = self.shared.timers.take_due(now) {
             if kind == Timer::Syn {
                 self.on_syn_timeout(now);
@@ -290,30 +294,14 @@ impl Connection {
         range
     }
 
-    /// What [`Connection::next_segment`] comes to in the usual case: an established connection that has nothing to say
-    /// but full new segments, or an acknowledgment. `None`: it is another case, and nothing was done.
-    #[inline(always)]
-    fn plain_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<Option<(u64, u64)>> {
-        if self.state != State::Established || self.control != Control::None || self.keep_alive_due {
-            return None;
-        }
-        let (mut seq, mut payload) = (1, 0);
-        if let Some(sender) = &mut self.sender {
-            let sent = sender.plain_sack1(now, &mut self.shared)?;
-            seq = sent.unwrap_or(sender.nxt);
-            payload = if sent.is_some() { self.shared.mss } else { 0 };
-        }
-        if payload == 0 && !self.receive.acking.now {
-            return Some(None);
-        }
-        self.bare(now, seq, segment);
-        segment.payload = payload;
-        let start = if payload > 0 { seq - 1 } else { 0 };
-        Some(Some((start, start + u64::from(payload))))
-    }
-
     #[inline(never)]
     fn next_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
+        let range = self.any_segment(now, segment);
+        self.open_ways();
+        range
+    }
+
+    fn any_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
         if self.control != Control::None || self.keep_alive_due {
             return Some(self.control_segment(now, segment));
         }
@@ -462,6 +450,7 @@ impl Connection {
 
     /// Changes a setting.
     pub fn set(&mut self, now: Instant, setting: Setting) {
+        self.shared.shut_ways();
         match setting {
             Setting::Nagle(on) => self.shared.nagle = on,
             Setting::KeepAlive(on) => {
@@ -539,6 +528,7 @@ impl Connection {
             return;
         }
         if self.sender.is_none() {
+            self.shared.shut_ways();
             if self.written == 0 && !self.close_queued {
                 return;
             }
@@ -554,6 +544,7 @@ impl Connection {
     }
 
     fn queue_fin(&mut self, now: Instant) {
+        self.shared.shut_ways();
         if self.close_queued {
             return;
         }
@@ -573,6 +564,7 @@ impl Connection {
     }
 
     fn enter_closed(&mut self) {
+        self.shared.shut_ways();
         self.state = State::Closed;
         self.shared.timers.clear();
         self.sender_done();

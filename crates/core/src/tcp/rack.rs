@@ -143,6 +143,30 @@ impl Rack {
         }
     }
 
+    /// No retransmission is in flight, and nothing beyond SND.UNA was delivered or judged.
+    pub(super) fn is_calm(&self, una: u64) -> bool {
+        self.retransmissions.is_empty() && self.judged <= una && self.fack <= una
+    }
+
+    /// [`Rack::on_delivered`] and [`Rack::settle`] while it [is calm](Rack::is_calm), for an acknowledgment's last record, which
+    /// was sent once.
+    #[inline(always)]
+    pub(super) fn on_newest(&mut self, now: Instant, record: &Record) {
+        self.fack = record.end();
+        self.prior_fack = self.fack;
+        if !self.before_or_at(record) {
+            self.xmit_ts = record.last_tx;
+            self.order = record.order;
+            self.rtt = now.since(record.last_tx);
+        }
+    }
+
+    /// Whether [`Rack::detect`] finds nothing to judge or wait for in `head` and what was sent after it.
+    #[inline(always)]
+    pub(super) fn precedes(&self, head: &Record) -> bool {
+        head.tx_count == 1 && !self.before(head)
+    }
+
     /// The end of an acknowledgment: was a segment late, and by how much? `highest` is the end of what is SACKed, or else
     /// SND.UNA.
     #[inline]

@@ -25,25 +25,8 @@ use crate::units::Bytes;
 
 impl Sender {
     /// Processes an acceptable acknowledgment up to offset `ack` (at most SND.NXT).
-    #[inline(always)]
-    pub(super) fn on_ack(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        segment: &Segment,
-        ack: u64,
-        duplicate: bool,
-    ) {
-        if self.is_quiet(shared, segment, ack) {
-            self.on_quiet_ack(now, shared, segment, ack);
-        } else {
-            self.on_any_ack(now, shared, segment, ack, duplicate);
-        }
-    }
-
-    /// The same for any acknowledgment.
     #[inline(never)]
-    fn on_any_ack(
+    pub(super) fn on_ack(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -81,13 +64,26 @@ impl Sender {
             self.round_end = self.nxt;
         }
         self.probe_outcome(now, shared, ack, &delivery);
+        self.judge(now, shared, segment, &delivery, prior_in_flight, round_start);
+    }
 
+    /// What follows from an acknowledgment that delivered `delivery`.
+    #[inline]
+    pub(super) fn judge(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        delivery: &Delivery,
+        prior_in_flight: u64,
+        round_start: bool,
+    ) {
         let recovering_before = matches!(self.state, CaState::Recovery | CaState::Cwr);
         let may_grow = self.may_grow(shared);
-        let lost = self.transition(now, shared, segment, &delivery);
+        let lost = self.transition(now, shared, segment, delivery);
         let echo = shared.ecn && segment.flags.contains(Flags::ECE);
         if echo {
-            self.on_echo(now, shared, &delivery);
+            self.on_echo(now, shared, delivery);
         }
         let recovering = matches!(self.state, CaState::Recovery | CaState::Cwr);
         if delivery.delivered > 0 || delivery.advanced {
@@ -120,96 +116,17 @@ impl Sender {
                 min_rtt: shared.rtt.min(),
             });
             if reaction == Reaction::ReduceWindow && matches!(self.state, CaState::Open | CaState::Disorder) {
-                self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
+                self.enter_cwr(now, shared, CongestionKind::Delay, delivery);
             }
         }
         if recovering && shared.config.prr != PrrVariant::Off {
-            self.reduce(shared, &delivery, lost);
+            self.reduce(shared, delivery, lost);
         }
         self.conclude(now, shared, delivery.advanced);
     }
 
-    /// Whether an acknowledgment is nothing but progress: no SACK, loss, probe, mark or episode to look at.
-    #[inline(always)]
-    fn is_quiet(&self, shared: &Shared, segment: &Segment, ack: u64) -> bool {
-        shared.short_ways()
-            && ack > self.una
-            && self.state == CaState::Open
-            && self.board.is_clean()
-            && segment.sack_blocks() == 0
-            && !(shared.ecn && segment.flags.contains(Flags::ECE))
-            && self.episode.undo_marker == 0
-            && self.tlp_end == 0
-            && self.rack.is_none()
-    }
-
-    /// What [`Sender::on_ack`] comes to for a quiet acknowledgment: delivery, a sample, growth, the timer.
-    #[inline(always)]
-    fn on_quiet_ack(&mut self, now: Instant, shared: &mut Shared, segment: &Segment, ack: u64) {
-        let prior_in_flight = self.board.out;
-        let (mut acked, mut rtt, mut newest_rtt, mut retransmitted) = (0, None, None, false);
-        let stats = &mut *shared.stats;
-        while let Some(record) = self.board.pop_acked(ack) {
-            acked += self.board.weight(record.len);
-            stats.ack_latency_sum += now.since(record.first_tx);
-            stats.ack_latency_count += 1;
-            retransmitted |= record.tx_count > 1;
-            newest_rtt = Some(now.since(record.last_tx));
-            rtt = rtt.or(newest_rtt);
-        }
-        acked += self.board.trim_front(ack);
-        self.una = ack;
-        self.dup_acks = 0;
-        self.limited_sent = 0;
-        self.retries = 0;
-        self.wait_until = Instant::FAR_FUTURE;
-        let measured = rtt.filter(|_| !retransmitted); // RFC 6298 3 (Karn)
-        let rtt = if self.sack1.is_some() {
-            self.sample_sack1(now, shared)
-        } else {
-            self.sample_rtt(now, shared, segment, measured, true)
-        };
-        self.delivered_total += acked;
-        let round_start = ack > self.round_end;
-        if round_start {
-            self.round_end = self.nxt;
-        }
-        let cwnd_limited = self.may_grow(shared);
-        let reaction = self.cc.on_ack(now, || Ack {
-            acked: Bytes(acked),
-            sacked: Bytes::ZERO,
-            delivered_total: Bytes(self.delivered_total),
-            lost: Bytes::ZERO,
-            in_flight: Bytes(self.board.out),
-            prior_in_flight: Bytes(prior_in_flight),
-            rtt,
-            newest_rtt: newest_rtt.filter(|_| !retransmitted),
-            one_way_delay: None,
-            rate: None,
-            round_start,
-            app_limited: !self.limited,
-            cwnd_limited,
-            recovering: false,
-            ce_bytes: Bytes::ZERO,
-            srtt: shared.rtt.srtt(),
-            min_rtt: shared.rtt.min(),
-        });
-        if reaction == Reaction::ReduceWindow {
-            let delivery = Delivery {
-                acked,
-                delivered: acked,
-                rtt,
-                advanced: true,
-                ..Delivery::default()
-            };
-            self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
-        }
-        self.conclude(now, shared, true);
-    }
-
     /// The end of an acknowledgment: the episode, if nothing is left of it, and the timer.
-    #[inline(always)]
-    fn conclude(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
+    pub(super) fn conclude(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
         if shared.cold.is_some() && advanced {
             self.mtu_probe_acked(now, shared);
         }

@@ -150,6 +150,7 @@ impl Shared {
             #[cfg(test)]
             long_way,
             orphan,
+            ways: _, // none until something happens
             cold: _, // there is none
         } = self;
         rtt.pack(pack);

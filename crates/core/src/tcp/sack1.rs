@@ -14,10 +14,9 @@
 use super::Shared;
 use super::config::{Config, EarlyRetransmit, Prr, TailLossProbe};
 use super::delivery::Delivery;
-use super::scoreboard::Record;
 use super::send::{CaState, Outgoing, Sender};
 use super::timers::Timer;
-use crate::cc::{Ack, CongestionKind, Sent};
+use crate::cc::{Ack, CongestionKind};
 use crate::pack::Pack;
 use crate::packet::{Flags, Segment};
 use crate::time::{Duration, Instant};
@@ -89,6 +88,20 @@ impl Sack1 {
 }
 
 impl Sack1 {
+    /// New data is what is to be sent next, if anything.
+    pub(super) const fn is_calm(&self, nxt: u64) -> bool {
+        self.next == nxt && self.dup_acks == 0 && !self.first_due
+    }
+
+    /// A new segment that ends at `end` left.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Instant, end: u64) {
+        self.next = end;
+        if self.timed.is_none() {
+            self.timed = Some((end, now));
+        }
+    }
+
     /// The RTT, if what is timed is acknowledged.
     #[inline]
     fn sample(&mut self, now: Instant, una: u64, shared: &mut Shared) -> Option<Duration> {
@@ -106,62 +119,6 @@ impl Sender {
     pub(super) fn sample_sack1(&mut self, now: Instant, shared: &mut Shared) -> Option<Duration> {
         let una = self.una;
         self.sack1.as_mut()?.sample(now, una, shared)
-    }
-
-    /// What [`Sender::next`] comes to while nothing is wrong: the offset of a full new segment, or nothing because the
-    /// window is full. The outer `None`: it is another case, and nothing was done.
-    #[inline(always)]
-    pub(super) fn plain_sack1(&mut self, now: Instant, shared: &mut Shared) -> Option<Option<u64>> {
-        let agent = self.sack1.as_deref_mut()?;
-        let odd = self.probe_due | self.zero_probe_due | self.cwr_pending | agent.first_due | shared.ecn;
-        if self.state != CaState::Open || agent.dup_acks != 0 || agent.next != self.nxt || odd {
-            return None;
-        }
-        let config = &*shared.config;
-        if config.offload_segments.is_some() || self.board.out == 0 || !shared.short_ways() {
-            return None;
-        }
-        let (seq, mss) = (self.nxt, u64::from(shared.mss));
-        let segments = self.board.ring.len() as u64;
-        let full = (segments + 1) * mss > self.cc.window().get()
-            || config
-                .max_window_segments
-                .is_some_and(|most| segments >= u64::from(most));
-        if full {
-            self.validate(now, shared, self.unsent() > 0);
-            return Some(None);
-        }
-        let end = seq + mss;
-        if end >= self.end || end > shared.snd_edge || shared.timers.kind() != Some(Timer::Rto) {
-            return None;
-        }
-        self.board.push(Record {
-            seq,
-            first_tx: now,
-            last_tx: now,
-            len: shared.mss,
-            order: 0,
-            tx_count: 1,
-            flags: 0,
-        });
-        self.nxt = end;
-        self.sws_override = false;
-        self.zero_probe_out = false;
-        self.last_send = now;
-        agent.next = end;
-        if agent.timed.is_none() {
-            agent.timed = Some((end, now));
-        }
-        let board = &self.board;
-        self.cc.on_sent(now, || Sent {
-            bytes: Bytes(mss),
-            in_flight: Bytes(board.pipe()),
-            retransmission: false,
-        });
-        let stats = &mut *shared.stats;
-        stats.bytes_sent += mss;
-        stats.segments_sent += 1;
-        Some(Some(seq))
     }
 
     /// The next segment to send now.
@@ -242,10 +199,7 @@ impl Sender {
     fn send_new(&mut self, agent: &mut Sack1, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         let (payload, fin) = self.new_or_full_length(shared)?;
         let sent = self.transmit(now, shared, payload, fin);
-        agent.next = self.nxt;
-        if agent.timed.is_none() {
-            agent.timed = Some((self.nxt, now));
-        }
+        agent.on_sent(now, self.nxt);
         Some(sent)
     }
 

@@ -217,6 +217,20 @@ impl Scoreboard {
         Some(record)
     }
 
+    /// [`Scoreboard::pop_acked`] of a scoreboard that [is clean](Scoreboard::is_clean).
+    #[inline(always)]
+    pub(super) fn pop_clean(&mut self, ack: u64) -> Option<Record> {
+        let front = self.ring.front()?;
+        if front.end() > ack {
+            return None;
+        }
+        let record = *front;
+        self.ring.pop_front();
+        self.work.add(1);
+        self.out -= self.weight(record.len);
+        Some(record)
+    }
+
     /// Cuts record `index` after `len` bytes, if it is longer than that without its FIN.
     #[cold]
     pub(super) fn split(&mut self, index: usize, len: u32) {

@@ -8,105 +8,20 @@ use super::ConnectionError;
 use super::receive::Taken;
 use super::{Accepted, Connection, Control, Event, State, UNUSUAL};
 use crate::packet::{Ecn, Flags, Segment};
-use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
 impl Connection {
-    /// A segment arrived.
-    #[inline(always)]
-    pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Accepted {
-        let accepted = match self.arrive_as_predicted(now, segment) {
-            Some(accepted) => accepted,
-            None => self.arrive(now, segment),
-        };
-        self.checked(false);
+    /// The arrival of any segment.
+    #[inline(never)]
+    pub(super) fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        self.shared.shut_ways();
+        let accepted = self.arrive_anyhow(now, segment);
+        self.open_ways();
         accepted
     }
 
-    /// Header prediction: an established connection gets a segment that lies within the window, acknowledges what is
-    /// outstanding and carries neither FIN nor anything else to look at. What [`Connection::arrive`] does with it, without
-    /// the checks that cannot fail for it. `None`: it is not such a segment, and nothing was done.
-    #[inline(always)]
-    fn arrive_as_predicted(&mut self, now: Instant, segment: &Segment) -> Option<Accepted> {
-        let shared = &mut self.shared;
-        let expected = Flags::ACK.0 | (u16::from(shared.timestamps) * Flags::TIMESTAMPS.0);
-        if segment.flags.0 & LOOKED_AT.0 != expected
-            || self.state != State::Established
-            || self.keep_alive
-            || shared.ecn
-            || segment.ecn() == Ecn::Ce
-            || !shared.short_ways()
-        {
-            return None;
-        }
-        // First: sequence number. Without payload only the next one is sure to be acceptable whatever the window.
-        let receive = &self.receive;
-        let nxt = SeqNumber::from_offset(shared.irs, receive.rcv_nxt);
-        let ahead = u64::from(segment.seq.0.wrapping_sub(nxt.0));
-        let payload = u64::from(segment.payload);
-        if ahead + payload > receive.window() || (payload == 0 && ahead != 0) {
-            return None;
-        }
-        let seq = receive.rcv_nxt + ahead;
-        // Fifth: ACK, between SND.UNA and SND.NXT.
-        let (una, nxt) = match &self.sender {
-            Some(sender) if sender.zero_probe_out => return None,
-            Some(sender) => (sender.una, sender.nxt),
-            None => (1, 1),
-        };
-        let news = u64::from(
-            segment
-                .ack
-                .0
-                .wrapping_sub(SeqNumber::from_offset(shared.iss, una).0),
-        );
-        if news > nxt - una {
-            return None;
-        }
-        if shared.timestamps {
-            if (segment.tsval.wrapping_sub(shared.ts_recent) as i32) < 0 {
-                return None; // PAWS
-            }
-            if seq <= shared.last_ack_sent {
-                shared.ts_recent = segment.tsval; // RFC 7323 4.3 (2)
-            }
-        }
-        self.take_ack(now, segment, seq, una + news);
-        // Seventh: payload.
-        if payload == 0 {
-            return Some(self.nothing());
-        }
-        let (receive, config) = (&mut self.receive, &self.shared.config);
-        if ahead > 0 && receive.take_beyond(config, seq, segment) {
-            self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
-            return Some(Accepted {
-                start: seq - 1,
-                end: seq - 1 + payload,
-                in_order: self.received(),
-            });
-        }
-        if ahead > 0 || !receive.take_in_order(now, config, &self.shared.rtt, segment) {
-            return Some(self.on_payload(now, segment, seq as i64));
-        }
-        let end = self.received();
-        if self.auto_read || self.read_shut {
-            self.receive.read_all();
-            self.receive.after_read(&self.shared.config);
-        } else {
-            self.shared.raise(Event::Readable);
-        }
-        self.delay_ack(now);
-        Some(Accepted {
-            start: end - payload,
-            end,
-            in_order: end,
-        })
-    }
-
-    /// The arrival of any segment.
-    #[inline(never)]
-    fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
+    fn arrive_anyhow(&mut self, now: Instant, segment: &Segment) -> Accepted {
         if segment.flags.contains(Flags::CORRUPT) {
             return self.nothing(); // the checksum would have failed (RFC 9293 MUST-3)
         }
@@ -327,8 +242,8 @@ impl Connection {
     }
 
     /// An acknowledgment up to offset `ack`, from SND.UNA to SND.NXT, on an acceptable segment at offset `seq`.
-    #[inline(always)]
-    fn take_ack(&mut self, now: Instant, segment: &Segment, seq: u64, ack: u64) {
+    #[inline(never)]
+    pub(super) fn take_ack(&mut self, now: Instant, segment: &Segment, seq: u64, ack: u64) {
         let window_changed = self.update_window(segment, seq, ack);
         let Some(sender) = &mut self.sender else { return };
         let advanced = ack > sender.una;
@@ -345,7 +260,12 @@ impl Connection {
             if duplicate && self.shared.sack && segment.sack_blocks() > 0 {
                 sender.dup_acks += 1;
             }
-            sender.on_ack(now, &mut self.shared, segment, ack, duplicate);
+            let echo = self.shared.ecn && segment.flags.contains(Flags::ECE);
+            if advanced && !echo && sender.is_quiet_now(&self.shared, segment) {
+                sender.on_quiet_ack_anywhere(now, &mut self.shared, segment, ack);
+            } else {
+                sender.on_ack(now, &mut self.shared, segment, ack, duplicate);
+            }
         }
         if advanced {
             self.on_advance(now);
@@ -367,20 +287,12 @@ impl Connection {
     }
 
     /// SND.WND from an acceptable segment (RFC 9293 3.10.7.4, fifth).
-    #[inline(always)]
+    #[inline]
     fn update_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
         let shared = &mut self.shared;
-        if shared.snd_wl1 > seq || (shared.snd_wl1 == seq && shared.snd_wl2 > ack) {
+        let Some((changed, opened)) = shared.take_window(segment, seq, ack) else {
             return false;
-        }
-        let window = u64::from(segment.window) << shared.snd_scale;
-        let edge = ack + window;
-        let changed = edge != shared.snd_edge && ack == shared.snd_wl2;
-        shared.snd_wl1 = seq;
-        shared.snd_wl2 = ack;
-        let opened = edge > shared.snd_edge;
-        shared.snd_edge = edge;
-        shared.max_snd_wnd = shared.max_snd_wnd.max(window);
+        };
         if shared.timers.kind() == Some(super::Timer::Persist)
             && let Some(sender) = &mut self.sender
         {
@@ -455,7 +367,7 @@ impl Connection {
 
     /// Data was taken: the delayed-ACK timer.
     #[inline]
-    fn delay_ack(&mut self, now: Instant) {
+    pub(super) fn delay_ack(&mut self, now: Instant) {
         let timers = &mut self.shared.timers;
         let acking = &mut self.receive.acking;
         if !acking.now {
@@ -468,6 +380,7 @@ impl Connection {
     }
 
     fn on_peer_fin(&mut self, now: Instant) {
+        self.shared.shut_ways();
         self.shared.raise(Event::PeerClosed);
         let answered = self.state != State::Established;
         self.receive.on_fin(&self.shared.config, answered);
@@ -555,13 +468,3 @@ impl Connection {
         Bytes(self.receive.readable())
     }
 }
-
-/// Bits of which any but the expected ones takes a segment off the short way.
-const LOOKED_AT: Flags = Flags::SYN
-    .with(Flags::FIN)
-    .with(Flags::RST)
-    .with(Flags::URG)
-    .with(Flags::ACK)
-    .with(Flags::ECE)
-    .with(Flags::TIMESTAMPS)
-    .with(Flags::CORRUPT);

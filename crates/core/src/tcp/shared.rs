@@ -5,9 +5,11 @@ use super::config::{Config, InitialWindow, WindowUnit};
 use super::error::{ConnectionError, Event};
 use super::lazy::Lazy;
 use super::rto::Rtt;
+use super::short::Ways;
 use super::timers::Timers;
 use super::types::Stats;
 use crate::cc::{self, AnyController};
+use crate::packet::Segment;
 use crate::parameter::Values;
 use crate::rng::Rng;
 use crate::seq::SeqNumber;
@@ -52,6 +54,8 @@ pub(super) struct Shared {
     pub(super) long_way: bool,
     /// The owner closed both halves.
     pub(super) orphan: bool,
+    /// Which short ways are open.
+    pub(super) ways: Ways,
     /// What is rarely needed.
     pub(super) cold: Option<Box<Cold>>,
 }
@@ -69,6 +73,30 @@ impl Shared {
         return !self.long_way;
         #[cfg(not(test))]
         true
+    }
+
+    /// Something happens on which the short ways may depend: the next general way works out which are open.
+    #[inline]
+    pub(super) fn shut_ways(&mut self) {
+        self.ways = Ways::SHUT;
+    }
+
+    /// Takes SND.WND from a segment (RFC 9293 3.10.7.4, fifth). Says whether the peer changed it, and whether the right
+    /// edge moved; `None`: an older segment.
+    #[inline(always)]
+    pub(super) fn take_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> Option<(bool, bool)> {
+        if self.snd_wl1 > seq || (self.snd_wl1 == seq && self.snd_wl2 > ack) {
+            return None;
+        }
+        let window = u64::from(segment.window) << self.snd_scale;
+        let edge = ack + window;
+        let changed = edge != self.snd_edge && ack == self.snd_wl2;
+        self.snd_wl1 = seq;
+        self.snd_wl2 = ack;
+        let opened = edge > self.snd_edge;
+        self.snd_edge = edge;
+        self.max_snd_wnd = self.max_snd_wnd.max(window);
+        Some((changed, opened))
     }
 
     /// Notes an event.

@@ -1,0 +1,503 @@
+//! The short ways: what most segments come to, without the questions whose answer is known beforehand.
+//!
+//! An established connection in which nothing is wrong gets an acknowledgment of new data, or the data expected next, and
+//! sends full segments or acknowledgments. Each of these has a short way here, which does what the general one does
+//! ([`Connection::arrive`], [`Sender::on_ack`], [`Connection::next_segment`]) with the steps left out that come to nothing then;
+//! the comments say why they do. Which ways are open ([`Ways`]) is worked out at the end of the general ones and holds until
+//! something else happens. Tests step pairs of connections side by side, one of which takes the general ways only.
+//!
+//! **Source.** The idea is Van Jacobson's header prediction; what is done are the clauses of the general ways.
+//! **Deviations.** None: nothing of it can be seen from outside.
+
+use super::config::TailLossProbe;
+use super::delivery::Delivery;
+use super::rack::Rack;
+use super::scoreboard::Record;
+use super::send::{CaState, Sender};
+use super::timers::Timer;
+use super::{Accepted, Connection, Control, Event, Shared, State};
+use crate::cc::{Ack, CongestionKind, Reaction, Sent};
+use crate::packet::{Ecn, Flags, Segment};
+use crate::seq::SeqNumber;
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::boxed::Box;
+
+/// Which short ways are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ways {
+    /// What a segment must have of [`LOOKED_AT`].
+    arrivals: u16,
+    /// New acknowledgments without SACK blocks are quiet.
+    acks: bool,
+    /// Of these, those whose timestamp is not from before a retransmission.
+    undo: bool,
+    /// What there is to send is full new segments and acknowledgments.
+    segments: bool,
+    /// What an acknowledgment sets the retransmission slot to.
+    slot: Slot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slot {
+    /// The RTO.
+    Rto,
+    /// RFC 8985's probe timeout.
+    Probe,
+    /// To be asked.
+    Any,
+}
+
+impl Ways {
+    /// None is open.
+    pub(super) const SHUT: Ways = Ways {
+        arrivals: u16::MAX,
+        acks: false,
+        undo: false,
+        segments: false,
+        slot: Slot::Any,
+    };
+}
+
+impl Connection {
+    /// A segment arrived.
+    #[inline(always)]
+    pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        let accepted = match self.arrive_as_predicted(now, segment) {
+            Some(accepted) => accepted,
+            None => self.arrive(now, segment),
+        };
+        self.checked(false);
+        accepted
+    }
+
+    /// Works out which ways are open.
+    pub(super) fn open_ways(&mut self) {
+        self.shared.ways = self.ways();
+    }
+
+    fn ways(&self) -> Ways {
+        let shared = &self.shared;
+        if self.state != State::Established || !shared.short_ways() {
+            return Ways::SHUT;
+        }
+        let (mut acks, mut undo, mut probed) = (true, false, false);
+        if let Some(sender) = &self.sender {
+            acks = sender.is_calm(shared);
+            undo = acks && sender.may_undo(shared);
+            probed = sender.zero_probe_out;
+        }
+        let predicted = !self.keep_alive && !shared.ecn && !probed;
+        let expected = Flags::ACK.0 | (u16::from(shared.timestamps) * Flags::TIMESTAMPS.0);
+        let sends = self.control == Control::None
+            && !self.keep_alive_due
+            && (self.sender.is_none() || (acks && !shared.ecn && shared.cold.is_none()));
+        let probing = shared.sack && shared.config.tail_loss_probe != TailLossProbe::Off;
+        Ways {
+            arrivals: if predicted { expected } else { u16::MAX },
+            acks,
+            undo,
+            segments: sends,
+            slot: match shared.config.tail_loss_probe {
+                _ if shared.config.rto_restart || shared.cold.is_some() => Slot::Any,
+                _ if !probing => Slot::Rto,
+                TailLossProbe::Rfc8985 if !shared.config.tail_loss_probe_restart => Slot::Probe,
+                TailLossProbe::Off | TailLossProbe::Draft | TailLossProbe::Rfc8985 => Slot::Any,
+            },
+        }
+    }
+
+    /// A way that is open is one that may be taken.
+    pub(super) fn check_ways(&self) {
+        let (kept, found) = (self.shared.ways, self.ways());
+        assert!(
+            (kept.arrivals == u16::MAX || kept.arrivals == found.arrivals)
+                && (!kept.acks || (found.acks && (kept.undo || !found.undo)))
+                && (!kept.segments || found.segments)
+                && (kept == Ways::SHUT || kept.slot == found.slot),
+            "open: {kept:?}, may be: {found:?}"
+        );
+    }
+
+    /// Header prediction: a segment that lies within the window, acknowledges what is outstanding and carries neither FIN
+    /// nor anything else to look at. What [`Connection::arrive`] does with it, without the checks that cannot fail for it.
+    /// `None`: it is not such a segment, and nothing was done.
+    #[inline(always)]
+    fn arrive_as_predicted(&mut self, now: Instant, segment: &Segment) -> Option<Accepted> {
+        let (shared, receive) = (&mut self.shared, &self.receive);
+        if segment.flags.0 & LOOKED_AT.0 != shared.ways.arrivals || segment.ecn() == Ecn::Ce {
+            return None;
+        }
+        // First: sequence number. Without payload only the next one is sure to be acceptable whatever the window.
+        let nxt = SeqNumber::from_offset(shared.irs, receive.rcv_nxt);
+        let ahead = u64::from(segment.seq.0.wrapping_sub(nxt.0));
+        let payload = u64::from(segment.payload);
+        if ahead + payload > receive.window() || (payload == 0 && ahead != 0) {
+            return None;
+        }
+        let seq = receive.rcv_nxt + ahead;
+        // Fifth: ACK, between SND.UNA and SND.NXT.
+        let (una, nxt) = self
+            .sender
+            .as_ref()
+            .map_or((1, 1), |sender| (sender.una, sender.nxt));
+        let wire = SeqNumber::from_offset(shared.iss, una);
+        let news = u64::from(segment.ack.0.wrapping_sub(wire.0));
+        if news > nxt - una {
+            return None;
+        }
+        if shared.timestamps {
+            if (segment.tsval.wrapping_sub(shared.ts_recent) as i32) < 0 {
+                return None; // PAWS
+            }
+            if seq <= shared.last_ack_sent {
+                shared.ts_recent = segment.tsval; // RFC 7323 4.3 (2)
+            }
+        }
+        let ack = una + news;
+        match &mut self.sender {
+            Some(sender) if news > 0 && sender.is_quiet(shared, segment) => {
+                // Something was out: no zero-window probes, and the answer to none.
+                shared.take_window(segment, seq, ack);
+                sender.on_quiet_ack(now, shared, segment, ack);
+                if sender.state != CaState::Open {
+                    self.open_ways();
+                }
+                if self.write_blocked {
+                    self.write_blocked = false;
+                    self.shared.raise(Event::Writable);
+                }
+            }
+            Some(_) => {
+                self.take_ack(now, segment, seq, ack);
+                if news > 0 || payload == 0 || segment.sack_blocks() > 0 {
+                    self.open_ways();
+                }
+            }
+            None => {
+                shared.take_window(segment, seq, ack);
+            }
+        }
+        // Seventh: payload.
+        if payload == 0 {
+            return Some(self.nothing());
+        }
+        let (receive, config) = (&mut self.receive, &self.shared.config);
+        if ahead > 0 && receive.take_beyond(config, seq, segment) {
+            self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
+            return Some(Accepted {
+                start: seq - 1,
+                end: seq - 1 + payload,
+                in_order: self.received(),
+            });
+        }
+        if ahead > 0 || !receive.take_in_order(now, config, &self.shared.rtt, segment) {
+            return Some(self.on_payload(now, segment, seq as i64));
+        }
+        let end = self.received();
+        if self.auto_read || self.read_shut {
+            self.receive.read_all();
+            self.receive.after_read(&self.shared.config);
+        } else {
+            self.shared.raise(Event::Readable);
+        }
+        self.delay_ack(now);
+        Some(Accepted {
+            start: end - payload,
+            end,
+            in_order: end,
+        })
+    }
+
+    /// What [`Connection::next_segment`] comes to in an established connection that has nothing to say but full new segments,
+    /// or an acknowledgment. `None`: it is another case, and nothing was done.
+    #[inline(always)]
+    pub(super) fn plain_segment(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment,
+    ) -> Option<Option<(u64, u64)>> {
+        if !self.shared.ways.segments {
+            return None;
+        }
+        let (mut seq, mut payload, mut flags) = (1, 0, Flags(0));
+        if let Some(sender) = &mut self.sender {
+            seq = sender.nxt;
+            if let Some(push) = sender.plain_segment(now, &mut self.shared)? {
+                payload = self.shared.mss;
+                flags = if push { Flags::PSH } else { flags };
+                self.receive.acking.on_data_sent(now);
+            }
+        }
+        if payload == 0 && !self.receive.acking.now {
+            return Some(None);
+        }
+        self.bare(now, seq, segment);
+        segment.payload = payload;
+        segment.flags = segment.flags.with(flags);
+        let start = if payload > 0 { seq - 1 } else { 0 };
+        Some(Some((start, start + u64::from(payload))))
+    }
+}
+
+impl Sender {
+    /// Nothing is wrong: no loss, SACK, probe or episode to look at, and nothing but data to send.
+    pub(super) fn is_calm(&self, shared: &Shared) -> bool {
+        let agent = self.sack1.as_deref();
+        shared.short_ways()
+            && self.state == CaState::Open
+            && self.board.is_clean()
+            && self.tlp_end == 0
+            && self.frto_new == 0
+            && !(self.probe_due | self.zero_probe_due | self.zero_probe_out | self.cwr_pending)
+            && !(self.fin_queued | self.fin_sent)
+            && agent.is_none_or(|agent| agent.is_calm(self.nxt) && self.board.unit > 0)
+            && self.rack.as_ref().is_none_or(|rack| rack.is_calm(self.una))
+            && !self.undo_is_due(shared)
+    }
+
+    /// A retransmission of the last episode may yet be shown to have been a mistake.
+    fn may_undo(&self, shared: &Shared) -> bool {
+        self.episode.undo_marker != 0 && shared.config.undo && self.episode.retrans_stamp != 0
+    }
+
+    /// The next acknowledgment takes the last episode back, whatever it says.
+    fn undo_is_due(&self, shared: &Shared) -> bool {
+        self.may_undo(shared) && self.episode.retrans_stamp == u32::MAX && self.episode.undo_retrans == 0
+    }
+
+    /// Whether a new acknowledgment is nothing but progress. ECE goes the general way in the segment's arrival.
+    #[inline(always)]
+    fn is_quiet(&self, shared: &Shared, segment: &Segment) -> bool {
+        let ways = shared.ways;
+        ways.acks && segment.sack_blocks() == 0 && !(ways.undo && self.shows_mistake(shared, segment))
+    }
+
+    /// The same where no way was open: with ECN, for example. The segment has no ECE.
+    pub(super) fn is_quiet_now(&self, shared: &Shared, segment: &Segment) -> bool {
+        segment.sack_blocks() == 0
+            && self.is_calm(shared)
+            && !(self.may_undo(shared) && self.shows_mistake(shared, segment))
+    }
+
+    /// RFC 3522: the acknowledgment was sent before the retransmission came.
+    fn shows_mistake(&self, shared: &Shared, segment: &Segment) -> bool {
+        let stamp = self.episode.retrans_stamp;
+        shared.timestamps && stamp != u32::MAX && (segment.tsecr.wrapping_sub(stamp & !1) as i32) < 0
+    }
+
+    /// What [`Sender::on_ack`] comes to for a quiet acknowledgment: delivery, a sample, growth, the timer.
+    #[inline(always)]
+    pub(super) fn on_quiet_ack(&mut self, now: Instant, shared: &mut Shared, segment: &Segment, ack: u64) {
+        let prior_in_flight = self.board.out; // nothing is SACKed, lost or retransmitted: the pipe
+        let (mut rtt, mut newest, mut retransmitted) = (None, None, false);
+        let (mut latency, mut records) = (Duration::ZERO, 0);
+        while let Some(record) = self.board.pop_clean(ack) {
+            latency += now.since(record.first_tx);
+            records += 1;
+            if record.tx_count > 1 {
+                retransmitted = true;
+                Sender::prove_retransmission(&mut self.rack, now, shared, segment, &record);
+                continue;
+            }
+            rtt = rtt.or(Some(now.since(record.last_tx)));
+            newest = Some(record);
+        }
+        let stats = &mut *shared.stats;
+        stats.ack_latency_sum += latency;
+        stats.ack_latency_count += records;
+        let acked = prior_in_flight - self.board.out + self.board.trim_front(ack);
+        self.una = ack;
+        self.dup_acks = 0;
+        self.limited_sent = 0;
+        self.retries = 0;
+        self.wait_until = Instant::FAR_FUTURE; // RACK's: see below
+        let mut newest_rtt = newest.map(|record| now.since(record.last_tx));
+        if retransmitted {
+            (rtt, newest_rtt) = (None, None); // RFC 6298 3 (Karn)
+        }
+        // RFC 8985 6.2, steps 1 to 5. All lie beyond what was delivered before, and the one sent last was sent last. Nothing
+        // is lost or to be waited for if what is out now was sent after it.
+        let mut in_order = true;
+        if let Some(rack) = &mut self.rack {
+            if let Some(record) = &newest {
+                rack.on_newest(now, record);
+            }
+            in_order = self.board.ring.front().is_none_or(|head| rack.precedes(head));
+        }
+        let rtt = if self.sack1.is_some() {
+            self.sample_sack1(now, shared)
+        } else {
+            self.sample_rtt(now, shared, segment, rtt, true)
+        };
+        self.delivered_total += acked;
+        let round_start = ack > self.round_end;
+        if round_start {
+            self.round_end = self.nxt;
+        }
+        if !in_order {
+            let delivery = Delivery {
+                acked,
+                delivered: acked,
+                rtt,
+                newest_rtt,
+                retransmitted,
+                advanced: true,
+                ..Delivery::default()
+            };
+            self.judge(now, shared, segment, &delivery, prior_in_flight, round_start);
+            return;
+        }
+        let cwnd_limited = self.may_grow(shared);
+        let reaction = self.cc.on_ack(now, || Ack {
+            acked: Bytes(acked),
+            sacked: Bytes::ZERO,
+            delivered_total: Bytes(self.delivered_total),
+            lost: Bytes::ZERO,
+            in_flight: Bytes(self.board.out),
+            prior_in_flight: Bytes(prior_in_flight),
+            rtt,
+            newest_rtt,
+            one_way_delay: None,
+            rate: None,
+            round_start,
+            app_limited: !self.limited,
+            cwnd_limited,
+            recovering: false,
+            ce_bytes: Bytes::ZERO,
+            srtt: shared.rtt.srtt(),
+            min_rtt: shared.rtt.min(),
+        });
+        if reaction == Reaction::ReduceWindow {
+            let delivery = Delivery {
+                acked,
+                delivered: acked,
+                rtt,
+                advanced: true,
+                ..Delivery::default()
+            };
+            self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
+        }
+        self.restart_timer(now, shared);
+    }
+
+    /// [`Sender::on_quiet_ack`] on a general way.
+    #[inline(never)]
+    pub(super) fn on_quiet_ack_anywhere(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+    ) {
+        self.on_quiet_ack(now, shared, segment, ack);
+    }
+
+    /// RFC 8985 6.2 for a retransmission, which is rare among what is calm.
+    #[cold]
+    fn prove_retransmission(
+        rack: &mut Option<Box<Rack>>,
+        now: Instant,
+        shared: &Shared,
+        segment: &Segment,
+        record: &Record,
+    ) {
+        if let Some(rack) = rack {
+            let echo = shared.timestamps.then_some(segment.tsecr);
+            let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
+            rack.on_delivered(now, record, false, shared.rtt.min(), proves);
+        }
+    }
+
+    /// What [`Sender::set_timer`] comes to after a quiet acknowledgment.
+    #[inline(always)]
+    fn restart_timer(&mut self, now: Instant, shared: &mut Shared) {
+        let slot = shared.ways.slot;
+        if slot == Slot::Any || self.board.out == 0 || self.state != CaState::Open {
+            return self.conclude(now, shared, true);
+        }
+        shared.timers.rto_at = now + shared.rtt.rto(&shared.config.rto); // RFC 6298 5.3
+        if slot == Slot::Rto {
+            let at = shared.timers.rto_at;
+            shared.timers.arm(Timer::Rto, at);
+        } else {
+            self.restart_probe(now, shared);
+        }
+    }
+
+    /// What [`Sender::arm_probe`] comes to when nothing is wrong (RFC 8985 7.2).
+    #[inline(always)]
+    fn restart_probe(&mut self, now: Instant, shared: &mut Shared) {
+        match shared.rtt.srtt() {
+            Some(srtt) if self.board.segments() > 1 => {
+                let at = now + srtt.saturating_mul(2);
+                shared.timers.arm(Timer::Pto, at.min(shared.timers.rto_at));
+            }
+            Some(_) | None => self.arm_probe(now, shared),
+        }
+    }
+
+    /// What [`Sender::next`] comes to while nothing is wrong: a full new segment, and whether it is the last of a group, or
+    /// nothing because the window is full. The outer `None`: it is another case, and nothing was done.
+    #[inline(always)]
+    fn plain_segment(&mut self, now: Instant, shared: &mut Shared) -> Option<Option<bool>> {
+        let (seq, mss) = (self.nxt, u64::from(shared.mss));
+        let end = seq + mss;
+        if end >= self.end || end > shared.snd_edge || self.board.out == 0 {
+            return None;
+        }
+        let weight = self.board.weight(shared.mss);
+        if self.board.out + weight > self.window(shared) {
+            self.validate(now, shared, true);
+            return Some(None);
+        }
+        if !matches!(shared.timers.kind(), Some(Timer::Rto | Timer::Pto)) {
+            return None; // RFC 6298 5.1
+        }
+        let group_ends = match shared.config.offload_segments {
+            Some(least) => self.group_ends(now, shared, least),
+            None => false,
+        };
+        self.board.push(Record {
+            seq,
+            first_tx: now,
+            last_tx: now,
+            len: shared.mss,
+            order: 0,
+            tx_count: 1,
+            flags: 0,
+        });
+        self.nxt = end;
+        self.sws_override = false;
+        self.last_send = now;
+        if let Some(agent) = &mut self.sack1 {
+            agent.on_sent(now, end);
+        }
+        let board = &self.board;
+        self.cc.on_sent(now, || Sent {
+            bytes: Bytes(mss),
+            in_flight: Bytes(board.out),
+            retransmission: false,
+        });
+        let stats = &mut *shared.stats;
+        stats.bytes_sent += mss;
+        stats.segments_sent += 1;
+        match shared.ways.slot {
+            Slot::Rto => {}
+            Slot::Probe => self.restart_probe(now, shared),
+            Slot::Any if shared.config.tail_loss_probe != TailLossProbe::Off => self.arm_probe(now, shared),
+            Slot::Any => {}
+        }
+        Some(Some(group_ends))
+    }
+}
+
+/// Bits of which any but the expected ones takes a segment off the short way.
+const LOOKED_AT: Flags = Flags::SYN
+    .with(Flags::FIN)
+    .with(Flags::RST)
+    .with(Flags::URG)
+    .with(Flags::ACK)
+    .with(Flags::ECE)
+    .with(Flags::TIMESTAMPS)
+    .with(Flags::CORRUPT);
