@@ -73,6 +73,7 @@ fn play(input: &Input) {
     for call in &input.calls {
         let mut context = QueueContext {
             flows: &flows,
+            ingress: taken as u16 % 5,
             drops: &mut drops,
             events: &mut events,
         };

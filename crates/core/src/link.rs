@@ -120,6 +120,8 @@ pub struct Link<Q = AnyQueue> {
     free_at: Instant,
     delay: Duration,
     mtu: u32,
+    /// By which link the next packet comes in.
+    ingress: u16,
     /// Packets on the wire in order of delivery.
     wire: VecDeque<InFlight>,
     impaired: Option<Box<Impaired>>,
@@ -156,6 +158,7 @@ impl<Q: QueueDiscipline> Link<Q> {
             free_at: Instant::ZERO,
             delay: config.delay,
             mtu: config.mtu,
+            ingress: 0,
             wire: VecDeque::new(),
             impaired,
             drops: Vec::new(),
@@ -187,6 +190,7 @@ impl<Q: QueueDiscipline> Link<Q> {
         }
         let mut context = QueueContext {
             flows,
+            ingress: self.ingress,
             drops: &mut self.drops,
             events: &mut self.events,
         };
@@ -195,6 +199,12 @@ impl<Q: QueueDiscipline> Link<Q> {
             self.report(now, observer);
         }
         self.catch_up(now, flows, observer);
+    }
+
+    /// Says by which link of this node the next packets come in; only disciplines that ask for it look at it
+    /// ([`QueueDiscipline::asks_ingress`]).
+    pub fn set_ingress(&mut self, ingress: u16) {
+        self.ingress = ingress;
     }
 
     /// The next packet that reaches the far end at or before `now`, in order of delivery.
@@ -327,6 +337,7 @@ impl<Q: QueueDiscipline> Link<Q> {
     fn depart(&mut self, start: Instant, flows: &FlowTable, observer: &mut impl LinkObserver) {
         let mut context = QueueContext {
             flows,
+            ingress: self.ingress,
             drops: &mut self.drops,
             events: &mut self.events,
         };

@@ -174,7 +174,21 @@ impl State {
         context: &mut QueueContext<'_>,
         pop: impl FnMut() -> Option<(Packet, u64)>,
     ) -> Option<Packet> {
-        let mut packet = self.control(now, law, context, pop)?;
+        self.dequeue_sparing(now, law, context, pop, |_, _| false)
+    }
+
+    /// The same for queues with packets that must not be dropped: `spare` says whether the packet popped last is one, and
+    /// remembers that it would have been dropped. For the control law it was.
+    #[inline]
+    pub(super) fn dequeue_sparing(
+        &mut self,
+        now: Instant,
+        law: &Law,
+        context: &mut QueueContext<'_>,
+        pop: impl FnMut() -> Option<(Packet, u64)>,
+        spare: impl FnMut(&Packet, &mut QueueContext<'_>) -> bool,
+    ) -> Option<Packet> {
+        let mut packet = self.control(now, law, context, pop, spare)?;
         // Linux's `ce_threshold`: the packet's own wait, after the control law and independent of it.
         if let Some(threshold) = law.ce_threshold
             && now.since(packet.enqueued_at) > threshold
@@ -193,6 +207,7 @@ impl State {
         law: &Law,
         context: &mut QueueContext<'_>,
         mut pop: impl FnMut() -> Option<(Packet, u64)>,
+        mut spare: impl FnMut(&Packet, &mut QueueContext<'_>) -> bool,
     ) -> Option<Packet> {
         let (mut packet, mut ok_to_drop) = self.take(now, law, pop())?;
         if self.dropping {
@@ -202,7 +217,7 @@ impl State {
             // RFC 8289 5.5: drops are caught up with when the dequeue comes late.
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                if law.mark(&mut packet, context) {
+                if law.mark(&mut packet, context) || spare(&packet, context) {
                     self.drop_next = law.next(self.drop_next, self.count);
                     return Some(packet);
                 }
@@ -221,7 +236,7 @@ impl State {
             }
         } else if ok_to_drop {
             let mut next = None;
-            if law.mark(&mut packet, context) {
+            if law.mark(&mut packet, context) || spare(&packet, context) {
                 next = Some(packet);
             } else {
                 context.drops.push((packet, DropReason::Early));

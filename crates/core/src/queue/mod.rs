@@ -48,6 +48,10 @@ pub trait QueueDiscipline {
     fn backlog(&self) -> Backlog;
     /// When the fate of a packet is decided.
     fn decides(&self) -> Decides;
+    /// Whether it looks at [`QueueContext::ingress`]: finding it costs, so the driver sets it only for those who ask.
+    fn asks_ingress(&self) -> bool {
+        false
+    }
 
     /// Whether `values`, each within its own range, make sense together.
     ///
@@ -84,6 +88,8 @@ pub enum Decides {
 pub struct QueueContext<'a> {
     /// Keys of all flows.
     pub flows: &'a FlowTable,
+    /// By which link the packet came to this node, 0 if it was made here. Set for disciplines that ask for it.
+    pub ingress: u16,
     /// Packets dropped by this call, before or after they were queued.
     pub drops: &'a mut Vec<(Packet, DropReason)>,
     /// What else happened.
@@ -266,5 +272,6 @@ registry! {
         fn ready_at(&self)() -> Option<Instant>;
         fn backlog(&self)() -> Backlog;
         fn decides(&self)() -> Decides;
+        fn asks_ingress(&self)() -> bool;
     }
 }

@@ -54,6 +54,7 @@ fn packet(flow: u32, number: u32, len: u32, tos: u8) -> Packet {
 struct Bench<Q> {
     queue: Q,
     flows: FlowTable,
+    ingress: u16,
     limit: Limit,
     drops: Vec<(Packet, DropReason)>,
     events: Vec<QueueEvent>,
@@ -67,6 +68,7 @@ impl<Q: QueueDiscipline> Bench<Q> {
         Bench {
             queue,
             flows,
+            ingress: 0,
             limit,
             drops: Vec::new(),
             events: Vec::new(),
@@ -81,6 +83,7 @@ impl<Q: QueueDiscipline> Bench<Q> {
         self.waiting.insert(packet.segment.seq.0, packet);
         let mut context = QueueContext {
             flows: &self.flows,
+            ingress: self.ingress,
             drops: &mut self.drops,
             events: &mut self.events,
         };
@@ -91,6 +94,7 @@ impl<Q: QueueDiscipline> Bench<Q> {
     fn dequeue(&mut self, now: Instant) -> Option<Packet> {
         let mut context = QueueContext {
             flows: &self.flows,
+            ingress: self.ingress,
             drops: &mut self.drops,
             events: &mut self.events,
         };
@@ -240,7 +244,7 @@ proptest! {
             let table = flows(3);
             let (mut drops, mut events) = (Vec::new(), Vec::new());
             for &(now, enqueue, flow, payload, bytes, flags) in &calls {
-                let mut context = QueueContext { flows: &table, drops: &mut drops, events: &mut events };
+                let mut context = QueueContext { flows: &table, ingress: flow as u16, drops: &mut drops, events: &mut events };
                 let now = Instant::from_nanos(now);
                 if enqueue {
                     let mut strange = packet(flow, flow, 0, bytes[0]);

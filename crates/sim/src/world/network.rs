@@ -20,7 +20,7 @@ use fleetfoot_core::link::{
     Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, PacketSize, Refusal, StreamEnd,
 };
 use fleetfoot_core::packet::{BufId, Packet, Segment};
-use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_core::queue::{AnyQueue, QueueDiscipline as _};
 use fleetfoot_core::ring::Ring;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
@@ -312,6 +312,9 @@ impl Network {
         let packet = self.packets.take(id);
         let Place { body, meter, .. } = &mut self.links[index as usize];
         let Body::Link(link) = body else { return };
+        if link.queue().asks_ingress() {
+            link.set_ingress(ingress(&self.hops, packet.buf.0));
+        }
         let mut tap = Tap {
             index,
             window: self.window,
@@ -562,6 +565,16 @@ impl Place {
             entered_at: Instant::ZERO,
         })
     }
+}
+
+/// By which link a packet came whose next hop has this place: the link's index plus one, or 0 if the packet was made here.
+fn ingress(hops: &[u32], place: u32) -> u16 {
+    let before = place
+        .checked_sub(2)
+        .map(|before| hops[before as usize] & !AT_ONCE);
+    before.filter(|&before| before < DROPPED).map_or(0, |before| {
+        before.saturating_add(1).min(u32::from(u16::MAX)) as u16
+    })
 }
 
 /// Beside a hop: a packet that comes there from the hop before may go on ahead of time.
