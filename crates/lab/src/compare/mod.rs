@@ -267,7 +267,7 @@ pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
         answer: if single {
             groups::answer(&variants[0])
         } else {
-            rows.answer(plan, &variants)
+            rows.answer(&variants)
         },
         timing: Some(timing(batch)),
         variants,

@@ -218,7 +218,7 @@ fn censored(variant: &Variant) -> f64 {
 
 impl Rows {
     /// One sentence made from the first line of the table.
-    pub(super) fn answer(&self, plan: &Plan, variants: &[Variant]) -> String {
+    pub(super) fn answer(&self, variants: &[Variant]) -> String {
         let (Some((index, estimate)), Some(class)) = (self.best, self.class) else {
             return String::from("Nothing was compared: no latency-sensitive group was measured.");
         };
@@ -251,8 +251,7 @@ impl Rows {
                 )
             }
             Class::Undecided => format!(
-                "Nothing tried makes the short transfers finish significantly sooner over {} seeds; the best estimate is {name} with {}{interval}.",
-                plan.seeds.len(),
+                "Nothing tried makes the short transfers finish significantly sooner over {seeds} seeds; the best estimate is {name} with {}{interval}.",
                 percent(estimate.value)
             ),
             Class::Loss => format!(

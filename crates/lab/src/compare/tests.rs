@@ -232,3 +232,24 @@ fn a_single_variant_is_shown_with_its_own_queue() {
         .find(|parameter| parameter.0 == "ce_threshold");
     assert_eq!(step.map(|step| step.1.as_str()), Some("5.715 ms"));
 }
+
+#[test]
+fn an_interrupted_answer_counts_the_seeds_that_finished() {
+    for (segments, start) in [(40, "better makes"), (5, "Nothing tried")] {
+        let text = TEXT.replace("initial_window\" = 40", "initial_window\" = 5");
+        let text = if segments == 5 {
+            text.replace("initial_window\" = 20", "initial_window\" = 5")
+        } else {
+            text
+        };
+        let scenario = Scenario::parse("test.toml", &text).expect("it is correct");
+        let plan = Plan::compare(scenario, &Choice::default()).expect("it resolves");
+        let (options, never) = (Options::default(), AtomicBool::new(false));
+        let batch = execute(&plan.jobs(), &plan.seeds[..3], &options, &never, &engine, &|_| ());
+        let answer = build(&plan, &batch.expect("it runs"), "").document.answer;
+        assert!(
+            answer.starts_with(start) && answer.contains("over 3 seeds"),
+            "{answer}"
+        );
+    }
+}
