@@ -122,6 +122,21 @@ impl Acking {
         }
     }
 
+    /// What [`Acking::measure`], [`Acking::on_data`] and [`Acking::decide`] come to where no acknowledgment is delayed.
+    #[inline(always)]
+    pub(super) fn on_undelayed(&mut self, now: Instant, config: &Config, segment: &Segment) {
+        let payload = segment.payload;
+        self.unacked = self.unacked.saturating_add(payload);
+        if payload >= self.full {
+            self.full = payload.min(config.mss());
+            if segment.flags.contains(Flags::PSH) {
+                self.pushed = self.pushed.max(1);
+            }
+        }
+        self.last_data_at = now;
+        self.now = true;
+    }
+
     /// A segment that is not full: of two alike in a row that no push made short, their size is the full one.
     fn measure_small(&mut self, segment: &Segment) {
         let payload = segment.payload;

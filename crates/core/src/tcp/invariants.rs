@@ -180,7 +180,7 @@ impl Sender {
             at = run.end;
             let (first, last) = (board.index_from(run.start), board.index_from(run.end));
             assert!(
-                board.ring.range(first..last).all(|record| record.is(SACKED))
+                (first..last).all(|index| board.ring[index].is(SACKED))
                     && last - first == run.segments as usize,
                 "what a run covers is SACKED"
             );

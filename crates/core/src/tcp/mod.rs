@@ -35,6 +35,7 @@ pub mod profile;
 mod prr;
 mod rack;
 mod receive;
+mod records;
 mod recovery;
 mod rest;
 #[doc(hidden)]

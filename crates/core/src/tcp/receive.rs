@@ -131,6 +131,15 @@ impl Receive {
         }
     }
 
+    /// [`Receive::read_all`] while no FIN is known.
+    #[inline(always)]
+    pub(super) fn read_in_order(&mut self) {
+        self.read = self.rcv_nxt;
+        if let Some(room) = &mut self.room {
+            room.release(self.read);
+        }
+    }
+
     /// After [`Receive::read_all`]: whether that is to be acknowledged.
     #[inline]
     pub(super) fn after_read(&mut self, config: &Config) {
@@ -252,6 +261,9 @@ impl Receive {
         self.rcv_nxt += u64::from(payload);
         if let Some(room) = &mut self.room {
             room.keep(self.rcv_nxt, payload, u32::from(segment.overhead));
+        } else if config.delayed_ack == DelayedAck::Off {
+            self.acking.on_undelayed(now, config, segment);
+            return true;
         }
         self.schedule(now, config, rtt, segment);
         self.decide(config);

@@ -436,6 +436,7 @@ impl Marks {
             duplicates,
             hint,
             judged,
+            resent_end: _, // nothing is out
             known,
         } = self;
         pack.number(sacked);

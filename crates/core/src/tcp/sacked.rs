@@ -3,7 +3,7 @@
 //! **Source.** RFC 6675 (`IsLost`, `Update`); RFC 2018 5.
 //! **Deviations.** None known.
 
-use super::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, Run, SACKED, Scoreboard, parts};
+use super::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, Run, SACKED, Scoreboard};
 
 impl Scoreboard {
     /// Drops what the runs say below `una`.
@@ -176,7 +176,7 @@ impl Scoreboard {
         let marks = &mut *self.marks;
         marks.sacked += weight;
         marks.sacked_segments += (to - from) as u32;
-        for records in parts(&mut self.ring, from, to) {
+        for records in self.ring.parts(from, to) {
             for record in records {
                 newly(record);
                 let flags = record.flags;
@@ -258,7 +258,7 @@ impl Scoreboard {
         let first = self.index_from(run.start);
         let last = (first + run.segments as usize).min(self.ring.len());
         self.work.add(last - first);
-        for records in parts(&mut self.ring, first, last) {
+        for records in self.ring.parts(first, last) {
             for record in records {
                 record.flags &= !SACKED;
             }

@@ -9,6 +9,7 @@
 //! covered. With `WindowUnit::Packets` every record weighs one MSS (Linux, ns-2).
 
 use super::lazy::{Blank, Lazy};
+use super::records::Records;
 use super::work::Work;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
@@ -42,17 +43,6 @@ pub(super) const RETRANS: u8 = 4;
 pub(super) const FIN: u8 = 8;
 /// The end of what the application wrote.
 pub(super) const PUSH: u8 = 16;
-
-/// Records `from..to` as slices: a loop over one needs no look at the ring for each record.
-#[inline]
-pub(super) fn parts(ring: &mut VecDeque<Record>, from: usize, to: usize) -> [&mut [Record]; 2] {
-    let (front, back) = ring.as_mut_slices();
-    let split = front.len();
-    [
-        &mut front[from.min(split)..to.min(split)],
-        &mut back[from.max(split) - split..to.max(split) - split],
-    ]
-}
 
 impl Record {
     /// One past its last offset.
@@ -93,7 +83,7 @@ impl Run {
 /// Records, their sum, and what is known of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
-    pub(super) ring: VecDeque<Record>,
+    pub(super) ring: Records,
     /// Sum of weights.
     pub(super) out: u64,
     /// Blank while everything outstanding was sent once and nothing is known of it.
@@ -122,6 +112,8 @@ pub(super) struct Marks {
     pub(super) to_retransmit: u32,
     /// Duplicate ACKs that stand for SACKed segments when SACK is off.
     pub(super) duplicates: u32,
+    /// End of the highest record that was sent more than once.
+    pub(super) resent_end: u64,
     /// No record below this offset waits for retransmission.
     pub(super) hint: u64,
     /// Everything below this offset was judged by SACKed data above it.
@@ -141,6 +133,7 @@ impl Blank for Marks {
             sacked_segments: 0,
             to_retransmit: 0,
             duplicates: 0,
+            resent_end: 0,
             hint: 0,
             judged: 0,
             known: [0; 4],
@@ -207,7 +200,7 @@ impl Scoreboard {
             return None;
         }
         let record = *front;
-        self.ring.pop_front();
+        self.ring.drop_front();
         self.work.add(1);
         let weight = self.weight(record.len);
         self.out -= weight;
@@ -217,7 +210,7 @@ impl Scoreboard {
         Some(record)
     }
 
-    /// [`Scoreboard::pop_acked`] of a scoreboard that [is clean](Scoreboard::is_clean).
+    /// [`Scoreboard::pop_acked`] of a scoreboard that [is calm](Scoreboard::is_calm).
     #[inline(always)]
     pub(super) fn pop_clean(&mut self, ack: u64) -> Option<Record> {
         let front = self.ring.front()?;
@@ -225,7 +218,7 @@ impl Scoreboard {
             return None;
         }
         let record = *front;
-        self.ring.pop_front();
+        self.ring.drop_front();
         self.work.add(1);
         self.out -= self.weight(record.len);
         Some(record)
@@ -286,7 +279,7 @@ impl Scoreboard {
     }
 
     #[cold]
-    fn cut_front(&mut self, ack: u64) -> u64 {
+    pub(super) fn cut_front(&mut self, ack: u64) -> u64 {
         let unit = self.unit;
         let Some(front) = self.ring.front_mut() else {
             return 0;
@@ -322,6 +315,11 @@ impl Scoreboard {
                 | u64::from(marks.duplicates)
                 | marks.stale.len() as u64
                 == 0
+    }
+
+    /// Whether everything outstanding was sent once, nothing is known of it, and nothing that lies beyond is remembered.
+    pub(super) fn is_calm(&self, una: u64) -> bool {
+        self.is_clean() && self.marks.resent_end <= una
     }
 
     /// Whether block `index` (as on the wire) is one that the last acknowledgment reported, there or one place further
@@ -386,7 +384,8 @@ impl Scoreboard {
     /// Nothing was lost after all: originals count as in flight again.
     pub(super) fn forget_losses(&mut self) {
         self.work.add(self.ring.len());
-        for record in &mut self.ring {
+        let len = self.ring.len();
+        for record in self.ring.parts(0, len).into_iter().flatten() {
             record.flags &= !LOST;
         }
         self.marks.lost = 0;
@@ -420,6 +419,7 @@ impl Scoreboard {
         record.order = self.transmissions;
         record.last_tx = now;
         record.tx_count = record.tx_count.saturating_add(1);
+        self.marks.resent_end = self.marks.resent_end.max(record.end());
         if !record.is(RETRANS) {
             self.marks.retrans += u64::from(if self.unit == 0 { record.len } else { self.unit });
             if record.is(LOST) {
@@ -439,7 +439,7 @@ impl Scoreboard {
 
     /// Everything is acknowledged: an idle flow holds no rings.
     pub(super) fn release(&mut self) {
-        self.ring = VecDeque::new();
+        self.ring = Records::new();
         let duplicates = self.marks.duplicates;
         self.marks = Lazy::default();
         self.set_duplicates(duplicates);
@@ -448,7 +448,7 @@ impl Scoreboard {
     /// The sums, recounted: (out, sacked, lost, retrans, sacked records, records to retransmit).
     pub(super) fn recount(&self) -> (u64, u64, u64, u64, u32, u32) {
         let mut sums = (0, 0, 0, 0, 0, 0);
-        for record in &self.ring {
+        for record in self.ring.iter() {
             let weight = self.weight(record.len);
             sums.0 += weight;
             let stale = &self.marks.stale;

@@ -11,7 +11,6 @@
 
 use super::config::TailLossProbe;
 use super::delivery::Delivery;
-use super::rack::Rack;
 use super::scoreboard::Record;
 use super::send::{CaState, Sender};
 use super::timers::Timer;
@@ -19,9 +18,8 @@ use super::{Accepted, Connection, Control, Event, Shared, State};
 use crate::cc::{Ack, CongestionKind, Reaction, Sent};
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::units::Bytes;
-use alloc::boxed::Box;
 
 /// Which short ways are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,10 +70,21 @@ impl Connection {
     }
 
     /// Works out which ways are open.
+    #[inline]
     pub(super) fn open_ways(&mut self) {
+        if let Some(sender) = &self.sender
+            && sender.state != CaState::Open
+            && !sender.zero_probe_out
+            && self.shared.ways != Ways::SHUT
+        {
+            // The rest is as it was, or something would have shut it.
+            (self.shared.ways.acks, self.shared.ways.segments) = (false, false);
+            return;
+        }
         self.shared.ways = self.ways();
     }
 
+    #[inline(never)]
     fn ways(&self) -> Ways {
         let shared = &self.shared;
         if self.state != State::Established || !shared.short_ways() {
@@ -194,10 +203,12 @@ impl Connection {
         if ahead > 0 || !receive.take_in_order(now, config, &self.shared.rtt, segment) {
             return Some(self.on_payload(now, segment, seq as i64));
         }
-        let end = self.received();
+        let end = self.receive.rcv_nxt - 1; // no FIN is known
         if self.auto_read || self.read_shut {
-            self.receive.read_all();
-            self.receive.after_read(&self.shared.config);
+            self.receive.read_in_order();
+            if !self.receive.acking.now {
+                self.receive.after_read(&self.shared.config);
+            }
         } else {
             self.shared.raise(Event::Readable);
         }
@@ -246,7 +257,7 @@ impl Sender {
         let agent = self.sack1.as_deref();
         shared.short_ways()
             && self.state == CaState::Open
-            && self.board.is_clean()
+            && self.board.is_calm(self.una)
             && self.tlp_end == 0
             && self.frto_new == 0
             && !(self.probe_due | self.zero_probe_due | self.zero_probe_out | self.cwr_pending)
@@ -290,45 +301,41 @@ impl Sender {
     #[inline(always)]
     pub(super) fn on_quiet_ack(&mut self, now: Instant, shared: &mut Shared, segment: &Segment, ack: u64) {
         let prior_in_flight = self.board.out; // nothing is SACKed, lost or retransmitted: the pipe
-        let (mut rtt, mut newest, mut retransmitted) = (None, None, false);
-        let (mut latency, mut records) = (Duration::ZERO, 0);
+        let Some(first) = self.board.pop_clean(ack) else {
+            return self.on_ack(now, shared, segment, ack, false); // a part of a segment
+        };
+        // Every record was sent once, so each gives a sample (RFC 6298 3), and the last of them was sent last.
+        let first_rtt = now.since(first.last_tx);
+        let (mut latency, mut records, mut last) = (first_rtt, 1, first);
         while let Some(record) = self.board.pop_clean(ack) {
-            latency += now.since(record.first_tx);
+            latency += now.since(record.last_tx);
             records += 1;
-            if record.tx_count > 1 {
-                retransmitted = true;
-                Sender::prove_retransmission(&mut self.rack, now, shared, segment, &record);
-                continue;
-            }
-            rtt = rtt.or(Some(now.since(record.last_tx)));
-            newest = Some(record);
+            last = record;
+        }
+        let mut acked = prior_in_flight - self.board.out;
+        if last.end() < ack {
+            acked += self.board.cut_front(ack);
         }
         let stats = &mut *shared.stats;
         stats.ack_latency_sum += latency;
         stats.ack_latency_count += records;
-        let acked = prior_in_flight - self.board.out + self.board.trim_front(ack);
         self.una = ack;
         self.dup_acks = 0;
         self.limited_sent = 0;
         self.retries = 0;
         self.wait_until = Instant::FAR_FUTURE; // RACK's: see below
-        let mut newest_rtt = newest.map(|record| now.since(record.last_tx));
-        if retransmitted {
-            (rtt, newest_rtt) = (None, None); // RFC 6298 3 (Karn)
-        }
-        // RFC 8985 6.2, steps 1 to 5. All lie beyond what was delivered before, and the one sent last was sent last. Nothing
-        // is lost or to be waited for if what is out now was sent after it.
+        let newest_rtt = Some(now.since(last.last_tx));
+        // RFC 8985 6.2, steps 1 to 5. All lie beyond what was delivered before. Nothing is lost or to be waited for if what is
+        // out now was sent later.
         let mut in_order = true;
         if let Some(rack) = &mut self.rack {
-            if let Some(record) = &newest {
-                rack.on_newest(now, record);
-            }
+            rack.on_newest(now, &last);
             in_order = self.board.ring.front().is_none_or(|head| rack.precedes(head));
         }
         let rtt = if self.sack1.is_some() {
             self.sample_sack1(now, shared)
         } else {
-            self.sample_rtt(now, shared, segment, rtt, true)
+            self.sample_rtt(now, shared, segment, Some(first_rtt), true)
         };
         self.delivered_total += acked;
         let round_start = ack > self.round_end;
@@ -341,7 +348,6 @@ impl Sender {
                 delivered: acked,
                 rtt,
                 newest_rtt,
-                retransmitted,
                 advanced: true,
                 ..Delivery::default()
             };
@@ -391,22 +397,6 @@ impl Sender {
         ack: u64,
     ) {
         self.on_quiet_ack(now, shared, segment, ack);
-    }
-
-    /// RFC 8985 6.2 for a retransmission, which is rare among what is calm.
-    #[cold]
-    fn prove_retransmission(
-        rack: &mut Option<Box<Rack>>,
-        now: Instant,
-        shared: &Shared,
-        segment: &Segment,
-        record: &Record,
-    ) {
-        if let Some(rack) = rack {
-            let echo = shared.timestamps.then_some(segment.tsecr);
-            let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
-            rack.on_delivered(now, record, false, shared.rtt.min(), proves);
-        }
     }
 
     /// What [`Sender::set_timer`] comes to after a quiet acknowledgment.
