@@ -24,6 +24,29 @@ fn main() {
         hasher.write(&text);
     }
     println!("cargo::rustc-env=FLEETFOOT_ENGINE={:016x}", hasher.finish());
+    experiments(&here);
+}
+
+/// The table of experiments: path and text of every file below `experiments`, so that the program has them wherever it
+/// is started.
+fn experiments(here: &Path) {
+    let root = here.join("../../experiments");
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut files = Vec::new();
+    collect(&root, &mut files);
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let mut table = String::from("&[\n");
+    for path in files {
+        let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+        table.push_str(&format!(
+            "(\"experiments/{name}\", include_str!({:?})),\n",
+            path.display().to_string()
+        ));
+    }
+    table.push_str("]\n");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    fs::write(out.join("experiments.rs"), table).expect("the build folder can be written");
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {

@@ -9,6 +9,8 @@ use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::registry::Entry;
 use fleetfoot_lab::compare::shown;
+use fleetfoot_lab::experiment::library;
+use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
 use fleetfoot_lab::scenario::parameter_type;
 use std::fmt::Write;
@@ -16,7 +18,7 @@ use std::fmt::Write;
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A mechanism, queue, congestion control, profile or example.
+    /// A mechanism, queue, congestion control, profile, experiment or example.
     name: String,
     /// Print how to cite its source, and the program, as BibTeX.
     #[arg(long)]
@@ -72,6 +74,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             );
         } else if let Some((_, file)) = EXAMPLES.iter().find(|example| example.0 == name) {
             text.push_str(file);
+        } else if let Some(file) = library::file(name) {
+            experiment(&mut text, name, file)?;
         } else {
             return Err(unknown(name));
         }
@@ -120,6 +124,43 @@ fn describe(text: &mut String, mechanism: &Mechanism) {
     for (path, value) in mechanism.set {
         let _ = writeln!(text, "  \"{path}\" = {value}");
     }
+}
+
+/// An experiment: where it was published, what was said of it, and its file.
+fn experiment(text: &mut String, name: &str, file: &str) -> Result<(), Failure> {
+    let width = width();
+    let experiments = library::select(&[name.to_owned()])?;
+    let record = Record::embedded().map_err(|error| Failure::other(format!("verdicts.toml: {error}")))?;
+    for experiment in &experiments {
+        let figure = &experiment.file.figure;
+        let source = &figure.source;
+        let _ = writeln!(
+            text,
+            "{name} ({})\n\n{}\n",
+            experiment.group,
+            wrapped(&figure.claim, width, "  ")
+        );
+        let publication = source
+            .publication
+            .as_ref()
+            .map_or_else(String::new, |text| format!(", {text}"));
+        let _ = writeln!(
+            text,
+            "Source:\n  seed {}, {}{publication}\n",
+            source.seed, source.place
+        );
+        if let Some(full) = record.full(name) {
+            let _ = writeln!(text, "Verdict of the full run:\n  {}\n", full.verdict.name());
+        }
+        if let Some(note) = &figure.note {
+            let _ = writeln!(text, "Note:\n{}\n", wrapped(note, width, "  "));
+        }
+        let _ = writeln!(
+            text,
+            "Run it:\n  fleetfoot reproduce {name}\n\nIts file:\n\n{file}"
+        );
+    }
+    Ok(())
 }
 
 fn registered(text: &mut String, entry: &Entry) {
@@ -187,7 +228,8 @@ fn unknown(name: &str) -> Failure {
         .chain(AnyQueue::ENTRIES.iter().map(|entry| entry.name))
         .chain(AnyController::ENTRIES.iter().map(|entry| entry.name))
         .chain(PROFILES.iter().map(|profile| profile.0))
-        .chain(EXAMPLES.iter().map(|example| example.0));
+        .chain(EXAMPLES.iter().map(|example| example.0))
+        .chain(library::ids());
     let nearest = all
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
         .min()

@@ -44,10 +44,7 @@ impl Folder {
             ("scenario.toml", comparison.scenario_toml.clone()),
             ("command.txt", format!("{}\n", comparison.command)),
         ];
-        for (name, text) in texts {
-            write_atomically(&self.path.join(name), text.as_bytes())
-                .map_err(|error| self.failure(name, &error))?;
-        }
+        self.write_texts(&texts)?;
         // Tables and report are made beside their places and moved there.
         let making = self.path.join(format!(".making-{}", std::process::id()));
         let made = fs::create_dir_all(&making)
@@ -65,6 +62,15 @@ impl Folder {
         // Nothing of value is left in it.
         let _ = fs::remove_dir_all(&making);
         moved.map_err(|error| self.failure("the report", &error))
+    }
+
+    /// Writes these files.
+    pub(crate) fn write_texts(&self, texts: &[(&str, String)]) -> Result<(), Failure> {
+        for (name, text) in texts {
+            write_atomically(&self.path.join(name), text.as_bytes())
+                .map_err(|error| self.failure(name, &error))?;
+        }
+        Ok(())
     }
 
     /// Its path, for messages.

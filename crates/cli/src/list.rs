@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::registry::Entry;
+use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::mechanisms::{ENTRIES, Family};
 use std::fmt::Write;
 
@@ -30,6 +31,8 @@ pub(crate) enum What {
     CongestionControls,
     /// Named TCP configurations.
     Profiles,
+    /// Published figures and tables.
+    Experiments,
     /// Scenarios to start from.
     Examples,
 }
@@ -69,7 +72,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         return print(&format!("{schema:#}\n"));
     }
     if common.json {
-        return print(&format!("{:#}\n", json(arguments.what)));
+        return print(&format!("{:#}\n", json(arguments.what)?));
     }
     let wanted = |what| arguments.what.is_none_or(|only| only == what);
     let mut text = String::new();
@@ -93,6 +96,12 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         text.push_str("profiles:\n");
         for (name, what) in PROFILES {
             row(&mut text, name, what);
+        }
+    }
+    if wanted(What::Experiments) {
+        text.push_str("experiments (`fleetfoot reproduce ID` runs one):\n");
+        for experiment in library::all()? {
+            row(&mut text, &experiment.id, &experiment.file.figure.claim);
         }
     }
     if wanted(What::Examples) {
@@ -131,7 +140,7 @@ fn first_sentence(text: &str) -> &str {
     text.find(". ").map_or(text, |end| &text[..=end])
 }
 
-fn json(what: Option<What>) -> serde_json::Value {
+fn json(what: Option<What>) -> Result<serde_json::Value, Failure> {
     let wanted = |kind| what.is_none_or(|only| only == kind);
     let mut document = serde_json::Map::new();
     document.insert(String::from("schema"), fleetfoot_lab::result::SCHEMA.into());
@@ -155,11 +164,17 @@ fn json(what: Option<What>) -> serde_json::Value {
             PROFILES.iter().map(|(name, _)| (*name).into()).collect(),
         );
     }
+    if wanted(What::Experiments) {
+        let entries = library::all()?.into_iter().map(|experiment| {
+            serde_json::json!({ "id": experiment.id, "group": experiment.group, "claim": experiment.file.figure.claim })
+        });
+        add("experiments", entries.collect());
+    }
     if wanted(What::Examples) {
         add(
             "examples",
             EXAMPLES.iter().map(|(name, _)| (*name).into()).collect(),
         );
     }
-    document.into()
+    Ok(document.into())
 }

@@ -16,6 +16,7 @@ mod layout;
 mod list;
 mod output;
 mod progress;
+mod reproduce;
 mod run;
 mod session;
 mod table;
@@ -41,9 +42,11 @@ enum Verb {
     Compare(compare::Arguments),
     /// Run a scenario once: flows, links, traces, a capture.
     Run(run::Arguments),
+    /// Published figures and tables: what was published beside what is measured, one verdict each.
+    Reproduce(reproduce::Arguments),
     /// Play packetdrill scripts against our TCP in virtual time.
     Drill(drill::Arguments),
-    /// Mechanisms, queues, congestion controls, profiles and examples.
+    /// Mechanisms, queues, congestion controls, profiles, experiments and examples.
     List(list::Arguments),
     /// What one of them does, its source, parameters, evidence and how to turn it on.
     Explain(explain::Arguments),
@@ -71,6 +74,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.verb {
         Verb::Compare(verb) => compare::execute(verb, common),
         Verb::Run(verb) => run::execute(verb, common),
+        Verb::Reproduce(verb) => reproduce::execute(verb, common),
         Verb::Drill(verb) => drill::execute(verb, common),
         Verb::List(verb) => list::execute(verb, common),
         Verb::Explain(verb) => explain::execute(verb, common),

@@ -14,7 +14,7 @@ use fleetfoot_sim::output::{FlowRecord, Histogram, RunOutput};
 use std::collections::BTreeMap;
 
 /// Names of the links that count as the bottleneck: those the scenario names, or those above 90 % utilisation.
-pub(super) fn bottleneck(described: &Resolved, runs: &[RunData]) -> Vec<String> {
+pub(crate) fn bottleneck(described: &Resolved, runs: &[RunData]) -> Vec<String> {
     if !described.run.bottleneck.is_empty() {
         return described.run.bottleneck.clone();
     }
@@ -75,7 +75,7 @@ pub(super) fn variant(
 }
 
 /// Completion times of a group in one run.
-pub(super) fn completion_times(kind: &str, output: &RunOutput, index: usize) -> Sample {
+pub(crate) fn completion_times(kind: &str, output: &RunOutput, index: usize) -> Sample {
     let flows = output.groups.get(index).map_or(&[][..], |group| &group.flows);
     Sample {
         completed: flows
@@ -161,7 +161,7 @@ fn is_endless(kind: &str) -> bool {
 }
 
 /// Kinds in which every flow is a connection of its own.
-fn is_connection_per_flow(kind: &str) -> bool {
+pub(crate) fn is_connection_per_flow(kind: &str) -> bool {
     matches!(kind, "transfer" | "incast" | "closed-loop" | "flows")
 }
 

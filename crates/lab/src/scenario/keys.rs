@@ -6,10 +6,12 @@
 
 use fleetfoot_core::time::Duration;
 
+mod figure;
 mod network;
 mod tcp;
 mod traffic;
 
+pub(crate) use figure::{CHECK, FIGURE};
 pub(crate) use network::{LINK, LINK_ENTRY, LOSS, NETWORK, REORDER, REVERSE, TRACE};
 #[cfg(test)]
 pub(crate) use tcp::PROFILES;
@@ -83,6 +85,8 @@ pub(crate) enum Kind {
     Quantity(Dimension),
     /// Paths and values of a variant.
     Setting,
+    /// A registered analysis: its name, or `kind` and its options.
+    Analysis,
 }
 
 /// What a distribution is of.
@@ -185,6 +189,42 @@ pub(crate) static FILE: &[Key] = &[
         "What to compare with the file as it stands. Without any, `compare` tries every mechanism that applies.",
     ),
     key("run", Kind::Table(RUN), Value("{}"), "How long and how often."),
+    key(
+        "figure",
+        Kind::Table(FIGURE),
+        Described("none"),
+        "Makes the file an experiment: what was published, and over which points it is run.",
+    ),
+    key(
+        "check",
+        Kind::List(&Kind::Table(CHECK)),
+        Value("[]"),
+        "What of a figure is checked.",
+    ),
+];
+
+/// The file of a closed form: an analysis without runs.
+pub(crate) static CLOSED_FORM: &[Key] = &[
+    key(
+        "title",
+        Kind::Text,
+        Described("the file's name"),
+        "What it is called in every output.",
+    ),
+    key("description", Kind::Text, Described("none"), "What it computes."),
+    key(
+        "extends",
+        Kind::Text,
+        Described("none"),
+        "Another file that this one is laid upon.",
+    ),
+    key("figure", Kind::Table(FIGURE), Required, "What was published."),
+    key(
+        "check",
+        Kind::List(&Kind::Table(CHECK)),
+        Required,
+        "What is checked.",
+    ),
 ];
 
 /// `[run]`.

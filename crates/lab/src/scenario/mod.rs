@@ -6,6 +6,7 @@
 
 mod document;
 mod error;
+mod figure;
 mod keys;
 mod link;
 mod network;
@@ -22,6 +23,7 @@ mod traffic;
 mod value;
 
 pub use error::{Error, ErrorKind};
+pub use figure::{Check, Expect, Figure, FigureSource, Point, Published, Quantity, Relative, Role};
 pub use path::Setting;
 pub use reference::{json_schema, parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
@@ -31,7 +33,7 @@ use crate::workload;
 use document::{Node, Table, Value};
 use error::{Place, Source};
 use keys::Kind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// The built-in example: a busy home line.
@@ -43,7 +45,22 @@ pub struct Scenario {
     title: String,
     document: Table,
     variants: Vec<Variant>,
+    figure: Option<Figure>,
 }
+
+/// An experiment: a scenario with a figure, or an analysis without runs.
+#[derive(Clone, Debug)]
+pub struct ExperimentFile {
+    /// What it is called.
+    pub title: String,
+    /// What was published and what is checked.
+    pub figure: Figure,
+    /// What is run; `None` for a closed form.
+    pub scenario: Option<Scenario>,
+}
+
+/// Texts of files by path, for files that are part of the program.
+pub type Texts = [(&'static str, &'static str)];
 
 /// A named setting to compare with the file as it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,14 +77,8 @@ impl Scenario {
     /// # Errors
     /// The first mistake, with its place.
     pub fn load(path: &Path) -> Result<Scenario, Error> {
-        let mut open = Vec::new();
-        let document = load_table(path, None, &mut open)?;
-        Scenario::checked(
-            document,
-            path.file_stem()
-                .map_or("scenario".into(), |stem| stem.to_string_lossy())
-                .as_ref(),
-        )
+        let document = Reader::disk().load(path, None)?;
+        Scenario::checked(document, &stem(path))
     }
 
     /// Reads a text that messages call `name`. What it extends and the files it names are looked for in the folder
@@ -77,14 +88,8 @@ impl Scenario {
     /// The first mistake, with its place.
     pub fn parse(name: &str, text: &str) -> Result<Scenario, Error> {
         let path = Path::new(name);
-        let mut open = Vec::new();
-        let document = extended(path, name, text, &mut open)?;
-        Scenario::checked(
-            document,
-            path.file_stem()
-                .map_or(name.into(), |stem| stem.to_string_lossy())
-                .as_ref(),
-        )
+        let document = Reader::disk().extended(path, name, text)?;
+        Scenario::checked(document, &stem(path))
     }
 
     /// The home line that `compare` runs without a file.
@@ -103,6 +108,11 @@ impl Scenario {
     /// What the file compares, in its order.
     pub fn variants(&self) -> &[Variant] {
         &self.variants
+    }
+
+    /// What makes it an experiment, if it is one.
+    pub fn figure(&self) -> Option<&Figure> {
+        self.figure.as_ref()
     }
 
     /// The run that the file with `set` laid over it describes.
@@ -133,14 +143,15 @@ impl Scenario {
         Ok(resolved)
     }
 
-    /// The scenario with `set` laid over it, as a scenario of its own.
+    /// The scenario with `set` laid over it, as a scenario of its own. A variant may change nothing there: a point of a
+    /// sweep is sometimes what a variant is.
     ///
     /// # Errors
     /// As [`Scenario::resolve`].
     pub fn with(&self, set: &Setting) -> Result<Scenario, Error> {
         let mut document = self.document.clone();
         set.apply(&mut document)?;
-        Scenario::checked(document, &self.title)
+        Scenario::lenient(document, &self.title).map_err(|error| set.mentioned_in(error))
     }
 
     /// The whole file, everything it extends included.
@@ -150,22 +161,115 @@ impl Scenario {
     }
 
     fn checked(document: Table, fallback: &str) -> Result<Scenario, Error> {
+        Scenario::read(document, fallback, false)
+    }
+
+    fn lenient(document: Table, fallback: &str) -> Result<Scenario, Error> {
+        Scenario::read(document, fallback, true)
+    }
+
+    fn read(document: Table, fallback: &str, lenient: bool) -> Result<Scenario, Error> {
+        if let Some(node) = closed_form(&document) {
+            return Err(Error::at(
+                &node.place,
+                "figure.kind",
+                "this is a closed form: there is nothing to run",
+            )
+            .help(&node.place, "`fleetfoot reproduce FILE` computes it"));
+        }
         check_file(&document)?;
         let mut scenario = Scenario {
             title: document.text("title").unwrap_or(fallback).to_owned(),
             variants: variants(&document)?,
             document,
+            figure: None,
         };
-        scenario.resolve(&Setting::none())?;
+        let described = scenario.resolve(&Setting::none())?;
+        scenario.figure = figure::read(&scenario.document, Some(&described), &scenario.variants)?;
         for variant in &scenario.variants {
-            scenario.resolve(&variant.set)?;
+            match scenario.resolve(&variant.set) {
+                Err(error) if error.kind == ErrorKind::NoChange && lenient => {}
+                other => drop(other?),
+            }
         }
         scenario.document.entries.retain(|entry| entry.key != "extends");
         Ok(scenario)
     }
 }
 
+impl ExperimentFile {
+    /// Reads the file at `path` and those it extends.
+    ///
+    /// # Errors
+    /// The first mistake, with its place; a scenario without a figure is one.
+    pub fn load(path: &Path) -> Result<ExperimentFile, Error> {
+        ExperimentFile::read(path, Reader::disk())
+    }
+
+    /// Reads the file called `name` among `texts`, where those it extends are too.
+    ///
+    /// # Errors
+    /// As [`ExperimentFile::load`].
+    pub fn embedded(name: &str, texts: &'static Texts) -> Result<ExperimentFile, Error> {
+        let reader = Reader {
+            open: Vec::new(),
+            texts: Some(texts),
+        };
+        ExperimentFile::read(Path::new(name), reader)
+    }
+
+    fn read(path: &Path, mut reader: Reader) -> Result<ExperimentFile, Error> {
+        let document = reader.load(path, None)?;
+        let title = document.text("title").map_or_else(|| stem(path), str::to_owned);
+        let none = || {
+            Error::of_file(
+                &path.display().to_string(),
+                format!(
+                    "{} is a scenario, not an experiment: it has no [figure]",
+                    path.display()
+                ),
+            )
+            .of_kind(ErrorKind::Invalid)
+            .note("`fleetfoot compare` and `run` take scenarios".into())
+        };
+        if closed_form(&document).is_none() {
+            let scenario = Scenario::checked(document, &title)?;
+            let figure = scenario.figure.clone().ok_or_else(none)?;
+            return Ok(ExperimentFile {
+                title,
+                figure,
+                scenario: Some(scenario),
+            });
+        }
+        let mut document = document;
+        document.entries.retain(|entry| entry.key != "extends");
+        check_keys(&document, keys::CLOSED_FORM)?;
+        Ok(ExperimentFile {
+            title,
+            figure: figure::read(&document, None, &[])?.ok_or_else(none)?,
+            scenario: None,
+        })
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(
+        || String::from("scenario"),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
+}
+
+/// Where the document says that it is a closed form.
+fn closed_form(document: &Table) -> Option<&Node> {
+    let kind = document.get("figure")?.as_table()?.get("kind")?;
+    (kind.as_text() == Some("closed-form")).then_some(kind)
+}
+
 fn check_file(document: &Table) -> Result<(), Error> {
+    check_keys(document, keys::FILE)
+}
+
+fn check_keys(document: &Table, keys: &'static [keys::Key]) -> Result<(), Error> {
     let place = document.entries.first().map_or_else(
         || {
             Place::new(
@@ -183,7 +287,7 @@ fn check_file(document: &Table) -> Result<(), Error> {
         value: Value::Table(document.clone()),
         place,
     };
-    read::check(&node, &Kind::Table(keys::FILE), "")
+    read::check(&node, &Kind::Table(keys), "")
 }
 
 fn variants(document: &Table) -> Result<Vec<Variant>, Error> {
@@ -216,52 +320,96 @@ fn variants(document: &Table) -> Result<Vec<Variant>, Error> {
     Ok(variants)
 }
 
-/// Reads a file; `from` is where its name stands.
-fn load_table(path: &Path, from: Option<&Node>, open: &mut Vec<PathBuf>) -> Result<Table, Error> {
-    let shown = path.display().to_string();
-    let unreadable = |message: String| match from {
-        Some(node) => Error::at(&node.place, "extends", message).of_kind(ErrorKind::Unreadable),
-        None => Error::of_file(&shown, message),
-    };
-    let identity = path
-        .canonicalize()
-        .map_err(|error| unreadable(format!("cannot read {shown}: {}", workload::reason(&error))))?;
-    if open.contains(&identity) {
-        let message = format!("{shown} extends itself, directly or by way of others");
-        return Err(match from {
-            Some(node) => Error::at(&node.place, "extends", message),
-            None => Error::of_file(&shown, message),
-        });
-    }
-    let bytes = std::fs::read(path)
-        .map_err(|error| unreadable(format!("cannot read {shown}: {}", workload::reason(&error))))?;
-    let text = String::from_utf8(bytes).map_err(|_| unreadable(format!("{shown} is not UTF-8 text")))?;
-    open.push(identity);
-    let table = extended(path, &shown, &text, open)?;
-    open.pop();
-    Ok(table)
+/// Reads files and what they extend.
+struct Reader {
+    /// Files being read.
+    open: Vec<PathBuf>,
+    /// Where they are read from; `None`: the disk.
+    texts: Option<&'static Texts>,
 }
 
-/// Parses `text` and lays it over what it extends.
-fn extended(path: &Path, name: &str, text: &str, open: &mut Vec<PathBuf>) -> Result<Table, Error> {
-    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    let over = path::read_text(name, text, folder.clone())?;
-    if over.entries.is_empty() {
-        return Err(Error::of_file(name, format!("{name} describes nothing"))
-            .of_kind(ErrorKind::Invalid)
-            .note("a scenario begins with [network] and [[traffic]]".into()));
+impl Reader {
+    fn disk() -> Reader {
+        Reader {
+            open: Vec::new(),
+            texts: None,
+        }
     }
-    let Some(node) = over.get("extends") else {
-        return Ok(over);
-    };
-    let Some(base) = node.as_text() else {
-        return Err(Error::at(
-            &node.place,
-            "extends",
-            "the name of a file in quotes is wanted",
-        ));
-    };
-    let mut table = load_table(&folder.join(base), Some(node), open)?;
-    table.merge(over);
-    Ok(table)
+
+    /// Reads a file; `from` is where its name stands.
+    fn load(&mut self, path: &Path, from: Option<&Node>) -> Result<Table, Error> {
+        let shown = path.display().to_string();
+        let unreadable = |message: String| match from {
+            Some(node) => Error::at(&node.place, "extends", message).of_kind(ErrorKind::Unreadable),
+            None => Error::of_file(&shown, message),
+        };
+        let (identity, text) = match self.texts {
+            Some(texts) => {
+                let name = plain(path);
+                let text = texts.iter().find(|(path, _)| Path::new(path) == name);
+                let text = text.ok_or_else(|| unreadable(format!("there is no {shown} in the program")))?;
+                (name, text.1.to_owned())
+            }
+            None => {
+                let cannot = |error: &std::io::Error| {
+                    unreadable(format!("cannot read {shown}: {}", workload::reason(error)))
+                };
+                let identity = path.canonicalize().map_err(|error| cannot(&error))?;
+                let bytes = std::fs::read(path).map_err(|error| cannot(&error))?;
+                let text =
+                    String::from_utf8(bytes).map_err(|_| unreadable(format!("{shown} is not UTF-8 text")))?;
+                (identity, text)
+            }
+        };
+        if self.open.contains(&identity) {
+            let message = format!("{shown} extends itself, directly or by way of others");
+            return Err(match from {
+                Some(node) => Error::at(&node.place, "extends", message),
+                None => Error::of_file(&shown, message),
+            });
+        }
+        self.open.push(identity);
+        let table = self.extended(path, &shown, &text)?;
+        self.open.pop();
+        Ok(table)
+    }
+
+    /// Parses `text` and lays it over what it extends.
+    fn extended(&mut self, path: &Path, name: &str, text: &str) -> Result<Table, Error> {
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let over = path::read_text(name, text, folder.clone())?;
+        if over.entries.is_empty() {
+            return Err(Error::of_file(name, format!("{name} describes nothing"))
+                .of_kind(ErrorKind::Invalid)
+                .note("a scenario begins with [network] and [[traffic]]".into()));
+        }
+        let Some(node) = over.get("extends") else {
+            return Ok(over);
+        };
+        let Some(base) = node.as_text() else {
+            return Err(Error::at(
+                &node.place,
+                "extends",
+                "the name of a file in quotes is wanted",
+            ));
+        };
+        let mut table = self.load(&folder.join(base), Some(node))?;
+        table.merge(over);
+        Ok(table)
+    }
+}
+
+/// The path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
 }

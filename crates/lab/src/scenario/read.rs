@@ -4,7 +4,7 @@ use super::document::{Entry, Node, Table, Value};
 use super::error::{Error, Place, Source, alternatives, nearest};
 use super::keys::{self, Dimension, Key, Kind, Tagged};
 use super::value::{
-    bytes, choice, congestion_control, duration, flag, frequency, integer, limit, list, number, point,
+    self, bytes, choice, congestion_control, duration, flag, frequency, integer, limit, list, number, point,
     probability, quantity, queue, rate, table, text, unknown_word,
 };
 use fleetfoot_core::time::Duration;
@@ -235,6 +235,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
             _ => quantity(node, path, dimension).map(drop),
         },
         Kind::Setting => table(node, path).map(drop),
+        Kind::Analysis => value::analysis(node, path).map(drop),
     }
 }
 
@@ -260,7 +261,7 @@ fn fitting_form<'a>(node: &Node, forms: &'a [Kind]) -> &'a Kind {
                 )
                 | (
                     Value::Integer(_) | Value::Float(_),
-                    Kind::Integer(..) | Kind::Probability
+                    Kind::Integer(..) | Kind::Number(..) | Kind::Probability
                 )
                 | (Value::Flag(_), Kind::Flag)
         )

@@ -103,6 +103,12 @@ fn schema_of(kind: &Kind) -> Value {
             json!({ "anyOf": [schema_of(&Kind::Quantity(dimension)), tagged(dimension.distributions())] })
         }
         Kind::Setting => json!({ "type": "object", "minProperties": 1 }),
+        Kind::Analysis => {
+            let entries = || crate::analysis::ENTRIES.iter().map(|analysis| &analysis.entry);
+            let names: Vec<&str> = entries().map(|entry| entry.name).collect();
+            let tables: Vec<Value> = entries().map(entry_schema).collect();
+            json!({ "anyOf": [{ "enum": names }, { "oneOf": tables }] })
+        }
     }
 }
 
@@ -212,6 +218,22 @@ pub fn reference() -> String {
         keys::VARIANT,
     );
     section(&mut page, "[run]", "How long and how often.", keys::RUN);
+    section(
+        &mut page,
+        "[figure]",
+        "What was published; `[figure.source]`, `[figure.sweep]` and `[figure.quick]` are tables in it. See [reproduce](reproduce.md).",
+        keys::FIGURE,
+    );
+    section(
+        &mut page,
+        "[[check]]",
+        "What of a figure is checked.",
+        keys::CHECK,
+    );
+    page.push_str("\n## Analyses\n\n`analysis = \"NAME\"` or `{ kind = \"NAME\", ... }`, one of:\n");
+    for analysis in crate::analysis::ENTRIES {
+        entries(&mut page, std::slice::from_ref(&analysis.entry));
+    }
     page
 }
 
@@ -306,6 +328,7 @@ fn type_of(kind: &Kind) -> String {
         Kind::Distribution(Dimension::Time) => "time or distribution".into(),
         Kind::Point(_) => "`[value, probability]`".into(),
         Kind::Setting => "paths and values".into(),
+        Kind::Analysis => "an analysis".into(),
     }
 }
 

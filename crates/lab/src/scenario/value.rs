@@ -32,6 +32,16 @@ pub(crate) fn congestion_control(node: &Node, path: &str) -> Result<(&'static st
     registered(node, path, "congestion control", &names, AnyController::entry)
 }
 
+/// The registered analysis and its options.
+pub(crate) fn analysis(node: &Node, path: &str) -> Result<(&'static str, Values), Error> {
+    let names: Vec<&str> = crate::analysis::ENTRIES
+        .iter()
+        .map(|analysis| analysis.entry.name)
+        .collect();
+    let find = |name: &str| crate::analysis::find(name).map(|analysis| &analysis.entry);
+    registered(node, path, "analysis", &names, find)
+}
+
 pub(crate) fn registered(
     node: &Node,
     path: &str,

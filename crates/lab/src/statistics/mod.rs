@@ -99,6 +99,14 @@ impl Resamples {
         Resamples { seeds, weights }
     }
 
+    /// No resamples of `seeds` runs: estimates only.
+    pub fn none(seeds: usize) -> Resamples {
+        Resamples {
+            seeds,
+            weights: Vec::new(),
+        }
+    }
+
     /// Number of runs that are resampled.
     pub fn seeds(&self) -> usize {
         self.seeds
@@ -162,6 +170,48 @@ impl Resamples {
             estimate,
             resampled: self.rows().filter_map(&mut ratio).collect(),
         })
+    }
+
+    /// A pooled quantile of the runs as they are, and of each resample; not a number without samples.
+    pub fn quantiles(&self, runs: &[Sample], level: f64) -> (f64, Vec<f64>) {
+        let mut members = Descending::new(runs);
+        let mut of = |row: &[u16]| members.quantile(row, level).unwrap_or(f64::NAN);
+        let estimate = of(&vec![1; self.seeds]);
+        (estimate, self.rows().map(of).collect())
+    }
+
+    /// The same of counted values, by nearest rank.
+    pub fn counted_quantiles(&self, runs: &[Counted], level: f64) -> (f64, Vec<f64>) {
+        let mut members: Vec<(u64, usize, u64)> = runs
+            .iter()
+            .enumerate()
+            .flat_map(|(run, counted)| {
+                let values = counted.counts.iter();
+                values.map(move |&(value, count)| (value.min(counted.max), run, count))
+            })
+            .collect();
+        members.sort_unstable();
+        let totals: Vec<u64> = runs
+            .iter()
+            .map(|counted| counted.counts.iter().map(|pair| pair.1).sum())
+            .collect();
+        let of = |row: &[u16]| {
+            let total: u64 = row
+                .iter()
+                .zip(&totals)
+                .map(|(&weight, &n)| u64::from(weight) * n)
+                .sum();
+            let rank = libm::ceil(level * total as f64).max(1.0) as u64;
+            let mut seen = 0;
+            for &(value, run, count) in &members {
+                seen += u64::from(row[run]) * count;
+                if seen >= rank {
+                    return value as f64;
+                }
+            }
+            f64::NAN
+        };
+        (of(&vec![1; self.seeds]), self.rows().map(of).collect())
     }
 
     /// Ratio, interval and test.

@@ -1,0 +1,398 @@
+//! `fleetfoot reproduce`: published values beside measured ones, one verdict each.
+
+use crate::failure::Failure;
+use crate::folder::Folder;
+use crate::layout::{fit, new_table, width, wrapped};
+use crate::output::{Common, print};
+use crate::progress::Reporter;
+use crate::session::{about, command, cores, expected_s, stop_flag};
+use clap::Args;
+use fleetfoot_lab::experiment::record::Record;
+use fleetfoot_lab::experiment::{
+    CheckResult, Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA, UnknownName,
+    library,
+};
+use fleetfoot_lab::run::{Batch, Options, Progress, execute as run_all, simulate, write_atomically};
+use fleetfoot_lab::scenario::Published;
+use fleetfoot_sim::spec::Spec;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Flags of `reproduce`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Ids, groups, or files and folders; without any, all experiments.
+    #[arg(value_name = "ID or GROUP")]
+    names: Vec<String>,
+    /// List them without running.
+    #[arg(long)]
+    list: bool,
+    /// A few short runs; says no more than the full run.
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// As many seeds as the files say; by default at most ten.
+    #[arg(long)]
+    full: bool,
+    /// Threads; by default one per core.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    jobs: usize,
+    /// Output folder; by default fleetfoot-out/reproduce.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Run everything again, reuse nothing.
+    #[arg(long)]
+    fresh: bool,
+    /// Overwrite a folder that holds something else.
+    #[arg(long)]
+    force: bool,
+    /// Write progress as JSON lines.
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    /// Enter verdicts and numbers in this file (experiments/verdicts.toml).
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+impl From<UnknownName> for Failure {
+    fn from(error: UnknownName) -> Failure {
+        Failure::usage(error.to_string())
+    }
+}
+
+pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let experiments = library::select(&arguments.names)?;
+    if arguments.list {
+        return list(&experiments, common);
+    }
+    let level = match (arguments.quick, arguments.full) {
+        (true, _) => Level::Quick,
+        (_, true) => Level::Full,
+        (false, false) => Level::Usual,
+    };
+    let prepared = experiments
+        .iter()
+        .map(|experiment| Prepared::new(experiment, level))
+        .collect::<Result<Vec<_>, _>>()?;
+    let runs: u64 = prepared.iter().map(runs_of).sum();
+    let expected: f64 = prepared
+        .iter()
+        .flat_map(|prepared| &prepared.points)
+        .map(|(_, plan)| expected_s(plan, arguments.jobs))
+        .sum();
+    common.say(&format!(
+        "Reproducing {} ({}): {runs} runs on {} cores, about {}.",
+        counted(prepared.len(), "experiment"),
+        level.name(),
+        cores(arguments.jobs),
+        about(expected),
+    ));
+    let place = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| Path::new("fleetfoot-out").join("reproduce"));
+    let folder = Folder::open(Some(&place), "reproduce", "reproduce", arguments.force)?;
+    let record = Record::embedded().map_err(|error| Failure::other(format!("verdicts.toml: {error}")))?;
+    let reporter = Reporter::new(runs, common, arguments.events.as_deref())?;
+    reporter.event(&serde_json::json!({ "event": "started", "experiments": prepared.len(), "runs": runs }));
+    let started = Instant::now();
+    let work = Work {
+        options: Options {
+            jobs: arguments.jobs,
+            store: Some(folder.store.clone()),
+            fresh: arguments.fresh,
+        },
+        stop: &stop_flag(),
+        reporter: &reporter,
+        runs,
+    };
+    let mut results: Vec<(Evaluated, Batch)> = Vec::new();
+    let (mut done, mut reused) = (0, 0);
+    for prepared in &prepared {
+        let batch = work.run(prepared, done, reused)?;
+        done += batch.computed + batch.reused;
+        reused += batch.reused;
+        if batch.interrupted || work.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let id = &prepared.experiment.id;
+        let evaluated = prepared.evaluate(&batch, record.full(id));
+        let verdict = evaluated.verdict.name();
+        reporter.event(&serde_json::json!({ "event": "experiment", "id": id, "verdict": verdict }));
+        results.push((evaluated, batch));
+    }
+    reporter.finish();
+    let interrupted = results.len() < prepared.len();
+    let evaluated: Vec<&Evaluated> = results.iter().map(|(evaluated, _)| evaluated).collect();
+    let document = Document {
+        schema: SCHEMA,
+        experiments: evaluated
+            .iter()
+            .map(|evaluated| DocumentEntry::from(*evaluated))
+            .collect(),
+    };
+    folder.write_texts(&[
+        ("reproduce.json", document.to_json_text()),
+        ("command.txt", format!("{}\n", command())),
+    ])?;
+    if let Some(path) = &arguments.record {
+        enter(path, &prepared, &evaluated, level)?;
+    }
+    if common.json {
+        print(&document.to_json_text())?;
+    } else {
+        print(&table(&evaluated, common.colored(), width()))?;
+    }
+    common.say(&format!(
+        "{} runs computed, {reused} reused, in {:.1} s. Folder: {}\nAgain: {}",
+        done - reused,
+        started.elapsed().as_secs_f64(),
+        folder.path().display(),
+        command()
+    ));
+    reporter.event(&serde_json::json!({ "event": "finished", "interrupted": interrupted, "computed": done - reused, "reused": reused }));
+    if interrupted {
+        common.say("Interrupted: the same command, without --fresh, goes on where this one stopped.");
+        return Err(Failure::interrupted());
+    }
+    Ok(())
+}
+
+/// What running an experiment takes.
+struct Work<'a> {
+    options: Options,
+    stop: &'a AtomicBool,
+    reporter: &'a Reporter,
+    runs: u64,
+}
+
+impl Work<'_> {
+    /// Runs an experiment after `done` runs of others.
+    fn run(&self, prepared: &Prepared, done: u64, reused: u64) -> Result<Batch, Failure> {
+        if prepared.jobs().is_empty() {
+            return Ok(Batch::default());
+        }
+        let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
+        let batch = run_all(
+            prepared.jobs(),
+            &prepared.seeds,
+            &self.options,
+            self.stop,
+            &engine,
+            &|progress| {
+                self.reporter.run(&Progress {
+                    done: done + progress.done,
+                    total: self.runs,
+                    reused: reused + progress.reused,
+                    ..progress.clone()
+                });
+            },
+        );
+        Ok(batch?)
+    }
+}
+
+fn runs_of(prepared: &Prepared) -> u64 {
+    (prepared.jobs().len() * prepared.seeds.len()) as u64
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Enters what was found in the record at `path`.
+fn enter(path: &Path, prepared: &[Prepared], evaluated: &[&Evaluated], level: Level) -> Result<(), Failure> {
+    if level == Level::Usual {
+        return Err(Failure::usage("--record needs --full or --quick"));
+    }
+    let mut record = match std::fs::read_to_string(path) {
+        Ok(text) => toml_record(&text, path)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Record::default(),
+        Err(error) => return Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
+    };
+    for (evaluated, prepared) in evaluated.iter().zip(prepared) {
+        record.enter(evaluated, level, prepared.seeds.len() as u32);
+    }
+    write_atomically(path, record.to_text().as_bytes())
+        .map_err(|error| Failure::other(format!("cannot write {}: {error}", path.display())))
+}
+
+fn toml_record(text: &str, path: &Path) -> Result<Record, Failure> {
+    Record::parse(text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}
+
+fn list(experiments: &[Experiment], common: &Common) -> Result<(), Failure> {
+    if common.json {
+        let document = Document {
+            schema: SCHEMA,
+            experiments: experiments.iter().map(DocumentEntry::listed).collect(),
+        };
+        return print(&document.to_json_text());
+    }
+    let width = width();
+    let mut text = String::new();
+    let mut group = "";
+    for experiment in experiments {
+        if experiment.group != group {
+            group = &experiment.group;
+            let _ = writeln!(text, "{group}:");
+        }
+        let claim = wrapped(&experiment.file.figure.claim, width, &" ".repeat(ID_WIDTH + 3));
+        let _ = writeln!(text, "  {:ID_WIDTH$} {}", experiment.id, claim.trim_start());
+    }
+    print(&text)
+}
+
+/// One row per check, the verdict beside the first; notes below.
+fn table(evaluated: &[&Evaluated], colored: bool, width: usize) -> String {
+    let mut table = new_table(
+        colored,
+        &[
+            "id",
+            "claim",
+            "published",
+            "expected",
+            "measured",
+            "95 % interval",
+            "holds",
+            "verdict",
+        ],
+    );
+    let mut notes = String::new();
+    for experiment in evaluated {
+        for (index, check) in experiment.checks.iter().enumerate() {
+            let first = index == 0;
+            table.add_row([
+                if first {
+                    experiment.experiment.id.clone()
+                } else {
+                    String::new()
+                },
+                folded(&check.claim, CLAIM_WIDTH),
+                folded(&published(check), PUBLISHED_WIDTH),
+                check.expected.clone().unwrap_or_default(),
+                check.measured.map_or_else(|| String::from("-"), short),
+                interval(check),
+                holds(check).to_owned(),
+                if first {
+                    experiment.verdict.name().to_owned()
+                } else {
+                    String::new()
+                },
+            ]);
+        }
+        if let Some(note) = &experiment.note {
+            let _ = write!(
+                notes,
+                "\n{}: {}\n",
+                experiment.experiment.id,
+                wrapped(note, width, "  ").trim_start()
+            );
+        }
+    }
+    fit(&mut table, width, &[3, 2, 6]);
+    let mut verdicts: Vec<(&str, usize)> = Vec::new();
+    for experiment in evaluated {
+        let name = experiment.verdict.name();
+        match verdicts.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, count)) => *count += 1,
+            None => verdicts.push((name, 1)),
+        }
+    }
+    let verdicts: Vec<String> = verdicts
+        .iter()
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    format!(
+        "\n{table}\n{notes}\n{}: {}.\n",
+        counted(evaluated.len(), "experiment"),
+        verdicts.join(", ")
+    )
+}
+
+fn published(check: &CheckResult) -> String {
+    match &check.published {
+        None => String::new(),
+        Some(Published::Number(number)) => short(*number),
+        Some(Published::Text(text)) => text.clone(),
+    }
+}
+
+fn interval(check: &CheckResult) -> String {
+    match check.interval.ends() {
+        Some([low, high]) => format!("{} to {}", short(low), short(high)),
+        None => String::from("-"),
+    }
+}
+
+fn holds(check: &CheckResult) -> &'static str {
+    match (check.holds, &check.expected) {
+        (_, None) => "",
+        (Some(true), _) => "yes",
+        (Some(false), _) => "no",
+        (None, _) => "undecided",
+    }
+}
+
+/// Breaks a text into lines of at most `width` characters.
+fn folded(text: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+/// Four significant digits.
+fn short(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return String::from("0");
+    }
+    if !(1e-3..1e6).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let digits = (3 - size.log10().floor() as i32).max(0) as usize;
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+const ID_WIDTH: usize = 18;
+const CLAIM_WIDTH: usize = 44;
+const PUBLISHED_WIDTH: usize = 22;
+
+#[cfg(test)]
+mod tests {
+    use super::{folded, short};
+
+    #[test]
+    fn numbers_have_four_digits() {
+        let shown: Vec<String> = [0.0, 60e-6, 0.0123456, 2.4494, 6.0, 12_345.6, 1.5e9, -0.5]
+            .map(short)
+            .into();
+        assert_eq!(
+            shown,
+            [
+                "0", "6.000e-5", "0.01235", "2.449", "6", "12346", "1.500e9", "-0.5"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_claim_is_folded_between_words() {
+        assert_eq!(folded("one two three", 7), "one two\nthree");
+        assert_eq!(folded("unbreakable", 4), "unbreakable");
+    }
+}

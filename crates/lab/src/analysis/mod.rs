@@ -1,0 +1,102 @@
+//! Analyses: what a figure needs beyond the vocabulary of checks, as Rust functions that its file names.
+//!
+//! A closed form is computed without runs. Adding one is a file here, a line in [`ENTRIES`] and its name in an
+//! experiment: `analysis = { kind = "NAME", ... }` under `[figure]`. Its options are a parameter table like that of a
+//! queue discipline, so that units, ranges, schema and documents come from there.
+
+mod packet_time;
+
+use fleetfoot_core::parameter::Values;
+use fleetfoot_core::registry::Entry;
+
+/// A registered analysis.
+#[derive(Debug)]
+pub struct Analysis {
+    /// Name, options, document.
+    pub entry: Entry,
+    /// What it gives: names for the key `metric` of a check.
+    pub metrics: &'static [Metric],
+    /// Whether it measures this machine: such numbers differ between two runs and are not recorded.
+    pub timed: bool,
+    /// Computes it. The result has a value for each metric, in their order.
+    pub run: fn(&Values) -> Outcome,
+}
+
+/// A name that an analysis reduces to.
+#[derive(Debug)]
+pub struct Metric {
+    /// Its name, with the unit.
+    pub name: &'static str,
+    /// What it is, in one sentence.
+    pub doc: &'static str,
+}
+
+/// What an analysis found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// A value for each metric.
+    pub values: Vec<Measured>,
+    /// Curves to draw.
+    pub curves: Vec<Curve>,
+}
+
+/// A value with its interval, if it is an estimate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The value.
+    pub value: f64,
+    /// 95 % interval; `None` for what is exact.
+    pub ci95: Option<[f64; 2]>,
+}
+
+impl Measured {
+    /// An exact value.
+    pub fn exact(value: f64) -> Measured {
+        Measured { value, ci95: None }
+    }
+}
+
+/// A line of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// What it shows.
+    pub name: String,
+    /// Name and unit of the horizontal axis.
+    pub x: &'static str,
+    /// Name and unit of the vertical axis.
+    pub y: &'static str,
+    /// Its points.
+    pub points: Vec<[f64; 2]>,
+}
+
+/// Every analysis.
+pub static ENTRIES: &[Analysis] = &[packet_time::ANALYSIS];
+
+/// The analysis called `name`.
+pub fn find(name: &str) -> Option<&'static Analysis> {
+    ENTRIES.iter().find(|analysis| analysis.entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ENTRIES;
+    use fleetfoot_core::parameter::Values;
+
+    #[test]
+    fn every_analysis_says_what_it_gives_and_gives_it() {
+        for analysis in ENTRIES {
+            let name = analysis.entry.name;
+            assert!(
+                analysis.entry.document().next().is_some(),
+                "{name} has no document"
+            );
+            assert!(!analysis.metrics.is_empty(), "{name}");
+            let outcome = (analysis.run)(&Values::defaults(analysis.entry.parameters));
+            assert_eq!(outcome.values.len(), analysis.metrics.len(), "{name}");
+            for value in outcome.values {
+                assert!(value.value.is_finite(), "{name}");
+                assert!(value.ci95.is_none_or(|[low, high]| low <= high), "{name}");
+            }
+        }
+    }
+}

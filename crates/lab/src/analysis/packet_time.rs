@@ -1,0 +1,53 @@
+//! The time that a number of packets takes on a line.
+//!
+//! `packets * packet * 8 / rate`. **Source.** Seed 000, section 4: T_buffer is the time of five packets of 1500 bytes at
+//! 1 Gbit/s. **Deviations.** None known.
+
+use super::{Analysis, Measured, Metric, Outcome};
+use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::registry::Entry;
+use fleetfoot_core::units::{Bytes, Rate};
+
+pub(super) const ANALYSIS: Analysis = Analysis {
+    entry: Entry {
+        name: "packet-time",
+        parameters: OPTIONS,
+        source: include_str!("packet_time.rs"),
+    },
+    metrics: &[Metric {
+        name: "time_s",
+        doc: "Time on the line (s).",
+    }],
+    timed: false,
+    run,
+};
+
+const OPTIONS: &[Parameter] = &[
+    Parameter {
+        name: "packets",
+        kind: ParameterKind::Integer(1, 1_000_000),
+        default: Value::Integer(5),
+        doc: "How many packets (seed 000, section 4: 5)",
+    },
+    Parameter {
+        name: "packet",
+        kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000)),
+        default: Value::Bytes(Bytes(1500)),
+        doc: "Size of each (seed 000: 1500 B)",
+    },
+    Parameter {
+        name: "rate",
+        kind: ParameterKind::Rate(Rate::from_bps(1), Rate::from_bps(1_000_000_000_000)),
+        default: Value::Rate(Rate::from_bps(1_000_000_000)),
+        doc: "Speed of the line (seed 000: 1 Gbit/s)",
+    },
+];
+
+fn run(options: &Values) -> Outcome {
+    let bytes = options.bytes("packet").unwrap_or(Bytes(0)).0 * options.integer("packets").unwrap_or(0);
+    let bps = options.rate("rate").map_or(1, Rate::bps);
+    Outcome {
+        values: vec![Measured::exact((bytes * 8) as f64 / bps as f64)],
+        curves: Vec::new(),
+    }
+}

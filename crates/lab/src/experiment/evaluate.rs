@@ -1,0 +1,366 @@
+//! From finished runs to checked values.
+
+use super::metric::{Metric, Of, Series, Statistic, Values, per_run, series, values};
+use super::record::Recorded;
+use super::verdict::{Counted, Interval, Verdict, holds, no_more_than, satisfies, verdict};
+use super::{CheckResult, Evaluated, Level, Prepared};
+use crate::analysis::{Measured, Outcome};
+use crate::compare::groups::bottleneck;
+use crate::run::Batch;
+use crate::scenario::{Check, Expect, Quantity, Relative, Role};
+use crate::statistics::{ENOUGH_SEEDS, RESAMPLES, Resamples, Sample};
+use fleetfoot_sim::output::RunOutput;
+
+pub(super) fn evaluate(prepared: &Prepared, batch: &Batch, recorded: Option<&Recorded>) -> Evaluated {
+    let figure = &prepared.experiment.file.figure;
+    let outcome = match &figure.analysis {
+        Some((analysis, options)) => (analysis.run)(options),
+        None => Outcome::default(),
+    };
+    let timed = figure
+        .analysis
+        .as_ref()
+        .is_some_and(|(analysis, _)| analysis.timed);
+    let data = Data::new(prepared, batch, &outcome.values);
+    let mut notes: Vec<String> = figure.note.iter().cloned().collect();
+    let mut checks = Vec::new();
+    let mut counted = Vec::new();
+    let mut unmet = None;
+    for check in &figure.checks {
+        for point in data.points_of(check) {
+            let label = figure.points.get(point).filter(|_| check.point.is_none());
+            let label = label
+                .map(crate::scenario::Point::label)
+                .filter(|label| !label.is_empty());
+            let label = label.filter(|_| check.statistic != Statistic::Slope);
+            let with_label = |text: &str| match &label {
+                Some(label) => format!("{text} [{label}]"),
+                None => text.to_owned(),
+            };
+            let found = data.measure(check, point);
+            let name = with_label(&check.name);
+            let mut result = CheckResult {
+                claim: with_label(&check.claim),
+                published: check.published.clone(),
+                expected: check.expect.map(|expect| words(expect, check.unit.as_deref())),
+                unit: check.unit.clone(),
+                measured: found.map(|found| found.0),
+                interval: found.map_or(Interval::Unknown, |found| found.1),
+                holds: None,
+                counts: check.counts(),
+                primary: check.primary,
+                name,
+            };
+            if let (Some(expect), Some((estimate, interval))) = (check.expect, found) {
+                match check.role {
+                    // A condition asks what the runs were like; its estimate decides.
+                    Role::Condition => {
+                        let met = satisfies(expect, estimate);
+                        result.holds = Some(met);
+                        if !met && unmet.is_none() {
+                            unmet = Some(format!(
+                                "Not comparable: {} is {estimate:.3}, {} is needed.",
+                                result.claim,
+                                words(expect, check.unit.as_deref())
+                            ));
+                        }
+                    }
+                    Role::Check | Role::Report => result.holds = holds(expect, estimate, interval),
+                }
+            }
+            let simulated = matches!(
+                check.quantity.metric,
+                Metric::Group(_) | Metric::Link(_) | Metric::Variant(_)
+            );
+            if prepared.level != Level::Full && simulated && check.role != Role::Condition {
+                let full = recorded
+                    .and_then(|recorded| recorded.checks.get(&result.name))
+                    .and_then(|check| check.holds);
+                result.holds = no_more_than(result.holds, full);
+            }
+            if check.counts() {
+                counted.push(Counted {
+                    holds: result.holds,
+                    primary: check.primary,
+                });
+            }
+            checks.push(result);
+        }
+    }
+    if !data.points.is_empty() && data.seeds < ENOUGH_SEEDS {
+        notes.push(format!(
+            "Too few seeds ({}) for the intervals to mean much; --full runs {}.",
+            data.seeds, data.full_seeds
+        ));
+    }
+    let verdict = match (&figure.not_comparable, unmet) {
+        (Some(reason), _) => {
+            notes.insert(0, format!("Not comparable: {reason}"));
+            Verdict::NotComparable
+        }
+        (None, Some(reason)) => {
+            notes.insert(0, reason);
+            Verdict::NotComparable
+        }
+        (None, None) => verdict(&counted),
+    };
+    Evaluated {
+        experiment: prepared.experiment.clone(),
+        verdict,
+        note: (!notes.is_empty()).then(|| notes.join(" ")),
+        checks,
+        curves: outcome.curves,
+        timed,
+    }
+}
+
+/// Runs by point and variant, with the seeds that all of them have.
+struct Data<'a> {
+    prepared: &'a Prepared,
+    points: Vec<PointData<'a>>,
+    analysis: &'a [Measured],
+    seeds: usize,
+    full_seeds: u32,
+    resamples: Resamples,
+}
+
+struct PointData<'a> {
+    runs: Vec<Vec<&'a RunOutput>>,
+    bottleneck: Vec<String>,
+}
+
+impl<'a> Data<'a> {
+    fn new(prepared: &'a Prepared, batch: &'a Batch, analysis: &'a [Measured]) -> Data<'a> {
+        // An interrupted batch: the seeds that every run has.
+        let common: Vec<u64> = prepared
+            .seeds
+            .iter()
+            .copied()
+            .filter(|seed| {
+                batch
+                    .runs
+                    .iter()
+                    .all(|runs| runs.iter().any(|run| run.seed == *seed))
+            })
+            .collect();
+        let points = prepared
+            .points
+            .iter()
+            .enumerate()
+            .map(|(index, (_, plan))| {
+                let runs: Vec<Vec<&RunOutput>> = prepared.job_of[index]
+                    .iter()
+                    .map(|&job| {
+                        let runs = batch.runs.get(job).map_or(&[][..], Vec::as_slice);
+                        runs.iter()
+                            .filter(|run| common.contains(&run.seed))
+                            .map(|run| run.output.as_ref())
+                            .collect()
+                    })
+                    .collect();
+                let first = prepared.job_of[index].first();
+                let described = first
+                    .and_then(|&job| batch.runs.get(job))
+                    .map_or(&[][..], Vec::as_slice);
+                PointData {
+                    runs,
+                    bottleneck: bottleneck(&plan.described, described),
+                }
+            })
+            .collect();
+        Data {
+            prepared,
+            points,
+            analysis,
+            seeds: common.len(),
+            full_seeds: prepared
+                .experiment
+                .file
+                .scenario
+                .as_ref()
+                .and_then(|scenario| scenario.resolve(&crate::scenario::Setting::none()).ok())
+                .map_or(0, |resolved| resolved.run.seeds),
+            resamples: Resamples::new(
+                prepared.seeds.first().copied().unwrap_or(0),
+                common.len(),
+                RESAMPLES,
+            ),
+        }
+    }
+
+    /// Points a check is made at.
+    fn points_of(&self, check: &Check) -> Vec<usize> {
+        match (check.point, check.quantity.metric, check.statistic) {
+            (_, Metric::Analysis(_), _) | (_, _, Statistic::Slope) => vec![0],
+            (Some(point), ..) => vec![point],
+            (None, ..) => (0..self.points.len()).collect(),
+        }
+    }
+
+    /// Estimate and interval of a check at a point.
+    fn measure(&self, check: &Check, point: usize) -> Option<(f64, Interval)> {
+        if let Metric::Analysis(index) = check.quantity.metric {
+            let found = self.analysis.get(index)?;
+            let interval = found.ci95.map_or(Interval::Exact, Interval::Between);
+            return Some((found.value, interval));
+        }
+        if self.seeds == 0 {
+            return None;
+        }
+        let series = if check.statistic == Statistic::Slope {
+            self.slope(check)
+        } else {
+            self.compared(check, point)
+        };
+        let (estimate, ci95) = series.measured(&self.resamples)?;
+        Some((estimate, ci95.map_or(Interval::Unknown, Interval::Between)))
+    }
+
+    /// The value of a check, as a ratio if it is relative.
+    fn compared(&self, check: &Check, point: usize) -> Series {
+        match check.relative_to {
+            None => self.plain(check, check.variant, point),
+            Some(Relative::To {
+                variant,
+                point: other,
+            }) => {
+                let (variant, other) = (variant.unwrap_or(check.variant), other.unwrap_or(point));
+                match check.per_run {
+                    // Each run is compared with its own twin.
+                    Some(reduce) => {
+                        let above = self.reduced(check, reduce, check.variant, point);
+                        let below = self.reduced(check, reduce, variant, other);
+                        let ratios = above.iter().zip(&below).map(|(a, b)| a / b).collect();
+                        self.of_runs(ratios, check.statistic)
+                    }
+                    None => self
+                        .plain(check, check.variant, point)
+                        .over(&self.plain(check, variant, other)),
+                }
+            }
+            Some(Relative::Best { largest }) => {
+                let better = |a: f64, b: f64| if largest { a.max(b) } else { a.min(b) };
+                let best = (0..self.points.len())
+                    .map(|point| self.plain(check, check.variant, point))
+                    .reduce(|a, b| a.with(&b, better));
+                let own = self.plain(check, check.variant, point);
+                best.map_or_else(|| own.clone(), |best| own.over(&best))
+            }
+        }
+    }
+
+    /// The value at a variant and a point, divided by what it is per.
+    fn plain(&self, check: &Check, variant: usize, point: usize) -> Series {
+        if let Some(reduce) = check.per_run {
+            return self.of_runs(self.reduced(check, reduce, variant, point), check.statistic);
+        }
+        let statistic = check.statistic;
+        let of = |quantity| series(&self.values(quantity, variant, point), statistic, &self.resamples);
+        let own = of(check.quantity);
+        if statistic == Statistic::Share {
+            let groups = self.prepared.points[point].1.described.groups.len();
+            let all = (0..groups)
+                .map(|group| {
+                    of(Quantity {
+                        metric: check.quantity.metric,
+                        of: Of::Group(group),
+                    })
+                })
+                .reduce(|a, b| a.with(&b, |a, b| a + b));
+            return all.map_or_else(|| own.clone(), |all| own.over(&all));
+        }
+        match check.per {
+            Some(per) => own.over(&of(per)),
+            None => own,
+        }
+    }
+
+    /// One number per run, divided by what it is per.
+    fn reduced(&self, check: &Check, reduce: Statistic, variant: usize, point: usize) -> Vec<f64> {
+        let own = per_run(&self.values(check.quantity, variant, point), reduce);
+        match check.per {
+            Some(per) => {
+                let below = per_run(&self.values(per, variant, point), reduce);
+                own.iter().zip(&below).map(|(a, b)| a / b).collect()
+            }
+            None => own,
+        }
+    }
+
+    fn of_runs(&self, numbers: Vec<f64>, statistic: Statistic) -> Series {
+        let one = |number: f64| {
+            if number.is_finite() {
+                Sample::of(vec![number])
+            } else {
+                Sample::default()
+            }
+        };
+        let values = Values::Samples(numbers.into_iter().map(one).collect());
+        series(&values, statistic, &self.resamples)
+    }
+
+    /// Slope of the logarithm of the value against that of the sweep's first setting, by least squares.
+    fn slope(&self, check: &Check) -> Series {
+        let mean = Check {
+            statistic: Statistic::Mean,
+            ..check.clone()
+        };
+        let figure = &self.prepared.experiment.file.figure;
+        let points: Vec<(f64, Series)> = figure
+            .points
+            .iter()
+            .enumerate()
+            .filter_map(|(index, point)| Some((libm::log(point.number()?), self.compared(&mean, index))))
+            .collect();
+        let n = points.len() as f64;
+        let middle = points.iter().map(|(x, _)| x).sum::<f64>() / n;
+        let spread: f64 = points.iter().map(|(x, _)| (x - middle) * (x - middle)).sum();
+        let start = Series {
+            estimate: 0.0,
+            resampled: vec![0.0; RESAMPLES],
+        };
+        points.iter().fold(start, |sum, (x, y)| {
+            sum.with(y, |sum, y| sum + (x - middle) * libm::log(y) / spread)
+        })
+    }
+
+    fn values(&self, quantity: Quantity, variant: usize, point: usize) -> Values {
+        let data = &self.points[point];
+        let resolved = &self.prepared.points[point].1.variants[variant].resolved;
+        values(
+            quantity.metric,
+            quantity.of,
+            resolved,
+            &data.runs[variant],
+            &data.bottleneck,
+        )
+    }
+}
+
+/// What is expected, as one would say it.
+fn words(expect: Expect, unit: Option<&str>) -> String {
+    let unit = unit.map_or_else(String::new, |unit| format!(" {unit}"));
+    match expect {
+        Expect::Value {
+            value,
+            deviation: 0.0,
+        } => format!("{value}{unit}"),
+        Expect::Value { value, deviation } => format!("{value}{unit} ± {deviation:.4}"),
+        Expect::Bounds {
+            min: Some(min),
+            max: Some(max),
+            ..
+        } => format!("{min} to {max}{unit}"),
+        Expect::Bounds {
+            min: Some(min),
+            above,
+            ..
+        } => format!("{} {min}{unit}", if above { ">" } else { ">=" }),
+        Expect::Bounds {
+            max: Some(max),
+            below,
+            ..
+        } => format!("{} {max}{unit}", if below { "<" } else { "<=" }),
+        Expect::Bounds { .. } => String::from("anything"),
+    }
+}

@@ -1,0 +1,231 @@
+//! Keys of figures: what was published, over which points it is run, what is checked.
+
+use super::Default::{Described, Required, Value};
+use super::{COUNT, Key, Kind, key};
+
+/// `[figure]`.
+pub(crate) static FIGURE: &[Key] = &[
+    key("source", Kind::Table(SOURCE), Required, "Where it was published."),
+    key(
+        "claim",
+        Kind::Text,
+        Required,
+        "What was published, in one sentence.",
+    ),
+    key(
+        "kind",
+        Kind::Choice(&["simulated", "closed-form"]),
+        Value("\"simulated\""),
+        "Whether runs are made, or only an analysis: then the file has neither network nor traffic.",
+    ),
+    key(
+        "primary",
+        Kind::OneOrMore(&Kind::Text),
+        Described("every check that counts"),
+        "Names of the checks that carry the claim: when all of them are violated it is not reproduced.",
+    ),
+    key(
+        "analysis",
+        Kind::Analysis,
+        Described("none"),
+        "A registered analysis, by name or as a table with `kind` and its options; it gives checks further metrics.",
+    ),
+    key(
+        "not_comparable",
+        Kind::Text,
+        Described("none"),
+        "Why published and measured values cannot be compared, whatever the checks say.",
+    ),
+    key(
+        "note",
+        Kind::Text,
+        Described("none"),
+        "What a reader of the verdict should know.",
+    ),
+    key(
+        "as_described",
+        Kind::Text,
+        Value("\"as described\""),
+        "What tables and checks call the file as it stands.",
+    ),
+    key(
+        "sweep",
+        Kind::Setting,
+        Value("{}"),
+        "Paths and lists of values: every combination is a point. With `zip = true` the lists go in step.",
+    ),
+    key(
+        "quick",
+        Kind::Table(QUICK),
+        Value("{}"),
+        "What `reproduce --quick` changes.",
+    ),
+];
+
+static SOURCE: &[Key] = &[
+    key(
+        "seed",
+        Kind::Text,
+        Required,
+        "Identity of the document: `000`; `own` for an experiment of this project.",
+    ),
+    key("where", Kind::Text, Required, "Figure, table or section."),
+    key(
+        "publication",
+        Kind::Text,
+        Described("none"),
+        "Report number, journal or address.",
+    ),
+];
+
+static QUICK: &[Key] = &[
+    key(
+        "seeds",
+        COUNT,
+        Described("3, or those of `run` if fewer"),
+        "How many runs.",
+    ),
+    key(
+        "set",
+        Kind::Setting,
+        Value("{}"),
+        "Paths and their new values: a shorter run, fewer draws of an analysis.",
+    ),
+];
+
+/// Statistics of a check.
+const STATISTICS: &[&str] = &[
+    "mean", "p50", "p90", "p95", "p99", "max", "min", "sum", "share", "slope", "jain",
+];
+
+/// `[[check]]`.
+pub(crate) static CHECK: &[Key] = &[
+    key("name", Kind::Text, Required, "Its name."),
+    key(
+        "claim",
+        Kind::Text,
+        Described("its name"),
+        "What is checked, in one sentence.",
+    ),
+    key(
+        "metric",
+        Kind::Text,
+        Required,
+        "A field of the result JSON: of the group, of the link, or of the variant if neither is given (`fct_s`, `drops.data`, `counters.marked`, `fairness_jain`), or a name of the analysis. Numbers that the result adds up over runs count per run.",
+    ),
+    key(
+        "statistic",
+        Kind::Choice(STATISTICS),
+        Value("\"mean\""),
+        "Of the values of all runs together; `sum` is that of one run, on average; `share` is the group's of all groups; `slope` is that of the logarithms over the points of a sweep; `jain` is the fairness index of each run's values, on average.",
+    ),
+    key(
+        "per_run",
+        Kind::Choice(STATISTICS),
+        Described("none"),
+        "Reduces each run to one number first: `max` with the statistic `p50` is the median of the largest values.",
+    ),
+    key("group", Kind::Text, Described("none"), "Traffic group."),
+    key(
+        "variant",
+        Kind::Text,
+        Described("the file as it stands"),
+        "Variant.",
+    ),
+    key(
+        "link",
+        Kind::Text,
+        Described("none"),
+        "Link by name: its forward direction, or with `/reverse` behind the name the other one.",
+    ),
+    key(
+        "point",
+        Kind::Setting,
+        Described("every point"),
+        "Paths and values that select a point of the sweep. Without it the check is made at each.",
+    ),
+    key(
+        "per",
+        Kind::Table(PER),
+        Described("none"),
+        "What the value is divided by in the same variant: another metric, group or link.",
+    ),
+    key(
+        "relative_to",
+        Kind::Either(&[Kind::Text, Kind::Table(RELATIVE)]),
+        Described("none"),
+        "What the value is compared with as a ratio: the name of a variant, or a table with `variant`, `point` or `best`.",
+    ),
+    key(
+        "expect",
+        Kind::Either(&[Kind::Text, Kind::Table(EXPECT)]),
+        Described("none: reported only"),
+        "A bound such as `\"< 1\"`, or a table: `min` and `max`, or `value` with `tolerance` (share of it) or `absolute`.",
+    ),
+    key(
+        "published",
+        Kind::Either(&[Kind::Text, Kind::Number(f64::MIN, f64::MAX)]),
+        Described("none"),
+        "What was published.",
+    ),
+    key(
+        "calibrated",
+        Kind::Flag,
+        Value("false"),
+        "Parameters were fitted to this value: it is shown and never counts.",
+    ),
+    key(
+        "role",
+        Kind::Choice(&["check", "condition", "report"]),
+        Value("\"check\""),
+        "A condition that does not hold makes the experiment not comparable; a report never counts.",
+    ),
+];
+
+static PER: &[Key] = &[
+    key("metric", Kind::Text, Described("that of the check"), "Metric."),
+    key(
+        "group",
+        Kind::Text,
+        Described("that of the check"),
+        "Traffic group.",
+    ),
+    key("link", Kind::Text, Described("that of the check"), "Link."),
+];
+
+static RELATIVE: &[Key] = &[
+    key("variant", Kind::Text, Described("that of the check"), "Variant."),
+    key(
+        "point",
+        Kind::Setting,
+        Described("that of the check"),
+        "Point of the sweep.",
+    ),
+    key(
+        "best",
+        Kind::Choice(&["smallest", "largest"]),
+        Described("none"),
+        "The smallest or largest value over all points of the sweep.",
+    ),
+];
+
+static EXPECT: &[Key] = &[
+    key("min", ANY_NUMBER, Described("none"), "Lower bound."),
+    key("max", ANY_NUMBER, Described("none"), "Upper bound."),
+    key("value", ANY_NUMBER, Described("none"), "The value itself."),
+    key(
+        "tolerance",
+        Kind::Number(0.0, 1e9),
+        Described("0"),
+        "Deviation allowed, as a share of the value.",
+    ),
+    key(
+        "absolute",
+        Kind::Number(0.0, f64::MAX),
+        Described("none"),
+        "Deviation allowed, in the unit of the value, instead of `tolerance`.",
+    ),
+    key("unit", Kind::Text, Described("none"), "Its unit, for tables."),
+];
+
+const ANY_NUMBER: Kind = Kind::Number(f64::MIN, f64::MAX);
