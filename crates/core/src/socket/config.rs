@@ -71,6 +71,8 @@ pub struct StackConfig {
     pub tcp: Config,
     /// `tcp_rmem`: the maximum decides the window scale.
     pub receive_memory: Memory,
+    /// `initrwnd` of the route: segments that the first window holds at most.
+    pub first_receive_segments: Option<u32>,
     /// `tcp_wmem`.
     pub send_memory: Memory,
     /// `net.core.rmem_max`: cap of `SO_RCVBUF` before doubling.
@@ -120,6 +122,7 @@ impl StackConfig {
                 default: 131_072,
                 max: 6_291_456,
             },
+            first_receive_segments: None,
             send_memory: Memory {
                 min: 4096,
                 default: 16_384,
@@ -183,6 +186,7 @@ impl StackConfig {
             buffer: options.receive_buffer.unwrap_or(self.receive_memory.default),
             most: self.receive_memory.max,
             locked: options.receive_buffer.is_some(),
+            first_segments: self.first_receive_segments,
         });
         config.window_scale = config.window_scale.map(|_| StackConfig::window_scale(space));
         config.send_buffer = Bytes::MAX; // counted here, by what the kernel's buffers would take

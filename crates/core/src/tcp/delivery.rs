@@ -165,6 +165,9 @@ impl Sender {
         }
         self.board.set_known(known);
         delivery.delivered += delivery.sacked;
+        if delivery.sacked > 0 && !delivery.advanced {
+            self.dup_acks += 1; // RFC 6675 2: only what was not known counts
+        }
     }
 
     /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).

@@ -244,9 +244,7 @@ impl Sender {
                 let quarter = shared.rtt.srtt().unwrap_or_default().mul_div(1, 4);
                 let at = now + quarter.max(Duration::from_millis(2));
                 if at < shared.timers.rto_at {
-                    if self.wait_until == Instant::FAR_FUTURE {
-                        self.wait_until = at;
-                    }
+                    self.wait_until = at; // every acknowledgment begins the delay anew (Linux 3.x `tcp_ack`)
                     return 0;
                 }
             }

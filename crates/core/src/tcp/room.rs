@@ -19,6 +19,8 @@ pub struct ReceiveMemory {
     pub most: u64,
     /// Set by `SO_RCVBUF`: it also bounds the window scale.
     pub locked: bool,
+    /// Segments that the first window holds at most (`initrwnd` of a route); `None`: what the buffer holds.
+    pub first_segments: Option<u32>,
 }
 
 /// State of it.
@@ -58,6 +60,9 @@ impl Room {
         } else {
             space
         };
+        let window = memory
+            .first_segments
+            .map_or(window, |most| window.min(u64::from(most) * segment));
         let clamp = clamp.min(65_535 << scale);
         let mss = u64::from(mss);
         let mut room = Room {
@@ -269,6 +274,7 @@ mod tests {
             buffer: 540_000,
             most: 15_728_640,
             locked: false,
+            first_segments: None,
         };
         let mut room = Room::new(memory, 1460, 1460, 8);
         let mut current = room.first_window();
@@ -286,6 +292,24 @@ mod tests {
             offered.push(current >> 8);
         }
         assert_eq!(offered, [1046, 1043, 1040, 1408, 1586]);
+    }
+
+    #[test]
+    fn a_route_bounds_the_first_window_which_grows_then() {
+        let memory = ReceiveMemory {
+            buffer: 131_072,
+            most: 6_291_456,
+            locked: false,
+            first_segments: Some(20),
+        };
+        let mut room = Room::new(memory, 1460, 1460, 0);
+        assert_eq!(room.first_window(), 20 * 1460);
+        room.keep(1001, 1000, 40);
+        room.measure(1000, 40);
+        room.grow(1000, 40, 1000);
+        room.release(1001);
+        let offered = room.offer(20 * 1460 - 1000, 1000);
+        assert!(offered > 20 * 1460, "{offered}");
     }
     extern crate std;
 }

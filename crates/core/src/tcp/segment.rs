@@ -257,9 +257,6 @@ impl Connection {
             && segment.payload == 0
             && !segment.flags.contains(Flags::FIN);
         if advanced || duplicate || segment.sack_blocks() > 0 || segment.flags.contains(Flags::ECE) {
-            if duplicate && self.shared.sack && segment.sack_blocks() > 0 {
-                sender.dup_acks += 1;
-            }
             let echo = self.shared.ecn && segment.flags.contains(Flags::ECE);
             if advanced && !echo && sender.is_quiet_now(&self.shared, segment) {
                 sender.on_quiet_ack_anywhere(now, &mut self.shared, segment, ack);

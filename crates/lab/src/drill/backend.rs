@@ -88,6 +88,8 @@ pub struct Outbound {
     pub at: Instant,
     /// From the IP header on.
     pub bytes: Vec<u8>,
+    /// A timer of the stack sent it, as far as the backend can tell.
+    pub by_timer: bool,
 }
 
 /// A socket of the backend: its file descriptor, or the like.
@@ -343,6 +345,11 @@ pub enum Setting {
         initial_window: Option<u32>,
         /// `rto_min`, milliseconds.
         rto_min_ms: Option<u32>,
+    },
+    /// `initrwnd` of the route to the peer: segments that the first receive window holds at most.
+    FirstWindow {
+        /// Segments.
+        segments: u32,
     },
     /// `ip tcp_metrics flush`: forget what was learned about peers.
     ForgetPeers,

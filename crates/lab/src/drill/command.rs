@@ -237,12 +237,17 @@ pub(super) const DEFAULTS: [(&str, &str); 30] = [
 ];
 
 /// What an old Linux (3.x) differs in, for scripts that expect one and set nothing.
-pub(super) const OLD_LINUX: [(&str, &str); 4] = [
-    ("net.ipv4.tcp_rmem", "4096 87380 3145728"),
+pub(super) const OLD_LINUX: [(&str, &str); 6] = [
+    ("net.ipv4.tcp_rmem", "4096 131072 3145728"),
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
     ("net.ipv4.tcp_timestamps", "1"),
     ("net.ipv4.tcp_sack", "1"),
+    ("net.ipv4.tcp_recovery", "0"), // RACK came with 4.4; early retransmit (RFC 5827) was there until then
+    ("net.ipv4.tcp_early_retrans", "3"),
 ];
+
+/// Segments that the first receive window of Linux 2.6.38 to 4.19 held.
+pub(super) const OLD_FIRST_WINDOW: u32 = 20;
 
 #[cfg(test)]
 mod tests {

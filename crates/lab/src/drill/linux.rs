@@ -90,6 +90,7 @@ impl Linux<'_> {
                 self.out.push_back(Outbound {
                     at: self.clock.now(),
                     bytes: bytes.to_vec(),
+                    by_timer: false,
                 });
                 if one {
                     return Ok(());
@@ -267,6 +268,11 @@ impl Backend for Linux<'_> {
                 add("advmss", advmss, "");
                 add("initcwnd", initial_window, "");
                 add("rto_min", rto_min_ms, "ms");
+                self.namespace.ip(&line).map_err(unsupported)
+            }
+            Setting::FirstWindow { segments } => {
+                let remote = self.setup.remote;
+                let line = format!("route replace {remote} dev {DEVICE} initrwnd {segments}");
                 self.namespace.ip(&line).map_err(unsupported)
             }
             Setting::LinkQueue { packets } => self

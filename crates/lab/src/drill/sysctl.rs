@@ -44,6 +44,10 @@ pub(super) fn apply(config: &mut StackConfig, setting: &Setting) -> Result<(), T
             Ok(())
         }
         Setting::Route { advmss: Some(_), .. } => refuse("advmss of a route".to_owned()),
+        Setting::FirstWindow { segments } => {
+            config.first_receive_segments = Some(*segments);
+            Ok(())
+        }
         Setting::ForgetPeers => Ok(()), // every script begins with a stack that knows nobody
         Setting::LinkQueue { .. } => Ok(()), // the backend's own
         Setting::QuickAcks(on) => {
@@ -88,14 +92,18 @@ fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Option<()> {
         }
         "tcp_recovery" => tcp.rack = number()? & 1 != 0,
         "tcp_early_retrans" => {
-            // The values 1 and 2 chose early retransmit until RACK took its place.
             let number = number()?;
             tcp.tail_loss_probe = if number >= 3 {
                 TailLossProbe::Rfc8985
             } else {
                 TailLossProbe::Off
             };
-            tcp.early_retransmit = EarlyRetransmit::Off;
+            // The values 1 to 3 chose early retransmit until RACK took its place.
+            tcp.early_retransmit = match number {
+                1 if !tcp.rack => EarlyRetransmit::Immediate,
+                2 | 3 if !tcp.rack => EarlyRetransmit::Delayed,
+                _ => EarlyRetransmit::Off,
+            };
         }
         "tcp_ecn" => {
             let number = number()?;
@@ -196,7 +204,7 @@ mod tests {
     use crate::drill::backend::{Setting, Trouble};
     use crate::drill::command::{DEFAULTS, OLD_LINUX};
     use fleetfoot_core::socket::StackConfig;
-    use fleetfoot_core::tcp::{Config, Profile, TailLossProbe};
+    use fleetfoot_core::tcp::{Config, EarlyRetransmit, Profile, TailLossProbe};
 
     fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Result<(), Trouble> {
         let (name, value) = (name.to_owned(), value.to_owned());
@@ -206,7 +214,7 @@ mod tests {
     #[test]
     fn the_defaults_of_the_public_scripts_are_known() {
         let mut config = StackConfig::new(vec![], Config::profile(Profile::Linux));
-        for (name, value) in DEFAULTS.into_iter().chain(OLD_LINUX) {
+        for (name, value) in DEFAULTS {
             assert_eq!(sysctl(&mut config, name, value), Ok(()), "{name}");
         }
         assert!(config.tcp.timestamps && !config.tcp.ecn && config.tcp.rack);
@@ -215,6 +223,27 @@ mod tests {
             config.fast_open.key,
             [0xa1a1_a1a1, 0xb2b2_b2b2, 0xc3c3_c3c3, 0xd4d4_d4d4]
         );
+    }
+
+    #[test]
+    fn early_retransmit_is_chosen_where_rack_is_off() {
+        let mut config = StackConfig::new(vec![], Config::profile(Profile::Linux));
+        assert_eq!(sysctl(&mut config, "net.ipv4.tcp_early_retrans", "1"), Ok(()));
+        assert_eq!(config.tcp.early_retransmit, EarlyRetransmit::Off);
+        for (name, value) in OLD_LINUX {
+            assert_eq!(sysctl(&mut config, name, value), Ok(()), "{name}");
+        }
+        assert!(!config.tcp.rack);
+        for (value, kind) in [
+            ("0", EarlyRetransmit::Off),
+            ("1", EarlyRetransmit::Immediate),
+            ("2", EarlyRetransmit::Delayed),
+            ("3", EarlyRetransmit::Delayed),
+            ("4", EarlyRetransmit::Off),
+        ] {
+            assert_eq!(sysctl(&mut config, "net.ipv4.tcp_early_retrans", value), Ok(()));
+            assert_eq!(config.tcp.early_retransmit, kind, "{value}");
+        }
     }
 
     #[test]

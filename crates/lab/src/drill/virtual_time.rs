@@ -72,7 +72,7 @@ impl Virtual {
 
     /// Takes what the stack has to send, and tries a blocking call again.
     fn turn(&mut self) -> Result<(), Trouble> {
-        self.drain()?;
+        self.drain(false)?;
         if let Some(waiting) = self.waiting.take() {
             let done = self.attempt(&waiting.call)?;
             let expired = waiting.until.is_some_and(|until| until <= self.now);
@@ -81,12 +81,12 @@ impl Virtual {
                 None if expired => self.returned = Some(self.done(0, Output::None)),
                 None => self.waiting = Some(waiting),
             }
-            self.drain()?;
+            self.drain(false)?;
         }
         Ok(())
     }
 
-    fn drain(&mut self) -> Result<(), Trouble> {
+    fn drain(&mut self, by_timer: bool) -> Result<(), Trouble> {
         if self.device_full {
             return Ok(()); // what a device refuses was not sent (Linux `tcp_transmit_skb`)
         }
@@ -97,6 +97,7 @@ impl Virtual {
             self.out.push_back(Outbound {
                 at: self.now,
                 bytes: self.buffer[..len].to_vec(),
+                by_timer,
             });
         }
         Ok(())
@@ -111,6 +112,7 @@ impl Virtual {
                 self.now = self.now.max(at);
                 if self.stack.poll_timeout().is_some_and(|at| at <= self.now) {
                     self.stack.on_timeout(self.now);
+                    self.drain(true)?;
                 }
                 self.turn()?;
                 Ok(true)
@@ -471,7 +473,7 @@ impl Backend for Virtual {
                     .map(|timeout| self.now + Duration::from_millis(timeout)),
             });
         }
-        self.drain()?;
+        self.drain(false)?;
         Ok(done)
     }
 

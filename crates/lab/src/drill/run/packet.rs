@@ -1,7 +1,8 @@
 //! Packets of a script: into the stack, and out of it against their lines.
 
 use super::{
-    FIRST_PEER_PORT, PATIENCE, PATIENCE_ANY, PORT, Run, Stop, Timing, Verdict, broken, seconds, unsupported,
+    FIRST_PEER_PORT, PATIENCE, PATIENCE_ANY, PORT, Run, Stop, TICK, Timing, Verdict, broken, seconds,
+    unsupported,
 };
 use crate::drill::ast::{
     Body, Direction, Event, IcmpKind, IcmpLine, IpInfo, OptionList, PacketLine, Quoted, TcpLine, TcpOption,
@@ -121,6 +122,7 @@ impl<'s> Run<'s> {
                 _ => show(&packet, &segment),
             };
             if mine {
+                self.by_timer = outbound.by_timer;
                 self.log(self.since(outbound.at), &format!("> {shown}"));
                 return Ok(Some((outbound.at, packet, segment)));
             }
@@ -246,7 +248,12 @@ impl<'s> Run<'s> {
             line: event.line,
             off,
         });
-        if off.abs() <= self.tolerance(span) {
+        let tick = if self.by_timer && self.rules.tolerance.is_none() {
+            TICK
+        } else {
+            0
+        };
+        if off.abs() <= self.tolerance(span) + tick {
             return Ok(());
         }
         let wanted = if earliest == latest {
