@@ -8,6 +8,7 @@
 //! **Deviations.** Layout A is the report's. Layouts B and C are ours: they leave the ECN field alone, use a field that other
 //! traffic does not happen to set, and work with IPv6. Length 1 is a regular packet: it promises nothing.
 
+pub mod group;
 mod layout;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,316 @@
+//! Grouping: which outgoing packets of a flow become one super-packet.
+//!
+//! A [`Grouper`] stands between a connection and its interface. It holds data packets back until it knows how many belong
+//! together, marks them and lets them go back to back. When a group is complete is the [`Mode`]: after a silence of
+//! T_buffer, at the end of the burst that the connection sends at one moment, after so many packets or an eighth of the
+//! smoothed RTT; or nothing is held back and a fixed length is announced whatever comes. Segments without data leave
+//! at once, unmarked.
+//!
+//! **Source.** Schinazi, UCB/EECS-2014-80 (2014), 3.1 (T_buffer, fixed length); router digest 9 and 17 (the other modes).
+//! **Deviations.**
+//! - A group is complete at `max` packets too: a busy flow is never silent (digest D-19).
+//! - `last` is set only when a fixed length is not reached: a FIN comes first (D-20).
+//! - Pure ACKs overtake data that is held back, which they do not depend on (D-18); SYN and RST let it go before them.
+//! - A packet that comes exactly at the deadline begins the next group.
+//!
+//! Parameters: T_buffer 60 us (five packet times of 1500 bytes at 1 Gbit/s, the report's), `max` 10 packets (the longest that
+//! routers accept by default), layout B, the true length declared.
+
+use super::{Layout, Mark, Role};
+use crate::packet::{Flags, Segment};
+use crate::rng::Rng;
+use crate::time::{Duration, Instant};
+use alloc::collections::VecDeque;
+
+/// How outgoing packets are grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grouping {
+    /// When a group is complete.
+    pub mode: Mode,
+    /// Where marks stand.
+    pub layout: Layout,
+    /// Most packets of a group, at least 1; [`Mode::Fixed`]: the length.
+    pub max: u8,
+    /// What the marks say of the length.
+    pub declare: Declare,
+}
+
+/// When a group is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// When nothing came for `t_buffer`.
+    Timer {
+        /// T_buffer.
+        t_buffer: Duration,
+    },
+    /// At once: packets that come at one moment, before the outputs are taken, are a group.
+    Burst,
+    /// When `max` packets are there, or the first of them has waited for an eighth of the smoothed RTT.
+    Accumulate {
+        /// Wait while there is no RTT.
+        t_buffer: Duration,
+    },
+    /// Never held back: the first announces `max` packets, and the next ones are its followers whenever they come.
+    Fixed,
+}
+
+/// What the marks say of a group's length. All but the truth are for experiments with senders that lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declare {
+    /// What it is.
+    Truth,
+    /// So many packets more, or fewer.
+    Beyond(i8),
+    /// Always this.
+    Always(u8),
+}
+
+impl Grouping {
+    /// The default T_buffer.
+    pub const T_BUFFER: Duration = Duration::from_micros(60);
+    /// The default `max`.
+    pub const MAX: u8 = 10;
+
+    /// What a group of `packets` packets declares.
+    fn declared(&self, packets: u8) -> u8 {
+        let declared = match self.declare {
+            Declare::Truth => i16::from(packets),
+            Declare::Beyond(more) => i16::from(packets) + i16::from(more),
+            Declare::Always(length) => i16::from(length),
+        };
+        declared.clamp(1, i16::from(self.layout.max_length())) as u8
+    }
+}
+
+/// Groups the packets of one flow.
+#[derive(Clone, Debug)]
+pub struct Grouper {
+    grouping: Grouping,
+    /// Packets in the order in which they leave; the first `ready` of them may.
+    packets: VecDeque<Outgoing>,
+    ready: usize,
+    /// When the group that is being collected is complete.
+    deadline: Option<Instant>,
+    srtt: Option<Duration>,
+    identifiers: Identifiers,
+    /// [`Mode::Fixed`]: followers still to come, and their mark.
+    followers: u8,
+    follower: Mark,
+}
+
+/// A packet that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The packet, marked.
+    pub segment: Segment,
+    /// Packets of the group that begins with it, 1 if it is alone; 0 if it begins none, or is a FIN alone.
+    pub group: u8,
+}
+
+impl Grouper {
+    /// Nothing is held back yet. Identifiers are drawn from `random`.
+    pub fn new(grouping: Grouping, random: Rng) -> Grouper {
+        Grouper {
+            grouping: Grouping {
+                max: grouping.max.clamp(1, grouping.layout.max_length()),
+                ..grouping
+            },
+            packets: VecDeque::new(),
+            ready: 0,
+            deadline: None,
+            srtt: None,
+            identifiers: Identifiers::new(random),
+            followers: 0,
+            follower: Mark::REGULAR,
+        }
+    }
+
+    /// When its groups are complete.
+    pub fn mode(&self) -> Mode {
+        self.grouping.mode
+    }
+
+    /// The connection's smoothed RTT, for [`Mode::Accumulate`].
+    pub fn set_srtt(&mut self, srtt: Option<Duration>) {
+        self.srtt = srtt;
+    }
+
+    /// The connection sends a packet.
+    pub fn on_packet(&mut self, now: Instant, segment: Segment) {
+        // A burst is what one moment brings; the others are complete at their deadline.
+        if self.grouping.mode != Mode::Burst || self.deadline.is_some_and(|deadline| deadline < now) {
+            self.on_timeout(now);
+        }
+        let outgoing = Outgoing { segment, group: 0 };
+        if segment.flags.intersects(Flags::SYN.with(Flags::RST)) {
+            self.complete();
+            self.packets.push_back(outgoing);
+            self.ready = self.packets.len();
+            return;
+        }
+        let fin = segment.flags.contains(Flags::FIN);
+        if segment.payload == 0 && !fin {
+            self.packets.insert(self.ready, outgoing);
+            self.ready += 1;
+            return;
+        }
+        self.packets.push_back(outgoing);
+        if self.grouping.mode == Mode::Fixed {
+            self.announce(fin);
+            return;
+        }
+        let collected = self.packets.len() - self.ready;
+        self.deadline = Some(match self.grouping.mode {
+            Mode::Timer { t_buffer } => now.saturating_add(t_buffer),
+            Mode::Accumulate { t_buffer } => self.deadline.unwrap_or_else(|| {
+                now.saturating_add(self.srtt.map_or(t_buffer, |srtt| {
+                    Duration::from_nanos(srtt.as_nanos() / SRTT_SHARE)
+                }))
+            }),
+            Mode::Burst | Mode::Fixed => now,
+        });
+        if fin || collected >= usize::from(self.grouping.max) {
+            self.complete();
+        }
+    }
+
+    /// The next packet that leaves. With [`Mode::Burst`] the first call ends the burst.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
+        self.on_timeout(now);
+        if self.ready == 0 {
+            return None;
+        }
+        self.ready -= 1;
+        self.packets.pop_front()
+    }
+
+    /// When [`Grouper::on_timeout`] has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Completes the group whose time has come.
+    pub fn on_timeout(&mut self, now: Instant) {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.complete();
+        }
+    }
+
+    /// The caller knows that nothing more comes soon: the group is complete.
+    pub fn end_of_burst(&mut self) {
+        self.complete();
+    }
+
+    /// Packets that wait, those that may leave included.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Whether no packet waits.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Marks what was collected and lets it go.
+    fn complete(&mut self) {
+        self.deadline = None;
+        let packets = self.packets.len() - self.ready;
+        if packets == 0 {
+            return;
+        }
+        let length = packets as u8; // at most `max`
+        let declared = self.grouping.declared(length);
+        // A packet alone that says so is a regular packet.
+        if declared > 1 {
+            let id = self.identifiers.draw(self.grouping.layout);
+            let mut mark = Mark::first(declared, id);
+            for outgoing in self.packets.iter_mut().skip(self.ready) {
+                write(self.grouping.layout, &mut outgoing.segment, mark);
+                mark.role = Role::Follower;
+            }
+        }
+        if let Some(first) = self.packets.get_mut(self.ready) {
+            first.group = if packets == 1 {
+                alone(&first.segment)
+            } else {
+                length
+            };
+        }
+        self.ready = self.packets.len();
+    }
+
+    /// Marks the newest packet with its place in a super-packet of fixed length.
+    fn announce(&mut self, fin: bool) {
+        self.ready = self.packets.len();
+        let Some(outgoing) = self.packets.back_mut() else {
+            return;
+        };
+        let length = self.grouping.max;
+        if length < 2 || self.followers == 0 && fin {
+            outgoing.group = alone(&outgoing.segment);
+            return;
+        }
+        let mut mark = self.follower;
+        if self.followers == 0 {
+            let id = self.identifiers.draw(self.grouping.layout);
+            mark = Mark::first(length, id);
+            self.follower = Mark::follower(length, id);
+            self.followers = length;
+            outgoing.group = length;
+        }
+        self.followers -= 1;
+        if fin && self.followers > 0 {
+            mark = mark.ending();
+            self.followers = 0;
+        }
+        write(self.grouping.layout, &mut outgoing.segment, mark);
+    }
+}
+
+/// Length of a group of one packet.
+fn alone(segment: &Segment) -> u8 {
+    u8::from(segment.is_data())
+}
+
+/// Marks a packet. One that cannot carry the mark stays regular.
+fn write(layout: Layout, segment: &mut Segment, mark: Mark) {
+    segment.flags = segment.flags.with(Flags::DF); // RFC 6864 4.1: only then the identification is free
+    let _ = layout.mark(segment, mark);
+}
+
+/// Identifiers that cannot be guessed and do not come again soon.
+#[derive(Clone, Debug)]
+struct Identifiers {
+    random: Rng,
+    recent: [Option<u16>; RECENT],
+    oldest: u8,
+}
+
+impl Identifiers {
+    fn new(random: Rng) -> Identifiers {
+        Identifiers {
+            random,
+            recent: [None; RECENT],
+            oldest: 0,
+        }
+    }
+
+    fn draw(&mut self, layout: Layout) -> u16 {
+        let mut id = self.random.next_u32() as u16 & layout.max_id();
+        while self.recent.contains(&Some(id)) {
+            id = id.wrapping_add(1) & layout.max_id();
+        }
+        self.recent[usize::from(self.oldest)] = Some(id);
+        self.oldest = (self.oldest + 1) % RECENT as u8;
+        id
+    }
+}
+
+/// The identifiers of so many groups before are not drawn.
+const RECENT: usize = 8;
+
+/// Part of the smoothed RTT that [`Mode::Accumulate`] waits.
+const SRTT_SHARE: u64 = 8;
+
+#[cfg(test)]
+mod tests;
