@@ -11,7 +11,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
-    GroupSpec, Impairments, LinkRate, LinkSpec, NodeId, NodeSpec, Spec, Spread, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, Spec, Spread, Traffic,
 };
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
@@ -219,6 +219,7 @@ fn group(traffic: Traffic, pairs: Vec<(NodeId, NodeId)>) -> GroupSpec {
         stop: None,
         sender: endpoint(),
         receiver: endpoint(),
+        interface: Interface::default(),
     }
 }
 

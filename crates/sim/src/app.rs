@@ -8,7 +8,7 @@
 use crate::endpoint::Opening;
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
-use crate::output::FlowRecord;
+use crate::output::{FlowRecord, Histogram};
 use crate::routing::PathStart;
 use crate::spec::{GroupSpec, NodeId, Spread, Traffic};
 use crate::world::World;
@@ -20,6 +20,7 @@ use fleetfoot_core::units::Bytes;
 
 mod compact;
 mod message;
+mod raw;
 mod record;
 mod setup;
 
@@ -34,6 +35,8 @@ pub(crate) struct Group {
     next_pair: u32,
     /// Initial sequence numbers.
     pub(crate) iss: Rng,
+    /// Seeds of super-packet identifiers, and what raw packets draw.
+    pub(crate) marks: Rng,
     /// Hosts and paths there and back, by pair.
     routes: Vec<Route>,
     /// Pair of each listed transfer.
@@ -50,6 +53,8 @@ pub(crate) struct Group {
     /// Pings that may still come back, by record.
     pings: Vec<u32>,
     delivery_latency: Vec<f64>,
+    /// Packets per group of packets that left together, where super-packets are formed.
+    pub(crate) super_packet_length: Histogram,
     pub(crate) goodput: Bytes,
     pub(crate) goodput_per_connection: Vec<Bytes>,
 }
@@ -58,6 +63,15 @@ pub(crate) struct Group {
 struct Route {
     hosts: [NodeId; 2],
     paths: [PathStart; 2],
+    /// Where packets for its hosts are held before they are handed up.
+    receive_queues: [u32; 2],
+}
+
+impl Group {
+    /// The queue that holds packets for end `side` of a pair.
+    pub(crate) fn receive_queue(&self, pair: u32, side: usize) -> u32 {
+        self.routes[pair as usize].receive_queues[side]
+    }
 }
 
 /// Somebody who acts.
@@ -71,6 +85,8 @@ struct Actor {
     pending: bool,
     /// Connections that carry many messages.
     dialogue: Option<Box<Dialogue>>,
+    /// Raw packets.
+    trains: Option<Box<raw::Trains>>,
 }
 
 /// State of a user or of a persistent connection.
@@ -211,6 +227,7 @@ impl<O: Observer> World<'_, O> {
                 let gap = Duration::from_secs_f64(self.groups[index as usize].gap.sample());
                 self.act_datagram(index, actor, now, *packet, gap.max(Duration::from_nanos(1)));
             }
+            Traffic::Raw(raw) => self.act_raw(index, actor, now, spec, raw),
         }
     }
 
@@ -405,7 +422,7 @@ impl<O: Observer> World<'_, O> {
     }
 
     fn open_pair(&mut self, now: Instant, index: u32, actor: u32, pair: u32, opener: Option<usize>) -> u32 {
-        let Route { hosts, paths } = self.groups[index as usize].routes[pair as usize];
+        let Route { hosts, paths, .. } = self.groups[index as usize].routes[pair as usize];
         self.open(
             now,
             &Opening {
@@ -415,6 +432,7 @@ impl<O: Observer> World<'_, O> {
                 hosts,
                 paths,
                 opener,
+                key: None,
             },
         )
     }

@@ -2,7 +2,9 @@
 //!
 //! All use initial window 10 and run with profile `ns2-sack` (SACK, one ACK per packet, no timestamps) or `linux`.
 
-use crate::spec::{GroupSpec, Impairments, LinkRate, LinkSpec, NodeId, NodeSpec, Spec, Spread, Traffic};
+use crate::spec::{
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, Spec, Spread, Traffic,
+};
 use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::queue::{DropTail, Limit};
 use fleetfoot_core::rng::Distribution;
@@ -186,6 +188,7 @@ impl Workload {
             stop: None,
             sender: Arc::clone(&config),
             receiver: Arc::clone(&config),
+            interface: Interface::default(),
         };
         match self.transfer {
             Some(segments) => spec.groups.push(group(

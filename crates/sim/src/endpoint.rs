@@ -10,14 +10,16 @@
 
 use crate::app::NONE;
 use crate::event::EventKey;
+use crate::interface;
 use crate::observe::{AppEvent, Observer};
 use crate::routing::PathStart;
-use crate::spec::{NodeId, Traffic};
+use crate::spec::{Interface, NodeId, Traffic};
 use crate::world::{Mode, Network, World};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
 use fleetfoot_core::link::StreamEnd;
 use fleetfoot_core::packet::{Flags, Kind, Packet, Segment};
 use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::superpacket::group::Grouper;
 use fleetfoot_core::tcp::listener::{self, Answer};
 use fleetfoot_core::tcp::{Config, Connection, Event, Half, Resting, Setting, State, WriteFlags};
 use fleetfoot_core::time::Instant;
@@ -86,6 +88,8 @@ pub(crate) struct End {
     pub(crate) closing: bool,
     /// Nothing more will happen at this end.
     pub(crate) closed: bool,
+    /// Forms super-packets of what it sends.
+    pub(crate) grouper: Option<Box<Grouper>>,
 }
 
 impl End {
@@ -103,6 +107,7 @@ impl End {
             deadline: Instant::FAR_FUTURE,
             closing: false,
             closed: false,
+            grouper: None,
         }
     }
 }
@@ -152,6 +157,10 @@ impl End {
                 | Event::Urgent => {}
             }
         }
+        if self.grouper.is_some() {
+            self.group(now, in_network);
+            return over; // `World::release` sends and arms
+        }
         let mut segment = Segment::default();
         while connection.poll_segment(now, &mut segment).is_some() {
             *in_network += 1;
@@ -163,14 +172,15 @@ impl End {
 
     /// Makes sure that an event comes no later than the deadline of the connection.
     #[inline(always)]
-    fn arm(&mut self, now: Instant, number: u32, network: &mut Network, armed: &mut [u32]) {
+    pub(crate) fn arm(&mut self, now: Instant, number: u32, network: &mut Network, armed: &mut [u32]) {
         let Some(connection) = &self.connection else {
             return;
         };
-        // What is overdue is due at once.
-        let wanted = connection
-            .poll_timeout()
-            .map_or(Instant::FAR_FUTURE, |at| at.max(now));
+        let mut wanted = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        if let Some(held_until) = self.grouper.as_ref().and_then(|grouper| grouper.poll_timeout()) {
+            wanted = wanted.min(held_until);
+        }
+        let wanted = wanted.max(now); // what is overdue is due at once
         let (before, after) = (self.is_armed(), wanted != Instant::FAR_FUTURE);
         self.deadline = wanted;
         if before != after {
@@ -236,6 +246,22 @@ pub(crate) struct Opening {
     pub(crate) paths: [PathStart; 2],
     /// Which end opens; `None`: datagrams.
     pub(crate) opener: Option<usize>,
+    /// What its packets claim instead of [`Opening::usual_key`].
+    pub(crate) key: Option<FlowKey>,
+}
+
+impl Opening {
+    /// The key of the group's conversation `number`. Ports tell conversations apart for queues that hash flows, and are the
+    /// same in every variant.
+    pub(crate) fn usual_key(&self, number: u32) -> FlowKey {
+        FlowKey {
+            source: HostId(self.hosts[0].0),
+            destination: HostId(self.hosts[1].0),
+            source_port: 1024 + (number % 60_000) as u16,
+            destination_port: 1 + (self.group % 1000) as u16 + 1000 * (number / 60_000 % 60) as u16,
+            protocol: if self.opener.is_some() { 6 } else { 17 },
+        }
+    }
 }
 
 impl<O: Observer> World<'_, O> {
@@ -248,6 +274,7 @@ impl<O: Observer> World<'_, O> {
         group.conversations += 1;
         group.goodput_per_connection.push(Bytes::ZERO);
         let iss = [SeqNumber(group.iss.next_u32()), SeqNumber(group.iss.next_u32())];
+        let interface = self.spec.groups[opening.group as usize].interface;
         let mut slot = Slot {
             ends: [
                 End::new(opening.paths[0], opening.hosts[0], created),
@@ -270,8 +297,14 @@ impl<O: Observer> World<'_, O> {
             endless: matches!(
                 self.spec.groups[opening.group as usize].traffic,
                 Traffic::Bulk { .. }
-            ),
+            ) && interface == Interface::default(),
         };
+        if interface.super_packets.is_some() && opening.opener.is_some() {
+            let groupers = interface::groupers(interface.super_packets, &mut group.marks);
+            for (end, grouper) in slot.ends.iter_mut().zip(groupers) {
+                end.grouper = grouper;
+            }
+        }
         if let Some(opener) = opening.opener {
             let spec = &self.spec.groups[opening.group as usize];
             let config = if opener == 0 { &spec.sender } else { &spec.receiver };
@@ -279,14 +312,7 @@ impl<O: Observer> World<'_, O> {
             connection.set(now, Setting::AutoRead(true));
             slot.ends[opener].connection = Some(Box::new(connection));
         }
-        // Ports tell conversations apart for queues that hash flows, and are the same in every variant.
-        let key = FlowKey {
-            source: HostId(opening.hosts[0].0),
-            destination: HostId(opening.hosts[1].0),
-            source_port: 1024 + (number % 60_000) as u16,
-            destination_port: 1 + (opening.group % 1000) as u16 + 1000 * (number / 60_000 % 60) as u16,
-            protocol: if opening.opener.is_some() { 6 } else { 17 },
-        };
+        let key = opening.key.unwrap_or_else(|| opening.usual_key(number));
         let reverse = FlowKey {
             source: key.destination,
             destination: key.source,
@@ -491,7 +517,11 @@ impl<O: Observer> World<'_, O> {
             return;
         }
         let number = 2 * index + side as u32;
-        if slot.ends[side].pump(now, number, &mut slot.in_network, network, *observer, armed) {
+        let over = slot.ends[side].pump(now, number, &mut slot.in_network, network, *observer, armed);
+        if slot.ends[side].grouper.is_some() {
+            self.release(now, index, side, over);
+        }
+        if over {
             self.end_closed(now, index, side);
         }
     }
@@ -510,8 +540,12 @@ impl<O: Observer> World<'_, O> {
             return;
         };
         if connection.poll_timeout().is_none_or(|at| at > now) {
-            end.arm(now, number, &mut self.network, &mut self.armed);
-            if !end.is_armed() {
+            if end.grouper.is_some() {
+                self.release(now, index, side, false);
+            } else {
+                end.arm(now, number, &mut self.network, &mut self.armed);
+            }
+            if !self.slots[index as usize].ends[side].is_armed() {
                 self.rest(index);
             }
             return;

@@ -1,7 +1,7 @@
 //! The event queue and the one order of events.
 //!
-//! **Order** (engine rule 2): time, then kind (departures, arrivals, application writes, timers, pacing), then for
-//! packets the link, for applications group and actor, for timers the connection, by the order of creation (which says
+//! **Order** (engine rule 2): time, then kind (departures, arrivals, application writes, timers, pacing,
+//! interrupts), then for packets the link, for interrupts the interface, for applications group and actor, for timers the connection, by the order of creation (which says
 //! the host and is never used again, unlike flow ids), and its end. It never depends on the order of insertion, so
 //! batches, lanes and lazy modes give the same bytes. There is one pending event per link and kind, so the sequence of
 //! packets on a link is the order of its ring; one per actor; and one timer per endpoint, so the timer's kind is the
@@ -28,6 +28,8 @@ pub enum EventKind {
     Timer = 3,
     /// A paced endpoint may send again.
     Pacing = 4,
+    /// A host's interface hands up what arrived.
+    Interrupt = 5,
 }
 
 /// Place of an event in the total order: time, kind, place, number.
@@ -35,7 +37,7 @@ pub enum EventKind {
 pub struct EventKey(u128);
 
 impl EventKey {
-    /// Place and number mean: link and 0 for packets; group and actor for applications.
+    /// Place and number mean: link and 0 for packets; group and actor for applications; interface and 0 for interrupts.
     #[inline]
     pub const fn new(at: Instant, kind: EventKind, place: u32, number: u32) -> EventKey {
         debug_assert!(place < 1 << PLACE_BITS);
@@ -82,7 +84,8 @@ impl EventKey {
             1 => EventKind::Arrival,
             2 => EventKind::App,
             3 => EventKind::Timer,
-            _ => EventKind::Pacing,
+            4 => EventKind::Pacing,
+            _ => EventKind::Interrupt,
         }
     }
 
@@ -156,7 +159,11 @@ impl EventQueue {
                 self.apps.push(key.0);
                 self.next_app = self.next_app.min(key.at());
             }
-            EventKind::Departure | EventKind::Arrival | EventKind::Timer | EventKind::Pacing => {
+            EventKind::Departure
+            | EventKind::Arrival
+            | EventKind::Timer
+            | EventKind::Pacing
+            | EventKind::Interrupt => {
                 self.others.push(key.0);
             }
         }

@@ -6,6 +6,8 @@
 pub use fleetfoot_core::link::{Impairments, LinkRate, Loss};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::rng::Distribution;
+use fleetfoot_core::superpacket::Layout;
+use fleetfoot_core::superpacket::group::Grouping;
 use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
@@ -97,6 +99,18 @@ pub struct GroupSpec {
     pub sender: Arc<Config>,
     /// Endpoint configuration of the data receiver.
     pub receiver: Arc<Config>,
+    /// What stands between its endpoints and their links.
+    pub interface: Interface,
+}
+
+/// What a host's interface does with the packets of a traffic group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Interface {
+    /// How outgoing packets become super-packets; `None`: they do not.
+    pub super_packets: Option<Grouping>,
+    /// Interrupt coalescing: arriving packets are handed up together, so long after the first of them. Groups with the
+    /// same time share the queue of a host. Zero: each at once.
+    pub coalesce: Duration,
 }
 
 /// How flows are dealt to endpoint pairs.
@@ -190,6 +204,77 @@ pub enum Traffic {
         /// Layer-3 bytes per packet.
         packet: Bytes,
     },
+    /// Packets made from a template, whose headers say what they like.
+    Raw(Box<Raw>),
+}
+
+/// Trains of packets for attacks on queues: what a host can send that has no TCP.
+#[derive(Clone, Debug)]
+pub struct Raw {
+    /// Seconds between trains.
+    pub interarrival: Distribution,
+    /// At most this many trains.
+    pub count: Option<u64>,
+    /// Packets of each train, at least 1.
+    pub members: u32,
+    /// Time between the packets of a train.
+    pub interval: Duration,
+    /// Layer-3 bytes per packet.
+    pub packet: Bytes,
+    /// What the packets claim to be.
+    pub mark: RawMark,
+    /// Where they say so.
+    pub layout: Layout,
+    /// Length they declare.
+    pub length: u8,
+    /// Identifier of every train; `None`: drawn for each.
+    pub id: Option<u16>,
+    /// The final packet of a train carries `last`.
+    pub last: bool,
+    /// Who they say sent them.
+    pub source: RawSource,
+    /// Their ports.
+    pub ports: RawPorts,
+}
+
+/// What the packets of a train claim to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawMark {
+    /// Ordinary packets.
+    Regular,
+    /// Each the first of the same super-packet.
+    First,
+    /// Each a later packet of a super-packet whose first is not among them.
+    Follower,
+    /// A first packet and its followers.
+    SuperPacket,
+}
+
+/// Source address of a train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawSource {
+    /// The host's own.
+    Own,
+    /// Drawn for each train from so many addresses that nobody has.
+    Drawn(u32),
+    /// That of another host.
+    Host(NodeId),
+    /// That of a connection of this group that is open, drawn for each train, with its destination address; of any pair
+    /// of the group if none is open.
+    Victim(u32),
+}
+
+/// Ports of a train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawPorts {
+    /// Others for each train.
+    New,
+    /// The same for all.
+    Same,
+    /// Drawn for each train.
+    Drawn,
+    /// Those of the victim's connection.
+    Known,
 }
 
 /// One listed transfer.

@@ -9,10 +9,11 @@
 use crate::app::Group;
 use crate::endpoint::Slot;
 use crate::event::{EventKind, EventQueue};
+use crate::interface::Interfaces;
 use crate::observe::Observer;
 use crate::output::RunOutput;
 use crate::routing::{PathStart, Paths};
-use crate::spec::{LinkIndex, NodeId, Spec, Traffic};
+use crate::spec::{FlowLine, Interface, LinkIndex, NodeId, Spec, Traffic};
 use fleetfoot_core::packet::Flags;
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::tcp::State;
@@ -76,6 +77,8 @@ pub(crate) struct World<'a, O> {
     /// Time of the last event.
     pub(crate) now: Instant,
     interrupted: bool,
+    /// Interfaces that coalesce interrupts.
+    pub(crate) interfaces: Interfaces,
 }
 
 /// A span of time, the end not included.
@@ -118,6 +121,7 @@ impl<'a, O: Observer> World<'a, O> {
             events: 0,
             now: Instant::ZERO,
             interrupted: false,
+            interfaces: Interfaces::default(),
         };
         world.set_up_groups()?;
         let eager = world.eager_links();
@@ -157,9 +161,18 @@ impl<'a, O: Observer> World<'a, O> {
                 | Traffic::OnOff { .. }
                 | Traffic::Cbr { .. }
                 | Traffic::Flows { .. }
-                | Traffic::Ping { .. } => false,
+                | Traffic::Ping { .. }
+                | Traffic::Raw(_) => false,
             };
-            for &(from, to) in group.pairs.iter().filter(|_| reacts) {
+            // Where an interface holds packets back, what is sent later may leave earlier.
+            let holds = group.interface != Interface::default();
+            let listed: &[FlowLine] = match &group.traffic {
+                Traffic::Flows { list } => list,
+                _ => &[],
+            };
+            let listed = listed.iter().map(|line| (line.source, line.destination));
+            let pairs = group.pairs.iter().copied().chain(listed);
+            for (from, to) in pairs.filter(|_| reacts || holds) {
                 eager_node[from.0 as usize] = false;
                 eager_node[to.0 as usize] = false;
             }
@@ -225,6 +238,7 @@ impl<'a, O: Observer> World<'a, O> {
                     EventKind::Arrival => continue,
                     EventKind::Timer | EventKind::Pacing => self.on_timer(key),
                     EventKind::App => self.on_actor(key.place(), key.number(), key.at()),
+                    EventKind::Interrupt => self.on_interrupt(key.place(), key.at()),
                     EventKind::Departure => self.network.on_departure(self.observer, key.place(), key.at()),
                 }
             } else {
@@ -263,7 +277,7 @@ impl<'a, O: Observer> World<'a, O> {
         let flags = self.network.packets.get(packet).segment.flags;
         if flags.contains(Flags::CORRUPT) {
             self.discard_damaged(link, now, packet);
-        } else {
+        } else if self.interfaces.is_empty() || !self.hold(now, packet) {
             self.deliver(now, packet);
         }
     }
@@ -325,12 +339,11 @@ impl<'a, O: Observer> World<'a, O> {
         let Some(connection) = &end.connection else {
             return false;
         };
-        debug_assert_eq!(
-            connection
-                .poll_timeout()
-                .unwrap_or(Instant::FAR_FUTURE)
-                .max(end.deadline),
-            end.deadline,
+        debug_assert!(
+            end.grouper.is_some()
+                || connection
+                    .poll_timeout()
+                    .is_none_or(|timeout| timeout <= end.deadline),
             "armed after every change"
         );
         !behind

@@ -13,7 +13,7 @@ use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::bench::Workload;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
-    GroupSpec, Impairments, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread, Traffic,
 };
 use line::{always, limit, outcome};
 use std::sync::Arc;
@@ -151,6 +151,7 @@ fn dumbbell(seed: u64) -> Spec {
             stop: (rng.below(3) == 0).then(|| Duration::from_millis(700 + rng.below(1_500))),
             sender: Arc::clone(&config),
             receiver: config,
+            interface: Interface::default(),
         });
     }
     spec

@@ -12,7 +12,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::spec::{
-    GroupSpec, Impairments, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread, Traffic,
 };
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
@@ -63,6 +63,7 @@ fn path(config: Config, rate: Rate, loss: Loss, duration: Duration, seed: u64) -
             stop: None,
             sender: config.clone(),
             receiver: config,
+            interface: Interface::default(),
         }],
         duration,
         warmup: Duration::ZERO,

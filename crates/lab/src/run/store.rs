@@ -16,7 +16,7 @@ const ENGINE: &str = concat!(
     env!("FLEETFOOT_ENGINE")
 );
 
-const MAGIC: &[u8; 8] = b"ffrun\0\0\x01";
+const MAGIC: &[u8; 8] = b"ffrun\0\0\x02";
 
 /// A folder of finished runs.
 #[derive(Clone, Debug)]
@@ -150,11 +150,13 @@ impl Writer {
             delivery_latency,
             goodput_bytes,
             goodput_bytes_per_connection,
+            super_packet_length,
         } = group;
         self.u64(goodput_bytes.0);
         self.list(flows, Writer::flow);
         self.list(delivery_latency, |writer, value| writer.f64(*value));
         self.list(goodput_bytes_per_connection, |writer, value| writer.u64(value.0));
+        self.histogram(super_packet_length);
     }
 
     fn flow(&mut self, flow: &FlowRecord) {
@@ -281,6 +283,7 @@ impl Reader<'_> {
             delivery_latency: self.list(Reader::f64)?,
             goodput_bytes,
             goodput_bytes_per_connection: self.list(|reader| reader.u64().map(Bytes))?,
+            super_packet_length: self.histogram()?,
         })
     }
 

@@ -16,7 +16,9 @@ impl<O: Observer> World<'_, O> {
     pub(crate) fn on_datagram(&mut self, now: Instant, slot: u32, side: usize, segment: &Segment) {
         let place = &self.slots[slot as usize];
         let (index, number, record) = (place.group as usize, place.number, place.record);
-        let ping = matches!(self.spec.groups[index].traffic, Traffic::Ping { .. });
+        let traffic = &self.spec.groups[index].traffic;
+        let ping = matches!(traffic, Traffic::Ping { .. });
+        let raw = matches!(traffic, Traffic::Raw(_));
         let bytes = Bytes(u64::from(segment.payload));
         if side == 1 && self.window.contains(now) {
             self.groups[index].goodput += bytes;
@@ -32,6 +34,10 @@ impl<O: Observer> World<'_, O> {
                 answered.acked = Some(now);
                 answered.received = bytes;
             }
+        } else if raw {
+            let arrived = &mut self.groups[index].records[segment.options[2] as usize];
+            arrived.received += bytes;
+            arrived.bytes = arrived.received;
         } else {
             let sent_ns = u64::from(segment.options[0]) | u64::from(segment.options[1]) << 32;
             let sent = Instant::from_nanos(sent_ns);
@@ -106,7 +112,7 @@ impl<O: Observer> World<'_, O> {
                     self.message_arrived(now, index, actor, slot);
                 }
             }
-            Traffic::Bulk { .. } | Traffic::Cbr { .. } | Traffic::Ping { .. } => {}
+            Traffic::Bulk { .. } | Traffic::Cbr { .. } | Traffic::Ping { .. } | Traffic::Raw(_) => {}
         }
     }
 
@@ -278,7 +284,8 @@ impl<O: Observer> World<'_, O> {
             | Traffic::OnOff { .. }
             | Traffic::Cbr { .. }
             | Traffic::Flows { .. }
-            | Traffic::Ping { .. } => {}
+            | Traffic::Ping { .. }
+            | Traffic::Raw(_) => {}
         }
     }
 }

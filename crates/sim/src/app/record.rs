@@ -87,6 +87,7 @@ impl<O: Observer> World<'_, O> {
                     delivery_latency: group.delivery_latency,
                     goodput_bytes: group.goodput,
                     goodput_bytes_per_connection: group.goodput_per_connection,
+                    super_packet_length: group.super_packet_length,
                 }
             })
             .collect()

@@ -1,8 +1,10 @@
 //! What exists at the start of a run: groups, their routes and their actors.
 
 use super::compact::{Counted, Draw, Queue};
+use super::raw::Trains;
 use super::{Actor, Dialogue, Group, NONE, Route};
 use crate::observe::Observer;
+use crate::output::Histogram;
 use crate::spec::{GroupSpec, Spread, Traffic};
 use crate::world::{RunError, World};
 use fleetfoot_core::cc::AnyController;
@@ -29,6 +31,7 @@ impl<O: Observer> World<'_, O> {
                 } => (size.clone(), interarrival.clone()),
                 Traffic::Incast { size, pause, .. } => (size.clone(), pause.clone()),
                 Traffic::Ping { interval, .. } => (none(), interval.clone()),
+                Traffic::Raw(raw) => (none(), raw.interarrival.clone()),
                 Traffic::Bulk { .. }
                 | Traffic::ClosedLoop { .. }
                 | Traffic::RequestResponse { .. }
@@ -54,6 +57,8 @@ impl<O: Observer> World<'_, O> {
                 routes.push(Route {
                     hosts: [from, to],
                     paths,
+                    receive_queues: [from, to]
+                        .map(|node| self.interfaces.queue(node, group.interface.coalesce)),
                 });
             }
             if routes.is_empty() && !matches!(&group.traffic, Traffic::Flows { list } if list.is_empty()) {
@@ -66,6 +71,8 @@ impl<O: Observer> World<'_, O> {
                 spread: stream("spread"),
                 next_pair: 0,
                 iss: stream("iss"),
+                marks: stream("marks"),
+                super_packet_length: Histogram::new(),
                 routes,
                 listed,
                 conversations: 0,
@@ -89,7 +96,7 @@ impl<O: Observer> World<'_, O> {
         let pairs = self.groups[index as usize].routes.len() as u32;
         let processes = if each { pairs } else { 1 };
         let (members, one_per_member) = match &spec.traffic {
-            Traffic::Transfer { .. } | Traffic::Ping { .. } => (processes, false),
+            Traffic::Transfer { .. } | Traffic::Ping { .. } | Traffic::Raw(_) => (processes, false),
             Traffic::Incast { .. } | Traffic::Flows { .. } => (1, false),
             Traffic::Bulk { count }
             | Traffic::ClosedLoop { count, .. }
@@ -111,6 +118,7 @@ impl<O: Observer> World<'_, O> {
                 started: 0,
                 pending: false,
                 dialogue,
+                trains: None,
             });
             let spacing = spec.start_spacing.saturating_mul(u64::from(if one_per_member {
                 member / processes
@@ -122,6 +130,10 @@ impl<O: Observer> World<'_, O> {
                 Traffic::Transfer { count: Some(0), .. } => continue,
                 Traffic::Transfer { .. } => {
                     at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()));
+                }
+                Traffic::Raw(_) => {
+                    at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()));
+                    group.actors[member as usize].trains = Some(Box::new(Trains::new(at)));
                 }
                 Traffic::ClosedLoop { .. } => {
                     if let Some(dialogue) = &mut group.actors[member as usize].dialogue {
@@ -159,7 +171,8 @@ impl<O: Observer> World<'_, O> {
             | Traffic::Incast { .. }
             | Traffic::Cbr { .. }
             | Traffic::Flows { .. }
-            | Traffic::Ping { .. } => return None,
+            | Traffic::Ping { .. }
+            | Traffic::Raw(_) => return None,
         };
         let name = format!("{}/{member}", spec.name);
         let stream = |purpose| Rng::for_element(self.spec.seed, &name, purpose);

@@ -10,7 +10,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
-    GroupSpec, Impairments, LinkRate, LinkSpec, NodeId, NodeSpec, Spec, Spread, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, Spec, Spread, Traffic,
 };
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
@@ -119,6 +119,7 @@ pub(crate) fn group(senders: u32, traffic: Traffic) -> GroupSpec {
         stop: None,
         sender: Arc::clone(&config),
         receiver: config,
+        interface: Interface::default(),
     }
 }
 

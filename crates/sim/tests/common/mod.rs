@@ -7,7 +7,8 @@ use fleetfoot_core::tcp::{Config, Profile};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::spec::{
-    FlowLine, GroupSpec, Impairments, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread, Traffic,
+    FlowLine, GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread,
+    Traffic,
 };
 use std::sync::Arc;
 
@@ -64,6 +65,7 @@ pub(crate) fn random_spec(seed: u64) -> Spec {
             stop: (rng.below(3) == 0).then(|| Duration::from_millis(1500)),
             sender: Arc::clone(&config),
             receiver: config,
+            interface: Interface::default(),
         });
     }
     spec
