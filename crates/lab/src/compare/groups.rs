@@ -6,11 +6,11 @@
 //! them.
 
 use super::{Planned, direction};
-use crate::result::{Drops, Group, Link, RunData, SizeClass, Variant};
+use crate::result::{Drops, Group, Link, RunData, SizeClass, Summary, Variant};
 use crate::scenario::Resolved;
 use crate::statistics::{Counted, Resamples, Sample, jain, summarize, summarize_counted};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
-use fleetfoot_sim::output::{FlowRecord, Histogram, RunOutput};
+use fleetfoot_sim::output::{FlowRecord, GroupOutput, Histogram, RunOutput};
 use std::collections::BTreeMap;
 
 /// Names of the links that count as the bottleneck: those the scenario names, or those above 90 % utilisation.
@@ -157,7 +157,7 @@ pub(super) fn json(value: &toml::Value) -> serde_json::Value {
 
 /// Kinds whose flows never complete, or are single datagrams: a lost ping is a loss, not a slow transfer.
 fn is_endless(kind: &str) -> bool {
-    matches!(kind, "bulk" | "cbr" | "ping")
+    matches!(kind, "bulk" | "cbr" | "ping" | "raw")
 }
 
 /// Kinds in which every flow is a connection of its own.
@@ -232,9 +232,31 @@ fn group(resolved: &Resolved, index: usize, outputs: &[&RunOutput], resamples: &
         probes: total(&|flow| u64::from(flow.probes)),
         spurious_probes: total(&|flow| u64::from(flow.spurious_probes)),
         redundant_bytes: total(&|flow| flow.redundant_bytes.0),
-        more: BTreeMap::new(),
+        more: more(&parts, resamples),
     }
 }
+
+/// Measures that only some groups have.
+fn more(parts: &[&GroupOutput], resamples: &Resamples) -> BTreeMap<String, Summary> {
+    let lengths: Vec<Counted> = parts
+        .iter()
+        .map(|part| counted(&part.super_packet_length))
+        .collect();
+    let lengths = summarize_counted(&lengths, 1.0, resamples);
+    let lengths = lengths.map(|summary| (SUPER_PACKET_LENGTH.to_owned(), summary));
+    lengths.into_iter().collect()
+}
+
+fn counted(histogram: &Histogram) -> Counted {
+    Counted {
+        counts: histogram.counts(),
+        sum: histogram.sum(),
+        max: histogram.max(),
+    }
+}
+
+/// In `more`: packets of each group of data packets that left together.
+pub(super) const SUPER_PACKET_LENGTH: &str = "super_packet_length";
 
 /// Completion times by classes of size: 1, 3, 10, 30... kB.
 fn by_size(kind: &str, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Vec<SizeClass> {
@@ -272,13 +294,8 @@ fn link(resolved: &Resolved, index: usize, runs: &[RunData], resamples: &Resampl
         .iter()
         .filter_map(|run| run.output.links.get(index))
         .collect();
-    let counts = |histogram: &Histogram| Counted {
-        counts: histogram.counts(),
-        sum: histogram.sum(),
-        max: histogram.max(),
-    };
-    let delays: Vec<Counted> = parts.iter().map(|part| counts(&part.queue_delay)).collect();
-    let packets: Vec<Counted> = parts.iter().map(|part| counts(&part.queue_packets)).collect();
+    let delays: Vec<Counted> = parts.iter().map(|part| counted(&part.queue_delay)).collect();
+    let packets: Vec<Counted> = parts.iter().map(|part| counted(&part.queue_packets)).collect();
     let mut drops = Drops::default();
     let mut counters: BTreeMap<String, u64> = BTreeMap::new();
     let mut marks = 0;

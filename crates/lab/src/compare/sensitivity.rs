@@ -124,7 +124,8 @@ impl Neighbour {
                                 })
                                 .collect();
                         }
-                        Traffic::Bulk { .. } | Traffic::Ping { .. } => {}
+                        // An attack is no load.
+                        Traffic::Bulk { .. } | Traffic::Ping { .. } | Traffic::Raw(_) => {}
                     }
                 }
             }

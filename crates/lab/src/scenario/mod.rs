@@ -7,12 +7,14 @@
 mod document;
 mod error;
 mod figure;
+mod interface;
 mod keys;
 mod link;
 mod network;
 mod pace;
 mod path;
 mod quantity;
+mod raw;
 mod read;
 mod reference;
 mod resolve;

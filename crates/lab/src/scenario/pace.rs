@@ -29,7 +29,8 @@ pub(super) fn moves(
         | Traffic::OnOff { .. }
         | Traffic::Cbr { .. }
         | Traffic::Flows { .. }
-        | Traffic::Ping { .. } => return Ok(()),
+        | Traffic::Ping { .. }
+        | Traffic::Raw(_) => return Ok(()),
     };
     if pause.is_some_and(|pause| largest_hint(pause).is_none_or(|largest| largest > 0.0)) {
         return Ok(());

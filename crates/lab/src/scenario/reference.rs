@@ -188,6 +188,12 @@ pub fn reference() -> String {
         keys::TCP,
     );
     kinds(&mut page, "delayed_ack", &keys::DELAYED_ACK);
+    section(
+        &mut page,
+        "Super-packets",
+        "`super_packets = { ... }`; a word is the table with this mode. How to use them: [superpackets.md](superpackets.md).",
+        keys::SUPER_PACKETS,
+    );
     page.push_str("\n## Congestion controls\n\n`congestion_control = \"NAME\"` or `{ kind = \"NAME\", ... }`, one of:\n");
     entries(&mut page, AnyController::ENTRIES);
     section(

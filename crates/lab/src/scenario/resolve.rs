@@ -185,10 +185,12 @@ impl Resolved {
 
     /// Whether any group uses TCP: what changes only endpoints does not apply otherwise.
     pub fn uses_tcp(&self) -> bool {
-        self.spec
-            .groups
-            .iter()
-            .any(|group| !matches!(group.traffic, Traffic::Cbr { .. } | Traffic::Ping { .. }))
+        self.spec.groups.iter().any(|group| {
+            !matches!(
+                group.traffic,
+                Traffic::Cbr { .. } | Traffic::Ping { .. } | Traffic::Raw(_)
+            )
+        })
     }
 
     /// Whether any TCP sender asks for ECN.

@@ -171,6 +171,8 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
         "receive_buffer" => config.receive_buffer = field.bytes()?,
         "send_buffer" => config.send_buffer = field.bytes()?,
         "nagle" => config.nagle = field.flag()?,
+        // Not of the endpoint: `super::interface` reads them.
+        "super_packets" | "host_coalesce" => {}
         _ => return Err(field.fail(format!("`{name}` has no effect yet"))),
     }
     Ok(())

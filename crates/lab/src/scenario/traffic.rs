@@ -5,7 +5,7 @@ use super::error::Error;
 use super::keys::{self, Dimension};
 use super::network::Network;
 use super::read::{Field, Section, join};
-use super::{pace, tcp, value};
+use super::{interface, pace, raw, tcp, value};
 use crate::workload::{SizeTable, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
@@ -28,7 +28,8 @@ pub struct Group {
 pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, Vec<GroupSpec>), Error> {
     let tcp_node = document.get("tcp");
     if let Some(node) = tcp_node {
-        tcp::config(node, "tcp")?;
+        let config = tcp::config(node, "tcp")?;
+        interface::interface(node, "tcp", &config)?;
     }
     let Some(list) = document.get("traffic") else {
         unreachable!("the file was checked against the list of keys")
@@ -60,7 +61,7 @@ pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, V
                 .find("latency_sensitive")?
                 .map_or(Ok(sensitive), |field| field.flag())?,
         });
-        specs.push(group(name, kind, &section, tcp_node, network)?);
+        specs.push(group(name, kind, &section, tcp_node, network, nodes)?);
     }
     Ok((groups, specs))
 }
@@ -71,6 +72,7 @@ fn group(
     section: &Section,
     tcp_node: Option<&Node>,
     network: &Network,
+    groups: &[Node],
 ) -> Result<GroupSpec, Error> {
     let pairs = pairs(kind, section, network)?;
     let own = section.need("tcp")?;
@@ -86,7 +88,11 @@ fn group(
         }
     }
     let mut config = tcp::config(&merged, tcp_path)?;
+    let interface = interface::interface(&merged, tcp_path, &config)?;
     config.mtu = data_unit(kind, section, path_mtu(kind, &pairs, section, network)?)?;
+    if let Some(grouping) = interface.super_packets {
+        config.mtu -= u32::from(grouping.layout.overhead()); // marks need room in full packets
+    }
     let config = Arc::new(config);
     let (start, stop) = (section.need("start")?.duration()?, section.find("stop")?);
     if let Some(field) = &stop
@@ -94,7 +100,7 @@ fn group(
     {
         return Err(field.fail(format!("`stop` is not after `start` ({start})")));
     }
-    let traffic = traffic(kind, section, network, pairs.len())?;
+    let traffic = traffic(kind, section, network, pairs.len(), groups)?;
     pace::moves(&traffic, &pairs, section, network)?;
     Ok(GroupSpec {
         name,
@@ -110,6 +116,7 @@ fn group(
         stop: stop.map(|field| field.duration()).transpose()?,
         sender: Arc::clone(&config),
         receiver: config,
+        interface,
     })
 }
 
@@ -118,7 +125,7 @@ fn data_unit(kind: &str, section: &Section, path_mtu: u32) -> Result<u32, Error>
     let Some(field) = section.find("data_unit")? else {
         return Ok(path_mtu);
     };
-    if matches!(kind, "cbr" | "ping") {
+    if matches!(kind, "cbr" | "ping" | "raw") {
         return Err(field
             .fail(format!(
                 "`data_unit` is for TCP: packets of `{kind}` have the size `packet`"
@@ -256,7 +263,13 @@ fn hosts(field: &Field, side: &str, network: &Network) -> Result<Vec<NodeId>, Er
     Ok(all)
 }
 
-fn traffic(kind: &str, section: &Section, network: &Network, pairs: usize) -> Result<Traffic, Error> {
+fn traffic(
+    kind: &str,
+    section: &Section,
+    network: &Network,
+    pairs: usize,
+    groups: &[Node],
+) -> Result<Traffic, Error> {
     let sizes = |key| distribution(&section.need(key)?, Dimension::Bytes);
     let times = |key| distribution(&section.need(key)?, Dimension::Time);
     let count = || -> Result<u32, Error> { Ok(section.need("count")?.integer()? as u32) };
@@ -305,6 +318,7 @@ fn traffic(kind: &str, section: &Section, network: &Network, pairs: usize) -> Re
         "flows" => Traffic::Flows {
             list: flow_list(&section.need("file")?, network)?,
         },
+        "raw" => Traffic::Raw(Box::new(raw::raw(section, network, groups)?)),
         _ => Traffic::Ping {
             interval: positive(&section.need("interval")?)?,
             packet: section.need("packet")?.bytes()?,
@@ -363,7 +377,7 @@ fn flow_list(field: &Field, network: &Network) -> Result<Arc<[FlowLine]>, Error>
 }
 
 /// The times between arrivals.
-fn arrivals(field: &Field) -> Result<Distribution, Error> {
+pub(super) fn arrivals(field: &Field) -> Result<Distribution, Error> {
     let (dist, section) = Section::open_tagged(&field.node, &keys::ARRIVALS, &field.path)?;
     if dist == "list" {
         let values = list_values(&section.need("values")?, Dimension::Time)?;

@@ -2,6 +2,7 @@
 
 use super::Default::{Described, Value};
 use super::{Key, Kind, NANOSECOND, POSITIVE_TIME, TIME, Tagged, Variety, key};
+use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::time::Duration;
 
 /// `[tcp]`. Without a default in words: what the profile says.
@@ -201,6 +202,61 @@ pub(crate) static TCP: &[Key] = &[
         "nagle",
         Kind::Flag,
         "Hold small segments while data is unacknowledged.",
+    ),
+    key(
+        "super_packets",
+        Kind::Either(&[
+            Kind::Choice(&["off", "timer", "burst", "accumulate", "fixed"]),
+            Kind::Table(SUPER_PACKETS),
+        ]),
+        Described("off"),
+        "Mark outgoing packets as super-packets, which routers that know them admit or refuse as a whole: a mode, or a table.",
+    ),
+    key(
+        "host_coalesce",
+        Kind::Duration(Duration::ZERO, Duration::from_secs(1)),
+        Described("0 s: each at once"),
+        "Interrupt coalescing at both hosts: packets that arrive are handed up together, so long after the first of them.",
+    ),
+];
+
+/// `super_packets`.
+pub(crate) static SUPER_PACKETS: &[Key] = &[
+    key(
+        "mode",
+        Kind::Choice(&["timer", "burst", "accumulate", "fixed"]),
+        Value("\"timer\""),
+        "When a group is complete: after a silence of `t_buffer`; at once, with what TCP sends at one moment; when `max` packets are there or an eighth of the smoothed RTT has passed; or without waiting, a fixed length of `max`.",
+    ),
+    key(
+        "t_buffer",
+        POSITIVE_TIME,
+        Described("60 us"),
+        "Mode `timer`: how long a packet waits for the next one. Mode `accumulate`: longest wait while there is no RTT.",
+    ),
+    key(
+        "max",
+        Kind::Integer(2, 255),
+        Value("10"),
+        "Most packets of a group; a layout may allow fewer.",
+    ),
+    key(
+        "layout",
+        Kind::Choice(Layout::NAMES),
+        Value("\"B\""),
+        "Where marks stand: type of service and identification (A), a codepoint and the identification (B), an IPv6 option (C, eight bytes).",
+    ),
+    key(
+        "codepoint",
+        Kind::Integer(1, 63),
+        Described("3"),
+        "Layout B: the codepoint that says that the identification carries a mark.",
+    ),
+    key(
+        "declare",
+        Kind::Either(&[Kind::Integer(1, 255), Kind::Text]),
+        Value("\"true\""),
+        "The length that packets announce: \"true\" (what it is), \"+5\" or \"-5\" (so many more or fewer), or always this number.",
     ),
 ];
 

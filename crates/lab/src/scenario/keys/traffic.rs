@@ -2,6 +2,7 @@
 
 use super::Default::{Described, Required, Value};
 use super::{COUNT, Dimension, HOSTS, Key, Kind, SIZES, TCP, TIME, TIMES, Tagged, Variety, key};
+use fleetfoot_core::superpacket::Layout;
 
 /// Keys of every traffic group.
 pub(crate) static TRAFFIC_COMMON: &[Key] = &[
@@ -193,6 +194,97 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                     Kind::Bytes(28, 65_535),
                     Value("\"84 B\""),
                     "Layer-3 bytes per packet (84: 56 bytes of payload, as ping sends).",
+                ),
+            ],
+        },
+        Variety {
+            name: "raw",
+            doc: "Trains of packets from a template, whose headers may lie: attacks on queues. Nobody answers them.",
+            keys: &[
+                key(
+                    "arrivals",
+                    Kind::Tagged(&ARRIVALS),
+                    Required,
+                    "When trains start.",
+                ),
+                key("count", COUNT, Described("no limit"), "At most so many trains."),
+                key(
+                    "packet",
+                    Kind::Bytes(29, 65_535),
+                    Value("\"40 B\""),
+                    "Layer-3 bytes per packet.",
+                ),
+                key(
+                    "mark",
+                    Kind::Choice(&["regular", "first", "follower", "super-packet"]),
+                    Value("\"first\""),
+                    "What each packet of a train claims to be: ordinary, the first of one super-packet, a later one, or the first with its followers.",
+                ),
+                key(
+                    "length",
+                    Kind::Integer(2, 255),
+                    Value("10"),
+                    "Packets that they announce.",
+                ),
+                key(
+                    "members",
+                    COUNT,
+                    Described("`length` for super-packets, else 1"),
+                    "Packets that a train really has.",
+                ),
+                key(
+                    "interval",
+                    TIME,
+                    Value("\"0 s\""),
+                    "Time between the packets of a train.",
+                ),
+                key(
+                    "last",
+                    Kind::Flag,
+                    Value("false"),
+                    "The final packet of a train says that it is the last one.",
+                ),
+                key(
+                    "id",
+                    Kind::Either(&[Kind::Choice(&["random"]), Kind::Integer(0, 65_535)]),
+                    Value("\"random\""),
+                    "Identifier of the super-packet: drawn for each train, or always this one.",
+                ),
+                key(
+                    "layout",
+                    Kind::Choice(Layout::NAMES),
+                    Value("\"B\""),
+                    "Where marks stand, as in `super_packets`.",
+                ),
+                key(
+                    "codepoint",
+                    Kind::Integer(1, 63),
+                    Described("3"),
+                    "Layout B: the codepoint.",
+                ),
+                key(
+                    "source",
+                    Kind::Text,
+                    Value("\"own\""),
+                    "Source address: the host's own, `random` (drawn for each train from addresses nobody has), or a host's.",
+                ),
+                key(
+                    "addresses",
+                    Kind::Integer(1, 1 << 22),
+                    Value("65536"),
+                    "How many addresses a random source is drawn from.",
+                ),
+                key(
+                    "victim",
+                    Kind::Text,
+                    Described("none"),
+                    "A traffic group: each train has the addresses of one of its open connections.",
+                ),
+                key(
+                    "ports",
+                    Kind::Choice(&["new", "same", "random", "known"]),
+                    Described("`known` with a victim, else `new`"),
+                    "Ports: others for each train in turn, the same for all, drawn, or those of the victim's connection.",
                 ),
             ],
         },

@@ -1,0 +1,341 @@
+//! `super_packets` and `host_coalesce` under `[tcp]`: what a host's interface does with packets.
+
+use super::document::{Node, Value};
+use super::error::Error;
+use super::keys;
+use super::read::{Field, Section};
+use fleetfoot_core::superpacket::Layout;
+use fleetfoot_core::superpacket::group::{Declare, Grouping, Mode};
+use fleetfoot_core::tcp::Config;
+use fleetfoot_core::time::Duration;
+use fleetfoot_sim::spec::Interface;
+
+/// The interface that the table at `node` describes; `config` is the same table's.
+pub(crate) fn interface(node: &Node, path: &str, config: &Config) -> Result<Interface, Error> {
+    let section = Section::open(node, keys::TCP, path)?;
+    let super_packets = match section.find("super_packets")? {
+        Some(field) => grouping(&field)?.map(|grouping| (field, grouping)),
+        None => None,
+    };
+    if let Some((field, grouping)) = &super_packets {
+        combines(&section, field, grouping, config)?;
+    }
+    Ok(Interface {
+        super_packets: super_packets.map(|(_, grouping)| grouping),
+        coalesce: section
+            .find("host_coalesce")?
+            .map_or(Ok(Duration::ZERO), |field| field.duration())?,
+    })
+}
+
+fn grouping(field: &Field) -> Result<Option<Grouping>, Error> {
+    let Value::Table(_) = &field.node.value else {
+        // A word is the table with this mode and its defaults.
+        return Ok(Some(Grouping {
+            mode: mode(field.choice()?, Grouping::T_BUFFER),
+            layout: Layout::LOCAL,
+            max: Grouping::MAX,
+            declare: Declare::Truth,
+        })
+        .filter(|_| field.node.as_text() != Some("off")));
+    };
+    let section = Section::open(&field.node, keys::SUPER_PACKETS, &field.path)?;
+    let word = section.need("mode")?.choice()?;
+    let t_buffer = section.find("t_buffer")?;
+    if let Some(field) = &t_buffer
+        && matches!(word, "burst" | "fixed")
+    {
+        return Err(field
+            .fail(format!("`t_buffer` has no effect in mode `{word}`"))
+            .help(field.place(), "it belongs to the modes `timer` and `accumulate`"));
+    }
+    let t_buffer = t_buffer.map_or(Ok(Grouping::T_BUFFER), |field| field.duration())?;
+    let layout = layout(&section)?;
+    let max = section.need("max")?;
+    let length = max.integer()?;
+    if length > u64::from(layout.max_length()) {
+        return Err(too_long(&max, layout));
+    }
+    let grouping = Grouping {
+        mode: mode(word, t_buffer),
+        layout,
+        max: length as u8,
+        declare: declare(&section.need("declare")?, layout)?,
+    };
+    if grouping.mode == Mode::Fixed && grouping.declare != Declare::Truth {
+        let field = section.need("declare")?;
+        return Err(field
+            .fail("mode `fixed` declares `max`, whatever comes")
+            .help(field.place(), "set `max`, or use another mode"));
+    }
+    Ok(Some(grouping))
+}
+
+fn mode(word: &str, t_buffer: Duration) -> Mode {
+    match word {
+        "burst" => Mode::Burst,
+        "accumulate" => Mode::Accumulate { t_buffer },
+        "fixed" => Mode::Fixed,
+        _ => Mode::Timer { t_buffer },
+    }
+}
+
+/// `layout` and `codepoint` of a table.
+pub(super) fn layout(section: &Section) -> Result<Layout, Error> {
+    let word = section.need("layout")?.choice()?;
+    let codepoint = section.find("codepoint")?;
+    if let Some(field) = &codepoint
+        && word != "B"
+    {
+        return Err(field.fail(format!("`codepoint` belongs to layout B, not to layout {word}")));
+    }
+    let dscp = codepoint.map_or(Ok(3), |field| field.integer())?;
+    Ok(Layout::from_name(word, dscp as u8).unwrap_or(Layout::LOCAL))
+}
+
+/// The error for a length that the layout cannot say.
+pub(super) fn too_long(field: &Field, layout: Layout) -> Error {
+    let (name, most) = (layout.name(), layout.max_length());
+    field
+        .fail(format!("layout {name} announces at most {most} packets"))
+        .help(field.place(), "layout C announces up to 255")
+}
+
+fn declare(field: &Field, layout: Layout) -> Result<Declare, Error> {
+    if field.node.as_text().is_none() {
+        let length = field.integer()?;
+        if length > u64::from(layout.max_length()) {
+            return Err(too_long(field, layout));
+        }
+        return Ok(Declare::Always(length as u8));
+    }
+    let word = field.text()?;
+    let more = word.strip_prefix('+').map_or_else(
+        || word.starts_with('-').then(|| word.parse::<i8>().ok()),
+        |more| Some(more.parse::<u8>().ok().and_then(|more| i8::try_from(more).ok())),
+    );
+    match (word, more) {
+        ("true", _) => Ok(Declare::Truth),
+        (_, Some(Some(more))) => Ok(Declare::Beyond(more)),
+        _ => Err(field.fail(format!("`{word}` is no length to declare")).help(
+            field.place(),
+            "valid choices: \"true\" (what it is), \"+5\" or \"-5\" (so many more or fewer, up to 127), or a whole number (always this)",
+        )),
+    }
+}
+
+/// Refuses what cannot go together with super-packets.
+fn combines(section: &Section, field: &Field, grouping: &Grouping, config: &Config) -> Result<(), Error> {
+    // Router digest 16: spacing takes bursts apart that grouping needs.
+    for spacing in ["pacing", "initial_spreading"] {
+        if let Some(node) = section.table.get(spacing)
+            && is_on(node)
+        {
+            return Err(Error::at(
+                &node.place,
+                &super::read::join(&section.path, spacing),
+                format!("`{spacing}` and `super_packets` exclude each other: one spaces what the other sends back to back"),
+            )
+            .help(&node.place, format!("switch `{spacing}` off here, or write super_packets = \"off\" for this group")));
+        }
+    }
+    // Digest 4.1: its length takes the ECN field.
+    if grouping.layout == Layout::A && config.ecn {
+        return Err(field
+            .fail("layout A takes the bits of ECN, which is on here")
+            .help(field.place(), "use layout B, or set ecn = false"));
+    }
+    Ok(())
+}
+
+fn is_on(node: &Node) -> bool {
+    !matches!(&node.value, Value::Flag(false)) && node.as_text() != Some("off")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Scenario, Setting};
+    use super::{Section, combines, grouping};
+    use crate::scenario::error::{Place, Source};
+    use crate::scenario::{document, keys};
+    use fleetfoot_core::superpacket::Layout;
+    use fleetfoot_core::superpacket::group::{Declare, Grouping, Mode};
+    use fleetfoot_core::tcp::{Config, Profile};
+    use fleetfoot_core::time::Duration;
+    use fleetfoot_sim::spec::Interface;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    fn scenario(tcp: &str, own: &str) -> String {
+        format!(
+            "[network]\nkind = \"dumbbell\"\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n[tcp]\n{tcp}\n\
+             [[traffic]]\nname = \"short\"\nkind = \"incast\"\nsize = \"15 kB\"\n{own}\n[[traffic]]\nname = \"long\"\nkind = \"bulk\"\n"
+        )
+    }
+
+    fn interfaces(tcp: &str, own: &str) -> Result<Vec<Interface>, String> {
+        let scenario =
+            Scenario::parse("test.toml", &scenario(tcp, own)).map_err(|error| error.to_string())?;
+        let resolved = scenario
+            .resolve(&Setting::none())
+            .map_err(|error| error.to_string())?;
+        Ok(resolved.spec.groups.iter().map(|group| group.interface).collect())
+    }
+
+    const DEFAULT: Grouping = Grouping {
+        mode: Mode::Timer {
+            t_buffer: Grouping::T_BUFFER,
+        },
+        layout: Layout::LOCAL,
+        max: Grouping::MAX,
+        declare: Declare::Truth,
+    };
+
+    #[test]
+    fn every_group_has_its_own_switch() {
+        let both = interfaces(
+            "super_packets = \"timer\"\nhost_coalesce = \"300 us\"",
+            "tcp = { super_packets = \"off\" }",
+        );
+        let both = both.expect("correct");
+        assert_eq!(
+            (both[0].super_packets, both[1].super_packets),
+            (None, Some(DEFAULT))
+        );
+        assert!(both.iter().all(|one| one.coalesce == Duration::from_micros(300)));
+        let short = interfaces("", "tcp = { super_packets = \"burst\" }").expect("correct");
+        let burst = Grouping {
+            mode: Mode::Burst,
+            ..DEFAULT
+        };
+        assert_eq!(
+            (short[0].super_packets, short[1].super_packets),
+            (Some(burst), None)
+        );
+    }
+
+    #[test]
+    fn tables_say_everything() {
+        let one =
+            |table: &str| interfaces(&format!("super_packets = {table}"), "").map(|all| all[0].super_packets);
+        assert_eq!(one("{}"), Ok(Some(DEFAULT)));
+        assert_eq!(
+            one(
+                "{ mode = \"accumulate\", t_buffer = \"600 us\", max = 6, layout = \"B\", codepoint = 11, declare = \"+5\" }"
+            ),
+            Ok(Some(Grouping {
+                mode: Mode::Accumulate {
+                    t_buffer: Duration::from_micros(600)
+                },
+                layout: Layout::B { dscp: 11 },
+                max: 6,
+                declare: Declare::Beyond(5),
+            }))
+        );
+        assert_eq!(
+            one("{ mode = \"burst\", layout = \"C\", max = 200, declare = 63 }"),
+            Ok(Some(Grouping {
+                mode: Mode::Burst,
+                layout: Layout::C,
+                max: 200,
+                declare: Declare::Always(63),
+            }))
+        );
+    }
+
+    #[test]
+    fn layout_c_leaves_room_for_its_option() {
+        let scenario = Scenario::parse("test.toml", &scenario("super_packets = { layout = \"C\" }", ""))
+            .expect("correct");
+        let resolved = scenario.resolve(&Setting::none()).expect("correct");
+        assert!(
+            resolved
+                .spec
+                .groups
+                .iter()
+                .all(|group| group.sender.mtu == 1492 && group.receiver.mtu == 1492)
+        );
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_with_its_line() {
+        for (tcp, line, said) in [
+            (
+                "super_packets = \"bursts\"",
+                "test.toml:5",
+                "valid choices: `off`, `timer`",
+            ),
+            (
+                "super_packets = { mode = \"burst\", t_buffer = \"1 ms\" }",
+                "test.toml:5",
+                "no effect in mode `burst`",
+            ),
+            (
+                "super_packets = { max = 64 }",
+                "test.toml:5",
+                "at most 63 packets",
+            ),
+            ("super_packets = { max = 1 }", "test.toml:5", "2"),
+            (
+                "super_packets = { layout = \"A\", codepoint = 4 }",
+                "test.toml:5",
+                "belongs to layout B",
+            ),
+            (
+                "super_packets = { mode = \"fixed\", declare = 9 }",
+                "test.toml:5",
+                "whatever comes",
+            ),
+            (
+                "super_packets = { declare = \"lots\" }",
+                "test.toml:5",
+                "valid choices: \"true\"",
+            ),
+            (
+                "super_packets = { declare = \"+-3\" }",
+                "test.toml:5",
+                "no length to declare",
+            ),
+            ("super_packets = { declare = 64 }", "test.toml:5", "at most 63"),
+            (
+                "super_packets = { length = 10 }",
+                "test.toml:5",
+                "valid keys here: mode, t_buffer",
+            ),
+            (
+                "ecn = true\nsuper_packets = { layout = \"A\" }",
+                "test.toml:6",
+                "takes the bits of ECN",
+            ),
+        ] {
+            let error = interfaces(tcp, "").expect_err(tcp);
+            assert!(error.contains(line) && error.contains(said), "{tcp}: {error}");
+        }
+    }
+
+    #[test]
+    fn spacing_and_grouping_exclude_each_other() {
+        let refused = |text: &str| {
+            let source = Arc::new(Source {
+                name: "test.toml".into(),
+                text: text.into(),
+                folder: PathBuf::new(),
+            });
+            let node = document::Node {
+                value: document::Value::Table(document::parse(&source).expect("TOML")),
+                place: Place::new(&source, 0..0),
+            };
+            let section = Section::open(&node, keys::TCP, "tcp").expect("a table");
+            let field = section.need("super_packets").expect("written");
+            let grouping = grouping(&field).expect("correct").expect("on");
+            combines(&section, &field, &grouping, &Config::profile(Profile::Linux)).is_err()
+        };
+        assert!(refused("super_packets = \"burst\"\npacing = true"));
+        assert!(refused(
+            "super_packets = \"burst\"\ninitial_spreading = \"bounded\""
+        ));
+        assert!(!refused(
+            "super_packets = \"burst\"\ninitial_spreading = \"off\"\npacing = false"
+        ));
+    }
+}
