@@ -29,7 +29,7 @@ fn endpoint_inputs() {
 
 #[test]
 fn pair_inputs() {
-    replay("pair", 7, pair::run);
+    replay("pair", 8, pair::run);
 }
 
 #[test]

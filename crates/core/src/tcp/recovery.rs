@@ -312,7 +312,15 @@ impl Sender {
                 window: window.get(),
             },
         );
-        self.episode.recovery_window = self.board.pipe();
+        self.reduce_to(shared, 0);
+    }
+
+    /// `count` beyond what is in flight. With nothing in flight no acknowledgment would ever free more (an ECE on one that
+    /// delivers only what was SACKed before): at least a segment (RFC 9937 6.2's forced transmission).
+    fn reduce_to(&mut self, shared: &Shared, count: u64) {
+        let in_flight = self.board.pipe();
+        let least = if in_flight == 0 { u64::from(shared.mss) } else { 0 };
+        self.episode.recovery_window = (in_flight + count).max(least);
     }
 
     /// Reduces the window without a loss.
@@ -369,7 +377,7 @@ impl Sender {
             .episode
             .prr
             .on_ack(shared.config.prr, ssthresh, u64::from(shared.mss), unit, ack);
-        self.episode.recovery_window = in_flight + count;
+        self.reduce_to(shared, count);
     }
 
     fn finish_episode(&mut self, now: Instant, shared: &mut Shared) {
