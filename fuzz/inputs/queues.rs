@@ -3,7 +3,7 @@
 use arbitrary::{Arbitrary, Unstructured};
 use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
-use fleetfoot_core::parameter::{Value, Values};
+use fleetfoot_core::parameter::{ParameterKind, Value, Values};
 use fleetfoot_core::queue::{AnyQueue, Limit, QueueContext, QueueDiscipline, Surroundings};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::time::Instant;
@@ -15,6 +15,8 @@ struct Input {
     limit: u16,
     limit_in_bytes: bool,
     seed: u64,
+    /// Of a parameter with words to choose from, and which.
+    choice: (u8, u8),
     calls: Vec<Call>,
 }
 
@@ -28,10 +30,20 @@ enum Call {
         tos: u8,
         kind: u8,
         flags: u16,
+        mark: Mark,
     },
     Dequeue {
         now: u64,
     },
+}
+
+/// Fields that carry a super-packet's mark.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Mark {
+    /// Give the packet layout B's codepoint and an unfragmented header.
+    layout_b: bool,
+    ip_id: u16,
+    urgent: u16,
 }
 
 /// One input of the fuzzer. What is too short to be one is nothing.
@@ -52,6 +64,21 @@ fn play(input: &Input) {
     values
         .set("limit", Value::Limit(limit))
         .expect("every discipline has a limit");
+    let words: Vec<_> = entry
+        .parameters
+        .iter()
+        .filter_map(|parameter| match parameter.kind {
+            ParameterKind::Choice(words) => Some((parameter.name, words)),
+            _ => None,
+        })
+        .collect();
+    if !words.is_empty() {
+        let (name, words) = words[usize::from(input.choice.0) % words.len()];
+        let word = words[usize::from(input.choice.1) % words.len()];
+        values
+            .set(name, Value::Choice(word))
+            .expect("a word of the table");
+    }
     let surroundings = Surroundings {
         mtu: 1500,
         rate: Rate(10_000_000),
@@ -86,15 +113,18 @@ fn play(input: &Input) {
                 tos,
                 kind,
                 flags,
+                mark,
             } => {
                 let now = Instant::from_nanos(now);
                 let segment = Segment {
                     seq: SeqNumber(taken),
                     payload: u32::from(payload),
                     overhead,
-                    tos,
+                    tos: if mark.layout_b { 3 << 2 | tos & 3 } else { tos },
                     kind_sack: kind,
-                    flags: Flags(flags),
+                    flags: Flags(flags | if mark.layout_b { Flags::DF.0 } else { 0 }),
+                    ip_id: mark.ip_id,
+                    urgent: mark.urgent,
                     ..Segment::default()
                 };
                 taken += 1;

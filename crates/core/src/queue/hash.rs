@@ -30,6 +30,22 @@ impl HashKey {
         self.bucket(u64::from(key.source.0), 0, buckets)
     }
 
+    /// Fingerprint of super-packet `id` of a flow, or of a pair of hosts if `ports` do not count.
+    pub(super) fn super_packet(self, key: FlowKey, id: u16, ports: bool) -> u64 {
+        let addresses = u64::from(key.source.0) | u64::from(key.destination.0) << 32;
+        let flow = if ports {
+            u64::from(key.source_port) | u64::from(key.destination_port) << 16 | u64::from(key.protocol) << 32
+        } else {
+            0
+        };
+        self.hash(addresses, flow | u64::from(id) << 48)
+    }
+
+    /// Fingerprint of a flow's source host.
+    pub(super) fn host(self, key: FlowKey) -> u64 {
+        self.hash(u64::from(key.source.0), 1 << 47)
+    }
+
     fn bucket(self, first: u64, second: u64, buckets: u32) -> u32 {
         ((u128::from(self.hash(first, second)) * u128::from(buckets)) >> 64) as u32
     }

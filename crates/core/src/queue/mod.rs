@@ -26,6 +26,7 @@ mod fq_codel;
 mod hash;
 mod red;
 mod store;
+mod superpacket;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -35,6 +36,7 @@ pub use drop_tail::DropTail;
 pub use drr::Drr;
 pub use fq_codel::FqCoDel;
 pub use red::Red;
+pub use superpacket::SuperPacket;
 
 /// A queue discipline.
 pub trait QueueDiscipline {
@@ -263,6 +265,7 @@ registry! {
         CoDel(CoDel) = "codel" in "codel.rs",
         FqCoDel(FqCoDel) = "fq-codel" in "fq_codel.rs",
         Drr(Drr) = "drr" in "drr.rs",
+        SuperPacket(SuperPacket) = "superpacket" in "superpacket.rs",
     }
     mut {
         fn enqueue(&mut self)(now: Instant, packet: Packet, context: &mut QueueContext<'_>);

@@ -156,8 +156,8 @@ impl<Q: QueueDiscipline> Bench<Q> {
 struct Operation {
     /// Negative: the clock of the call is behind the previous one.
     step_ns: i64,
-    /// Enqueue this flow and length, or dequeue.
-    packet: Option<(u32, u32, u8)>,
+    /// Enqueue this flow, length, traffic class and identification, or dequeue.
+    packet: Option<(u32, u32, u8, u16)>,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -169,8 +169,13 @@ fn operation() -> impl Strategy<Value = Operation> {
     ];
     let len = prop_oneof![4 => Just(1500_u32), 2 => Just(40_u32), 2 => 1_u32..1500, 1 => Just(0_u32)];
     let packet = prop_oneof![
-        5 => (0_u32..40, len, 0_u8..4).prop_map(Some),
-        4 => Just(None),
+        4 => (0_u32..40, len.clone(), 0_u8..4).prop_map(|(flow, len, ecn)| Some((flow, len, ecn, 0))),
+        // Super-packets of layout B, of a few flows and identifiers so that they meet.
+        3 => (0_u32..4, len, 12_u8..16, 0_u8..16, prop::sample::select(&[0x8000_u16, 0, 0x4000][..]), 0_u16..4)
+            .prop_map(|(flow, len, tos, length, bits, id)| {
+                Some((flow, len, tos, bits | u16::from(length) << 8 | id))
+            }),
+        5 => Just(None),
     ];
     (step, packet).prop_map(|(step_ns, packet)| Operation { step_ns, packet })
 }
@@ -196,14 +201,23 @@ fn build(name: &str, limit: Limit, ecn: bool) -> AnyQueue {
 }
 
 fn play(name: &str, limit: Limit, ecn: bool, operations: &[Operation]) -> Vec<(Option<u32>, u8, DropReason)> {
-    let mut bench = Bench::new(build(name, limit, ecn), flows(30), limit);
+    play_on(build(name, limit, ecn), limit, operations)
+}
+
+fn play_on(queue: AnyQueue, limit: Limit, operations: &[Operation]) -> Vec<(Option<u32>, u8, DropReason)> {
+    let mut bench = Bench::new(queue, flows(30), limit);
     let mut now = 1_000_000_000_i64;
     let before = work::steps();
     for (number, operation) in operations.iter().enumerate() {
         now += operation.step_ns;
         let now = Instant::from_nanos(now.max(0) as u64);
         match operation.packet {
-            Some((flow, len, tos)) => bench.enqueue(now, packet(flow, number as u32, len, tos)),
+            Some((flow, len, tos, ip_id)) => {
+                let mut packet = packet(flow, number as u32, len, tos);
+                packet.segment.ip_id = ip_id;
+                packet.segment.flags = Flags::ACK.with(Flags::DF);
+                bench.enqueue(now, packet);
+            }
             None => drop(bench.dequeue(now)),
         }
     }
@@ -235,6 +249,31 @@ proptest! {
     }
 
     #[test]
+    fn every_variant_of_super_packets_keeps_the_contract(
+        limit in limit(),
+        operations in prop::collection::vec(operation(), 500..2000),
+    ) {
+        let variants: [&[(&str, Value)]; 6] = [
+            &[("need", Value::Choice("length")), ("weight", Value::Number(1.0))],
+            &[("orphan", Value::Choice("regular")), ("key", Value::Choice("hosts"))],
+            &[("max_length", Value::Integer(3)), ("adaptive_epoch", Value::Flag(true))],
+            &[("max_length", Value::Integer(4)), ("state", Value::Choice("bloom")), ("weight", Value::Number(0.0))],
+            &[("red", Value::Choice("queue")), ("red_weight", Value::Number(0.1)), ("layout", Value::Choice("A"))],
+            &[("red", Value::Choice("promised")), ("red_weight", Value::Number(0.1)), ("need", Value::Choice("length"))],
+        ];
+        for variant in variants {
+            let mut values = Values::defaults(SuperPacket::PARAMETERS);
+            values.set("limit", Value::Limit(limit)).expect("a limit");
+            for &(name, value) in variant {
+                values.set(name, value).expect("a legal value");
+            }
+            let queue = || AnyQueue::SuperPacket(SuperPacket::new(&values, &SURROUNDINGS));
+            let once = play_on(queue(), limit, &operations);
+            prop_assert_eq!(once, play_on(queue(), limit, &operations), "G6: {:?}", variant);
+        }
+    }
+
+    #[test]
     fn no_header_or_time_makes_a_discipline_panic(
         calls in prop::collection::vec((any::<u64>(), any::<bool>(), any::<u32>(), any::<u32>(), any::<[u8; 4]>(), any::<u16>()), 1..300),
     ) {
@@ -253,6 +292,8 @@ proptest! {
                     strange.segment.overhead = bytes[1];
                     strange.segment.kind_sack = bytes[2];
                     strange.segment.flags = Flags(flags);
+                    strange.segment.ip_id = flow as u16;
+                    strange.segment.urgent = (payload >> 16) as u16;
                     queue.enqueue(now, strange, &mut context);
                 } else if !entry.name.contains("drr") && !entry.name.contains("fq") || payload % 64 == 0 {
                     // Round robin needs len / quantum turns for a packet far beyond the MTU (router digest 2): fewer calls.

@@ -271,6 +271,26 @@ fn a_setting_that_is_already_so_is_told_apart() {
 }
 
 #[test]
+fn values_that_contradict_each_other_are_refused_where_they_stand() {
+    let text = home(
+        "kind = \"drop-tail\", limit",
+        "kind = \"superpacket\", max_length = 63, limit",
+    );
+    let scenario = Scenario::parse("test.toml", &text);
+    assert!(scenario.is_ok(), "63 of 100 packets");
+    let small = text.replace("100 packets", "50 packets");
+    assert_ne!(small, text);
+    let message = Scenario::parse("test.toml", &small)
+        .expect_err("63 of 50 packets")
+        .to_string();
+    assert!(
+        message.contains("`max_length` is 63, but `limit` holds 50 packets"),
+        "{message}"
+    );
+    assert!(message.contains("network.bottleneck.queue"), "{message}");
+}
+
+#[test]
 fn another_kind_keeps_only_what_every_kind_has() {
     let text = home(
         "kind = \"drop-tail\", limit",
