@@ -5,6 +5,7 @@ use crate::output::{Common, print};
 use clap::{Args, ValueEnum};
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_lab::drill::capture;
+use fleetfoot_lab::drill::exactness::{Exactness, Excluded};
 use fleetfoot_lab::drill::folder::{Manifest, Options, Outcome, Stack, find, play_all};
 use fleetfoot_lab::drill::{Definitions, Verdict};
 use std::collections::BTreeMap;
@@ -81,7 +82,13 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     };
     print(&text)?;
     if arguments.tolerance == Some(0) && !common.json {
-        print(&strictness(&outcomes))?;
+        // A script ends where it fails: to see every line, they are played as they are.
+        let lenient = Options {
+            tolerance: None,
+            ..options
+        };
+        let outcomes = play_all(&items, &lenient, |_| {}).map_err(Failure::other)?;
+        print(&Exactness::of(&outcomes, &Excluded::public()).report())?;
     }
     let failed = outcomes
         .iter()
@@ -281,37 +288,5 @@ fn report(outcomes: &[Outcome], manifest: &Manifest) -> String {
             played.reason
         );
     }
-    text
-}
-
-/// How exactly lines met their times.
-fn strictness(outcomes: &[Outcome]) -> String {
-    let mut text = String::new();
-    let (mut timed, mut exact) = (0_usize, 0_usize);
-    for outcome in outcomes {
-        for timing in &outcome.played.timing {
-            timed += 1;
-            if timing.off == 0 {
-                exact += 1;
-            } else {
-                let _ = writeln!(
-                    text,
-                    "{}:{} is off by {:+.3} ms",
-                    outcome.item.file,
-                    timing.line,
-                    timing.off as f64 / 1e6
-                );
-            }
-        }
-    }
-    let share = if timed == 0 {
-        0.0
-    } else {
-        100.0 * exact as f64 / timed as f64
-    };
-    let _ = writeln!(
-        text,
-        "{exact} of {timed} timed outbound lines are exact ({share:.1} %)"
-    );
     text
 }

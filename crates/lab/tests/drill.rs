@@ -2,6 +2,7 @@
 //! in `specs/packetdrill.toml`.
 
 use fleetfoot_core::tcp::Profile;
+use fleetfoot_lab::drill::exactness::{Exactness, Excluded};
 use fleetfoot_lab::drill::folder::{Manifest, Options, Outcome, Stack, find, play_all};
 use fleetfoot_lab::drill::{Definitions, Verdict, parse};
 use std::path::{Path, PathBuf};
@@ -99,4 +100,40 @@ fn the_same_script_twice_gives_the_same() {
     };
     assert!(!items.is_empty());
     assert_eq!(played(), played());
+}
+
+#[test]
+fn times_that_follow_from_the_constants_are_exact() {
+    let Some(folder) = folder() else { return };
+    let items = find(&[folder]).expect("the folder can be read");
+    let options = Options {
+        definitions: Definitions::default(),
+        tolerance: None,
+        no_extra: false,
+        capture: false,
+        stack: Stack::Ours(Profile::Linux),
+    };
+    let outcomes = play_all(&items, &options, |_| {}).expect("our stack needs nothing of the machine");
+    let listed = Excluded::parse(include_str!("../../../specs/packetdrill-times.toml")).expect("a list");
+    let exactness = Exactness::of(&outcomes, &listed);
+    print!("{}", exactness.report());
+    assert!(
+        exactness.stale.is_empty(),
+        "they are exact: {:#?}",
+        exactness.stale
+    );
+    let reached: Vec<_> = exactness
+        .missed
+        .iter()
+        .map(|missed| missed.place.as_str())
+        .collect();
+    for line in listed.lines() {
+        assert!(
+            reached.contains(&line),
+            "{line} is listed, and is not a timed outbound line that is reached"
+        );
+    }
+    let share = exactness.excluded() as f64 / exactness.timed as f64;
+    assert!(share <= 0.10, "{share} of the lines are excluded");
+    assert!(exactness.percent() >= 95.0, "{} %", exactness.percent());
 }

@@ -9,6 +9,7 @@ mod call;
 pub mod capture;
 mod command;
 pub mod constant;
+pub mod exactness;
 mod expression;
 pub mod folder;
 #[cfg(target_os = "linux")]
