@@ -7,11 +7,14 @@ use crate::output::{Common, print};
 use crate::progress::Reporter;
 use crate::session::{about, command, cores, expected_s, stop_flag};
 use clap::Args;
+use fleetfoot_lab::compare::build;
 use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::experiment::{
     CheckResult, Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA, UnknownName,
     library,
 };
+use fleetfoot_lab::report::chapters::{self, Chapter};
+use fleetfoot_lab::report::html;
 use fleetfoot_lab::run::{Batch, Options, Progress, execute as run_all, simulate, write_atomically};
 use fleetfoot_lab::scenario::Published;
 use fleetfoot_sim::spec::Spec;
@@ -135,6 +138,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     folder.write_texts(&[
         ("reproduce.json", document.to_json_text()),
         ("command.txt", format!("{}\n", command())),
+        ("reproduce.html", report(&folder, &prepared, &results)?),
     ])?;
     if let Some(path) = &arguments.record {
         enter(path, &prepared, &evaluated, level)?;
@@ -145,10 +149,10 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         print(&table(&evaluated, common.colored(), width()))?;
     }
     common.say(&format!(
-        "{} runs computed, {reused} reused, in {:.1} s. Folder: {}\nAgain: {}",
+        "{} runs computed, {reused} reused, in {:.1} s. Report: {}\nAgain: {}",
         done - reused,
         started.elapsed().as_secs_f64(),
-        folder.path().display(),
+        folder.path().join("reproduce.html").display(),
         command()
     ));
     reporter.event(&serde_json::json!({ "event": "finished", "interrupted": interrupted, "computed": done - reused, "reused": reused }));
@@ -157,6 +161,37 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         return Err(Failure::interrupted());
     }
     Ok(())
+}
+
+/// The report: a chapter per experiment, and beside it a page with all measurements of each that was simulated.
+fn report(folder: &Folder, prepared: &[Prepared], results: &[(Evaluated, Batch)]) -> Result<String, Failure> {
+    let cannot = |error| Failure::other(format!("the report: {error}"));
+    let mut details = Vec::new();
+    for (prepared, (evaluated, batch)) in prepared.iter().zip(results) {
+        let Some((_, plan)) = prepared.points.first() else {
+            details.push(None);
+            continue;
+        };
+        let mut comparison = build(plan, &prepared.batch_of(0, batch), &command());
+        let figure = &evaluated.experiment.file.figure;
+        comparison.document.question.clone_from(&figure.claim);
+        comparison.document.answer = format!("{}: {}", evaluated.experiment.id, evaluated.verdict.name());
+        let name = format!("{}.html", evaluated.experiment.id);
+        folder.write_texts(&[(&name, html::render(&comparison).map_err(cannot)?)])?;
+        details.push(Some(name));
+    }
+    let chapters: Vec<Chapter<'_>> = prepared
+        .iter()
+        .zip(results)
+        .zip(&details)
+        .map(|((prepared, (evaluated, batch)), detail)| Chapter {
+            prepared,
+            evaluated,
+            batch,
+            detail: detail.as_deref(),
+        })
+        .collect();
+    chapters::render(&chapters, &command()).map_err(cannot)
 }
 
 /// What running an experiment takes.
@@ -291,7 +326,7 @@ fn table(evaluated: &[&Evaluated], colored: bool, width: usize) -> String {
             );
         }
     }
-    fit(&mut table, width, &[3, 2, 6]);
+    fit(&mut table, width, &[3, 6, 2]);
     let mut verdicts: Vec<(&str, usize)> = Vec::new();
     for experiment in evaluated {
         let name = experiment.verdict.name();
@@ -370,7 +405,7 @@ fn short(value: f64) -> String {
 }
 
 const ID_WIDTH: usize = 18;
-const CLAIM_WIDTH: usize = 44;
+const CLAIM_WIDTH: usize = 36;
 const PUBLISHED_WIDTH: usize = 22;
 
 #[cfg(test)]

@@ -155,7 +155,9 @@ fn unknown(name: &str) -> UnknownName {
 fn names() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     TEXTS.iter().filter_map(|(path, _)| {
         let (group, file) = path.strip_prefix("experiments/")?.split_once('/')?;
-        Some((*path, file.strip_suffix(".toml")?, group))
+        // What several experiments extend stands in a folder below.
+        let id = file.strip_suffix(".toml").filter(|id| !id.contains('/'))?;
+        Some((*path, id, group))
     })
 }
 

@@ -460,10 +460,6 @@ fn mistakes_are_told_with_their_place() {
         ),
         ("unknown metric", check(&good.replace("fct_s", "fct"))),
         ("metric of a link", check(&good.replace("fct_s", "drops.data"))),
-        (
-            "unknown counter",
-            check("metric = \"counters.marks\"\nlink = \"bottleneck\"\nexpect = \"< 1\""),
-        ),
         ("unknown group", check(&good.replace("pages", "page"))),
         ("unknown variant", check(&format!("{good}\nvariant = \"bettr\""))),
         (
@@ -514,10 +510,6 @@ fn mistakes_are_told_with_their_place() {
                 FASTER,
             ),
         ),
-        (
-            "sweep of an unknown key",
-            text("[figure.sweep]\n\"tcp.inital_window\" = [3]\n", FASTER),
-        ),
         ("unknown analysis", text("analysis = \"packet-tim\"", FASTER)),
         (
             "unknown option",
@@ -550,6 +542,17 @@ fn mistakes_are_told_with_their_place() {
         ));
     }
     insta::assert_snapshot!(all);
+    // Their choices are long and grow.
+    let counter = "metric = \"counters.marks\"\nlink = \"bottleneck\"\nexpect = \"< 1\"";
+    let sweep = "[figure.sweep]\n\"tcp.inital_window\" = [3]\n";
+    for (text, near) in [
+        (check(counter), "counters.marked"),
+        (text(sweep, FASTER), "initial_window"),
+    ] {
+        let refused = parse(&text).and_then(|experiment| Prepared::new(&experiment, Level::Full).map(drop));
+        let error = refused.expect_err("it is a mistake");
+        assert!(error.help[0].contains(near), "{error}");
+    }
 }
 
 #[test]
@@ -579,8 +582,8 @@ fn every_metric_name_is_read_back() {
     }
 }
 
-/// Simulated seconds of one core that a quick experiment may cost to be repeated here.
-const SAMPLE: &[&str] = &["sp-tbuffer"];
+/// Simulated experiments that are quick enough to be repeated here; with `FLEETFOOT_LONG` all are.
+const SAMPLE: &[&str] = &["sp-fig1"];
 
 #[test]
 fn quick_runs_say_what_is_recorded() {
