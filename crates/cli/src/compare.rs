@@ -5,7 +5,7 @@ use crate::folder::Folder;
 use crate::layout::width;
 use crate::output::{Common, print};
 use crate::progress::Reporter;
-use crate::session::{about, command, cores, expected_s, scenario, stop_flag};
+use crate::session::{BatchFlags, about, command, cores, expected_s, scenario, stop_flag};
 use crate::table;
 use clap::Args;
 use fleetfoot_lab::compare::sensitivity::{NEIGHBOURS, judge};
@@ -34,21 +34,11 @@ pub(crate) struct Arguments {
     /// Also at half and double bottleneck, RTT and load: does the ranking hold?
     #[arg(long)]
     sensitivity: bool,
-    /// Threads; by default one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    jobs: usize,
     /// Output folder; by default fleetfoot-out/TITLE-HASH.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Run everything again, reuse nothing.
-    #[arg(long)]
-    fresh: bool,
-    /// Overwrite a folder that holds something else.
-    #[arg(long)]
-    force: bool,
-    /// Write progress as JSON lines.
-    #[arg(long, value_name = "FILE")]
-    events: Option<PathBuf>,
+    #[command(flatten)]
+    batch: BatchFlags,
 }
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
@@ -66,21 +56,21 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         plan.scenario.title(),
         plan.seeds.first().copied().unwrap_or(0),
         plan.seeds.last().copied().unwrap_or(0),
-        cores(arguments.jobs),
-        about(expected_s(&plan, arguments.jobs)),
+        cores(arguments.batch.jobs),
+        about(expected_s(&plan, arguments.batch.jobs)),
     ));
     let folder = Folder::open(
         arguments.out.as_deref(),
         plan.scenario.title(),
         &plan.hash(),
-        arguments.force,
+        arguments.batch.force,
     )?;
-    let reporter = Reporter::new(runs, common, arguments.events.as_deref())?;
+    let reporter = Reporter::new(runs, common, arguments.batch.events.as_deref())?;
     let stop = stop_flag();
     let options = Options {
-        jobs: arguments.jobs,
+        jobs: arguments.batch.jobs,
         store: Some(folder.store.clone()),
-        fresh: arguments.fresh,
+        fresh: arguments.batch.fresh,
     };
     reporter
         .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));

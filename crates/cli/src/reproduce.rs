@@ -5,7 +5,7 @@ use crate::folder::Folder;
 use crate::layout::{fit, new_table, width, wrapped};
 use crate::output::{Common, print};
 use crate::progress::Reporter;
-use crate::session::{about, command, cores, expected_s, stop_flag};
+use crate::session::{BatchFlags, about, command, cores, expected_s, stop_flag};
 use clap::Args;
 use fleetfoot_lab::compare::build;
 use fleetfoot_lab::experiment::record::Record;
@@ -38,21 +38,11 @@ pub(crate) struct Arguments {
     /// As many seeds as the files say; by default at most ten.
     #[arg(long)]
     full: bool,
-    /// Threads; by default one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    jobs: usize,
     /// Output folder; by default fleetfoot-out/reproduce.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Run everything again, reuse nothing.
-    #[arg(long)]
-    fresh: bool,
-    /// Overwrite a folder that holds something else.
-    #[arg(long)]
-    force: bool,
-    /// Write progress as JSON lines.
-    #[arg(long, value_name = "FILE")]
-    events: Option<PathBuf>,
+    #[command(flatten)]
+    batch: BatchFlags,
     /// Enter verdicts and numbers in this file (experiments/verdicts.toml).
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -82,29 +72,29 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     let expected: f64 = prepared
         .iter()
         .flat_map(|prepared| &prepared.points)
-        .map(|(_, plan)| expected_s(plan, arguments.jobs))
+        .map(|(_, plan)| expected_s(plan, arguments.batch.jobs))
         .sum();
     common.say(&format!(
         "Reproducing {} ({}): {runs} runs on {} cores, about {}.",
         counted(prepared.len(), "experiment"),
         level.name(),
-        cores(arguments.jobs),
+        cores(arguments.batch.jobs),
         about(expected),
     ));
     let place = arguments
         .out
         .clone()
         .unwrap_or_else(|| Path::new("fleetfoot-out").join("reproduce"));
-    let folder = Folder::open(Some(&place), "reproduce", "reproduce", arguments.force)?;
+    let folder = Folder::open(Some(&place), "reproduce", "reproduce", arguments.batch.force)?;
     let record = Record::embedded().map_err(|error| Failure::other(format!("verdicts.toml: {error}")))?;
-    let reporter = Reporter::new(runs, common, arguments.events.as_deref())?;
+    let reporter = Reporter::new(runs, common, arguments.batch.events.as_deref())?;
     reporter.event(&serde_json::json!({ "event": "started", "experiments": prepared.len(), "runs": runs }));
     let started = Instant::now();
     let work = Work {
         options: Options {
-            jobs: arguments.jobs,
+            jobs: arguments.batch.jobs,
             store: Some(folder.store.clone()),
-            fresh: arguments.fresh,
+            fresh: arguments.batch.fresh,
         },
         stop: &stop_flag(),
         reporter: &reporter,

@@ -6,7 +6,7 @@ use crate::folder::Folder;
 use crate::layout::width;
 use crate::output::{Common, print};
 use crate::progress::Reporter;
-use crate::session::{about, command, cores, expected_s, scenario, stop_flag};
+use crate::session::{BatchFlags, about, command, cores, expected_s, scenario, stop_flag};
 use crate::table;
 use clap::Args;
 use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build};
@@ -39,21 +39,11 @@ pub(crate) struct Arguments {
     /// Write the state of every sender at every event as CSV (or Parquet, by the ending, where that is built in).
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Threads; by default one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    jobs: usize,
     /// Also write result, samples and report into this folder.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Run everything again, reuse nothing.
-    #[arg(long)]
-    fresh: bool,
-    /// Overwrite a folder that holds something else.
-    #[arg(long)]
-    force: bool,
-    /// Write progress as JSON lines.
-    #[arg(long, value_name = "FILE")]
-    events: Option<PathBuf>,
+    #[command(flatten)]
+    batch: BatchFlags,
 }
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
@@ -92,24 +82,24 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         plan.variants[0].name,
         plan.seeds.len(),
         plan.seeds[0],
-        cores(arguments.jobs),
-        about(expected_s(&plan, arguments.jobs))
+        cores(arguments.batch.jobs),
+        about(expected_s(&plan, arguments.batch.jobs))
     ));
     let folder = match &arguments.out {
         Some(path) => Some(Folder::open(
             Some(path),
             plan.scenario.title(),
             &plan.hash(),
-            arguments.force,
+            arguments.batch.force,
         )?),
         None => None,
     };
-    let reporter = Reporter::new(plan.seeds.len() as u64, common, arguments.events.as_deref())?;
+    let reporter = Reporter::new(plan.seeds.len() as u64, common, arguments.batch.events.as_deref())?;
     let stop = stop_flag();
     let options = Options {
-        jobs: arguments.jobs,
+        jobs: arguments.batch.jobs,
         store: folder.as_ref().map(|folder| folder.store.clone()),
-        fresh: arguments.fresh,
+        fresh: arguments.batch.fresh,
     };
     let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
     let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {

@@ -1,12 +1,30 @@
 //! What verbs that run simulations share: the scenario, Ctrl-C, the first line, the command that repeats.
 
 use crate::failure::Failure;
+use clap::Args;
 use fleetfoot_lab::compare::Plan;
 use fleetfoot_lab::scenario::Scenario;
 use fleetfoot_sim::spec::{LinkRate, Traffic};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Flags of every verb that makes a batch of runs.
+#[derive(Debug, Args)]
+pub(crate) struct BatchFlags {
+    /// Threads; by default one per core.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) jobs: usize,
+    /// Run everything again, reuse nothing.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Overwrite a folder that holds something else.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Write progress as JSON lines.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+}
 
 /// The scenario of `file`, or the built-in home line.
 pub(crate) fn scenario(file: Option<&Path>) -> Result<Scenario, Failure> {
