@@ -8,11 +8,13 @@
 //! **Deviations.** Layout A is the report's. Layouts B and C are ours: they leave the ECN field alone, use a field that other
 //! traffic does not happen to set, and work with IPv6. Length 1 is a regular packet: it promises nothing.
 
+mod edge;
 pub mod group;
 mod layout;
 #[cfg(test)]
 mod tests;
 
+pub use edge::Edge;
 pub use layout::Layout;
 
 /// What a packet is to a router that knows super-packets.

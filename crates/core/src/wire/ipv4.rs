@@ -37,6 +37,32 @@ pub(super) fn encode(
     header[10..12].copy_from_slice(&sum.finish().to_be_bytes());
 }
 
+/// Writes traffic class and identification into the header of `packet` and updates its checksum (RFC 1624).
+pub(super) fn remark(packet: &mut [u8], tos: u8, ip_id: u16) -> Result<(), Error> {
+    let header = packet.get_mut(..HEADER).ok_or(Error::Truncated)?;
+    if header[0] >> 4 != 4 {
+        return Err(Error::Version);
+    }
+    let before = [word(header, 0), word(header, 4)];
+    header[1] = tos;
+    header[4..6].copy_from_slice(&ip_id.to_be_bytes());
+    let after = [word(header, 0), word(header, 4)];
+    let sum = updated(word(header, 10), before, after);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    Ok(())
+}
+
+/// RFC 1624 equation 3: HC' = ~(~HC + ~m + m'), for two words.
+const fn updated(checksum: u16, before: [u16; 2], after: [u16; 2]) -> u16 {
+    let mut sum = !checksum as u32;
+    sum += !before[0] as u32 + after[0] as u32;
+    sum += !before[1] as u32 + after[1] as u32;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
 pub(super) fn parse(bytes: &[u8]) -> Result<Network, Error> {
     if bytes.len() < HEADER {
         return Err(Error::Truncated);
@@ -74,4 +100,15 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Network, Error> {
         header,
         total,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::updated;
+
+    #[test]
+    fn the_example_of_rfc_1624() {
+        // Section 4: the checksum is 0 where RFC 1141's method gave 0xffff.
+        assert_eq!(updated(0xdd2f, [0x5555, 0], [0x3285, 0]), 0);
+    }
 }

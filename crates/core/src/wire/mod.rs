@@ -150,6 +150,15 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
     })
 }
 
+/// Writes traffic class and identification into an IPv4 packet, as a marker or an edge router does, and updates the checksum
+/// of its header without summing the rest (RFC 1624). No transport checksum covers either.
+///
+/// # Errors
+/// The bytes are no IPv4 header; nothing has changed then.
+pub fn remark(packet: &mut [u8], tos: u8, ip_id: u16) -> Result<(), Error> {
+    ipv4::remark(packet, tos, ip_id)
+}
+
 /// What the network header told.
 struct Network {
     segment: Segment,

@@ -76,6 +76,18 @@ prop_compose! {
 }
 
 proptest! {
+    #[test]
+    fn a_mark_in_bytes_is_the_mark_in_the_segment(
+        segment in any_segment(), tos: u8, ip_id: u16, again in any::<(u8, u16)>(),
+    ) {
+        let mut bytes = packet(&segment, v4(), &[]);
+        for (tos, ip_id) in [(tos, ip_id), again, (segment.tos, segment.ip_id)] {
+            super::remark(&mut bytes, tos, ip_id).expect("IPv4");
+            // The incremental checksum is the full one.
+            prop_assert_eq!(&bytes, &packet(&Segment { tos, ip_id, ..segment }, v4(), &[]));
+        }
+    }
+
     /// RFC 9293: MUST-2
     #[test]
     fn what_is_written_is_read(segment in any_segment(), data in prop::collection::vec(any::<u8>(), 0..3_000), six: bool) {
@@ -176,8 +188,9 @@ proptest! {
         let before = parse(&bytes).expect("our own packet");
         bytes[index] ^= 1_u8 << bit;
         let after = parse(&bytes);
-        // IPv6 protects neither traffic class, flow label nor hop limit.
-        if !six || index >= 8 {
+        // IPv6 protects neither traffic class, flow label nor hop limit, nor the option of a super-packet.
+        let option = six && before.segment.overhead >= 68 && (40..48).contains(&index) && bytes[6] == 0;
+        if !six || index >= 8 && !option {
             prop_assert!(after.is_err());
         } else if let Ok(after) = after {
             prop_assert_eq!((after.segment.seq, after.payload), (before.segment.seq, before.payload));
@@ -360,4 +373,78 @@ fn ipv6_extension_headers_are_skipped() {
     bytes.extend(&plain[40..]);
     let parsed = parse(&bytes).expect("a destination options header is legal");
     assert_eq!((parsed.segment.payload, parsed.segment.overhead), (10, 68));
+}
+
+#[test]
+fn the_option_of_a_super_packet_stands_in_eight_bytes() {
+    use crate::superpacket::{Layout, Mark};
+    let mut segment = Segment {
+        payload: 10,
+        overhead: 60,
+        tos: 2,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
+    let plain = packet(&segment, v6(), &[]);
+    let mark = Mark::first(200, 0xabcd).ending();
+    Layout::C.mark(&mut segment, mark).expect("room for the option");
+    let bytes = packet(&segment, v6(), &[]);
+    assert_eq!(bytes.len(), plain.len() + 8);
+    // Payload length 38, next header hop-by-hop; then TCP, 8 bytes, option 0x1e of 4: version 1, first, last, 200, identifier.
+    assert_eq!(bytes[4..7], [0, 38, 0]);
+    assert_eq!(bytes[40..48], [6, 0, 0x1e, 4, 0x70, 200, 0xab, 0xcd]);
+    assert_eq!(bytes[48..], plain[40..], "TCP's checksum does not cover it");
+    let parsed = parse(&bytes).expect("our own packet").segment;
+    assert_eq!(Layout::C.decode(&parsed), mark);
+    assert_eq!(parsed.len() as usize, bytes.len());
+    // A second parser finds the transport header behind the option.
+    let headers = PacketHeaders::from_ip_slice(&bytes).expect("etherparse reads it");
+    assert!(matches!(headers.transport, Some(TransportHeader::Tcp(_))));
+    // Padding before it, reserved bits, other versions and other options.
+    let read = |option: &[u8; 6]| {
+        let mut bytes = bytes.clone();
+        bytes[42..48].copy_from_slice(option);
+        Layout::C.decode(&parse(&bytes).expect("any option is skipped").segment)
+    };
+    assert_eq!(read(&[0x1e, 4, 0x7f, 200, 0xab, 0xcd]), mark);
+    assert_eq!(read(&[0x1e, 4, 0xb0, 200, 0xab, 0xcd]), Mark::REGULAR);
+    assert_eq!(read(&[0x1f, 4, 0x70, 200, 0xab, 0xcd]), Mark::REGULAR);
+    assert_eq!(read(&[0x1e, 200, 0x70, 200, 0xab, 0xcd]), Mark::REGULAR);
+    assert_eq!(read(&[0, 0, 0, 0, 0, 0x1e]), Mark::REGULAR);
+    let mut padded = bytes.clone();
+    padded[5] += 8;
+    // Two units; PadN of 2, Pad1 four times.
+    padded.splice(41..42, [1, 1, 2, 9, 9, 0, 0, 0, 0]);
+    assert_eq!(padded.len(), bytes.len() + 8);
+    assert_eq!(
+        Layout::C.decode(&parse(&padded).expect("PadN before it").segment),
+        mark
+    );
+}
+
+#[test]
+fn urgent_data_and_the_option_exclude_each_other() {
+    let urgent = Segment {
+        urgent: 0x4005,
+        ip_id: 9,
+        flags: Flags::ACK.with(Flags::URG),
+        ..Segment::default()
+    };
+    let bytes = packet(&urgent, v6(), &[]);
+    assert_eq!(bytes.len(), 60, "no option");
+    assert_eq!(parse(&bytes).expect("our own packet").segment.urgent, 0x4005);
+    // Without URG the pointer on the wire is zero, whatever the segment's field says.
+    let quiet = Segment {
+        urgent: 5,
+        flags: Flags::ACK,
+        ..urgent
+    };
+    let bytes = packet(&quiet, v4(), &[]);
+    assert_eq!(bytes[38..40], [0, 0]);
+    assert_eq!(parse(&bytes).expect("our own packet").segment.urgent, 0);
+    assert_eq!(
+        super::remark(&mut packet(&quiet, v6(), &[]), 0, 0),
+        Err(Error::Version)
+    );
+    assert_eq!(super::remark(&mut [0x45; 19], 0, 0), Err(Error::Truncated));
 }
