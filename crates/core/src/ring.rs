@@ -68,6 +68,12 @@ impl<T: Copy> Ring<T> {
         front
     }
 
+    /// Drops the oldest, if there is one.
+    #[inline(always)]
+    pub fn forget_front(&mut self) {
+        self.taken = self.taken.wrapping_add(usize::from(!self.is_empty()));
+    }
+
     /// Forgets all.
     #[inline(always)]
     pub fn clear(&mut self) {
@@ -112,6 +118,10 @@ mod tests {
                 deque.push_back(round);
             } else {
                 assert_eq!(ring.pop_front(), deque.pop_front());
+                if round % 3 == 0 {
+                    ring.forget_front();
+                    deque.pop_front();
+                }
             }
             assert_eq!((ring.len(), ring.front()), (deque.len(), deque.front()));
             assert_eq!(ring.is_empty(), deque.is_empty());

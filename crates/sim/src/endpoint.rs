@@ -14,7 +14,7 @@ use crate::interface;
 use crate::observe::{AppEvent, Observer};
 use crate::routing::PathStart;
 use crate::spec::{Interface, NodeId, Traffic};
-use crate::world::{Mode, Network, World};
+use crate::world::{Mode, Network, Slab, World};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
 use fleetfoot_core::link::StreamEnd;
 use fleetfoot_core::packet::{Flags, Kind, Packet, Segment};
@@ -49,7 +49,7 @@ pub(crate) struct Slot {
     /// Number of the conversation in its group.
     pub(crate) number: u32,
     /// Packets in the network, both directions.
-    in_network: u32,
+    pub(crate) in_network: u32,
     /// Its flow record, if it has one that is filled at the end.
     pub(crate) record: u32,
     /// The run waits for its completion.
@@ -114,58 +114,33 @@ impl End {
 
 impl End {
     /// Lets the application write, sends, takes the events and arms the timer; says whether the connection is over.
-    #[inline(always)]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "parts of the world that are borrowed one by one"
+    )]
     fn pump<O: Observer>(
         &mut self,
         now: Instant,
         number: u32,
         in_network: &mut u32,
         network: &mut Network,
+        packets: &mut Slab,
         observer: &mut O,
         armed: &mut [u32],
     ) -> bool {
         let Some(connection) = &mut self.connection else {
             return false;
         };
-        if self.to_write > 0 {
-            self.to_write -= connection
-                .write(now, Bytes(self.to_write), WriteFlags::default())
-                .get();
-        }
-        if self.closing && self.to_write == 0 {
-            self.closing = false;
-            connection.shutdown(now, Half::Write);
-        }
-        let mut over = false;
-        while let Some(event) = connection.poll_event() {
-            match event {
-                // A peer that is done is answered with our own FIN: applications here never half-close for long.
-                Event::PeerClosed => {
-                    if self.to_write == 0 {
-                        connection.shutdown(now, Half::Write);
-                    } else {
-                        self.closing = true;
-                    }
-                }
-                Event::Closed | Event::Failed(_) => over = true,
-                Event::Established
-                | Event::Readable
-                | Event::Writable
-                | Event::SendClosed
-                | Event::Trouble
-                | Event::SoftError
-                | Event::Urgent => {}
-            }
-        }
+        let mut application = Application {
+            to_write: &mut self.to_write,
+            closing: &mut self.closing,
+        };
+        let over = application.act(now, connection);
         if self.grouper.is_some() {
             self.group(now, in_network);
             return over; // `World::release` sends and arms
         }
-        let mut segment = Segment::default();
-        while connection.poll_segment(now, &mut segment).is_some() {
-            *in_network += 1;
-            network.send(observer, now, self.path, FlowId(number), segment);
-        }
+        *in_network += network.send_all(packets, observer, now, self.path, FlowId(number), connection);
         self.arm(now, number, network, armed);
         over
     }
@@ -231,6 +206,50 @@ impl End {
         if let Some(resting) = self.resting.take() {
             self.connection = Some(Box::new(resting.wake(config)));
         }
+    }
+}
+
+/// What an application has in mind at one end.
+pub(crate) struct Application<'a> {
+    pub(crate) to_write: &'a mut u64,
+    pub(crate) closing: &'a mut bool,
+}
+
+impl Application<'_> {
+    /// Writes, closes and takes the events; says whether the connection is over.
+    #[inline(always)]
+    pub(crate) fn act(&mut self, now: Instant, connection: &mut Connection) -> bool {
+        if *self.to_write > 0 {
+            *self.to_write -= connection
+                .write(now, Bytes(*self.to_write), WriteFlags::default())
+                .get();
+        }
+        if *self.closing && *self.to_write == 0 {
+            *self.closing = false;
+            connection.shutdown(now, Half::Write);
+        }
+        let mut over = false;
+        while let Some(event) = connection.poll_event() {
+            match event {
+                // A peer that is done is answered with our own FIN: applications here never half-close for long.
+                Event::PeerClosed => {
+                    if *self.to_write == 0 {
+                        connection.shutdown(now, Half::Write);
+                    } else {
+                        *self.closing = true;
+                    }
+                }
+                Event::Closed | Event::Failed(_) => over = true,
+                Event::Established
+                | Event::Readable
+                | Event::Writable
+                | Event::SendClosed
+                | Event::Trouble
+                | Event::SoftError
+                | Event::Urgent => {}
+            }
+        }
+        over
     }
 }
 
@@ -369,22 +388,15 @@ impl<O: Observer> World<'_, O> {
     /// A packet reaches the end of its path.
     #[inline(never)]
     pub(crate) fn deliver(&mut self, now: Instant, id: u32) {
-        self.deliver_here::<false>(now, id);
-    }
-
-    /// The same; `ENDLESS`: an ordinary segment of a connection without an end, which nobody waits for.
-    #[inline(always)]
-    pub(crate) fn deliver_here<const ENDLESS: bool>(&mut self, now: Instant, id: u32) {
         let World {
-            network,
+            packets,
             slots,
             observer,
             groups,
-            armed,
             window,
             ..
         } = self;
-        let packet = network.packets.get(id);
+        let packet = packets.get(id);
         let index = packet.flow.0 >> 1;
         let side = (1 ^ packet.flow.0 & 1) as usize;
         let slot = &mut slots[index as usize];
@@ -396,18 +408,18 @@ impl<O: Observer> World<'_, O> {
         slot.in_network -= 1;
         let Some(connection) = &mut end.connection else {
             let segment = packet.segment;
-            network.packets.free(id);
+            packets.free(id);
             self.on_first_segment(now, index, side, &segment);
             return;
         };
-        if !ENDLESS && end.closed {
+        if end.closed {
             let segment = packet.segment;
-            network.packets.free(id);
+            packets.free(id);
             self.on_stray_segment(now, index, side, &segment);
             return;
         }
         let accepted = connection.on_segment(now, &packet.segment);
-        network.packets.free(id);
+        packets.free(id);
         let mut message = false;
         if accepted.in_order > end.received {
             let before = std::mem::replace(&mut end.received, accepted.in_order);
@@ -424,16 +436,6 @@ impl<O: Observer> World<'_, O> {
                 group.goodput_per_connection[slot.number as usize] += bytes;
             }
             message = complete;
-        }
-        if ENDLESS {
-            let number = 2 * index + side as u32;
-            if end.pump(now, number, &mut slot.in_network, network, *observer, armed) {
-                self.end_closed(now, index, side);
-                self.tell_ack(now, index, side);
-            } else if let Some(connection) = &end.connection {
-                observer.on_ack(now, FlowId(number), connection);
-            }
-            return;
         }
         if message {
             self.on_message(now, index, side);
@@ -454,7 +456,7 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// Tells the observer that an end took a segment and answered.
-    fn tell_ack(&mut self, now: Instant, index: u32, side: usize) {
+    pub(crate) fn tell_ack(&mut self, now: Instant, index: u32, side: usize) {
         if let Some(connection) = &self.slots[index as usize].ends[side].connection {
             self.observer
                 .on_ack(now, FlowId(2 * index + side as u32), connection);
@@ -505,6 +507,7 @@ impl<O: Observer> World<'_, O> {
     pub(crate) fn pump(&mut self, now: Instant, index: u32, side: usize) {
         let World {
             network,
+            packets,
             slots,
             observer,
             armed,
@@ -517,7 +520,8 @@ impl<O: Observer> World<'_, O> {
             return;
         }
         let number = 2 * index + side as u32;
-        let over = slot.ends[side].pump(now, number, &mut slot.in_network, network, *observer, armed);
+        let in_network = &mut slot.in_network;
+        let over = slot.ends[side].pump(now, number, in_network, network, packets, *observer, armed);
         if slot.ends[side].grouper.is_some() {
             self.release(now, index, side, over);
         }
@@ -586,7 +590,7 @@ impl<O: Observer> World<'_, O> {
         self.pump(now, index, 0);
     }
 
-    fn end_closed(&mut self, now: Instant, index: u32, side: usize) {
+    pub(crate) fn end_closed(&mut self, now: Instant, index: u32, side: usize) {
         self.wake(index, 1 - side);
         let slot = &mut self.slots[index as usize];
         slot.endless = false;
@@ -625,7 +629,8 @@ impl<O: Observer> World<'_, O> {
         slot.in_network += 1;
         let path = slot.ends[side].path;
         let flow = FlowId(2 * index + side as u32);
-        self.network.send(self.observer, now, path, flow, segment);
+        self.network
+            .send(&mut self.packets, self.observer, now, path, flow, segment);
     }
 
     /// Frees the slot if nothing can happen in it any more.

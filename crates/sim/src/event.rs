@@ -193,6 +193,20 @@ impl EventQueue {
         (first < self.arrivals_until).then(|| self.arrivals.read(first))
     }
 
+    /// How [`EventQueue::arrival_before`] wants to be told of arrivals before `limit` that are the next event, as long as
+    /// nothing but arrivals is added.
+    #[inline]
+    pub fn arrivals_until(&self, limit: Instant) -> u64 {
+        self.arrivals_until.min(self.arrivals.write(0, limit.as_nanos()))
+    }
+
+    /// The first arrival if it is before this.
+    #[inline(always)]
+    pub fn arrival_before(&self, until: u64) -> Option<(u32, Instant)> {
+        let first = self.arrivals.first();
+        (first < until).then(|| self.arrivals.read(first))
+    }
+
     /// Whether there are many links.
     #[inline(always)]
     pub fn is_large(&self) -> bool {

@@ -60,7 +60,7 @@ impl Interfaces {
 impl<O: Observer> World<'_, O> {
     /// Keeps a packet that arrived until its interface hands it up; `false`: it is to be delivered at once.
     pub(crate) fn hold(&mut self, now: Instant, id: u32) -> bool {
-        let Packet { flow, .. } = self.network.packets.get(id);
+        let Packet { flow, .. } = self.packets.get(id);
         let slot = &self.slots[(flow.0 >> 1) as usize];
         let queue = self.groups[slot.group as usize].receive_queue(slot.pair, (1 ^ flow.0 & 1) as usize);
         let Some(place) = self.interfaces.queues.get_mut(queue as usize) else {
@@ -110,8 +110,14 @@ impl<O: Observer> World<'_, O> {
             if counts && outgoing.group > 0 {
                 lengths.record(u64::from(outgoing.group));
             }
-            self.network
-                .send(self.observer, now, end.path, FlowId(number), outgoing.segment);
+            self.network.send(
+                &mut self.packets,
+                self.observer,
+                now,
+                end.path,
+                FlowId(number),
+                outgoing.segment,
+            );
         }
         end.arm(now, number, &mut self.network, &mut self.armed);
     }

@@ -16,19 +16,21 @@ use crate::routing::{PathStart, Paths};
 use crate::spec::{FlowLine, Interface, LinkIndex, NodeId, Spec, Traffic};
 use fleetfoot_core::packet::Flags;
 use fleetfoot_core::queue::DropReason;
-use fleetfoot_core::tcp::State;
 use fleetfoot_core::time::{Duration, Instant};
 use std::ops::ControlFlow;
 
+mod ahead;
 mod error;
 mod meter;
 mod network;
+mod passing;
 mod slab;
 
 pub use error::RunError;
 use meter::Meter;
 pub(crate) use network::Network;
-use network::{Arrived, Early, MOST_EARLY, Notice};
+use network::Notice;
+pub(crate) use slab::Slab;
 
 /// How events are processed; results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -61,6 +63,7 @@ pub(crate) struct World<'a, O> {
     pub(crate) spec: &'a Spec,
     pub(crate) observer: &'a mut O,
     pub(crate) network: Network,
+    pub(crate) packets: Slab,
     paths: Paths,
     pub(crate) slots: Vec<Slot>,
     pub(crate) free: Vec<u32>,
@@ -110,6 +113,7 @@ impl<'a, O: Observer> World<'a, O> {
             spec,
             observer,
             network: Network::new(spec, mode, window, horizon)?,
+            packets: Slab::new(),
             paths: Paths::new(spec),
             slots: Vec::new(),
             free: Vec::new(),
@@ -226,10 +230,20 @@ impl<'a, O: Observer> World<'a, O> {
         }
         let last = end - Duration::from_nanos(1);
         loop {
-            if let Some((link, at)) = self.network.queue.next_arrival() {
-                debug_assert!(at >= self.now, "time runs forwards");
-                self.now = at;
-                self.on_arrival(link, at);
+            if self.network.queue.next_arrival().is_some() {
+                let most = match self.network.mode {
+                    Mode::Fast => PROGRESS_EVENTS - self.events % PROGRESS_EVENTS,
+                    Mode::Plain => 1,
+                };
+                let passed = self
+                    .network
+                    .pass(&mut self.packets, self.observer, most.min(MOST_PASSED));
+                debug_assert!(passed.now >= self.now, "time runs forwards");
+                self.now = passed.now;
+                self.events += passed.events;
+                if let Some((link, packet)) = passed.at_end {
+                    self.on_delivery(link, passed.now, packet);
+                }
             } else if let Some(key) = self.network.queue.pop_until(last) {
                 debug_assert!(key.at() >= self.now, "time runs forwards");
                 self.now = key.at();
@@ -241,11 +255,11 @@ impl<'a, O: Observer> World<'a, O> {
                     EventKind::Interrupt => self.on_interrupt(key.place(), key.at()),
                     EventKind::Departure => self.network.on_departure(self.observer, key.place(), key.at()),
                 }
+                self.events += 1;
             } else {
                 break;
             }
-            self.events += 1;
-            if self.network.early.len > 0 {
+            if !self.network.early.is_empty() {
                 self.run_ahead();
             }
             if !self.network.notices.is_empty() {
@@ -262,19 +276,10 @@ impl<'a, O: Observer> World<'a, O> {
         ControlFlow::Continue(())
     }
 
-    /// The head of a link's wire is due.
-    #[inline(always)]
-    fn on_arrival(&mut self, link: u32, now: Instant) {
-        let Arrived::AtEnd { packet } = self.network.on_arrival(self.observer, link, now) else {
-            return;
-        };
-        self.on_delivery(link, now, packet);
-    }
-
     /// A packet is at the end of its path.
     #[inline(never)]
     fn on_delivery(&mut self, link: u32, now: Instant, packet: u32) {
-        let flags = self.network.packets.get(packet).segment.flags;
+        let flags = self.packets.get(packet).segment.flags;
         if flags.contains(Flags::CORRUPT) {
             self.discard_damaged(link, now, packet);
         } else if self.interfaces.is_empty() || !self.hold(now, packet) {
@@ -285,75 +290,11 @@ impl<'a, O: Observer> World<'a, O> {
     /// The receiver's checksum fails.
     #[cold]
     fn discard_damaged(&mut self, link: u32, now: Instant, packet: u32) {
-        let packet = self.network.packets.take(packet);
+        let packet = self.packets.take(packet);
         self.network.count_damaged(link, now, &packet);
         self.observer
             .on_drop(now, LinkIndex(link), &packet, DropReason::BitError);
         self.network.notices.push(Notice::Dropped(packet));
-    }
-
-    /// Delivers packets ahead of time where nothing else can happen to the receiver before, and what they cause; lets the
-    /// others wait for their turn. Packets of one link keep their order.
-    #[inline(always)]
-    fn run_ahead(&mut self) {
-        while self.network.early.done < self.network.early.len {
-            let early = self.network.early.list[self.network.early.done % MOST_EARLY];
-            self.network.early.done += 1;
-            if self.is_next_input(early) {
-                let Early { link, packet, at, .. } = early;
-                let place = self.network.packets.get(packet);
-                let sojourn = at.since(place.enqueued_at);
-                self.observer.on_deliver(at, LinkIndex(link), place, sojourn);
-                self.deliver_here::<true>(at, packet);
-            } else {
-                self.let_wait(early);
-            }
-        }
-        self.network.early.done = 0;
-        self.network.early.len = 0;
-    }
-
-    /// A packet may not be delivered yet, and none that comes behind it on its link.
-    #[inline(never)]
-    fn let_wait(&mut self, early: Early) {
-        let Early { link, packet, at, .. } = early;
-        self.network.wait(link, at, packet);
-        let earlies = &mut *self.network.early;
-        for early in &mut earlies.list[earlies.done..earlies.len] {
-            early.behind |= early.link == link;
-        }
-    }
-
-    /// Whether a packet is the next thing that happens at its receiver, and concerns nobody else. Only then its time may
-    /// come early: nothing can reach the host before it (its only link is a lane), no application acts, no deadline passes,
-    /// and an established connection without an end takes an ordinary segment.
-    #[inline(always)]
-    fn is_next_input(&self, early: Early) -> bool {
-        let Early {
-            packet, at, behind, ..
-        } = early;
-        let packet = self.network.packets.get(packet);
-        let (index, side) = (packet.flow.0 >> 1, (1 ^ packet.flow.0 & 1) as usize);
-        let slot = &self.slots[index as usize];
-        let end = &slot.ends[side];
-        let Some(connection) = &end.connection else {
-            return false;
-        };
-        debug_assert!(
-            end.grouper.is_some()
-                || connection
-                    .poll_timeout()
-                    .is_none_or(|timeout| timeout <= end.deadline),
-            "armed after every change"
-        );
-        !behind
-            && at < self.window.to
-            && at <= end.deadline
-            && at <= self.network.queue.next_app()
-            && self.armed[end.node.0 as usize] == u32::from(end.is_armed())
-            && slot.endless
-            && connection.state() == State::Established
-            && !packet.segment.flags.intersects(EXTRAORDINARY)
     }
 
     /// Counts what left the network, or was added to it.
@@ -390,8 +331,8 @@ impl<'a, O: Observer> World<'a, O> {
     }
 }
 
-/// What an ordinary segment does not carry.
-const EXTRAORDINARY: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::CORRUPT.0);
-
 /// Events between two calls of the progress function.
 const PROGRESS_EVENTS: u64 = 1 << 16;
+
+/// Arrivals at a time, so that what they bring is still in the caches when it is taken.
+const MOST_PASSED: u64 = 256;

@@ -19,6 +19,8 @@ use crate::units::Bytes;
 pub struct Lane {
     /// When the last admitted packet will have been sent.
     free_at: Instant,
+    /// The size of packets that pass without further question: the current one while all that wait are of it.
+    usual: PacketSize,
     /// The size seen last, and the one before: most directions carry two.
     size: Size,
     other: Size,
@@ -75,6 +77,8 @@ struct Size {
     whole: u64,
     /// The rest.
     fraction: u64,
+    /// So many may wait if all are of this size.
+    most: u32,
     /// How many were counted.
     count: u64,
 }
@@ -127,14 +131,16 @@ impl Lane {
         };
         // Nothing is of this size: the first packet looks for its own.
         let nothing = Size {
-            size: PacketSize(u64::MAX),
+            size: NO_SIZE,
             len: 0,
             whole: 0,
             fraction: 0,
+            most: 0,
             count: 0,
         };
         Some(Lane {
             free_at: Instant::ZERO,
+            usual: NO_SIZE,
             size: nothing,
             other: nothing,
             remainder: 0,
@@ -161,59 +167,89 @@ impl Lane {
     /// years at most.
     #[inline(always)]
     pub fn on_packet(&mut self, now: Instant, size: PacketSize) -> Result<Passage, Refusal> {
+        if size != self.usual {
+            return self.on_unusual(now, size);
+        }
+        if self.free_at < now {
+            return Ok(self.pass_idle(now));
+        }
+        self.let_alike_go(now);
+        let waiting = self.alike;
+        if waiting >= self.size.most {
+            let reason = DropReason::Full;
+            return Err(Refusal { reason, waiting });
+        }
+        let remainder = self.remainder;
+        let passage = self.pass_after_others(now, waiting);
+        if passage.start > now {
+            if waiting == 0 {
+                self.first_start = passage.start;
+                self.first_remainder = remainder;
+            }
+            self.alike = waiting + 1;
+        }
+        Ok(passage)
+    }
+
+    /// A packet of another size than the one before, or one that may find packets of several sizes waiting.
+    #[inline(never)]
+    fn on_unusual(&mut self, now: Instant, size: PacketSize) -> Result<Passage, Refusal> {
         if size != self.size.size && !self.change_size(size) {
             return Err(self.refuse(now, size));
         }
         if self.free_at < now {
-            // Idle: the packet starts at once, on a whole nanosecond, and the fraction alone makes no carry.
-            self.alike = 0;
-            if !self.mixed.is_empty() {
-                self.forget_mixed();
-            }
-            self.remainder = self.size.fraction;
-            let finish = now + Duration::from_nanos(self.size.whole);
-            self.free_at = finish;
-            return Ok(Passage {
-                start: now,
-                finish,
-                arrival: finish + self.delay,
-                waiting: 0,
-            });
+            self.mixed.clear();
+            self.mixed_bytes = 0;
+            self.usual = size;
+            return Ok(self.pass_idle(now));
         }
-        let among_mixed = !self.mixed.is_empty();
-        let waiting = if among_mixed {
-            self.let_mixed_go(now)
-        } else {
-            self.let_alike_go(now);
-            self.alike
-        };
-        // One of the two is zero; neither factor has more than 32 bits.
-        let bytes = self.mixed_bytes + (u64::from(self.alike) + 1) * u64::from(self.size.len);
+        let waiting = self.let_mixed_go(now);
+        if waiting == 0 {
+            self.usual = size;
+            return self.on_packet(now, size);
+        }
+        self.usual = NO_SIZE;
+        let bytes = self.mixed_bytes + u64::from(self.size.len);
         if waiting >= self.most_packets || bytes > self.most_bytes {
             let reason = DropReason::Full;
             return Err(Refusal { reason, waiting });
         }
-        let (start, remainder) = (self.free_at, self.remainder);
-        let (finish, left_over) = self.after(start, remainder);
+        let passage = self.pass_after_others(now, waiting);
+        self.wait_among_mixed(passage.start);
+        Ok(passage)
+    }
+
+    /// A packet finds the lane idle: it starts at once, on a whole nanosecond, and the fraction alone makes no carry.
+    #[inline(always)]
+    fn pass_idle(&mut self, now: Instant) -> Passage {
+        self.alike = 0;
+        self.remainder = self.size.fraction;
+        let finish = now + Duration::from_nanos(self.size.whole);
         self.free_at = finish;
-        self.remainder = left_over;
-        if start > now {
-            if among_mixed {
-                self.wait_among_mixed(start);
-            } else {
-                if waiting == 0 {
-                    self.first_start = start;
-                    self.first_remainder = remainder;
-                }
-                self.alike = waiting + 1;
-            }
+        Passage {
+            start: now,
+            finish,
+            arrival: finish + self.delay,
+            waiting: 0,
         }
-        Ok(Passage {
+    }
+
+    /// A packet of the current size starts when those before it have been sent.
+    #[inline(always)]
+    fn pass_after_others(&mut self, now: Instant, waiting: u32) -> Passage {
+        debug_assert!(self.free_at >= now);
+        let start = self.free_at;
+        let (finish, remainder) = self.after(start, self.remainder);
+        // Twice this, and a delay, are below what an instant holds.
+        let finish = finish.min(Instant::from_nanos(LONGEST_NS));
+        self.free_at = finish;
+        self.remainder = remainder;
+        Passage {
             start,
             finish,
-            arrival: finish.saturating_add(self.delay),
+            arrival: finish + self.delay,
             waiting,
-        })
+        }
     }
 
     /// Counts the packet that came last.
@@ -233,10 +269,13 @@ impl Lane {
     /// When a packet of the current size that begins at `start` will have been sent, and what is left over then.
     #[inline(always)]
     fn after(&self, start: Instant, remainder: u64) -> (Instant, u64) {
+        let finish = start + Duration::from_nanos(self.size.whole);
         let sum = remainder + self.size.fraction;
-        let carry = sum >= self.rate.bps;
-        let finish = start.saturating_add(Duration::from_nanos(self.size.whole + u64::from(carry)));
-        (finish, if carry { sum - self.rate.bps } else { sum })
+        if sum >= self.rate.bps {
+            unusual();
+            return (finish + Duration::from_nanos(1), sum - self.rate.bps);
+        }
+        (finish, sum)
     }
 
     /// Forgets those of one size that have begun to be sent.
@@ -267,12 +306,6 @@ impl Lane {
         self.mixed_bytes += u64::from(self.size.len);
     }
 
-    #[cold]
-    fn forget_mixed(&mut self) {
-        self.mixed.clear();
-        self.mixed_bytes = 0;
-    }
-
     /// Takes up another size, unless packets of that size are never admitted.
     #[inline(never)]
     fn change_size(&mut self, size: PacketSize) -> bool {
@@ -295,6 +328,7 @@ impl Lane {
                 len,
                 whole: time.whole,
                 fraction: time.fraction,
+                most: u64::from(self.most_packets).min(self.most_bytes / u64::from(len.max(1))) as u32,
                 count: 0,
             };
         }
@@ -322,6 +356,14 @@ impl Counted {
         self.bytes += Bytes(size.count * u64::from(size.len));
     }
 }
+
+/// Tells the compiler that a branch is not the usual one, so that the usual one pays nothing for it.
+#[cold]
+#[inline(always)]
+fn unusual() {}
+
+/// No packet has this size.
+const NO_SIZE: PacketSize = PacketSize(u64::MAX);
 
 #[cfg(test)]
 mod tests {

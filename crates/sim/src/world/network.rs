@@ -2,25 +2,22 @@
 //!
 //! Each link has one pending event, the head of its wire. A drop-tail link at a constant rate is a [`Lane`]: the fate of a
 //! packet is known when it arrives, so a packet passes at once through every following lane that is fed by nobody else.
-//! At the end of its last lane it waits in `early` for the receiver, which may take it ahead of time
-//! ([`World::run_ahead`](super::World::run_ahead)) if nothing else can happen to it before.
+//! At the end of its last lane the receiver may take it ahead of time ([`World::run_ahead`](super::World::run_ahead)) if
+//! nothing else can happen to it before.
 //!
-//! A packet carries its place in the arena of paths (in `buf`, which the core leaves to the driver), so a router needs one
-//! load to find the next link and how to go there.
+//! The place of a packet in the arena of paths stands beside it on the wire (inside other links in `buf`, which the core
+//! leaves to the driver), so a router needs one load to find the next link and how to go there.
 
 use super::meter::{Meter, Tap};
-use super::slab::Slab;
 use super::{Mode, RunError, Window};
 use crate::event::{EventKey, EventKind, EventQueue};
 use crate::observe::Observer;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, LinkSpec, Spec};
 use fleetfoot_core::flow::{FlowId, FlowTable};
-use fleetfoot_core::link::{
-    Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, PacketSize, Refusal, StreamEnd,
-};
-use fleetfoot_core::packet::{BufId, Packet, Segment};
-use fleetfoot_core::queue::{AnyQueue, QueueDiscipline as _};
+use fleetfoot_core::link::{Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, StreamEnd};
+use fleetfoot_core::packet::Packet;
+use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::ring::Ring;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
@@ -29,71 +26,54 @@ use fleetfoot_core::time::{Duration, Instant};
 pub(crate) struct Network {
     pub(crate) queue: EventQueue,
     pub(crate) flows: FlowTable,
-    pub(crate) packets: Slab,
-    links: Vec<Place>,
+    pub(super) links: Vec<Place>,
     /// Link indices, path after path, as [`Paths::hops`] has them, with [`AT_ONCE`].
-    hops: Vec<u32>,
-    /// The place of [`DROPPED`] in `hops`, which stands in the `buf` of packets that were dropped ahead of time.
-    dropped: BufId,
+    pub(super) hops: Vec<u32>,
+    /// The place of [`DROPPED`] in `hops`, where packets go that were dropped ahead of time.
+    pub(super) dropped: u32,
     /// What was done to the number of packets in the network and is not told yet.
     pub(super) notices: Vec<Notice>,
-    /// Packets at the end of their last lane, ahead of time.
-    pub(super) early: Box<Earlies>,
+    /// Lanes at whose end the first packet has no event: it may come ahead of time.
+    pub(super) early: Vec<u32>,
+    /// The shortest delay of a lane whose packets may be taken ahead of time. What is taken happens later than this after
+    /// its packet entered the lane, so arrivals up to then need not wait for it (engine rule 5).
+    pub(super) lookahead: Duration,
     pub(crate) mode: Mode,
-    window: Window,
+    pub(super) window: Window,
     /// Nothing happens after this.
-    horizon: Instant,
+    pub(super) horizon: Instant,
 }
 
 /// A link, its pending events and what is measured on it.
-struct Place {
-    body: Body,
+pub(super) struct Place {
+    pub(super) body: Body,
     /// Time of the pending delivery event of a link that is no lane; `FAR_FUTURE` without one.
-    delivery_at: Instant,
+    pub(super) delivery_at: Instant,
     /// Time of the pending departure event, in [`Mode::Plain`].
     departure_at: Instant,
-    meter: Meter,
+    pub(super) meter: Meter,
     /// When the last packet came, to see that they come in order.
     #[cfg(debug_assertions)]
-    entered_at: Instant,
+    pub(super) entered_at: Instant,
 }
 
 /// What a link is to the engine.
 #[expect(clippy::large_enum_variant, reason = "lanes are the many and the fast")]
-enum Body {
+pub(super) enum Body {
     /// Decides on arrival; what is on its way to where it must wait for its turn stands in `wire`.
-    Lane { lane: Lane, wire: Ring<(Instant, u32)> },
+    Lane { lane: Lane, wire: Ring<Waiting> },
     /// Any other.
     Link(Box<Link>),
 }
 
-/// Some packets at the end of their paths, ahead of time.
-#[derive(Debug)]
-pub(super) struct Earlies {
-    /// How many of the list are delivered or wait by now.
-    pub(super) done: usize,
-    pub(super) len: usize,
-    pub(super) list: [Early; MOST_EARLY],
-}
-
-impl Default for Earlies {
-    fn default() -> Earlies {
-        Earlies {
-            done: 0,
-            len: 0,
-            list: [Early::default(); MOST_EARLY],
-        }
-    }
-}
-
-/// A packet at the end of its path, ahead of time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Early {
-    pub(super) link: u32,
-    pub(super) packet: u32,
+/// A packet on the wire of a lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    /// When it reaches the end of the lane.
     pub(super) at: Instant,
-    /// Another packet of its link waits for its turn: so must this one.
-    pub(super) behind: bool,
+    pub(super) packet: u32,
+    /// Where it goes from there: a place in `hops`.
+    pub(super) place: u32,
 }
 
 /// A packet left the network without arriving, or was added to it.
@@ -101,14 +81,6 @@ pub(super) struct Early {
 pub(super) enum Notice {
     Dropped(Packet),
     Doubled(Packet),
-}
-
-/// What an arrival event brought.
-pub(super) enum Arrived {
-    /// A packet, passed on or of no further interest.
-    Nothing,
-    /// A packet at the end of its path.
-    AtEnd { packet: u32 },
 }
 
 impl Network {
@@ -122,12 +94,12 @@ impl Network {
         Ok(Network {
             queue: EventQueue::new(spec.links.len()),
             flows: FlowTable::new(),
-            packets: Slab::new(),
             links: links.collect::<Result<_, _>>()?,
             hops: Vec::new(),
-            dropped: BufId::NONE,
+            dropped: 0,
             notices: Vec::new(),
-            early: Box::default(),
+            early: Vec::new(),
+            lookahead: Duration::ZERO,
             mode,
             window,
             horizon,
@@ -152,262 +124,20 @@ impl Network {
             if at_once { hop | AT_ONCE } else { hop }
         };
         self.hops = paths.hops().iter().map(&mut with_haste).collect();
-        self.dropped = BufId(self.hops.len() as u32);
+        self.dropped = self.hops.len() as u32;
         self.hops.push(DROPPED);
+        let ends = self.hops.windows(2).filter(|hops| hops[1] == END_AT_ONCE);
+        let delays = ends.filter_map(|hops| match &self.links[(hops[0] & !AT_ONCE) as usize].body {
+            Body::Lane { lane, .. } => Some(lane.delay()),
+            Body::Link(_) => None,
+        });
+        // Nobody takes anything ahead of time: any span will do.
+        self.lookahead = delays.min().unwrap_or(Duration::from_secs(1));
     }
 
     /// Whether a link is a lane with a delay.
     pub(super) fn takes_time(&self, link: u32) -> bool {
         matches!(&self.links[link as usize].body, Body::Lane { lane, .. } if !lane.delay().is_zero())
-    }
-
-    /// Sends a packet on its way from an endpoint.
-    #[inline(always)]
-    pub(crate) fn send<O: Observer>(
-        &mut self,
-        observer: &mut O,
-        now: Instant,
-        path: PathStart,
-        flow: FlowId,
-        segment: Segment,
-    ) {
-        observer.on_send(now, flow, &segment);
-        let first = self.hops[path.0 as usize];
-        let id = self.packets.insert(Packet {
-            enqueued_at: now,
-            flow,
-            buf: BufId::NONE,
-            segment,
-        });
-        self.enter(observer, first, path.0 + 1, now, id);
-    }
-
-    /// A packet arrives at the sending end of a link, and passes on through lanes as far as its fate is known. `place` is
-    /// that of the next hop.
-    #[inline(always)]
-    fn enter<O: Observer>(
-        &mut self,
-        observer: &mut O,
-        mut index: u32,
-        mut place: u32,
-        mut now: Instant,
-        id: u32,
-    ) {
-        let mut before = NOBODY;
-        let packet = self.packets.get_mut(id);
-        let size = PacketSize::of(&packet.segment);
-        loop {
-            let at = &mut self.links[index as usize];
-            #[cfg(debug_assertions)]
-            {
-                assert!(now >= at.entered_at, "packets enter a link in order of time");
-                at.entered_at = now;
-            }
-            observer.on_enter(now, LinkIndex(index), packet);
-            let Body::Lane { lane, wire } = &mut at.body else {
-                packet.buf = BufId(place);
-                self.enter_link(observer, index, now, id);
-                return;
-            };
-            let passage = match lane.on_packet(now, size) {
-                Ok(passage) => passage,
-                Err(refusal) => {
-                    self.drop_at_lane(observer, index, before, now, id, refusal);
-                    return;
-                }
-            };
-            at.meter
-                .count_passage(self.window, lane, &packet.segment, now, passage);
-            let arrival = passage.arrival;
-            let next = self.hops[place as usize];
-            if next == END_AT_ONCE {
-                packet.enqueued_at = now;
-                packet.buf = BufId(place);
-                let early = Early {
-                    link: index,
-                    packet: id,
-                    at: arrival,
-                    behind: !wire.is_empty(),
-                };
-                let Earlies { len, list, .. } = &mut *self.early;
-                if *len >= MOST_EARLY {
-                    self.wait_all(early);
-                    return;
-                }
-                list[*len] = early;
-                *len += 1;
-                return;
-            }
-            if next & AT_ONCE == 0 || arrival > self.horizon {
-                packet.enqueued_at = now;
-                packet.buf = BufId(place);
-                if wire.is_empty() {
-                    self.queue.set_arrival(index, arrival);
-                }
-                wire.push_back((arrival, id));
-                return;
-            }
-            observer.on_deliver(arrival, LinkIndex(index), packet, arrival.since(now));
-            place += 1;
-            before = index;
-            index = next & !AT_ONCE;
-            now = arrival;
-        }
-    }
-
-    /// So many packets came ahead of time that they wait, after all, in the order in which they came.
-    #[cold]
-    fn wait_all(&mut self, last: Early) {
-        while self.early.done < self.early.len {
-            let Early { link, packet, at, .. } = self.early.list[self.early.done];
-            self.early.done += 1;
-            self.wait(link, at, packet);
-        }
-        self.wait(last.link, last.at, last.packet);
-    }
-
-    /// A lane has no room. Ahead of time the packet counts as in the network until the moment comes, at the end of the
-    /// lane `before`.
-    #[cold]
-    fn drop_at_lane<O: Observer>(
-        &mut self,
-        observer: &mut O,
-        index: u32,
-        before: u32,
-        now: Instant,
-        id: u32,
-        refusal: Refusal,
-    ) {
-        let Refusal { reason, waiting } = refusal;
-        let packet = self.packets.get_mut(id);
-        let meter = &mut self.links[index as usize].meter;
-        meter.count_arrival(self.window, now, waiting);
-        if self.window.contains(now) {
-            let class = PacketClass::of(packet) as usize;
-            meter.rest.after.drops[reason as usize][class] += 1;
-        }
-        observer.on_drop(now, LinkIndex(index), packet, reason);
-        if before == NOBODY {
-            self.notices.push(Notice::Dropped(*packet));
-            self.packets.free(id);
-        } else {
-            packet.buf = self.dropped;
-            self.wait(before, now, id);
-        }
-    }
-
-    /// A packet stands at the end of a lane until its time comes.
-    pub(super) fn wait(&mut self, lane: u32, at: Instant, id: u32) {
-        if let Body::Lane { wire, .. } = &mut self.links[lane as usize].body {
-            if wire.is_empty() {
-                self.queue.set_arrival(lane, at);
-            }
-            wire.push_back((at, id));
-        }
-    }
-
-    /// A packet arrives at a link that is no lane.
-    #[inline(never)]
-    fn enter_link<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, id: u32) {
-        let packet = self.packets.take(id);
-        let Place { body, meter, .. } = &mut self.links[index as usize];
-        let Body::Link(link) = body else { return };
-        if link.queue().asks_ingress() {
-            link.set_ingress(ingress(&self.hops, packet.buf.0));
-        }
-        let mut tap = Tap {
-            index,
-            window: self.window,
-            meter,
-            observer,
-            notices: &mut self.notices,
-        };
-        link.on_packet(now, packet, &self.flows, &mut tap);
-        self.after_link(index);
-    }
-
-    /// The head of a link's wire is due: passes it on.
-    #[inline(always)]
-    pub(super) fn on_arrival<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant) -> Arrived {
-        let Body::Lane { wire, .. } = &mut self.links[index as usize].body else {
-            return self.on_link(observer, index, now);
-        };
-        let head = wire.pop_front();
-        let next = wire.front().map_or(Instant::FAR_FUTURE, |next| next.0);
-        self.queue.set_arrival(index, next);
-        let Some((_, id)) = head else {
-            return Arrived::Nothing;
-        };
-        if self.queue.is_large() {
-            std::hint::black_box(self.look_ahead());
-        }
-        self.arrive(observer, index, now, id)
-    }
-
-    /// Reads of the next arrival what comes from memory, which takes as long as many instructions: while it is on its way,
-    /// this arrival is worked on. Small networks stay in the caches.
-    #[inline(always)]
-    fn look_ahead(&self) -> u32 {
-        let Some((link, _)) = self.queue.next_arrival() else {
-            return 0;
-        };
-        match &self.links[link as usize].body {
-            Body::Lane { wire, .. } => wire.front().map_or(0, |&(_, id)| self.packets.get(id).buf.0),
-            Body::Link(_) => 0,
-        }
-    }
-
-    /// The head of the wire of a link that is no lane is due.
-    #[inline(never)]
-    fn on_link<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant) -> Arrived {
-        let Place { body, meter, .. } = &mut self.links[index as usize];
-        let Body::Link(link) = body else {
-            return Arrived::Nothing;
-        };
-        let mut tap = Tap {
-            index,
-            window: self.window,
-            meter,
-            observer,
-            notices: &mut self.notices,
-        };
-        let packet = link.poll_delivery(now, &self.flows, &mut tap);
-        // The event that came is over.
-        self.links[index as usize].delivery_at = Instant::FAR_FUTURE;
-        self.queue.set_arrival(index, Instant::FAR_FUTURE);
-        self.after_link(index);
-        let Some(packet) = packet else {
-            return Arrived::Nothing;
-        };
-        let id = self.packets.insert(packet);
-        self.arrive(observer, index, now, id)
-    }
-
-    /// A packet reaches the far end of link `index`.
-    #[inline(always)]
-    fn arrive<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, id: u32) -> Arrived {
-        let packet = self.packets.get(id);
-        let place = packet.buf.0;
-        let next = self.hops[place as usize] & !AT_ONCE;
-        if next >= DROPPED {
-            return self.arrive_at_end(observer, index, now, id);
-        }
-        observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
-        self.enter(observer, next, place + 1, now, id);
-        Arrived::Nothing
-    }
-
-    /// A packet reaches the end of its path, or the moment has come at which it is dropped.
-    #[inline(never)]
-    fn arrive_at_end<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, id: u32) -> Arrived {
-        let packet = self.packets.get(id);
-        if packet.buf == self.dropped {
-            self.notices.push(Notice::Dropped(*packet));
-            self.packets.free(id);
-            return Arrived::Nothing;
-        }
-        observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
-        Arrived::AtEnd { packet: id }
     }
 
     /// Counts a packet whose checksum fails at the receiver.
@@ -427,7 +157,7 @@ impl Network {
 
     /// Re-arms a link's events.
     #[inline]
-    fn after_link(&mut self, index: u32) {
+    pub(super) fn after_link(&mut self, index: u32) {
         let place = &mut self.links[index as usize];
         let Body::Link(link) = &mut place.body else { return };
         if let Some(at) = link.poll_timeout()
@@ -568,7 +298,7 @@ impl Place {
 }
 
 /// By which link a packet came whose next hop has this place: the link's index plus one, or 0 if the packet was made here.
-fn ingress(hops: &[u32], place: u32) -> u16 {
+pub(super) fn ingress(hops: &[u32], place: u32) -> u16 {
     let before = place
         .checked_sub(2)
         .map(|before| hops[before as usize] & !AT_ONCE);
@@ -578,16 +308,10 @@ fn ingress(hops: &[u32], place: u32) -> u16 {
 }
 
 /// Beside a hop: a packet that comes there from the hop before may go on ahead of time.
-const AT_ONCE: u32 = 1 << 31;
+pub(super) const AT_ONCE: u32 = 1 << 31;
 
 /// The end of a path whose packets the receiver may take ahead of time.
-const END_AT_ONCE: u32 = Paths::END | AT_ONCE;
-
-/// Packets that may come ahead of time in one event: the loop looks around now and then.
-pub(super) const MOST_EARLY: usize = 64;
-
-/// No lane before.
-const NOBODY: u32 = u32::MAX;
+pub(super) const END_AT_ONCE: u32 = Paths::END | AT_ONCE;
 
 /// The next hop of a packet that was dropped ahead of time.
-const DROPPED: u32 = Paths::END - 1;
+pub(super) const DROPPED: u32 = Paths::END - 1;

@@ -1,12 +1,15 @@
 //! Packets in the network, each in one place from the moment it is sent until it is delivered or dropped.
 
-use fleetfoot_core::packet::{BufId, Packet};
+use fleetfoot_core::flow::FlowId;
+use fleetfoot_core::packet::{BufId, Packet, Segment};
+use fleetfoot_core::time::Instant;
 
 /// Packets by number. Numbers are used again, the last one freed first.
 #[derive(Debug)]
 pub(crate) struct Slab {
     packets: Vec<Packet>,
-    /// The number freed last; the free packet's `buf` says which was freed before.
+    /// The number freed last; the free packet's `buf` says which was freed before. The last free one says the number that
+    /// would be new.
     free: u32,
 }
 
@@ -14,21 +17,39 @@ impl Slab {
     pub(crate) fn new() -> Slab {
         Slab {
             packets: Vec::new(),
-            free: NONE,
+            free: 0,
         }
     }
 
-    /// Stores a packet; its number.
+    /// A free place, and its number. A segment may be written there; the number in its `buf`, written over
+    /// its own, makes it one in use.
     #[inline(always)]
-    pub(crate) fn insert(&mut self, packet: Packet) -> u32 {
-        let id = self.free;
-        if let Some(place) = self.packets.get_mut(id as usize) {
-            self.free = place.buf.0;
-            *place = packet;
-            return id;
+    pub(crate) fn reserve(&mut self) -> (&mut Packet, &mut u32) {
+        if self.free as usize >= self.packets.len() {
+            self.grow();
         }
-        self.packets.push(packet);
-        (self.packets.len() - 1) as u32
+        (&mut self.packets[self.free as usize], &mut self.free)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let next = self.packets.len() as u32 + 1;
+        self.packets.push(Packet {
+            enqueued_at: Instant::ZERO,
+            flow: FlowId(0),
+            buf: BufId(next),
+            segment: Segment::default(),
+        });
+    }
+
+    /// Stores a packet; its number.
+    #[inline]
+    pub(crate) fn insert(&mut self, packet: Packet) -> u32 {
+        let (place, free) = self.reserve();
+        let id = std::mem::replace(free, place.buf.0);
+        *place = packet;
+        id
     }
 
     #[inline(always)]
@@ -56,6 +77,3 @@ impl Slab {
         packet
     }
 }
-
-/// Nothing is free: there are never so many packets.
-const NONE: u32 = u32::MAX;

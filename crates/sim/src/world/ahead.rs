@@ -1,0 +1,155 @@
+//! Hosts that take packets ahead of time.
+//!
+//! A packet's time may come early if it is the next thing that happens at its receiver, and concerns nobody else: nothing
+//! can reach the host before it (its only link is a lane), no application acts, no deadline passes, and an established
+//! connection without an end takes an ordinary segment. Packets of one flow that follow each other are taken together.
+
+use super::World;
+use super::network::{Body, END_AT_ONCE, Waiting};
+use crate::endpoint::Application;
+use crate::observe::Observer;
+use crate::spec::LinkIndex;
+use fleetfoot_core::flow::FlowId;
+use fleetfoot_core::packet::{Flags, Segment};
+use fleetfoot_core::tcp::{Connection, State};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+
+impl<O: Observer> World<'_, O> {
+    /// Delivers packets ahead of time where nothing else can happen to the receiver before, and what they cause; lets the
+    /// others wait for their turn.
+    pub(super) fn run_ahead(&mut self) {
+        while let Some(link) = self.network.early.pop() {
+            while self.take_run(link) {}
+            if let Body::Lane { wire, .. } = &self.network.links[link as usize].body
+                && let Some(first) = wire.front()
+            {
+                self.network.queue.set_arrival(link, first.at);
+            }
+        }
+    }
+
+    /// Delivers the packets of one flow at the end of a lane as far as their time may come early. Whether those of
+    /// another may follow.
+    #[inline(never)]
+    fn take_run(&mut self, link: u32) -> bool {
+        let World {
+            network,
+            packets,
+            slots,
+            observer,
+            groups,
+            armed,
+            window,
+            ..
+        } = self;
+        let Body::Lane { wire, .. } = &mut network.links[link as usize].body else {
+            return false;
+        };
+        let Some(&Waiting {
+            packet, at: first, ..
+        }) = wire.front()
+        else {
+            return false;
+        };
+        let flow = packets.get(packet).flow;
+        let (index, side) = (flow.0 >> 1, (1 ^ flow.0 & 1) as usize);
+        let slot = &mut slots[index as usize];
+        let end = &mut slot.ends[side];
+        let lonely = armed[end.node.0 as usize] == u32::from(end.is_armed());
+        let Some(connection) = end.connection.as_deref_mut() else {
+            return false;
+        };
+        if !slot.endless || !lonely {
+            return false;
+        }
+        debug_assert!(
+            connection
+                .poll_timeout()
+                .is_none_or(|timeout| timeout <= end.deadline),
+            "armed after every change"
+        );
+        // What is taken counts as a whole, so it lies on one side of the beginning of the window.
+        let counts = first >= window.from;
+        let edge = if counts { window.to } else { window.from };
+        let latest = network.queue.next_app().min(edge - Duration::from_nanos(1));
+        // Nothing that the packets cause comes to the end of this lane.
+        let mut wire = std::mem::take(wire);
+        let number = flow.0 ^ 1;
+        let received = end.received;
+        let mut until = latest.min(end.deadline);
+        let mut last = None;
+        let (mut over, mut more) = (false, false);
+        let (mut taken, mut sent) = (0, 0);
+        while let Some(&Waiting {
+            at,
+            packet: id,
+            place,
+        }) = wire.front()
+            && at <= until
+            && network.hops[place as usize] == END_AT_ONCE
+        {
+            let packet = packets.get(id);
+            if packet.flow != flow {
+                more = last.is_some();
+                break;
+            }
+            if packet.segment.flags.intersects(EXTRAORDINARY) || connection.state() != State::Established {
+                break;
+            }
+            wire.forget_front();
+            observer.on_deliver(at, LinkIndex(link), packet, at.since(packet.enqueued_at));
+            let in_order = feed(connection, at, &packet.segment);
+            packets.free(id);
+            taken += 1;
+            if in_order > end.received {
+                let before = std::mem::replace(&mut end.received, in_order);
+                observer.on_receive(at, flow, before..in_order);
+            }
+            let mut application = Application {
+                to_write: &mut end.to_write,
+                closing: &mut end.closing,
+            };
+            over = application.act(at, connection);
+            sent += network.send_all(packets, *observer, at, end.path, FlowId(number), connection);
+            last = Some(at);
+            if over {
+                break;
+            }
+            observer.on_ack(at, FlowId(number), connection);
+            let deadline = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+            until = latest.min(deadline.max(at));
+        }
+        if let Body::Lane { wire: place, .. } = &mut network.links[link as usize].body {
+            debug_assert!(place.is_empty(), "nothing was put here meanwhile");
+            *place = wire;
+        }
+        let Some(last) = last else { return false };
+        slot.in_network += sent;
+        slot.in_network -= taken;
+        if side == 1 && counts {
+            let bytes = Bytes(end.received - received);
+            let group = &mut groups[slot.group as usize];
+            group.goodput += bytes;
+            group.goodput_per_connection[slot.number as usize] += bytes;
+        }
+        // Events before this deadline are not needed: what has happened since moved it.
+        end.arm(last, number, network, armed);
+        if over {
+            self.end_closed(last, index, side);
+            self.tell_ack(last, index, side);
+            return false;
+        }
+        more
+    }
+}
+
+/// Gives a connection a segment; the stream bytes that have come in order. Apart from what stands around it, so that both
+/// have the registers to themselves.
+#[inline(never)]
+fn feed(connection: &mut Connection, now: Instant, segment: &Segment) -> u64 {
+    connection.on_segment(now, segment).in_order
+}
+
+/// What an ordinary segment does not carry.
+const EXTRAORDINARY: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::CORRUPT.0);
