@@ -15,7 +15,8 @@
 use super::cubic_linux::Linux;
 use super::slow_start::SlowStart;
 use super::{
-    Ack, Config, Congestion, CongestionController, CongestionKind, CubicArithmetic, Phase, Reaction, Units,
+    Ack, Config, Congestion, CongestionController, CongestionKind, CubicArithmetic, Phase, Progress,
+    Reaction, Units,
 };
 use crate::pack::Pack;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
@@ -350,6 +351,29 @@ impl Cubic {
                 self.curve.window = self.curve.window.saturating_add(Bytes(u64::from(grown) * mss));
             }
         }
+    }
+
+    /// The window after an acknowledgment that is nothing but progress, in congestion avoidance under Linux's rules. `None`: it
+    /// is something else, and nothing was done.
+    #[inline(always)]
+    pub(crate) fn progress(&mut self, now: Instant, progress: Progress) -> Option<Bytes> {
+        let linux = self.linux.as_deref_mut()?;
+        let mss = u64::from(self.units.mss.max(1));
+        let window = self.curve.window;
+        if window < self.curve.ssthresh || window.0 > u64::from(u32::MAX) {
+            return None;
+        }
+        if let Some(rtt) = progress.rtt {
+            linux.on_rtt(now, rtt);
+        }
+        if progress.cwnd_limited {
+            let acked = progress.acked.0;
+            let segments = if acked == mss { 1 } else { acked.div_ceil(mss) };
+            let segments = segments.min(u64::from(u32::MAX)) as u32;
+            let grown = linux.grow(now, (window.0 as u32 / mss as u32).max(1), segments);
+            self.curve.window = window.saturating_add(Bytes(u64::from(grown) * mss));
+        }
+        Some(self.curve.window)
     }
 
     /// A congestion event under Linux's rules.

@@ -115,6 +115,17 @@ pub struct Ack<'a> {
     pub min_rtt: Option<Duration>,
 }
 
+/// What an acknowledgment told that was nothing but progress: nothing lost, marked or SACKed, no recovery.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// As in [`Ack`], more than nothing.
+    pub(crate) acked: Bytes,
+    /// As in [`Ack`], the newest if there are two.
+    pub(crate) rtt: Option<Duration>,
+    /// As in [`Ack`].
+    pub(crate) cwnd_limited: bool,
+}
+
 /// A delivery rate sample (draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {

@@ -7,7 +7,9 @@
 //! **Parameters.** None: RFC 5681 leaves nothing open that the endpoint's configuration does not say.
 
 use super::slow_start::SlowStart;
-use super::{Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Units};
+use super::{
+    Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Progress, Reaction, Units,
+};
 use crate::pack::Pack;
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
@@ -24,6 +26,8 @@ pub struct Reno {
     acked: Bytes,
     /// The window in segments, with `fractions`.
     exact: f64,
+    /// The threshold in segments.
+    exact_ssthresh: f64,
     /// Slow start has a detector.
     detecting: bool,
     /// Window and threshold before the last reduction, for undo.
@@ -43,6 +47,7 @@ impl Reno {
             ssthresh: Bytes::MAX,
             acked: Bytes::ZERO,
             exact: Units::new(config).segments(config.initial_window.max(config.mss)),
+            exact_ssthresh: Units::new(config).segments(Bytes::MAX),
             detecting: config.hystart != HyStart::Off,
             prior: None,
             slow_start: SlowStart::new(config),
@@ -64,7 +69,7 @@ impl Reno {
             reduced = Bytes(share as u64 * self.units.mss().0);
             self.exact = share.max(1.0);
         }
-        self.ssthresh = reduced.max(self.units.two_segments()); // RFC 5681 (4)
+        self.set_ssthresh(reduced.max(self.units.two_segments())); // RFC 5681 (4)
         self.acked = Bytes::ZERO;
         self.slow_start.on_congestion();
     }
@@ -79,19 +84,38 @@ impl Reno {
     /// With `fractions` the window is what `exact` says, to the byte below.
     fn take_exact(&mut self) {
         if self.units.fractions {
-            self.window = Bytes((self.exact * self.units.mss().0 as f64) as u64);
+            // By way of a signed number, into which a processor converts in one step.
+            self.window = Bytes((self.exact * f64::from(self.units.mss)) as i64 as u64);
         }
     }
 
     /// ns-2's growth by an acknowledgment.
+    #[inline]
     fn grow_fraction(&mut self) {
-        let ssthresh = self.units.segments(self.ssthresh);
-        self.exact += if self.exact < ssthresh {
+        self.exact += if self.exact < self.exact_ssthresh {
             1.0
         } else {
             1.0 / self.exact
         };
         self.take_exact();
+    }
+
+    /// The window after an acknowledgment that is nothing but progress, where ns-2's growth is all there is to it. `None`: it
+    /// is not, and nothing was done.
+    #[inline(always)]
+    pub(crate) fn progress(&mut self, progress: Progress) -> Option<Bytes> {
+        if !self.units.fractions || (self.detecting && self.window < self.ssthresh) {
+            return None;
+        }
+        if progress.cwnd_limited {
+            self.grow_fraction();
+        }
+        Some(self.window)
+    }
+
+    fn set_ssthresh(&mut self, ssthresh: Bytes) {
+        self.ssthresh = ssthresh;
+        self.exact_ssthresh = self.units.segments(ssthresh);
     }
 }
 
@@ -103,6 +127,7 @@ impl Reno {
             ssthresh,
             acked,
             exact,
+            exact_ssthresh,
             detecting: _, // as configured
             prior,
             slow_start,
@@ -112,6 +137,7 @@ impl Reno {
         pack.bytes(ssthresh);
         pack.bytes(acked);
         pack.float(exact);
+        *exact_ssthresh = units.segments(*ssthresh);
         pack.option(prior, Box::default, |pack, prior| {
             pack.bytes(&mut prior.0);
             pack.bytes(&mut prior.1);
@@ -121,7 +147,6 @@ impl Reno {
 }
 
 impl CongestionController for Reno {
-    #[inline(always)]
     fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
         if ack.recovering {
             return Reaction::None;
@@ -140,7 +165,8 @@ impl CongestionController for Reno {
             let step = self
                 .slow_start
                 .on_ack(now, ack, self.units, self.window, self.ssthresh);
-            (self.window, self.ssthresh, acked) = (step.window, step.ssthresh, step.left);
+            (self.window, acked) = (step.window, step.left);
+            self.set_ssthresh(step.ssthresh);
             self.exact = self.units.segments(self.window);
         }
         if acked > Bytes::ZERO && ack.cwnd_limited {
@@ -174,7 +200,7 @@ impl CongestionController for Reno {
                 if let Some(prior) = self.prior.take() {
                     let (window, ssthresh) = *prior;
                     self.window = self.window.max(window);
-                    self.ssthresh = ssthresh;
+                    self.set_ssthresh(ssthresh);
                     self.exact = self.units.segments(self.window);
                 }
             }
@@ -185,7 +211,7 @@ impl CongestionController for Reno {
     fn set_window(&mut self, _now: Instant, window: Bytes, ssthresh: Bytes) {
         self.window = window.max(self.units.mss());
         self.exact = self.units.segments(self.window);
-        self.ssthresh = ssthresh;
+        self.set_ssthresh(ssthresh);
         self.acked = Bytes::ZERO;
         self.prior = None; // what it would restore is from before the idle period
         self.slow_start.on_restart();

@@ -1,6 +1,6 @@
 //! The congestion controller with its window at hand: every segment looks at the window, few acknowledgments change it.
 
-use crate::cc::{Ack, AnyController, Congestion, CongestionController, Phase, Reaction, Sent};
+use crate::cc::{Ack, AnyController, Congestion, CongestionController, Phase, Progress, Reaction, Sent};
 use crate::pack::Pack;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -53,14 +53,30 @@ impl Controller {
         self.ssthresh = self.any.ssthresh();
     }
 
-    /// `ack` says what the algorithm is told, and is made only as far as it looks at it.
+    /// [`Controller::on_ack`] of an acknowledgment that is nothing but progress. Algorithms in their usual phase look at no
+    /// more of it than is in `progress`; the others are told all.
+    #[inline(always)]
+    pub(super) fn on_progress<'a>(
+        &mut self,
+        now: Instant,
+        progress: Progress,
+        ack: impl FnOnce() -> Ack<'a>,
+    ) -> Reaction {
+        let window = match &mut self.any {
+            AnyController::Reno(reno) => reno.progress(progress),
+            AnyController::Cubic(cubic) => cubic.progress(now, progress),
+            AnyController::Dctcp(_) | AnyController::Custom(_) => None,
+        };
+        let Some(window) = window else {
+            return self.on_ack(now, ack);
+        };
+        self.window = window;
+        Reaction::None
+    }
+
+    /// `ack` says what the algorithm is told.
     #[inline(always)]
     pub(super) fn on_ack<'a>(&mut self, now: Instant, ack: impl FnOnce() -> Ack<'a>) -> Reaction {
-        if let AnyController::Reno(reno) = &mut self.any {
-            let reaction = reno.on_ack(now, &ack());
-            (self.window, self.ssthresh) = (reno.window(), reno.ssthresh());
-            return reaction;
-        }
         let reaction = self.any.on_ack(now, &ack());
         self.look();
         reaction

@@ -259,7 +259,7 @@ impl Connection {
         if advanced || duplicate || segment.sack_blocks() > 0 || segment.flags.contains(Flags::ECE) {
             let echo = self.shared.ecn && segment.flags.contains(Flags::ECE);
             if advanced && !echo && sender.is_quiet_now(&self.shared, segment) {
-                sender.on_quiet_ack_anywhere(now, &mut self.shared, segment, ack);
+                sender.on_quiet_ack(now, &mut self.shared, segment, ack);
             } else {
                 sender.on_ack(now, &mut self.shared, segment, ack, duplicate);
             }

@@ -15,7 +15,7 @@ use super::scoreboard::Record;
 use super::send::{CaState, Sender};
 use super::timers::Timer;
 use super::{Accepted, Connection, Control, Event, Shared, State};
-use crate::cc::{Ack, CongestionKind, Reaction, Sent};
+use crate::cc::{Ack, CongestionKind, Progress, Reaction, Sent};
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::time::Instant;
@@ -141,7 +141,11 @@ impl Connection {
         let nxt = SeqNumber::from_offset(shared.irs, receive.rcv_nxt);
         let ahead = u64::from(segment.seq.0.wrapping_sub(nxt.0));
         let payload = u64::from(segment.payload);
-        if ahead + payload > receive.window() || (payload == 0 && ahead != 0) {
+        if payload == 0 {
+            if ahead != 0 {
+                return None;
+            }
+        } else if ahead + payload > receive.window() {
             return None;
         }
         let seq = receive.rcv_nxt + ahead;
@@ -298,7 +302,7 @@ impl Sender {
     }
 
     /// What [`Sender::on_ack`] comes to for a quiet acknowledgment: delivery, a sample, growth, the timer.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn on_quiet_ack(&mut self, now: Instant, shared: &mut Shared, segment: &Segment, ack: u64) {
         let prior_in_flight = self.board.out; // nothing is SACKed, lost or retransmitted: the pipe
         let Some(first) = self.board.pop_clean(ack) else {
@@ -355,7 +359,12 @@ impl Sender {
             return;
         }
         let cwnd_limited = self.may_grow(shared);
-        let reaction = self.cc.on_ack(now, || Ack {
+        let progress = Progress {
+            acked: Bytes(acked),
+            rtt: newest_rtt,
+            cwnd_limited,
+        };
+        let reaction = self.cc.on_progress(now, progress, || Ack {
             acked: Bytes(acked),
             sacked: Bytes::ZERO,
             delivered_total: Bytes(self.delivered_total),
@@ -385,18 +394,6 @@ impl Sender {
             self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
         }
         self.restart_timer(now, shared);
-    }
-
-    /// [`Sender::on_quiet_ack`] on a general way.
-    #[inline(never)]
-    pub(super) fn on_quiet_ack_anywhere(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        segment: &Segment,
-        ack: u64,
-    ) {
-        self.on_quiet_ack(now, shared, segment, ack);
     }
 
     /// What [`Sender::set_timer`] comes to after a quiet acknowledgment.
@@ -437,7 +434,9 @@ impl Sender {
             return None;
         }
         let weight = self.board.weight(shared.mss);
-        if self.board.out + weight > self.window(shared) {
+        let segments = u64::from(shared.config.max_window_segments.unwrap_or(u32::MAX));
+        let window = self.cc.window().get().min(segments * mss);
+        if self.board.out + weight > window {
             self.validate(now, shared, true);
             return Some(None);
         }
