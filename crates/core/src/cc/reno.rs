@@ -82,6 +82,7 @@ impl Reno {
     }
 
     /// With `fractions` the window is what `exact` says, to the byte below.
+    #[inline(always)]
     fn take_exact(&mut self) {
         if self.units.fractions {
             // By way of a signed number, into which a processor converts in one step.
@@ -90,14 +91,20 @@ impl Reno {
     }
 
     /// ns-2's growth by an acknowledgment.
-    #[inline]
-    fn grow_fraction(&mut self) {
+    #[inline(always)]
+    pub(crate) fn grow_fraction(&mut self) -> Bytes {
         self.exact += if self.exact < self.exact_ssthresh {
             1.0
         } else {
             1.0 / self.exact
         };
         self.take_exact();
+        self.window
+    }
+
+    /// ns-2's growth, and no detector that may end slow start.
+    pub(crate) fn grows_by_fractions(&self) -> bool {
+        self.units.fractions && !self.detecting
     }
 
     /// The window after an acknowledgment that is nothing but progress, where ns-2's growth is all there is to it. `None`: it

@@ -137,6 +137,39 @@ impl Acking {
         self.now = true;
     }
 
+    /// Full segments follow each other closely, and the estimate has begun.
+    #[inline(always)]
+    pub(super) fn flows(&self, now: Instant, min: Duration, payload: u32) -> bool {
+        payload >= self.full && !self.ato.is_zero() && now.since(self.last_data_at) <= min.mul_div(1, 2)
+    }
+
+    /// What [`Acking::measure`] and [`Acking::on_data`] come to with Linux while data [flows](Acking::flows). Returns the size
+    /// of a full segment.
+    #[inline(always)]
+    pub(super) fn on_flowing(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        min: Duration,
+        segment: &Segment,
+    ) -> u32 {
+        let full = segment.payload.min(config.mss());
+        self.unacked = self.unacked.saturating_add(segment.payload);
+        self.full = full;
+        if segment.flags.contains(Flags::PSH) {
+            self.pushed = self.pushed.max(1);
+        }
+        self.ato = self.ato.mul_div(1, 2) + min.mul_div(1, 2);
+        self.last_data_at = now;
+        full
+    }
+
+    /// What [`Acking::decide`] comes to with Linux where there is room.
+    #[inline(always)]
+    pub(super) fn decide_flowing(&mut self) {
+        self.now |= self.unacked > self.full || self.is_quick();
+    }
+
     /// A segment that is not full: of two alike in a row that no push made short, their size is the full one.
     fn measure_small(&mut self, segment: &Segment) {
         let payload = segment.payload;

@@ -77,8 +77,64 @@ impl Connection {
         (start, start + u64::from(outgoing.payload))
     }
 
-    /// An ACK at offset `seq` with everything an established segment carries.
+    /// [`Connection::bare`] with payload and flags, where neither ECN nor receive memory nor the cold state has a say.
     #[inline(always)]
+    pub(super) fn header(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        payload: u32,
+        flags: Flags,
+        segment: &mut Segment,
+    ) {
+        let shared = &mut self.shared;
+        let receive = &mut self.receive;
+        let window = receive.offer_buffer(&shared.config, shared.mss, shared.rcv_scale);
+        *segment = Segment {
+            seq: SeqNumber::from_offset(shared.iss, seq),
+            ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
+            payload,
+            window: (window >> shared.rcv_scale) as u16,
+            flags: Flags(Flags::ACK.0 | Flags::DF.0).with(flags),
+            ttl: 64,
+            overhead: shared.config.header() as u8,
+            ..Segment::default()
+        };
+        if shared.timestamps {
+            segment.flags = segment.flags.with(Flags::TIMESTAMPS);
+            segment.tsval = shared.timestamp(now);
+            segment.tsecr = shared.ts_recent;
+            segment.overhead += 12;
+        }
+        if receive.beyond.is_some() {
+            self.report_blocks(segment);
+        }
+        self.acknowledged();
+    }
+
+    /// The SACK blocks, if there are any.
+    #[inline]
+    fn report_blocks(&mut self, segment: &mut Segment) {
+        let shared = &self.shared;
+        if shared.sack && self.receive.has_blocks() {
+            self.receive
+                .write_blocks(shared.irs, shared.config.sack_blocks, segment);
+            let blocks = segment.sack_blocks() as u8;
+            // Two octets of padding go with either option (RFC 7323 A, RFC 2018 3).
+            segment.overhead += if blocks > 0 { 4 + 8 * blocks } else { 0 };
+        }
+    }
+
+    /// A segment that acknowledges all that came is made.
+    #[inline(always)]
+    fn acknowledged(&mut self) {
+        self.shared.last_ack_sent = self.receive.rcv_nxt;
+        self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
+        self.receive.acking.on_sent(&self.shared.config);
+    }
+
+    /// An ACK at offset `seq` with everything an established segment carries.
+    #[inline]
     pub(super) fn bare(&mut self, now: Instant, seq: u64, segment: &mut Segment) {
         let shared = &mut self.shared;
         let receive = &mut self.receive;
@@ -101,17 +157,10 @@ impl Connection {
             segment.tsecr = shared.ts_recent;
             segment.overhead += 12;
         }
-        if shared.sack && receive.has_blocks() {
-            receive.write_blocks(shared.irs, shared.config.sack_blocks, segment);
-            let blocks = segment.sack_blocks() as u8;
-            // Two octets of padding go with either option (RFC 7323 A, RFC 2018 3).
-            segment.overhead += if blocks > 0 { 4 + 8 * blocks } else { 0 };
-        }
         if receive.echo && shared.ecn {
             segment.flags = segment.flags.with(Flags::ECE);
         }
-        shared.last_ack_sent = receive.rcv_nxt;
-        shared.timers.delayed_ack = Instant::FAR_FUTURE;
-        receive.acking.on_sent(&shared.config);
+        self.report_blocks(segment);
+        self.acknowledged();
     }
 }

@@ -74,6 +74,20 @@ impl Controller {
         Reaction::None
     }
 
+    /// Whether [`Controller::grow_fraction`] is all that an acknowledgment comes to that is nothing but progress and may grow
+    /// the window.
+    pub(super) fn grows_by_fractions(&self) -> bool {
+        matches!(&self.any, AnyController::Reno(reno) if reno.grows_by_fractions())
+    }
+
+    /// ns-2's growth by an acknowledgment.
+    #[inline(always)]
+    pub(super) fn grow_fraction(&mut self) {
+        if let AnyController::Reno(reno) = &mut self.any {
+            self.window = reno.grow_fraction();
+        }
+    }
+
     /// `ack` says what the algorithm is told.
     #[inline(always)]
     pub(super) fn on_ack<'a>(&mut self, now: Instant, ack: impl FnOnce() -> Ack<'a>) -> Reaction {

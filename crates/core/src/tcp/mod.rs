@@ -371,7 +371,10 @@ impl Connection {
             if self.shared.cold.is_some() {
                 self.refresh_mtu(now);
             }
-            self.feed_sender(now);
+            match &mut self.sender {
+                Some(sender) if self.state == State::Established => sender.end = 1 + self.written,
+                Some(_) | None => self.feed_sender(now),
+            }
         }
         if let Some(sender) = &mut self.sender {
             sender.unpushed = flags.more;

@@ -186,6 +186,12 @@ impl Receive {
             self.edge = self.rcv_nxt + window;
             return window.min(65_535 << scale);
         }
+        self.offer_buffer(config, mss, scale)
+    }
+
+    /// The same where the buffer is all that bounds it.
+    #[inline(always)]
+    pub(super) fn offer_buffer(&mut self, config: &Config, mss: u32, scale: u8) -> u64 {
         let wanted = self.wanted_edge(config);
         let before = self.edge;
         // RFC 9293 3.8.6.2.2: advance only by min(MSS, buffer / 2).
@@ -263,6 +269,16 @@ impl Receive {
             room.keep(self.rcv_nxt, payload, u32::from(segment.overhead));
         } else if config.delayed_ack == DelayedAck::Off {
             self.acking.on_undelayed(now, config, segment);
+            return true;
+        } else if let DelayedAck::Linux { min, .. } = config.delayed_ack
+            && self.acking.flows(now, min, segment.payload)
+        {
+            let full = self.acking.on_flowing(now, config, min, segment);
+            if segment.payload >= 128 && u64::from(self.grown) < config.receive_buffer.get() {
+                self.grown = self.grown.saturating_add(2 * full);
+                self.acking.quick = self.acking.quick.max(1);
+            }
+            self.acking.decide_flowing();
             return true;
         }
         self.schedule(now, config, rtt, segment);

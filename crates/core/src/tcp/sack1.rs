@@ -12,7 +12,7 @@
 //! **Parameters.** `dup_thresh`, `limited_transmit`, `max_window_segments` of the configuration.
 
 use super::Shared;
-use super::config::{Config, EarlyRetransmit, Prr, TailLossProbe};
+use super::config::{Config, EarlyRetransmit, Growth, Prr, TailLossProbe};
 use super::delivery::Delivery;
 use super::send::{CaState, Outgoing, Sender};
 use super::timers::Timer;
@@ -119,6 +119,55 @@ impl Sender {
     pub(super) fn sample_sack1(&mut self, now: Instant, shared: &mut Shared) -> Option<Duration> {
         let una = self.una;
         self.sack1.as_mut()?.sample(now, una, shared)
+    }
+
+    /// [`Sender::on_quiet_ack`] as the agent has it with ns-2's growth: its own sample, no loss to judge, and the RTO.
+    #[inline(never)]
+    pub(super) fn on_quiet_ack_sack1(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+    ) {
+        let Some(first) = self.board.pop_clean(ack) else {
+            return self.on_ack(now, shared, segment, ack, false); // a part of a segment
+        };
+        let (mut latency, mut records, mut end) = (now.since(first.last_tx), 1, first.end());
+        while let Some(record) = self.board.pop_clean(ack) {
+            latency += now.since(record.last_tx);
+            records += 1;
+            end = record.end();
+        }
+        if end < ack {
+            self.board.cut_front(ack); // whole segments count: nothing more is acknowledged
+        }
+        let stats = &mut *shared.stats;
+        stats.ack_latency_sum += latency;
+        stats.ack_latency_count += records;
+        self.una = ack;
+        self.dup_acks = 0;
+        self.limited_sent = 0;
+        self.retries = 0;
+        self.delivered_total += records * u64::from(self.board.unit);
+        if let Some(agent) = &mut self.sack1
+            && agent.timed.is_some_and(|(end, _)| ack >= end)
+        {
+            agent.sample(now, ack, shared);
+        }
+        if ack > self.round_end {
+            self.round_end = self.nxt;
+        }
+        self.cc.grow_fraction();
+        self.restart_timer(now, shared);
+    }
+
+    /// Whether the agent does what ns-2's does in every respect that [`Sender::on_quiet_ack_sack1`] knows.
+    pub(super) fn is_ns2(&self, shared: &Shared) -> bool {
+        self.sack1.is_some()
+            && self.board.unit > 0
+            && shared.config.growth == Growth::Always
+            && self.cc.grows_by_fractions()
     }
 
     /// The next segment to send now.

@@ -9,7 +9,7 @@
 //! **Source.** The idea is Van Jacobson's header prediction; what is done are the clauses of the general ways.
 //! **Deviations.** None: nothing of it can be seen from outside.
 
-use super::config::TailLossProbe;
+use super::config::{DelayedAck, TailLossProbe};
 use super::delivery::Delivery;
 use super::scoreboard::Record;
 use super::send::{CaState, Sender};
@@ -28,10 +28,14 @@ pub(super) struct Ways {
     arrivals: u16,
     /// New acknowledgments without SACK blocks are quiet.
     acks: bool,
+    /// They are as in ns-2.
+    ns2: bool,
     /// Of these, those whose timestamp is not from before a retransmission.
     undo: bool,
     /// What there is to send is full new segments and acknowledgments.
     segments: bool,
+    /// Data that leaves soon after data came may be an answer.
+    answers: bool,
     /// What an acknowledgment sets the retransmission slot to.
     slot: Slot,
 }
@@ -51,8 +55,10 @@ impl Ways {
     pub(super) const SHUT: Ways = Ways {
         arrivals: u16::MAX,
         acks: false,
+        ns2: false,
         undo: false,
         segments: false,
+        answers: false,
         slot: Slot::Any,
     };
 }
@@ -100,13 +106,18 @@ impl Connection {
         let expected = Flags::ACK.0 | (u16::from(shared.timestamps) * Flags::TIMESTAMPS.0);
         let sends = self.control == Control::None
             && !self.keep_alive_due
-            && (self.sender.is_none() || (acks && !shared.ecn && shared.cold.is_none()));
+            && !shared.ecn
+            && shared.cold.is_none()
+            && self.receive.room.is_none()
+            && acks;
         let probing = shared.sack && shared.config.tail_loss_probe != TailLossProbe::Off;
         Ways {
             arrivals: if predicted { expected } else { u16::MAX },
             acks,
+            ns2: self.sender.as_ref().is_some_and(|sender| sender.is_ns2(shared)),
             undo,
             segments: sends,
+            answers: matches!(shared.config.delayed_ack, DelayedAck::Linux { .. }),
             slot: match shared.config.tail_loss_probe {
                 _ if shared.config.rto_restart || shared.cold.is_some() => Slot::Any,
                 _ if !probing => Slot::Rto,
@@ -123,7 +134,7 @@ impl Connection {
             (kept.arrivals == u16::MAX || kept.arrivals == found.arrivals)
                 && (!kept.acks || (found.acks && (kept.undo || !found.undo)))
                 && (!kept.segments || found.segments)
-                && (kept == Ways::SHUT || kept.slot == found.slot),
+                && (kept == Ways::SHUT || (kept.slot, kept.ns2) == (found.slot, found.ns2)),
             "open: {kept:?}, may be: {found:?}"
         );
     }
@@ -172,7 +183,11 @@ impl Connection {
             Some(sender) if news > 0 && sender.is_quiet(shared, segment) => {
                 // Something was out: no zero-window probes, and the answer to none.
                 shared.take_window(segment, seq, ack);
-                sender.on_quiet_ack(now, shared, segment, ack);
+                if shared.ways.ns2 {
+                    sender.on_quiet_ack_sack1(now, shared, segment, ack);
+                } else {
+                    sender.on_quiet_ack(now, shared, segment, ack);
+                }
                 if sender.state != CaState::Open {
                     self.open_ways();
                 }
@@ -241,15 +256,15 @@ impl Connection {
             if let Some(push) = sender.plain_segment(now, &mut self.shared)? {
                 payload = self.shared.mss;
                 flags = if push { Flags::PSH } else { flags };
-                self.receive.acking.on_data_sent(now);
+                if self.shared.ways.answers {
+                    self.receive.acking.on_data_sent(now);
+                }
             }
         }
         if payload == 0 && !self.receive.acking.now {
             return Some(None);
         }
-        self.bare(now, seq, segment);
-        segment.payload = payload;
-        segment.flags = segment.flags.with(flags);
+        self.header(now, seq, payload, flags, segment);
         let start = if payload > 0 { seq - 1 } else { 0 };
         Some(Some((start, start + u64::from(payload))))
     }
@@ -398,7 +413,7 @@ impl Sender {
 
     /// What [`Sender::set_timer`] comes to after a quiet acknowledgment.
     #[inline(always)]
-    fn restart_timer(&mut self, now: Instant, shared: &mut Shared) {
+    pub(super) fn restart_timer(&mut self, now: Instant, shared: &mut Shared) {
         let slot = shared.ways.slot;
         if slot == Slot::Any || self.board.out == 0 || self.state != CaState::Open {
             return self.conclude(now, shared, true);
