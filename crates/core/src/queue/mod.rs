@@ -23,6 +23,7 @@ mod codel;
 mod drop_tail;
 mod drr;
 mod fq_codel;
+mod hardened;
 mod hash;
 mod red;
 mod store;
@@ -35,6 +36,7 @@ pub use codel::CoDel;
 pub use drop_tail::DropTail;
 pub use drr::Drr;
 pub use fq_codel::FqCoDel;
+pub use hardened::{SpFq, SpH};
 pub use red::Red;
 pub use superpacket::SuperPacket;
 
@@ -185,11 +187,17 @@ pub enum QueueEventKind {
     Expired,
     /// A super-packet longer than the queue admits was treated as regular packets.
     TooLong,
+    /// A super-packet without credit or share was treated as regular packets.
+    Downgraded,
+    /// A super-packet was admitted from the common pool of sources without credit.
+    Pooled,
+    /// A packet was spared because it belongs to an admitted super-packet; the drop is owed.
+    Deferred,
 }
 
 impl QueueEventKind {
     /// All kinds, in order.
-    pub const ALL: [QueueEventKind; 7] = [
+    pub const ALL: [QueueEventKind; 10] = [
         QueueEventKind::Marked,
         QueueEventKind::Refused,
         QueueEventKind::BrokenPromise,
@@ -197,6 +205,9 @@ impl QueueEventKind {
         QueueEventKind::IdReuse,
         QueueEventKind::Expired,
         QueueEventKind::TooLong,
+        QueueEventKind::Downgraded,
+        QueueEventKind::Pooled,
+        QueueEventKind::Deferred,
     ];
 
     /// The name in results.
@@ -209,6 +220,9 @@ impl QueueEventKind {
             QueueEventKind::IdReuse => "id_reuse",
             QueueEventKind::Expired => "expired",
             QueueEventKind::TooLong => "too_long",
+            QueueEventKind::Downgraded => "downgraded",
+            QueueEventKind::Pooled => "pooled",
+            QueueEventKind::Deferred => "deferred",
         }
     }
 }
@@ -266,6 +280,8 @@ registry! {
         FqCoDel(FqCoDel) = "fq-codel" in "fq_codel.rs",
         Drr(Drr) = "drr" in "drr.rs",
         SuperPacket(SuperPacket) = "superpacket" in "superpacket.rs",
+        SpH(SpH) = "sp-h" in "hardened.rs",
+        SpFq(SpFq) = "sp-fq" in "hardened/fair.rs",
     }
     mut {
         fn enqueue(&mut self)(now: Instant, packet: Packet, context: &mut QueueContext<'_>);

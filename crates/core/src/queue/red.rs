@@ -192,6 +192,11 @@ impl EarlyDrop {
         self.average += self.weight * (queue - self.average);
     }
 
+    /// Whether the average is at the upper threshold or above it.
+    pub(super) fn is_above(&self) -> bool {
+        self.average >= self.max_threshold
+    }
+
     /// A packet was queued.
     pub(super) fn filled(&mut self) {
         self.empty_since = None;

@@ -1,0 +1,277 @@
+//! SP-H: super-packets that strangers cannot turn against others.
+//!
+//! The first packet of a super-packet reserves places for its followers, as in `superpacket`, but only as many as are free,
+//! within a share for each source, and on credit: a reservation is a deposit that is refunded with a gain of one eighth when
+//! its packets come, and lost when they do not. What lacks credit or share is downgraded to regular packets; what lacks
+//! room is denied as a whole. Regular packets always keep `limit - reserve` places.
+//!
+//! **Source.** Router digest 11.2 (its nine rules), 11.6 (active queue management), D-14 (length of an epoch). It hardens
+//! Schinazi, "Improving TCP latency with super-packets", UCB/EECS-2014-80 (2014). Shares: Choudhury and Hahne, "Dynamic
+//! queue length thresholds for shared-memory packet switches", IEEE/ACM ToN 1998. RED and CoDel as in `red` and `codel`.
+//!
+//! **Deviations.** The epoch follows every follower that is redeemed, not only super-packets that were completed, and is
+//! `max_epoch` while none was: with a short epoch slow super-packets would never complete, and the epoch would never grow.
+//! A source has eight candidate places in a table of 4096 instead of two, so that it takes many more strangers to push out
+//! one with credit. There is no refill for sources. With a limit in bytes a reserved place counts one MTU. RED looks at
+//! the queue without what is reserved, so that reservations cannot raise the losses of others. A drop that CoDel owes to a
+//! packet that must not be dropped falls on the next first, of whatever flow, and at most one is owed.
+//!
+//! **Promises.** Reserved packets never exceed `reserve`, and with those that wait never exceed `limit`; an admitted packet is
+//! never dropped. A source that redeems nothing can waste what it earned: one reserved packet for eight useful ones, at
+//! most `credit` at once. Without super-packets SP-H is `drop-tail`. Every call is bounded: two hashes, 8 probes of the
+//! reservations, 8 of the sources, 8 bits of the filter, 64 words at the end of an epoch.
+
+use super::codel::{self, Law, State};
+use super::red::{EarlyDrop, EarlyDropConfig};
+use super::{Backlog, Decides, DropReason, QueueContext, QueueDiscipline, QueueEventKind, Surroundings};
+use crate::packet::{Ecn, Packet};
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::superpacket::Layout;
+use crate::time::Instant;
+use crate::units::Bytes;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use core::cell::Cell;
+
+mod credit;
+mod fair;
+mod generations;
+mod ledger;
+mod parameters;
+#[cfg(test)]
+mod tests;
+
+pub use fair::SpFq;
+use ledger::{Admission, Case, Ledger, Room};
+
+/// A queue with hardened super-packets.
+#[derive(Clone, Debug)]
+pub struct SpH {
+    ledger: Ledger,
+    packets: VecDeque<Waiting>,
+    bytes: u64,
+    aqm: Aqm,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    packet: Packet,
+    /// Of an admitted super-packet.
+    promised: bool,
+}
+
+/// Active queue management beside the admission.
+#[derive(Clone, Debug)]
+enum Aqm {
+    None,
+    Red {
+        law: EarlyDrop,
+        ecn: bool,
+    },
+    CoDel {
+        law: Law,
+        state: State,
+        /// A drop is owed to a packet that had to be spared.
+        refuse_next_first: bool,
+    },
+}
+
+impl SpH {
+    /// `limit`, `max_length`, `layout`, `codepoint`, `reserve`, `share`, `newcomers`, `credit`, `port_credit`,
+    /// `port_refill`, `min_epoch`, `max_epoch`, `sources`, and `aqm` with its own.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        parameters::LIMIT,
+        parameters::MAX_LENGTH,
+        Layout::PARAMETER,
+        Layout::CODEPOINT,
+        parameters::RESERVE,
+        parameters::SHARE,
+        parameters::NEWCOMERS,
+        parameters::CREDIT,
+        parameters::PORT_CREDIT,
+        parameters::PORT_REFILL,
+        parameters::MIN_EPOCH,
+        parameters::MAX_EPOCH,
+        parameters::SOURCES,
+        Parameter {
+            name: "aqm",
+            kind: ParameterKind::Choice(&["none", "red", "codel"]),
+            default: Value::Choice("none"),
+            doc: "Active queue management: none, RED for all but followers that were promised a place, or CoDel, which marks those and firsts or refuses a later super-packet",
+        },
+        Parameter {
+            name: "ecn",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(true),
+            doc: "Let RED and CoDel mark ECN-capable packets instead of dropping them",
+        },
+        codel::TARGET,
+        codel::INTERVAL,
+        codel::CE_THRESHOLD,
+        parameters::MIN_THRESHOLD,
+        parameters::MAX_THRESHOLD,
+        parameters::MAX_PROBABILITY,
+    ];
+
+    /// An empty queue.
+    pub fn new(values: &Values, surroundings: &Surroundings) -> SpH {
+        let aqm = match values.choice("aqm") {
+            "red" => Aqm::Red {
+                law: EarlyDrop::new(
+                    &EarlyDropConfig {
+                        min_threshold: values.number("min_threshold"),
+                        max_threshold: values.number("max_threshold"),
+                        max_probability: values.number("max_probability").unwrap_or(0.1),
+                        weight: None,
+                        gentle: true,
+                        byte_mode: false,
+                        mean_packet: 1000.0,
+                    },
+                    surroundings,
+                ),
+                ecn: values.flag("ecn"),
+            },
+            "codel" => Aqm::CoDel {
+                law: Law::new(values, surroundings),
+                state: State::default(),
+                refuse_next_first: false,
+            },
+            _ => Aqm::None,
+        };
+        SpH {
+            ledger: Ledger::new(values, surroundings, 1),
+            packets: VecDeque::new(),
+            bytes: 0,
+            aqm,
+        }
+    }
+
+    /// Bytes of memory that the admission takes with `ports` links coming in, without the packets.
+    pub fn admission_bytes(&self, ports: usize) -> usize {
+        self.ledger.bytes(ports)
+    }
+
+    /// Whether active queue management drops an arriving packet, or marks it. Followers with a promise are not asked.
+    fn manage(
+        &mut self,
+        now: Instant,
+        case: Case,
+        packet: &mut Packet,
+        context: &mut QueueContext<'_>,
+    ) -> bool {
+        match &mut self.aqm {
+            Aqm::None => false,
+            Aqm::Red { law, ecn } => {
+                law.estimate(now, self.packets.len() as f64);
+                if matches!(case, Case::Promised { .. } | Case::Denied) || !law.decide(packet.segment.len()) {
+                    return false;
+                }
+                // RFC 3168 7: above the upper threshold packets are dropped, not marked.
+                if *ecn && packet.segment.ecn_capable() && !law.is_above() {
+                    packet.segment.set_ecn(Ecn::Ce);
+                    context.report(QueueEventKind::Marked, packet.flow);
+                    return false;
+                }
+                true
+            }
+            Aqm::CoDel {
+                refuse_next_first, ..
+            } => matches!(case, Case::First { .. }) && core::mem::take(refuse_next_first),
+        }
+    }
+}
+
+impl QueueDiscipline for SpH {
+    #[inline(never)]
+    fn enqueue(&mut self, now: Instant, mut packet: Packet, context: &mut QueueContext<'_>) {
+        super::work::step();
+        self.ledger.rotate(now, &packet, context);
+        let case = self.ledger.case(&packet, context);
+        if self.manage(now, case, &mut packet, context) {
+            if let Case::First { key, .. } = case {
+                self.ledger.deny(key, &packet, 0, context);
+            }
+            context.drops.push((packet, DropReason::Early));
+            return;
+        }
+        let room = Room {
+            queue: self.ledger.occupied(self.backlog()),
+            flow: u64::MAX,
+            bucket: 0,
+        };
+        let admission = self.ledger.admit(now, case, &packet, room, context);
+        if admission == Admission::Refused {
+            context.drops.push((packet, DropReason::Full));
+            return;
+        }
+        if let Aqm::Red { law, .. } = &mut self.aqm {
+            law.filled();
+        }
+        self.bytes += u64::from(packet.segment.len());
+        self.packets.push_back(Waiting {
+            packet,
+            promised: admission == Admission::Promised,
+        });
+    }
+
+    #[inline(never)]
+    fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
+        let (packets, bytes) = (&mut self.packets, &mut self.bytes);
+        let promised = Cell::new(false);
+        let mut pop = || {
+            let waiting = packets.pop_front()?;
+            promised.set(waiting.promised);
+            *bytes -= u64::from(waiting.packet.segment.len());
+            Some((waiting.packet, *bytes))
+        };
+        match &mut self.aqm {
+            Aqm::None => pop().map(|(packet, _)| packet),
+            Aqm::Red { law, .. } => {
+                let (packet, _) = pop()?;
+                if self.packets.is_empty() {
+                    law.emptied(now);
+                }
+                Some(packet)
+            }
+            Aqm::CoDel {
+                law,
+                state,
+                refuse_next_first,
+            } => state.dequeue_sparing(now, law, context, pop, |packet, context| {
+                if promised.get() {
+                    *refuse_next_first = true;
+                    context.report(QueueEventKind::Deferred, packet.flow);
+                }
+                promised.get()
+            }),
+        }
+    }
+
+    #[inline]
+    fn ready_at(&self) -> Option<Instant> {
+        (!self.packets.is_empty()).then_some(Instant::ZERO)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets.len() as u32,
+            bytes: Bytes(self.bytes),
+        }
+    }
+
+    fn decides(&self) -> Decides {
+        match self.aqm {
+            Aqm::None | Aqm::Red { .. } => Decides::Arrival,
+            Aqm::CoDel { .. } => Decides::Departure,
+        }
+    }
+
+    fn asks_ingress(&self) -> bool {
+        true
+    }
+
+    fn check(values: &Values) -> Result<(), String> {
+        ledger::check(values)
+    }
+}
