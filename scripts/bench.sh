@@ -1,14 +1,17 @@
 #!/bin/bash
-# The workloads of specs/engine.md with both profiles, then instructions per delivered packet under callgrind.
+# The workloads of specs/engine.md with both profiles, the cost of each queue's decision, then instructions per delivered packet under callgrind.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --quiet --locked --package fleetfoot-sim --example bench_one
+cargo build --release --quiet --locked --package fleetfoot-sim --example bench_one --example bench_queues
 bench=${CARGO_TARGET_DIR:-target}/release/examples/bench_one
 for profile in ns2-sack linux; do
     for name in bench-xlf1g bench-xlf100m bench-10g bench-many bench-100k bench-idle1m bench-incast; do
         "$bench" "$name" "$profile"
     done
 done
+echo
+"${CARGO_TARGET_DIR:-target}/release/examples/bench_queues"
+echo
 if ! command -v valgrind > /dev/null; then
     echo "valgrind is not installed: no instruction count"
     exit 0

@@ -13,6 +13,8 @@ use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use std::sync::Arc;
 
+pub mod queues;
+
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workload {

@@ -57,6 +57,11 @@ pub trait QueueDiscipline {
         false
     }
 
+    /// Bytes of state beside the packets, if the discipline tells.
+    fn state_bytes(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether `values`, each within its own range, make sense together.
     ///
     /// # Errors
@@ -292,5 +297,6 @@ registry! {
         fn backlog(&self)() -> Backlog;
         fn decides(&self)() -> Decides;
         fn asks_ingress(&self)() -> bool;
+        fn state_bytes(&self)() -> Option<usize>;
     }
 }

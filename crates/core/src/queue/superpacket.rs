@@ -290,11 +290,6 @@ impl SuperPacket {
         self.epoch.length()
     }
 
-    /// Bytes of state beside the packets.
-    pub fn memory(&self) -> usize {
-        size_of::<SuperPacket>() + self.promises.memory()
-    }
-
     /// Packets that still fit.
     #[inline]
     fn free(&self) -> i64 {
@@ -472,6 +467,10 @@ impl QueueDiscipline for SuperPacket {
 
     fn decides(&self) -> Decides {
         Decides::Arrival
+    }
+
+    fn state_bytes(&self) -> Option<usize> {
+        Some(size_of::<SuperPacket>() + self.promises.memory())
     }
 
     fn check(values: &Values) -> Result<(), String> {

@@ -47,7 +47,9 @@ pub(super) struct Place {
 impl Table {
     pub(super) fn new(capacity: u32) -> Table {
         Table {
-            heads: vec![0; capacity.max(1).next_power_of_two() as usize],
+            // The capacity is for super-packets of two; with ten packets each an eighth of it is in use. Fewer heads stay in
+            // the caches, and chains of super-packets of two have eight entries.
+            heads: vec![0; (capacity / 8).max(16).next_power_of_two() as usize],
             entries: vec![Entry::default(); capacity as usize],
             stamp: 1,
             fresh: 0,
