@@ -176,7 +176,12 @@ fn watch(
             ));
         }
         let (interfaces, packets) = captured(&capture, &links, resolved);
-        pcapng::write(path, packets, &interfaces, &capture.flows, &about)
+        let protocol = if resolved.needs_ipv6() {
+            pcapng::Protocol::V6
+        } else {
+            pcapng::Protocol::V4
+        };
+        pcapng::write(path, packets, &interfaces, &capture.flows, &about, protocol)
             .map_err(|error| failure(path, error))?;
     }
     if let Some(path) = &arguments.trace {

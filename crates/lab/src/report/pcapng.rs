@@ -1,11 +1,13 @@
 //! Captures for Wireshark: pcapng with nanoseconds, one interface per capture point, both directions of every flow.
 //!
 //! Packets are raw IPv4 with valid checksums. Payload is zeros, so it is not written beyond the snap length; the
-//! original length is kept. Hosts get the addresses 10.0.0.1 and up, in the order of their ids.
+//! original length is kept. Hosts get the addresses 10.0.0.1 and up, in the order of their ids. Where super-packets need an
+//! IPv6 option, all packets are IPv6, from fd00::a00:1 on.
 //!
 //! **Source.** draft-ietf-opsawg-pcapng (blocks and options), RFC 791, RFC 9293.
 //! **Deviations.** A packet too long for IPv4's length field (only the simulator makes them) is written with total length
-//! 0, as Linux's captures of segmentation offload are, and without a transport checksum.
+//! 0, as Linux's captures of segmentation offload are, and without a transport checksum. IPv6's header is 20 bytes longer
+//! than the simulator counts, which always counts IPv4's.
 
 use fleetfoot_core::flow::{FlowTable, HostId};
 use fleetfoot_core::packet::{Packet, Segment};
@@ -21,7 +23,7 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -50,6 +52,38 @@ pub struct Captured {
     pub comment: Option<&'static str>,
 }
 
+/// Internet protocol of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// Version 4.
+    #[default]
+    V4,
+    /// Version 6, which super-packets of layout C need.
+    V6,
+}
+
+impl Protocol {
+    fn socket(self, host: HostId, port: u16) -> SocketAddr {
+        let v4 = address(host);
+        let [a, b, c, d] = v4.octets().map(u16::from);
+        match self {
+            Protocol::V4 => SocketAddr::new(v4.into(), port),
+            Protocol::V6 => {
+                let v6 = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, a << 8 | b, c << 8 | d);
+                SocketAddr::new(v6.into(), port)
+            }
+        }
+    }
+
+    /// Header bytes beyond those of version 4.
+    const fn more(self) -> u8 {
+        match self {
+            Protocol::V4 => 0,
+            Protocol::V6 => 20,
+        }
+    }
+}
+
 /// The address of a host in a capture.
 pub fn address(host: HostId) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a00_0001_u32.wrapping_add(host.0 & 0x00ff_ffff))
@@ -65,9 +99,18 @@ pub fn write(
     interfaces: &[Interface],
     flows: &FlowTable,
     comment: &str,
+    protocol: Protocol,
 ) -> io::Result<()> {
     let mut output = BufWriter::new(File::create(path)?);
-    write_to(&mut output, packets, interfaces, flows, comment, SNAP_LENGTH)?;
+    write_to(
+        &mut output,
+        packets,
+        interfaces,
+        flows,
+        comment,
+        SNAP_LENGTH,
+        protocol,
+    )?;
     output.flush()
 }
 
@@ -82,6 +125,7 @@ pub fn write_to(
     flows: &FlowTable,
     comment: &str,
     snap_length: u32,
+    protocol: Protocol,
 ) -> io::Result<()> {
     let section = SectionHeaderBlock {
         endianness: pcap_file::Endianness::Little,
@@ -109,10 +153,11 @@ pub fn write_to(
     }
     let mut buffer = vec![0_u8; usize::from(u16::MAX)];
     for captured in packets {
-        let segment = captured.packet.segment;
+        let mut segment = captured.packet.segment;
+        segment.overhead = segment.overhead.saturating_add(protocol.more());
         let key = flows.key(captured.packet.flow);
-        let source = SocketAddr::V4(SocketAddrV4::new(address(key.source), key.source_port));
-        let destination = SocketAddr::V4(SocketAddrV4::new(address(key.destination), key.destination_port));
+        let source = protocol.socket(key.source, key.source_port);
+        let destination = protocol.socket(key.destination, key.destination_port);
         let written = encode(&mut buffer, &segment, source, destination)?;
         let kept = written.min(snap_length as usize);
         let block = EnhancedPacketBlock {
@@ -131,7 +176,7 @@ pub fn write_to(
     Ok(())
 }
 
-/// The packet's bytes; those of one too long for IPv4 are its headers with total length 0.
+/// The packet's bytes; those of one too long for its length field are its headers with length 0.
 fn encode(
     buffer: &mut [u8],
     segment: &Segment,
@@ -146,7 +191,9 @@ fn encode(
     let part = if fits { segment } else { &short };
     let written = wire::encode(buffer, part, source, destination, &[])
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, format!("{error:?}")))?;
-    if !fits {
+    if !fits && source.is_ipv6() {
+        buffer[4..6].fill(0); // payload length
+    } else if !fits {
         // Total length, then the header checksum (RFC 791) over the changed header.
         buffer[2..4].fill(0);
         buffer[10..12].fill(0);

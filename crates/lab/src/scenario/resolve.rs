@@ -6,6 +6,7 @@ use super::keys;
 use super::network::{self, Network};
 use super::read::Section;
 use super::traffic::{self, Group};
+use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::time::Duration;
 use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic};
 
@@ -196,6 +197,18 @@ impl Resolved {
     /// Whether any TCP sender asks for ECN.
     pub fn uses_ecn(&self) -> bool {
         self.spec.groups.iter().any(|group| group.sender.ecn)
+    }
+
+    /// Whether packets carry marks that only IPv6 has room for.
+    pub fn needs_ipv6(&self) -> bool {
+        self.spec.groups.iter().any(|group| {
+            let grouped = group.interface.super_packets;
+            let raw = match &group.traffic {
+                Traffic::Raw(raw) => Some(raw.layout),
+                _ => None,
+            };
+            grouped.map(|grouping| grouping.layout).or(raw) == Some(Layout::C)
+        })
     }
 
     /// Both directions of the links named as the bottleneck.

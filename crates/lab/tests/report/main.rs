@@ -6,8 +6,9 @@ use fixture::{HOSTILE, comparison, variant_names};
 use fleetfoot_core::flow::{FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
 use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::superpacket::{Layout, Mark};
 use fleetfoot_core::time::Instant;
-use fleetfoot_lab::report::pcapng::{self, Captured, Interface};
+use fleetfoot_lab::report::pcapng::{self, Captured, Interface, Protocol};
 use fleetfoot_lab::report::table::{Kind, LinkRow, Row, RunRow, Sample, Table};
 use fleetfoot_lab::report::trace::{self, TraceRow};
 use fleetfoot_lab::report::{html, write_csv, write_html};
@@ -428,6 +429,7 @@ fn a_capture_reads_back_with_times_interfaces_and_lengths() {
         &flows,
         "title, variant, seed 1",
         pcapng::SNAP_LENGTH,
+        Protocol::V4,
     )
     .expect("memory is writable");
     let mut rest = bytes.as_slice();
@@ -473,11 +475,58 @@ fn a_capture_reads_back_with_times_interfaces_and_lengths() {
 }
 
 #[test]
+fn marks_that_need_ipv6_are_in_its_packets() {
+    use pcap_parser::pcapng::Block;
+    let (flows, mut captured) = conversation();
+    captured.retain(|captured| captured.packet.segment.payload > 0);
+    let mark = Mark::first(200, 0xabcd);
+    for captured in &mut captured {
+        Layout::C
+            .mark(&mut captured.packet.segment, mark)
+            .expect("there is room");
+    }
+    captured[0].packet.segment.payload = 70_000; // too long for any length field
+    let mut bytes = Vec::new();
+    let points = interfaces();
+    pcapng::write_to(
+        &mut bytes,
+        captured.clone(),
+        &points,
+        &flows,
+        "",
+        65_535,
+        Protocol::V6,
+    )
+    .expect("memory is writable");
+    let (mut rest, mut seen) = (bytes.as_slice(), 0);
+    while !rest.is_empty() {
+        let (after, block) = pcap_parser::parse_block_le(rest).expect("well-formed");
+        rest = after;
+        if let Block::EnhancedPacket(packet) = block {
+            let segment = captured[seen].packet.segment;
+            assert_eq!(packet.origlen, segment.len() + 20);
+            if seen == 0 {
+                assert_eq!(packet.data[4..6], [0, 0], "length zero");
+            } else {
+                let parsed =
+                    fleetfoot_core::wire::parse(&packet.data[..packet.caplen as usize]).expect("well-formed");
+                assert_eq!(Layout::C.decode(&parsed.segment), mark);
+                assert_eq!(parsed.source.to_string(), "[fd00::a00:1]:40000");
+            }
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, captured.len());
+    assert!(seen > 1);
+}
+
+#[test]
 fn a_packet_too_long_for_its_length_field_is_kept_with_length_zero() {
     let (flows, mut captured) = conversation();
     captured[3].packet.segment.payload = 200_000;
     let mut bytes = Vec::new();
-    pcapng::write_to(&mut bytes, captured, &interfaces(), &flows, "", 128).expect("memory is writable");
+    pcapng::write_to(&mut bytes, captured, &interfaces(), &flows, "", 128, Protocol::V4)
+        .expect("memory is writable");
     assert!(bytes.windows(4).any(|word| word == 200_040_u32.to_le_bytes()));
 }
 
@@ -492,7 +541,16 @@ fn wireshark_finds_nothing_to_complain_about() {
     for (name, snap) in [("whole.pcapng", 65_535), ("short.pcapng", pcapng::SNAP_LENGTH)] {
         let path = directory.join(name);
         let file = std::fs::File::create(&path).expect("writable");
-        pcapng::write_to(file, captured.clone(), &interfaces(), &flows, "a comment", snap).expect("writable");
+        pcapng::write_to(
+            file,
+            captured.clone(),
+            &interfaces(),
+            &flows,
+            "a comment",
+            snap,
+            Protocol::V4,
+        )
+        .expect("writable");
         let run = |arguments: &[&str]| {
             let output = Command::new("tshark")
                 .args(["-n", "-r"])
