@@ -64,6 +64,10 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = &[
         "phase-effects",
         include_str!("../../../examples/phase-effects.toml"),
     ),
+    (
+        "super-packets",
+        include_str!("../../../examples/super-packets.toml"),
+    ),
 ];
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {

@@ -42,6 +42,12 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         {
             notes.push(format!("{}: lost pings (not in its times): {lost}", info.name));
         }
+        if let Some(lengths) = single_packets(document, index) {
+            notes.push(format!(
+                "{}: super-packets hardly formed (mean length below 2): {lengths}; see docs/superpackets.md, Senders",
+                info.name
+            ));
+        }
         if let Some(open) = listed(&counted(|group| group.censored)) {
             notes.push(format!(
                 "{}: flows that did not complete (means take their age, quantiles take them as the largest): {open}",
@@ -50,6 +56,18 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         }
     }
     notes
+}
+
+/// The variants in which a group's packets mostly left alone although super-packets are formed.
+fn single_packets(document: &Document, group: usize) -> Option<String> {
+    let means = document.variants.iter().filter_map(|variant| {
+        let length = variant.groups[group]
+            .more
+            .get(super::groups::SUPER_PACKET_LENGTH)?;
+        (length.mean < 2.0).then(|| format!("{} {:.2}", variant.name, length.mean))
+    });
+    let means: Vec<String> = means.collect();
+    (!means.is_empty()).then(|| means.join(", "))
 }
 
 /// Whether phase effects must be expected: long flows, a drop-tail bottleneck, and nothing that varies a packet's time.

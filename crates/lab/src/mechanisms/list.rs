@@ -1,11 +1,12 @@
 //! The entries.
 
-use super::Family::{Acknowledgments, BurstyFlows, GreedyFlows, Queues, StartUp, TailLoss};
+use super::Family::{Acknowledgments, BurstyFlows, GreedyFlows, Queues, StartUp, SuperPackets, TailLoss};
 use super::Needs::{Controller, Queue, QueueAndTcp, Sack, Tcp};
 use super::Preset::{Flag, Integer, RttShare, Text};
 use super::{Family, Mechanism, Needs, Preset};
 
 const QUEUE: &str = "network.bottleneck.queue.kind";
+const SUPER: &str = "tcp.super_packets";
 const QUEUE_ECN: &str = "network.bottleneck.queue.ecn";
 
 const fn entry(
@@ -208,6 +209,10 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Sends small segments at once instead of holding them while data is unacknowledged.", "RFC 896, RFC 9293 3.7.4")
         .evidence("Mogul and Minshall, CCR 2001: together with delayed ACKs holding costs up to a delayed-ACK time per write.")
         .turn_on("per socket: setsockopt(TCP_NODELAY)"),
+    entry("super-packets", SuperPackets, QueueAndTcp, &[(QUEUE, Text("superpacket")), (SUPER, Text("burst"))])
+        .document("Senders mark the packets of one burst as a super-packet, up to 10; the bottleneck admits the first only if there is room for the longest, keeps room for the others, and refuses them all if it refused the first. A short transfer's window is lost as a whole or not at all.", "Schinazi, UCB/EECS-2014-80 (2014)")
+        .evidence("Its author measured lower mean completion times for 50 simultaneous transfers of 10 and of 100 packets, and judges the gains too small and the scheme unsafe for deployment: few first packets without followers shut the queue.")
+        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet"),
 ];
 
 /// Pairs that are sensible together: a queue that isolates or signals with a sender that profits from it.

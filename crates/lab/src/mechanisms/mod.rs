@@ -48,6 +48,8 @@ pub enum Family {
     GreedyFlows,
     /// When and what the receiver answers.
     Acknowledgments,
+    /// Bursts that routers admit or refuse as a whole.
+    SuperPackets,
 }
 
 /// Value of a setting.
@@ -80,13 +82,14 @@ pub enum Needs {
 
 impl Family {
     /// All families, in the order they are listed.
-    pub const ALL: [Family; 6] = [
+    pub const ALL: [Family; 7] = [
         Family::Queues,
         Family::StartUp,
         Family::TailLoss,
         Family::BurstyFlows,
         Family::GreedyFlows,
         Family::Acknowledgments,
+        Family::SuperPackets,
     ];
 
     /// The name in listings.
@@ -98,6 +101,7 @@ impl Family {
             Family::BurstyFlows => "bursty flows",
             Family::GreedyFlows => "greedy flows",
             Family::Acknowledgments => "acknowledgments",
+            Family::SuperPackets => "super-packets",
         }
     }
 }
