@@ -76,7 +76,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     let text = if common.json {
         format!("{:#}\n", json(&outcomes))
     } else if arguments.report {
-        report(&outcomes, &manifest)
+        let kernel = arguments.backend == Backend::Linux;
+        report(&outcomes, &manifest) + &agreement(&outcomes, &manifest, kernel)
     } else {
         verdicts(&outcomes)
     };
@@ -224,6 +225,30 @@ impl Count {
             self.unsupported
         )
     }
+}
+
+/// How far the verdicts of this kernel are those of the manifest: it proves the runner.
+fn agreement(outcomes: &[Outcome], manifest: &Manifest, kernel: bool) -> String {
+    let agreement = manifest.agreement(outcomes);
+    if !kernel || agreement.of == 0 {
+        return String::new();
+    }
+    let mut text = format!(
+        "\nagrees with the manifest (Linux 6.18) on {} of {} files ({:.1} %)\n",
+        agreement.agree,
+        agreement.of,
+        agreement.percent()
+    );
+    for outcome in agreement.differ {
+        let there = manifest.entry(&outcome.item.file).map_or("", |entry| entry.1);
+        let _ = writeln!(
+            text,
+            "  {}: {there} there, {} here",
+            outcome.item.file,
+            outcome.played.verdict.name()
+        );
+    }
+    text
 }
 
 /// The table by topic, and one line on each script that does not pass.

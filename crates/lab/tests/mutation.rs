@@ -57,6 +57,17 @@ fn mutants(event: &Event, rules: &Rules) -> Vec<(Kind, Event)> {
                     ));
                 }
             }
+            if let Body::Udp(len) = line.body {
+                let mut line = line.clone();
+                line.body = Body::Udp(len + 1);
+                found.push((
+                    Kind::Number,
+                    Event {
+                        action: Action::Packet(line),
+                        ..event.clone()
+                    },
+                ));
+            }
             found.extend(later(event).map(|event| (Kind::Time, event)));
         }
         Action::Call(line) => {

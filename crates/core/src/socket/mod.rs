@@ -6,7 +6,7 @@
 //! [`poll_transmit`](Stack::poll_transmit). Data is counted, not held: results give stream offsets, so a driver can keep
 //! the bytes beside it.
 //!
-//! `mod` has the state, `calls` what makes, names and ends sockets; `data` reads and writes; `option`; `poll`; `input` takes packets,
+//! `mod` has the state, `calls` what makes, names and ends sockets; `data` reads and writes; `datagram` is UDP's sockets, apart; `option`; `poll`; `input` takes packets,
 //! ICMP and time and gives packets; `backlog` is listeners; `time_wait` what is left of connections; `names` finds ports and addresses; `memory` is what buffers hold; `info` is `TCP_INFO`.
 //!
 //! **Source.** `socket(7)`, `tcp(7)`, `ip(7)`, `listen(2)`, `connect(2)`, `accept(2)`, `shutdown(2)`, `close(2)`, `poll(2)`;
@@ -17,6 +17,7 @@ mod backlog;
 mod calls;
 mod config;
 mod data;
+mod datagram;
 mod errno;
 mod fast_open;
 mod info;
@@ -31,6 +32,7 @@ mod time_wait;
 
 pub use config::{FastOpen, Memory, StackConfig, SynCookies};
 pub use data::{Received, RecvFlags, SendFlags, Sent};
+pub use datagram::{Datagram, QueuedError};
 pub use errno::Errno;
 pub use info::TcpInfo;
 pub use input::{Arrival, Header, IcmpError, Packet};

@@ -283,6 +283,21 @@ pub enum Output {
     Events(Vec<i16>),
     /// Ready sockets of `epoll_wait` with their events.
     Ready(Vec<(Handle, u32)>),
+    /// What a queued error says (`MSG_ERRQUEUE`).
+    QueuedError {
+        /// `ee_errno`.
+        errno: i32,
+        /// `ee_origin`.
+        origin: u8,
+        /// `ee_type`.
+        kind: u8,
+        /// `ee_code`.
+        code: u8,
+        /// `ee_info`.
+        info: u32,
+        /// `ee_data`.
+        data: u32,
+    },
     /// Data was read: whether every byte was zero, as the script's peer sent it.
     Data {
         /// Every byte was zero.

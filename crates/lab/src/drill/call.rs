@@ -89,7 +89,10 @@ impl Preparation<'_> {
             "read" => self.reading(vec![self.size(2)?], 0)?,
             "recv" | "recvfrom" => self.reading(vec![self.size(2)?], self.int(3)?)?,
             "readv" => self.reading(self.buffers(self.argument(1)?)?, 0)?,
-            "recvmsg" => self.reading(self.message()?.0, self.int(2)?)?,
+            "recvmsg" => {
+                output = self.queued_error()?;
+                self.reading(self.message()?.0, self.int(2)?)?
+            }
             "write" => self.writing(vec![self.size(2)?], 0, None)?,
             "send" => self.writing(vec![self.size(2)?], self.int(3)?, None)?,
             "writev" => self.writing(self.buffers(self.argument(1)?)?, 0, None)?,
@@ -318,12 +321,61 @@ impl Preparation<'_> {
         let Argument::Struct(members) = self.argument(1)? else {
             return Err(self.refuse(1));
         };
-        if members.iter().any(|member| member.0 == "msg_control") {
+        if self.queued_error()?.is_none() && members.iter().any(|member| member.0 == "msg_control") {
             return Err(format!("`msg_control` in `{}`", self.line.name));
         }
         let buffers = members.iter().find(|member| member.0 == "msg_iov");
         let buffers = buffers.map_or(Ok(Vec::new()), |member| self.buffers(&member.1))?;
         Ok((buffers, members.iter().any(|member| member.0 == "msg_name")))
+    }
+
+    /// The error that `msg_control` holds, if it holds one.
+    fn queued_error(&self) -> Result<Option<Output>, String> {
+        let member = |members: &'_ [(String, Argument)], name: &str| {
+            let found = members.iter().find(|member| member.0 == name);
+            found.map(|member| member.1.clone())
+        };
+        let Argument::Struct(members) = self.argument(1)? else {
+            return Ok(None);
+        };
+        let Some(Argument::List(messages)) = member(members, "msg_control") else {
+            return Ok(None);
+        };
+        let [Argument::Struct(message)] = messages.as_slice() else {
+            return Ok(None);
+        };
+        let kind = member(message, "cmsg_type")
+            .map(|kind| self.number(&kind))
+            .transpose()?;
+        if kind != constant::value("IP_RECVERR") && kind != constant::value("IPV6_RECVERR") {
+            return Ok(None);
+        }
+        let Some(Argument::Struct(error)) = member(message, "cmsg_data") else {
+            return Ok(None);
+        };
+        let number = |name: &str| match member(&error, name) {
+            Some(Argument::Words(words)) if words.len() == 1 && constant::errno(&words[0]).is_some() => {
+                Ok(i64::from(constant::errno(&words[0]).unwrap_or(0)))
+            }
+            Some(value) => self.number(&value),
+            None => Ok(0),
+        };
+        let byte = |name: &str| {
+            let value = number(name)?;
+            u8::try_from(value).map_err(|_| format!("the number {value}"))
+        };
+        let word = |name: &str| {
+            let value = number(name)?;
+            u32::try_from(value).map_err(|_| format!("the number {value}"))
+        };
+        Ok(Some(Output::QueuedError {
+            errno: narrow(number("ee_errno")?)?,
+            origin: byte("ee_origin")?,
+            kind: byte("ee_type")?,
+            code: byte("ee_code")?,
+            info: word("ee_info")?,
+            data: word("ee_data")?,
+        }))
     }
 
     /// `None` for `...`.

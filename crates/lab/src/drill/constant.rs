@@ -76,7 +76,7 @@ const ERRNOS: [(&str, i32); 49] = [
     ("EINPROGRESS", 115),
 ];
 
-const CONSTANTS: [(&str, i64); 138] = [
+const CONSTANTS: [(&str, i64); 148] = [
     // Families, kinds, protocols and levels.
     ("AF_UNSPEC", 0),
     ("AF_UNIX", 1),
@@ -201,6 +201,17 @@ const CONSTANTS: [(&str, i64); 138] = [
     ("IPTOS_LOWDELAY", 0x10),
     ("IPTOS_DSCP_CS1", 0x20),
     ("IPTOS_DSCP_CS7", 0xe0),
+    // Queued errors.
+    ("SO_EE_ORIGIN_NONE", 0),
+    ("SO_EE_ORIGIN_LOCAL", 1),
+    ("SO_EE_ORIGIN_ICMP", 2),
+    ("SO_EE_ORIGIN_ICMP6", 3),
+    ("ICMP_UNREACH", 3),
+    ("ICMP_UNREACH_NET", 0),
+    ("ICMP_UNREACH_HOST", 1),
+    ("ICMP_UNREACH_PROTOCOL", 2),
+    ("ICMP_UNREACH_PORT", 3),
+    ("ICMP_UNREACH_NEEDFRAG", 4),
     // Options of TCP.
     ("TCP_NODELAY", 1),
     ("TCP_MAXSEG", 2),

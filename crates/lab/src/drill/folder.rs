@@ -320,6 +320,24 @@ fn setup(script: &Script) -> Result<Setup, String> {
     })
 }
 
+/// How far verdicts are those of the manifest.
+#[derive(Debug, Default)]
+pub struct Agreement<'o> {
+    /// Files with the same verdict.
+    pub agree: usize,
+    /// Files that the manifest has a verdict on.
+    pub of: usize,
+    /// The others.
+    pub differ: Vec<&'o Outcome>,
+}
+
+impl Agreement<'_> {
+    /// Share of the files with the same verdict, percent.
+    pub fn percent(&self) -> f64 {
+        100.0 * self.agree as f64 / self.of.max(1) as f64
+    }
+}
+
 /// What is known about the public scripts on Linux.
 #[derive(Clone, Debug, Default)]
 pub struct Manifest(BTreeMap<String, (String, String)>);
@@ -357,6 +375,32 @@ impl Manifest {
         self.0
             .get(file)
             .map(|(group, linux)| (group.as_str(), linux.as_str()))
+    }
+
+    /// Of the files that were played on Linux 6.18 for the manifest, how many have the same verdict here, how many there
+    /// are, and those that differ.
+    pub fn agreement<'o>(&self, outcomes: &'o [Outcome]) -> Agreement<'o> {
+        let mut agreement = Agreement::default();
+        for outcome in outcomes {
+            let there = match self.entry(&outcome.item.file) {
+                Some((_, "pass" | "agrees")) => true,
+                Some((_, "fail" | "differs")) => false,
+                _ => continue,
+            };
+            agreement.of += 1;
+            // What cannot be played here does not agree, however it ended there.
+            let here = match outcome.played.verdict {
+                Verdict::Pass => Some(true),
+                Verdict::Fail => Some(false),
+                Verdict::Unsupported => None,
+            };
+            if here == Some(there) {
+                agreement.agree += 1;
+            } else {
+                agreement.differ.push(outcome);
+            }
+        }
+        agreement
     }
 
     /// Whether Linux passes it and it needs nothing optional.

@@ -428,6 +428,11 @@ impl Operation {
                 flags,
             } => {
                 let mut buffer = vec![0xff; buffers.iter().sum()];
+                if flags & libc::MSG_ERRQUEUE != 0 {
+                    let received = calls::recvmsg(socket.0, &mut buffer, *flags)?;
+                    let error = received.control.iter().find_map(decode_error);
+                    return Ok((received.bytes, error.unwrap_or_default()));
+                }
                 let length = if *flags == 0 {
                     calls::read(socket.0, &mut buffer)
                 } else {
@@ -538,6 +543,29 @@ impl Operation {
             }
         }
     }
+}
+
+/// `struct sock_extended_err` (linux/errqueue.h) of a control message.
+fn decode_error((level, kind, data): &(i32, i32, Vec<u8>)) -> Option<Output> {
+    let ours = [
+        (libc::SOL_IP, libc::IP_RECVERR),
+        (libc::SOL_IPV6, libc::IPV6_RECVERR),
+    ];
+    if !ours.contains(&(*level, *kind)) {
+        return None;
+    }
+    let long = |at: usize| {
+        let bytes = data.get(at..at + 4)?;
+        Some(u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    };
+    Some(Output::QueuedError {
+        errno: long(0)? as i32,
+        origin: *data.get(4)?,
+        kind: *data.get(5)?,
+        code: *data.get(6)?,
+        info: long(8)?,
+        data: long(12)?,
+    })
 }
 
 /// The fields of `struct tcp_info` (linux/tcp.h): name, offset, size in bytes.

@@ -136,7 +136,7 @@ pub(super) fn compare(
     found
 }
 
-fn compare_ip(info: &IpInfo, packet: &Packet) -> Vec<Difference> {
+pub(super) fn compare_ip(info: &IpInfo, packet: &Packet) -> Vec<Difference> {
     const ECN: [&str; 4] = ["noecn", "ect1", "ect0", "ce"];
     let mut found = Vec::new();
     let mut differ = |field, expected: String, seen: String| {

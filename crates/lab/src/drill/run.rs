@@ -203,6 +203,8 @@ struct Run<'s> {
     lateness: u64,
     /// A timer sent the segment that was taken last.
     by_timer: bool,
+    /// Port of the UDP socket that sent last.
+    datagram_port: Option<u16>,
     track: Option<Track>,
     peers: u16,
     pending: Option<Pending<'s>>,
@@ -236,6 +238,7 @@ impl<'s> Run<'s> {
             opened_at: start,
             lateness: 0,
             by_timer: false,
+            datagram_port: None,
             track: None,
             peers: 0,
             pending: None,

@@ -19,6 +19,8 @@ use fleetfoot_core::wire;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
+mod datagram;
+
 /// Our stack and its clock.
 pub struct Virtual {
     stack: Stack,
@@ -30,6 +32,7 @@ pub struct Virtual {
     /// The device takes nothing.
     device_full: bool,
     polls: BTreeMap<i32, Vec<Watched>>,
+    datagrams: BTreeMap<i32, datagram::Opened>,
     setup: Setup,
 }
 
@@ -65,6 +68,7 @@ impl Virtual {
             waiting: None,
             returned: None,
             polls: BTreeMap::new(),
+            datagrams: BTreeMap::new(),
             device_full: false,
             setup: setup.clone(),
         }
@@ -158,6 +162,9 @@ impl Virtual {
     }
 
     fn attempt(&mut self, call: &Call) -> Result<Option<Done>, Trouble> {
+        if let Some(done) = self.datagram_call(call)? {
+            return Ok(done);
+        }
         let now = self.now;
         let unsupported = |what: String| Err(Trouble::Unsupported(what));
         Ok(Some(match call {
@@ -236,8 +243,7 @@ impl Virtual {
             Call::Poll { entries, timeout_ms } => {
                 let mut found = Vec::new();
                 for (socket, events) in entries {
-                    let standing = self.stack.poll(now, fd(*socket), Events(*events as u16));
-                    found.push(standing.map_or(POLLNVAL, |events| events.0 as i16));
+                    found.push(self.poll_one(*socket, *events).unwrap_or(POLLNVAL));
                 }
                 let ready = found.iter().filter(|events| **events != 0).count();
                 if ready == 0 && *timeout_ms != 0 {
@@ -306,8 +312,11 @@ impl Virtual {
             // A stream of another protocol does not exist.
             return Ok(self.failed(constant::errno("EPROTONOSUPPORT").unwrap_or(-1)));
         }
+        if kind & 0xf == 2 && matches!(protocol, 0 | 17) {
+            return Ok(self.open_datagram(kind & SOCK_NONBLOCK != 0));
+        }
         if !stream {
-            return Err(Trouble::Unsupported("sockets other than TCP".to_owned()));
+            return Err(Trouble::Unsupported("sockets other than TCP and UDP".to_owned()));
         }
         let family = match self.setup.local {
             IpAddr::V4(_) if !self.setup.mapped => Family::V4,
@@ -411,10 +420,15 @@ impl Virtual {
         Some(self.done(ready.len() as i64, Output::Ready(ready)))
     }
 
-    /// An ICMP message, as far as it concerns TCP.
-    fn icmp(&mut self, packet: &[u8]) {
-        if let Some((header, error)) = read_icmp(packet) {
-            self.stack.on_icmp(self.now, &header, &error);
+    /// A packet that is no TCP segment: a datagram, or an ICMP message.
+    fn other(&mut self, packet: &[u8]) {
+        if self.datagram_in(packet) {
+            return;
+        }
+        match read_icmp(packet) {
+            Some((UDP, header, error)) => self.datagram_icmp(&header, &error),
+            Some((_, header, error)) => self.stack.on_icmp(self.now, &header, &error),
+            None => {}
         }
     }
 }
@@ -452,7 +466,7 @@ impl Backend for Virtual {
                 };
                 self.stack.on_packet(self.now, &header, &parsed.segment);
             }
-            Err(wire::Error::Protocol) => self.icmp(packet),
+            Err(wire::Error::Protocol) => self.other(packet),
             Err(_) => {} // damaged: dropped, as any host does
         }
         self.turn()
@@ -556,8 +570,8 @@ fn send_flags(flags: i32) -> Result<SendFlags, Trouble> {
     })
 }
 
-/// The quoted packet's addresses, and the error, of an ICMP message (RFC 792, RFC 4443).
-fn read_icmp(packet: &[u8]) -> Option<(Header, IcmpError)> {
+/// The quoted packet's protocol and addresses, and the error, of an ICMP message (RFC 792, RFC 4443).
+fn read_icmp(packet: &[u8]) -> Option<(u8, Header, IcmpError)> {
     let four = packet.first()? >> 4 == 4;
     let (at, protocol) = if four {
         (usize::from(packet.first()? & 15) * 4, *packet.get(9)?)
@@ -590,6 +604,8 @@ fn read_icmp(packet: &[u8]) -> Option<(Header, IcmpError)> {
         return None;
     }
     let quoted = message.get(8..)?;
+    let of = if quoted.first()? >> 4 == 4 { 9 } else { 6 };
+    let protocol = *quoted.get(of)?;
     let (source, destination, transport): (IpAddr, IpAddr, &[u8]) = if quoted.first()? >> 4 == 4 {
         let header = usize::from(quoted.first()? & 15) * 4;
         let address = |at| long(quoted, at).map(|bits| IpAddr::from(bits.to_be_bytes()));
@@ -603,6 +619,7 @@ fn read_icmp(packet: &[u8]) -> Option<(Header, IcmpError)> {
     };
     let ports = long(transport, 0)?;
     Some((
+        protocol,
         Header {
             source: SocketAddr::new(source, (ports >> 16) as u16),
             destination: SocketAddr::new(destination, ports as u16),
@@ -616,6 +633,7 @@ fn read_icmp(packet: &[u8]) -> Option<(Header, IcmpError)> {
     ))
 }
 
+const UDP: u8 = 17;
 const SOCK_NONBLOCK: i32 = 0o4000;
 const O_NONBLOCK: i32 = 0o4000;
 const POLLNVAL: i16 = 0x20;

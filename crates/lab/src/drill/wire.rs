@@ -25,7 +25,7 @@ pub(super) struct Packet {
 pub(super) enum Body {
     Tcp(Segment),
     Icmp { kind: u8, code: u8 },
-    Udp { len: u32 },
+    Udp { ports: (u16, u16), len: u32 },
     Other(u8),
 }
 
@@ -106,6 +106,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Packet, String> {
             }
         }
         UDP if transport.len() >= 8 => Body::Udp {
+            ports: (word(transport, 0), word(transport, 2)),
             len: transport.len() as u32 - 8,
         },
         other => Body::Other(other),
@@ -362,6 +363,29 @@ pub(super) fn quote_tcp(
     transport[4..8].copy_from_slice(&seq.to_be_bytes());
     let mut packet = wrap(envelope, TCP, &transport)?;
     packet.truncate(packet.len() - transport.len() + 8);
+    Ok(packet)
+}
+
+/// A UDP packet with `len` zero bytes as payload (RFC 768).
+pub(super) fn encode_udp(envelope: &Envelope, ports: (u16, u16), len: u32) -> Result<Vec<u8>, String> {
+    fits(len)?;
+    let total = u16::try_from(len + 8).map_err(|_| format!("{len} bytes do not fit a UDP packet"))?;
+    let mut transport = vec![0; usize::from(total)];
+    transport[..2].copy_from_slice(&ports.0.to_be_bytes());
+    transport[2..4].copy_from_slice(&ports.1.to_be_bytes());
+    transport[4..6].copy_from_slice(&total.to_be_bytes());
+    let sum = match transport_sum(envelope, UDP, &transport) {
+        0 => u16::MAX, // zero says that there is none
+        sum => sum,
+    };
+    transport[6..8].copy_from_slice(&sum.to_be_bytes());
+    wrap(envelope, UDP, &transport)
+}
+
+/// What an ICMP message quotes of it: IP header and UDP header.
+pub(super) fn quote_udp(envelope: &Envelope, ports: (u16, u16), len: u32) -> Result<Vec<u8>, String> {
+    let mut packet = encode_udp(envelope, ports, len)?;
+    packet.truncate(packet.len() - len as usize);
     Ok(packet)
 }
 

@@ -253,6 +253,17 @@ fn show_output(output: &Output) -> String {
                 .collect();
             format!("events {}", ready.join(", "))
         }
+        Output::QueuedError {
+            errno,
+            origin,
+            kind,
+            code,
+            info,
+            data,
+        } => format!(
+            "a queued error: {} from {origin}, type {kind}, code {code}, info {info}, data {data}",
+            constant::errno_name(*errno)
+        ),
         Output::Data { zeros } => format!("data, zeros: {zeros}"),
     }
 }

@@ -52,7 +52,10 @@ impl<'s> Run<'s> {
                 segment.and_then(|segment| wire::encode_tcp(&envelope, &segment))
             }
             Body::Icmp(icmp) => self.icmp(&envelope, icmp),
-            Body::Udp(_) => return Err(unsupported(event.line, "UDP packets".to_owned())),
+            Body::Udp(len) => {
+                let port = self.datagram_port.unwrap_or(PORT);
+                wire::encode_udp(&envelope, line.ports.unwrap_or((PORT, port)), *len)
+            }
         };
         let bytes = bytes.map_err(|error| self.fail(event, error, String::new()))?;
         self.log(self.since(self.now()), &strip_time(event));
@@ -73,7 +76,15 @@ impl<'s> Run<'s> {
         let (seq, len) = match line.quoted {
             Quoted::Unsaid => (0, 0),
             Quoted::Tcp { seq, len } => (seq, len),
-            Quoted::Udp(_) => return Err("UDP is not there to be quoted".to_owned()),
+            Quoted::Udp(len) => {
+                let port = self.datagram_port.ok_or("no datagram that could be quoted")?;
+                let quoted_envelope = Envelope {
+                    ttl: 64,
+                    ..self.envelope(false, &IpInfo::default())
+                };
+                let quoted = wire::quote_udp(&quoted_envelope, (port, PORT), len)?;
+                return wire::encode_icmp(envelope, kind, line.code, line.mtu.unwrap_or(0), &quoted);
+            }
         };
         let track = self.track.as_ref().ok_or("no connection to quote")?;
         let quoted_envelope = Envelope {
@@ -141,11 +152,12 @@ impl<'s> Run<'s> {
         (earliest, latest): (i64, i64),
         span: i64,
     ) -> Result<(), Stop> {
-        let Body::Tcp(tcp) = &line.body else {
-            return Err(unsupported(
-                event.line,
-                "outbound packets other than TCP".to_owned(),
-            ));
+        let tcp = match &line.body {
+            Body::Tcp(tcp) => tcp,
+            Body::Udp(len) => return self.outbound_datagram(event, &line.ip, *len, (earliest, latest), span),
+            Body::Icmp(_) => {
+                return Err(unsupported(event.line, "outbound ICMP messages".to_owned()));
+            }
         };
         if self.track.is_none() {
             return Err(self.fail(
@@ -154,12 +166,7 @@ impl<'s> Run<'s> {
                 String::new(),
             ));
         }
-        let patience = if event.time == Time::Any {
-            self.finished + PATIENCE_ANY
-        } else {
-            latest.max(self.finished) + PATIENCE
-        };
-        let deadline = self.instant(patience);
+        let deadline = self.patience(event, latest);
         let Some((mut at, mut packet, first)) = self.next_segment(event.line, deadline)? else {
             return Err(self.nothing(event));
         };
@@ -210,6 +217,67 @@ impl<'s> Run<'s> {
         self.check_time(event, at, (earliest, latest), span)?;
         self.finished = self.since(at);
         Ok(())
+    }
+
+    /// How long to wait for the packet of an outbound line.
+    fn patience(&self, event: &Event, latest: i64) -> Instant {
+        self.instant(if event.time == Time::Any {
+            self.finished + PATIENCE_ANY
+        } else {
+            latest.max(self.finished) + PATIENCE
+        })
+    }
+
+    /// Meets an outbound line `udp (len)`.
+    fn outbound_datagram(
+        &mut self,
+        event: &Event,
+        info: &IpInfo,
+        len: u32,
+        times: (i64, i64),
+        span: i64,
+    ) -> Result<(), Stop> {
+        let deadline = self.patience(event, times.1);
+        loop {
+            let Some(outbound) = self
+                .backend
+                .next_packet(deadline)
+                .map_err(|trouble| broken(event.line, trouble))?
+            else {
+                return Err(self.nothing(event));
+            };
+            let packet = wire::decode(&outbound.bytes)
+                .map_err(|error| self.fail(event, format!("the stack sent {error}"), String::new()))?;
+            self.keep(outbound.at, Direction::Outbound, &outbound.bytes);
+            self.log(self.since(outbound.at), &format!("> {:?}", packet.body));
+            let wire::Body::Udp { ports, len: seen } = packet.body else {
+                continue;
+            };
+            if packet.destination != self.setup.remote {
+                continue;
+            }
+            self.settle()?;
+            self.datagram_port = Some(ports.0);
+            self.by_timer = outbound.by_timer;
+            let mut reasons: Vec<String> = matching::compare_ip(info, &packet)
+                .iter()
+                .map(|found| {
+                    format!(
+                        "{}: expected {}, seen {}",
+                        found.field, found.expected, found.seen
+                    )
+                })
+                .collect();
+            if seen != len {
+                reasons.push(format!("payload length: expected {len}, seen {seen}"));
+            }
+            if !reasons.is_empty() {
+                return Err(self.fail(event, reasons.join("; "), String::new()));
+            }
+            self.check_time(event, outbound.at, times, span)?;
+            self.finished = self.since(outbound.at);
+            return Ok(());
+        }
     }
 
     fn to_script(&self, segment: &Segment) -> Segment {
