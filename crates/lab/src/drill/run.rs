@@ -15,6 +15,8 @@ use fleetfoot_core::time::{Duration, Instant};
 
 mod call;
 mod packet;
+#[cfg(test)]
+mod tests;
 
 /// How strictly a script is played.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
