@@ -7,6 +7,8 @@ use alloc::vec::Vec;
 pub struct Ring<T> {
     /// Its length is zero or a power of two.
     slots: Vec<T>,
+    /// One less than the length, 0 without any.
+    mask: usize,
     /// How many were taken and put in all; they run over together.
     taken: usize,
     put: usize,
@@ -16,6 +18,7 @@ impl<T> Default for Ring<T> {
     fn default() -> Ring<T> {
         Ring {
             slots: Vec::new(),
+            mask: 0,
             taken: 0,
             put: 0,
         }
@@ -43,10 +46,10 @@ impl<T: Copy> Ring<T> {
     /// Puts one at the end.
     #[inline(always)]
     pub fn push_back(&mut self, item: T) {
-        if self.len() == self.slots.len() {
+        if self.put.wrapping_sub(self.taken) > self.mask || self.slots.is_empty() {
             self.grow(item);
         }
-        let place = self.put & (self.slots.len() - 1);
+        let place = self.put & self.mask;
         self.slots[place] = item;
         self.put = self.put.wrapping_add(1);
     }
@@ -57,7 +60,16 @@ impl<T: Copy> Ring<T> {
         if self.is_empty() {
             return None;
         }
-        self.slots.get(self.taken & self.slots.len().wrapping_sub(1))
+        self.slots.get(self.taken & self.mask)
+    }
+
+    /// The oldest, to be changed.
+    #[inline]
+    pub fn front_mut(&mut self) -> Option<&mut T> {
+        if self.is_empty() {
+            return None;
+        }
+        self.slots.get_mut(self.taken & self.mask)
     }
 
     /// Takes the oldest.
@@ -66,6 +78,14 @@ impl<T: Copy> Ring<T> {
         let front = self.front().copied();
         self.taken = self.taken.wrapping_add(usize::from(front.is_some()));
         front
+    }
+
+    /// Takes the oldest; says which is the oldest then.
+    #[inline(always)]
+    pub fn advance(&mut self) -> Option<(T, Option<&T>)> {
+        let front = *self.front()?;
+        self.taken = self.taken.wrapping_add(1);
+        Some((front, self.front()))
     }
 
     /// Drops the oldest, if there is one.
@@ -90,6 +110,7 @@ impl<T: Copy> Ring<T> {
             slots.extend(self.pop_front());
         }
         slots.resize((2 * len).max(4), item);
+        self.mask = slots.len() - 1;
         self.slots = slots;
         self.taken = 0;
         self.put = len;
@@ -121,6 +142,12 @@ mod tests {
                 if round % 3 == 0 {
                     ring.forget_front();
                     deque.pop_front();
+                } else if round % 3 == 1 {
+                    let advanced = ring.advance().map(|(front, next)| (front, next.copied()));
+                    assert_eq!(
+                        advanced,
+                        deque.pop_front().map(|front| (front, deque.front().copied()))
+                    );
                 }
             }
             assert_eq!((ring.len(), ring.front()), (deque.len(), deque.front()));

@@ -1,9 +1,8 @@
 //! A link whose future is known on arrival: drop-tail, one constant rate, nothing that damages packets.
 //!
 //! FIFO order and admission on arrival settle when a packet departs and when it is delivered at the moment it is admitted,
-//! so no packet is stored here: what waits is a number while all are of one size, else a ring of departure times and
-//! lengths. A driver that feeds a lane in order
-//! of time may do so ahead of its own clock. Everything is as [`Link`](super::Link) with a drop-tail queue does it, which a
+//! so no packet is stored here: what waits is a number for each run of packets of one size. A driver that feeds a lane in
+//! order of time may do so ahead of its own clock. Everything is as [`Link`](super::Link) with a drop-tail queue does it, which a
 //! test compares packet by packet.
 
 use super::serialiser::{Constant, LONGEST_NS};
@@ -38,10 +37,12 @@ pub struct Lane {
     /// When the first of them begins to be sent, and what is left over then.
     first_start: Instant,
     first_remainder: u64,
-    /// Packets that wait and are not alike: when each begins to be sent, and its length.
-    mixed: Ring<(Instant, u32)>,
-    /// Bytes in `mixed`.
-    mixed_bytes: u64,
+    /// Those of other sizes that wait before them.
+    runs: Ring<Run>,
+    /// How many there are in `runs`.
+    before: u32,
+    /// Bytes in `runs`.
+    bytes_before: u64,
     /// What was counted, but for the counts of the two sizes.
     counted: Counted,
 }
@@ -73,14 +74,31 @@ impl PacketSize {
 struct Size {
     size: PacketSize,
     len: u32,
-    /// Time to send, whole nanoseconds.
-    whole: u64,
-    /// The rest.
-    fraction: u64,
+    time: PacketTime,
     /// So many may wait if all are of this size.
     most: u32,
     /// How many were counted.
     count: u64,
+}
+
+/// How long a packet takes to be sent.
+#[derive(Clone, Copy, Debug)]
+struct PacketTime {
+    /// Whole nanoseconds.
+    whole: u64,
+    /// The rest.
+    fraction: u64,
+}
+
+/// Packets of one size that wait one behind the other: each begins to be sent when the one before has been.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    count: u32,
+    len: u32,
+    /// When the first of them begins to be sent, and what is left over then.
+    first_start: Instant,
+    first_remainder: u64,
+    time: PacketTime,
 }
 
 /// What becomes of a packet that a lane admitted.
@@ -133,8 +151,10 @@ impl Lane {
         let nothing = Size {
             size: NO_SIZE,
             len: 0,
-            whole: 0,
-            fraction: 0,
+            time: PacketTime {
+                whole: 0,
+                fraction: 0,
+            },
             most: 0,
             count: 0,
         };
@@ -152,8 +172,9 @@ impl Lane {
             alike: 0,
             first_start: Instant::ZERO,
             first_remainder: 0,
-            mixed: Ring::new(),
-            mixed_bytes: 0,
+            runs: Ring::new(),
+            before: 0,
+            bytes_before: 0,
             counted: Counted::default(),
         })
     }
@@ -167,9 +188,22 @@ impl Lane {
     /// years at most.
     #[inline(always)]
     pub fn on_packet(&mut self, now: Instant, size: PacketSize) -> Result<Passage, Refusal> {
-        if size != self.usual {
-            return self.on_unusual(now, size);
+        if self.is_usual(size) {
+            self.on_usual(now)
+        } else {
+            self.on_unusual(now, size)
         }
+    }
+
+    /// Whether a packet of this size may come by [`Lane::on_usual`]: it is of the current size, and none of another waits.
+    #[inline(always)]
+    pub fn is_usual(&self, size: PacketSize) -> bool {
+        size == self.usual
+    }
+
+    /// [`Lane::on_packet`] of a packet that [`Lane::is_usual`].
+    #[inline(always)]
+    pub fn on_usual(&mut self, now: Instant) -> Result<Passage, Refusal> {
         if self.free_at < now {
             return Ok(self.pass_idle(now));
         }
@@ -198,24 +232,31 @@ impl Lane {
             return Err(self.refuse(now, size));
         }
         if self.free_at < now {
-            self.mixed.clear();
-            self.mixed_bytes = 0;
+            self.runs.clear();
+            (self.before, self.bytes_before) = (0, 0);
             self.usual = size;
             return Ok(self.pass_idle(now));
         }
-        let waiting = self.let_mixed_go(now);
-        if waiting == 0 {
+        self.let_runs_go(now);
+        if self.before == 0 {
             self.usual = size;
-            return self.on_packet(now, size);
+            return self.on_usual(now);
         }
         self.usual = NO_SIZE;
-        let bytes = self.mixed_bytes + u64::from(self.size.len);
+        let waiting = self.before + self.alike;
+        // Neither factor has more than 32 bits.
+        let bytes = self.bytes_before + (u64::from(self.alike) + 1) * u64::from(self.size.len);
         if waiting >= self.most_packets || bytes > self.most_bytes {
             let reason = DropReason::Full;
             return Err(Refusal { reason, waiting });
         }
+        let remainder = self.remainder;
         let passage = self.pass_after_others(now, waiting);
-        self.wait_among_mixed(passage.start);
+        if self.alike == 0 {
+            self.first_start = passage.start;
+            self.first_remainder = remainder;
+        }
+        self.alike += 1;
         Ok(passage)
     }
 
@@ -223,8 +264,8 @@ impl Lane {
     #[inline(always)]
     fn pass_idle(&mut self, now: Instant) -> Passage {
         self.alike = 0;
-        self.remainder = self.size.fraction;
-        let finish = now + Duration::from_nanos(self.size.whole);
+        self.remainder = self.size.time.fraction;
+        let finish = now + Duration::from_nanos(self.size.time.whole);
         self.free_at = finish;
         Passage {
             start: now,
@@ -269,16 +310,10 @@ impl Lane {
     /// When a packet of the current size that begins at `start` will have been sent, and what is left over then.
     #[inline(always)]
     fn after(&self, start: Instant, remainder: u64) -> (Instant, u64) {
-        let finish = start + Duration::from_nanos(self.size.whole);
-        let sum = remainder + self.size.fraction;
-        if sum >= self.rate.bps {
-            unusual();
-            return (finish + Duration::from_nanos(1), sum - self.rate.bps);
-        }
-        (finish, sum)
+        after(self.size.time, self.rate.bps, start, remainder)
     }
 
-    /// Forgets those of one size that have begun to be sent.
+    /// Forgets those of the current size that have begun to be sent.
     #[inline(always)]
     fn let_alike_go(&mut self, now: Instant) {
         while self.alike > 0 && self.first_start <= now {
@@ -287,23 +322,22 @@ impl Lane {
         }
     }
 
-    /// Forgets those of several sizes that have begun to be sent; how many wait.
+    /// Forgets those of other sizes that have begun to be sent.
     #[inline(never)]
-    fn let_mixed_go(&mut self, now: Instant) -> u32 {
-        while let Some(&(start, len)) = self.mixed.front()
-            && start <= now
-        {
-            self.mixed.pop_front();
-            self.mixed_bytes -= u64::from(len);
+    fn let_runs_go(&mut self, now: Instant) {
+        while let Some(run) = self.runs.front_mut() {
+            while run.count > 0 && run.first_start <= now {
+                run.count -= 1;
+                self.before -= 1;
+                self.bytes_before -= u64::from(run.len);
+                (run.first_start, run.first_remainder) =
+                    after(run.time, self.rate.bps, run.first_start, run.first_remainder);
+            }
+            if run.count > 0 {
+                return;
+            }
+            self.runs.forget_front();
         }
-        self.mixed.len() as u32
-    }
-
-    /// A packet of the current size waits behind packets of several sizes, or as one of them.
-    #[inline(never)]
-    fn wait_among_mixed(&mut self, start: Instant) {
-        self.mixed.push_back((start, self.size.len));
-        self.mixed_bytes += u64::from(self.size.len);
     }
 
     /// Takes up another size, unless packets of that size are never admitted.
@@ -314,10 +348,17 @@ impl Lane {
             return false;
         }
         // Those that wait keep their times.
-        while self.alike > 0 {
-            self.wait_among_mixed(self.first_start);
-            self.alike -= 1;
-            (self.first_start, self.first_remainder) = self.after(self.first_start, self.first_remainder);
+        if self.alike > 0 {
+            self.runs.push_back(Run {
+                count: self.alike,
+                len: self.size.len,
+                first_start: self.first_start,
+                first_remainder: self.first_remainder,
+                time: self.size.time,
+            });
+            self.before += self.alike;
+            self.bytes_before += u64::from(self.alike) * u64::from(self.size.len);
+            self.alike = 0;
         }
         core::mem::swap(&mut self.size, &mut self.other);
         if size != self.size.size {
@@ -326,8 +367,10 @@ impl Lane {
             self.size = Size {
                 size,
                 len,
-                whole: time.whole,
-                fraction: time.fraction,
+                time: PacketTime {
+                    whole: time.whole,
+                    fraction: time.fraction,
+                },
                 most: u64::from(self.most_packets).min(self.most_bytes / u64::from(len.max(1))) as u32,
                 count: 0,
             };
@@ -343,8 +386,9 @@ impl Lane {
         } else {
             DropReason::Full
         };
+        self.let_runs_go(now);
         self.let_alike_go(now);
-        let waiting = self.alike + self.let_mixed_go(now);
+        let waiting = self.before + self.alike;
         Refusal { reason, waiting }
     }
 }
@@ -355,6 +399,18 @@ impl Counted {
         self.data_packets += if size.size.is_data() { size.count } else { 0 };
         self.bytes += Bytes(size.count * u64::from(size.len));
     }
+}
+
+/// When a packet that begins at `start` will have been sent, and what is left over then.
+#[inline(always)]
+fn after(time: PacketTime, bps: u64, start: Instant, remainder: u64) -> (Instant, u64) {
+    let finish = start + Duration::from_nanos(time.whole);
+    let sum = remainder + time.fraction;
+    if sum >= bps {
+        unusual();
+        return (finish + Duration::from_nanos(1), sum - bps);
+    }
+    (finish, sum)
 }
 
 /// Tells the compiler that a branch is not the usual one, so that the usual one pays nothing for it.

@@ -82,28 +82,68 @@ impl Network {
     fn enter<O: Observer>(
         &mut self,
         observer: &mut O,
+        index: u32,
+        place: u32,
+        now: Instant,
+        id: u32,
+        packet: &mut Packet,
+    ) -> bool {
+        self.enter_behind::<_, true>(observer, index, place, now, id, packet, NOBODY)
+    }
+
+    /// The same where packets of several sizes wait, and where it goes on from there.
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "a part of `enter`")]
+    fn enter_any<O: Observer>(
+        &mut self,
+        observer: &mut O,
+        index: u32,
+        place: u32,
+        now: Instant,
+        id: u32,
+        packet: &mut Packet,
+        before: u32,
+    ) -> bool {
+        self.enter_behind::<_, false>(observer, index, place, now, id, packet, before)
+    }
+
+    /// The same at the end of the lane `before`; with `USUAL`, the code here is for the usual case alone.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "what is carried from lane to lane")]
+    fn enter_behind<O: Observer, const USUAL: bool>(
+        &mut self,
+        observer: &mut O,
         mut index: u32,
         mut place: u32,
         mut now: Instant,
         id: u32,
         packet: &mut Packet,
+        mut before: u32,
     ) -> bool {
-        let mut before = NOBODY;
         let size = PacketSize::of(&packet.segment);
         loop {
             let at = &mut self.links[index as usize];
+            let Body::Lane { lane, wire } = &mut at.body else {
+                observer.on_enter(now, LinkIndex(index), packet);
+                packet.buf = BufId(place);
+                self.enter_link(observer, index, now, packet);
+                return true;
+            };
+            if USUAL && !lane.is_usual(size) {
+                return self.enter_any(observer, index, place, now, id, packet, before);
+            }
             #[cfg(debug_assertions)]
             {
                 assert!(now >= at.entered_at, "packets enter a link in order of time");
                 at.entered_at = now;
             }
             observer.on_enter(now, LinkIndex(index), packet);
-            let Body::Lane { lane, wire } = &mut at.body else {
-                packet.buf = BufId(place);
-                self.enter_link(observer, index, now, packet);
-                return true;
+            let passage = if USUAL {
+                lane.on_usual(now)
+            } else {
+                lane.on_packet(now, size)
             };
-            let passage = match lane.on_packet(now, size) {
+            let passage = match passage {
                 Ok(passage) => passage,
                 Err(refusal) => {
                     return self.drop_at_lane(observer, index, before, now, id, packet, refusal);
@@ -209,6 +249,7 @@ impl Network {
             return passed;
         };
         let until = self.queue.arrivals_until(first.saturating_add(self.lookahead));
+        let large = self.queue.is_large();
         while let Some((index, now)) = self.queue.arrival_before(until) {
             passed.events += 1;
             passed.now = now;
@@ -216,17 +257,14 @@ impl Network {
                 passed.at_end = self.on_link(packets, observer, index, now);
                 break;
             };
-            let head = wire.front().copied();
-            wire.forget_front();
-            let next = wire.front().map_or(Instant::FAR_FUTURE, |next| next.at);
-            self.queue.set_arrival(index, next);
-            let Some(Waiting {
-                packet: id, place, ..
-            }) = head
-            else {
+            let Some((head, next)) = wire.advance() else {
+                self.queue.set_arrival(index, Instant::FAR_FUTURE);
                 continue;
             };
-            if self.queue.is_large() {
+            let (id, place) = (head.packet, head.place);
+            let next = next.map_or(Instant::FAR_FUTURE, |next| next.at);
+            self.queue.set_arrival(index, next);
+            if large {
                 std::hint::black_box(self.look_ahead(packets));
             }
             let hop = self.hops[place as usize] & !AT_ONCE;
