@@ -89,7 +89,8 @@ impl Connection {
     ) {
         let shared = &mut self.shared;
         let receive = &mut self.receive;
-        let window = receive.offer_buffer(&shared.config, shared.mss, shared.rcv_scale);
+        let ways = shared.ways;
+        let window = receive.offer_buffer(&shared.config, ways.step, shared.rcv_scale);
         *segment = Segment {
             seq: SeqNumber::from_offset(shared.iss, seq),
             ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
@@ -97,14 +98,13 @@ impl Connection {
             window: (window >> shared.rcv_scale) as u16,
             flags: Flags(Flags::ACK.0 | Flags::DF.0).with(flags),
             ttl: 64,
-            overhead: shared.config.header() as u8,
+            overhead: ways.overhead,
             ..Segment::default()
         };
         if shared.timestamps {
             segment.flags = segment.flags.with(Flags::TIMESTAMPS);
             segment.tsval = shared.timestamp(now);
             segment.tsecr = shared.ts_recent;
-            segment.overhead += 12;
         }
         if receive.beyond.is_some() {
             self.report_blocks(segment);

@@ -186,12 +186,6 @@ impl Receive {
             self.edge = self.rcv_nxt + window;
             return window.min(65_535 << scale);
         }
-        self.offer_buffer(config, mss, scale)
-    }
-
-    /// The same where the buffer is all that bounds it.
-    #[inline(always)]
-    pub(super) fn offer_buffer(&mut self, config: &Config, mss: u32, scale: u8) -> u64 {
         let wanted = self.wanted_edge(config);
         let before = self.edge;
         // RFC 9293 3.8.6.2.2: advance only by min(MSS, buffer / 2).
@@ -202,6 +196,22 @@ impl Receive {
         // The scaled field rounds down, but nothing below what was offered before is taken back.
         self.edge = self.rcv_nxt + window;
         debug_assert!(self.edge >= before, "the right edge never moves left (SHLD-14)");
+        window
+    }
+
+    /// [`Receive::offer`] while the buffer is all that bounds the window and no FIN is known; `step` is the least by which the
+    /// right edge moves.
+    #[inline(always)]
+    pub(super) fn offer_buffer(&mut self, config: &Config, step: u32, scale: u8) -> u64 {
+        let wanted = self.wanted_edge(config);
+        let edge = if wanted >= self.edge + u64::from(step) {
+            wanted
+        } else {
+            self.edge
+        };
+        debug_assert!(edge >= self.rcv_nxt && self.room.is_none(), "{self:?}");
+        let window = (edge - self.rcv_nxt).min(65_535 << scale);
+        self.edge = self.rcv_nxt + window;
         window
     }
 

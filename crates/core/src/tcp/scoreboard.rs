@@ -171,10 +171,16 @@ impl Scoreboard {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, mut record: Record) {
+    pub(super) fn push(&mut self, record: Record) {
+        self.push_weighing(record, self.weight(record.len));
+    }
+
+    /// The same where the weight is known.
+    #[inline(always)]
+    pub(super) fn push_weighing(&mut self, mut record: Record, weight: u64) {
         self.transmissions = self.transmissions.wrapping_add(1);
         record.order = self.transmissions;
-        self.out += self.weight(record.len);
+        self.out += weight;
         self.ring.push_back(record);
     }
 

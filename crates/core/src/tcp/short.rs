@@ -38,6 +38,12 @@ pub(super) struct Ways {
     answers: bool,
     /// What an acknowledgment sets the retransmission slot to.
     slot: Slot,
+    /// Header bytes of a segment without SACK blocks.
+    pub(super) overhead: u8,
+    /// The right edge of the window moves by at least so much (RFC 9293 3.8.6.2.2).
+    pub(super) step: u32,
+    /// `max_window_segments` in bytes.
+    most: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +66,9 @@ impl Ways {
         segments: false,
         answers: false,
         slot: Slot::Any,
+        overhead: 0,
+        step: 0,
+        most: 0,
     };
 }
 
@@ -110,6 +119,7 @@ impl Connection {
             && shared.cold.is_none()
             && self.receive.room.is_none()
             && acks;
+        let config = &shared.config;
         let probing = shared.sack && shared.config.tail_loss_probe != TailLossProbe::Off;
         Ways {
             arrivals: if predicted { expected } else { u16::MAX },
@@ -124,17 +134,34 @@ impl Connection {
                 TailLossProbe::Rfc8985 if !shared.config.tail_loss_probe_restart => Slot::Probe,
                 TailLossProbe::Off | TailLossProbe::Draft | TailLossProbe::Rfc8985 => Slot::Any,
             },
+            overhead: config.header() as u8 + if shared.timestamps { 12 } else { 0 },
+            step: u64::from(shared.mss).min(config.receive_buffer.get() / 2) as u32,
+            most: match config.max_window_segments {
+                Some(segments) => u64::from(segments) * u64::from(shared.mss),
+                None => u64::MAX,
+            },
         }
     }
 
     /// A way that is open is one that may be taken.
     pub(super) fn check_ways(&self) {
         let (kept, found) = (self.shared.ways, self.ways());
+        let as_kept = Ways {
+            arrivals: kept.arrivals,
+            acks: kept.acks,
+            undo: kept.undo,
+            segments: kept.segments,
+            // Of use to segments only: the path's MTU may have changed.
+            step: if kept.segments { found.step } else { kept.step },
+            most: if kept.segments { found.most } else { kept.most },
+            ..found
+        };
         assert!(
-            (kept.arrivals == u16::MAX || kept.arrivals == found.arrivals)
-                && (!kept.acks || (found.acks && (kept.undo || !found.undo)))
-                && (!kept.segments || found.segments)
-                && (kept == Ways::SHUT || (kept.slot, kept.ns2) == (found.slot, found.ns2)),
+            kept == Ways::SHUT
+                || kept == as_kept
+                    && (kept.arrivals == u16::MAX || kept.arrivals == found.arrivals)
+                    && (!kept.acks || (found.acks && (kept.undo || !found.undo)))
+                    && (!kept.segments || found.segments),
             "open: {kept:?}, may be: {found:?}"
         );
     }
@@ -449,9 +476,7 @@ impl Sender {
             return None;
         }
         let weight = self.board.weight(shared.mss);
-        let segments = u64::from(shared.config.max_window_segments.unwrap_or(u32::MAX));
-        let window = self.cc.window().get().min(segments * mss);
-        if self.board.out + weight > window {
+        if self.board.out + weight > self.cc.window().get().min(shared.ways.most) {
             self.validate(now, shared, true);
             return Some(None);
         }
@@ -462,7 +487,7 @@ impl Sender {
             Some(least) => self.group_ends(now, shared, least),
             None => false,
         };
-        self.board.push(Record {
+        let record = Record {
             seq,
             first_tx: now,
             last_tx: now,
@@ -470,7 +495,8 @@ impl Sender {
             order: 0,
             tx_count: 1,
             flags: 0,
-        });
+        };
+        self.board.push_weighing(record, weight);
         self.nxt = end;
         self.sws_override = false;
         self.last_send = now;

@@ -241,7 +241,7 @@ impl Pair {
         true
     }
 
-    fn arrive(&mut self, to: End, segment: &Segment) {
+    pub(super) fn arrive(&mut self, to: End, segment: &Segment) {
         let now = self.now;
         if to == End::B && self.b.is_none() {
             if on_listen(segment) == Answer::Accept {
