@@ -23,6 +23,7 @@ mod codel;
 mod drop_tail;
 mod drr;
 mod fq_codel;
+mod gro_unit;
 mod hardened;
 mod hash;
 mod red;
@@ -36,6 +37,7 @@ pub use codel::CoDel;
 pub use drop_tail::DropTail;
 pub use drr::Drr;
 pub use fq_codel::FqCoDel;
+pub use gro_unit::GroUnit;
 pub use hardened::{SpFq, SpH};
 pub use red::Red;
 pub use superpacket::SuperPacket;
@@ -284,6 +286,7 @@ registry! {
         CoDel(CoDel) = "codel" in "codel.rs",
         FqCoDel(FqCoDel) = "fq-codel" in "fq_codel.rs",
         Drr(Drr) = "drr" in "drr.rs",
+        GroUnit(GroUnit) = "gro-unit" in "gro_unit.rs",
         SuperPacket(SuperPacket) = "superpacket" in "superpacket.rs",
         SpH(SpH) = "sp-h" in "hardened.rs",
         SpFq(SpFq) = "sp-fq" in "hardened/fair.rs",

@@ -94,6 +94,23 @@ impl PacketPool {
         Some(self.release(list, slot))
     }
 
+    /// Moves all of `from` behind the tail of `list`.
+    pub(super) fn append(&mut self, list: &mut PacketList, from: &mut PacketList) {
+        let moved = core::mem::replace(from, PacketList::EMPTY);
+        if moved.head == NONE {
+            return;
+        }
+        if list.tail == NONE {
+            list.head = moved.head;
+        } else {
+            self.slots[list.tail as usize].next = moved.head;
+            self.slots[moved.head as usize].previous = list.tail;
+        }
+        list.tail = moved.tail;
+        list.packets += moved.packets;
+        list.bytes += moved.bytes;
+    }
+
     /// Takes the tail.
     pub(super) fn pop_tail(&mut self, list: &mut PacketList) -> Option<Packet> {
         if list.tail == NONE {

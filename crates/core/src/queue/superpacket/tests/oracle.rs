@@ -228,9 +228,9 @@ fn equals_the_naive_transcription_call_by_call() {
         }
     }
     std::println!("{admitted} admitted, {refused} refused, events {totals:?}");
-    // Every branch was taken often; marking is not the discipline's.
+    // Every branch was taken often; other kinds are of other disciplines.
     assert!(admitted > 100_000 && refused > 100_000);
-    assert!(totals[1..].iter().all(|&count| count > 100), "{totals:?}");
+    assert!(totals[1..7].iter().all(|&count| count > 100), "{totals:?}");
 }
 
 /// Marks of few identifiers, some of lengths beyond the limit or too short to be one.
