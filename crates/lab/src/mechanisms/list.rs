@@ -213,6 +213,10 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Senders mark the packets of one burst as a super-packet, up to 10; the bottleneck admits the first only if there is room for the longest, keeps room for the others, and refuses them all if it refused the first. A short transfer's window is lost as a whole or not at all.", "Schinazi, UCB/EECS-2014-80 (2014)")
         .evidence("Its author measured lower mean completion times for 50 simultaneous transfers of 10 and of 100 packets, and judges the gains too small and the scheme unsafe for deployment: few first packets without followers shut the queue.")
         .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet"),
+    entry("super-packets-hardened", SuperPackets, QueueAndTcp, &[(QUEUE, Text("sp-h")), (SUPER, Text("burst"))])
+        .document("Super-packets with a queue that keeps every promise, reserves at most a part of its room, gives each source a share of that, takes a deposit of credit for room and returns it when the room is used, and treats what it cannot promise as regular packets.", "Fleetfoot's own (docs/superpackets.md); shares: Choudhury and Hahne 1998")
+        .evidence("Without super-packets it is a drop-tail queue, packet for packet. The attacks it is made against are scenarios anyone can write (docs/superpackets.md); what they cost it is for experiments to say.")
+        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet"),
 ];
 
 /// Pairs that are sensible together: a queue that isolates or signals with a sender that profits from it.
