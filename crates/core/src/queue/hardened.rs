@@ -12,7 +12,9 @@
 //! **Deviations.** The epoch follows every follower that is redeemed, not only super-packets that were completed, and is
 //! `max_epoch` while none was: with a short epoch slow super-packets would never complete, and the epoch would never grow.
 //! A source has eight candidate places in a table of 4096 instead of two, so that it takes many more strangers to push out
-//! one with credit. There is no refill for sources. With a limit in bytes a reserved place counts one MTU. RED looks at
+//! one with credit. There is no refill for sources. A first that is downgraded earns nothing, only its followers do: else
+//! an attack by small firsts pays for itself (with 30000 a second behind a shared port 28.1 % of honest super-packets
+//! stay whole instead of 33.7 %). With a limit in bytes a reserved place counts one MTU. RED looks at
 //! the queue without what is reserved, so that reservations cannot raise the losses of others. A drop that CoDel owes to a
 //! packet that must not be dropped falls on the next first, of whatever flow, and at most one is owed.
 //!
@@ -20,6 +22,12 @@
 //! never dropped. A source that redeems nothing can waste what it earned: one reserved packet for eight useful ones, at
 //! most `credit` at once. Without super-packets SP-H is `drop-tail`. Every call is bounded: two hashes, 8 probes of the
 //! reservations, 8 of the sources, 8 bits of the filter, 64 words at the end of an epoch.
+//!
+//! **Measured.** `cargo run --release -p fleetfoot-core --example superpacket_model` prints an open-loop model, 1 Gbit/s at
+//! load 1, published values beside ours. Six seconds of it, percent of regular packets lost, of super-packets whole and in
+//! part: drop-tail 2.7, 6.4, 86.8; `superpacket` 7.9, 12.0, 51.3; SP-H 1.8, 40.4, 27.9. With 2000 firsts a second that
+//! nothing follows: `superpacket` 99.2, 0.2, 0.0 (26.9, 19.9, 0.0 with an epoch of 5 ms); SP-H 1.8, 39.5, 28.7, and 3.1,
+//! 37.4, 36.9 if they come by a link that a quarter of the honest sources use too.
 
 use super::codel::{self, Law, State};
 use super::red::{EarlyDrop, EarlyDropConfig};

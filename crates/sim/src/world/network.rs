@@ -315,3 +315,27 @@ pub(super) const END_AT_ONCE: u32 = Paths::END | AT_ONCE;
 
 /// The next hop of a packet that was dropped ahead of time.
 pub(super) const DROPPED: u32 = Paths::END - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::{AT_ONCE, DROPPED, ingress};
+    use crate::routing::Paths;
+
+    #[test]
+    fn a_packet_came_by_the_link_before_or_from_its_own_host() {
+        // Two paths: links 4, 7, 70000 and link 9; a place is that of the next hop.
+        let hops = [
+            4,
+            7 | AT_ONCE,
+            70_000,
+            Paths::END,
+            9,
+            Paths::END | AT_ONCE,
+            DROPPED,
+        ];
+        let by = |place| ingress(&hops, place);
+        assert_eq!([by(1), by(2), by(3)], [0, 5, 8]);
+        assert_eq!(by(4), u16::MAX, "links beyond the sixteen bits share a port");
+        assert_eq!(by(5), 0, "the first link of another path");
+    }
+}

@@ -58,7 +58,7 @@ pub(super) enum Case {
     First { key: u64, followers: u8 },
     /// Was promised a place.
     Promised { slot: Slot, last: bool },
-    /// A member that nothing was promised; a regular packet that earns credit.
+    /// A follower that nothing was promised; a regular packet that earns credit.
     Member,
     /// Of a super-packet that was denied.
     Denied,
@@ -209,7 +209,7 @@ impl Ledger {
         if mark.role == Role::First {
             if mark.length > self.max_length {
                 context.report(QueueEventKind::TooLong, packet.flow);
-                return Case::Member;
+                return Case::Regular;
             }
             let followers = mark.length - 1;
             return Case::First { key, followers };
@@ -262,7 +262,8 @@ impl Ledger {
         }
     }
 
-    /// Rule 8: members without a promise are regular packets that earn credit.
+    /// Rule 8: followers without a promise are regular packets that earn credit. Firsts without one earn nothing: they are
+    /// what an attack is made of.
     fn member(
         &mut self,
         now: Instant,
@@ -315,7 +316,7 @@ impl Ledger {
         let slot = self.table.vacancy(&self.clock, key);
         let Some(slot) = slot.filter(|_| share && port && pool) else {
             context.report(QueueEventKind::Downgraded, packet.flow);
-            return self.member(now, packet, weight, room, context);
+            return self.regular(weight, room);
         };
         let need = weight + u64::from(wanted) * self.unit;
         if room.queue + self.reserved() + need > self.size || need > room.flow {

@@ -184,7 +184,7 @@ impl Oracle {
         }
     }
 
-    fn downgraded(&mut self, now: u64, source: u32, port: u16) -> Fate {
+    fn member(&mut self, now: u64, source: u32, port: u16) -> Fate {
         let fate = self.regular();
         if fate == Fate::Regular {
             self.earn(source, 1);
@@ -200,7 +200,7 @@ impl Oracle {
         match mark.role {
             Role::Regular => self.regular(),
             Role::First if mark.last => self.regular(),
-            Role::First if i64::from(mark.length) > self.constants.m => self.downgraded(now, source, port),
+            Role::First if i64::from(mark.length) > self.constants.m => self.regular(),
             Role::First => {
                 for generation in &mut self.generations {
                     generation.table.remove(&key);
@@ -210,7 +210,8 @@ impl Oracle {
                 let share = w <= head && self.out(source) + w <= head - w && *self.port(now, port) >= 8 * w;
                 let pool = self.credit(source) < 8 * w;
                 if !share || pool && self.r_new() + w > self.constants.p_new {
-                    return self.downgraded(now, source, port);
+                    // Ours: a first earns nothing.
+                    return self.regular();
                 }
                 if self.q + self.r() + w + 1 > self.constants.size {
                     let bits = self.bits(flow, mark.id);
@@ -253,7 +254,7 @@ impl Oracle {
                 if self.generations.iter().any(denied) {
                     return Fate::Dropped;
                 }
-                self.downgraded(now, source, port)
+                self.member(now, source, port)
             }
         }
     }
