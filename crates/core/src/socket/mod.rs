@@ -410,6 +410,15 @@ impl Stack {
         self.peers.clear();
     }
 
+    /// ICMP errors about connections that are there which quoted nothing in flight (`OutOfWindowIcmps`).
+    pub fn icmp_ignored(&self) -> u64 {
+        let counts = self.socks.iter().map(|sock| match &sock.body {
+            Body::Open(connection) => u64::from(connection.icmp_ignored()),
+            Body::Idle | Body::Listen(_) => 0,
+        });
+        counts.sum()
+    }
+
     /// Connections in TIME-WAIT.
     pub fn time_wait_count(&self) -> usize {
         self.waits.values().filter(|wait| !wait.half_closed()).count()

@@ -9,6 +9,7 @@
 //! the background while the runner waits for time or packets, and carries the time at which it returned.
 
 use fleetfoot_core::time::Instant;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
@@ -66,6 +67,12 @@ pub trait Backend {
     /// # Errors
     /// [`Trouble::Unsupported`] where it cannot tell.
     fn count_state(&mut self, state: ConnectionState) -> Result<usize, Trouble>;
+
+    /// Counters of the machine, under the names that `nstat` gives them: those that it has.
+    ///
+    /// # Errors
+    /// The backend broke.
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, Trouble>;
 }
 
 /// What a stack is made for: fixed for the whole script.

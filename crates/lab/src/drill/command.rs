@@ -11,6 +11,10 @@ pub(super) enum Request {
     Set(Setting),
     /// So many sockets have to be in this state.
     Count(ConnectionState, usize),
+    /// Counters of the machine count from here on (`nstat` shows what they grew by since it last did).
+    ForgetCounters,
+    /// This counter of the machine has grown.
+    Grown(String),
     /// Whatever follows a filter that only looks.
     Nothing,
 }
@@ -93,7 +97,13 @@ fn one(words: &[String], requests: &mut Vec<Request>) -> Result<(), ()> {
         "sockstat" => requests.push(count(&words)?),
         // They undo what was set, drop what is over, show what nobody looks at, or set what this stack never does.
         "tcpdrop" | "ethtool" | "true" => requests.push(Request::Nothing),
-        "nstat" if words[1..].iter().all(|word| !word.starts_with('|')) => requests.push(Request::Nothing),
+        "nstat" => requests.push(match words[1..] {
+            [] | [">", "/dev/null"] => Request::ForgetCounters,
+            ["|", "grep", counter] | ["|", "grep", counter, ">", "/dev/null"] => {
+                Request::Grown(counter.to_owned())
+            }
+            _ => return Err(()),
+        }),
         name if name.starts_with("sysctl_restore_") => requests.push(Request::Nothing),
         _ => return Err(()),
     }
@@ -303,6 +313,16 @@ mod tests {
             interpret("sockstat -4 -P tcp -s | grep packetdril | grep -c TIME_WAIT | grep 1"),
             Ok(vec![Request::Count(ConnectionState::TimeWait, 1)])
         );
+    }
+
+    #[test]
+    fn counters_are_asked_for() {
+        assert_eq!(interpret("nstat > /dev/null"), Ok(vec![Request::ForgetCounters]));
+        assert_eq!(
+            interpret("nstat | grep TcpExtX > /dev/null"),
+            Ok(vec![Request::Grown("TcpExtX".into())])
+        );
+        assert_eq!(interpret("nstat -a x"), Err("the command `nstat -a x`".into()));
     }
 
     #[test]

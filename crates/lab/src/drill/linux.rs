@@ -11,7 +11,7 @@ use super::backend::{
 use fleetfoot_core::time::Instant;
 use fleetfoot_live::calls::{self, Errno, Fd};
 use fleetfoot_live::{Clock, Error, Namespace, Tun};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, mpsc};
@@ -288,6 +288,28 @@ impl Backend for Linux<'_> {
             }
             Setting::ForgetPeers => self.namespace.ip("tcp_metrics flush all").map_err(unsupported),
         }
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, Trouble> {
+        let mut counters = BTreeMap::new();
+        for table in ["netstat", "snmp"] {
+            // The namespace of this thread, not of the process.
+            let path = format!("/proc/thread-self/net/{table}");
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| Trouble::Broken(format!("{path}: {error}")))?;
+            let lines: Vec<_> = text.lines().collect();
+            // A line of names, then one of values; both begin with the group.
+            for pair in lines.chunks_exact(2) {
+                let (names, values) = (pair[0].split_whitespace(), pair[1].split_whitespace());
+                let group = pair[0].split(':').next().unwrap_or_default();
+                for (name, value) in names.zip(values).skip(1) {
+                    if let Ok(value) = value.parse() {
+                        counters.insert(format!("{group}{name}"), value);
+                    }
+                }
+            }
+        }
+        Ok(counters)
     }
 
     fn count_state(&mut self, state: ConnectionState) -> Result<usize, Trouble> {

@@ -28,6 +28,8 @@ impl Default for Definitions {
             ("CMSG_TYPE_RECVERR", "IP_RECVERR"),
             ("TFO_COOKIE", "3021b9d889017eeb"),
             ("TFO_COOKIE_ZERO", "b7c12350a90dc8f5"),
+            // Of the codes that end a half-open connection, the one whose errno the scripts expect.
+            ("CODE", "host_unreachable"),
         ] {
             definitions.define(name, value);
         }

@@ -12,6 +12,7 @@ use super::expression::{Evaluator, Refusal};
 use super::matching::Neutral;
 use super::track::{FIRST_PEER_PORT, Track, show};
 use fleetfoot_core::time::{Duration, Instant};
+use std::collections::BTreeMap;
 
 mod call;
 mod packet;
@@ -207,6 +208,8 @@ struct Run<'s> {
     by_timer: bool,
     /// Port of the UDP socket that sent last.
     datagram_port: Option<u16>,
+    /// Counters of the machine when they were last forgotten.
+    counters: BTreeMap<String, u64>,
     track: Option<Track>,
     peers: u16,
     pending: Option<Pending<'s>>,
@@ -241,6 +244,7 @@ impl<'s> Run<'s> {
             lateness: 0,
             by_timer: false,
             datagram_port: None,
+            counters: BTreeMap::new(),
             track: None,
             peers: 0,
             pending: None,
@@ -506,6 +510,22 @@ impl<'s> Run<'s> {
         for request in requests {
             match request {
                 Request::Nothing => {}
+                Request::ForgetCounters => {
+                    self.counters = self.counters_now(line)?;
+                }
+                Request::Grown(name) => {
+                    let Some(seen) = self.counters_now(line)?.remove(&name) else {
+                        return Err(unsupported(line, format!("the counter {name}")));
+                    };
+                    if seen <= self.counters.get(&name).copied().unwrap_or(0) {
+                        return Err(Stop {
+                            verdict: Verdict::Fail,
+                            line,
+                            reason: format!("the counter {name} has not grown; it is {seen}"),
+                            detail: String::new(),
+                        });
+                    }
+                }
                 Request::Set(Setting::Sysctl { name, .. })
                     if self.rules.neutral.is_some()
                         && (name.starts_with("net.inet.") || name.starts_with("kern.")) => {}
@@ -528,6 +548,10 @@ impl<'s> Run<'s> {
             }
         }
         Ok(())
+    }
+
+    fn counters_now(&mut self, line: u32) -> Result<BTreeMap<String, u64>, Stop> {
+        self.backend.counters().map_err(|trouble| broken(line, trouble))
     }
 
     fn code(&mut self, event: &Event, text: &str) -> Result<(), Stop> {

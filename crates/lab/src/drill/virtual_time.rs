@@ -516,6 +516,11 @@ impl Backend for Virtual {
         super::sysctl::apply(self.stack.config_mut(), setting)
     }
 
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, Trouble> {
+        let ignored = self.stack.icmp_ignored();
+        Ok(BTreeMap::from([("TcpExtOutOfWindowIcmps".to_owned(), ignored)]))
+    }
+
     fn count_state(&mut self, state: ConnectionState) -> Result<usize, Trouble> {
         Ok(match state {
             ConnectionState::SynReceived => self.stack.count(State::SynReceived),
