@@ -5,6 +5,7 @@
 //! queue discipline, so that units, ranges, schema and documents come from there.
 
 mod packet_time;
+mod superpacket;
 
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::registry::Entry;
@@ -70,7 +71,12 @@ pub struct Curve {
 }
 
 /// Every analysis.
-pub static ENTRIES: &[Analysis] = &[packet_time::ANALYSIS];
+pub static ENTRIES: &[Analysis] = &[
+    packet_time::ANALYSIS,
+    superpacket::equal_drop::ANALYSIS,
+    superpacket::state_age::ANALYSIS,
+    superpacket::decision::ANALYSIS,
+];
 
 /// The analysis called `name`.
 pub fn find(name: &str) -> Option<&'static Analysis> {

@@ -89,6 +89,10 @@ fields! {
         RedundantBytes = "redundant_bytes",
         /// Payload sent and not received, as a share: what a stream without retransmission lost.
         LossShare = "loss_share",
+        /// Packets of each group of data packets that left together, where super-packets are formed.
+        SuperPacketLength = "more.super_packet_length",
+        /// Super-packets sent: groups of two packets and more.
+        SuperPackets = "super_packets",
     }
 }
 
@@ -252,6 +256,13 @@ pub fn values(
     match (metric, of) {
         (Metric::Group(metric), Of::Group(index)) => {
             let kind = resolved.groups[index].kind;
+            if metric == GroupMetric::SuperPacketLength {
+                let groups = runs.iter().filter_map(|run| run.groups.get(index));
+                return Values::Counts(
+                    groups.map(|group| counted(&group.super_packet_length)).collect(),
+                    1.0,
+                );
+            }
             let one = |run: &&RunOutput| {
                 run.groups.get(index).map_or_else(Sample::default, |group| {
                     group_values(metric, kind, group, run, index, measured_s)
@@ -261,23 +272,12 @@ pub fn values(
         }
         (Metric::Link(metric), Of::Link(index)) => {
             let links = || runs.iter().filter_map(|run| run.links.get(index));
-            let counted = |histogram: &dyn Fn(&LinkOutput) -> Histogram| {
-                let counts = |link: &LinkOutput| {
-                    let histogram = histogram(link);
-                    Counted {
-                        counts: histogram.counts(),
-                        sum: histogram.sum(),
-                        max: histogram.max(),
-                    }
-                };
-                links().map(counts).collect::<Vec<_>>()
-            };
             match metric {
                 LinkMetric::Plain(LinkPlain::QueueDelay) => {
-                    Values::Counts(counted(&|link| link.queue_delay.clone()), 1e9)
+                    Values::Counts(links().map(|link| counted(&link.queue_delay)).collect(), 1e9)
                 }
                 LinkMetric::Plain(LinkPlain::QueuePackets) => {
-                    Values::Counts(counted(&|link| link.queue_packets.clone()), 1.0)
+                    Values::Counts(links().map(|link| counted(&link.queue_packets)).collect(), 1.0)
                 }
                 metric => Values::Samples(
                     links()
@@ -300,6 +300,14 @@ pub fn values(
         (Metric::Group(_) | Metric::Link(_) | Metric::Analysis(_), _) => {
             Values::Samples(vec![Sample::default(); runs.len()])
         }
+    }
+}
+
+fn counted(histogram: &Histogram) -> Counted {
+    Counted {
+        counts: histogram.counts(),
+        sum: histogram.sum(),
+        max: histogram.max(),
     }
 }
 
@@ -340,6 +348,13 @@ fn group_values(
         GroupMetric::Probes => total(&|flow| u64::from(flow.probes)),
         GroupMetric::SpuriousProbes => total(&|flow| u64::from(flow.spurious_probes)),
         GroupMetric::RedundantBytes => total(&|flow| flow.redundant_bytes.0),
+        GroupMetric::SuperPackets => {
+            let lengths = group.super_packet_length.counts();
+            let formed: u64 = lengths.iter().filter(|pair| pair.0 > 1).map(|pair| pair.1).sum();
+            Sample::of(vec![formed as f64])
+        }
+        // It has many values per run and is read as counts.
+        GroupMetric::SuperPacketLength => Sample::default(),
         GroupMetric::LossShare => {
             let sent: u64 = flows.iter().map(|flow| flow.bytes_sent.0).sum();
             let received: u64 = flows.iter().map(|flow| flow.received.0).sum();
