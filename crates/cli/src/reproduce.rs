@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
     #[command(flatten)]
     batch: BatchFlags,
-    /// Enter verdicts and numbers in this file (experiments/verdicts.toml).
+    /// Enter verdicts and numbers in this file (experiments/verdicts.toml); needs --full or --quick.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -86,7 +86,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .clone()
         .unwrap_or_else(|| Path::new("fleetfoot-out").join("reproduce"));
     let folder = Folder::open(Some(&place), "reproduce", "reproduce", arguments.batch.force)?;
-    let record = Record::embedded().map_err(|error| Failure::other(format!("verdicts.toml: {error}")))?;
+    // What the full runs said: of the file that is being written, so that quick runs after full ones need no new program.
+    let record = match arguments.record.as_deref() {
+        Some(path) => written(path)?,
+        None => Record::embedded().map_err(|error| Failure::other(format!("verdicts.toml: {error}")))?,
+    };
     let reporter = Reporter::new(runs, common, arguments.batch.events.as_deref())?;
     reporter.event(&serde_json::json!({ "event": "started", "experiments": prepared.len(), "runs": runs }));
     let started = Instant::now();
@@ -231,11 +235,7 @@ fn enter(path: &Path, prepared: &[Prepared], evaluated: &[&Evaluated], level: Le
     if level == Level::Usual {
         return Err(Failure::usage("--record needs --full or --quick"));
     }
-    let mut record = match std::fs::read_to_string(path) {
-        Ok(text) => toml_record(&text, path)?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Record::default(),
-        Err(error) => return Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
-    };
+    let mut record = written(path)?;
     for (evaluated, prepared) in evaluated.iter().zip(prepared) {
         record.enter(evaluated, level, prepared.seeds.len() as u32);
     }
@@ -243,8 +243,15 @@ fn enter(path: &Path, prepared: &[Prepared], evaluated: &[&Evaluated], level: Le
         .map_err(|error| Failure::other(format!("cannot write {}: {error}", path.display())))
 }
 
-fn toml_record(text: &str, path: &Path) -> Result<Record, Failure> {
-    Record::parse(text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+/// The record at `path`; empty if there is none yet.
+fn written(path: &Path) -> Result<Record, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            Record::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Record::default()),
+        Err(error) => Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
+    }
 }
 
 fn list(experiments: &[Experiment], common: &Common) -> Result<(), Failure> {

@@ -109,3 +109,69 @@ fn a_closed_pipe_is_no_error() {
         String::from_utf8_lossy(&output.stderr)
     );
 }
+
+#[test]
+fn reproduce_prints_verdicts_keeps_runs_and_writes_its_report() {
+    let place = folder("reproduce");
+    let json = fleetfoot(
+        &[
+            "reproduce",
+            "sp-tbuffer",
+            "sp-state-age",
+            "--json",
+            "--out",
+            "out",
+        ],
+        &place,
+    );
+    assert!(json.status.success(), "{}", String::from_utf8_lossy(&json.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&json.stdout).expect("one JSON document");
+    let experiments = document["experiments"].as_array().expect("a list");
+    let ids: Vec<_> = experiments
+        .iter()
+        .map(|experiment| experiment["id"].clone())
+        .collect();
+    assert_eq!(ids, ["sp-tbuffer", "sp-state-age"]);
+    assert_eq!(experiments[0]["verdict"], "reproduced");
+    assert_eq!(experiments[0]["checks"][0]["measured"], 60e-6);
+    let listed = fleetfoot(&["reproduce", "sp-tbuffer", "--list", "--json"], &place);
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).expect("one JSON document");
+    assert!(listed["experiments"][0]["verdict"].is_null());
+    let page = std::fs::read_to_string(place.join("out/reproduce.html")).expect("it was written");
+    assert!(page.contains("id=\"sp-tbuffer\"") && page.contains("2 reproduced"));
+
+    // A copy of an experiment, changed: the exit code is 0 whatever the verdict, and a second time nothing is run.
+    let copy = "[network]\nkind = \"dumbbell\"\nbottleneck = { rate = \"1 Mbit/s\", delay = \"10 ms\" }\n\
+                [[traffic]]\nname = \"one\"\nkind = \"transfer\"\nsize = \"10 kB\"\narrivals = { dist = \"poisson\", rate = \"5 per second\" }\n\
+                [run]\nduration = \"2 s\"\nseeds = 12\n[figure]\nclaim = \"c\"\nsource = { seed = \"own\", where = \"here\" }\n\
+                [[check]]\nname = \"slow\"\nmetric = \"fct_s\"\ngroup = \"one\"\nexpect = \"> 100\"\n";
+    std::fs::write(place.join("mine.toml"), copy).expect("the folder can be written");
+    let run = || {
+        let output = fleetfoot(&["reproduce", "mine.toml", "--full", "--out", "mine"], &place);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (first, talk) = run();
+    assert!(
+        first.contains("not-reproduced") && talk.contains("12 runs computed, 0 reused"),
+        "{first}{talk}"
+    );
+    let (second, talk) = run();
+    assert!(talk.contains("0 runs computed, 12 reused"), "{talk}");
+    assert_eq!(first, second);
+    // The same file is a scenario.
+    let compared = fleetfoot(&["run", "mine.toml", "--out", "run"], &place);
+    assert!(
+        compared.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compared.stderr)
+    );
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}

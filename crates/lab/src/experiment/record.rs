@@ -104,7 +104,7 @@ impl Recorded {
                     .ends()
                     .filter(|_| !evaluated.timed)
                     .map(|ends| ends.map(six_digits)),
-                holds: check.holds,
+                holds: check.holds.filter(|_| !evaluated.timed),
             };
             (check.name.clone(), recorded)
         });
