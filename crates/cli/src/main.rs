@@ -13,6 +13,7 @@ mod explain;
 mod failure;
 mod folder;
 mod layout;
+mod links;
 mod list;
 mod output;
 mod progress;

@@ -163,62 +163,7 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
     fit(&mut groups, width, &[6, 4, 9, 8]);
     let _ = writeln!(text, "\n{groups}");
 
-    let mut idle = 0;
-    let mut links = new_table(
-        colored,
-        &[
-            "link",
-            "direction",
-            "rate",
-            "queue",
-            "used",
-            "delay",
-            "p99",
-            "drops",
-            "marks",
-        ],
-    );
-    for (link, info) in variant.links.iter().zip(&comparison.links) {
-        let drops = link.drops.data + link.drops.ack + link.drops.other;
-        if drops == 0 && link.queue_delay_s.as_ref().is_none_or(|delay| delay.p99 <= 0.0) {
-            idle += 1;
-            continue;
-        }
-        let delay = |value: fn(&Summary) -> f64| {
-            link.queue_delay_s
-                .as_ref()
-                .map_or_else(String::new, |s| seconds(value(s)))
-        };
-        let limit = info
-            .parameters
-            .iter()
-            .find(|(name, _)| name == "limit")
-            .map(|(_, value)| value.as_str());
-        links.add_row([
-            link.name.clone(),
-            link.direction.clone(),
-            info.rate.clone(),
-            format!("{} {}", info.queue, limit.unwrap_or("")),
-            format!("{:.0} %", 100.0 * link.utilisation),
-            delay(|s| s.mean),
-            delay(|s| s.p99),
-            drops.to_string(),
-            link.marks.to_string(),
-        ]);
-    }
-    align(&mut links, 4..9);
-    fit(&mut links, width, &[2, 8, 6, 3]);
-    let _ = writeln!(text, "\n{links}");
-    if idle > 0 {
-        line(
-            &mut text,
-            &wrapped(
-                &format!("and {idle} link directions where hardly a packet waited (all are in the JSON)"),
-                width,
-                " ",
-            ),
-        );
-    }
+    crate::links::write(&mut text, variant, comparison, colored, width);
 
     let mut flows = new_table(
         colored,
@@ -393,7 +338,7 @@ fn rtts(comparison: &Comparison) -> Vec<(String, String)> {
         .collect()
 }
 
-fn line(text: &mut String, line: &str) {
+pub(crate) fn line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
 }
@@ -409,7 +354,7 @@ fn signed(share: f64) -> String {
     format!("{:+.1} %", if value.abs() < 0.05 { 0.0 } else { value })
 }
 
-fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     match value.abs() {
         0.0 => String::from("0"),
         v if v >= 10.0 => format!("{value:.1} s"),
