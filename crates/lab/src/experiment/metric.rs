@@ -93,6 +93,10 @@ fields! {
         SuperPacketLength = "more.super_packet_length",
         /// Super-packets sent: groups of two packets and more.
         SuperPackets = "super_packets",
+        /// What is left of 1 then.
+        DeliveredShare = "delivered_share",
+        /// Share of flows that completed and retransmitted nothing: where a flow is one super-packet, those that stayed whole.
+        IntactShare = "intact_share",
     }
 }
 
@@ -355,10 +359,20 @@ fn group_values(
         }
         // It has many values per run and is read as counts.
         GroupMetric::SuperPacketLength => Sample::default(),
-        GroupMetric::LossShare => {
+        GroupMetric::LossShare | GroupMetric::DeliveredShare => {
             let sent: u64 = flows.iter().map(|flow| flow.bytes_sent.0).sum();
             let received: u64 = flows.iter().map(|flow| flow.received.0).sum();
-            let share = (sent > 0).then(|| 1.0 - received as f64 / sent as f64);
+            let share = (sent > 0).then(|| received as f64 / sent as f64);
+            let share = share.map(|share| match metric {
+                GroupMetric::LossShare => 1.0 - share,
+                _ => share,
+            });
+            Sample::of(share.into_iter().collect())
+        }
+        GroupMetric::IntactShare => {
+            let whole = |flow: &&FlowRecord| flow.completed.is_some() && flow.retransmits == 0;
+            let intact = flows.iter().filter(whole).count() as f64;
+            let share = (!flows.is_empty()).then(|| intact / flows.len() as f64);
             Sample::of(share.into_iter().collect())
         }
     }
