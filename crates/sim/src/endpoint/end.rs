@@ -1,0 +1,204 @@
+//! One end of a conversation: its connection, what its application has in mind, its timer event.
+
+use crate::event::EventKey;
+use crate::observe::Observer;
+use crate::routing::PathStart;
+use crate::spec::NodeId;
+use crate::world::{Mode, Network, Slab};
+use fleetfoot_core::flow::FlowId;
+use fleetfoot_core::superpacket::group::Grouper;
+use fleetfoot_core::tcp::{Config, Connection, Event, Half, Resting, WriteFlags};
+use fleetfoot_core::time::Instant;
+use fleetfoot_core::units::Bytes;
+use std::sync::Arc;
+
+/// One end of a conversation.
+pub(crate) struct End {
+    /// `None`: not opened yet, resting, or datagrams.
+    pub(crate) connection: Option<Box<Connection>>,
+    /// The connection while it is idle.
+    pub(super) resting: Option<Resting>,
+    /// Time of the pending timer event; `FAR_FUTURE` without one.
+    pub(super) timer_at: Instant,
+    /// Stream bytes that arrived in order.
+    pub(crate) received: u64,
+    /// Stream offset at which the next message to this end is complete; `MAX`: none.
+    pub(crate) goal: u64,
+    /// Bytes that the application wants to write and the send buffer has not taken.
+    pub(crate) to_write: u64,
+    /// Path to the other end.
+    pub(crate) path: PathStart,
+    /// Number of the conversation in the run, for the order of events.
+    pub(super) created: u32,
+    /// The node it is at.
+    pub(crate) node: NodeId,
+    /// Of its connection, `FAR_FUTURE` without one; nodes count those that are.
+    pub(crate) deadline: Instant,
+    /// Close after the last write.
+    pub(crate) closing: bool,
+    /// Nothing more will happen at this end.
+    pub(crate) closed: bool,
+    /// Forms super-packets of what it sends.
+    pub(crate) grouper: Option<Box<Grouper>>,
+}
+
+impl End {
+    pub(super) fn new(path: PathStart, node: NodeId, created: u32) -> End {
+        End {
+            connection: None,
+            resting: None,
+            timer_at: Instant::FAR_FUTURE,
+            received: 0,
+            goal: u64::MAX,
+            to_write: 0,
+            path,
+            created,
+            node,
+            deadline: Instant::FAR_FUTURE,
+            closing: false,
+            closed: false,
+            grouper: None,
+        }
+    }
+}
+
+impl End {
+    /// Lets the application write, sends, takes the events and arms the timer; says whether the connection is over.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "parts of the world that are borrowed one by one"
+    )]
+    pub(super) fn pump<O: Observer>(
+        &mut self,
+        now: Instant,
+        number: u32,
+        in_network: &mut u32,
+        network: &mut Network,
+        packets: &mut Slab,
+        observer: &mut O,
+        armed: &mut [u32],
+    ) -> bool {
+        let Some(connection) = &mut self.connection else {
+            return false;
+        };
+        let mut application = Application {
+            to_write: &mut self.to_write,
+            closing: &mut self.closing,
+        };
+        let over = application.act(now, connection);
+        if self.grouper.is_some() {
+            self.group(now, in_network);
+            return over; // `World::release` sends and arms
+        }
+        *in_network += network.send_all(packets, observer, now, self.path, FlowId(number), connection);
+        self.arm(now, number, network, armed);
+        over
+    }
+
+    /// Makes sure that an event comes no later than the deadline of the connection.
+    #[inline(always)]
+    pub(crate) fn arm(&mut self, now: Instant, number: u32, network: &mut Network, armed: &mut [u32]) {
+        let Some(connection) = &self.connection else {
+            return;
+        };
+        let mut wanted = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        if let Some(held_until) = self.grouper.as_ref().and_then(|grouper| grouper.poll_timeout()) {
+            wanted = wanted.min(held_until);
+        }
+        let wanted = wanted.max(now); // what is overdue is due at once
+        let (before, after) = (self.is_armed(), wanted != Instant::FAR_FUTURE);
+        self.deadline = wanted;
+        if before != after {
+            let count = &mut armed[self.node.0 as usize];
+            *count = if after { *count + 1 } else { *count - 1 };
+        }
+        // A deadline that moves earlier needs an event of its own (engine rule 6); one that moves later can wait.
+        if wanted < self.timer_at || network.mode == Mode::Plain && wanted != self.timer_at {
+            self.timer_at = wanted;
+            if wanted != Instant::FAR_FUTURE {
+                network.queue.push(EventKey::timer(wanted, self.created, number));
+            }
+        }
+    }
+
+    /// Whether its connection has a deadline.
+    #[inline(always)]
+    pub(crate) fn is_armed(&self) -> bool {
+        self.deadline != Instant::FAR_FUTURE
+    }
+
+    /// Whether this end is closed, or does nothing until a segment comes.
+    pub(super) fn is_idle(&self) -> bool {
+        self.closed
+            || self.to_write == 0
+                && (self.resting.is_some()
+                    || self
+                        .connection
+                        .as_ref()
+                        .is_some_and(|connection| connection.poll_timeout().is_none()))
+    }
+
+    /// Packs the connection if nothing is going on.
+    pub(super) fn rest(&mut self) {
+        if self.to_write > 0 || self.closing || self.closed || self.is_armed() {
+            return;
+        }
+        if let Some(connection) = &mut self.connection
+            && let Some(resting) = connection.rest()
+        {
+            self.connection = None;
+            self.resting = Some(resting);
+        }
+    }
+
+    /// Unpacks the connection if it rests.
+    pub(super) fn wake(&mut self, config: &Arc<Config>) {
+        if let Some(resting) = self.resting.take() {
+            self.connection = Some(Box::new(resting.wake(config)));
+        }
+    }
+}
+
+/// What an application has in mind at one end.
+pub(crate) struct Application<'a> {
+    pub(crate) to_write: &'a mut u64,
+    pub(crate) closing: &'a mut bool,
+}
+
+impl Application<'_> {
+    /// Writes, closes and takes the events; says whether the connection is over.
+    #[inline(always)]
+    pub(crate) fn act(&mut self, now: Instant, connection: &mut Connection) -> bool {
+        if *self.to_write > 0 {
+            *self.to_write -= connection
+                .write(now, Bytes(*self.to_write), WriteFlags::default())
+                .get();
+        }
+        if *self.closing && *self.to_write == 0 {
+            *self.closing = false;
+            connection.shutdown(now, Half::Write);
+        }
+        let mut over = false;
+        while let Some(event) = connection.poll_event() {
+            match event {
+                // A peer that is done is answered with our own FIN: applications here never half-close for long.
+                Event::PeerClosed => {
+                    if *self.to_write == 0 {
+                        connection.shutdown(now, Half::Write);
+                    } else {
+                        *self.closing = true;
+                    }
+                }
+                Event::Closed | Event::Failed(_) => over = true,
+                Event::Established
+                | Event::Readable
+                | Event::Writable
+                | Event::SendClosed
+                | Event::Trouble
+                | Event::SoftError
+                | Event::Urgent => {}
+            }
+        }
+        over
+    }
+}
