@@ -82,22 +82,31 @@ fn run(options: &Values) -> Outcome {
     let mean_length = (1 + longest) as f64 / 2.0;
     let gap_s = mean_length / load * PACKET_TIME.as_secs_f64();
     let spacing = Duration::from_nanos(PACKET_TIME.as_nanos() / 10);
-    // Later packets still to come: when, whose, and how many after it.
-    let mut coming: BinaryHeap<Reverse<(u64, u32, u16, u8, u8)>> = BinaryHeap::new();
+    // Later packets still to come.
+    let mut coming = BinaryHeap::<Reverse<Follower>>::new();
     let (mut now, mut free) = (Instant::ZERO, Instant::ZERO);
     let mut table = vec![[0u64; 2]; longest as usize + 1];
     for number in 0..firsts {
         let next = now + Duration::from_secs_f64(rng.exponential(gap_s));
-        while let Some(Reverse((at, flow, id, length, left))) = coming.peek().copied() {
-            if at > next.as_nanos() {
+        while coming.peek().is_some_and(|first| first.0.at <= next) {
+            let Some(Reverse(follower)) = coming.pop() else {
                 break;
-            }
-            coming.pop();
-            let at = Instant::from_nanos(at);
+            };
+            let Follower {
+                at,
+                flow,
+                id,
+                length,
+                left,
+            } = follower;
             depart(&mut rig, &mut free, at);
             rig.offer(at, flow, Mark::follower(length, id));
             if left > 1 {
-                coming.push(Reverse(((at + spacing).as_nanos(), flow, id, length, left - 1)));
+                coming.push(Reverse(Follower {
+                    at: at + spacing,
+                    left: left - 1,
+                    ..follower
+                }));
             }
         }
         now = next;
@@ -115,16 +124,27 @@ fn run(options: &Values) -> Outcome {
         let admitted = rig.offer(now, flow, mark);
         table[usize::from(length)][usize::from(admitted)] += 1;
         if admitted && length > 1 {
-            coming.push(Reverse((
-                (now + spacing).as_nanos(),
+            coming.push(Reverse(Follower {
+                at: now + spacing,
                 flow,
                 id,
                 length,
-                length - 1,
-            )));
+                left: length - 1,
+            }));
         }
     }
     summary(&table)
+}
+
+/// The next packet of an admitted super-packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Follower {
+    at: Instant,
+    flow: u32,
+    id: u16,
+    length: u8,
+    /// Packets still to come, this one included.
+    left: u8,
 }
 
 /// Lets the line send until `now`; `free` is when it can take the next packet.
