@@ -12,12 +12,11 @@
 //! one packet") is the link's MTU, as the RFC suggests, where Linux takes the largest packet seen.
 
 use super::Surroundings;
+use super::fifo::Fifo;
 use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
-use crate::units::Bytes;
-use alloc::collections::VecDeque;
 
 /// A CoDel queue.
 #[derive(Clone, Debug)]
@@ -25,8 +24,7 @@ pub struct CoDel {
     limit: Limit,
     law: Law,
     state: State,
-    packets: VecDeque<Packet>,
-    bytes: u64,
+    packets: Fifo,
 }
 
 pub(super) const TARGET: Parameter = Parameter {
@@ -76,8 +74,7 @@ impl CoDel {
             limit: values.limit("limit"),
             law: Law::new(values, surroundings),
             state: State::default(),
-            packets: VecDeque::new(),
-            bytes: 0,
+            packets: Fifo::new(),
         }
     }
 }
@@ -87,8 +84,7 @@ impl QueueDiscipline for CoDel {
     fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         let len = packet.segment.len();
         if self.limit.admits(self.backlog(), len) {
-            self.bytes += u64::from(len);
-            self.packets.push_back(packet);
+            self.packets.push(packet, ());
         } else {
             context.drops.push((packet, DropReason::Full));
         }
@@ -96,25 +92,21 @@ impl QueueDiscipline for CoDel {
 
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
-        let (packets, bytes) = (&mut self.packets, &mut self.bytes);
+        let packets = &mut self.packets;
         self.state.dequeue(now, &self.law, context, || {
-            let packet = packets.pop_front()?;
-            *bytes -= u64::from(packet.segment.len());
-            Some((packet, *bytes))
+            let (packet, ()) = packets.pop()?;
+            Some((packet, packets.bytes()))
         })
     }
 
     #[inline]
     fn ready_at(&self) -> Option<Instant> {
-        (!self.packets.is_empty()).then_some(Instant::ZERO)
+        self.packets.ready_at()
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.packets.len() as u32,
-            bytes: Bytes(self.bytes),
-        }
+        self.packets.backlog()
     }
 
     fn decides(&self) -> Decides {

@@ -3,19 +3,17 @@
 //! **Source.** Router digest 1.2. In byte mode a large packet is refused while smaller ones still enter.
 //! **Deviations.** `ns2_compat` copies ns-2.35, which drops when `len + 1 >= limit`: a limit of 50 holds 49 waiting.
 
+use super::fifo::Fifo;
 use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::Instant;
-use crate::units::Bytes;
-use alloc::collections::VecDeque;
 
 /// A drop-tail queue.
 #[derive(Clone, Debug)]
 pub struct DropTail {
     limit: Limit,
-    packets: VecDeque<Packet>,
-    bytes: Bytes,
+    packets: Fifo,
 }
 
 impl DropTail {
@@ -43,8 +41,7 @@ impl DropTail {
         };
         DropTail {
             limit,
-            packets: VecDeque::new(),
-            bytes: Bytes::ZERO,
+            packets: Fifo::new(),
         }
     }
 
@@ -59,8 +56,7 @@ impl QueueDiscipline for DropTail {
     fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         let len = packet.segment.len();
         if self.limit.admits(self.backlog(), len) {
-            self.bytes += Bytes(u64::from(len));
-            self.packets.push_back(packet);
+            self.packets.push(packet, ());
         } else {
             context.drops.push((packet, DropReason::Full));
         }
@@ -68,26 +64,17 @@ impl QueueDiscipline for DropTail {
 
     #[inline]
     fn dequeue(&mut self, _now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= Bytes(u64::from(packet.segment.len()));
-        Some(packet)
+        self.packets.pop().map(|(packet, ())| packet)
     }
 
     #[inline]
     fn ready_at(&self) -> Option<Instant> {
-        if self.packets.is_empty() {
-            None
-        } else {
-            Some(Instant::ZERO)
-        }
+        self.packets.ready_at()
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.packets.len() as u32,
-            bytes: self.bytes,
-        }
+        self.packets.backlog()
     }
 
     fn decides(&self) -> Decides {

@@ -30,14 +30,13 @@
 //! 37.4, 36.9 if they come by a link that a quarter of the honest sources use too.
 
 use super::codel::{self, Law, State};
+use super::fifo::Fifo;
 use super::red::{EarlyDrop, EarlyDropConfig};
 use super::{Backlog, Decides, DropReason, QueueContext, QueueDiscipline, QueueEventKind, Surroundings};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::superpacket::Layout;
 use crate::time::Instant;
-use crate::units::Bytes;
-use alloc::collections::VecDeque;
 use alloc::string::String;
 use core::cell::Cell;
 
@@ -56,16 +55,9 @@ use ledger::{Admission, Case, Ledger, Room};
 #[derive(Clone, Debug)]
 pub struct SpH {
     ledger: Ledger,
-    packets: VecDeque<Waiting>,
-    bytes: u64,
+    /// With each, whether it is of an admitted super-packet.
+    packets: Fifo<bool>,
     aqm: Aqm,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    packet: Packet,
-    /// Of an admitted super-packet.
-    promised: bool,
 }
 
 /// Active queue management beside the admission.
@@ -148,8 +140,7 @@ impl SpH {
         };
         SpH {
             ledger: Ledger::new(values, surroundings, 1),
-            packets: VecDeque::new(),
-            bytes: 0,
+            packets: Fifo::new(),
             aqm,
         }
     }
@@ -215,22 +206,17 @@ impl QueueDiscipline for SpH {
         if let Aqm::Red { law, .. } = &mut self.aqm {
             law.filled();
         }
-        self.bytes += u64::from(packet.segment.len());
-        self.packets.push_back(Waiting {
-            packet,
-            promised: admission == Admission::Promised,
-        });
+        self.packets.push(packet, admission == Admission::Promised);
     }
 
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
-        let (packets, bytes) = (&mut self.packets, &mut self.bytes);
+        let packets = &mut self.packets;
         let promised = Cell::new(false);
         let mut pop = || {
-            let waiting = packets.pop_front()?;
-            promised.set(waiting.promised);
-            *bytes -= u64::from(waiting.packet.segment.len());
-            Some((waiting.packet, *bytes))
+            let (packet, of_promise) = packets.pop()?;
+            promised.set(of_promise);
+            Some((packet, packets.bytes()))
         };
         match &mut self.aqm {
             Aqm::None => pop().map(|(packet, _)| packet),
@@ -257,15 +243,12 @@ impl QueueDiscipline for SpH {
 
     #[inline]
     fn ready_at(&self) -> Option<Instant> {
-        (!self.packets.is_empty()).then_some(Instant::ZERO)
+        self.packets.ready_at()
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.packets.len() as u32,
-            bytes: Bytes(self.bytes),
-        }
+        self.packets.backlog()
     }
 
     fn decides(&self) -> Decides {

@@ -22,6 +22,7 @@ mod classes;
 mod codel;
 mod drop_tail;
 mod drr;
+mod fifo;
 mod fq_codel;
 mod gro_unit;
 mod hardened;

@@ -14,13 +14,13 @@
 //! sent, as in ns-2. The slow adaptation of `max_probability` (Adaptive RED, 2001) is not there.
 
 use super::Surroundings;
+use super::fifo::Fifo;
 use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::rng::{Probability, Rng};
 use crate::time::Instant;
 use crate::units::Bytes;
-use alloc::collections::VecDeque;
 
 /// A RED queue.
 #[derive(Clone, Debug)]
@@ -28,8 +28,7 @@ pub struct Red {
     limit: Limit,
     law: EarlyDrop,
     ecn: bool,
-    packets: VecDeque<Packet>,
-    bytes: u64,
+    packets: Fifo,
 }
 
 /// RED's average and its decision, apart from the queue they are about.
@@ -142,8 +141,7 @@ impl Red {
             limit: values.limit("limit"),
             law: EarlyDrop::new(&config, surroundings),
             ecn: values.flag("ecn"),
-            packets: VecDeque::new(),
-            bytes: 0,
+            packets: Fifo::new(),
         }
     }
 
@@ -250,7 +248,7 @@ impl QueueDiscipline for Red {
         let len = packet.segment.len();
         super::work::step();
         let queue = if self.law.byte_mode {
-            self.bytes as f64
+            self.packets.bytes() as f64
         } else {
             self.packets.len() as f64
         };
@@ -273,14 +271,12 @@ impl QueueDiscipline for Red {
             context.report(QueueEventKind::Marked, packet.flow);
         }
         self.law.filled();
-        self.bytes += u64::from(len);
-        self.packets.push_back(packet);
+        self.packets.push(packet, ());
     }
 
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.segment.len());
+        let (packet, ()) = self.packets.pop()?;
         if self.packets.is_empty() {
             self.law.emptied(now);
         }
@@ -289,15 +285,12 @@ impl QueueDiscipline for Red {
 
     #[inline]
     fn ready_at(&self) -> Option<Instant> {
-        (!self.packets.is_empty()).then_some(Instant::ZERO)
+        self.packets.ready_at()
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.packets.len() as u32,
-            bytes: Bytes(self.bytes),
-        }
+        self.packets.backlog()
     }
 
     fn decides(&self) -> Decides {

@@ -23,6 +23,7 @@
 //! regular and first packets, from the average queue without reservations, or from the average of queue and weighted promises
 //! after the test above. RED drops, it does not mark.
 
+use super::fifo::Fifo;
 use super::hash::HashKey;
 use super::red::{EarlyDrop, EarlyDropConfig};
 use super::{
@@ -34,8 +35,6 @@ use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::superpacket::{Layout, Role};
 use crate::time::{Duration, Instant};
-use crate::units::Bytes;
-use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use bloom::Bloom;
@@ -67,8 +66,7 @@ pub struct SuperPacket {
     epoch: Epoch,
     promises: Promises,
     red: Option<Red>,
-    packets: VecDeque<Packet>,
-    bytes: u64,
+    packets: Fifo,
     latest: Instant,
 }
 
@@ -274,8 +272,7 @@ impl SuperPacket {
             epoch: Epoch::new(longest, values.flag("adaptive_epoch")),
             promises,
             red,
-            packets: VecDeque::new(),
-            bytes: 0,
+            packets: Fifo::new(),
             latest: Instant::ZERO,
         }
     }
@@ -295,7 +292,7 @@ impl SuperPacket {
     fn free(&self) -> i64 {
         match self.limit {
             Limit::Packets(limit) => i64::from(limit) - self.packets.len() as i64,
-            Limit::Bytes(limit) => (limit.0.saturating_sub(self.bytes) / self.mtu) as i64,
+            Limit::Bytes(limit) => (limit.0.saturating_sub(self.packets.bytes()) / self.mtu) as i64,
             Limit::Unlimited => i64::MAX / (2 * WHOLE),
         }
     }
@@ -431,8 +428,7 @@ impl QueueDiscipline for SuperPacket {
                 if let Some(red) = &mut self.red {
                     red.law.filled();
                 }
-                self.bytes += u64::from(packet.segment.len());
-                self.packets.push_back(packet);
+                self.packets.push(packet, ());
             }
             Err(reason) => context.drops.push((packet, reason)),
         }
@@ -441,8 +437,7 @@ impl QueueDiscipline for SuperPacket {
     #[inline]
     fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         self.latest = self.latest.max(now);
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.segment.len());
+        let (packet, ()) = self.packets.pop()?;
         if let Some(red) = &mut self.red
             && self.packets.is_empty()
             && !(red.promised && self.promises.reserved() > 0)
@@ -454,15 +449,12 @@ impl QueueDiscipline for SuperPacket {
 
     #[inline]
     fn ready_at(&self) -> Option<Instant> {
-        (!self.packets.is_empty()).then_some(Instant::ZERO)
+        self.packets.ready_at()
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.packets.len() as u32,
-            bytes: Bytes(self.bytes),
-        }
+        self.packets.backlog()
     }
 
     fn decides(&self) -> Decides {

@@ -9,7 +9,7 @@ use crate::packet::{BufId, Flags, Segment};
 use crate::rng::Rng;
 use crate::superpacket::{Mark, Role};
 use crate::time::Duration;
-use crate::units::Rate;
+use crate::units::{Bytes, Rate};
 use alloc::vec::Vec;
 use std::collections::BTreeMap;
 use std::println;
@@ -270,8 +270,8 @@ fn equals_the_naive_transcription_call_by_call() {
                 }
                 Operation::Enqueue { flow, port, mark } => {
                     let queued = bench.enqueue(traffic.now, port, packet(flow, step, mark));
-                    let fate = match bench.queue.packets.back() {
-                        Some(last) if queued && last.promised => Fate::Promised,
+                    let fate = match bench.queue.packets.last() {
+                        Some(true) if queued => Fate::Promised,
                         _ if queued => Fate::Regular,
                         _ => Fate::Dropped,
                     };

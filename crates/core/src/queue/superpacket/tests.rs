@@ -9,7 +9,7 @@ use crate::queue::AnyQueue;
 use crate::rng::Rng;
 use crate::seq::SeqNumber;
 use crate::superpacket::Mark;
-use crate::units::Rate;
+use crate::units::{Bytes, Rate};
 use alloc::vec;
 use alloc::vec::Vec;
 

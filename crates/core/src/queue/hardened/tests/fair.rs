@@ -1,6 +1,7 @@
 //! SP-FQ: order and limit of each flow, and rates that do not depend on the length of super-packets.
 
 use super::*;
+use alloc::collections::VecDeque;
 
 #[test]
 fn flows_keep_their_order_and_their_limit() {

@@ -37,7 +37,7 @@ fn what_can_be_proved_holds_over_a_million_operations() {
         let epoch = bench.queue.ledger.clock.epoch;
         let before = bench.queue.packets.len() + usize::from(bench.queue.ledger.reserved.total(epoch));
         let queued = bench.enqueue(now, port, packet);
-        let promised = queued && bench.queue.packets.back().is_some_and(|last| last.promised);
+        let promised = queued && bench.queue.packets.last() == Some(&true);
         assert!(!bench.saw(QueueEventKind::BrokenPromise), "I3, step {step}");
         if mark.is_regular() {
             // P3, and the other way round.
