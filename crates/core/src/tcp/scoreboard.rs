@@ -332,7 +332,7 @@ impl Scoreboard {
     /// up, and that lies within a run.
     #[inline]
     pub(super) fn is_known(&self, index: usize, block: u64) -> bool {
-        self.marks.known[index - 1] == block || self.marks.known[index] == block
+        block != 0 && (self.marks.known[index - 1] == block || self.marks.known[index] == block)
     }
 
     /// Notes the blocks of an acknowledgment: the run that holds a block holds it until the peer reneges.
@@ -426,6 +426,9 @@ impl Scoreboard {
         record.last_tx = now;
         record.tx_count = record.tx_count.saturating_add(1);
         self.marks.resent_end = self.marks.resent_end.max(record.end());
+        if record.is(SACKED) {
+            return Some(*record); // sent for nothing (`sack1`): what is SACKed does not count (RFC 6675 4)
+        }
         if !record.is(RETRANS) {
             self.marks.retrans += u64::from(if self.unit == 0 { record.len } else { self.unit });
             if record.is(LOST) {
