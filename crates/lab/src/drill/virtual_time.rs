@@ -8,18 +8,19 @@ use super::backend::{
     Setup, Trouble,
 };
 use super::constant;
-use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::socket::{
-    self, Called, Errno, Events, Family, Fd, Header, How, IcmpError, Outcome, RecvFlags, SendFlags,
-    SocketOption, Stack, StackConfig,
+    self, Called, Errno, Family, Fd, Header, How, Outcome, RecvFlags, SendFlags, SocketOption, Stack,
+    StackConfig,
 };
 use fleetfoot_core::tcp::{Config, State};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::wire;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 mod datagram;
+mod epoll;
+mod icmp;
 
 /// Our stack and its clock.
 pub struct Virtual {
@@ -31,7 +32,7 @@ pub struct Virtual {
     returned: Option<Done>,
     /// The device takes nothing.
     device_full: bool,
-    polls: BTreeMap<i32, Vec<Watched>>,
+    polls: BTreeMap<i32, Vec<epoll::Watched>>,
     datagrams: BTreeMap<i32, datagram::Opened>,
     setup: Setup,
 }
@@ -42,18 +43,6 @@ struct Waiting {
     /// When `poll` gives up.
     until: Option<Instant>,
 }
-
-/// A socket of an epoll instance.
-struct Watched {
-    socket: Handle,
-    events: u32,
-    /// What an edge-triggered entry has told already.
-    told: u32,
-}
-
-/// First handle of an epoll instance, above those of sockets.
-const FIRST_EPOLL: i32 = 1 << 20;
-const EPOLLET: u32 = 1 << 31;
 
 impl Virtual {
     /// A fresh stack with these switches.
@@ -288,7 +277,7 @@ impl Virtual {
                 value,
             } => self.set_option(*socket, *level, *name, value)?,
             Call::EpollCreate => {
-                let handle = FIRST_EPOLL + self.polls.len() as i32;
+                let handle = epoll::FIRST + self.polls.len() as i32;
                 self.polls.insert(handle, Vec::new());
                 self.done(i64::from(handle), Output::None)
             }
@@ -367,65 +356,12 @@ impl Virtual {
         Ok(self.simple(set, |()| 0))
     }
 
-    fn standing(&mut self, watched: (Handle, u32)) -> u32 {
-        let asked = Events((watched.1 & 0xffff) as u16);
-        let standing = self.stack.poll(self.now, fd(watched.0), asked);
-        standing.map_or(0, |events| u32::from(events.0))
-    }
-
-    fn epoll_control(&mut self, epoll: Handle, operation: i32, socket: Handle, events: u32) -> Done {
-        let Some(watched) = self.polls.get_mut(&epoll.0) else {
-            return self.failed(Errno::EBADF.number());
-        };
-        let at = watched.iter().position(|entry| entry.socket == socket);
-        let fresh = Watched {
-            socket,
-            events,
-            told: 0,
-        };
-        match (operation, at) {
-            (1, None) => watched.push(fresh),
-            (2, Some(at)) => {
-                watched.remove(at);
-            }
-            (3, Some(at)) => watched[at] = fresh,
-            _ => return self.failed(Errno::EINVAL.number()),
-        }
-        self.done(0, Output::None)
-    }
-
-    fn epoll_wait(&mut self, epoll: Handle, most: i32, timeout_ms: i32) -> Option<Done> {
-        let Some(entries) = self.polls.get(&epoll.0) else {
-            return Some(self.failed(Errno::EBADF.number()));
-        };
-        let asked: Vec<_> = entries.iter().map(|entry| (entry.socket, entry.events)).collect();
-        let standing: Vec<u32> = asked.into_iter().map(|entry| self.standing(entry)).collect();
-        let mut ready = Vec::new();
-        for (entry, standing) in self.polls.get_mut(&epoll.0).into_iter().flatten().zip(standing) {
-            entry.told &= standing;
-            let fresh = standing & !entry.told;
-            let tell = if entry.events & EPOLLET != 0 {
-                fresh
-            } else {
-                standing
-            };
-            if tell != 0 && ready.len() < most.max(0) as usize {
-                entry.told = standing;
-                ready.push((entry.socket, standing));
-            }
-        }
-        if ready.is_empty() && timeout_ms != 0 {
-            return None;
-        }
-        Some(self.done(ready.len() as i64, Output::Ready(ready)))
-    }
-
     /// A packet that is no TCP segment: a datagram, or an ICMP message.
     fn other(&mut self, packet: &[u8]) {
         if self.datagram_in(packet) {
             return;
         }
-        match read_icmp(packet) {
+        match icmp::read(packet) {
             Some((UDP, header, error)) => self.datagram_icmp(&header, &error),
             Some((_, header, error)) => self.stack.on_icmp(self.now, &header, &error),
             None => {}
@@ -573,69 +509,6 @@ fn send_flags(flags: i32) -> Result<SendFlags, Trouble> {
         fast_open: has(MSG_FASTOPEN),
         no_signal: has(MSG_NOSIGNAL),
     })
-}
-
-/// The quoted packet's protocol and addresses, and the error, of an ICMP message (RFC 792, RFC 4443).
-fn read_icmp(packet: &[u8]) -> Option<(u8, Header, IcmpError)> {
-    let four = packet.first()? >> 4 == 4;
-    let (at, protocol) = if four {
-        (usize::from(packet.first()? & 15) * 4, *packet.get(9)?)
-    } else {
-        (40, *packet.get(6)?)
-    };
-    let message = packet.get(at..)?;
-    let long = |bytes: &[u8], at: usize| {
-        let bytes = bytes.get(at..at + 4)?;
-        Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-    };
-    let (mut kind, mut code) = (*message.first()?, *message.get(1)?);
-    let mut mtu = long(message, 4)?;
-    if four {
-        mtu &= 0xffff;
-    } else {
-        // The errors of ICMPv6 under the numbers they have in ICMP.
-        (kind, code) = match (kind, code) {
-            (1, 0) => (3, 0),
-            (1, 1) => (3, 13),
-            (1, 4) => (3, 3),
-            (1, _) => (3, 1),
-            (2, _) => (3, 4),
-            (3, _) => (11, code),
-            (4, _) => (12, code),
-            _ => return None,
-        };
-    }
-    if protocol != if four { 1 } else { 58 } {
-        return None;
-    }
-    let quoted = message.get(8..)?;
-    let of = if quoted.first()? >> 4 == 4 { 9 } else { 6 };
-    let protocol = *quoted.get(of)?;
-    let (source, destination, transport): (IpAddr, IpAddr, &[u8]) = if quoted.first()? >> 4 == 4 {
-        let header = usize::from(quoted.first()? & 15) * 4;
-        let address = |at| long(quoted, at).map(|bits| IpAddr::from(bits.to_be_bytes()));
-        (address(12)?, address(16)?, quoted.get(header..)?)
-    } else {
-        let address = |at: usize| {
-            let octets: [u8; 16] = quoted.get(at..at + 16)?.try_into().ok()?;
-            Some(IpAddr::from(octets))
-        };
-        (address(8)?, address(24)?, quoted.get(40..)?)
-    };
-    let ports = long(transport, 0)?;
-    Some((
-        protocol,
-        Header {
-            source: SocketAddr::new(source, (ports >> 16) as u16),
-            destination: SocketAddr::new(destination, ports as u16),
-        },
-        IcmpError {
-            kind,
-            code,
-            mtu,
-            seq: SeqNumber(long(transport, 4)?),
-        },
-    ))
 }
 
 const UDP: u8 = 17;
