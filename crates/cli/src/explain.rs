@@ -6,14 +6,16 @@ use crate::list::{EXAMPLES, PROFILES};
 use crate::output::{Common, print};
 use clap::Args;
 use fleetfoot_core::cc::AnyController;
-use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_core::link::LinkConfig;
+use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_lab::compare::shown;
 use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
-use fleetfoot_lab::scenario::parameter_type;
+use fleetfoot_lab::scenario::{Resolved, Scenario, Setting, parameter_type};
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 /// Flags of `explain`.
 #[derive(Debug, Args)]
@@ -23,6 +25,9 @@ pub(crate) struct Arguments {
     /// Print how to cite its source, and the program, as BibTeX.
     #[arg(long)]
     bibtex: bool,
+    /// Say for a queue how long an admitted packet waits at most at the bottleneck of this scenario.
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
 }
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
@@ -65,6 +70,9 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
     if let Some(entry) = entry {
         registered(&mut text, entry);
+    }
+    if let Some(path) = &arguments.scenario {
+        waits(&mut text, name, mechanism, path)?;
     }
     if text.is_empty() {
         if let Some((_, what)) = PROFILES.iter().find(|profile| profile.0 == name) {
@@ -182,6 +190,46 @@ fn registered(text: &mut String, entry: &Entry) {
             let _ = writeln!(text, "{}", wrapped(parameter.doc, width, "      "));
         }
     }
+}
+
+/// How long an admitted packet waits at most on the bottlenecks of a scenario with this queue, whatever else arrives.
+fn waits(text: &mut String, name: &str, mechanism: Option<&Mechanism>, path: &Path) -> Result<(), Failure> {
+    let scenario = Scenario::load(path)?;
+    let described = scenario.resolve(&Setting::none())?;
+    let has_it = |resolved: &Resolved| resolved.bottleneck_queues().contains(&name);
+    let resolved = match mechanism {
+        Some(_) if has_it(&described) => described,
+        Some(mechanism) => mechanism.apply(&scenario, &described).map_err(|reason| {
+            Failure::usage(format!("{name} does not apply to {}: {reason}", path.display()))
+        })?,
+        None if AnyQueue::entry(name).is_some() && !has_it(&described) => {
+            scenario.resolve(&Setting::from_origin(name).with("network.bottleneck.queue.kind", name))?
+        }
+        None => described,
+    };
+    let _ = writeln!(
+        text,
+        "\nLongest wait of an admitted packet, whatever else arrives:"
+    );
+    for link in resolved.bottleneck_links() {
+        let rate = link.rate.mean();
+        let config = LinkConfig {
+            rate: link.rate.clone(),
+            mtu: link.mtu,
+            ..LinkConfig::new(rate, link.delay)
+        };
+        let queue = AnyQueue::build(link.queue, &link.queue_values, &config.surroundings(0));
+        let wait = queue.and_then(|queue| queue.longest_wait(rate));
+        let _ = writeln!(
+            text,
+            "  {} {}, {} at {rate}: {}",
+            link.name,
+            if link.forward { "forward" } else { "back" },
+            link.queue,
+            wait.map_or_else(|| String::from("no bound"), |wait| wait.to_string()),
+        );
+    }
+    Ok(())
 }
 
 /// The paragraph of a document that names its source.

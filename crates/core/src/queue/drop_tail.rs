@@ -7,12 +7,14 @@ use super::fifo::Fifo;
 use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
+use crate::units::Rate;
 
 /// A drop-tail queue.
 #[derive(Clone, Debug)]
 pub struct DropTail {
     limit: Limit,
+    mtu: u32,
     packets: Fifo,
 }
 
@@ -34,13 +36,14 @@ impl DropTail {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, _surroundings: &Surroundings) -> DropTail {
+    pub fn new(values: &Values, surroundings: &Surroundings) -> DropTail {
         let limit = match values.limit("limit") {
             Limit::Packets(limit) if values.flag("ns2_compat") => Limit::Packets(limit.saturating_sub(1)),
             limit => limit,
         };
         DropTail {
             limit,
+            mtu: surroundings.mtu,
             packets: Fifo::new(),
         }
     }
@@ -79,5 +82,9 @@ impl QueueDiscipline for DropTail {
 
     fn decides(&self) -> Decides {
         Decides::Arrival
+    }
+
+    fn longest_wait(&self, rate: Rate) -> Option<Duration> {
+        self.limit.longest_wait(self.mtu, rate)
     }
 }

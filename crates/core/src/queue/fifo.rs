@@ -34,6 +34,13 @@ impl<M> Fifo<M> {
         Some((packet, mark))
     }
 
+    /// Takes the last.
+    pub(super) fn pop_last(&mut self) -> Option<(Packet, M)> {
+        let (packet, mark) = self.waiting.pop_back()?;
+        self.bytes -= u64::from(packet.segment.len());
+        Some((packet, mark))
+    }
+
     /// What was pushed with the last that waits.
     #[cfg(test)]
     pub(super) fn last(&self) -> Option<&M> {

@@ -3,7 +3,7 @@
 //! **Source.** Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012), with one compression and three finalisation
 //! rounds. The message is sixteen bytes: addresses, then ports and protocol.
 
-use crate::flow::FlowKey;
+use crate::flow::{FlowKey, HostId};
 use crate::rng::Rng;
 
 /// A key of one instance.
@@ -18,10 +18,7 @@ impl HashKey {
 
     /// Bucket of a flow among `buckets`.
     pub(super) fn flow(self, key: FlowKey, buckets: u32) -> u32 {
-        let addresses = u64::from(key.source.0) | u64::from(key.destination.0) << 32;
-        let ports = u64::from(key.source_port)
-            | u64::from(key.destination_port) << 16
-            | u64::from(key.protocol) << 32;
+        let (addresses, ports) = Self::words(key);
         self.bucket(addresses, ports, buckets)
     }
 
@@ -43,7 +40,26 @@ impl HashKey {
 
     /// Fingerprint of a flow's source host.
     pub(super) fn host(self, key: FlowKey) -> u64 {
-        self.hash(u64::from(key.source.0), 1 << 47)
+        self.host_id(key.source)
+    }
+
+    /// Fingerprint of a host.
+    pub(super) fn host_id(self, host: HostId) -> u64 {
+        self.hash(u64::from(host.0), 1 << 47)
+    }
+
+    /// Fingerprint of a flow.
+    pub(super) fn flow_fingerprint(self, key: FlowKey) -> u64 {
+        let (addresses, ports) = Self::words(key);
+        self.hash(addresses, ports)
+    }
+
+    fn words(key: FlowKey) -> (u64, u64) {
+        let addresses = u64::from(key.source.0) | u64::from(key.destination.0) << 32;
+        let ports = u64::from(key.source_port)
+            | u64::from(key.destination_port) << 16
+            | u64::from(key.protocol) << 32;
+        (addresses, ports)
     }
 
     fn bucket(self, first: u64, second: u64, buckets: u32) -> u32 {

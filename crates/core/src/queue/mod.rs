@@ -13,7 +13,7 @@ use crate::flow::{FlowId, FlowTable};
 use crate::packet::Packet;
 use crate::parameter::Values;
 use crate::registry;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,6 +22,7 @@ mod classes;
 mod codel;
 mod drop_tail;
 mod drr;
+mod favourtail;
 mod fifo;
 mod fq_codel;
 mod gro_unit;
@@ -37,6 +38,7 @@ mod work;
 pub use codel::CoDel;
 pub use drop_tail::DropTail;
 pub use drr::Drr;
+pub use favourtail::FavourTail;
 pub use fq_codel::FqCoDel;
 pub use gro_unit::GroUnit;
 pub use hardened::{SpFq, SpH};
@@ -62,6 +64,13 @@ pub trait QueueDiscipline {
 
     /// Bytes of state beside the packets, if the discipline tells.
     fn state_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    /// Longest time from the arrival of a packet that is admitted to the end of its transmission on a link of `rate`, whatever
+    /// else arrives, if the discipline can tell and there is such a time.
+    fn longest_wait(&self, rate: Rate) -> Option<Duration> {
+        let _ = rate;
         None
     }
 
@@ -201,11 +210,17 @@ pub enum QueueEventKind {
     Pooled,
     /// A packet was spared because it belongs to an admitted super-packet; the drop is owed.
     Deferred,
+    /// A packet whose flow had nothing waiting was put before the packets of flows that had.
+    Favoured,
+    /// A packet that had come before was overtaken by a favoured one.
+    Overtook,
+    /// A packet whose flow had nothing waiting was not favoured, for want of tokens.
+    Unfavoured,
 }
 
 impl QueueEventKind {
     /// All kinds, in order.
-    pub const ALL: [QueueEventKind; 10] = [
+    pub const ALL: [QueueEventKind; 13] = [
         QueueEventKind::Marked,
         QueueEventKind::Refused,
         QueueEventKind::BrokenPromise,
@@ -216,6 +231,9 @@ impl QueueEventKind {
         QueueEventKind::Downgraded,
         QueueEventKind::Pooled,
         QueueEventKind::Deferred,
+        QueueEventKind::Favoured,
+        QueueEventKind::Overtook,
+        QueueEventKind::Unfavoured,
     ];
 
     /// The name in results.
@@ -231,6 +249,9 @@ impl QueueEventKind {
             QueueEventKind::Downgraded => "downgraded",
             QueueEventKind::Pooled => "pooled",
             QueueEventKind::Deferred => "deferred",
+            QueueEventKind::Favoured => "favoured",
+            QueueEventKind::Overtook => "overtook",
+            QueueEventKind::Unfavoured => "unfavoured",
         }
     }
 }
@@ -255,6 +276,22 @@ impl Limit {
             Limit::Bytes(limit) => backlog.bytes.0 + len as u64 <= limit.0,
             Limit::Unlimited => true,
         }
+    }
+
+    /// Bytes that fill it if packets have `mtu` bytes; `None`: without end.
+    pub const fn bytes(self, mtu: u32) -> Option<Bytes> {
+        match self {
+            Limit::Packets(limit) => Some(Bytes(limit as u64 * mtu as u64)),
+            Limit::Bytes(limit) => Some(limit),
+            Limit::Unlimited => None,
+        }
+    }
+
+    /// Time in which a link of `rate` sends what fills it and one packet of `mtu` bytes before that.
+    fn longest_wait(self, mtu: u32, rate: Rate) -> Option<Duration> {
+        let bits = u128::from(self.bytes(mtu)?.0 + u64::from(mtu)) * 8;
+        let nanos = (bits * 1_000_000_000).div_ceil(u128::from(rate.bps().max(1)));
+        Some(Duration::from_nanos(nanos.min(u128::from(u64::MAX)) as u64))
     }
 
     /// Whether `backlog` is within the limit.
@@ -291,6 +328,7 @@ registry! {
         SuperPacket(SuperPacket) = "superpacket" in "superpacket.rs",
         SpH(SpH) = "sp-h" in "hardened.rs",
         SpFq(SpFq) = "sp-fq" in "hardened/fair.rs",
+        FavourTail(FavourTail) = "favourtail" in "favourtail.rs",
     }
     mut {
         fn enqueue(&mut self)(now: Instant, packet: Packet, context: &mut QueueContext<'_>);
@@ -302,5 +340,6 @@ registry! {
         fn decides(&self)() -> Decides;
         fn asks_ingress(&self)() -> bool;
         fn state_bytes(&self)() -> Option<usize>;
+        fn longest_wait(&self)(rate: Rate) -> Option<Duration>;
     }
 }

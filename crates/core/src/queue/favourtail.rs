@@ -1,0 +1,372 @@
+//! FavourTail: a packet whose flow has nothing in the queue overtakes the packets of flows that have.
+//!
+//! One queue in two parts. A packet of a flow that has no packet waiting here joins the end of the favoured part, which is
+//! served first; any other packet joins the end of the normal part. So the first packets of a flow, and all packets of a flow
+//! that sends less than one packet per stay in the queue, do not wait behind the bulk; the order within a flow is kept.
+//!
+//! **Source.** Dedu and Lochin, "A study on the benefit of TCP packet prioritisation", PDP 2009 (doi 10.1109/PDP.2009.60), of
+//! which the slides were at hand; router digest 13. The slides move a pointer behind the last favoured packet of one list; two
+//! lists are the same thing, and the tests hold them to it.
+//!
+//! **Deviations.** None in the plain form. Where the slides are silent: the packet being sent is not in the queue, as in ns-2,
+//! unless `count_in_service`; a full queue drops the arriving packet, favoured or not, unless `push_out` (the idea of FavourQueue
+//! by Anelli, Diana and Lochin, arXiv 1103.2303, in our own rule: the newest normal packet leaves). `budget` is ours: the slides
+//! say that sources cannot cheat and that starvation is future work, but one packet of each of many flows, or a flow that sends
+//! its next packet when the previous one has left, is always favoured, and then normal packets starve. With it favour costs
+//! tokens. T bytes of tokens, at first `burst`, are spent by favoured packets of their size and grow by `share` of each byte that
+//! leaves; a host may have no more bytes in the favoured part than tokens are left. Who cannot pay is a normal packet, never a
+//! dropped one. Then T and the bytes in the favoured part together never exceed `burst`, and a normal packet with q bytes of
+//! normal packets before it, itself included, has left after at most (q + `burst` + largest packet) / ((1 - `share`) C) on a link
+//! of rate C. The bound holds for packets that are not pushed out. With `count_in_service` a flow counts as present until the
+//! next packet leaves, which differs from the end of its transmission only while the queue is empty, when all ways are equal
+//! but for the tokens.
+
+use super::fifo::Fifo;
+use super::hash::HashKey;
+use super::{
+    Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind,
+    Surroundings, work,
+};
+use crate::packet::Packet;
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::time::{Duration, Instant};
+use crate::units::{Bytes, Rate};
+use alloc::string::String;
+use tally::{NONE, Tally};
+
+mod tally;
+#[cfg(test)]
+mod tests;
+
+/// A FavourTail queue.
+#[derive(Clone, Debug)]
+pub struct FavourTail {
+    limit: Limit,
+    mtu: u32,
+    push_out: bool,
+    key: HashKey,
+    /// P of the digest: served first.
+    favoured: Fifo<Mark>,
+    /// N of the digest.
+    normal: Fifo<Mark>,
+    /// Packets of each flow.
+    flows: Tally,
+    /// Whether the packet being sent counts as present.
+    count_in_service: bool,
+    /// Its flow in `flows`, or `NONE`.
+    in_service: u32,
+    budget: Option<Budget>,
+}
+
+/// Where a packet is counted.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    /// Entry of its flow.
+    flow: u32,
+    /// Entry of its host in the budget; `NONE` for packets that paid nothing.
+    host: u32,
+}
+
+/// What favour costs.
+#[derive(Clone, Debug)]
+struct Budget {
+    /// phi in thousandths: tokens for a byte that leaves.
+    share: u64,
+    /// sigma in thousandths of a byte.
+    burst: u64,
+    /// T in thousandths of a byte.
+    tokens: u64,
+    /// Bytes of each host in the favoured part; `None`: hosts have no shares.
+    hosts: Option<Tally>,
+    by_destination: bool,
+}
+
+/// 1 in the units of the budget.
+const WHOLE: u64 = 1000;
+/// Largest burst: what a host can have is counted in 32 bits.
+const LARGEST_BURST: u64 = 1 << 31;
+
+impl FavourTail {
+    /// `limit`, `ns2_compat`, `count_in_service`, `push_out`, `budget`, `share`, `burst`, `host`.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "limit",
+            kind: ParameterKind::Limit,
+            default: Value::Limit(Limit::Packets(1000)),
+            doc: "What may wait in both parts together, not counting the packet being sent (as drop-tail; the slides: 50 packets)",
+        },
+        Parameter {
+            name: "ns2_compat",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(false),
+            doc: "Hold one packet less, as ns-2.35's drop-tail does",
+        },
+        Parameter {
+            name: "count_in_service",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(false),
+            doc: "A flow whose packet is being sent has a packet here (ns-2's queues do not see it)",
+        },
+        Parameter {
+            name: "push_out",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(false),
+            doc: "A packet to be favoured that finds the queue full takes the place of the newest normal packets (the slides drop it)",
+        },
+        Parameter {
+            name: "budget",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(false),
+            doc: "Favour costs tokens, which bounds what normal packets wait (ours)",
+        },
+        Parameter {
+            name: "share",
+            kind: ParameterKind::Number(0.0, 0.99),
+            default: Value::Number(0.5),
+            doc: "With `budget`: tokens in bytes for each byte that leaves, phi; normal packets keep the rest of the link (ours)",
+        },
+        Parameter {
+            name: "burst",
+            kind: ParameterKind::Bytes(Bytes(1), Bytes(LARGEST_BURST)),
+            default: Value::Auto,
+            doc: "With `budget`: most tokens, sigma; by default a quarter of the limit, at least ten packets of the link's MTU (ours)",
+        },
+        Parameter {
+            name: "host",
+            kind: ParameterKind::Choice(&["source", "destination", "none"]),
+            default: Value::Choice("source"),
+            doc: "With `budget`: whose favoured bytes may not exceed the tokens left: each source's, each destination's (for links towards users), or nobody's (ours)",
+        },
+    ];
+
+    /// An empty queue.
+    pub fn new(values: &Values, surroundings: &Surroundings) -> FavourTail {
+        let mtu = surroundings.mtu.max(1);
+        let limit = match values.limit("limit") {
+            Limit::Packets(limit) if values.flag("ns2_compat") => Limit::Packets(limit.saturating_sub(1)),
+            limit => limit,
+        };
+        let packets = match limit {
+            Limit::Packets(packets) => packets,
+            Limit::Bytes(bytes) => (bytes.0 / u64::from(mtu.min(64))).min(u64::from(u32::MAX)) as u32,
+            Limit::Unlimited => u32::MAX,
+        };
+        FavourTail {
+            limit,
+            mtu,
+            push_out: values.flag("push_out"),
+            key: HashKey::new(surroundings.seed),
+            favoured: Fifo::new(),
+            normal: Fifo::new(),
+            flows: Tally::new(packets),
+            count_in_service: values.flag("count_in_service"),
+            in_service: NONE,
+            budget: values
+                .flag("budget")
+                .then(|| Budget::new(values, limit, mtu, packets)),
+        }
+    }
+
+    /// Longest time from the arrival of a normal packet to the end of its transmission on a link of `rate`, with `ahead`
+    /// bytes of normal packets before it, itself included. `None`: without a budget favoured packets can keep it waiting for
+    /// ever.
+    pub fn wait_bound(&self, ahead: Bytes, rate: Rate) -> Option<Duration> {
+        let budget = self.budget.as_ref()?;
+        let bytes = ahead.0.saturating_add(u64::from(self.mtu)) * WHOLE + budget.burst;
+        let bits = u128::from(bytes.div_ceil(WHOLE - budget.share)) * 8;
+        let nanos = (bits * 1_000_000_000).div_ceil(u128::from(rate.bps().max(1)));
+        Some(Duration::from_nanos(nanos.min(u128::from(u64::MAX)) as u64))
+    }
+
+    /// Tokens left in bytes, rounded down, and what they cannot exceed.
+    pub fn tokens(&self) -> Option<(Bytes, Bytes)> {
+        let budget = self.budget.as_ref()?;
+        Some((Bytes(budget.tokens / WHOLE), Bytes(budget.burst / WHOLE)))
+    }
+
+    /// What waits in the favoured and in the normal part.
+    pub fn parts(&self) -> [Backlog; 2] {
+        [self.favoured.backlog(), self.normal.backlog()]
+    }
+
+    /// Drops normal packets from the tail until a packet of `len` bytes fits.
+    fn make_room(&mut self, len: u32, context: &mut QueueContext<'_>) {
+        while !self.limit.admits(self.backlog(), len) {
+            work::step();
+            let Some((packet, mark)) = self.normal.pop_last() else {
+                return;
+            };
+            self.flows.subtract(mark.flow, 1);
+            context.drops.push((packet, DropReason::PushedOut));
+        }
+    }
+}
+
+impl Budget {
+    fn new(values: &Values, limit: Limit, mtu: u32, packets: u32) -> Budget {
+        let room = limit.bytes(mtu).map_or(0, |bytes| bytes.0);
+        let burst = values
+            .bytes("burst")
+            .map_or((10 * u64::from(mtu)).max(room / 4), |burst| burst.0)
+            .min(LARGEST_BURST)
+            * WHOLE;
+        let host = values.choice("host");
+        Budget {
+            share: libm::round(values.number("share").unwrap_or(0.5) * WHOLE as f64) as u64,
+            burst,
+            tokens: burst,
+            hosts: (host != "none").then(|| Tally::new(packets)),
+            by_destination: host == "destination",
+        }
+    }
+
+    /// Takes what favour for `packet` costs. Its host's entry, `NONE` without one; `Err`: it cannot pay.
+    #[inline]
+    fn pay(&mut self, key: HashKey, packet: &Packet, context: &QueueContext<'_>) -> Result<u32, ()> {
+        let len = packet.segment.len();
+        let cost = u64::from(len) * WHOLE;
+        if cost > self.tokens {
+            return Err(());
+        }
+        let mut entry = NONE;
+        if let Some(hosts) = &mut self.hosts
+            && len > 0
+        {
+            let flow = context.flows.key(packet.flow);
+            let host = if self.by_destination {
+                flow.destination
+            } else {
+                flow.source
+            };
+            let fingerprint = key.host_id(host);
+            let held = hosts.find(fingerprint);
+            let bytes = held.map_or(0, |held| hosts.count(held));
+            if (u64::from(bytes) + u64::from(len)) * WHOLE > self.tokens {
+                return Err(());
+            }
+            entry = hosts.add(held, fingerprint, len);
+        }
+        self.tokens -= cost;
+        Ok(entry)
+    }
+
+    #[inline]
+    fn leave(&mut self, len: u32, host: u32) {
+        self.tokens = (self.tokens + u64::from(len) * self.share).min(self.burst);
+        if let Some(hosts) = &mut self.hosts
+            && host != NONE
+        {
+            hosts.subtract(host, len);
+        }
+    }
+}
+
+impl QueueDiscipline for FavourTail {
+    #[inline(never)]
+    fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
+        work::step();
+        let len = packet.segment.len();
+        let full = !self.limit.admits(self.backlog(), len);
+        // The slides look at the limit first, so a full queue costs nothing more.
+        if full && !self.push_out {
+            context.drops.push((packet, DropReason::Full));
+            return;
+        }
+        let fingerprint = self.key.flow_fingerprint(context.flows.key(packet.flow));
+        let held = self.flows.find(fingerprint);
+        // Room that can be made for a favoured packet; what is normal already cannot take the place of what waits.
+        let fits = !full || self.limit.admits(self.favoured.backlog(), len);
+        let mut host = None;
+        if held.is_none() && fits {
+            host = match &mut self.budget {
+                None => Some(NONE),
+                Some(budget) => budget.pay(self.key, &packet, context).ok(),
+            };
+            if host.is_none() {
+                context.report(QueueEventKind::Unfavoured, packet.flow);
+            }
+        }
+        if full && host.is_none() {
+            context.drops.push((packet, DropReason::Full));
+            return;
+        }
+        self.make_room(len, context);
+        let flow = self.flows.add(held, fingerprint, 1);
+        match host {
+            None => self.normal.push(packet, Mark { flow, host: NONE }),
+            Some(host) => {
+                let overtaken = self.normal.len() as u32;
+                if overtaken > 0 {
+                    context.report(QueueEventKind::Favoured, packet.flow);
+                    context.events.push(QueueEvent {
+                        kind: QueueEventKind::Overtook,
+                        flow: packet.flow,
+                        count: overtaken,
+                    });
+                }
+                self.favoured.push(packet, Mark { flow, host });
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn dequeue(&mut self, _now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
+        work::step();
+        if self.in_service != NONE {
+            self.flows.subtract(self.in_service, 1);
+            self.in_service = NONE;
+        }
+        let (packet, mark) = self.favoured.pop().or_else(|| self.normal.pop())?;
+        if self.count_in_service {
+            self.in_service = mark.flow;
+        } else {
+            self.flows.subtract(mark.flow, 1);
+        }
+        if let Some(budget) = &mut self.budget {
+            budget.leave(packet.segment.len(), mark.host);
+        }
+        Some(packet)
+    }
+
+    #[inline]
+    fn ready_at(&self) -> Option<Instant> {
+        self.favoured.ready_at().or(self.normal.ready_at())
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: (self.favoured.len() + self.normal.len()) as u32,
+            bytes: Bytes(self.favoured.bytes() + self.normal.bytes()),
+        }
+    }
+
+    fn decides(&self) -> Decides {
+        Decides::Departure
+    }
+
+    fn state_bytes(&self) -> Option<usize> {
+        let hosts = self.budget.as_ref().and_then(|budget| budget.hosts.as_ref());
+        Some(self.flows.memory() + hosts.map_or(0, Tally::memory))
+    }
+
+    fn longest_wait(&self, rate: Rate) -> Option<Duration> {
+        let ahead = self.limit.bytes(self.mtu)?;
+        self.wait_bound(ahead, rate)
+    }
+
+    fn check(values: &Values) -> Result<(), String> {
+        if !values.flag("budget") {
+            for (name, default) in [
+                ("burst", Value::Auto),
+                ("share", Value::Number(0.5)),
+                ("host", Value::Choice("source")),
+            ] {
+                if values.value(name) != default {
+                    return Err(alloc::format!("`{name}` belongs to `budget = true`"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
