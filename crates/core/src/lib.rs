@@ -1,8 +1,8 @@
 //! Fleetfoot's mechanisms, sans-IO: the same code runs in the simulator and on real packets.
 //!
 //! Read in this order: [`time`], [`units`], [`seq`], [`packet`], [`flow`] (the words), then [`queue`] and [`cc`] (the two
-//! traits and their registries), [`link`] (a queue and a wire), then [`tcp`] (the endpoint: [`tcp::Connection`]), then
-//! [`rng`] and [`parameter`].
+//! traits and their registries), [`link`] (a queue and a wire), then [`tcp`] (the endpoint: [`tcp::Connection`]), [`tfrc`] (the
+//! other transport), then [`rng`] and [`parameter`].
 //!
 //! Every state machine obeys one convention: time is the first argument; `on_*` feeds an input; `poll_*` takes an
 //! output, call it until it says `None`; `poll_timeout` gives the next deadline and `on_timeout` is called at or after
@@ -28,6 +28,7 @@ mod siphash;
 pub mod socket;
 pub mod superpacket;
 pub mod tcp;
+pub mod tfrc;
 pub mod time;
 pub mod units;
 pub mod wire;

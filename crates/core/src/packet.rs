@@ -36,12 +36,12 @@ pub struct Segment {
     pub seq: SeqNumber,
     /// Acknowledgment number, valid with [`Flags::ACK`].
     pub ack: SeqNumber,
-    /// TSval with [`Flags::TIMESTAMPS`]; otherwise left edge of the fourth SACK block.
+    /// TSval with [`Flags::TIMESTAMPS`]; otherwise left edge of the fourth SACK block. TFRC: time sent.
     pub tsval: u32,
-    /// TSecr with [`Flags::TIMESTAMPS`]; otherwise right edge of the fourth SACK block.
+    /// TSecr with [`Flags::TIMESTAMPS`]; otherwise right edge of the fourth SACK block. TFRC feedback: the time echoed.
     pub tsecr: u32,
     /// Three SACK blocks, or on a SYN: word 0 = MSS | window scale << 16 | cookie length << 24 |
-    /// experimental kind << 31, words 1..5 = cookie.
+    /// experimental kind << 31, words 1..5 = cookie. TFRC: what [`crate::tfrc`] says.
     pub options: [u32; 6],
     /// Payload length in bytes; above 65,535 only in the simulator.
     pub payload: u32,

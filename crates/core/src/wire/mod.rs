@@ -7,7 +7,8 @@
 //! RFC 768, RFC 3168 and RFC 9768 (the ECN bits).
 //! **Deviations.** Fragments are refused: reassembly is the driver's. The identification field exists in IPv4 only; a segment of
 //! IPv6 keeps a super-packet's option there and in `urgent` ([`crate::superpacket::Layout::C`]), unless URG is set.
-//! Datagrams and TFRC packets are written as UDP with the packet number in the first four payload bytes.
+//! Datagrams are written as UDP with the packet number in the first four payload bytes, TFRC packets as UDP with the fields
+//! of [`crate::tfrc`] before the payload; both are read as datagrams.
 
 use crate::packet::{Kind, Segment};
 use core::net::SocketAddr;
@@ -58,7 +59,9 @@ pub fn encode(
     let spare = usize::from(segment.overhead).saturating_sub(network);
     let (protocol, header) = match segment.kind() {
         Kind::Tcp => (tcp::PROTOCOL, tcp::header_len(segment, spare)?),
-        Kind::Datagram | Kind::TfrcData | Kind::TfrcFeedback => (udp::PROTOCOL, udp::HEADER),
+        Kind::Datagram => (udp::PROTOCOL, udp::HEADER),
+        Kind::TfrcData => (udp::PROTOCOL, udp::HEADER + udp::TFRC_DATA),
+        Kind::TfrcFeedback => (udp::PROTOCOL, udp::HEADER + udp::TFRC_FEEDBACK),
         Kind::Icmp => return Err(Error::Protocol),
     };
     let data = segment.payload as usize;

@@ -302,6 +302,42 @@ fn datagrams_carry_their_number() {
     }
 }
 
+/// TFRC packets are UDP for everyone else: the headers of [`crate::tfrc`], then the payload.
+#[test]
+fn tfrc_packets_carry_their_fields() {
+    let mut data = Segment {
+        seq: SeqNumber(7),
+        tsval: 0x0102_0304,
+        payload: 100,
+        flags: Flags::DF,
+        overhead: crate::tfrc::DATA_HEADERS,
+        ttl: 64,
+        ..Segment::default()
+    };
+    data.options[0] = 54_321;
+    data.set_kind(Kind::TfrcData);
+    let bytes = packet(&data, v4(), &[]);
+    assert_eq!(bytes.len() as u32, data.len());
+    assert_eq!(bytes[28..32], [0, 0, 0, 7]);
+    assert_eq!(bytes[32..36], [1, 2, 3, 4]);
+    assert_eq!(bytes[36..40], 54_321_u32.to_be_bytes());
+    assert!(bytes[40..].iter().all(|byte| *byte == 0));
+    let feedback = crate::tfrc::Feedback {
+        timestamp: 0x0102_0304,
+        delay_us: 5,
+        receive_rate: 6.0,
+        loss_event_rate: 0.5,
+    };
+    let bytes = packet(&feedback.write(), v4(), &[]);
+    assert_eq!(bytes.len(), 44);
+    assert_eq!(bytes[28..], [1, 2, 3, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0x80, 0, 0, 0]);
+    let parsed = parse(&bytes).expect("a datagram with a checksum");
+    assert_eq!(
+        (parsed.segment.kind(), parsed.segment.payload),
+        (Kind::Datagram, 16)
+    );
+}
+
 #[test]
 fn what_cannot_be_written_is_refused() {
     let mut small = [0; 39];

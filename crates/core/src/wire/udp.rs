@@ -9,6 +9,12 @@ use core::net::SocketAddr;
 pub(super) const PROTOCOL: u8 = 17;
 pub(super) const HEADER: usize = 8;
 
+/// Bytes of TFRC after it in a data packet: number, time sent, round-trip time.
+pub(super) const TFRC_DATA: usize = 12;
+
+/// And in feedback: time echoed, delay, receive rate, loss event rate.
+pub(super) const TFRC_FEEDBACK: usize = 16;
+
 /// Fills the header of `datagram`, whose payload is in place; `numbered` puts the packet number into it.
 pub(super) fn encode(
     datagram: &mut [u8],
@@ -22,8 +28,17 @@ pub(super) fn encode(
     datagram[2..4].copy_from_slice(&destination.port().to_be_bytes());
     datagram[4..6].copy_from_slice(&len.to_be_bytes());
     datagram[6..8].fill(0);
-    if numbered && datagram.len() >= HEADER + 4 {
-        datagram[HEADER..HEADER + 4].copy_from_slice(&segment.seq.0.to_be_bytes());
+    let data = [segment.seq.0, segment.tsval, segment.options[0]];
+    let [delay, receive_rate, loss_event_rate, ..] = segment.options;
+    let feedback = [segment.tsecr, delay, receive_rate, loss_event_rate];
+    let words: &[u32] = match segment.kind() {
+        Kind::TfrcData => &data,
+        Kind::TfrcFeedback => &feedback,
+        Kind::Datagram if numbered && datagram.len() >= HEADER + 4 => &data[..1],
+        Kind::Datagram | Kind::Tcp | Kind::Icmp => &[],
+    };
+    for (place, word) in datagram[HEADER..].chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_be_bytes());
     }
     let mut sum = Sum::pseudo_header(source.ip(), destination.ip(), PROTOCOL, u32::from(len));
     sum.add(datagram);
