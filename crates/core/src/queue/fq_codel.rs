@@ -11,7 +11,8 @@
 use super::classes::BacklogClasses;
 use super::codel::{CE_THRESHOLD, INTERVAL, Law, State, TARGET};
 use super::hash::HashKey;
-use super::store::{NONE, PacketList, PacketPool};
+use super::rounds::Rounds;
+use super::store::{PacketList, PacketPool};
 use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
@@ -31,24 +32,13 @@ pub struct FqCoDel {
     queues: Vec<Queue>,
     pool: PacketPool,
     classes: BacklogClasses,
-    new: List,
-    old: List,
+    rounds: Rounds,
 }
 
 #[derive(Clone, Debug)]
 struct Queue {
     packets: PacketList,
-    deficit: i64,
     codel: State,
-    next: u32,
-    active: bool,
-}
-
-/// Queues in turn.
-#[derive(Clone, Debug)]
-struct List {
-    head: u32,
-    tail: u32,
 }
 
 impl FqCoDel {
@@ -104,17 +94,13 @@ impl FqCoDel {
             queues: vec![
                 Queue {
                     packets: PacketList::EMPTY,
-                    deficit: 0,
                     codel: State::default(),
-                    next: NONE,
-                    active: false,
                 };
                 queues
             ],
             pool: PacketPool::new(),
             classes: BacklogClasses::new(queues),
-            new: List::EMPTY,
-            old: List::EMPTY,
+            rounds: Rounds::new(queues),
         }
     }
 
@@ -153,12 +139,7 @@ impl QueueDiscipline for FqCoDel {
         self.pool.push(&mut queue.packets, packet);
         self.classes
             .update(index, queue.packets.packets, queue.packets.bytes);
-        if !queue.active {
-            // RFC 8290 4.1: a queue that is on neither list joins the new ones with one quantum.
-            queue.active = true;
-            queue.deficit = self.quantum;
-            self.new.push(&mut self.queues, index);
-        }
+        self.rounds.arrive(index, self.quantum);
         while !self.limit.holds(self.pool.total()) {
             self.drop_batch(context);
         }
@@ -167,21 +148,9 @@ impl QueueDiscipline for FqCoDel {
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
         loop {
-            super::work::step();
-            // RFC 8290 4.2: new queues before old ones.
-            let from_new = self.new.head != NONE;
-            let list = if from_new { &mut self.new } else { &mut self.old };
-            let index = list.head;
-            if index == NONE {
-                return None;
-            }
+            let quantum = self.quantum;
+            let index = self.rounds.turn(|_| quantum)?;
             let queue = &mut self.queues[index as usize];
-            if queue.deficit <= 0 {
-                queue.deficit += self.quantum;
-                list.pop(&self.queues);
-                self.old.push(&mut self.queues, index);
-                continue;
-            }
             let (pool, packets) = (&mut self.pool, &mut queue.packets);
             let packet = queue.codel.dequeue(now, &self.law, context, || {
                 let packet = pool.pop(packets)?;
@@ -190,16 +159,10 @@ impl QueueDiscipline for FqCoDel {
             self.classes
                 .update(index, queue.packets.packets, queue.packets.bytes);
             if let Some(packet) = packet {
-                queue.deficit -= i64::from(packet.segment.len());
+                self.rounds.spend(index, packet.segment.len());
                 return Some(packet);
             }
-            // RFC 8290 4.2: an empty new queue becomes an old one, so that it cannot stay new for ever.
-            list.pop(&self.queues);
-            if from_new {
-                self.old.push(&mut self.queues, index);
-            } else {
-                self.queues[index as usize].active = false;
-            }
+            self.rounds.empty();
         }
     }
 
@@ -215,29 +178,5 @@ impl QueueDiscipline for FqCoDel {
 
     fn decides(&self) -> Decides {
         Decides::Departure
-    }
-}
-
-impl List {
-    const EMPTY: List = List {
-        head: NONE,
-        tail: NONE,
-    };
-
-    fn push(&mut self, queues: &mut [Queue], index: u32) {
-        queues[index as usize].next = NONE;
-        if self.tail == NONE {
-            self.head = index;
-        } else {
-            queues[self.tail as usize].next = index;
-        }
-        self.tail = index;
-    }
-
-    fn pop(&mut self, queues: &[Queue]) {
-        self.head = queues[self.head as usize].next;
-        if self.head == NONE {
-            self.tail = NONE;
-        }
     }
 }

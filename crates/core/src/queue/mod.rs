@@ -29,6 +29,7 @@ mod gro_unit;
 mod hardened;
 mod hash;
 mod red;
+mod rounds;
 mod store;
 mod superpacket;
 #[cfg(test)]

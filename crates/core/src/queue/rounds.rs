@@ -1,0 +1,135 @@
+//! Turns of queues, new ones first: the scheduler that FQ-CoDel, FQ-PIE and CAKE share.
+//!
+//! A queue that becomes active joins the new ones with one quantum. New queues are served before old ones. A queue that has
+//! spent its deficit gets another quantum and goes to the end of the old ones; a new queue found empty does too, so that no
+//! flow stays new for ever; an old queue found empty leaves.
+//!
+//! **Source.** RFC 8290 4.1 and 4.2 (DRR++).
+
+use super::store::NONE;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Deficits and lists of queues that are known by their index.
+#[derive(Clone, Debug)]
+pub(super) struct Rounds {
+    turns: Vec<Turn>,
+    new: List,
+    old: List,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// Bytes it may still send in this turn.
+    deficit: i64,
+    next: u32,
+    active: bool,
+}
+
+/// Queues in turn.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+impl Rounds {
+    pub(super) fn new(queues: usize) -> Rounds {
+        Rounds {
+            turns: vec![
+                Turn {
+                    deficit: 0,
+                    next: NONE,
+                    active: false,
+                };
+                queues
+            ],
+            new: List::EMPTY,
+            old: List::EMPTY,
+        }
+    }
+
+    /// A packet was put into the queue.
+    #[inline]
+    pub(super) fn arrive(&mut self, index: u32, quantum: i64) {
+        let turn = &mut self.turns[index as usize];
+        if !turn.active {
+            // RFC 8290 4.1: a queue that is on neither list joins the new ones with one quantum.
+            turn.active = true;
+            turn.deficit = quantum;
+            self.new.push(&mut self.turns, index);
+        }
+    }
+
+    /// The queue whose turn it is, if any is active. `exhausted` is told which queues had spent their deficit and says what
+    /// each gets for its next turn.
+    #[inline]
+    pub(super) fn turn(&mut self, mut exhausted: impl FnMut(u32) -> i64) -> Option<u32> {
+        loop {
+            super::work::step();
+            // RFC 8290 4.2: new queues before old ones.
+            let list = if self.new.head == NONE {
+                &mut self.old
+            } else {
+                &mut self.new
+            };
+            let index = list.head;
+            if index == NONE {
+                return None;
+            }
+            let turn = &mut self.turns[index as usize];
+            if turn.deficit > 0 {
+                return Some(index);
+            }
+            turn.deficit += exhausted(index);
+            list.pop(&self.turns);
+            self.old.push(&mut self.turns, index);
+        }
+    }
+
+    /// The queue sent a packet.
+    #[inline]
+    pub(super) fn spend(&mut self, index: u32, bytes: u32) {
+        self.turns[index as usize].deficit -= i64::from(bytes);
+    }
+
+    /// The queue whose turn it is was found empty. Whether it left the lists.
+    #[inline]
+    pub(super) fn empty(&mut self) -> bool {
+        let from_new = self.new.head != NONE;
+        let list = if from_new { &mut self.new } else { &mut self.old };
+        let index = list.head;
+        list.pop(&self.turns);
+        if from_new {
+            // RFC 8290 4.2: an empty new queue becomes an old one, so that it cannot stay new for ever.
+            self.old.push(&mut self.turns, index);
+        } else {
+            self.turns[index as usize].active = false;
+        }
+        !from_new
+    }
+}
+
+impl List {
+    const EMPTY: List = List {
+        head: NONE,
+        tail: NONE,
+    };
+
+    fn push(&mut self, turns: &mut [Turn], index: u32) {
+        turns[index as usize].next = NONE;
+        if self.tail == NONE {
+            self.head = index;
+        } else {
+            turns[self.tail as usize].next = index;
+        }
+        self.tail = index;
+    }
+
+    fn pop(&mut self, turns: &[Turn]) {
+        self.head = turns[self.head as usize].next;
+        if self.head == NONE {
+            self.tail = NONE;
+        }
+    }
+}
