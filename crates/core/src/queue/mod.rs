@@ -25,9 +25,11 @@ mod drr;
 mod favourtail;
 mod fifo;
 mod fq_codel;
+mod fq_pie;
 mod gro_unit;
 mod hardened;
 mod hash;
+mod pie;
 mod red;
 mod rounds;
 mod store;
@@ -41,8 +43,10 @@ pub use drop_tail::DropTail;
 pub use drr::Drr;
 pub use favourtail::FavourTail;
 pub use fq_codel::FqCoDel;
+pub use fq_pie::FqPie;
 pub use gro_unit::GroUnit;
 pub use hardened::{SpFq, SpH};
+pub use pie::Pie;
 pub use red::Red;
 pub use superpacket::SuperPacket;
 
@@ -324,6 +328,8 @@ registry! {
         Red(Red) = "red" in "red.rs",
         CoDel(CoDel) = "codel" in "codel.rs",
         FqCoDel(FqCoDel) = "fq-codel" in "fq_codel.rs",
+        Pie(Pie) = "pie" in "pie.rs",
+        FqPie(FqPie) = "fq-pie" in "fq_pie.rs",
         Drr(Drr) = "drr" in "drr.rs",
         GroUnit(GroUnit) = "gro-unit" in "gro_unit.rs",
         SuperPacket(SuperPacket) = "superpacket" in "superpacket.rs",

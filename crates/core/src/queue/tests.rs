@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 mod oracle;
+mod pie;
 
 const SURROUNDINGS: Surroundings = Surroundings {
     mtu: 1500,

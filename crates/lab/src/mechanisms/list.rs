@@ -63,6 +63,14 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("FQ-CoDel that marks instead of dropping, with ECN negotiated by the endpoints.", "RFC 8290, RFC 3168")
         .evidence("RFC 8290 5.2.6: marking is on unless switched off.")
         .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root fq_codel ecn; on both hosts: sysctl net.ipv4.tcp_ecn=1"),
+    entry("pie", Queues, Queue, &[(QUEUE, Text("pie"))])
+        .document("Drops arriving packets with a probability that a controller adjusts every 15 ms so that the wait stays near 15 ms. Bursts of up to 150 ms after a calm pass. One FIFO, no time stamp needed, nothing done on departure.", "RFC 8033")
+        .evidence("Pan et al., HPSR 2013: holds the target over loads and RTTs; the basis of DOCSIS-PIE (RFC 8034), which cable modems run.")
+        .turn_on("Linux 3.14 and later: tc qdisc replace dev IF root pie"),
+    entry("fq-pie", Queues, Queue, &[(QUEUE, Text("fq-pie"))])
+        .document("Hashes flows into 1024 queues with PIE in each, served in turns with new flows first: the isolation of FQ-CoDel with drops on arrival.", "Linux sch_fq_pie; RFC 8033, RFC 8290")
+        .evidence("None of its own: what holds for FQ-CoDel's turns and for PIE.")
+        .turn_on("Linux 5.6 and later: tc qdisc replace dev IF root fq_pie"),
     entry("drr", Queues, Queue, &[(QUEUE, Text("drr"))])
         .document("One queue per flow, each served a quantum of bytes per round: equal shares for backlogged flows whatever their packet sizes, and no waiting behind another flow's backlog.", "Shreedhar and Varghese, SIGCOMM 1995")
         .evidence("The paper proves that what two backlogged flows got never differs by more than a constant number of bytes.")

@@ -1,0 +1,436 @@
+//! DualPI2: two coupled queues, one for senders that want many early marks (L4S) and one for the others.
+//!
+//! Packets with ECT(1) or CE wait in the L queue, all others in the C queue; a conditional priority serves L first and keeps
+//! a share for C. One controller of the classic delay (PI2) moves a base probability p': C packets are dropped or marked with
+//! p' squared, L packets marked with `coupling` times p', or all of them when L itself exceeds a shallow threshold. So flows
+//! of both kinds get similar rates at very different delays.
+//!
+//! **Source.** RFC 9332: structure 2.4 and 2.5, appendix A.1 (parameters, enqueue, dequeue, PI2, the L queue's own marking)
+//! and A.2 (overload); identifier: RFC 9331 4.1. Transcribed from memory and checked against Linux `sch_dualpi2.c`; where
+//! a default names Linux it is from there. PI2: De Schepper et al., CoNEXT 2016.
+//!
+//! **Promises.** Work conserving; keeps the order of a flow that stays in one class. With `wrr` a backlogged C queue gets its share
+//! of the bytes whatever L does, up to one packet of each. No packet of an ECN-capable sender is dropped below overload.
+//!
+//! **Deviations.** Missed updates are made up at the next call, each with the head's wait at its own time; beyond 4096 in a row
+//! the rest are skipped. Under overload L packets count for drops apart from marks: one counter, as the RFC prints, would be
+//! filled by the certain marks. The delay of a queue is the wait of its head; the L queue's own marking looks at the wait
+//! of the packet that leaves and spares one that leaves nothing behind. The ramp of A.1 (0.8 to 1.2 ms) is
+//! `step = "800 us"`, `ramp = "400 us"`; the default is the step in its middle, as in Linux. Linux spares all packets while less
+//! than two wait; the RFC does not.
+
+use super::fifo::Fifo;
+use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind, Surroundings};
+use crate::packet::{Ecn, Packet};
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+
+/// A DualPI2 queue.
+#[derive(Clone, Debug)]
+pub struct DualPi2 {
+    limit: Limit,
+    low_latency: Class,
+    classic: Class,
+    scheduler: Scheduler,
+    controller: Controller,
+    coupling: f64,
+    step: Duration,
+    ramp: Duration,
+}
+
+/// One of the two queues.
+#[derive(Clone, Debug)]
+struct Class {
+    packets: Fifo,
+    /// q.count of the RFC, for marks in L and for all decisions in C.
+    count: f64,
+    /// The same for drops in L under overload.
+    drop_count: f64,
+}
+
+/// Which queue is next when both wait.
+#[derive(Clone, Copy, Debug)]
+enum Scheduler {
+    /// Weighted round robin as in Linux: L is served while the credit is not above 0.
+    Weighted {
+        /// Percent of the bytes for C.
+        share: i64,
+        /// Bytes times percent.
+        credit: i64,
+        /// What an empty queue begins with.
+        initial: i64,
+    },
+    /// The longest wait, L's counted longer by this (RFC 9332's time-shifted FIFO).
+    TimeShifted(Duration),
+}
+
+/// PI2's base controller.
+#[derive(Clone, Copy, Debug)]
+struct Controller {
+    target: Duration,
+    update_interval: Duration,
+    /// Probability per update and second.
+    alpha: f64,
+    beta: f64,
+    /// Largest p'.
+    most: f64,
+    /// p' of the RFC.
+    base: f64,
+    previous: Duration,
+    next_update: Instant,
+}
+
+/// Most updates that one call makes up.
+const MOST_UPDATES: u64 = 4096;
+
+impl DualPi2 {
+    /// `limit`, `target`, `update_interval`, `alpha`, `beta`, `coupling`, `step`, `ramp`, `scheduler`, `classic_share`,
+    /// `time_shift`, `drop_on_overload`.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "limit",
+            kind: ParameterKind::Limit,
+            default: Value::Limit(Limit::Packets(10_000)),
+            doc: "What may wait in both queues together (Linux dualpi2: 10000 packets)",
+        },
+        Parameter {
+            name: "target",
+            kind: ParameterKind::Duration(Duration::from_micros(1), Duration::from_secs(10)),
+            default: Value::Duration(Duration::from_millis(15)),
+            doc: "Delay of the classic queue that the controller holds (RFC 9332 A.1: 15 ms)",
+        },
+        Parameter {
+            name: "update_interval",
+            kind: ParameterKind::Duration(Duration::from_micros(1), Duration::from_secs(10)),
+            default: Value::Duration(Duration::from_millis(16)),
+            doc: "Time between two computations of the probability (Linux: 16 ms)",
+        },
+        Parameter {
+            name: "alpha",
+            kind: ParameterKind::Number(0.0, 1000.0),
+            default: Value::Number(0.16),
+            doc: "Base probability per update and second of delay above the target (RFC 9332 A.1: 0.16 Hz)",
+        },
+        Parameter {
+            name: "beta",
+            kind: ParameterKind::Number(0.0, 1000.0),
+            default: Value::Number(3.2),
+            doc: "Base probability per update and second of delay gained since the last one (RFC 9332 A.1: 3.2 Hz)",
+        },
+        Parameter {
+            name: "coupling",
+            kind: ParameterKind::Number(1.0, 100.0),
+            default: Value::Number(2.0),
+            doc: "k: an L packet is marked with k times the base probability, a C packet with its square (RFC 9332 A.1: 2)",
+        },
+        Parameter {
+            name: "step",
+            kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(10)),
+            default: Value::Duration(Duration::from_millis(1)),
+            doc: "Wait above which L packets are marked on their own account (Linux: 1 ms; RFC 9332 A.1: from 0.8 ms on)",
+        },
+        Parameter {
+            name: "ramp",
+            kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(10)),
+            default: Value::Duration(Duration::ZERO),
+            doc: "Further wait over which that marking grows from none to all (Linux: a step; RFC 9332 A.1: 0.4 ms)",
+        },
+        Parameter {
+            name: "scheduler",
+            kind: ParameterKind::Choice(&["wrr", "time-shifted"]),
+            default: Value::Choice("wrr"),
+            doc: "Who is next when both wait: weighted round robin (Linux), or the longer wait with L's prolonged (RFC 9332 2.5)",
+        },
+        Parameter {
+            name: "classic_share",
+            kind: ParameterKind::Number(0.0, 1.0),
+            default: Value::Number(0.1),
+            doc: "Share of the bytes that the C queue gets at least, with `wrr` (Linux: 10 %)",
+        },
+        Parameter {
+            name: "time_shift",
+            kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(10)),
+            default: Value::Duration(Duration::from_millis(40)),
+            doc: "By how much L's wait counts longer, with `time-shifted` (RFC 9332: beyond C's target; 40 ms is ours)",
+        },
+        Parameter {
+            name: "drop_on_overload",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(true),
+            doc: "Drop ECN-capable packets too when the L marking reaches 100 %; else let the buffer overflow (RFC 9332 4.2.3)",
+        },
+    ];
+
+    /// An empty queue.
+    pub fn new(values: &Values, surroundings: &Surroundings) -> DualPi2 {
+        let coupling = values.number("coupling").unwrap_or(2.0);
+        let share = libm::round(100.0 * values.number("classic_share").unwrap_or(0.1)) as i64;
+        let initial = i64::from(surroundings.mtu) * (2 * share - 100);
+        DualPi2 {
+            limit: values.limit("limit"),
+            low_latency: Class::new(),
+            classic: Class::new(),
+            scheduler: if values.choice("scheduler") == "time-shifted" {
+                Scheduler::TimeShifted(values.duration("time_shift").unwrap_or(Duration::from_millis(40)))
+            } else {
+                Scheduler::Weighted {
+                    share,
+                    credit: initial,
+                    initial,
+                }
+            },
+            controller: Controller {
+                target: values.duration("target").unwrap_or(Duration::from_millis(15)),
+                update_interval: values
+                    .duration("update_interval")
+                    .unwrap_or(Duration::from_millis(16)),
+                alpha: values.number("alpha").unwrap_or(0.16),
+                beta: values.number("beta").unwrap_or(3.2),
+                most: if values.flag("drop_on_overload") {
+                    1.0
+                } else {
+                    1.0 / coupling
+                },
+                base: 0.0,
+                previous: Duration::ZERO,
+                next_update: Instant::ZERO.saturating_add(
+                    values
+                        .duration("update_interval")
+                        .unwrap_or(Duration::from_millis(16)),
+                ),
+            },
+            coupling,
+            step: values.duration("step").unwrap_or(Duration::from_millis(1)),
+            ramp: values.duration("ramp").unwrap_or(Duration::ZERO),
+        }
+    }
+
+    /// p' as it was after the last update.
+    pub fn base_probability(&self) -> f64 {
+        self.controller.base
+    }
+
+    fn catch_up(&mut self, now: Instant) {
+        let heads = [&self.low_latency, &self.classic].map(|class| class.head_since());
+        self.controller.catch_up(now, heads);
+    }
+
+    /// RFC 9332 A.1: native marking probability of a packet that waited this long, with `left` packets behind it.
+    fn native(&self, wait: Duration, left: usize) -> f64 {
+        if left == 0 || wait <= self.step {
+            return 0.0;
+        }
+        let beyond = wait.saturating_sub(self.step);
+        if beyond >= self.ramp {
+            return 1.0;
+        }
+        beyond.as_secs_f64() / self.ramp.as_secs_f64()
+    }
+
+    /// What becomes of an L packet that leaves. True: it is dropped.
+    fn judge_low_latency(&mut self, now: Instant, packet: &mut Packet, context: &mut QueueContext<'_>) -> bool {
+        let base = self.controller.base;
+        let coupled = self.coupling * base;
+        let native = self.native(now.since(packet.enqueued_at), self.low_latency.packets.len());
+        // RFC 9332 A.2: the marking is saturated, so delay is bounded by drops as in the C queue. Without drops
+        // p' stays where it is reached.
+        if coupled >= 1.0 && self.controller.most >= 1.0 && recur(&mut self.low_latency.drop_count, base * base) {
+            return true;
+        }
+        let probability = native.max(coupled).min(1.0);
+        if probability > 0.0 && recur(&mut self.low_latency.count, probability) {
+            mark(packet, context);
+        }
+        false
+    }
+
+    /// The same for a C packet.
+    fn judge_classic(&mut self, packet: &mut Packet, context: &mut QueueContext<'_>) -> bool {
+        let base = self.controller.base;
+        if base == 0.0 || !recur(&mut self.classic.count, base * base) {
+            return false;
+        }
+        // p_Cmax = 1 / k^2: beyond it the L queue is saturated, and marks are not enough here either.
+        let overload = self.controller.most >= 1.0 && self.coupling * base >= 1.0;
+        if !packet.segment.ecn_capable() || overload {
+            return true;
+        }
+        mark(packet, context);
+        false
+    }
+
+    /// Whether the L queue is next; at least one packet waits.
+    fn low_latency_is_next(&self, now: Instant) -> bool {
+        let (Some(low), Some(classic)) = (self.low_latency.head_since(), self.classic.head_since()) else {
+            return !self.low_latency.packets.is_empty();
+        };
+        match self.scheduler {
+            Scheduler::Weighted { credit, .. } => credit <= 0,
+            Scheduler::TimeShifted(shift) => {
+                now.since(low).as_nanos().saturating_add(shift.as_nanos()) >= now.since(classic).as_nanos()
+            }
+        }
+    }
+
+    /// Accounts for a packet that was sent. `other_waits`: the other queue could have been served.
+    fn served(&mut self, low_latency: bool, other_waits: bool, len: u32) {
+        let empty = self.backlog().packets == 0;
+        let Scheduler::Weighted {
+            share,
+            credit,
+            initial,
+        } = &mut self.scheduler
+        else {
+            return;
+        };
+        if other_waits {
+            let weight = if low_latency { *share } else { *share - 100 };
+            *credit = credit.saturating_add(weight * i64::from(len));
+        }
+        if empty {
+            *credit = *initial;
+        }
+    }
+}
+
+/// RFC 9332 A.1: true as often as `likelihood` says, evenly spaced.
+fn recur(count: &mut f64, likelihood: f64) -> bool {
+    *count += likelihood;
+    if *count > 1.0 {
+        *count -= 1.0;
+        return true;
+    }
+    false
+}
+
+fn mark(packet: &mut Packet, context: &mut QueueContext<'_>) {
+    if packet.segment.ecn() != Ecn::Ce {
+        packet.segment.set_ecn(Ecn::Ce);
+        context.report(QueueEventKind::Marked, packet.flow);
+    }
+}
+
+impl Class {
+    fn new() -> Class {
+        Class {
+            packets: Fifo::new(),
+            count: 0.0,
+            drop_count: 0.0,
+        }
+    }
+
+    /// Since when its head waits.
+    fn head_since(&self) -> Option<Instant> {
+        self.packets.head().map(|packet| packet.enqueued_at)
+    }
+}
+
+impl Controller {
+    /// Makes up the updates that were due at or before `now`; the heads have waited since the last call.
+    fn catch_up(&mut self, now: Instant, heads: [Option<Instant>; 2]) {
+        if now < self.next_update {
+            return;
+        }
+        let missed = now.since(self.next_update).as_nanos() / self.update_interval.as_nanos().max(1) + 1;
+        let due = |tick: u64| {
+            self.next_update
+                .saturating_add(self.update_interval.saturating_mul(tick))
+        };
+        // RFC 9332 A.2: the longer delay of the two.
+        let delay = |at: Instant| heads.map(|head| head.map_or(Duration::ZERO, |since| at.since(since)));
+        let delay = |at: Instant| delay(at)[0].max(delay(at)[1]);
+        let (first, last, next) = (self.next_update, due(missed - 1), due(missed));
+        let period = self.update_interval;
+        let mut at = first;
+        for _ in 0..missed.min(MOST_UPDATES) {
+            super::work::step();
+            let now = delay(at);
+            let before = (self.base, self.previous);
+            self.update(now);
+            at = at.saturating_add(period);
+            // Nothing changes any more: an empty queue at 0, or one that only grows at the top.
+            let steady = before == (self.base, self.previous) && heads == [None, None];
+            if steady || self.base >= self.most && now >= self.target {
+                break;
+            }
+        }
+        self.previous = delay(last);
+        self.next_update = next;
+    }
+
+    /// RFC 9332 A.1, dualpi2_update.
+    fn update(&mut self, delay: Duration) {
+        let seconds = delay.as_secs_f64();
+        let error = seconds - self.target.as_secs_f64();
+        let growth = seconds - self.previous.as_secs_f64();
+        self.base = (self.base + self.alpha * error + self.beta * growth).clamp(0.0, self.most);
+        self.previous = delay;
+    }
+}
+
+impl QueueDiscipline for DualPi2 {
+    #[inline(never)]
+    fn enqueue(&mut self, now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
+        super::work::step();
+        self.catch_up(now);
+        if !self.limit.admits(self.backlog(), packet.segment.len()) {
+            context.drops.push((packet, DropReason::Full));
+            return;
+        }
+        // RFC 9331 4.1: ECT(1) and CE are the L4S identifier.
+        match packet.segment.ecn() {
+            Ecn::Ect1 | Ecn::Ce => self.low_latency.packets.push(packet, ()),
+            Ecn::NotEct | Ecn::Ect0 => self.classic.packets.push(packet, ()),
+        }
+    }
+
+    #[inline(never)]
+    fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
+        self.catch_up(now);
+        loop {
+            super::work::step();
+            let low_latency = self.low_latency_is_next(now);
+            let (mut packet, dropped) = if low_latency {
+                let (mut packet, ()) = self.low_latency.packets.pop()?;
+                let dropped = self.judge_low_latency(now, &mut packet, context);
+                (packet, dropped)
+            } else {
+                let (mut packet, ()) = self.classic.packets.pop()?;
+                let dropped = self.judge_classic(&mut packet, context);
+                (packet, dropped)
+            };
+            if dropped {
+                context.drops.push((packet, DropReason::Early));
+                continue;
+            }
+            let other = if low_latency {
+                &self.classic
+            } else {
+                &self.low_latency
+            };
+            let other_waits = !other.packets.is_empty();
+            self.served(low_latency, other_waits, packet.segment.len());
+            packet.enqueued_at = packet.enqueued_at.min(now);
+            return Some(packet);
+        }
+    }
+
+    #[inline]
+    fn ready_at(&self) -> Option<Instant> {
+        (self.backlog().packets > 0).then_some(Instant::ZERO)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        let (low, classic) = (self.low_latency.packets.backlog(), self.classic.packets.backlog());
+        Backlog {
+            packets: low.packets + classic.packets,
+            bytes: low.bytes + Bytes(classic.bytes.0),
+        }
+    }
+
+    fn decides(&self) -> Decides {
+        Decides::Departure
+    }
+}
