@@ -14,7 +14,7 @@ use fleetfoot_lab::experiment::{
     library,
 };
 use fleetfoot_lab::report::chapters::{self, Chapter};
-use fleetfoot_lab::report::html;
+use fleetfoot_lab::report::{figures, html};
 use fleetfoot_lab::run::{Batch, Options, Progress, execute as run_all, simulate, write_atomically};
 use fleetfoot_lab::scenario::Published;
 use fleetfoot_sim::spec::Spec;
@@ -43,6 +43,12 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
     #[command(flatten)]
     batch: BatchFlags,
+    /// Do not run: show what the full runs said that came with the program.
+    #[arg(long, conflicts_with_all = ["quick", "full", "out", "record", "list"])]
+    recorded: bool,
+    /// Also write each figure as an SVG file into this folder, named by its experiment.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "list")]
+    figures: Option<PathBuf>,
     /// Enter verdicts and numbers in this file (experiments/verdicts.toml); needs --full or --quick.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -58,6 +64,13 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     let experiments = library::select(&arguments.names)?;
     if arguments.list {
         return list(&experiments, common);
+    }
+    if let Some(folder) = &arguments.figures {
+        // Better now than after an hour of runs.
+        std::fs::create_dir_all(folder).map_err(|error| cannot_draw(folder, &error))?;
+    }
+    if arguments.recorded {
+        return recorded(&experiments, arguments, common);
     }
     let level = match (arguments.quick, arguments.full) {
         (true, _) => Level::Quick,
@@ -89,7 +102,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     // What the full runs said: of the file that is being written, so that quick runs after full ones need no new program.
     let record = match arguments.record.as_deref() {
         Some(path) => written(path)?,
-        None => Record::embedded().map_err(|error| Failure::other(format!("verdicts.toml: {error}")))?,
+        None => embedded()?,
     };
     let reporter = Reporter::new(runs, common, arguments.batch.events.as_deref())?;
     reporter.event(&serde_json::json!({ "event": "started", "experiments": prepared.len(), "runs": runs }));
@@ -122,18 +135,19 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     reporter.finish();
     let interrupted = results.len() < prepared.len();
     let evaluated: Vec<&Evaluated> = results.iter().map(|(evaluated, _)| evaluated).collect();
-    let document = Document {
-        schema: SCHEMA,
-        experiments: evaluated
-            .iter()
-            .map(|evaluated| DocumentEntry::from(*evaluated))
-            .collect(),
-    };
+    let document = document(&evaluated);
     folder.write_texts(&[
         ("reproduce.json", document.to_json_text()),
         ("command.txt", format!("{}\n", command())),
         ("reproduce.html", report(&folder, &prepared, &results)?),
     ])?;
+    if let Some(folder) = &arguments.figures {
+        let drawn = prepared
+            .iter()
+            .zip(&results)
+            .flat_map(|(prepared, (evaluated, batch))| figures::of(evaluated, Some((prepared, batch))));
+        draw(folder, drawn, common)?;
+    }
     if let Some(path) = &arguments.record {
         enter(path, &prepared, &evaluated, level)?;
     }
@@ -155,6 +169,69 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         return Err(Failure::interrupted());
     }
     Ok(())
+}
+
+/// Shows what the full runs said, without running.
+fn recorded(experiments: &[Experiment], arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let record = embedded()?;
+    let mut found = Vec::new();
+    let mut without = Vec::new();
+    for experiment in experiments {
+        match record.full(&experiment.id) {
+            Some(recorded) => found.push(Evaluated::recorded(experiment, recorded)),
+            None => without.push(experiment.id.as_str()),
+        }
+    }
+    if !without.is_empty() {
+        common.say(&format!("No full run is recorded of {}.", without.join(", ")));
+    }
+    let evaluated: Vec<&Evaluated> = found.iter().collect();
+    if let Some(folder) = &arguments.figures {
+        draw(
+            folder,
+            found.iter().flat_map(|evaluated| figures::of(evaluated, None)),
+            common,
+        )?;
+    }
+    if common.json {
+        return print(&document(&evaluated).to_json_text());
+    }
+    print(&table(&evaluated, common.colored(), width()))
+}
+
+/// Writes figures into `folder`.
+fn draw(
+    folder: &Path,
+    figures: impl Iterator<Item = figures::Figure>,
+    common: &Common,
+) -> Result<(), Failure> {
+    let mut count = 0;
+    for figure in figures {
+        let path = folder.join(format!("{}.svg", figure.name));
+        write_atomically(&path, figure.standalone().as_bytes())
+            .map_err(|error| cannot_draw(folder, &error))?;
+        count += 1;
+    }
+    common.say(&format!("{} in {}", counted(count, "figure"), folder.display()));
+    Ok(())
+}
+
+fn cannot_draw(folder: &Path, error: &std::io::Error) -> Failure {
+    Failure::usage(format!("cannot write figures to {}: {error}", folder.display()))
+}
+
+fn embedded() -> Result<Record, Failure> {
+    Record::embedded().map_err(|error| Failure::other(format!("verdicts.toml: {error}")))
+}
+
+fn document(evaluated: &[&Evaluated]) -> Document {
+    Document {
+        schema: SCHEMA,
+        experiments: evaluated
+            .iter()
+            .map(|evaluated| DocumentEntry::from(*evaluated))
+            .collect(),
+    }
 }
 
 /// The report: a chapter per experiment, and beside it a page with all measurements of each that was simulated.

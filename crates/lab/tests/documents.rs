@@ -1,4 +1,5 @@
-//! Pages of the documents that are made from the code: `docs/profiles.md` and `docs/mechanisms.md`.
+//! Pages of the documents that are made from the code: `docs/profiles.md` and `docs/mechanisms.md`; and the figures in
+//! `docs/images` that are drawn from the record of full runs.
 //!
 //! `FLEETFOOT_BLESS=1 cargo test -p fleetfoot-lab --test documents` writes them; without it they are compared.
 
@@ -7,7 +8,10 @@ use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_core::tcp::profile::SWITCHES;
+use fleetfoot_lab::experiment::record::Record;
+use fleetfoot_lab::experiment::{Evaluated, library};
 use fleetfoot_lab::mechanisms;
+use fleetfoot_lab::report::figures;
 use std::fmt::Write as _;
 
 #[test]
@@ -58,6 +62,30 @@ fn the_pages_of_mechanisms_are_current() {
         }
     }
     current("mechanisms.md", &page);
+}
+
+/// Of a figure that is in `docs/images/GROUP`, and can be drawn without runs, the file says what the record says.
+#[test]
+fn the_figures_in_the_documents_are_current() {
+    let record = Record::embedded().unwrap_or_else(|error| panic!("{error}"));
+    let mut compared = 0;
+    for experiment in library::all().unwrap_or_else(|error| panic!("{error}")) {
+        let Some(recorded) = record.full(&experiment.id) else {
+            continue;
+        };
+        for figure in figures::of(&Evaluated::recorded(&experiment, recorded), None) {
+            let file = format!("images/{}/{}.svg", experiment.group, figure.name);
+            let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
+            if std::path::Path::new(&path).exists() {
+                current(&file, &figure.standalone());
+                compared += 1;
+            }
+        }
+    }
+    assert!(
+        compared > 0,
+        "docs/images has no figure that is drawn from the record"
+    );
 }
 
 fn document(entry: &Entry) -> String {

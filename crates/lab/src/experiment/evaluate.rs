@@ -3,7 +3,7 @@
 use super::metric::{Metric, Of, Series, Statistic, Values, per_run, series, values};
 use super::record::Recorded;
 use super::verdict::{Counted, Interval, Verdict, holds, no_more_than, satisfies, verdict};
-use super::{CheckResult, Evaluated, Level, Prepared};
+use super::{CheckResult, Evaluated, Experiment, Level, Prepared};
 use crate::analysis::{Measured, Outcome};
 use crate::compare::groups::bottleneck;
 use crate::run::Batch;
@@ -111,6 +111,52 @@ pub(super) fn evaluate(prepared: &Prepared, batch: &Batch, recorded: Option<&Rec
         checks,
         curves: outcome.curves,
         timed,
+    }
+}
+
+/// The checks of an experiment with the values of its record, which are rounded to six digits. A check that the record
+/// does not know has none.
+pub(super) fn recorded(experiment: &Experiment, recorded: &Recorded) -> Evaluated {
+    let figure = &experiment.file.figure;
+    let mut checks = Vec::new();
+    for check in &figure.checks {
+        let labels: Vec<String> = match check.point {
+            None => figure.points.iter().map(crate::scenario::Point::label).collect(),
+            Some(_) => Vec::new(),
+        };
+        let labelled = labels.iter().map(|label| format!(" [{label}]"));
+        // Without a point in its name: one point, or a slope over all.
+        for label in std::iter::once(String::new()).chain(labelled) {
+            let name = format!("{}{label}", check.name);
+            let Some(found) = recorded.checks.get(&name) else {
+                continue;
+            };
+            checks.push(CheckResult {
+                name,
+                claim: format!("{}{label}", check.claim),
+                published: check.published.clone(),
+                expected: check.expect.map(|expect| words(expect, check.unit.as_deref())),
+                unit: check.unit.clone(),
+                measured: found.measured,
+                interval: match (found.ci95, figure.closed_form) {
+                    (Some(ends), _) => Interval::Between(ends),
+                    (None, true) => Interval::Exact,
+                    (None, false) => Interval::Unknown,
+                },
+                holds: found.holds,
+                counts: check.counts(),
+                primary: check.primary,
+            });
+        }
+    }
+    let analysis = figure.analysis.as_ref();
+    Evaluated {
+        experiment: experiment.clone(),
+        verdict: recorded.verdict,
+        note: figure.note.clone(),
+        checks,
+        curves: Vec::new(),
+        timed: analysis.is_some_and(|(analysis, _)| analysis.timed),
     }
 }
 

@@ -197,6 +197,13 @@ pub struct Evaluated {
     pub timed: bool,
 }
 
+impl Evaluated {
+    /// What the record says of an experiment, without runs.
+    pub fn recorded(experiment: &Experiment, recorded: &Recorded) -> Evaluated {
+        evaluate::recorded(experiment, recorded)
+    }
+}
+
 /// What a check measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckResult {

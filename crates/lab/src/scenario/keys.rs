@@ -11,7 +11,7 @@ mod network;
 mod tcp;
 mod traffic;
 
-pub(crate) use figure::{CHECK, FIGURE};
+pub(crate) use figure::{CHECK, FIGURE, PLOT};
 pub(crate) use network::{LINK, LINK_ENTRY, LOSS, NETWORK, REORDER, REVERSE, TRACE};
 #[cfg(test)]
 pub(crate) use tcp::PROFILES;
@@ -201,6 +201,12 @@ pub(crate) static FILE: &[Key] = &[
         Value("[]"),
         "What of a figure is checked.",
     ),
+    key(
+        "plot",
+        Kind::List(&Kind::Table(PLOT)),
+        Value("[]"),
+        "How the figure is drawn again. Without any it is drawn as suits its checks.",
+    ),
 ];
 
 /// The file of a closed form: an analysis without runs.
@@ -224,6 +230,12 @@ pub(crate) static CLOSED_FORM: &[Key] = &[
         Kind::List(&Kind::Table(CHECK)),
         Required,
         "What is checked.",
+    ),
+    key(
+        "plot",
+        Kind::List(&Kind::Table(PLOT)),
+        Value("[]"),
+        "How the figure is drawn again. Without any it is drawn as suits its checks.",
     ),
 ];
 

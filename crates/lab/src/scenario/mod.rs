@@ -25,7 +25,10 @@ mod traffic;
 mod value;
 
 pub use error::{Error, ErrorKind};
-pub use figure::{Check, Expect, Figure, FigureSource, Point, Published, Quantity, Relative, Role};
+pub use figure::{
+    Check, Expect, Figure, FigureSource, Plot, PlotKind, Point, Published, Quantity, Relative, Role, Series,
+    Shown,
+};
 pub use path::Setting;
 pub use reference::{json_schema, parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};

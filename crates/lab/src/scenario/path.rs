@@ -203,7 +203,7 @@ fn assign(document: &mut Table, path: &str, place: &Place, node: Node) -> Result
             "a path is keys joined by dots: network.bottleneck.rate, traffic.NAME.size",
         ));
     }
-    if matches!(segments[0], "variant" | "extends" | "figure" | "check") {
+    if matches!(segments[0], "variant" | "extends" | "figure" | "check" | "plot") {
         return Err(Error::at(place, path, format!("`{}` cannot be set", segments[0])));
     }
     let named = matches!(segments[0], "traffic" | "link");

@@ -236,6 +236,12 @@ pub fn reference() -> String {
         "What of a figure is checked.",
         keys::CHECK,
     );
+    section(
+        &mut page,
+        "[[plot]]",
+        "How a figure is drawn again, in the report of `reproduce` and with `--figures`.",
+        keys::PLOT,
+    );
     page.push_str("\n## Analyses\n\n`analysis = \"NAME\"` or `{ kind = \"NAME\", ... }`, one of:\n");
     for analysis in crate::analysis::ENTRIES {
         entries(&mut page, std::slice::from_ref(&analysis.entry));

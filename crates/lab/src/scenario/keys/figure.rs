@@ -1,4 +1,4 @@
-//! Keys of figures: what was published, over which points it is run, what is checked.
+//! Keys of figures: what was published, over which points it is run, what is checked and drawn.
 
 use super::Default::{Described, Required, Value};
 use super::{COUNT, Key, Kind, key};
@@ -226,6 +226,84 @@ static EXPECT: &[Key] = &[
         "Deviation allowed, in the unit of the value, instead of `tolerance`.",
     ),
     key("unit", Kind::Text, Described("none"), "Its unit, for tables."),
+];
+
+/// `[[plot]]`.
+pub(crate) static PLOT: &[Key] = &[
+    key(
+        "name",
+        Kind::Text,
+        Required,
+        "Its name, part of the name of its file: `a` to `z`, `0` to `9` and `-`.",
+    ),
+    key(
+        "kind",
+        Kind::Choice(&["dots", "heat-map", "sweep", "times"]),
+        Required,
+        "`dots`: a row for each check, with its interval. `heat-map`: a panel for each check and a cell for each point of the sweep. `sweep`: checks against a path of the sweep. `times`: completion times of a group in ascending order, mean over the runs by rank.",
+    ),
+    key("title", Kind::Text, Described("its name"), "Its heading."),
+    key("text", Kind::Text, Described("none"), "How to read it."),
+    key(
+        "checks",
+        Kind::OneOrMore(&Kind::Text),
+        Described("all; but in a heat map and against a sweep those made at every point"),
+        "Names of the checks it shows, in this order.",
+    ),
+    key(
+        "titles",
+        Kind::List(&Kind::Text),
+        Described("their names"),
+        "What the checks are called. Checks with the same words share a row of `dots`.",
+    ),
+    key(
+        "series",
+        Kind::Choice(&["point", "group", "variant"]),
+        Value("\"point\""),
+        "What tells marks of one row of `dots` apart: the point of the sweep, or the group or variant of the check.",
+    ),
+    key(
+        "rows",
+        Kind::OneOrMore(&Kind::Text),
+        Value("[]"),
+        "Paths of the sweep that make the rows of a heat map, the outermost first.",
+    ),
+    key(
+        "columns",
+        Kind::OneOrMore(&Kind::Text),
+        Value("[]"),
+        "Paths of the sweep that make the columns of a heat map.",
+    ),
+    key(
+        "x",
+        Kind::Text,
+        Described("the first of the sweep"),
+        "Path of the sweep that is the axis of `sweep`.",
+    ),
+    key(
+        "group",
+        Kind::Text,
+        Described("none"),
+        "Traffic group of `times`.",
+    ),
+    key(
+        "variants",
+        Kind::OneOrMore(&Kind::Text),
+        Described("all"),
+        "Variants of `times`.",
+    ),
+    key(
+        "better",
+        Kind::Choice(&["lower", "higher", "neither"]),
+        Value("\"lower\""),
+        "Which values are good: blue in a heat map.",
+    ),
+    key(
+        "labels",
+        Kind::Map(&Kind::Text),
+        Described("none"),
+        "Words to write instead of paths, values and points of the sweep: `{ \"traffic.short.size\" = \"size\" }`.",
+    ),
 ];
 
 const ANY_NUMBER: Kind = Kind::Number(f64::MIN, f64::MAX);

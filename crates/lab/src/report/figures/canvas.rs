@@ -1,0 +1,292 @@
+//! A drawing as SVG: shapes with classes, so that a page or the file itself says what colours they have.
+
+use crate::report::text::rounded;
+use std::fmt::Write as _;
+
+/// Width of every drawing.
+pub(super) const WIDTH: f64 = 760.0;
+
+/// Mean width of a character of text (size 12), a little on the wide side.
+pub(super) const CHARACTER: f64 = 6.6;
+
+/// Colours of a file that stands alone: it is shown by pages that know nothing of it, so it brings its own ground.
+const STYLE: &str = ".ff{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\
+.ff text{fill:#1b1f24}.ff .g{fill:#fff}.ff .q{fill:#59636e}.ff .h{font-size:15px;font-weight:600}.ff .b{font-weight:600}\
+.ff .n{stroke:#d9dee4}.ff .z{stroke:#59636e}.ff .s{fill:#e4f1ea}.ff .e{fill:none;stroke:#d9dee4}.ff .k{fill:#111}\
+@media(prefers-color-scheme:dark){.ff text{fill:#e6eaef}.ff .g{fill:#171c23}.ff .q{fill:#9aa5b1}.ff .n{stroke:#2c343e}\
+.ff .z{stroke:#9aa5b1}.ff .s{fill:#1c3a30}.ff .e{stroke:#2c343e}.ff .k{fill:#111}}";
+
+/// Where a text is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// Shapes from the top down.
+#[derive(Debug, Default)]
+pub(super) struct Canvas {
+    body: String,
+    /// Height of what was drawn.
+    pub(super) height: f64,
+}
+
+/// One decimal is a tenth of a pixel.
+fn number(value: f64) -> f64 {
+    // Adding zero turns -0 into 0.
+    libm::round(value * 10.0) / 10.0 + 0.0
+}
+
+/// Text of an element or attribute.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+impl Canvas {
+    /// A text of one of the classes: none, `q` quiet, `h` heading, `b` strong, `k` on a coloured ground.
+    pub(super) fn text(&mut self, x: f64, y: f64, anchor: Anchor, class: &str, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let class = if class.is_empty() {
+            String::new()
+        } else {
+            format!(" class=\"{class}\"")
+        };
+        let (x, y) = (number(x), number(y));
+        let _ = writeln!(
+            self.body,
+            "<text x=\"{x}\" y=\"{y}\"{anchor}{class}>{}</text>",
+            escaped(text)
+        );
+    }
+
+    /// A text that runs upwards.
+    pub(super) fn upward(&mut self, x: f64, y: f64, text: &str) {
+        let (x, y) = (number(x), number(y));
+        let _ = writeln!(
+            self.body,
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" class=\"q\" transform=\"rotate(-90 {x} {y})\">{}</text>",
+            escaped(text)
+        );
+    }
+
+    /// A line of one of the classes: `n` grid, `z` reference.
+    pub(super) fn rule(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(number);
+        let _ = writeln!(self.body, "<path class=\"{class}\" d=\"M{x1} {y1}L{x2} {y2}\"/>");
+    }
+
+    /// A line of this colour.
+    pub(super) fn stroke(&mut self, from: (f64, f64), to: (f64, f64), color: &str, width: f64) {
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(number);
+        let _ = writeln!(
+            self.body,
+            "<path stroke=\"{color}\" stroke-width=\"{width}\" d=\"M{x1} {y1}L{x2} {y2}\"/>"
+        );
+    }
+
+    /// A line through points.
+    pub(super) fn curve(&mut self, points: &[(f64, f64)], color: &str, dash: &[u8]) {
+        let mut path = String::new();
+        for (index, (x, y)) in points.iter().enumerate() {
+            let separator = if index == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{separator}{} {}", number(*x), number(*y));
+        }
+        let dash = dash.iter().map(u8::to_string).collect::<Vec<_>>().join(" ");
+        let dash = if dash.is_empty() {
+            String::new()
+        } else {
+            format!(" stroke-dasharray=\"{dash}\"")
+        };
+        let _ = writeln!(
+            self.body,
+            "<path fill=\"none\" stroke=\"{color}\" stroke-width=\"2\"{dash} d=\"{path}\"/>"
+        );
+    }
+
+    /// A rectangle of one of the classes: `s` shaded, `e` only its edge.
+    pub(super) fn area(&mut self, x: f64, y: f64, width: f64, height: f64, class: &str) {
+        let [x, y, width, height] = [x, y, width.max(0.0), height].map(number);
+        let _ = writeln!(
+            self.body,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" class=\"{class}\"/>"
+        );
+    }
+
+    /// A rectangle of this colour, as strong as `opacity` says.
+    pub(super) fn cell(&mut self, x: f64, y: f64, width: f64, height: f64, color: &str, opacity: f64) {
+        let [x, y, width, height] = [x, y, width, height].map(number);
+        let opacity = rounded(opacity, 2);
+        let _ = writeln!(
+            self.body,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"2\" fill=\"{color}\" fill-opacity=\"{opacity}\"/>"
+        );
+    }
+
+    /// A mark of the series at `index`: shapes differ too, for eyes that do not tell the colours apart.
+    pub(super) fn mark(&mut self, x: f64, y: f64, index: usize, color: &str) {
+        let (x, y) = (number(x), number(y));
+        let path = match index % 4 {
+            0 => {
+                let _ = writeln!(
+                    self.body,
+                    "<circle cx=\"{x}\" cy=\"{y}\" r=\"4\" fill=\"{color}\"/>"
+                );
+                return;
+            }
+            1 => "m-3.5-3.5h7v7h-7z",
+            2 => "m0-5l5 5l-5 5l-5-5z",
+            _ => "m0-4.5l4.5 8h-9z",
+        };
+        let _ = writeln!(self.body, "<path fill=\"{color}\" d=\"M{x} {y}{path}\"/>");
+    }
+
+    /// Draws what another canvas has over what is here.
+    pub(super) fn push(&mut self, other: &Canvas) {
+        self.body.push_str(&other.body);
+    }
+
+    /// What was drawn, moved down by `top`.
+    pub(super) fn moved(&self, top: f64) -> String {
+        format!(
+            "<g transform=\"translate(0 {})\">\n{}</g>\n",
+            number(top),
+            self.body
+        )
+    }
+}
+
+/// A drawing with its title.
+#[derive(Debug)]
+pub struct Figure {
+    /// Names its file.
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// How to read it.
+    pub text: String,
+    pub(super) canvas: Canvas,
+}
+
+impl Figure {
+    /// As an element of a page that has the colours.
+    pub fn inline(&self) -> String {
+        format!(
+            "<svg class=\"ff\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}\">\n{}</svg>",
+            number(self.canvas.height),
+            escaped(&self.title),
+            self.canvas.moved(0.0)
+        )
+    }
+
+    /// As a file of its own, light or dark as its reader prefers.
+    pub fn standalone(&self) -> String {
+        let mut head = Canvas::default();
+        let lines = wrapped(&self.title, 84);
+        for (index, line) in lines.iter().enumerate() {
+            head.text(16.0, 28.0 + 20.0 * index as f64, Anchor::Start, "h", line);
+        }
+        let top = 20.0 + 20.0 * lines.len() as f64;
+        let height = number(top + self.canvas.height + 8.0);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ff\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\n\
+             <title>{}</title>\n<desc>{}</desc>\n<style>{STYLE}</style>\n\
+             <rect class=\"g\" width=\"{WIDTH}\" height=\"{height}\" rx=\"8\"/>\n{}{}</svg>\n",
+            escaped(&self.title),
+            escaped(&self.text),
+            head.moved(0.0),
+            self.canvas.moved(top)
+        )
+    }
+}
+
+/// Breaks a text between words into lines of at most `most` characters.
+pub(super) fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Width of a text.
+pub(super) fn width_of(text: &str) -> f64 {
+    text.chars().count() as f64 * CHARACTER
+}
+
+/// What the marks mean, in lines from `top` on; returns where they end.
+pub(super) fn legend(canvas: &mut Canvas, top: f64, left: f64, entries: &[Entry<'_>]) -> f64 {
+    let (mut x, mut y) = (left, top + 12.0);
+    for entry in entries {
+        let width = 34.0 + width_of(entry.name) + 14.0;
+        if x + width > WIDTH && x > left {
+            x = left;
+            y += 20.0;
+        }
+        match entry.mark {
+            Some(index) => {
+                canvas.stroke((x, y - 4.0), (x + 26.0, y - 4.0), entry.color, 2.0);
+                canvas.mark(x + 13.0, y - 4.0, index, entry.color);
+            }
+            None => canvas.curve(&[(x, y - 4.0), (x + 26.0, y - 4.0)], entry.color, entry.dash),
+        }
+        canvas.text(x + 34.0, y, Anchor::Start, "", entry.name);
+        x += width;
+    }
+    y + 10.0
+}
+
+/// A line of a legend.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'a> {
+    pub(super) name: &'a str,
+    pub(super) color: &'a str,
+    pub(super) dash: &'static [u8],
+    /// Shape of its marks, if it has any.
+    pub(super) mark: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Anchor, Canvas, Figure, wrapped};
+
+    #[test]
+    fn a_file_is_well_formed_whatever_its_texts_say() {
+        let mut canvas = Canvas::default();
+        canvas.text(1.26, -0.01, Anchor::Middle, "q", "a < b & \"c\"");
+        canvas.height = 40.0;
+        let figure = Figure {
+            name: String::from("x"),
+            title: String::from("<script>"),
+            text: String::from("1 & 2"),
+            canvas,
+        };
+        let file = figure.standalone();
+        assert!(file.contains("<text x=\"1.3\" y=\"0\" text-anchor=\"middle\" class=\"q\">a &lt; b &amp; &quot;c&quot;</text>"), "{file}");
+        assert!(
+            !file.contains("<script>") && file.contains("<desc>1 &amp; 2</desc>"),
+            "{file}"
+        );
+        assert!(!figure.inline().contains("<script>"));
+    }
+
+    #[test]
+    fn a_title_is_broken_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("unbreakable", 4), ["unbreakable"]);
+        assert!(wrapped("", 4).is_empty());
+    }
+}
