@@ -16,7 +16,7 @@ use line::{group, limit, network, outcome};
 use std::fmt::Write;
 use std::sync::Arc;
 
-const GOLDEN: u64 = 0xc21c_8dad_ad6e_ca3c;
+const GOLDEN: u64 = 0x4a50_f157_1c9e_fb00;
 
 fn scenario() -> Spec {
     let size = Distribution::LogNormal { mu: 8.5, sigma: 1.2 };
@@ -143,6 +143,21 @@ fn scenario() -> Spec {
 fn hash(output: &RunOutput) -> u64 {
     let mut output = output.clone();
     output.events = 0;
+    // What never happened is left out at the end of each list, so that a new kind of event changes nothing here.
+    for link in &mut output.links {
+        link.events.truncate(
+            link.events
+                .iter()
+                .rposition(|&count| count > 0)
+                .map_or(0, |last| last + 1),
+        );
+        link.drops.truncate(
+            link.drops
+                .iter()
+                .rposition(|kinds| *kinds != [0; 3])
+                .map_or(0, |last| last + 1),
+        );
+    }
     let text = format!("{output:?}");
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
