@@ -142,6 +142,10 @@ fields! {
         Delivered = "data_packets_delivered",
         /// Cost in bytes sent.
         BytesSent = "bytes_sent_per_byte_delivered",
+        /// Packets dropped at all links, in one run.
+        LostPackets = "lost_packets",
+        /// Of these, those with payload.
+        LostDataPackets = "lost_data_packets",
     }
 }
 
@@ -433,12 +437,20 @@ fn variant_value(
                 .map(|(_, link)| link.data_packets)
                 .sum::<u64>() as f64,
         ),
+        VariantMetric::LostPackets => Some(lost(run, 0..3)),
+        VariantMetric::LostDataPackets => Some(lost(run, 0..1)),
         VariantMetric::BytesSent => {
             let sent: u64 = flows().map(|flow| flow.bytes_sent.0).sum();
             let received: u64 = flows().map(|flow| flow.received.0).sum();
             (sent > 0 && received > 0).then(|| sent as f64 / received as f64)
         }
     }
+}
+
+/// Packets of some kinds (data, pure ACK, other) dropped at all links.
+fn lost(run: &RunOutput, kinds: std::ops::Range<usize>) -> f64 {
+    let reasons = run.links.iter().flat_map(|link| &link.drops);
+    reasons.flat_map(|drops| &drops[kinds.clone()]).sum::<u64>() as f64
 }
 
 /// A statistic of the runs as they are, and of every resample. What does not exist is not a number.

@@ -4,6 +4,7 @@
 //! `document` (the tree with places), `read` and `value` (check and read it), `path` (settings), `network`, `link`, `traffic`, `tcp` (what the
 //! tables become), `reference` (the generated documents).
 
+mod access_tree;
 mod document;
 mod error;
 mod figure;

@@ -58,6 +58,8 @@ pub(crate) fn read(document: &Table, bottleneck: &[Field]) -> Result<Network, Er
     };
     if kind == "graph" {
         builder.graph(&section, bottleneck)?;
+    } else if kind == "access-tree" {
+        builder.access_tree(&section)?;
     } else {
         builder.row(kind, &section)?;
     }
@@ -105,14 +107,14 @@ fn link_entries(document: &Table) -> Result<Vec<(String, Node)>, Error> {
     Ok(entries)
 }
 
-struct Builder {
-    network: Network,
+pub(super) struct Builder {
+    pub(super) network: Network,
     entries: Vec<(String, Node)>,
     used: Vec<String>,
 }
 
 impl Builder {
-    fn node(&mut self, name: String, host: bool) -> NodeId {
+    pub(super) fn node(&mut self, name: String, host: bool) -> NodeId {
         let id = NodeId(self.network.nodes.len() as u32);
         self.network.by_name.insert(name.clone(), id);
         self.network.nodes.push(NodeSpec { name, host });
@@ -211,7 +213,13 @@ impl Builder {
     }
 
     /// What the entry called `name` makes of the link, if there is one.
-    fn own(&mut self, name: &str, base: &Node, _path: &str, defaults: bool) -> Result<Option<Plan>, Error> {
+    pub(super) fn own(
+        &mut self,
+        name: &str,
+        base: &Node,
+        _path: &str,
+        defaults: bool,
+    ) -> Result<Option<Plan>, Error> {
         let Some((_, entry)) = self.entries.iter().find(|(entry, _)| entry == name) else {
             return Ok(None);
         };
@@ -309,12 +317,17 @@ impl Builder {
             self.used.push(name.clone());
             self.link(&name, ends[0], ends[1], &plan);
         }
+        self.route();
+        Ok(())
+    }
+
+    /// Paths are looked for along links.
+    pub(super) fn route(&mut self) {
         let mut leaving = vec![Vec::new(); self.network.nodes.len()];
         for (index, link) in self.network.links.iter().enumerate() {
             leaving[link.from.0 as usize].push(LinkIndex(index as u32));
         }
         self.network.routes = Routes::Graph(leaving);
-        Ok(())
     }
 
     fn hosts(&self) -> Vec<NodeId> {
@@ -326,7 +339,13 @@ impl Builder {
     }
 
     /// Adds both directions.
-    fn link(&mut self, name: &str, from: NodeId, to: NodeId, plan: &Plan) -> (LinkIndex, LinkIndex) {
+    pub(super) fn link(
+        &mut self,
+        name: &str,
+        from: NodeId,
+        to: NodeId,
+        plan: &Plan,
+    ) -> (LinkIndex, LinkIndex) {
         let first = self.network.links.len() as u32;
         self.network.link_names.push(name.to_owned());
         for (forward, half, from, to) in [(true, &plan.forward, from, to), (false, &plan.back, to, from)] {
@@ -438,12 +457,20 @@ impl Network {
                 path.push(into);
                 Some(path)
             }
-            Routes::Graph(leaving) => self.shortest(leaving, from, to),
+            Routes::Graph(leaving) => self.along(&self.tree(leaving, from), from, to),
         }
     }
 
-    /// Fewest links, then least delay, as the simulator routes. Hosts do not forward.
-    fn shortest(&self, leaving: &[Vec<LinkIndex>], from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
+    /// For many paths: what was found out for one host serves the next path from it.
+    pub(crate) fn ways(&self) -> Ways<'_> {
+        Ways {
+            network: self,
+            trees: BTreeMap::new(),
+        }
+    }
+
+    /// The last link to every node from `from`: fewest links, then least delay, as the simulator routes. Hosts do not forward.
+    fn tree(&self, leaving: &[Vec<LinkIndex>], from: NodeId) -> Vec<Option<LinkIndex>> {
         let mut reached: Vec<Option<LinkIndex>> = vec![None; self.nodes.len()];
         let mut distance = vec![(u32::MAX, Duration::MAX); self.nodes.len()];
         distance[from.0 as usize] = (0, Duration::ZERO);
@@ -464,15 +491,40 @@ impl Network {
                 }
             }
         }
+        reached
+    }
+
+    fn along(&self, tree: &[Option<LinkIndex>], from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
         let mut path = Vec::new();
         let mut at = to;
         while at != from {
-            let link = reached[at.0 as usize]?;
+            let link = tree[at.0 as usize]?;
             path.push(link);
             at = self.links[link.0 as usize].from;
         }
         path.reverse();
         Some(path)
+    }
+}
+
+/// Paths of a network, with the trees they were read from.
+pub(crate) struct Ways<'a> {
+    network: &'a Network,
+    trees: BTreeMap<NodeId, Vec<Option<LinkIndex>>>,
+}
+
+impl Ways<'_> {
+    /// The links from one host to another, in order; `None`: there is no way.
+    pub(crate) fn path(&mut self, from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
+        let network = self.network;
+        let Routes::Graph(leaving) = &network.routes else {
+            return network.path(from, to);
+        };
+        let tree = self
+            .trees
+            .entry(from)
+            .or_insert_with(|| network.tree(leaving, from));
+        network.along(tree, from, to)
     }
 }
 

@@ -154,8 +154,9 @@ fn base_rtts(network: &Network, specs: &[fleetfoot_sim::spec::GroupSpec]) -> Vec
         .collect();
     seen.sort_unstable();
     seen.dedup();
-    let one_way = |from, to| {
-        let path = network.path(from, to)?;
+    let mut ways = network.ways();
+    let mut one_way = |from, to| {
+        let path = ways.path(from, to)?;
         let links = path.iter().map(|link| &network.links[link.0 as usize]);
         Some(links.fold(Duration::ZERO, |sum, link| sum + link.delay + link.processing))
     };

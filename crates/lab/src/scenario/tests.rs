@@ -149,11 +149,57 @@ fn home(from: &str, to: &str) -> String {
     HOME_LINE.replacen(from, to, 1)
 }
 
+/// An access tree in which everybody sends to everybody.
+fn tree(keys: &str) -> String {
+    format!(
+        "[network]\nkind = \"access-tree\"\n{keys}\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n\
+         access = {{ delay = \"3 ms\" }}\n[[link]]\nname = \"uplink-0\"\nmtu = 1400\n\
+         [[traffic]]\nkind = \"transfer\"\nfrom = \"hosts\"\nto = \"hosts\"\npairing = \"all\"\nspread = \"random\"\n\
+         size = \"10 kB\"\narrivals = {{ dist = \"poisson\", rate = \"10 per second\" }}\n"
+    )
+}
+
+#[test]
+fn an_access_tree_has_the_hosts_and_paths_of_the_digest() {
+    let plain = resolved(&tree(""), &Setting::none());
+    let spec = &plain.spec;
+    assert_eq!(spec.nodes.iter().filter(|node| node.host).count(), 48);
+    // Ring of four and a chord, eight uplinks, sixteen lines, 48 hosts; both ways.
+    assert_eq!(spec.links.len(), 2 * (5 + 8 + 16 + 48));
+    assert_eq!(spec.groups[0].pairs.len(), 48 * 47);
+    assert_eq!(spec.groups[0].sender.mtu, 1400, "the uplink's own entry");
+    let rtt = |from: &str, to: &str| {
+        let pair = plain
+            .base_rtts()
+            .iter()
+            .find(|pair| pair.from == from && pair.to == to);
+        pair.expect("every pair has a path").rtt.as_millis()
+    };
+    // One DSLAM; one edge router; one core router; neighbours; across the chord; two links of the ring.
+    assert_eq!(rtt("host-0-0-0", "host-0-0-1"), 2 * 6);
+    assert_eq!(rtt("host-0-0-0", "host-0-1-0"), 2 * 26);
+    assert_eq!(rtt("host-0-0-0", "host-1-0-0"), 2 * 46);
+    assert_eq!(rtt("host-0-0-0", "host-2-0-0"), 2 * 56);
+    assert_eq!(rtt("host-0-0-0", "host-5-1-2"), 2 * 56);
+    assert_eq!(rtt("host-2-0-0", "host-7-1-2"), 2 * 66);
+    let queue = Setting::none().with("network.bottleneck.queue.kind", "favourtail");
+    let all = resolved(&tree(""), &queue);
+    assert!(all.spec.links.iter().all(|link| link.queue == "favourtail"));
+    let site = resolved(
+        &tree(""),
+        &Setting::none().with("traffic.transfer.from", "site-3"),
+    );
+    assert_eq!(site.spec.groups[0].pairs.len(), 6 * 47);
+}
+
 #[test]
 fn messages_name_file_line_key_and_choices() {
     let pages = "[[traffic]]\nname = \"pages\"\n";
     let cases: &[(&str, String)] = &[
         ("not TOML", home("pairs = 12", "pairs = = 12")),
+        ("chords of a triangle", tree("cores = 3\nchords = 1")),
+        ("a tree too large", tree("edges = 1000\ndslams = 1000")),
+        ("a sender that is the only receiver", tree("cores = 1\nedges = 1\ndslams = 1\nhosts = 1")),
         ("unknown key", home("pairs = 12", "pears = 12")),
         ("unknown key of the file", home("[run]", "[runs]")),
         ("unknown key in a link", home("delay = \"16 ms\"", "dealy = \"16 ms\"")),

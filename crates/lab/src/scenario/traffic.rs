@@ -172,7 +172,9 @@ fn pairs(kind: &str, section: &Section, network: &Network) -> Result<Vec<(NodeId
             }
         },
     };
+    let all = section.need("pairing")?.choice()? == "all";
     let mut pairs: Vec<(NodeId, NodeId)> = match (from.len(), to.len()) {
+        _ if all => every_pair(&from, &to, section)?,
         (1, _) => to.iter().map(|to| (from[0], *to)).collect(),
         (_, 1) => from.iter().map(|from| (*from, to[0])).collect(),
         (senders, receivers) if senders == receivers => from.into_iter().zip(to).collect(),
@@ -183,7 +185,10 @@ fn pairs(kind: &str, section: &Section, network: &Network) -> Result<Vec<(NodeId
                 &join(&section.path, "to"),
                 format!("{senders} senders cannot be paired with {receivers} receivers"),
             )
-            .help(place, "give as many of both, or a single one on one side"));
+            .help(
+                place,
+                "give as many of both, a single one on one side, or pairing = \"all\"",
+            ));
         }
     };
     match section.need("direction")?.choice()? {
@@ -194,6 +199,27 @@ fn pairs(kind: &str, section: &Section, network: &Network) -> Result<Vec<(NodeId
     Ok(pairs)
 }
 
+/// Every sender with every receiver but itself.
+fn every_pair(from: &[NodeId], to: &[NodeId], section: &Section) -> Result<Vec<(NodeId, NodeId)>, Error> {
+    let field = section.need("pairing")?;
+    if from.len().saturating_mul(to.len()) > MOST_PAIRS {
+        return Err(field.fail(format!(
+            "{} senders and {} receivers make more than {MOST_PAIRS} pairs",
+            from.len(),
+            to.len()
+        )));
+    }
+    let of = |&sender: &NodeId| to.iter().map(move |&receiver| (sender, receiver));
+    let pairs: Vec<(NodeId, NodeId)> = from.iter().flat_map(of).filter(|(a, b)| a != b).collect();
+    if pairs.is_empty() {
+        return Err(field.fail("the only sender is the only receiver"));
+    }
+    Ok(pairs)
+}
+
+/// Most pairs that `pairing = "all"` makes.
+const MOST_PAIRS: usize = 1_000_000;
+
 /// The smallest MTU on the paths of `pairs`; that every pair has a path is found out on the way.
 fn path_mtu(
     kind: &str,
@@ -202,6 +228,7 @@ fn path_mtu(
     network: &Network,
 ) -> Result<u32, Error> {
     let mut smallest = u32::MAX;
+    let mut ways = network.ways();
     for &(a, b) in pairs {
         if kind == "flows" && a == b {
             continue;
@@ -216,7 +243,7 @@ fn path_mtu(
                     format!("`{}` would send to itself", name(from)),
                 ));
             }
-            let path = network.path(from, to).ok_or_else(|| {
+            let path = ways.path(from, to).ok_or_else(|| {
                 Error::at(
                     place,
                     &section.path,

@@ -83,6 +83,72 @@ pub(crate) static NETWORK: Tagged = Tagged {
             ],
         },
         Variety {
+            name: "access-tree",
+            doc: "Hosts behind DSLAMs, DSLAMs behind edge routers, edge routers at a ring of core routers: `host-<edge>-<dslam>-<n>`, all in the group `hosts`, those of one edge router in `site-<edge>`. Packets take the path with the fewest links.",
+            keys: &[
+                key(
+                    "cores",
+                    Kind::Integer(1, 1000),
+                    Value("4"),
+                    "Routers of the ring, `core-0`..; two of them share one link.",
+                ),
+                key(
+                    "chords",
+                    Kind::Integer(0, 500),
+                    Value("1"),
+                    "Links across the ring: the first from `core-0` to the router opposite, the next from `core-1`. At most half of `cores`, none with fewer than four.",
+                ),
+                key(
+                    "edges",
+                    Kind::Integer(1, 1000),
+                    Value("2"),
+                    "Edge routers at each core router, `edge-0`..",
+                ),
+                key(
+                    "dslams",
+                    Kind::Integer(1, 1000),
+                    Value("2"),
+                    "DSLAMs at each edge router, `dslam-<edge>-0`..",
+                ),
+                key(
+                    "hosts",
+                    Kind::Integer(1, 1000),
+                    Value("3"),
+                    "Hosts at each DSLAM.",
+                ),
+                key(
+                    "bottleneck",
+                    Kind::Table(LINK),
+                    Required,
+                    "Every link; `rate` and `delay` have no default. The tables below are laid over it.",
+                ),
+                key(
+                    "core",
+                    Kind::Table(LINK),
+                    Value("{}"),
+                    "What differs on links between core routers, `core-<a>-<b>`.",
+                ),
+                key(
+                    "edge",
+                    Kind::Table(LINK),
+                    Value("{}"),
+                    "What differs on links from edge routers to their core routers, `uplink-<edge>`.",
+                ),
+                key(
+                    "dslam",
+                    Kind::Table(LINK),
+                    Value("{}"),
+                    "What differs on links from DSLAMs to their edge routers, `line-<edge>-<dslam>`.",
+                ),
+                key(
+                    "access",
+                    Kind::Table(LINK),
+                    Value("{}"),
+                    "What differs on links from hosts to their DSLAMs, `access-<edge>-<dslam>-<n>`.",
+                ),
+            ],
+        },
+        Variety {
             name: "graph",
             doc: "Nodes and links as listed; packets take the path with the fewest links, among equals that with the least delay.",
             keys: &[

@@ -22,7 +22,13 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
         "to",
         HOSTS,
         Described("`right`"),
-        "Data receivers for `down`, likewise. Paired with `from` one to one; a single host pairs with all.",
+        "Data receivers for `down`, likewise. A single host pairs with all, else `pairing` says who pairs with whom.",
+    ),
+    key(
+        "pairing",
+        Kind::Choice(&["in-order", "all"]),
+        Value("\"in-order\""),
+        "The first of `from` with the first of `to` and so on; or every sender with every receiver but itself, which with `spread = \"random\"` is a random traffic matrix.",
     ),
     key(
         "direction",
