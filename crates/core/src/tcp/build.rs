@@ -73,7 +73,8 @@ impl Connection {
                 segment.flags = segment.flags.with(Flags::CWR);
             }
         }
-        let start = outgoing.seq - 1;
+        // A window probe may stand on the SYN, before the stream.
+        let start = outgoing.seq.saturating_sub(1);
         (start, start + u64::from(outgoing.payload))
     }
 

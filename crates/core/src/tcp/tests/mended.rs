@@ -136,3 +136,27 @@ fn what_is_sacked_and_sent_again_is_not_in_flight() {
         "the short way and the long one"
     );
 }
+
+#[test]
+fn an_empty_probe_before_the_first_octet_stands_on_the_syn() {
+    // Its place in the stream was one before the beginning.
+    let mut config = bare();
+    config.zero_window_probe = crate::tcp::config::ZeroWindowProbe::Empty;
+    let mut script = Script::open(&config, 4);
+    script.window = 0;
+    assert_eq!(script.ack(0, &[]), []);
+    assert_eq!(script.write(2), []);
+    let at = script.connection.poll_timeout().expect("the window may open");
+    script.connection.on_timeout(at);
+    let probe = script
+        .connection
+        .poll_transmit(at)
+        .expect("a probe of the shut window");
+    assert_eq!(
+        (probe.segment.seq, probe.segment.payload, probe.start, probe.end),
+        (ISS_A, 0, 0, 0)
+    );
+    script.now = at;
+    script.window = 500;
+    assert_eq!(script.ack(0, &[]), [0, 1]);
+}
