@@ -14,11 +14,13 @@
 use super::Shared;
 use super::config::{Config, EarlyRetransmit, Growth, Prr, TailLossProbe};
 use super::delivery::Delivery;
+use super::scoreboard::{LOST, RETRANS, SACKED};
 use super::send::{CaState, Outgoing, Sender};
 use super::timers::Timer;
 use crate::cc::{Ack, CongestionKind};
 use crate::pack::Pack;
 use crate::packet::{Flags, Segment};
+use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -168,6 +170,77 @@ impl Sender {
             && self.board.unit > 0
             && shared.config.growth == Growth::Always
             && self.cc.grows_by_fractions()
+    }
+
+    /// An acknowledgment in recovery that tells of the segment behind all that is SACKed and of nothing else that is new: what
+    /// [`Sender::on_ack`] comes to then. False: it is not such a one, and nothing was done.
+    #[inline]
+    pub(super) fn take_next_sacked(&mut self, shared: &mut Shared, segment: &Segment, seq: u64) -> bool {
+        let una = self.una;
+        if self.state != CaState::Recovery
+            || shared.timers.kind() != Some(Timer::Rto)
+            || self.board.marks.is_blank()
+        {
+            return false;
+        }
+        let Some(&last) = self.board.marks.runs.back() else {
+            return false;
+        };
+        let index = self.board.index_from(last.end);
+        let Some(record) = self.board.ring.get(index) else {
+            return false;
+        };
+        let end = record.end();
+        let wire = |offset| SeqNumber::from_offset(shared.iss, offset);
+        let blocks = segment.sack_blocks();
+        if record.seq != last.end
+            || record.is(SACKED | LOST | RETRANS)
+            || !self.board.marks.stale.is_empty()
+            || blocks == 0
+            || segment.sack_block(0) != (wire(last.start), wire(end))
+        {
+            return false;
+        }
+        let mut known = [0; 4];
+        for (index, known) in known.iter_mut().enumerate().take(blocks) {
+            let (left, right) = segment.sack_block(index);
+            *known = u64::from(left.0) << 32 | u64::from(right.0);
+            if index > 0 && !self.board.is_known(index, *known) {
+                return false;
+            }
+        }
+        // The window field is news at any time; a shut window is for the general way.
+        if u64::from(segment.window) << shared.snd_scale == 0 || shared.snd_edge <= una {
+            return false;
+        }
+        shared.take_window(segment, seq, una);
+        self.board.set_known(known);
+        let weight = self.board.sack_next(index);
+        self.delivered_total += weight;
+        self.dup_acks += 1; // RFC 6675 2
+        if let Some(agent) = &mut self.sack1 {
+            agent.pipe -= 1;
+        }
+        // In recovery the window does not grow, and the timer goes on.
+        let at = shared.timers.rto_at;
+        shared.timers.arm(Timer::Rto, at);
+        true
+    }
+
+    /// Whether a recovery sends nothing because enough is in flight: what [`Sender::next`] comes to then. False: it is not so,
+    /// and nothing was done.
+    #[inline]
+    pub(super) fn lets_drain(&mut self, now: Instant, shared: &Shared) -> bool {
+        let Some(agent) = &self.sack1 else { return false };
+        let full = i64::from(agent.pipe) >= (self.window(shared) / u64::from(shared.mss)) as i64;
+        let drains = full
+            && self.state == CaState::Recovery
+            && !(agent.first_due | self.probe_due | self.zero_probe_due)
+            && self.board.out != 0;
+        if drains {
+            self.validate(now, shared, self.unsent() > 0);
+        }
+        drains
     }
 
     /// The next segment to send now.

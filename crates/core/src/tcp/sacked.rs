@@ -71,6 +71,24 @@ impl Scoreboard {
             .is_some_and(|last| last.start <= left && right <= last.end)
     }
 
+    /// [`Scoreboard::sack`] of record `index`, which follows the last run and was sent once. Returns its weight.
+    #[inline]
+    pub(super) fn sack_next(&mut self, index: usize) -> u64 {
+        self.work.search(self.ring.len());
+        self.work.add(1);
+        let record = &mut self.ring[index];
+        record.flags |= SACKED;
+        let (end, weight) = (record.end(), self.weight(self.ring[index].len));
+        let marks = &mut *self.marks;
+        marks.sacked += weight;
+        marks.sacked_segments += 1;
+        if let Some(last) = marks.runs.back_mut() {
+            last.end = end;
+            last.segments += 1;
+        }
+        weight
+    }
+
     /// A SACK block anywhere.
     fn sack_anywhere(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
         let block = (left, right);

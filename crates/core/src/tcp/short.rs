@@ -30,6 +30,8 @@ pub(super) struct Ways {
     acks: bool,
     /// They are as in ns-2.
     ns2: bool,
+    /// A recovery is as in ns-2, and there is nothing else to say.
+    recovers: bool,
     /// Of these, those whose timestamp is not from before a retransmission.
     undo: bool,
     /// What there is to send is full new segments and acknowledgments.
@@ -62,6 +64,7 @@ impl Ways {
         arrivals: u16::MAX,
         acks: false,
         ns2: false,
+        recovers: false,
         undo: false,
         segments: false,
         answers: false,
@@ -113,20 +116,21 @@ impl Connection {
         }
         let predicted = !self.keep_alive && !shared.ecn && !probed;
         let expected = Flags::ACK.0 | (u16::from(shared.timestamps) * Flags::TIMESTAMPS.0);
-        let sends = self.control == Control::None
+        let silent = self.control == Control::None
             && !self.keep_alive_due
             && !shared.ecn
             && shared.cold.is_none()
-            && self.receive.room.is_none()
-            && acks;
+            && self.receive.room.is_none();
+        let ns2 = self.sender.as_ref().is_some_and(|sender| sender.is_ns2(shared));
         let config = &shared.config;
         let probing = shared.sack && shared.config.tail_loss_probe != TailLossProbe::Off;
         Ways {
             arrivals: if predicted { expected } else { u16::MAX },
             acks,
-            ns2: self.sender.as_ref().is_some_and(|sender| sender.is_ns2(shared)),
+            ns2,
+            recovers: ns2 && silent && predicted,
             undo,
-            segments: sends,
+            segments: silent && acks,
             answers: matches!(shared.config.delayed_ack, DelayedAck::Linux { .. }),
             slot: match shared.config.tail_loss_probe {
                 _ if shared.config.rto_restart || shared.cold.is_some() => Slot::Any,
@@ -223,7 +227,11 @@ impl Connection {
                     self.shared.raise(Event::Writable);
                 }
             }
-            Some(_) => {
+            Some(sender) => {
+                let repeats = news == 0 && payload == 0 && shared.ways.recovers;
+                if repeats && sender.take_next_sacked(shared, segment, seq) {
+                    return Some(self.nothing());
+                }
                 self.take_ack(now, segment, seq, ack);
                 if news > 0 || payload == 0 || segment.sack_blocks() > 0 {
                     self.open_ways();
@@ -275,7 +283,13 @@ impl Connection {
         segment: &mut Segment,
     ) -> Option<Option<(u64, u64)>> {
         if !self.shared.ways.segments {
-            return None;
+            let waits = self.shared.ways.recovers
+                && !self.receive.acking.now
+                && self
+                    .sender
+                    .as_mut()
+                    .is_some_and(|sender| sender.lets_drain(now, &self.shared));
+            return waits.then_some(None);
         }
         let (mut seq, mut payload, mut flags) = (1, 0, Flags(0));
         if let Some(sender) = &mut self.sender {
