@@ -64,6 +64,8 @@ pub(crate) struct World<'a, O> {
     pub(crate) observer: &'a mut O,
     pub(crate) network: Network,
     pub(crate) packets: Slab,
+    /// What a run of packets made an endpoint send.
+    leaving: Vec<ahead::Leaving>,
     paths: Paths,
     pub(crate) slots: Vec<Slot>,
     pub(crate) free: Vec<u32>,
@@ -114,6 +116,7 @@ impl<'a, O: Observer> World<'a, O> {
             observer,
             network: Network::new(spec, mode, window, horizon)?,
             packets: Slab::new(),
+            leaving: Vec::new(),
             paths: Paths::new(spec),
             slots: Vec::new(),
             free: Vec::new(),

@@ -76,6 +76,7 @@ pub use icmp::{Icmp, IcmpKind, NetworkError};
 pub use rest::Resting;
 pub use room::ReceiveMemory;
 pub use send::CaState;
+pub use short::Exchange;
 pub use timers::Timer;
 pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
 

@@ -48,6 +48,17 @@ pub(super) struct Ways {
     most: u64,
 }
 
+/// What became of a segment and of its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Stream offset up to which everything has arrived in order.
+    pub in_order: u64,
+    /// A segment that leaves now stands in the place.
+    pub answered: bool,
+    /// There may be more to send, or events to take.
+    pub more: bool,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
     /// The RTO.
@@ -85,6 +96,36 @@ impl Connection {
         };
         self.checked(false);
         accepted
+    }
+
+    /// A segment arrived whose place may be taken by the one that answers it: [`Connection::on_segment`] and what a drain
+    /// begins with. With `more` the rest of the drain, and events, are left to
+    /// the caller. Only where the application does nothing in between.
+    #[inline]
+    pub fn exchange(&mut self, now: Instant, segment: &mut Segment) -> Exchange {
+        let in_order = self.on_segment(now, segment).in_order;
+        let mut exchange = Exchange {
+            in_order,
+            answered: false,
+            more: true,
+        };
+        if self.shared.events == 0
+            && let Some(range) = self.plain_segment(now, segment)
+        {
+            exchange.answered = range.is_some();
+            exchange.more = range.is_some() && self.may_send_more(now);
+            self.checked(!exchange.more);
+        }
+        exchange
+    }
+
+    /// Whether the drain that a [plain segment](Connection::plain_segment) began may go on.
+    #[inline(always)]
+    fn may_send_more(&mut self, now: Instant) -> bool {
+        match &mut self.sender {
+            Some(sender) => !sender.is_full(now, &self.shared),
+            None => false,
+        }
     }
 
     /// Works out which ways are open.
@@ -478,6 +519,20 @@ impl Sender {
             }
             Some(_) | None => self.arm_probe(now, shared),
         }
+    }
+
+    /// Whether the window holds back a full segment: all that [`Sender::plain_segment`] comes to then. False: it is another
+    /// case, and nothing was done.
+    #[inline(always)]
+    fn is_full(&mut self, now: Instant, shared: &Shared) -> bool {
+        let end = self.nxt + u64::from(shared.mss);
+        let full = end < self.end
+            && end <= shared.snd_edge
+            && self.board.out + self.board.weight(shared.mss) > self.cc.window().get().min(shared.ways.most);
+        if full {
+            self.validate(now, shared, true);
+        }
+        full
     }
 
     /// What [`Sender::next`] comes to while nothing is wrong: a full new segment, and whether it is the last of a group, or

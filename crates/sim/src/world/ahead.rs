@@ -4,14 +4,14 @@
 //! can reach the host before it (its only link is a lane), no application acts, no deadline passes, and an established
 //! connection without an end takes an ordinary segment. Packets of one flow that follow each other are taken together.
 
-use super::World;
 use super::network::{Body, END_AT_ONCE, Waiting};
+use super::{Slab, World};
 use crate::endpoint::Application;
 use crate::observe::Observer;
 use crate::spec::LinkIndex;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::{Flags, Segment};
-use fleetfoot_core::tcp::{Connection, State};
+use fleetfoot_core::tcp::{Connection, Exchange, State};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
@@ -41,13 +41,16 @@ impl<O: Observer> World<'_, O> {
             groups,
             armed,
             window,
+            leaving,
             ..
         } = self;
         let Body::Lane { wire, .. } = &mut network.links[link as usize].body else {
             return false;
         };
         let Some(&Waiting {
-            packet, at: first, ..
+            packet,
+            at: first,
+            place: end_of_path,
         }) = wire.front()
         else {
             return false;
@@ -60,9 +63,10 @@ impl<O: Observer> World<'_, O> {
         let Some(connection) = end.connection.as_deref_mut() else {
             return false;
         };
-        if !slot.endless || !lonely {
+        if !slot.endless || !lonely || network.hops[end_of_path as usize] != END_AT_ONCE {
             return false;
         }
+        let mut silent = end.to_write == 0 && !end.closing;
         debug_assert!(
             connection
                 .poll_timeout()
@@ -80,38 +84,56 @@ impl<O: Observer> World<'_, O> {
         let mut until = latest.min(end.deadline);
         let mut last = None;
         let (mut over, mut more) = (false, false);
-        let (mut taken, mut sent) = (0, 0);
+        let mut taken = 0;
+        leaving.clear();
         while let Some(&Waiting {
             at,
             packet: id,
             place,
         }) = wire.front()
             && at <= until
-            && network.hops[place as usize] == END_AT_ONCE
         {
-            let packet = packets.get(id);
-            if packet.flow != flow {
-                more = last.is_some();
+            let packet = packets.get_mut(id);
+            if packet.flow != flow || place != end_of_path {
+                more = last.is_some() && network.hops[place as usize] == END_AT_ONCE;
                 break;
             }
             if packet.segment.flags.intersects(EXTRAORDINARY) || connection.state() != State::Established {
                 break;
             }
             wire.forget_front();
-            observer.on_deliver(at, LinkIndex(link), packet, at.since(packet.enqueued_at));
-            let in_order = feed(connection, at, &packet.segment);
-            packets.free(id);
             taken += 1;
+            observer.on_deliver(at, LinkIndex(link), packet, at.since(packet.enqueued_at));
+            let Exchange {
+                in_order,
+                answered,
+                more: drains,
+            } = if silent {
+                connection.exchange(at, &mut packet.segment)
+            } else {
+                feed(connection, at, &packet.segment)
+            };
             if in_order > end.received {
                 let before = std::mem::replace(&mut end.received, in_order);
                 observer.on_receive(at, flow, before..in_order);
             }
-            let mut application = Application {
-                to_write: &mut end.to_write,
-                closing: &mut end.closing,
-            };
-            over = application.act(at, connection);
-            sent += network.send_all(packets, *observer, at, end.path, FlowId(number), connection);
+            if answered {
+                packet.enqueued_at = at;
+                packet.flow = FlowId(number);
+                observer.on_send(at, packet.flow, &packet.segment);
+                leaving.push(Leaving { at, packet: id });
+            } else {
+                packets.free(id);
+            }
+            if drains {
+                let mut application = Application {
+                    to_write: &mut end.to_write,
+                    closing: &mut end.closing,
+                };
+                over = application.act(at, connection);
+                silent = application.is_silent();
+                drain(packets, *observer, at, FlowId(number), connection, leaving);
+            }
             last = Some(at);
             if over {
                 break;
@@ -120,6 +142,8 @@ impl<O: Observer> World<'_, O> {
             let deadline = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
             until = latest.min(deadline.max(at));
         }
+        let sent = leaving.len() as u32;
+        network.send_run(packets, *observer, end.path, leaving);
         if let Body::Lane { wire: place, .. } = &mut network.links[link as usize].body {
             debug_assert!(place.is_empty(), "nothing was put here meanwhile");
             *place = wire;
@@ -144,11 +168,44 @@ impl<O: Observer> World<'_, O> {
     }
 }
 
-/// Gives a connection a segment; the stream bytes that have come in order. Apart from what stands around it, so that both
-/// have the registers to themselves.
+/// A segment that an endpoint sent and that is not in the network yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaving {
+    pub(super) at: Instant,
+    pub(super) packet: u32,
+}
+
+/// What a connection sends now. Segments are written where they stay until they are delivered.
+#[inline(always)]
+fn drain<O: Observer>(
+    packets: &mut Slab,
+    observer: &mut O,
+    now: Instant,
+    flow: FlowId,
+    connection: &mut Connection,
+    leaving: &mut Vec<Leaving>,
+) {
+    loop {
+        let (packet, free) = packets.reserve();
+        if connection.poll_segment(now, &mut packet.segment).is_none() {
+            return;
+        }
+        let id = std::mem::replace(free, packet.buf.0);
+        packet.enqueued_at = now;
+        packet.flow = flow;
+        observer.on_send(now, flow, &packet.segment);
+        leaving.push(Leaving { at: now, packet: id });
+    }
+}
+
+/// [`Connection::exchange`] where the application has something to do before anything leaves.
 #[inline(never)]
-fn feed(connection: &mut Connection, now: Instant, segment: &Segment) -> u64 {
-    connection.on_segment(now, segment).in_order
+fn feed(connection: &mut Connection, now: Instant, segment: &Segment) -> Exchange {
+    Exchange {
+        in_order: connection.on_segment(now, segment).in_order,
+        answered: false,
+        more: true,
+    }
 }
 
 /// What an ordinary segment does not carry.

@@ -1,6 +1,7 @@
 //! How packets pass the network: into a lane and on as far as their fate is known, off the wires in order of time.
 
 use super::Slab;
+use super::ahead::Leaving;
 use super::meter::Tap;
 use super::network::{AT_ONCE, Body, DROPPED, END_AT_ONCE, Network, Notice, Place, Waiting, ingress};
 use crate::observe::Observer;
@@ -45,6 +46,85 @@ impl Network {
         if self.enter(observer, first, path.0 + 1, now, id, packets.get_mut(id)) {
             packets.free(id);
         }
+    }
+
+    /// Sends segments on their way from an endpoint, in order of time.
+    #[inline(never)]
+    pub(super) fn send_run<O: Observer>(
+        &mut self,
+        packets: &mut Slab,
+        observer: &mut O,
+        path: PathStart,
+        leaving: &[Leaving],
+    ) {
+        let (first, place) = (self.hops[path.0 as usize], path.0 + 1);
+        let next = self.hops[place as usize];
+        let waits = next & AT_ONCE == 0 || next == END_AT_ONCE;
+        let mut left = leaving;
+        while let Some((&Leaving { at, packet: id }, others)) = left.split_first() {
+            if waits {
+                let taken = self.take_in(packets, observer, first, place, left);
+                if taken > 0 {
+                    left = &left[taken..];
+                    continue;
+                }
+            }
+            let packet = packets.get_mut(id);
+            if self.enter(observer, first, place, at, id, packet) {
+                packets.free(id);
+            }
+            left = others;
+        }
+    }
+
+    /// Lets segments into a lane at whose end they wait, as many of them as are of the usual size and find room. Says how
+    /// many.
+    fn take_in<O: Observer>(
+        &mut self,
+        packets: &Slab,
+        observer: &mut O,
+        index: u32,
+        place: u32,
+        leaving: &[Leaving],
+    ) -> usize {
+        let at = &mut self.links[index as usize];
+        let Body::Lane { lane, wire } = &mut at.body else {
+            return 0;
+        };
+        let window = self.window;
+        let first = wire.is_empty();
+        let mut taken = 0;
+        for &Leaving { at: now, packet: id } in leaving {
+            let packet = packets.get(id);
+            if !lane.is_usual(PacketSize::of(&packet.segment)) {
+                break;
+            }
+            let Ok(passage) = lane.on_usual(now) else {
+                break;
+            };
+            #[cfg(debug_assertions)]
+            {
+                assert!(now >= at.entered_at, "packets enter a link in order of time");
+                at.entered_at = now;
+            }
+            observer.on_enter(now, LinkIndex(index), packet);
+            at.meter
+                .count_passage(window, lane, &packet.segment, now, passage);
+            wire.push_back(Waiting {
+                at: passage.arrival,
+                packet: id,
+                place,
+            });
+            taken += 1;
+        }
+        if first && let Some(head) = wire.front() {
+            if self.hops[place as usize] == END_AT_ONCE {
+                self.early.push(index);
+            } else {
+                self.queue.set_arrival(index, head.at);
+            }
+        }
+        taken
     }
 
     /// Sends what a connection allows. Segments are written where they stay until they are delivered.
