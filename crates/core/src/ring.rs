@@ -46,7 +46,7 @@ impl<T: Copy> Ring<T> {
     /// Puts one at the end.
     #[inline(always)]
     pub fn push_back(&mut self, item: T) {
-        if self.put.wrapping_sub(self.taken) > self.mask || self.slots.is_empty() {
+        if self.len() == self.slots.len() {
             self.grow(item);
         }
         let place = self.put & self.mask;

@@ -270,6 +270,10 @@ struct Arrivals {
     first: u64,
     nodes: Nodes,
     link_bits: u32,
+    /// The bits that hold a link.
+    link_mask: u64,
+    /// The latest time that can be told from "never".
+    latest: u64,
 }
 
 /// Node 1 is the root; the children of node n are 2n and 2n + 1; the leaves are the last half.
@@ -283,6 +287,7 @@ enum Nodes {
 impl Arrivals {
     fn new(links: usize) -> Arrivals {
         let leaves = links.max(1).next_power_of_two();
+        let link_bits = Self::link_bits(links);
         Arrivals {
             first: NEVER,
             nodes: if links <= FEW {
@@ -290,7 +295,9 @@ impl Arrivals {
             } else {
                 Nodes::Many(vec![NEVER; 2 * leaves])
             },
-            link_bits: Self::link_bits(links),
+            link_bits,
+            link_mask: (1 << link_bits) - 1,
+            latest: NEVER >> link_bits,
         }
     }
 
@@ -307,7 +314,7 @@ impl Arrivals {
 
     #[inline(always)]
     fn write(&self, link: u32, at: u64) -> u64 {
-        if at > NEVER >> self.link_bits {
+        if at > self.latest {
             return NEVER;
         }
         at << self.link_bits | u64::from(link)
@@ -315,7 +322,7 @@ impl Arrivals {
 
     #[inline(always)]
     fn read(&self, arrival: u64) -> (u32, Instant) {
-        let link = arrival & ((1 << self.link_bits) - 1);
+        let link = arrival & self.link_mask;
         (link as u32, Instant::from_nanos(arrival >> self.link_bits))
     }
 

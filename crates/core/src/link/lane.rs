@@ -188,7 +188,7 @@ impl Lane {
     /// years at most.
     #[inline(always)]
     pub fn on_packet(&mut self, now: Instant, size: PacketSize) -> Result<Passage, Refusal> {
-        if self.is_usual(size) {
+        if self.is_usual(size) || self.turn_to(now, size) {
             self.on_usual(now)
         } else {
             self.on_unusual(now, size)
@@ -199,6 +199,26 @@ impl Lane {
     #[inline(always)]
     pub fn is_usual(&self, size: PacketSize) -> bool {
         size == self.usual
+    }
+
+    /// Makes a size the usual one, if the lane is idle at `now` and packets of that size are admitted. False: it is another
+    /// case, and nothing was done.
+    #[inline(never)]
+    pub fn turn_to(&mut self, now: Instant, size: PacketSize) -> bool {
+        if self.free_at >= now {
+            return false;
+        }
+        // Nothing waits any more.
+        self.alike = 0;
+        if self.before > 0 {
+            self.runs.clear();
+            (self.before, self.bytes_before) = (0, 0);
+        }
+        if size != self.size.size && !self.change_size(size) {
+            return false;
+        }
+        self.usual = size;
+        true
     }
 
     /// [`Lane::on_packet`] of a packet that [`Lane::is_usual`].
@@ -225,17 +245,12 @@ impl Lane {
         Ok(passage)
     }
 
-    /// A packet of another size than the one before, or one that may find packets of several sizes waiting.
+    /// A packet of another size than the one before, or one that may find packets of several sizes waiting. The lane is busy,
+    /// or never admits it.
     #[inline(never)]
     fn on_unusual(&mut self, now: Instant, size: PacketSize) -> Result<Passage, Refusal> {
         if size != self.size.size && !self.change_size(size) {
             return Err(self.refuse(now, size));
-        }
-        if self.free_at < now {
-            self.runs.clear();
-            (self.before, self.bytes_before) = (0, 0);
-            self.usual = size;
-            return Ok(self.pass_idle(now));
         }
         self.let_runs_go(now);
         if self.before == 0 {

@@ -103,7 +103,8 @@ impl Acking {
         self.unacked > 0 || self.waits
     }
 
-    /// Opened at `now`: nothing came before.
+    /// Opened at `now`, or data came then and nothing follows from it but that.
+    #[inline]
     pub(super) fn start(&mut self, now: Instant) {
         self.last_data_at = now;
     }

@@ -296,6 +296,17 @@ impl Receive {
         true
     }
 
+    /// Whether a segment that carries `payload` and comes in order changes nothing but offsets where no acknowledgment is
+    /// delayed: nothing is beyond a hole, no FIN is known, and larger segments came before.
+    #[inline(always)]
+    pub(super) fn takes_usual(&self, payload: u32) -> bool {
+        self.fin_at == u64::MAX
+            && self.beyond_is_empty()
+            && payload > 0
+            && payload <= self.acking.full()
+            && self.acking.quick == 0
+    }
+
     /// Takes the payload of a segment without FIN that lies within the window and begins at `seq` beyond a hole, after
     /// all that came so far, if no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
     #[inline]

@@ -38,6 +38,8 @@ pub(super) struct Ways {
     segments: bool,
     /// Data that leaves soon after data came may be an answer.
     answers: bool,
+    /// All that there is to do is to acknowledge data at once.
+    echoes: bool,
     /// What an acknowledgment sets the retransmission slot to.
     slot: Slot,
     /// Header bytes of a segment without SACK blocks.
@@ -53,8 +55,8 @@ pub(super) struct Ways {
 pub struct Exchange {
     /// Stream offset up to which everything has arrived in order.
     pub in_order: u64,
-    /// A segment that leaves now stands in the place.
-    pub answered: bool,
+    /// The stream offsets that a segment carries which leaves now and stands in the place.
+    pub answer: Option<(u64, u64)>,
     /// There may be more to send, or events to take.
     pub more: bool,
 }
@@ -79,6 +81,7 @@ impl Ways {
         undo: false,
         segments: false,
         answers: false,
+        echoes: false,
         slot: Slot::Any,
         overhead: 0,
         step: 0,
@@ -103,20 +106,52 @@ impl Connection {
     /// the caller. Only where the application does nothing in between.
     #[inline]
     pub fn exchange(&mut self, now: Instant, segment: &mut Segment) -> Exchange {
+        if self.echo(now, segment) {
+            self.checked(true);
+            return Exchange {
+                in_order: self.receive.rcv_nxt - 1,
+                answer: Some((0, 0)),
+                more: false,
+            };
+        }
         let in_order = self.on_segment(now, segment).in_order;
         let mut exchange = Exchange {
             in_order,
-            answered: false,
+            answer: None,
             more: true,
         };
         if self.shared.events == 0
-            && let Some(range) = self.plain_segment(now, segment)
+            && let Some(answer) = self.plain_segment(now, segment)
         {
-            exchange.answered = range.is_some();
-            exchange.more = range.is_some() && self.may_send_more(now);
+            exchange.answer = answer;
+            exchange.more = answer.is_some() && self.may_send_more(now);
             self.checked(!exchange.more);
         }
         exchange
+    }
+
+    /// The data expected next comes to an end that never sent any, reads at once and delays no acknowledgment: what
+    /// [`Connection::arrive_as_predicted`] and [`Connection::plain_segment`] come to. False: it is another case, and nothing
+    /// was done.
+    #[inline(always)]
+    fn echo(&mut self, now: Instant, segment: &mut Segment) -> bool {
+        let (shared, receive) = (&mut self.shared, &mut self.receive);
+        let (nxt, payload) = (receive.rcv_nxt, segment.payload);
+        let echoes = shared.ways.echoes
+            && segment.flags.0 & LOOKED_AT.0 == shared.ways.arrivals
+            && segment.ecn() != Ecn::Ce
+            && segment.seq == SeqNumber::from_offset(shared.irs, nxt)
+            && segment.ack == SeqNumber::from_offset(shared.iss, 1)
+            && u64::from(payload) <= receive.window()
+            && receive.takes_usual(payload);
+        if echoes {
+            shared.take_window(segment, nxt, 1);
+            receive.rcv_nxt += u64::from(payload);
+            receive.read = receive.rcv_nxt;
+            receive.acking.start(now);
+            self.header(now, 1, 0, Flags(0), segment);
+        }
+        echoes
     }
 
     /// Whether the drain that a [plain segment](Connection::plain_segment) began may go on.
@@ -173,6 +208,12 @@ impl Connection {
             undo,
             segments: silent && acks,
             answers: matches!(shared.config.delayed_ack, DelayedAck::Linux { .. }),
+            echoes: predicted
+                && silent
+                && self.sender.is_none()
+                && self.auto_read
+                && !shared.timestamps
+                && shared.config.delayed_ack == DelayedAck::Off,
             slot: match shared.config.tail_loss_probe {
                 _ if shared.config.rto_restart || shared.cold.is_some() => Slot::Any,
                 _ if !probing => Slot::Rto,

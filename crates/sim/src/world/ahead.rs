@@ -106,7 +106,7 @@ impl<O: Observer> World<'_, O> {
             observer.on_deliver(at, LinkIndex(link), packet, at.since(packet.enqueued_at));
             let Exchange {
                 in_order,
-                answered,
+                answer,
                 more: drains,
             } = if silent {
                 connection.exchange(at, &mut packet.segment)
@@ -117,7 +117,7 @@ impl<O: Observer> World<'_, O> {
                 let before = std::mem::replace(&mut end.received, in_order);
                 observer.on_receive(at, flow, before..in_order);
             }
-            if answered {
+            if answer.is_some() {
                 packet.enqueued_at = at;
                 packet.flow = FlowId(number);
                 observer.on_send(at, packet.flow, &packet.segment);
@@ -203,7 +203,7 @@ fn drain<O: Observer>(
 fn feed(connection: &mut Connection, now: Instant, segment: &Segment) -> Exchange {
     Exchange {
         in_order: connection.on_segment(now, segment).in_order,
-        answered: false,
+        answer: None,
         more: true,
     }
 }

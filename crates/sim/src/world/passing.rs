@@ -96,7 +96,8 @@ impl Network {
         let mut taken = 0;
         for &Leaving { at: now, packet: id } in leaving {
             let packet = packets.get(id);
-            if !lane.is_usual(PacketSize::of(&packet.segment)) {
+            let size = PacketSize::of(&packet.segment);
+            if !lane.is_usual(size) && !lane.turn_to(now, size) {
                 break;
             }
             let Ok(passage) = lane.on_usual(now) else {
@@ -209,7 +210,7 @@ impl Network {
                 self.enter_link(observer, index, now, packet);
                 return true;
             };
-            if USUAL && !lane.is_usual(size) {
+            if USUAL && !lane.is_usual(size) && !lane.turn_to(now, size) {
                 return self.enter_any(observer, index, place, now, id, packet, before);
             }
             #[cfg(debug_assertions)]

@@ -60,6 +60,8 @@ pub(super) struct Pair {
     pub(super) events: Vec<(Instant, End, Event)>,
     /// Read what arrives at once.
     pub(super) reading: bool,
+    /// Segments come by [`Connection::exchange`]; both ends read at once.
+    pub(super) exchanging: bool,
 }
 
 pub(super) const ISS_A: SeqNumber = SeqNumber(u32::MAX - 999);
@@ -82,6 +84,7 @@ impl Pair {
             log: Vec::new(),
             events: Vec::new(),
             reading: true,
+            exchanging: false,
         }
     }
 
@@ -264,6 +267,17 @@ impl Pair {
             }
             return;
         }
-        self.connection(to).on_segment(now, segment);
+        if !self.exchanging {
+            self.connection(to).on_segment(now, segment);
+            return;
+        }
+        let mut segment = *segment;
+        let exchange = self.connection(to).exchange(now, &mut segment);
+        if let Some((start, end)) = exchange.answer {
+            self.send(to, Transmit { segment, start, end });
+        }
+        if !exchange.more {
+            assert_eq!(self.connection(to).poll_transmit(now), None);
+        }
     }
 }
