@@ -179,6 +179,13 @@ impl EventQueue {
         self.arrivals.set(link, at.as_nanos());
     }
 
+    /// Nothing arrives over a link.
+    #[cold]
+    #[inline(never)]
+    pub fn forget_arrival(&mut self, link: u32) {
+        self.set_arrival(link, Instant::FAR_FUTURE);
+    }
+
     /// When an application acts next; `FAR_FUTURE`: none will.
     #[inline]
     pub fn next_app(&self) -> Instant {
@@ -339,19 +346,7 @@ impl Arrivals {
                 }
                 self.first = arrival;
             }
-            Nodes::Many(nodes) => {
-                let mut node = nodes.len() / 2 + link as usize;
-                nodes[node] = arrival;
-                while node > 1 {
-                    arrival = arrival.min(nodes[node ^ 1]);
-                    node >>= 1;
-                    if nodes[node] == arrival {
-                        break;
-                    }
-                    nodes[node] = arrival;
-                }
-                self.first = nodes[1];
-            }
+            Nodes::Many(nodes) => self.first = set_one_of_many(nodes, link, arrival),
         }
     }
 
@@ -363,6 +358,22 @@ impl Arrivals {
         let leaves = &nodes[nodes.len() / 2..];
         leaves.iter().filter(|&&arrival| arrival != NEVER).count()
     }
+}
+
+/// Sets a leaf of a large tournament; the root. Apart from the loops that set those of a small one.
+#[inline(never)]
+fn set_one_of_many(nodes: &mut [u64], link: u32, mut arrival: u64) -> u64 {
+    let mut node = nodes.len() / 2 + link as usize;
+    nodes[node] = arrival;
+    while node > 1 {
+        arrival = arrival.min(nodes[node ^ 1]);
+        node >>= 1;
+        if nodes[node] == arrival {
+            break;
+        }
+        nodes[node] = arrival;
+    }
+    nodes[1]
 }
 
 /// A 4-ary heap.

@@ -1,9 +1,9 @@
 //! How packets pass the network: into a lane and on as far as their fate is known, off the wires in order of time.
 
-use super::Slab;
 use super::ahead::Leaving;
 use super::meter::Tap;
 use super::network::{AT_ONCE, Body, DROPPED, END_AT_ONCE, Network, Notice, Place, Waiting, ingress};
+use super::{Slab, Window};
 use crate::observe::Observer;
 use crate::routing::PathStart;
 use crate::spec::LinkIndex;
@@ -13,6 +13,13 @@ use fleetfoot_core::packet::{BufId, Packet, Segment};
 use fleetfoot_core::queue::QueueDiscipline as _;
 use fleetfoot_core::tcp::Connection;
 use fleetfoot_core::time::Instant;
+
+/// When things are counted, and when they no longer happen.
+#[derive(Clone, Copy)]
+struct Bounds {
+    window: Window,
+    horizon: Instant,
+}
 
 /// What some arrivals brought.
 pub(super) struct Passed {
@@ -169,7 +176,17 @@ impl Network {
         id: u32,
         packet: &mut Packet,
     ) -> bool {
-        self.enter_behind::<_, true>(observer, index, place, now, id, packet, NOBODY)
+        let bounds = self.bounds();
+        self.enter_behind::<_, true>(observer, bounds, index, place, now, id, packet, NOBODY)
+    }
+
+    /// What stays as it is while packets pass.
+    #[inline(always)]
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            window: self.window,
+            horizon: self.horizon,
+        }
     }
 
     /// The same where packets of several sizes wait, and where it goes on from there.
@@ -185,7 +202,8 @@ impl Network {
         packet: &mut Packet,
         before: u32,
     ) -> bool {
-        self.enter_behind::<_, false>(observer, index, place, now, id, packet, before)
+        let bounds = self.bounds();
+        self.enter_behind::<_, false>(observer, bounds, index, place, now, id, packet, before)
     }
 
     /// The same at the end of the lane `before`; with `USUAL`, the code here is for the usual case alone.
@@ -194,6 +212,7 @@ impl Network {
     fn enter_behind<O: Observer, const USUAL: bool>(
         &mut self,
         observer: &mut O,
+        bounds: Bounds,
         mut index: u32,
         mut place: u32,
         mut now: Instant,
@@ -231,10 +250,10 @@ impl Network {
                 }
             };
             at.meter
-                .count_passage(self.window, lane, &packet.segment, now, passage);
+                .count_passage(bounds.window, lane, &packet.segment, now, passage);
             let arrival = passage.arrival;
             let next = self.hops[place as usize];
-            if next & AT_ONCE == 0 || next == END_AT_ONCE || arrival > self.horizon {
+            if next & AT_ONCE == 0 || next == END_AT_ONCE || arrival > bounds.horizon {
                 packet.enqueued_at = now;
                 let first = wire.is_empty();
                 wire.push_back(Waiting {
@@ -331,6 +350,7 @@ impl Network {
         };
         let until = self.queue.arrivals_until(first.saturating_add(self.lookahead));
         let large = self.queue.is_large();
+        let bounds = self.bounds();
         while let Some((index, now)) = self.queue.arrival_before(until) {
             passed.events += 1;
             passed.now = now;
@@ -339,7 +359,7 @@ impl Network {
                 break;
             };
             let Some((head, next)) = wire.advance() else {
-                self.queue.set_arrival(index, Instant::FAR_FUTURE);
+                self.queue.forget_arrival(index);
                 continue;
             };
             let (id, place) = (head.packet, head.place);
@@ -355,7 +375,7 @@ impl Network {
             }
             let packet = packets.get_mut(id);
             observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
-            if self.enter(observer, hop, place + 1, now, id, packet) {
+            if self.enter_behind::<_, true>(observer, bounds, hop, place + 1, now, id, packet, NOBODY) {
                 packets.free(id);
             }
             if !self.notices.is_empty() || passed.events == most {
