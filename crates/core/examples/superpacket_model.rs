@@ -6,7 +6,7 @@ mod model;
 
 use fleetfoot_core::parameter::Value;
 use fleetfoot_core::time::Duration;
-use model::{Attack, Model, Outcome, attacks, hardened, table};
+use model::{Assumed, Attack, Model, Outcome, as_published, attacks, hardened, table};
 
 fn main() {
     let argument = |at, default: f64| {
@@ -29,6 +29,7 @@ fn main() {
         attack,
         counted: (0.0, seconds),
         seed,
+        assumed: Assumed::default(),
     };
     for rate in [20.0, 200.0, 2000.0, 10_000.0, 30_000.0] {
         let [_, _, (name, attack)] = attacks(rate);
@@ -38,12 +39,54 @@ fn main() {
             &model(hardened(), attack).run(),
         );
     }
-    println!("\nsp-h by reserve and share, no attack");
-    for (reserve, share) in [(50, 1.0), (70, 1.0), (70, 4.0), (90, 1.0), (90, 4.0), (100, 16.0)] {
-        let mut given = hardened();
+    println!(
+        "\nsp-h as published, no attack, by what the source leaves open: sources, ns between members and between firsts"
+    );
+    for (sources, spacing_ns, spread_ns) in [
+        (56, 12_000, 24_000),
+        (14, 12_000, 24_000),
+        (20, 12_000, 24_000),
+        (1000, 12_000, 24_000),
+        (56, 12_000, 0),
+        (56, 12_000, 120_000),
+        (56, 1_200, 0),
+        (56, 1_200, 12_000),
+        (56, 1_200, 120_000),
+        (56, 24_000, 24_000),
+        (56, 0, 0),
+    ] {
+        let assumed = Assumed {
+            sources,
+            spacing_ns,
+            spread_ns,
+        };
+        for (name, given) in [("sp-h", as_published()), ("drop-tail", vec![hardened_limit()])] {
+            let mut model = model(given, Attack::default());
+            (model.queue, model.assumed) = (name, assumed);
+            print(
+                &format!("{name}, {sources}, {spacing_ns}, {spread_ns}"),
+                None,
+                &model.run(),
+            );
+        }
+    }
+    println!("\nsp-h as published by reserve and share, no attack");
+    for (reserve, share) in [
+        (50, 1.0),
+        (70, 1.0),
+        (70, 1.25),
+        (70, 1.5),
+        (70, 2.0),
+        (70, 4.0),
+        (90, 1.0),
+    ] {
+        let mut given = as_published();
         given.push(("reserve", Value::Integer(reserve)));
         given.push(("share", Value::Number(share)));
-        given.push(("newcomers", Value::Integer(reserve / 4)));
+        given.push((
+            "newcomers",
+            Value::Integer(if reserve == 70 { 18 } else { reserve / 4 }),
+        ));
         print(
             &format!("reserve {reserve}, share {share}"),
             None,
@@ -66,6 +109,10 @@ fn main() {
             &model(adaptive(), attack).run(),
         );
     }
+}
+
+fn hardened_limit() -> (&'static str, Value) {
+    ("limit", Value::Limit(fleetfoot_core::queue::Limit::Packets(100)))
 }
 
 fn print(name: &str, published: Option<[f64; 3]>, outcome: &Outcome) {

@@ -4,7 +4,7 @@
 #[path = "../examples/superpacket_model/model.rs"]
 mod model;
 
-use model::{Attack, Model, Outcome, attacks, hardened, table};
+use model::{Assumed, Attack, Model, Outcome, attacks, hardened, table};
 
 /// Rows of a short table by the beginning of their names.
 fn rows(seconds: f64) -> Vec<(String, Outcome)> {
@@ -58,6 +58,7 @@ fn ten_seconds_after_an_attack_everything_is_as_before() {
             attack,
             counted: (12.0, 16.0),
             seed: 3,
+            assumed: Assumed::default(),
         };
         model.run()
     };

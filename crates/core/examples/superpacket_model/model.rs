@@ -44,6 +44,29 @@ pub(crate) struct Model {
     pub(crate) counted: (f64, f64),
     /// Seed of the arrivals.
     pub(crate) seed: u64,
+    /// What the source leaves open.
+    pub(crate) assumed: Assumed,
+}
+
+/// What the published model leaves open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Assumed {
+    /// Honest sources.
+    pub(crate) sources: u32,
+    /// Time between two members of a super-packet.
+    pub(crate) spacing_ns: u64,
+    /// Time within which the super-packets of a batch begin.
+    pub(crate) spread_ns: u64,
+}
+
+impl Default for Assumed {
+    fn default() -> Assumed {
+        Assumed {
+            sources: 56,
+            spacing_ns: PACKET_NS,
+            spread_ns: 2 * PACKET_NS,
+        }
+    }
 }
 
 /// Shares, in percent.
@@ -63,8 +86,6 @@ pub(crate) struct Outcome {
 const LENGTH: u8 = 10;
 /// Super-packets of one batch.
 const BATCH: u64 = 14;
-/// Honest sources.
-const SOURCES: u32 = 56;
 /// Sources an attacker pretends to be.
 const SPOOFED: u32 = 100_000;
 /// Time of 1500 bytes on the link.
@@ -101,6 +122,11 @@ impl LinkObserver for Counts {
 impl Model {
     /// Runs it.
     pub(crate) fn run(&self) -> Outcome {
+        let Assumed {
+            sources,
+            spacing_ns,
+            spread_ns,
+        } = self.assumed;
         let config = LinkConfig::new(Rate(1_000_000_000), Duration::ZERO);
         let entry = AnyQueue::entry(self.queue).expect("a registered queue");
         let mut values = Values::defaults(entry.parameters);
@@ -112,7 +138,7 @@ impl Model {
         let mut link = Link::new(queue, &config, self.seed, "model");
 
         let mut flows = FlowTable::new();
-        for source in 0..SOURCES + 1 + SPOOFED {
+        for source in 0..sources + 1 + SPOOFED {
             flows.push(FlowKey {
                 source: HostId(source),
                 destination: HostId(u32::MAX),
@@ -160,7 +186,7 @@ impl Model {
             match arrival {
                 Arrival::Regular => {
                     arrivals.push(Reverse((after(&mut rng, now, regular_ns), Arrival::Regular)));
-                    packet.flow = FlowId(rng.below(u64::from(SOURCES)) as u32);
+                    packet.flow = FlowId(rng.below(u64::from(sources)) as u32);
                     port = 1 + (packet.flow.0 % 4) as u16;
                     packet.segment.ack = SeqNumber(REGULAR);
                     if counts_at(now) {
@@ -174,14 +200,14 @@ impl Model {
                         first_counted = Some(came.len());
                     }
                     // Different sources: the stride is prime to their number.
-                    let (start, stride) = (rng.below(u64::from(SOURCES)), 1 + 2 * rng.below(3));
+                    let (start, stride) = (rng.below(u64::from(sources)), 1 + 2 * rng.below(3));
                     for n in 0..BATCH {
-                        let source = ((start + n * stride) % u64::from(SOURCES)) as u32;
-                        let begins = now + rng.below(2 * PACKET_NS);
+                        let source = ((start + n * stride) % u64::from(sources)) as u32;
+                        let begins = now + rng.below(spread_ns.max(1));
                         let (id, of) = (rng.below(256) as u16, came.len() as u32);
                         came.push(0);
                         for member in 0..LENGTH {
-                            let at = begins + u64::from(member) * PACKET_NS;
+                            let at = begins + u64::from(member) * spacing_ns;
                             let arrival = Arrival::Member {
                                 source,
                                 id,
@@ -219,7 +245,7 @@ impl Model {
                     } else {
                         1
                     };
-                    packet.flow = FlowId(SOURCES + 1 + hostile.below(strangers) as u32);
+                    packet.flow = FlowId(sources + 1 + hostile.below(strangers) as u32);
                     packet.segment.payload = 0;
                     packet.segment.ack = SeqNumber(REGULAR);
                     port = self.attack.port;
@@ -264,9 +290,18 @@ const MEMBER: u32 = 2;
 /// A line of the table: what it is called, the published regular loss, intact and partial shares, and the model.
 pub(crate) type Row = (String, Option<[f64; 3]>, Model);
 
-/// The design's parameters in the model.
+/// The design's parameters in the model, with our rules for what finds no room.
 pub(crate) fn hardened() -> Vec<(&'static str, Value)> {
+    let mut given = as_published();
+    given.retain(|(name, _)| !matches!(*name, "denial" | "headroom"));
+    given
+}
+
+/// The design as published: what is denied is dropped as a whole, and regular packets leave nothing free.
+pub(crate) fn as_published() -> Vec<(&'static str, Value)> {
     vec![
+        ("denial", Value::Choice("drop")),
+        ("headroom", Value::Integer(0)),
         ("reserve", Value::Integer(70)),
         ("newcomers", Value::Integer(18)),
         ("min_epoch", Value::Duration(Duration::from_millis(5))),
@@ -298,6 +333,7 @@ pub(crate) fn table(seconds: f64, seed: u64) -> Vec<Row> {
         attack,
         counted: (0.0, seconds),
         seed,
+        assumed: Assumed::default(),
     };
     let limit = ("limit", Value::Limit(fleetfoot_core::queue::Limit::Packets(100)));
     let report = |epoch_ms| {
@@ -321,6 +357,11 @@ pub(crate) fn table(seconds: f64, seed: u64) -> Vec<Row> {
         (
             "sp-h, no attack".into(),
             Some([1.7, 44.0, 21.0]),
+            model("sp-h", as_published(), Attack::default()),
+        ),
+        (
+            "sp-h, our rules, no attack".into(),
+            None,
             model("sp-h", hardened(), Attack::default()),
         ),
     ];
@@ -340,6 +381,11 @@ pub(crate) fn table(seconds: f64, seed: u64) -> Vec<Row> {
         rows.push((
             format!("sp-h, 2000 firsts/s, {name}"),
             Some(published),
+            model("sp-h", as_published(), attack),
+        ));
+        rows.push((
+            format!("sp-h, our rules, 2000 firsts/s, {name}"),
+            None,
             model("sp-h", hardened(), attack),
         ));
     }

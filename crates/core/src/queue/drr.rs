@@ -11,41 +11,56 @@
 
 use super::classes::BacklogClasses;
 use super::hash::HashKey;
-use super::store::{NONE, PacketList, PacketPool};
+use super::round_robin::RoundRobin;
 use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::Instant;
 use crate::units::Bytes;
-use alloc::vec;
+#[cfg(test)]
 use alloc::vec::Vec;
+
+/// What a turn allows, of every queue served by [`RoundRobin`].
+pub(super) const QUANTUM: Parameter = Parameter {
+    name: "quantum",
+    kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000_000)),
+    default: Value::Auto,
+    doc: "Bytes a flow may send in one turn; by default the link's MTU, which keeps work constant (ns-2: 250 B)",
+};
+
+/// How many queues there are.
+pub(super) const BUCKETS: Parameter = Parameter {
+    name: "buckets",
+    kind: ParameterKind::Integer(1, 65_536),
+    default: Value::Integer(1024),
+    doc: "Queues that flows are hashed into (as FQ-CoDel; ns-2: 10)",
+};
+
+/// What has a queue.
+pub(super) const KEY: Parameter = Parameter {
+    name: "key",
+    kind: ParameterKind::Choice(&["flow", "source"]),
+    default: Value::Choice("flow"),
+    doc: "What shares a queue: packets of one flow, or of one source host (ns-2: source)",
+};
+
+/// The value of [`QUANTUM`].
+pub(super) fn quantum(values: &Values, surroundings: &Surroundings) -> u64 {
+    values
+        .bytes("quantum")
+        .map_or(u64::from(surroundings.mtu), |quantum| quantum.0)
+}
 
 /// A DRR queue.
 #[derive(Clone, Debug)]
 pub struct Drr {
     limit: Limit,
     flow_limit: Limit,
-    quantum: u64,
     by_source: bool,
     drop_tail: bool,
     key: HashKey,
-    flows: Vec<Flow>,
-    pool: PacketPool,
+    rounds: RoundRobin,
     classes: BacklogClasses,
-    /// Head and tail of the list of active flows.
-    head: u32,
-    tail: u32,
-}
-
-#[derive(Clone, Debug)]
-struct Flow {
-    packets: PacketList,
-    /// DC of the paper.
-    deficit: u64,
-    /// Whether this turn's quantum was added.
-    visited: bool,
-    previous: u32,
-    next: u32,
 }
 
 impl Drr {
@@ -63,24 +78,9 @@ impl Drr {
             default: Value::Limit(Limit::Unlimited),
             doc: "What may wait of one flow; what exceeds it is dropped on arrival (ns-2 has no such limit)",
         },
-        Parameter {
-            name: "quantum",
-            kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000_000)),
-            default: Value::Auto,
-            doc: "Bytes a flow may send in one turn; by default the link's MTU, which keeps work constant (ns-2: 250 B)",
-        },
-        Parameter {
-            name: "buckets",
-            kind: ParameterKind::Integer(1, 65_536),
-            default: Value::Integer(1024),
-            doc: "Queues that flows are hashed into (as FQ-CoDel; ns-2: 10)",
-        },
-        Parameter {
-            name: "key",
-            kind: ParameterKind::Choice(&["flow", "source"]),
-            default: Value::Choice("flow"),
-            doc: "What shares a queue: packets of one flow, or of one source host (ns-2: source)",
-        },
+        QUANTUM,
+        BUCKETS,
+        KEY,
         Parameter {
             name: "drop",
             kind: ParameterKind::Choice(&["head", "tail"]),
@@ -95,84 +95,24 @@ impl Drr {
         Drr {
             limit: values.limit("limit"),
             flow_limit: values.limit("flow_limit"),
-            quantum: values
-                .bytes("quantum")
-                .map_or(u64::from(surroundings.mtu), |quantum| quantum.0)
-                .max(1),
             by_source: values.choice("key") == "source",
             drop_tail: values.choice("drop") == "tail",
             key: HashKey::new(surroundings.seed),
-            flows: vec![
-                Flow {
-                    packets: PacketList::EMPTY,
-                    deficit: 0,
-                    visited: false,
-                    previous: NONE,
-                    next: NONE,
-                };
-                buckets
-            ],
-            pool: PacketPool::new(),
+            rounds: RoundRobin::new(buckets, quantum(values, surroundings)),
             classes: BacklogClasses::new(buckets),
-            head: NONE,
-            tail: NONE,
-        }
-    }
-
-    fn bucket(&self, packet: &Packet, context: &QueueContext<'_>) -> u32 {
-        let key = context.flows.key(packet.flow);
-        let buckets = self.flows.len() as u32;
-        if self.by_source {
-            self.key.source(key, buckets)
-        } else {
-            self.key.flow(key, buckets)
-        }
-    }
-
-    /// Adds an active flow at the tail (D-3).
-    fn link(&mut self, index: u32) {
-        let tail = self.tail;
-        let flow = &mut self.flows[index as usize];
-        (flow.previous, flow.next) = (tail, NONE);
-        if tail == NONE {
-            self.head = index;
-        } else {
-            self.flows[tail as usize].next = index;
-        }
-        self.tail = index;
-    }
-
-    fn unlink(&mut self, index: u32) {
-        let Flow { previous, next, .. } = self.flows[index as usize];
-        if previous == NONE {
-            self.head = next;
-        } else {
-            self.flows[previous as usize].next = next;
-        }
-        if next == NONE {
-            self.tail = previous;
-        } else {
-            self.flows[next as usize].previous = previous;
         }
     }
 
     /// Deficits of the flows that are active.
     #[cfg(test)]
     pub(super) fn deficits(&self) -> Vec<u64> {
-        let between_turns = self.flows.iter().filter(|flow| !flow.visited);
-        between_turns.map(|flow| flow.deficit).collect()
+        self.rounds.deficits()
     }
 
-    /// Settles the books of a flow that lost a packet; one that emptied leaves the round with nothing saved.
-    fn after_removal(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        self.classes
-            .update(index, flow.packets.packets, flow.packets.bytes);
-        if flow.packets.packets == 0 {
-            flow.deficit = 0;
-            flow.visited = false;
-            self.unlink(index);
-        }
+    /// Tells the classes what waits in a queue.
+    fn update(&mut self, index: u32) {
+        let Backlog { packets, bytes } = self.rounds.backlog(index);
+        self.classes.update(index, packets, bytes.0);
     }
 }
 
@@ -181,35 +121,24 @@ impl QueueDiscipline for Drr {
     fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         super::work::step();
         let len = packet.segment.len();
-        let index = self.bucket(&packet, context);
-        let own = Backlog {
-            packets: self.flows[index as usize].packets.packets,
-            bytes: Bytes(self.flows[index as usize].packets.bytes),
-        };
-        if !self.flow_limit.admits(own, len) {
+        let index = self
+            .key
+            .bucket_of(&packet, context, self.by_source, self.rounds.queues());
+        if !self.flow_limit.admits(self.rounds.backlog(index), len) {
             context.drops.push((packet, DropReason::Full));
             return;
         }
-        let flow = &mut self.flows[index as usize];
-        self.pool.push(&mut flow.packets, packet);
-        self.classes
-            .update(index, flow.packets.packets, flow.packets.bytes);
-        if own.packets == 0 {
-            self.link(index);
-        }
-        while !self.limit.holds(self.pool.total()) {
+        self.rounds.push(index, packet);
+        self.update(index);
+        while !self.limit.holds(self.rounds.total()) {
             super::work::step();
             let Some(longest) = self.classes.longest() else {
                 return;
             };
-            let list = &mut self.flows[longest as usize].packets;
-            let dropped = if self.drop_tail {
-                self.pool.pop_tail(list)
-            } else {
-                self.pool.pop(list)
+            let Some(dropped) = self.rounds.remove(longest, self.drop_tail) else {
+                return;
             };
-            let Some(dropped) = dropped else { return };
-            self.after_removal(longest);
+            self.update(longest);
             let reason = if self.drop_tail && longest == index {
                 DropReason::Full
             } else {
@@ -221,38 +150,19 @@ impl QueueDiscipline for Drr {
 
     #[inline(never)]
     fn dequeue(&mut self, _now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
-        loop {
-            super::work::step();
-            let index = self.head;
-            if index == NONE {
-                return None;
-            }
-            let flow = &mut self.flows[index as usize];
-            if !flow.visited {
-                flow.deficit += self.quantum;
-                flow.visited = true;
-            }
-            let len = u64::from(self.pool.head_len(&flow.packets)?);
-            if len <= flow.deficit {
-                flow.deficit -= len;
-                let packet = self.pool.pop(&mut flow.packets);
-                self.after_removal(index);
-                return packet;
-            }
-            flow.visited = false;
-            self.unlink(index);
-            self.link(index);
-        }
+        let (index, packet) = self.rounds.next()?;
+        self.update(index);
+        Some(packet)
     }
 
     #[inline]
     fn ready_at(&self) -> Option<Instant> {
-        (self.head != NONE).then_some(Instant::ZERO)
+        self.rounds.ready_at()
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.pool.total()
+        self.rounds.total()
     }
 
     fn decides(&self) -> Decides {

@@ -3,7 +3,9 @@
 //! **Source.** Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012), with one compression and three finalisation
 //! rounds. The message is sixteen bytes: addresses, then ports and protocol.
 
+use super::QueueContext;
 use crate::flow::{FlowKey, HostId};
+use crate::packet::Packet;
 use crate::rng::Rng;
 
 /// A key of one instance.
@@ -25,6 +27,22 @@ impl HashKey {
     /// Bucket of a flow's source host among `buckets`.
     pub(super) fn source(self, key: FlowKey, buckets: u32) -> u32 {
         self.bucket(u64::from(key.source.0), 0, buckets)
+    }
+
+    /// Bucket of a packet's flow, or of its source, among `buckets`.
+    pub(super) fn bucket_of(
+        self,
+        packet: &Packet,
+        context: &QueueContext<'_>,
+        by_source: bool,
+        buckets: u32,
+    ) -> u32 {
+        let key = context.flows.key(packet.flow);
+        if by_source {
+            self.source(key, buckets)
+        } else {
+            self.flow(key, buckets)
+        }
     }
 
     /// Fingerprint of super-packet `id` of a flow, or of a pair of hosts if `ports` do not count.

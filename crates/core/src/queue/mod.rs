@@ -31,6 +31,7 @@ mod hardened;
 mod hash;
 mod pie;
 mod red;
+mod round_robin;
 mod rounds;
 mod store;
 mod superpacket;
@@ -197,7 +198,7 @@ impl QueueContext<'_> {
 pub enum QueueEventKind {
     /// Congestion experienced was set.
     Marked,
-    /// The first packet of a super-packet was refused.
+    /// A super-packet found no room as a whole.
     Refused,
     /// A packet of an admitted super-packet found the queue full.
     BrokenPromise,

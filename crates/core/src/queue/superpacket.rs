@@ -31,7 +31,7 @@ use super::{
     Surroundings, work,
 };
 use crate::flow::FlowId;
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::superpacket::{Layout, Role};
 use crate::time::{Duration, Instant};
@@ -85,6 +85,8 @@ struct Red {
     law: EarlyDrop,
     /// Whether promises count, in the average and by the test.
     promised: bool,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    ecn: bool,
 }
 
 /// 1 in the unit of `weight`.
@@ -201,6 +203,12 @@ impl SuperPacket {
             default: Value::Auto,
             doc: "RED: weight of a new sample in the average; by default as queue `red`",
         },
+        Parameter {
+            name: "ecn",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(false),
+            doc: "RED: mark ECN-capable packets instead of dropping them, up to `max_threshold` (RFC 3168 7; the report: off). Layout A has no room for ECN",
+        },
         Layout::PARAMETER,
         Layout::CODEPOINT,
     ];
@@ -232,6 +240,7 @@ impl SuperPacket {
                 surroundings,
             ),
             promised,
+            ecn: values.flag("ecn"),
         });
         let capacity = match slots(limit, mtu) {
             Some(size) => {
@@ -306,14 +315,19 @@ impl SuperPacket {
         }
     }
 
-    /// The admission test of regular and first packets.
+    /// The admission test of regular and first packets; whether an admitted one is to be marked.
     #[inline]
-    fn admits(&mut self, length: u8) -> Result<(), DropReason> {
+    fn admits(&mut self, length: u8, packet: &Packet) -> Result<bool, DropReason> {
         let free = self.free();
-        let (reserving, early) = match &mut self.red {
-            None => (true, false),
+        let (reserving, early, marks) = match &mut self.red {
+            None => (true, false, false),
             // Every packet reaches RED, so that its spacing between drops is the paper's.
-            Some(red) => (red.promised, red.law.decide(0)),
+            Some(red) => {
+                let early = red.law.decide(0);
+                // RFC 3168 7: above the upper threshold packets are dropped, not marked.
+                let marks = red.ecn && packet.segment.ecn_capable() && !red.law.is_above();
+                (red.promised, early, marks)
+            }
         };
         let fits = if reserving {
             // Digest 5.2 with alpha in thousandths; the printed 0.7 in floating point is defect l.
@@ -323,8 +337,8 @@ impl SuperPacket {
         };
         match (fits, early) {
             (false, _) => Err(DropReason::Full),
-            (true, true) => Err(DropReason::Early),
-            (true, false) => Ok(()),
+            (true, true) if !marks => Err(DropReason::Early),
+            (true, early) => Ok(early),
         }
     }
 
@@ -348,15 +362,21 @@ impl SuperPacket {
         }
     }
 
-    /// What becomes of `packet`; state changes as if it were queued if it is admitted.
+    /// What becomes of `packet`, and whether it is to be marked; state changes as if it were queued if it is admitted.
     fn decide(
         &mut self,
         now: Instant,
         packet: &Packet,
         context: &mut QueueContext<'_>,
-    ) -> Result<(), DropReason> {
+    ) -> Result<bool, DropReason> {
         let physical = self.limit.admits(self.backlog(), packet.segment.len());
-        let full = if physical { Ok(()) } else { Err(DropReason::Full) };
+        let full = |marked| {
+            if physical {
+                Ok(marked)
+            } else {
+                Err(DropReason::Full)
+            }
+        };
         let mark = self.layout.decode(&packet.segment);
         // Defect i of the printed algorithm: a first that is the last promises nothing.
         let member = match mark.role {
@@ -368,7 +388,7 @@ impl SuperPacket {
             if member && mark.role == Role::First {
                 context.report(QueueEventKind::TooLong, packet.flow);
             }
-            return self.admits(1).and(full);
+            return self.admits(1, packet).and_then(full);
         }
         let keys = self.keys(packet.flow, mark.id, context);
         if mark.role == Role::First {
@@ -376,7 +396,7 @@ impl SuperPacket {
             if self.promises.release(keys) {
                 context.report(QueueEventKind::IdReuse, packet.flow);
             }
-            let mut verdict = self.admits(mark.length).and(full);
+            let mut verdict = self.admits(mark.length, packet).and_then(full);
             if verdict.is_ok() && !self.promises.admit(now, keys, u32::from(mark.length) - 1) {
                 verdict = Err(DropReason::Full);
             }
@@ -389,7 +409,7 @@ impl SuperPacket {
             Redeemed::Nothing => {
                 context.report(QueueEventKind::Orphan, packet.flow);
                 if self.orphans_are_regular {
-                    self.admits(1).and(full)
+                    self.admits(1, packet).and_then(full)
                 } else {
                     Err(DropReason::Orphan)
                 }
@@ -402,7 +422,7 @@ impl SuperPacket {
                     // Defect k: possible since promises count by less than one.
                     context.report(QueueEventKind::BrokenPromise, packet.flow);
                 }
-                full
+                full(false)
             }
         }
     }
@@ -410,7 +430,7 @@ impl SuperPacket {
 
 impl QueueDiscipline for SuperPacket {
     #[inline]
-    fn enqueue(&mut self, now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
+    fn enqueue(&mut self, now: Instant, mut packet: Packet, context: &mut QueueContext<'_>) {
         work::step();
         self.latest = self.latest.max(now);
         let now = self.latest;
@@ -424,7 +444,11 @@ impl QueueDiscipline for SuperPacket {
             red.law.estimate(now, self.packets.len() as f64 + promised);
         }
         match self.decide(now, &packet, context) {
-            Ok(()) => {
+            Ok(marked) => {
+                if marked {
+                    packet.segment.set_ecn(Ecn::Ce);
+                    context.report(QueueEventKind::Marked, packet.flow);
+                }
                 if let Some(red) = &mut self.red {
                     red.law.filled();
                 }
@@ -496,6 +520,11 @@ impl QueueDiscipline for SuperPacket {
                 "`max_length` is {longest}, but layout {} can announce at most {} packets",
                 layout.name(),
                 layout.max_length()
+            ));
+        }
+        if values.flag("ecn") && layout == Layout::A {
+            return Err(String::from(
+                "`ecn` needs layout B or C: layout A keeps the length where ECN is",
             ));
         }
         if values.flag("adaptive_epoch") && values.choice("state") == "bloom" {

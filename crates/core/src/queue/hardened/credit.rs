@@ -1,5 +1,6 @@
 //! Credit of sources and of ports, in eighths of a packet, and the filter of super-packets that were denied.
 
+use super::super::work;
 use super::generations::Held;
 use crate::flow::HostId;
 use crate::time::{Duration, Instant};
@@ -72,6 +73,7 @@ impl Sources {
     /// Where `host` is.
     pub(super) fn find(&self, host: HostId, hash: u64) -> Option<u16> {
         self.places(hash).find(|&place| {
+            work::probes(1);
             let source = self.at(place);
             source.host == host.0 && source.owner != 0
         })
@@ -83,6 +85,7 @@ impl Sources {
             return place;
         }
         let worth = |&place: &u16| {
+            work::probes(1);
             let source = self.at(place);
             (source.owner != 0, source.credit)
         };

@@ -3,6 +3,7 @@
 //! Nothing is swept. Whatever holds two generations carries the number of the epoch it was touched in; when it is touched
 //! again it first forgets what is too old. So the end of an epoch, or of many, costs the same.
 
+use super::super::work;
 use crate::time::{Duration, Instant};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -62,6 +63,8 @@ pub(super) struct Clock {
     longest: Duration,
     /// Longest time from a first to one of its followers, in this second and in the one before.
     spread: [Option<Duration>; 2],
+    /// Packets of the longest super-packet that a follower was redeemed of, likewise.
+    redeemed: [u8; 2],
     second_ends: Instant,
 }
 
@@ -74,6 +77,7 @@ impl Clock {
             shortest: shortest.min(longest),
             longest,
             spread: [None; 2],
+            redeemed: [0; 2],
             second_ends: Instant::ZERO.saturating_add(SECOND),
         }
     }
@@ -103,6 +107,7 @@ impl Clock {
         if now >= self.second_ends {
             let recent = now.since(self.second_ends) < SECOND;
             self.spread = [None, if recent { self.spread[0] } else { None }];
+            self.redeemed = [0, if recent { self.redeemed[0] } else { 0 }];
             self.second_ends = now.saturating_add(SECOND);
         }
         // Nothing seen: slow super-packets would never be seen with a short epoch.
@@ -112,9 +117,15 @@ impl Clock {
         });
     }
 
-    /// A follower came so long after its first.
-    pub(super) fn on_spread(&mut self, spread: Duration) {
+    /// A follower came so long after its first, which was the head of so many packets, or more.
+    pub(super) fn on_redeemed(&mut self, spread: Duration, packets: u8) {
         self.spread[0] = self.spread[0].max(Some(spread));
+        self.redeemed[0] = self.redeemed[0].max(packets);
+    }
+
+    /// Packets of the longest super-packet of which one was redeemed in this second or in the one before.
+    pub(super) fn longest_redeemed(&self) -> u8 {
+        self.redeemed[0].max(self.redeemed[1])
     }
 
     /// Whether something of epoch `of` still counts.
@@ -182,6 +193,7 @@ impl Table {
     pub(super) fn find(&self, clock: &Clock, key: u64) -> Option<Slot> {
         for bucket in self.candidates(key) {
             for (at, entry) in self.buckets[bucket].iter().enumerate() {
+                work::probes(1);
                 if entry.left > 0 && entry.key == key && clock.is_live(entry.epoch) {
                     return Some((bucket, at));
                 }
@@ -204,6 +216,7 @@ impl Table {
         for bucket in self.candidates(key) {
             let free = |entry: &Entry| entry.left == 0 || !clock.is_live(entry.epoch);
             let slots = &self.buckets[bucket];
+            work::probes(slots.len());
             let count = slots.iter().filter(|entry| free(entry)).count();
             if let Some(at) = slots.iter().position(free)
                 && best.is_none_or(|(most, _)| count > most)

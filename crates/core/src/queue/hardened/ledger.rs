@@ -5,7 +5,7 @@ use super::super::{Backlog, Limit, QueueContext, QueueEvent, QueueEventKind, Sur
 use super::credit::{Denied, GAIN, PACKET, Ports, Sources};
 use super::generations::{Clock, Entry, Held, Slot, Table};
 use crate::flow::HostId;
-use crate::packet::Packet;
+use crate::packet::{Flags, Packet};
 use crate::parameter::Values;
 use crate::superpacket::{Layout, Role};
 use crate::time::{Duration, Instant};
@@ -32,6 +32,10 @@ pub(super) struct Ledger {
     newcomers: u16,
     /// theta in eighths.
     share: u64,
+    /// Bound of what regular packets leave free, in the unit of the limit.
+    headroom: u64,
+    /// Whether what is denied is dropped as a whole.
+    drops_denied: bool,
     pub(super) clock: Clock,
     pub(super) table: Table,
     /// R.
@@ -60,7 +64,7 @@ pub(super) enum Case {
     Promised { slot: Slot, last: bool },
     /// A follower that nothing was promised; a regular packet that earns credit.
     Member,
-    /// Of a super-packet that was denied.
+    /// Of a super-packet that was denied, if those are dropped.
     Denied,
 }
 
@@ -112,6 +116,8 @@ impl Ledger {
             reserve,
             newcomers: newcomers.min(MOST_RESERVED) as u16,
             share,
+            headroom: of("headroom", u64::from(max_length)).min(u64::from(reserve)) * unit,
+            drops_denied: values.choice("denial") == "drop",
             clock: Clock::new(
                 values.duration("min_epoch").unwrap_or(Duration::from_millis(1)),
                 values.duration("max_epoch").unwrap_or(Duration::from_millis(200)),
@@ -220,17 +226,19 @@ impl Ledger {
                 last: mark.last,
             };
         }
-        if self.denied.contains(self.clock.epoch, key) {
+        if self.drops_denied && self.denied.contains(self.clock.epoch, key) {
             return Case::Denied;
         }
         context.report(QueueEventKind::Orphan, packet.flow);
         Case::Member
     }
 
-    /// Refuses a first whatever room there is: its followers are dropped too.
+    /// Refuses a first whatever room there is. Its followers are dropped too, or regular packets.
     pub(super) fn deny(&mut self, key: u64, packet: &Packet, bucket: u32, context: &mut QueueContext<'_>) {
         self.forget(key, packet, bucket, context);
-        self.denied.insert(self.clock.epoch, key);
+        if self.drops_denied {
+            self.denied.insert(self.clock.epoch, key);
+        }
         context.report(QueueEventKind::Refused, packet.flow);
     }
 
@@ -246,20 +254,32 @@ impl Ledger {
         let weight = self.weight(packet);
         match case {
             Case::Denied => Admission::Refused,
-            Case::Regular => self.regular(weight, room),
+            Case::Regular => self.regular(packet, weight, room),
             Case::Member => self.member(now, packet, weight, room, context),
             Case::Promised { slot, last } => self.redeem(now, slot, last, packet, weight, room, context),
             Case::First { key, followers } => self.first(now, key, followers, packet, weight, room, context),
         }
     }
 
-    /// Rule 1: regular packets fill what is neither taken nor promised.
-    fn regular(&mut self, weight: u64, room: Room) -> Admission {
-        if room.queue + self.reserved() + weight <= self.size && weight <= room.flow {
+    /// Rule 1: regular packets fill what is neither taken nor promised, but for the headroom. A lost SYN costs a second, a
+    /// lost packet of a stream a round trip: SYNs leave none.
+    fn regular(&mut self, packet: &Packet, weight: u64, room: Room) -> Admission {
+        let kept = if packet.segment.flags.contains(Flags::SYN) {
+            0
+        } else {
+            self.kept()
+        };
+        let taken = self.reserved().max(kept);
+        if room.queue + taken + weight <= self.size && weight <= room.flow {
             Admission::Regular
         } else {
             Admission::Refused
         }
+    }
+
+    /// H, what regular packets leave free: the longest super-packet of late, at most `headroom`.
+    fn kept(&self) -> u64 {
+        (u64::from(self.clock.longest_redeemed()) * self.unit).min(self.headroom)
     }
 
     /// Rule 8: followers without a promise are regular packets that earn credit. Firsts without one earn nothing: they are
@@ -272,7 +292,7 @@ impl Ledger {
         room: Room,
         context: &QueueContext<'_>,
     ) -> Admission {
-        let admission = self.regular(weight, room);
+        let admission = self.regular(packet, weight, room);
         if admission == Admission::Regular {
             let (host, hash) = self.source(packet, context);
             let place = self.sources.find_or_insert(host, hash);
@@ -316,13 +336,18 @@ impl Ledger {
         let slot = self.table.vacancy(&self.clock, key);
         let Some(slot) = slot.filter(|_| share && port && pool) else {
             context.report(QueueEventKind::Downgraded, packet.flow);
-            return self.regular(weight, room);
+            return self.regular(packet, weight, room);
         };
         let need = weight + u64::from(wanted) * self.unit;
-        if room.queue + self.reserved() + need > self.size || need > room.flow {
-            self.denied.insert(epoch, key);
+        // No easier than for a regular packet, or streams would gain by calling every pair of packets a super-packet.
+        let fits = room.queue + self.reserved() + need.max(self.kept()) <= self.size;
+        if !fits || need > room.flow {
             context.report(QueueEventKind::Refused, packet.flow);
-            return Admission::Refused;
+            if self.drops_denied {
+                self.denied.insert(epoch, key);
+                return Admission::Refused;
+            }
+            return self.regular(packet, weight, room);
         }
         let place = self.sources.find_or_insert(host, hash);
         let source = self.sources.at_mut(place);
@@ -367,7 +392,8 @@ impl Ledger {
         let spread = microseconds(now).wrapping_sub(entry.began_us);
         // A clock that went backwards says nothing.
         if spread < u32::MAX / 2 {
-            self.clock.on_spread(Duration::from_micros(u64::from(spread)));
+            self.clock
+                .on_redeemed(Duration::from_micros(u64::from(spread)), entry.left + 1);
         }
         // `last` frees what is left; only this packet is refunded.
         let released = if last { entry.left } else { 1 };

@@ -7,7 +7,7 @@ use super::*;
 use crate::flow::{FlowId, FlowKey, FlowTable, HostId};
 use crate::packet::{BufId, Flags, Segment};
 use crate::rng::Rng;
-use crate::superpacket::{Mark, Role};
+use crate::superpacket::{Layout, Mark, Role};
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};
 use alloc::vec::Vec;
@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::println;
 
 mod aqm;
+mod attacks;
 mod fair;
 mod oracle;
 mod properties;
@@ -249,15 +250,28 @@ fn constants(values: &Values) -> Constants {
             .map_or(0, |refill| refill.as_nanos() / (8 * c_port_max as u64)),
         e_min: values.duration("min_epoch").expect("given").as_nanos(),
         e_max: values.duration("max_epoch").expect("given").as_nanos(),
+        headroom: of("headroom").unwrap_or(m).min(r_cap),
+        drops: values.choice("denial") == "drop",
     }
 }
 
 #[test]
 fn equals_the_naive_transcription_call_by_call() {
     let mut seen = BTreeMap::new();
-    let configurations = [(30, 10, 40), (40, 12, 126), (20, 0, 9), (20, 20, 20)];
-    for (round, &(reserve, newcomers, credit)) in configurations.iter().enumerate() {
-        let values = small(reserve, newcomers, credit);
+    let configurations = [
+        (30, 10, 40, "drop", Some(0)),
+        (40, 12, 126, "regular", None),
+        (20, 0, 9, "drop", None),
+        (20, 20, 20, "regular", Some(5)),
+    ];
+    for (round, &(reserve, newcomers, credit, denial, headroom)) in configurations.iter().enumerate() {
+        let mut values = small(reserve, newcomers, credit);
+        values.set("denial", Value::Choice(denial)).expect("a parameter");
+        if let Some(headroom) = headroom {
+            values
+                .set("headroom", Value::Integer(headroom))
+                .expect("a parameter");
+        }
         let mut bench = Bench::new(SpH::new(&values, &SURROUNDINGS));
         let mut oracle = Oracle::new(constants(&values), SURROUNDINGS.seed);
         let mut traffic = Traffic::new(round as u64);

@@ -4,7 +4,7 @@ extern crate std;
 
 use super::*;
 use crate::flow::{FlowKey, FlowTable, HostId};
-use crate::packet::{BufId, Flags, Segment};
+use crate::packet::{BufId, Ecn, Flags, Segment};
 use crate::queue::AnyQueue;
 use crate::rng::Rng;
 use crate::seq::SeqNumber;
@@ -508,6 +508,10 @@ fn values_that_contradict_each_other_are_refused() {
         (&[packets(5_000_000)], "at most 4194304"),
         (&[packets(500), longest(64)], "layout B can announce at most 63"),
         (
+            &[("ecn", Value::Flag(true)), ("layout", Value::Choice("A"))],
+            "`ecn` needs layout B or C",
+        ),
+        (
             &[
                 ("adaptive_epoch", Value::Flag(true)),
                 ("state", Value::Choice("bloom")),
@@ -602,6 +606,51 @@ fn red_on_the_queue_breaks_promises_and_red_on_promises_keeps_them() {
     }
     assert!(broken[0] > 100, "{broken:?}");
     assert_eq!(broken[1], 0);
+}
+
+#[test]
+fn red_marks_what_can_carry_a_mark_and_drops_the_rest() {
+    for (variant, ecn, capable) in [
+        ("queue", true, true),
+        ("promised", true, true),
+        ("queue", true, false),
+        ("queue", false, true),
+    ] {
+        let mut rig = Rig::new(&[
+            ("red", Value::Choice(variant)),
+            ("ecn", Value::Flag(ecn)),
+            ("red_weight", Value::Number(0.1)),
+            ("min_threshold", Value::Number(5.0)),
+            ("max_threshold", Value::Number(80.0)),
+            BY_LENGTH,
+        ]);
+        let (mut early, mut seen) = (0, 0);
+        for step in 0..20_000 {
+            rig.now += Duration::from_micros(12);
+            let mut packet = marked(Layout::LOCAL, 0, Mark::REGULAR, 1500);
+            if capable {
+                packet.segment.set_ecn(Ecn::Ect0);
+            }
+            early += u64::from(rig.offer_packet(packet) == Err(DropReason::Early));
+            if step >= 40 {
+                let packet = rig.dequeue().expect("forty wait");
+                seen += u64::from(packet.segment.ecn() == Ecn::Ce);
+                if early > 0 {
+                    // Keeps the queue where it is.
+                    rig.offer_packet(marked(Layout::LOCAL, 0, Mark::REGULAR, 1500))
+                        .ok();
+                }
+            }
+        }
+        let marks = rig.count(QueueEventKind::Marked);
+        std::println!("red = {variant}, ecn {ecn}, capable {capable}: {marks} marked, {early} dropped early");
+        assert_eq!(marks > 500, ecn && capable);
+        assert_eq!(early > 100, !(ecn && capable));
+        assert!(
+            seen <= marks && marks - seen < 100,
+            "what is marked leaves with its mark"
+        );
+    }
 }
 
 #[test]

@@ -195,6 +195,7 @@ fn what_red_drops_it_drops_as_a_whole_and_it_spares_what_was_promised() {
     // RED that drops everything it may.
     let given = [
         ("aqm", Value::Choice("red")),
+        ("denial", Value::Choice("drop")),
         ("min_threshold", Value::Number(0.0)),
         ("max_threshold", Value::Number(0.0)),
         ("max_probability", Value::Number(1.0)),
@@ -214,7 +215,7 @@ fn what_red_drops_it_drops_as_a_whole_and_it_spares_what_was_promised() {
     assert!(!bench.enqueue(0, 0, packet(0, 3, Mark::follower(3, 9))));
     assert_eq!(bench.drops[0].1, DropReason::Early);
     // A super-packet that is in already is spared.
-    let plain = values(SpH::PARAMETERS, &given[..1]);
+    let plain = values(SpH::PARAMETERS, &given[..2]);
     let mut patient = SpH::new(&plain, &SURROUNDINGS);
     core::mem::swap(&mut bench.queue, &mut patient);
     assert!(bench.enqueue(0, 0, packet(0, 4, Mark::first(3, 2))));
@@ -255,7 +256,10 @@ fn codel_marks_or_defers_what_was_promised_and_refuses_a_later_first() {
         // The drop that is owed falls on the next first, not on a regular packet, and once.
         assert!(bench.enqueue(300_000_000, 0, packet(30, 50, Mark::REGULAR)));
         assert_eq!(member(&mut bench, 300_000_000, 60), ect);
-        assert_eq!(member(&mut bench, 300_000_000, 61), ect);
+        assert!(
+            member(&mut bench, 300_000_000, 61),
+            "its follower is a regular packet"
+        );
         assert!(member(&mut bench, 300_000_000, 70));
     }
 }

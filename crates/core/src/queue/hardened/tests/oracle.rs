@@ -20,6 +20,7 @@ pub(super) enum Fate {
 
 #[derive(Clone, Debug)]
 struct Reservation {
+    length: i64,
     left: i64,
     source: u32,
     port: u16,
@@ -46,6 +47,10 @@ pub(super) struct Constants {
     pub(super) growth: u64,
     pub(super) e_min: u64,
     pub(super) e_max: u64,
+    /// Ours: bound of H.
+    pub(super) headroom: i64,
+    /// Whether what is denied is dropped as a whole.
+    pub(super) drops: bool,
 }
 
 pub(super) struct Oracle {
@@ -57,6 +62,8 @@ pub(super) struct Oracle {
     epoch: u64,
     second_end: u64,
     gaps: [Option<u64>; 2],
+    /// Ours: lengths of super-packets that a follower came of, in this second and in the one before.
+    lengths: [Vec<i64>; 2],
     pub(super) q: i64,
     /// In eighths.
     credits: BTreeMap<u32, i64>,
@@ -73,6 +80,7 @@ impl Oracle {
             epoch: constants.e_max,
             second_end: 1_000_000_000,
             gaps: [None, None],
+            lengths: [Vec::new(), Vec::new()],
             q: 0,
             credits: BTreeMap::new(),
             ports: BTreeMap::new(),
@@ -99,6 +107,11 @@ impl Oracle {
                 None
             };
             self.gaps[0] = None;
+            self.lengths.swap(0, 1);
+            self.lengths[0].clear();
+            if now >= self.second_end + 1_000_000_000 {
+                self.lengths[1].clear();
+            }
             self.second_end = now + 1_000_000_000;
         }
         self.epoch = match self.gaps[0].max(self.gaps[1]) {
@@ -175,8 +188,14 @@ impl Oracle {
         ]
     }
 
+    /// Ours: H.
+    fn h(&self) -> i64 {
+        let longest = self.lengths.iter().flatten().max();
+        longest.map_or(0, |&longest| longest.min(self.constants.headroom))
+    }
+
     fn regular(&mut self) -> Fate {
-        if self.q + self.r() < self.constants.size {
+        if self.q + self.r().max(self.h()) < self.constants.size {
             self.q += 1;
             Fate::Regular
         } else {
@@ -213,7 +232,10 @@ impl Oracle {
                     // Ours: a first earns nothing.
                     return self.regular();
                 }
-                if self.q + self.r() + w + 1 > self.constants.size {
+                if self.q + self.r() + (w + 1).max(self.h()) > self.constants.size {
+                    if !self.constants.drops {
+                        return self.regular();
+                    }
                     let bits = self.bits(flow, mark.id);
                     self.generations[0].denied.extend(bits);
                     return Fate::Dropped;
@@ -223,6 +245,7 @@ impl Oracle {
                 }
                 *self.port(now, port) -= 8 * w;
                 let entry = Reservation {
+                    length: w + 1,
                     left: w,
                     source,
                     port,
@@ -243,6 +266,9 @@ impl Oracle {
                     }
                     if let Some(gap) = (now / 1000).checked_sub(entry.began) {
                         self.gaps[0] = self.gaps[0].max(Some(1000 * gap));
+                    }
+                    if now / 1000 >= entry.began {
+                        self.lengths[0].push(entry.length);
                     }
                     self.earn(entry.source, if entry.pool { 1 } else { 9 });
                     self.earn_port(now, entry.port, 9);

@@ -35,12 +35,15 @@ fn what_can_be_proved_holds_over_a_million_operations() {
         // The state before the call, at the time of the call.
         bench.queue.ledger.clock.rotate(Instant::from_nanos(now));
         let epoch = bench.queue.ledger.clock.epoch;
-        let before = bench.queue.packets.len() + usize::from(bench.queue.ledger.reserved.total(epoch));
+        let reserved = usize::from(bench.queue.ledger.reserved.total(epoch));
+        let kept = usize::from(bench.queue.ledger.clock.longest_redeemed()).min(10);
+        let before = bench.queue.packets.len() + reserved.max(kept);
         let queued = bench.enqueue(now, port, packet);
         let promised = queued && bench.queue.packets.last() == Some(&true);
         assert!(!bench.saw(QueueEventKind::BrokenPromise), "I3, step {step}");
         if mark.is_regular() {
-            // P3, and the other way round.
+            // P3 with the headroom, and the other way round. What is kept of places is never more than R_cap.
+            assert!(kept <= 30);
             assert_eq!(queued, before < 60, "P3, step {step}");
             drops_of_regular += u32::from(!queued);
         }
@@ -154,6 +157,7 @@ fn super_packets_enter_as_a_whole_or_not_at_all() {
         &[
             ("limit", Value::Limit(Limit::Packets(60))),
             ("reserve", Value::Integer(60)),
+            ("denial", Value::Choice("drop")),
             ("share", Value::Number(64.0)),
             ("newcomers", Value::Integer(60)),
             ("port_credit", Value::Integer(1_000_000)),
@@ -299,7 +303,9 @@ fn an_epoch_is_four_times_what_was_seen_within_bounds() {
 
 #[test]
 fn a_full_filter_is_the_report_s_rule() {
-    let mut bench = Bench::new(SpH::new(&small(30, 10, 4), &SURROUNDINGS));
+    let mut values = small(30, 10, 4);
+    values.set("denial", Value::Choice("drop")).expect("a parameter");
+    let mut bench = Bench::new(SpH::new(&values, &SURROUNDINGS));
     assert!(
         bench.enqueue(1, 0, packet(0, 0, Mark::follower(5, 1))),
         "an orphan is regular"
@@ -318,6 +324,49 @@ fn a_full_filter_is_the_report_s_rule() {
         bench.enqueue(5, 0, packet(0, 4, Mark::follower(5, 1))),
         "promised"
     );
+}
+
+#[test]
+fn a_denied_super_packet_is_regular_packets_and_leaves_the_headroom() {
+    let mut bench = Bench::new(SpH::new(&small(30, 30, 40), &SURROUNDINGS));
+    let regular = |bench: &mut Bench<SpH>| bench.enqueue(10, 0, packet(1, 0, Mark::REGULAR));
+    // Nothing was redeemed yet: 55 regular packets find room, a first of ten does not, but its packets do.
+    for _ in 0..52 {
+        assert!(regular(&mut bench));
+    }
+    assert!(bench.enqueue(10, 0, packet(0, 0, Mark::first(10, 1))));
+    assert!(bench.saw(QueueEventKind::Refused));
+    assert!(bench.enqueue(10, 0, packet(0, 1, Mark::follower(10, 1))));
+    assert!(bench.saw(QueueEventKind::Orphan));
+    assert_eq!(bench.queue.ledger.reserved(), 0);
+    // A super-packet of four is admitted, and with its first follower regular packets leave four places: 60 - 56.
+    assert!(bench.enqueue(10, 0, packet(0, 2, Mark::first(4, 2))));
+    assert!(bench.enqueue(10, 0, packet(0, 3, Mark::follower(4, 2))));
+    assert_eq!(
+        (bench.queue.packets.len(), bench.queue.ledger.reserved()),
+        (56, 2)
+    );
+    assert!(!regular(&mut bench), "two reserved and two more are kept");
+    // A first of two must find four places as well: it would be easier to get in as a pair than as a packet.
+    assert!(!bench.enqueue(10, 0, packet(2, 4, Mark::first(2, 3))));
+    // A connection request may take what is not reserved.
+    let mut syn = packet(3, 5, Mark::REGULAR);
+    syn.segment.flags = Flags::SYN;
+    assert!(bench.enqueue(10, 0, syn) && bench.enqueue(10, 0, syn));
+    assert!(!bench.enqueue(10, 0, syn), "the last two are promised");
+    assert!(bench.enqueue(10, 0, packet(0, 6, Mark::follower(4, 2))));
+    assert!(bench.enqueue(10, 0, packet(0, 7, Mark::follower(4, 2))));
+    assert_eq!(bench.queue.packets.len(), 60);
+    // Two seconds without a follower: drop-tail again.
+    for now in [1_200_000_000, 2_400_000_000] {
+        bench.enqueue(now, 0, packet(1, 8, Mark::REGULAR));
+    }
+    for _ in 0..4 {
+        bench.dequeue(2_400_000_000);
+    }
+    for _ in 0..4 {
+        assert!(bench.enqueue(2_400_000_000, 0, packet(1, 9, Mark::REGULAR)));
+    }
 }
 
 #[test]
