@@ -3,7 +3,7 @@
 //! **Source.** RFC 9293 3.1, 3.8.4, 3.10.7; RFC 7323 3.2; RFC 2018 3; RFC 3168 6.1; RFC 8257 3.
 //! **Deviations.** None known.
 
-use super::config::EcnEcho;
+use super::config::{EcnCodepoint, EcnEcho};
 use super::send::Outgoing;
 use super::{Connection, Control, State};
 use crate::packet::{Ecn, Flags, Segment};
@@ -67,7 +67,10 @@ impl Connection {
         if self.shared.ecn {
             let dctcp = self.shared.config.ecn_echo == EcnEcho::Rfc8257;
             if outgoing.payload > 0 && (!outgoing.retransmission || dctcp) {
-                segment.set_ecn(Ecn::Ect0); // RFC 3168 6.1.5: not on retransmissions
+                segment.set_ecn(match self.shared.config.ecn_codepoint {
+                    EcnCodepoint::Ect0 => Ecn::Ect0,
+                    EcnCodepoint::Ect1 => Ecn::Ect1,
+                }); // RFC 3168 6.1.5: not on retransmissions
             }
             if outgoing.cwr {
                 segment.flags = segment.flags.with(Flags::CWR);

@@ -53,6 +53,8 @@ pub struct Config {
     pub ecn_passive: bool,
     /// How the receiver echoes marks: RFC 3168's latch, or RFC 8257's exact state (DCTCP).
     pub ecn_echo: EcnEcho,
+    /// Which codepoint data carries: ECT(0), or ECT(1) to be treated as L4S (RFC 9331).
+    pub ecn_codepoint: EcnCodepoint,
 
     /// Duplicate ACKs or SACKed segments that show a loss.
     pub dup_thresh: u8,
@@ -249,6 +251,15 @@ pub enum EcnEcho {
     Rfc3168,
     /// ECE is the state of the last packet; a change is acknowledged at once (RFC 8257 3.2).
     Rfc8257,
+}
+
+/// How data of an ECN connection is marked by its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EcnCodepoint {
+    /// ECT(0) (RFC 3168, RFC 8311).
+    Ect0,
+    /// ECT(1): the sender reduces in proportion to the marks, as L4S wants (RFC 9331 4.1).
+    Ect1,
 }
 
 /// What an idle or application-limited period does to the window.

@@ -62,9 +62,9 @@ mod validation;
 mod work;
 
 pub use config::{
-    Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, IcmpAbort, InitialWindow, IpVersion, KeepAlive,
-    MtuProbing, PathConfig, Patience, Profile, Prr, RtoConfig, RtoFloor, RttSamples, TailLossProbe,
-    UrgentPointer, WindowUnit, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, IcmpAbort, InitialWindow, IpVersion,
+    KeepAlive, MtuProbing, PathConfig, Patience, Profile, Prr, RtoConfig, RtoFloor, RttSamples,
+    TailLossProbe, UrgentPointer, WindowUnit, WindowValidation,
 };
 pub use detail::Detail;
 pub use error::{ConnectionError, Event};

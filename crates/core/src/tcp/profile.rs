@@ -5,9 +5,9 @@
 //! segment lifetime is one second everywhere, so that simulated connections leave TIME-WAIT soon.
 
 use super::config::{
-    Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, IcmpAbort, InitialWindow, IpVersion, MtuProbing,
-    PathConfig, Patience, Profile, Prr, RtoConfig, RtoFloor, RttSamples, TailLossProbe, UrgentPointer,
-    WindowUnit, WindowValidation, ZeroWindowProbe,
+    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, IcmpAbort, InitialWindow, IpVersion,
+    MtuProbing, PathConfig, Patience, Profile, Prr, RtoConfig, RtoFloor, RttSamples, TailLossProbe,
+    UrgentPointer, WindowUnit, WindowValidation, ZeroWindowProbe,
 };
 pub use super::switches::SWITCHES;
 use crate::cc::{CubicArithmetic, HyStart};
@@ -84,6 +84,7 @@ pub(super) fn config(profile: Profile) -> Config {
             ecn: false,
             ecn_passive: false,
             ecn_echo: EcnEcho::Rfc3168,
+            ecn_codepoint: EcnCodepoint::Ect0,
             dup_thresh: 3,
             limited_transmit: true,
             early_retransmit: EarlyRetransmit::Off,
@@ -197,6 +198,7 @@ pub(super) fn config(profile: Profile) -> Config {
             ecn: false,
             ecn_passive: true,
             ecn_echo: EcnEcho::Rfc3168,
+            ecn_codepoint: EcnCodepoint::Ect0,
             dup_thresh: 3,
             limited_transmit: true,
             early_retransmit: EarlyRetransmit::Off,
@@ -283,6 +285,7 @@ pub(super) fn config(profile: Profile) -> Config {
             ecn: false,
             ecn_passive: true,
             ecn_echo: EcnEcho::Rfc3168,
+            ecn_codepoint: EcnCodepoint::Ect0,
             dup_thresh: 3,
             limited_transmit: true,
             early_retransmit: EarlyRetransmit::Rfc5827,
@@ -406,6 +409,10 @@ pub fn describe(config: &Config, name: &str) -> Option<String> {
         "ecn_echo" => match config.ecn_echo {
             EcnEcho::Rfc3168 => "rfc3168".to_string(),
             EcnEcho::Rfc8257 => "rfc8257".to_string(),
+        },
+        "ecn_codepoint" => match config.ecn_codepoint {
+            EcnCodepoint::Ect0 => "ect0".to_string(),
+            EcnCodepoint::Ect1 => "ect1".to_string(),
         },
         "dup_thresh" => config.dup_thresh.to_string(),
         "limited_transmit" => config.limited_transmit.to_string(),

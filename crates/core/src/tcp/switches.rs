@@ -257,6 +257,18 @@ const FIRST: &[Switch] = &[
         ],
     },
     Switch {
+        name: "ecn_codepoint",
+        doc: "Codepoint of data with ECN; ect1 asks for L4S treatment.",
+        cells: [
+            ("ect0", "ns-2.35 knows one ECT bit"),
+            ("ect0", "ns-2.35 knows one ECT bit"),
+            ("ect0", "INET_ECN_xmit"),
+            ("ect0", "INET_ECN_xmit"),
+            ("ect0", "INET_ECN_xmit"),
+            ("ect0", "RFC 3168 5, RFC 8311 3.3"),
+        ],
+    },
+    Switch {
         name: "dup_thresh",
         doc: "Duplicate ACKs that show a loss.",
         cells: [

@@ -8,8 +8,8 @@ use super::value;
 use fleetfoot_core::cc::{AnyController, CubicArithmetic, HyStart};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
-    Config, DelayedAck, EarlyRetransmit, EcnEcho, Growth, InitialWindow, Profile, Prr, RtoFloor, RttSamples,
-    TailLossProbe, WindowUnit, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, InitialWindow, Profile, Prr,
+    RtoFloor, RttSamples, TailLossProbe, WindowUnit, WindowValidation,
 };
 
 /// The configuration that the table at `node` describes.
@@ -100,6 +100,12 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
             config.ecn_echo = match field.choice()? {
                 "rfc3168" => EcnEcho::Rfc3168,
                 _ => EcnEcho::Rfc8257,
+            }
+        }
+        "ecn_codepoint" => {
+            config.ecn_codepoint = match field.choice()? {
+                "ect0" => EcnCodepoint::Ect0,
+                _ => EcnCodepoint::Ect1,
             }
         }
         "tail_loss_probe_restart" => config.tail_loss_probe_restart = field.flag()?,

@@ -92,6 +92,11 @@ pub(crate) static TCP: &[Key] = &[
         "How the receiver echoes marks; `rfc8257` with DCTCP unless written.",
     ),
     switch(
+        "ecn_codepoint",
+        Kind::Choice(&["ect0", "ect1"]),
+        "Codepoint of data with ECN; `ect1` with a DCTCP-like sender asks for L4S treatment (RFC 9331), as queue `dualpi2` gives.",
+    ),
+    switch(
         "dup_thresh",
         Kind::Integer(1, 255),
         "Duplicate ACKs or SACKed segments that show a loss.",
