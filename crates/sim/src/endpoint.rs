@@ -15,7 +15,7 @@ use crate::observe::{AppEvent, Observer};
 use crate::routing::PathStart;
 use crate::spec::{Interface, NodeId, Traffic};
 use crate::world::World;
-use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
+use fleetfoot_core::flow::{FlowId, FlowKey, HostId, Stream};
 use fleetfoot_core::link::StreamEnd;
 use fleetfoot_core::packet::{Flags, Kind, Packet, Segment};
 use fleetfoot_core::seq::SeqNumber;
@@ -181,7 +181,8 @@ impl<O: Observer> World<'_, O> {
         place.to_write = place.to_write.saturating_add(bytes);
     }
 
-    /// The data that end 0 writes ends at stream offset `end` for now: loss models of the tail want to know.
+    /// The data that end 0 writes ends at stream offset `end` for now: loss models of the tail and ideal schedulers
+    /// want to know.
     pub(crate) fn stream_ends(&mut self, now: Instant, slot: u32, end: u64) {
         let conversation = &self.slots[slot as usize];
         let mtu = self.spec.groups[conversation.group as usize].sender.mtu;
@@ -191,6 +192,11 @@ impl<O: Observer> World<'_, O> {
             end,
             segment: mtu.saturating_sub(u32::from(Segment::IPV4_TCP_HEADER)),
         };
+        let stream = Stream {
+            origin: end.origin,
+            end: end.end,
+        };
+        self.network.flows.set_stream(FlowId(2 * slot), stream);
         let links = &self.spec.links;
         self.network
             .announce_end(self.observer, links, now, path, FlowId(2 * slot), end);

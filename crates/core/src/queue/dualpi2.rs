@@ -20,7 +20,9 @@
 //! than two wait; the RFC does not.
 
 use super::fifo::Fifo;
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind, Surroundings};
+use super::{
+    Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind, Surroundings,
+};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -37,6 +39,7 @@ pub struct DualPi2 {
     coupling: f64,
     step: Duration,
     ramp: Duration,
+    drops: bool,
 }
 
 /// One of the two queues.
@@ -165,6 +168,7 @@ impl DualPi2 {
     /// An empty queue.
     pub fn new(values: &Values, surroundings: &Surroundings) -> DualPi2 {
         let coupling = values.number("coupling").unwrap_or(2.0);
+        let drops = values.flag("drop_on_overload");
         let share = libm::round(100.0 * values.number("classic_share").unwrap_or(0.1)) as i64;
         let initial = i64::from(surroundings.mtu) * (2 * share - 100);
         DualPi2 {
@@ -187,11 +191,8 @@ impl DualPi2 {
                     .unwrap_or(Duration::from_millis(16)),
                 alpha: values.number("alpha").unwrap_or(0.16),
                 beta: values.number("beta").unwrap_or(3.2),
-                most: if values.flag("drop_on_overload") {
-                    1.0
-                } else {
-                    1.0 / coupling
-                },
+                // Without drops p' stays where the marking of L reaches 100 %.
+                most: if drops { 1.0 } else { 1.0 / coupling },
                 base: 0.0,
                 previous: Duration::ZERO,
                 next_update: Instant::ZERO.saturating_add(
@@ -203,6 +204,7 @@ impl DualPi2 {
             coupling,
             step: values.duration("step").unwrap_or(Duration::from_millis(1)),
             ramp: values.duration("ramp").unwrap_or(Duration::ZERO),
+            drops,
         }
     }
 
@@ -212,7 +214,7 @@ impl DualPi2 {
     }
 
     fn catch_up(&mut self, now: Instant) {
-        let heads = [&self.low_latency, &self.classic].map(|class| class.head_since());
+        let heads = [&self.low_latency, &self.classic].map(Class::head_since);
         self.controller.catch_up(now, heads);
     }
 
@@ -229,13 +231,17 @@ impl DualPi2 {
     }
 
     /// What becomes of an L packet that leaves. True: it is dropped.
-    fn judge_low_latency(&mut self, now: Instant, packet: &mut Packet, context: &mut QueueContext<'_>) -> bool {
+    fn judge_low_latency(
+        &mut self,
+        now: Instant,
+        packet: &mut Packet,
+        context: &mut QueueContext<'_>,
+    ) -> bool {
         let base = self.controller.base;
         let coupled = self.coupling * base;
         let native = self.native(now.since(packet.enqueued_at), self.low_latency.packets.len());
-        // RFC 9332 A.2: the marking is saturated, so delay is bounded by drops as in the C queue. Without drops
-        // p' stays where it is reached.
-        if coupled >= 1.0 && self.controller.most >= 1.0 && recur(&mut self.low_latency.drop_count, base * base) {
+        // RFC 9332 A.2: the marking is saturated, so delay is bounded by drops as in the C queue.
+        if self.drops && coupled >= 1.0 && recur(&mut self.low_latency.drop_count, base * base) {
             return true;
         }
         let probability = native.max(coupled).min(1.0);
@@ -252,7 +258,7 @@ impl DualPi2 {
             return false;
         }
         // p_Cmax = 1 / k^2: beyond it the L queue is saturated, and marks are not enough here either.
-        let overload = self.controller.most >= 1.0 && self.coupling * base >= 1.0;
+        let overload = self.drops && self.coupling * base >= 1.0;
         if !packet.segment.ecn_capable() || overload {
             return true;
         }
@@ -391,7 +397,7 @@ impl QueueDiscipline for DualPi2 {
         loop {
             super::work::step();
             let low_latency = self.low_latency_is_next(now);
-            let (mut packet, dropped) = if low_latency {
+            let (packet, dropped) = if low_latency {
                 let (mut packet, ()) = self.low_latency.packets.pop()?;
                 let dropped = self.judge_low_latency(now, &mut packet, context);
                 (packet, dropped)
@@ -411,7 +417,6 @@ impl QueueDiscipline for DualPi2 {
             };
             let other_waits = !other.packets.is_empty();
             self.served(low_latency, other_waits, packet.segment.len());
-            packet.enqueued_at = packet.enqueued_at.min(now);
             return Some(packet);
         }
     }

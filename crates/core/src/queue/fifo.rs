@@ -34,6 +34,12 @@ impl<M> Fifo<M> {
         Some((packet, mark))
     }
 
+    /// The packet that leaves next.
+    #[inline]
+    pub(super) fn head(&self) -> Option<&Packet> {
+        self.waiting.front().map(|(packet, _)| packet)
+    }
+
     /// Takes the last.
     pub(super) fn pop_last(&mut self) -> Option<(Packet, M)> {
         let (packet, mark) = self.waiting.pop_back()?;

@@ -18,10 +18,12 @@ use crate::units::{Bytes, Rate};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+mod cake;
 mod classes;
 mod codel;
 mod drop_tail;
 mod drr;
+mod dualpi2;
 mod favourtail;
 mod fifo;
 mod fq_codel;
@@ -29,27 +31,38 @@ mod fq_pie;
 mod gro_unit;
 mod hardened;
 mod hash;
+mod least_attained;
+mod low_ttl;
 mod pie;
+mod ranked;
 mod red;
 mod round_robin;
 mod rounds;
+mod shortest_remaining;
 mod store;
 mod superpacket;
 #[cfg(test)]
 mod tests;
+mod two_queue;
 mod work;
 
+pub use cake::Cake;
 pub use codel::CoDel;
 pub use drop_tail::DropTail;
 pub use drr::Drr;
+pub use dualpi2::DualPi2;
 pub use favourtail::FavourTail;
 pub use fq_codel::FqCoDel;
 pub use fq_pie::FqPie;
 pub use gro_unit::GroUnit;
 pub use hardened::{SpFq, SpH};
+pub use least_attained::LeastAttained;
+pub use low_ttl::LowTtl;
 pub use pie::Pie;
 pub use red::Red;
+pub use shortest_remaining::ShortestRemaining;
 pub use superpacket::SuperPacket;
+pub use two_queue::TwoQueue;
 
 /// A queue discipline.
 pub trait QueueDiscipline {
@@ -331,12 +344,18 @@ registry! {
         FqCoDel(FqCoDel) = "fq-codel" in "fq_codel.rs",
         Pie(Pie) = "pie" in "pie.rs",
         FqPie(FqPie) = "fq-pie" in "fq_pie.rs",
+        DualPi2(DualPi2) = "dualpi2" in "dualpi2.rs",
+        Cake(Cake) = "cake" in "cake.rs",
         Drr(Drr) = "drr" in "drr.rs",
         GroUnit(GroUnit) = "gro-unit" in "gro_unit.rs",
         SuperPacket(SuperPacket) = "superpacket" in "superpacket.rs",
         SpH(SpH) = "sp-h" in "hardened.rs",
         SpFq(SpFq) = "sp-fq" in "hardened/fair.rs",
         FavourTail(FavourTail) = "favourtail" in "favourtail.rs",
+        LeastAttained(LeastAttained) = "least-attained" in "least_attained.rs",
+        ShortestRemaining(ShortestRemaining) = "shortest-remaining" in "shortest_remaining.rs",
+        TwoQueue(TwoQueue) = "two-queue" in "two_queue.rs",
+        LowTtl(LowTtl) = "low-ttl" in "low_ttl.rs",
     }
     mut {
         fn enqueue(&mut self)(now: Instant, packet: Packet, context: &mut QueueContext<'_>);

@@ -12,6 +12,9 @@ use alloc::vec;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
+mod cake;
+mod dualpi2;
+mod ideals;
 mod oracle;
 mod pie;
 
@@ -60,7 +63,9 @@ struct Bench<Q> {
     drops: Vec<(Packet, DropReason)>,
     events: Vec<QueueEvent>,
     waiting: BTreeMap<u32, Packet>,
-    last_out: BTreeMap<FlowId, u32>,
+    last_out: BTreeMap<(FlowId, u8), u32>,
+    /// Part of a flow that keeps its order: all of it unless a discipline tells packets of one flow apart.
+    class: fn(&Packet) -> u8,
     log: Vec<(Option<u32>, u8, DropReason)>,
 }
 
@@ -75,6 +80,7 @@ impl<Q: QueueDiscipline> Bench<Q> {
             events: Vec::new(),
             waiting: BTreeMap::new(),
             last_out: BTreeMap::new(),
+            class: |_| 0,
             log: Vec::new(),
         }
     }
@@ -103,9 +109,11 @@ impl<Q: QueueDiscipline> Bench<Q> {
         let out = self.queue.dequeue(now, &mut context);
         if let Some(packet) = out {
             let number = packet.segment.seq.0;
-            assert!(self.waiting.remove(&number).is_some(), "G1: {number} was made up");
+            let arrived = self.waiting.remove(&number);
+            let arrived = arrived.unwrap_or_else(|| panic!("G1: {number} was made up"));
+            let part = (packet.flow, (self.class)(&arrived));
             // G4: packets carry rising numbers, so within a flow they must leave in rising order.
-            if let Some(last) = self.last_out.insert(packet.flow, number) {
+            if let Some(last) = self.last_out.insert(part, number) {
                 assert!(last < number, "G4: {number} left after {last}");
             }
             self.log
@@ -206,7 +214,11 @@ fn play(name: &str, limit: Limit, ecn: bool, operations: &[Operation]) -> Vec<(O
 }
 
 fn play_on(queue: AnyQueue, limit: Limit, operations: &[Operation]) -> Vec<(Option<u32>, u8, DropReason)> {
+    let two_classes = queue.name() == "dualpi2";
     let mut bench = Bench::new(queue, flows(30), limit);
+    if two_classes {
+        bench.class = |packet| packet.segment.tos & 1; // the L4S identifier
+    }
     let mut now = 1_000_000_000_i64;
     let before = work::steps();
     for (number, operation) in operations.iter().enumerate() {

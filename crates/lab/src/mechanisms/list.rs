@@ -71,6 +71,19 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Hashes flows into 1024 queues with PIE in each, served in turns with new flows first: the isolation of FQ-CoDel with drops on arrival.", "Linux sch_fq_pie; RFC 8033, RFC 8290")
         .evidence("None of its own: what holds for FQ-CoDel's turns and for PIE.")
         .turn_on("Linux 5.6 and later: tc qdisc replace dev IF root fq_pie"),
+    entry("cake", Queues, Queue, &[(QUEUE, Text("cake"))])
+        .document("Fair among hosts first and among each host's flows second, with CoDel and BLUE in each queue: a host gains nothing by opening many connections, and one that ignores marks and drops is held too. One class of service, no ACK filter here.", "Høiland-Jørgensen, Täht and Morton, LANMAN 2018")
+        .evidence("The paper: host fairness and low delay on home lines at once; the usual choice for shaping on OpenWrt routers.")
+        .turn_on("Linux 4.19 and later: tc qdisc replace dev IF root cake besteffort triple-isolate"),
+    entry("dualpi2-l4s", Queues, QueueAndTcp, &[
+        (QUEUE, Text("dualpi2")),
+        ("tcp.congestion_control", Text("dctcp")),
+        ("tcp.ecn", Flag(true)),
+        ("tcp.ecn_codepoint", Text("ect1")),
+    ])
+        .document("Senders that reduce in proportion to the marks and say so with ECT(1) wait in a queue of their own, which is marked from 1 ms of wait on; others share the line with them through a coupled controller that holds 15 ms.", "RFC 9330, RFC 9331, RFC 9332; sender: RFC 8257")
+        .evidence("De Schepper et al., CoNEXT 2016 and RFC 9332: queueing below a millisecond for L4S traffic beside classic flows of about the same rate.")
+        .turn_on("Linux 6.17 and later: tc qdisc replace dev IF root dualpi2; senders need TCP Prague (L4STeam kernels) or, in a network of one's own, DCTCP with ECT(1) by BPF"),
     entry("drr", Queues, Queue, &[(QUEUE, Text("drr"))])
         .document("One queue per flow, each served a quantum of bytes per round: equal shares for backlogged flows whatever their packet sizes, and no waiting behind another flow's backlog.", "Shreedhar and Varghese, SIGCOMM 1995")
         .evidence("The paper proves that what two backlogged flows got never differs by more than a constant number of bytes.")

@@ -1,0 +1,148 @@
+//! Flows by rank: a FIFO per bucket, the bucket of the least and of the greatest rank found in log2(buckets) steps.
+//!
+//! What the ideal schedulers share. Two trees of winners over a fixed number of buckets; nothing is allocated per packet.
+
+use super::Backlog;
+use super::store::{NONE, PacketList, PacketPool};
+use crate::packet::Packet;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Packets of flows in buckets, and the ranks of the buckets that wait.
+#[derive(Clone, Debug)]
+pub(super) struct Ranked {
+    lists: Vec<PacketList>,
+    ranks: Vec<Rank>,
+    pool: PacketPool,
+    least: Winners,
+    greatest: Winners,
+}
+
+/// Lower is served first; of equal ranks the lower turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    pub(super) value: u64,
+    pub(super) turn: u64,
+}
+
+/// A tree whose inner nodes name the better of their two children. Node 1 is the root.
+#[derive(Clone, Debug)]
+struct Winners {
+    nodes: Vec<u32>,
+}
+
+impl Ranked {
+    pub(super) fn new(buckets: u32) -> Ranked {
+        let nodes = vec![NONE; buckets.next_power_of_two() as usize];
+        Ranked {
+            lists: vec![PacketList::EMPTY; buckets as usize],
+            ranks: vec![Rank { value: 0, turn: 0 }; buckets as usize],
+            pool: PacketPool::new(),
+            least: Winners { nodes: nodes.clone() },
+            greatest: Winners { nodes },
+        }
+    }
+
+    pub(super) fn buckets(&self) -> u32 {
+        self.lists.len() as u32
+    }
+
+    pub(super) fn total(&self) -> Backlog {
+        self.pool.total()
+    }
+
+    /// The rank of a bucket, as it was set last.
+    pub(super) fn rank(&self, bucket: u32) -> Rank {
+        self.ranks[bucket as usize]
+    }
+
+    pub(super) fn is_empty(&self, bucket: u32) -> bool {
+        self.lists[bucket as usize].packets == 0
+    }
+
+    /// Queues a packet; the bucket has this rank from now on.
+    pub(super) fn push(&mut self, bucket: u32, packet: Packet, rank: Rank) {
+        self.pool.push(&mut self.lists[bucket as usize], packet);
+        self.set_rank(bucket, rank);
+    }
+
+    /// Gives a bucket another rank.
+    pub(super) fn set_rank(&mut self, bucket: u32, rank: Rank) {
+        self.ranks[bucket as usize] = rank;
+        let (lists, ranks) = (&self.lists, &self.ranks);
+        let waits = |bucket: u32| lists[bucket as usize].packets > 0;
+        let rank = |bucket: u32| ranks[bucket as usize];
+        let buckets = lists.len() as u32;
+        self.least
+            .update(bucket, buckets, waits, |a, b| rank(a) <= rank(b));
+        self.greatest
+            .update(bucket, buckets, waits, |a, b| rank(a) >= rank(b));
+    }
+
+    /// The bucket of the least rank that waits.
+    pub(super) fn least(&self) -> Option<u32> {
+        self.least.winner()
+    }
+
+    /// Takes the head of a bucket. Its rank is set anew by the caller.
+    pub(super) fn pop(&mut self, bucket: u32) -> Option<Packet> {
+        self.pool.pop(&mut self.lists[bucket as usize])
+    }
+
+    /// Takes the tail of the bucket of the greatest rank, and says which bucket that was.
+    pub(super) fn pop_worst(&mut self) -> Option<(u32, Packet)> {
+        let bucket = self.greatest.winner()?;
+        let packet = self.pool.pop_tail(&mut self.lists[bucket as usize])?;
+        self.set_rank(bucket, self.rank(bucket));
+        Some((bucket, packet))
+    }
+}
+
+impl Winners {
+    fn winner(&self) -> Option<u32> {
+        let winner = self.nodes[self.root()];
+        (winner != NONE).then_some(winner)
+    }
+
+    /// Of one bucket there is no inner node but the one that would be above the root.
+    fn root(&self) -> usize {
+        usize::from(self.nodes.len() > 1)
+    }
+
+    /// Plays the games of `bucket` again, up to the root.
+    fn update(
+        &mut self,
+        bucket: u32,
+        buckets: u32,
+        waits: impl Fn(u32) -> bool,
+        beats: impl Fn(u32, u32) -> bool,
+    ) {
+        let leaves = self.nodes.len() as u32;
+        let leaf = |index: u32| {
+            if index < buckets && waits(index) {
+                index
+            } else {
+                NONE
+            }
+        };
+        let better = |a: u32, b: u32| {
+            if a == NONE || b != NONE && !beats(a, b) {
+                b
+            } else {
+                a
+            }
+        };
+        if leaves == 1 {
+            self.nodes[0] = leaf(0);
+            return;
+        }
+        super::work::step();
+        let pair = bucket & !1;
+        let mut node = (leaves + bucket) as usize / 2;
+        self.nodes[node] = better(leaf(pair), leaf(pair + 1));
+        while node > 1 {
+            node /= 2;
+            self.nodes[node] = better(self.nodes[2 * node], self.nodes[2 * node + 1]);
+        }
+    }
+}

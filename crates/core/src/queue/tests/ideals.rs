@@ -1,0 +1,271 @@
+//! The ideal schedulers against searches of all that waits, and what sets each apart.
+
+use super::*;
+use crate::flow::Stream;
+use crate::time::Duration;
+
+/// A flow of the naive model: packets (number, length), bytes sent, least remaining of what waits, turn.
+#[derive(Clone, Default)]
+struct Model {
+    packets: VecDeque<(u32, u64)>,
+    value: u64,
+    turn: u64,
+}
+
+/// Index of the flow with the least (or greatest) value and turn among those that wait.
+fn best(models: &[Model], greatest: bool) -> Option<usize> {
+    let waiting = (0..models.len()).filter(|&i| !models[i].packets.is_empty());
+    let key = |&i: &usize| (models[i].value, models[i].turn);
+    if greatest {
+        waiting.max_by_key(key)
+    } else {
+        waiting.min_by_key(key)
+    }
+}
+
+/// A table in which flow `i` has a stream from number 0 to `ends[i]`.
+fn streams(ends: &[u64]) -> FlowTable {
+    let mut table = flows(ends.len() as u32);
+    for (flow, &end) in ends.iter().enumerate() {
+        let origin = SeqNumber(0);
+        if end > 0 {
+            table.set_stream(FlowId(flow as u32), Stream { origin, end });
+        }
+    }
+    table
+}
+
+/// Distinct buckets for a few flows: with this many, the fixed key of the tests lets none collide.
+fn ideal<Q>(
+    table: &'static [crate::parameter::Parameter],
+    make: impl Fn(&Values, &Surroundings) -> Q,
+    limit: Limit,
+) -> Q {
+    let mut values = Values::defaults(table);
+    values.set("limit", Value::Limit(limit)).expect("a limit");
+    values.set("buckets", Value::Integer(50_000)).expect("a number");
+    make(&values, &SURROUNDINGS)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn least_attained_agrees_with_a_search(
+        limit in 5_u32..40,
+        calls in prop::collection::vec(prop::option::weighted(0.6, (0_u32..8, 40_u32..1501)), 200..2000),
+    ) {
+        let limit = Limit::Packets(limit);
+        let queue = ideal(LeastAttained::PARAMETERS, LeastAttained::new, limit);
+        let mut bench = Bench::new(queue, flows(8), limit);
+        let mut models = vec![Model::default(); 8];
+        let mut turn = 0;
+        for (number, call) in calls.into_iter().enumerate() {
+            let now = Instant::from_micros(number as u64);
+            if let Some((flow, len)) = call {
+                bench.log.clear();
+                bench.enqueue(now, packet(flow, number as u32, len, 0));
+                let model = &mut models[flow as usize];
+                if model.packets.is_empty() {
+                    turn += 1;
+                    model.turn = turn;
+                }
+                model.packets.push_back((number as u32, u64::from(len)));
+                let waiting: usize = models.iter().map(|model| model.packets.len()).sum();
+                let mut dropped = None;
+                if waiting > bench.queue.backlog().packets as usize {
+                    let worst = best(&models, true).expect("packets wait");
+                    dropped = models[worst].packets.pop_back().map(|packet| packet.0);
+                }
+                prop_assert_eq!(bench.log.first().and_then(|entry| entry.0), dropped);
+                prop_assert!(limit.holds(bench.queue.backlog()));
+            } else {
+                let out = bench.dequeue(now).map(|packet| packet.segment.seq.0);
+                let expected = best(&models, false).map(|flow| {
+                    let (number, len) = models[flow].packets.pop_front().expect("it waits");
+                    models[flow].value += len;
+                    turn += 1;
+                    models[flow].turn = turn;
+                    number
+                });
+                prop_assert_eq!(out, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn shortest_remaining_agrees_with_a_search(
+        ends in prop::collection::vec(prop_oneof![1 => Just(0_u64), 4 => 3000_u64..100_000], 8),
+        calls in prop::collection::vec(prop::option::weighted(0.6, (0_u32..8, 40_u32..1501)), 200..2000),
+    ) {
+        let queue = ideal(ShortestRemaining::PARAMETERS, ShortestRemaining::new, Limit::Unlimited);
+        let mut bench = Bench::new(queue, streams(&ends), Limit::Unlimited);
+        let mut models = vec![Model::default(); 8];
+        let mut turn = 0;
+        for (number, call) in calls.into_iter().enumerate() {
+            let now = Instant::from_micros(number as u64);
+            if let Some((flow, len)) = call {
+                // The number of the call is the sequence number: streams advance by a byte per call.
+                bench.enqueue(now, packet(flow, number as u32, len, 0));
+                let value = match (len > 40, ends[flow as usize]) {
+                    (false, _) => 0,
+                    (true, 0) => u64::MAX,
+                    (true, end) => end - number as u64,
+                };
+                let model = &mut models[flow as usize];
+                if model.packets.is_empty() {
+                    turn += 1;
+                    (model.turn, model.value) = (turn, value);
+                }
+                model.value = model.value.min(value);
+                model.packets.push_back((number as u32, u64::from(len)));
+            } else {
+                let out = bench.dequeue(now).map(|packet| packet.segment.seq.0);
+                let expected = best(&models, false).map(|flow| {
+                    let (number, _) = models[flow].packets.pop_front().expect("it waits");
+                    turn += 1;
+                    models[flow].turn = turn;
+                    number
+                });
+                prop_assert_eq!(out, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn low_ttl_agrees_with_a_stable_sort(
+        limit in 5_usize..40,
+        calls in prop::collection::vec(prop::option::weighted(0.6, any::<u8>()), 200..1000),
+    ) {
+        let mut values = Values::defaults(LowTtl::PARAMETERS);
+        values.set("limit", Value::Limit(Limit::Packets(limit as u32))).expect("a limit");
+        let mut bench = Bench::new(LowTtl::new(&values, &SURROUNDINGS), flows(256), Limit::Packets(limit as u32));
+        let mut waiting: Vec<(u8, u32)> = Vec::new();
+        for (number, call) in calls.into_iter().enumerate() {
+            if let Some(ttl) = call {
+                bench.log.clear();
+                let mut arrival = packet(u32::from(ttl), number as u32, 1500, 0);
+                arrival.segment.ttl = ttl;
+                bench.enqueue(Instant::ZERO, arrival);
+                waiting.push((ttl, number as u32));
+                waiting.sort(); // numbers rise, so this is by TTL, then by arrival
+                let dropped = if waiting.len() > limit { waiting.pop() } else { None };
+                prop_assert_eq!(bench.log.first().and_then(|entry| entry.0), dropped.map(|dropped| dropped.1));
+            } else {
+                let out = bench.dequeue(Instant::ZERO);
+                let expected = (!waiting.is_empty()).then(|| waiting.remove(0));
+                prop_assert_eq!(out.map(|packet| packet.segment.seq.0), expected.map(|packet| packet.1));
+                let ttl = expected.map(|packet| packet.0.saturating_sub(1));
+                prop_assert_eq!(out.map(|packet| packet.segment.ttl), ttl, "a hop is counted");
+            }
+        }
+    }
+}
+
+#[test]
+fn shortest_remaining_finishes_the_short_flow_first() {
+    // Flow 0 has 100 packets to come, flow 1 three, and nobody knows of flow 2.
+    let queue = ideal(
+        ShortestRemaining::PARAMETERS,
+        ShortestRemaining::new,
+        Limit::Unlimited,
+    );
+    let mut bench = Bench::new(queue, streams(&[146_000, 4380, 0]), Limit::Unlimited);
+    for (number, flow) in [2, 0, 0, 1, 0, 1, 1, 2].into_iter().enumerate() {
+        bench.enqueue(Instant::ZERO, packet(flow, number as u32, 1500, 0));
+    }
+    let mut order = Vec::new();
+    while let Some(packet) = bench.dequeue(Instant::ZERO) {
+        order.push(packet.flow.0);
+    }
+    assert_eq!(order, [1, 1, 1, 0, 0, 0, 2, 2]);
+}
+
+#[test]
+fn least_attained_lets_a_newcomer_pass_until_it_has_sent_as_much() {
+    let queue = ideal(LeastAttained::PARAMETERS, LeastAttained::new, Limit::Unlimited);
+    let mut bench = Bench::new(queue, flows(2), Limit::Unlimited);
+    for number in 0..20 {
+        bench.enqueue(Instant::ZERO, packet(0, number, 1000, 0));
+    }
+    for _ in 0..3 {
+        bench.dequeue(Instant::ZERO);
+    }
+    for number in 20..30 {
+        bench.enqueue(Instant::ZERO, packet(1, number, 1000, 0));
+    }
+    let order: Vec<u32> = (0..8)
+        .map(|_| bench.dequeue(Instant::ZERO).expect("packets wait").flow.0)
+        .collect();
+    // Three packets to draw level, then in turns; flow 0's turn is the older one.
+    assert_eq!(order, [1, 1, 1, 0, 1, 0, 1, 0]);
+    // After ten seconds of silence flow 0 is as new as any.
+    while bench.dequeue(Instant::ZERO).is_some() {}
+    let later = Instant::ZERO.saturating_add(Duration::from_secs(11));
+    bench.enqueue(later, packet(1, 40, 1000, 0));
+    bench.enqueue(later, packet(0, 41, 1000, 0));
+    let order: Vec<u32> = (0..2)
+        .map(|_| bench.dequeue(later).expect("packets wait").flow.0)
+        .collect();
+    assert_eq!(order, [1, 0]);
+}
+
+fn two_queue(by: &'static str, table: FlowTable) -> Bench<TwoQueue> {
+    let mut values = Values::defaults(TwoQueue::PARAMETERS);
+    values
+        .set("limit", Value::Limit(Limit::Unlimited))
+        .expect("a limit");
+    values.set("by", Value::Choice(by)).expect("a choice");
+    values
+        .set("threshold", Value::Bytes(Bytes(3000)))
+        .expect("an amount");
+    Bench::new(TwoQueue::new(&values, &SURROUNDINGS), table, Limit::Unlimited)
+}
+
+#[test]
+fn two_queues_let_the_first_bytes_of_a_flow_pass() {
+    let mut bench = two_queue("bytes", flows(2));
+    for (number, flow) in [0, 0, 0, 0, 1, 1, 1].into_iter().enumerate() {
+        bench.enqueue(Instant::ZERO, packet(flow, number as u32, 1500, 0));
+    }
+    let mut order = Vec::new();
+    while let Some(packet) = bench.dequeue(Instant::ZERO) {
+        order.push(packet.segment.seq.0);
+    }
+    assert_eq!(order, [0, 1, 4, 5, 2, 3, 6]);
+}
+
+#[test]
+fn two_queues_by_sequence_number_keep_no_state() {
+    let mut table = flows(3);
+    let origin = SeqNumber(u32::MAX - 99);
+    for flow in 0..2 {
+        table.set_stream(FlowId(flow), Stream { origin, end: 50_000 });
+    }
+    let mut bench = two_queue("sequence", table);
+    // Bytes 2999 and 3000 of flow 0 across the wrap, a retransmission of its first byte, a stream nobody told of.
+    let at = |place: u32| origin.0.wrapping_add(place);
+    let arrivals = [(0, at(3000)), (0, at(2999)), (2, 7), (0, at(0))];
+    for &(flow, number) in &arrivals {
+        let mut context = QueueContext {
+            flows: &bench.flows,
+            ingress: 0,
+            drops: &mut bench.drops,
+            events: &mut bench.events,
+        };
+        bench
+            .queue
+            .enqueue(Instant::ZERO, packet(flow, number, 1500, 0), &mut context);
+    }
+    let mut order = Vec::new();
+    let mut context = QueueContext {
+        flows: &bench.flows,
+        ingress: 0,
+        drops: &mut bench.drops,
+        events: &mut bench.events,
+    };
+    while let Some(packet) = bench.queue.dequeue(Instant::ZERO, &mut context) {
+        order.push(packet.segment.seq.0);
+    }
+    assert_eq!(order, [at(2999), 7, at(0), at(3000)]);
+}
