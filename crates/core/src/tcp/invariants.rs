@@ -10,12 +10,13 @@
 //! - What the application read is not beyond RCV.NXT, and RCV.NXT not beyond the right edge of the window; data beyond a
 //!   hole is in order, disjoint and inside the window. (That the edge never moves left is asserted where it is set.)
 //! - After a drain a timer runs whenever a SYN or data is out, or data waits and nothing is out (a closed window), or an
-//!   acknowledgment is delayed, and in TIME-WAIT; in CLOSED none runs.
+//!   acknowledgment is delayed, and in TIME-WAIT; in CLOSED none runs, nor one of the sender when nothing is out or waits.
 
 use super::config::DelayedAck;
 use super::scoreboard::SACKED;
 use super::send::Sender;
 use super::shared::Shared;
+use super::timers::Timer;
 use super::{Connection, Control, State};
 use crate::time::Instant;
 
@@ -96,6 +97,11 @@ impl Connection {
                         shared.mss
                     );
                 }
+                let waits = self.sender.as_ref().is_some_and(|sender| sender.waits());
+                assert!(
+                    waits || !matches!(timers.kind(), Some(Timer::Rto | Timer::Pto | Timer::Persist)),
+                    "no timer of the sender runs while nothing is out or waits: {timers:?}"
+                );
                 let delays = self.shared.config.delayed_ack != DelayedAck::Off;
                 assert!(
                     !self.receive.acking.scheduled() || (delays && timers.delayed_ack != Instant::FAR_FUTURE),
