@@ -212,7 +212,7 @@ impl Connection {
             && let Some(sender) = &mut self.sender
             && sender.zero_probe_out
         {
-            sender.accept_probe();
+            sender.accept_probe(&mut self.shared.timers);
             nxt = sender.nxt;
             probed = true;
         }

@@ -15,7 +15,7 @@ use super::prr::Prr;
 use super::rack::Rack;
 use super::sack1::Sack1;
 use super::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, SACKED, Scoreboard};
-use super::timers::Timer;
+use super::timers::{Timer, Timers};
 use crate::cc::{AnyController, CongestionController, Sent};
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -593,13 +593,16 @@ impl Sender {
     }
 
     /// The peer acknowledged a zero-window probe.
-    pub(super) fn accept_probe(&mut self) {
+    pub(super) fn accept_probe(&mut self, timers: &mut Timers) {
         self.zero_probe_out = false;
         if self.unsent() == 0 {
             self.fin_sent = true;
         }
         self.nxt += 1;
         self.una = self.nxt;
+        if self.unsent() == 0 && !self.fin_waits() {
+            timers.disarm(); // no window is awaited any more
+        }
     }
 
     /// The peer answered; if its window opened, probing starts anew next time.

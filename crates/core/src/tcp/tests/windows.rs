@@ -314,4 +314,23 @@ fn an_acknowledged_probe_of_a_shut_window_counts() {
     script.ack_bytes(1, &[]);
     assert_eq!(script.connection.acked(), 1);
     assert_eq!(script.events(), [Event::Writable]);
+
+    // The probe was all there was: no window is awaited any more, also if what acknowledges it is older than the window.
+    let mut script = Script::open(&bare(), 4);
+    script.window = 0;
+    script.at(100);
+    let ahead = Segment {
+        seq: ISS_B + 101,
+        ack: ISS_A + 1,
+        payload: 10,
+        flags: Flags::ACK,
+        overhead: 40,
+        ..Segment::default()
+    };
+    script.connection.on_segment(script.now, &ahead);
+    script.drain();
+    assert_eq!(script.write_bytes(1), []);
+    assert_eq!(script.timer().1, [0]);
+    assert_eq!(script.ack_bytes(1, &[]), []);
+    assert_eq!((script.connection.acked(), script.connection.timer()), (1, None));
 }
