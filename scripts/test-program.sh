@@ -119,6 +119,23 @@ check "unknown verb" fails_with 2 "$optimised" compair
 check "failure as json" bash -c '"$0" compare "$1" --json 2>/dev/null | python3 -c "import json,sys; assert json.load(sys.stdin)[\"error\"]"' "$optimised" "$scratch/typo.toml"
 check "a closed pipe is no error" bash -c 'set -o pipefail; "$0" list | head -n 1 >/dev/null' "$optimised"
 check "capture" "$optimised" run "$scratch/small.toml" --quiet --out "$scratch/e" --force --pcap "$scratch/e.pcapng" --trace "$scratch/e.csv"
+# Our own experiments, quick, against the record: a list, so that groups whose quick runs are longer stay out of every test.
+quick="own-superpackets-grid own-superpackets-policy own-superpackets-upstream own-attacks-superpackets own-sp-weight-long sp-fig3"
+as_recorded() {
+    cp experiments/verdicts.toml "$scratch/verdicts.toml"
+    # shellcheck disable=SC2086
+    "$optimised" reproduce $quick --quick --quiet --record "$scratch/verdicts.toml" --out "$scratch/quick" >/dev/null || return 1
+    diff -u experiments/verdicts.toml "$scratch/verdicts.toml"
+}
+check "quick runs of our own experiments say what is recorded" as_recorded
+drawn() {
+    "$optimised" reproduce own-superpackets-grid --recorded --quiet --figures "$scratch/drawn" >/dev/null &&
+        grep -q '<svg' "$scratch/drawn/own-superpackets-grid-fct.svg"
+}
+check "figures from the record" drawn
+check "unwritable folder of figures" fails_with 2 "$optimised" reproduce sp-tbuffer --recorded --figures /proc/none
+check "unknown experiment" fails_with 2 "$optimised" reproduce sp-fig33
+check "the nearest experiment" grep -q 'sp-fig3' "$scratch/err"
 if command -v tshark >/dev/null 2>&1; then
     no_complaints() {
         [ "$(tshark -r "$scratch/e.pcapng" -o tcp.check_checksum:TRUE -o ip.check_checksum:TRUE -c 20000 \

@@ -372,7 +372,7 @@ impl Drawing<'_> {
         Some(lines::draw(&[panel], axes))
     }
 
-    /// Completion times in ascending order, mean over the runs by rank, as published figures show them.
+    /// Completion times in ascending order, as published figures show them, of all runs together.
     fn times(&self, plot: &Plot, group: usize, variants: &[usize]) -> Option<Canvas> {
         let (prepared, batch) = self.runs?;
         let points = prepared.points.iter().enumerate().take(MOST_POINTS);
@@ -383,14 +383,12 @@ impl Drawing<'_> {
                 let kind = info.map_or("", |info| info.kind);
                 let drawn = variants.iter().filter_map(|&variant| {
                     let runs = batch.runs.get(variant)?;
-                    let sorted = runs.iter().map(|run| {
-                        let mut times = completion_times(kind, &run.output, group).completed;
-                        times.sort_unstable_by(f64::total_cmp);
-                        times
-                    });
+                    let times = runs
+                        .iter()
+                        .map(|run| completion_times(kind, &run.output, group).completed);
                     Some(lines::Line {
                         name: plan.variants.get(variant)?.name.clone(),
-                        points: by_rank(&sorted.collect::<Vec<_>>()),
+                        points: by_rank(&times.collect::<Vec<_>>()),
                         intervals: Vec::new(),
                         marked: false,
                     })
@@ -403,7 +401,7 @@ impl Drawing<'_> {
             })
             .collect();
         let axes = lines::Axes {
-            x: "flows, fastest first",
+            x: "flows of a run, fastest first",
             y: "completion time (ms)",
             reference: None,
         };
@@ -432,17 +430,17 @@ fn grouped(keys: Vec<Vec<String>>) -> Vec<Vec<String>> {
     sorted
 }
 
-/// Mean over the runs of the value at each rank in ms, at most so many ranks.
+/// The times of all runs together in ascending order (ms), with their ranks in a run: at most so many points, the
+/// first and the last among them.
 fn by_rank(runs: &[Vec<f64>]) -> Vec<[f64; 2]> {
-    let ranks = runs.iter().map(Vec::len).max().unwrap_or(0);
-    let step = ranks.div_ceil(MOST_RANKS).max(1);
-    (0..ranks)
-        .step_by(step)
-        .filter_map(|rank| {
-            let there: Vec<f64> = runs.iter().filter_map(|run| run.get(rank).copied()).collect();
-            let mean = there.iter().sum::<f64>() / there.len() as f64;
-            (!there.is_empty()).then_some([rank as f64 + 1.0, mean * 1e3])
-        })
+    let mut all: Vec<f64> = runs.iter().flatten().copied().collect();
+    all.sort_unstable_by(f64::total_cmp);
+    let step = all.len().div_ceil(MOST_RANKS).max(1);
+    let last = all.len().saturating_sub(1);
+    all.iter()
+        .enumerate()
+        .filter(|(index, _)| index % step == 0 || *index == last)
+        .map(|(index, time)| [(index + 1) as f64 / runs.len() as f64, time * 1e3])
         .collect()
 }
 
@@ -465,7 +463,7 @@ const MOST_POINTS: usize = 4;
 /// Points of a sweep that are told apart in one row.
 const MOST_SERIES: usize = 4;
 
-/// Ranks of a line.
+/// Points of a line of completion times.
 const MOST_RANKS: usize = 200;
 
 #[cfg(test)]

@@ -2,10 +2,13 @@ use super::{by_rank, grouped, of, slug};
 use crate::experiment::{Evaluated, library};
 
 #[test]
-fn times_are_averaged_rank_by_rank() {
-    let points = by_rank(&[vec![0.001, 0.003], vec![0.003, 0.005, 0.007]]);
-    assert_eq!(points, [[1.0, 2.0], [2.0, 4.0], [3.0, 7.0]]);
-    assert!(by_rank(&[]).is_empty());
+fn times_of_all_runs_stand_in_one_ascending_line() {
+    // Also where a run has fewer: the line goes on to the flows that completed in a run on average.
+    let points = by_rank(&[vec![0.004, 0.001], vec![0.002]]);
+    assert_eq!(points, [[0.5, 1.0], [1.0, 2.0], [1.5, 4.0]]);
+    assert!(by_rank(&[]).is_empty() && by_rank(&[vec![]]).is_empty());
+    let many = by_rank(&[(0..1001).map(f64::from).collect()]);
+    assert!(many.len() <= 202 && many.first() == Some(&[1.0, 0.0]) && many.last() == Some(&[1001.0, 1e6]));
 }
 
 #[test]

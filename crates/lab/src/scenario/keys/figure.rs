@@ -240,7 +240,7 @@ pub(crate) static PLOT: &[Key] = &[
         "kind",
         Kind::Choice(&["dots", "heat-map", "sweep", "times"]),
         Required,
-        "`dots`: a row for each check, with its interval. `heat-map`: a panel for each check and a cell for each point of the sweep. `sweep`: checks against a path of the sweep. `times`: completion times of a group in ascending order, mean over the runs by rank.",
+        "`dots`: a row for each check, with its interval. `heat-map`: a panel for each check and a cell for each point of the sweep. `sweep`: checks against a path of the sweep. `times`: completion times of a group in ascending order, all runs together.",
     ),
     key("title", Kind::Text, Described("its name"), "Its heading."),
     key("text", Kind::Text, Described("none"), "How to read it."),
