@@ -65,6 +65,9 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if arguments.list {
         return list(&experiments, common);
     }
+    if arguments.record.is_some() && !(arguments.quick || arguments.full) {
+        return Err(Failure::usage("--record needs --full or --quick"));
+    }
     if let Some(folder) = &arguments.figures {
         // Better now than after an hour of runs.
         std::fs::create_dir_all(folder).map_err(|error| cannot_draw(folder, &error))?;
@@ -153,7 +156,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
     if common.json {
         print(&document.to_json_text())?;
-    } else {
+    } else if !evaluated.is_empty() {
         print(&table(&evaluated, common.colored(), width()))?;
     }
     common.say(&format!(
@@ -165,7 +168,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     ));
     reporter.event(&serde_json::json!({ "event": "finished", "interrupted": interrupted, "computed": done - reused, "reused": reused }));
     if interrupted {
-        common.say("Interrupted: the same command, without --fresh, goes on where this one stopped.");
+        common.say(&format!(
+            "Interrupted: {} of {} complete. Finished runs are kept; the same command, without --fresh, goes on from there.",
+            results.len(),
+            counted(prepared.len(), "experiment")
+        ));
         return Err(Failure::interrupted());
     }
     Ok(())
@@ -309,9 +316,6 @@ fn counted(count: usize, what: &str) -> String {
 
 /// Enters what was found in the record at `path`.
 fn enter(path: &Path, prepared: &[Prepared], evaluated: &[&Evaluated], level: Level) -> Result<(), Failure> {
-    if level == Level::Usual {
-        return Err(Failure::usage("--record needs --full or --quick"));
-    }
     let mut record = written(path)?;
     for (evaluated, prepared) in evaluated.iter().zip(prepared) {
         record.enter(evaluated, level, prepared.seeds.len() as u32);
@@ -340,6 +344,12 @@ fn list(experiments: &[Experiment], common: &Common) -> Result<(), Failure> {
         return print(&document.to_json_text());
     }
     let width = width();
+    let longest = experiments
+        .iter()
+        .map(|experiment| experiment.id.len())
+        .max()
+        .unwrap_or(0);
+    let indent = " ".repeat(longest + 3);
     let mut text = String::new();
     let mut group = "";
     for experiment in experiments {
@@ -347,8 +357,8 @@ fn list(experiments: &[Experiment], common: &Common) -> Result<(), Failure> {
             group = &experiment.group;
             let _ = writeln!(text, "{group}:");
         }
-        let claim = wrapped(&experiment.file.figure.claim, width, &" ".repeat(ID_WIDTH + 3));
-        let _ = writeln!(text, "  {:ID_WIDTH$} {}", experiment.id, claim.trim_start());
+        let claim = wrapped(&experiment.file.figure.claim, width, &indent);
+        let _ = writeln!(text, "  {:longest$} {}", experiment.id, claim.trim_start());
     }
     print(&text)
 }
@@ -478,7 +488,6 @@ fn short(value: f64) -> String {
     }
 }
 
-const ID_WIDTH: usize = 18;
 const CLAIM_WIDTH: usize = 36;
 const PUBLISHED_WIDTH: usize = 22;
 

@@ -1,11 +1,13 @@
 //! Experiments of the tree, messages, points, checks on made-up results whose effects are known, the record.
 
+mod recorded;
+
 use super::library::{self, UnknownName};
 use super::metric::{Metric, Of};
-use super::record::{Record, Recorded, RecordedCheck};
+use super::record::{Recorded, RecordedCheck};
 use super::verdict::{Interval, Verdict};
 use super::{Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA};
-use crate::run::{Batch, Options, execute, simulate};
+use crate::run::{Batch, Options, execute};
 use crate::scenario::{Error, ExperimentFile, Scenario};
 use crate::testing;
 use std::collections::BTreeMap;
@@ -581,73 +583,5 @@ fn every_metric_name_is_read_back() {
         for name in names {
             assert!(Metric::parse(&name, of).is_some(), "{name}");
         }
-    }
-}
-
-/// Simulated experiments that are quick enough to be repeated here; with `FLEETFOOT_LONG` all are.
-const SAMPLE: &[&str] = &["sp-fig1"];
-
-#[test]
-fn quick_runs_say_what_is_recorded() {
-    let record = Record::embedded().unwrap_or_else(|error| panic!("{error}"));
-    let long = std::env::var_os("FLEETFOOT_LONG").is_some();
-    let mut differ = Vec::new();
-    for experiment in library::all().unwrap_or_else(|error| panic!("{error}")) {
-        let closed = experiment.file.figure.closed_form;
-        if !closed && !SAMPLE.contains(&experiment.id.as_str()) && !long {
-            continue;
-        }
-        let prepared = Prepared::new(&experiment, Level::Quick).unwrap_or_else(|error| panic!("{error}"));
-        let batch = if prepared.jobs().is_empty() {
-            Batch::default()
-        } else {
-            let stop = AtomicBool::new(false);
-            execute(
-                prepared.jobs(),
-                &prepared.seeds,
-                &Options::default(),
-                &stop,
-                &simulate,
-                &|_| (),
-            )
-            .unwrap_or_else(|error| panic!("{error}"))
-        };
-        let found = prepared.evaluate(&batch, record.full(&experiment.id));
-        let found = Recorded::of(&found, prepared.seeds.len() as u32);
-        let recorded = record
-            .0
-            .get(&experiment.id)
-            .and_then(|entry| entry.quick.as_ref());
-        if recorded != Some(&found) {
-            differ.push(format!(
-                "{}: recorded {recorded:#?}, found {found:#?}",
-                experiment.id
-            ));
-        }
-    }
-    assert!(
-        differ.is_empty(),
-        "`fleetfoot reproduce --quick --record experiments/verdicts.toml` writes what is found:\n{}",
-        differ.join("\n")
-    );
-}
-
-#[test]
-fn the_record_names_only_experiments_of_the_tree() {
-    let record = Record::embedded().unwrap_or_else(|error| panic!("{error}"));
-    for (id, entry) in &record.0 {
-        assert!(library::ids().any(|other| other == id), "{id}");
-        // What a quick run says is never more than what the full run says.
-        if let (Some(quick), Some(full)) = (&entry.quick, &entry.full) {
-            let definite = |verdict| matches!(verdict, Verdict::Reproduced | Verdict::NotReproduced);
-            assert!(!definite(quick.verdict) || quick.verdict == full.verdict, "{id}");
-        }
-    }
-    for id in library::ids() {
-        let entry = record.0.get(id);
-        assert!(
-            entry.is_some_and(|entry| entry.quick.is_some()),
-            "{id} is not recorded"
-        );
     }
 }

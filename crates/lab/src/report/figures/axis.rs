@@ -64,8 +64,13 @@ impl Axis {
 
     /// The same with a little room at the high end.
     pub(super) fn with_room_above(self) -> Axis {
+        let more = if self.logarithmic {
+            self.high * (libm::pow(self.high / self.low, 0.04) - 1.0)
+        } else {
+            (self.high - self.low) * 0.04
+        };
         Axis {
-            high: self.high + (self.high - self.low) * 0.04,
+            high: self.high + more,
             ..self
         }
     }

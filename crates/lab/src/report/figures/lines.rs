@@ -28,6 +28,8 @@ pub(super) struct Axes<'a> {
     pub(super) y: &'a str,
     /// A value worth a line across.
     pub(super) reference: Option<f64>,
+    /// Whether values that differ much are drawn on a logarithmic axis.
+    pub(super) wide: bool,
 }
 
 /// Panels side by side, two in a row, under one legend.
@@ -89,6 +91,14 @@ fn color_of(panels: &[Panel], index: usize) -> &'static str {
     charts::color(index + usize::from(marked))
 }
 
+/// Whether positive values differ so much that the small ones would not be seen.
+fn wide(values: impl Iterator<Item = f64>) -> bool {
+    let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    low > 0.0 && high / low > 100.0
+}
+
 /// Names of lines in the order of first use.
 fn names(panels: &[Panel]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
@@ -134,7 +144,11 @@ impl Frame {
             xs(),
             low > 0.0 && high / low > 30.0 && panel.lines.iter().all(|line| line.marked),
         );
-        let y = Axis::of(ys.chain([0.0]).chain(axes.reference), false).with_room_above();
+        let y = if axes.wide && wide(ys.clone()) {
+            Axis::of(ys, true).with_room_above()
+        } else {
+            Axis::of(ys.chain([0.0]).chain(axes.reference), false).with_room_above()
+        };
         let place = |point: [f64; 2]| {
             (
                 self.left + self.width * x.at(point[0]),
@@ -216,6 +230,7 @@ mod tests {
                 x: "x",
                 y: "y",
                 reference: Some(1.0),
+                wide: true,
             };
             let drawn = draw(&[panel.clone(), panel], axes);
             assert!(!drawn.moved(0.0).contains("NaN"), "{drawn:?}");
@@ -247,6 +262,7 @@ mod tests {
                 x: "x",
                 y: "y",
                 reference: None,
+                wide: false,
             },
         )
         .moved(0.0);

@@ -77,6 +77,7 @@ fn curves(evaluated: &Evaluated) -> Canvas {
             x,
             y,
             reference: None,
+            wide: false,
         },
     )
 }
@@ -368,6 +369,7 @@ impl Drawing<'_> {
             x: plot.label(path),
             y: &y,
             reference: ratios.then_some(1.0),
+            wide: false,
         };
         Some(lines::draw(&[panel], axes))
     }
@@ -404,6 +406,7 @@ impl Drawing<'_> {
             x: "flows of a run, fastest first",
             y: "completion time (ms)",
             reference: None,
+            wide: true,
         };
         Some(lines::draw(&panels, axes))
     }
