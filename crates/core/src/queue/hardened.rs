@@ -263,6 +263,10 @@ impl QueueDiscipline for SpH {
         true
     }
 
+    fn state_bytes(&self) -> Option<usize> {
+        Some(self.admission_bytes(self.ledger.ports_seen()))
+    }
+
     fn check(values: &Values) -> Result<(), String> {
         ledger::check(values)
     }

@@ -138,6 +138,11 @@ impl Ports {
         }
     }
 
+    /// Links that packets have come by.
+    pub(super) fn seen(&self) -> usize {
+        self.ports.len()
+    }
+
     pub(super) const BYTES: usize = size_of::<(u32, Instant)>();
 
     /// The credit of `port` at `now`. A port that was never seen has all of it.

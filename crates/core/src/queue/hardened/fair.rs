@@ -132,6 +132,10 @@ impl QueueDiscipline for SpFq {
         true
     }
 
+    fn state_bytes(&self) -> Option<usize> {
+        Some(self.admission_bytes(self.ledger.ports_seen()))
+    }
+
     fn check(values: &Values) -> Result<(), String> {
         ledger::check(values)?;
         let longest = values.integer("max_length").unwrap_or(10);

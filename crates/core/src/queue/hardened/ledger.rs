@@ -146,6 +146,11 @@ impl Ledger {
             + ports * Ports::BYTES
     }
 
+    /// Links that packets have come by.
+    pub(super) fn ports_seen(&self) -> usize {
+        self.ports.seen()
+    }
+
     /// What a packet takes of the limit.
     pub(super) fn weight(&self, packet: &Packet) -> u64 {
         if self.in_bytes {
