@@ -94,6 +94,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// What comes from `now` on and is over before this lies within it.
+    #[inline]
+    pub(crate) fn holds_until(self, now: Instant) -> Instant {
+        if now < self.from { Instant::ZERO } else { self.to }
+    }
+
     #[inline]
     pub(crate) fn contains(self, at: Instant) -> bool {
         self.from <= at && at < self.to
@@ -338,4 +344,4 @@ impl<'a, O: Observer> World<'a, O> {
 const PROGRESS_EVENTS: u64 = 1 << 16;
 
 /// Arrivals at a time, so that what they bring is still in the caches when it is taken.
-const MOST_PASSED: u64 = 256;
+const MOST_PASSED: u64 = 1024;

@@ -14,7 +14,6 @@
 use super::Shared;
 use super::config::{Config, EarlyRetransmit, Growth, Prr, TailLossProbe};
 use super::delivery::Delivery;
-use super::scoreboard::{LOST, RETRANS, SACKED};
 use super::send::{CaState, Outgoing, Sender};
 use super::timers::Timer;
 use crate::cc::{Ack, CongestionKind};
@@ -136,13 +135,15 @@ impl Sender {
             return self.on_ack(now, shared, segment, ack, false); // a part of a segment
         };
         let (mut latency, mut records, mut end) = (now.since(first.last_tx), 1, first.end());
-        while let Some(record) = self.board.pop_clean(ack) {
-            latency += now.since(record.last_tx);
-            records += 1;
-            end = record.end();
-        }
         if end < ack {
-            self.board.cut_front(ack); // whole segments count: nothing more is acknowledged
+            while let Some(record) = self.board.pop_clean(ack) {
+                latency += now.since(record.last_tx);
+                records += 1;
+                end = record.end();
+            }
+            if end < ack {
+                self.board.cut_front(ack); // whole segments count: nothing more is acknowledged
+            }
         }
         let stats = &mut *shared.stats;
         stats.ack_latency_sum += latency;
@@ -177,28 +178,16 @@ impl Sender {
     #[inline]
     pub(super) fn take_next_sacked(&mut self, shared: &mut Shared, segment: &Segment, seq: u64) -> bool {
         let una = self.una;
-        if self.state != CaState::Recovery
-            || shared.timers.kind() != Some(Timer::Rto)
-            || self.board.marks.is_blank()
-        {
+        let recovers = self.state == CaState::Recovery && shared.timers.kind() == Some(Timer::Rto);
+        let blocks = segment.sack_blocks();
+        if !recovers || blocks == 0 {
             return false;
         }
-        let Some(&last) = self.board.marks.runs.back() else {
+        let Some(next) = self.board.next_unsacked() else {
             return false;
         };
-        let index = self.board.index_from(last.end);
-        let Some(record) = self.board.ring.get(index) else {
-            return false;
-        };
-        let end = record.end();
         let wire = |offset| SeqNumber::from_offset(shared.iss, offset);
-        let blocks = segment.sack_blocks();
-        if record.seq != last.end
-            || record.is(SACKED | LOST | RETRANS)
-            || !self.board.marks.stale.is_empty()
-            || blocks == 0
-            || segment.sack_block(0) != (wire(last.start), wire(end))
-        {
+        if segment.sack_block(0) != (wire(next.run_start), wire(next.end)) {
             return false;
         }
         let mut known = [0; 4];
@@ -215,7 +204,7 @@ impl Sender {
         }
         shared.take_window(segment, seq, una);
         self.board.set_known(known);
-        let weight = self.board.sack_next(index);
+        let weight = self.board.sack_next(&next);
         self.delivered_total += weight;
         self.dup_acks += 1; // RFC 6675 2
         if let Some(agent) = &mut self.sack1 {

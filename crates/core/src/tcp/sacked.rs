@@ -5,6 +5,15 @@
 
 use super::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, Run, SACKED, Scoreboard};
 
+/// The record behind all that is SACKed.
+pub(super) struct NextUnsacked {
+    /// Where the last run begins.
+    pub(super) run_start: u64,
+    /// One past its last offset.
+    pub(super) end: u64,
+    index: usize,
+}
+
 impl Scoreboard {
     /// Drops what the runs say below `una`.
     #[inline]
@@ -71,22 +80,43 @@ impl Scoreboard {
             .is_some_and(|last| last.start <= left && right <= last.end)
     }
 
-    /// [`Scoreboard::sack`] of record `index`, which follows the last run and was sent once. Returns its weight.
-    #[inline]
-    pub(super) fn sack_next(&mut self, index: usize) -> u64 {
+    /// The record behind the last run, if it was sent once and no run is stale.
+    #[inline(always)]
+    pub(super) fn next_unsacked(&self) -> Option<NextUnsacked> {
+        if self.marks.is_blank() || !self.marks.stale.is_empty() {
+            return None;
+        }
+        let run = self.marks.runs.back()?;
+        let index = self.index_from(run.end);
+        let record = self.ring.get(index)?;
+        let usual = record.seq == run.end && !record.is(SACKED | LOST | RETRANS);
+        usual.then(|| NextUnsacked {
+            run_start: run.start,
+            end: record.end(),
+            index,
+        })
+    }
+
+    /// [`Scoreboard::sack`] of that record. Returns its weight.
+    #[inline(always)]
+    pub(super) fn sack_next(&mut self, next: &NextUnsacked) -> u64 {
         self.work.search(self.ring.len());
         self.work.add(1);
-        let record = &mut self.ring[index];
-        record.flags |= SACKED;
-        let (end, weight) = (record.end(), self.weight(self.ring[index].len));
+        let mut weight = self.unit;
+        if let Some(record) = self.ring.get_mut(next.index) {
+            record.flags |= SACKED;
+            if weight == 0 {
+                weight = record.len;
+            }
+        }
         let marks = &mut *self.marks;
-        marks.sacked += weight;
+        marks.sacked += u64::from(weight);
         marks.sacked_segments += 1;
         if let Some(last) = marks.runs.back_mut() {
-            last.end = end;
+            last.end = next.end;
             last.segments += 1;
         }
-        weight
+        u64::from(weight)
     }
 
     /// A SACK block anywhere.

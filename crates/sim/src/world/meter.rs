@@ -35,10 +35,12 @@ pub(super) struct Rest {
 }
 
 impl Meter {
-    /// Counts a packet that passes a lane, ahead of time as it may be: what falls into the window.
+    /// Counts a packet that passes a lane, ahead of time as it may be: what falls into the window. Packets that have been
+    /// sent before `inside` lie within it.
     #[inline(always)]
     pub(super) fn count_passage(
         &mut self,
+        inside: Instant,
         window: Window,
         lane: &mut Lane,
         segment: &Segment,
@@ -46,7 +48,7 @@ impl Meter {
         passage: Passage,
     ) {
         let (start, finish) = (passage.start, passage.finish);
-        if now < window.from || finish >= window.to {
+        if finish >= inside {
             self.count_at_edge(window, segment, now, start, finish, passage.waiting);
             return;
         }
@@ -59,7 +61,7 @@ impl Meter {
         }
     }
 
-    /// The same where a part may lie outside the window.
+    /// The same where a part may lie outside the window, or did when this began.
     #[cold]
     #[inline(never)]
     fn count_at_edge(

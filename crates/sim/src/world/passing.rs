@@ -17,6 +17,7 @@ use fleetfoot_core::time::Instant;
 /// When things are counted, and when they no longer happen.
 #[derive(Clone, Copy)]
 struct Bounds {
+    inside: Instant,
     window: Window,
     horizon: Instant,
 }
@@ -99,6 +100,7 @@ impl Network {
             return 0;
         };
         let window = self.window;
+        let inside = window.holds_until(leaving.first().map_or(Instant::ZERO, |first| first.at));
         let first = wire.is_empty();
         let mut taken = 0;
         for &Leaving { at: now, packet: id } in leaving {
@@ -117,7 +119,7 @@ impl Network {
             }
             observer.on_enter(now, LinkIndex(index), packet);
             at.meter
-                .count_passage(window, lane, &packet.segment, now, passage);
+                .count_passage(inside, window, lane, &packet.segment, now, passage);
             wire.push_back(Waiting {
                 at: passage.arrival,
                 packet: id,
@@ -176,14 +178,15 @@ impl Network {
         id: u32,
         packet: &mut Packet,
     ) -> bool {
-        let bounds = self.bounds();
+        let bounds = self.bounds(now);
         self.enter_behind::<_, true>(observer, bounds, index, place, now, id, packet, NOBODY)
     }
 
-    /// What stays as it is while packets pass.
+    /// What stays as it is while packets pass from `now` on.
     #[inline(always)]
-    fn bounds(&self) -> Bounds {
+    fn bounds(&self, now: Instant) -> Bounds {
         Bounds {
+            inside: self.window.holds_until(now),
             window: self.window,
             horizon: self.horizon,
         }
@@ -202,7 +205,7 @@ impl Network {
         packet: &mut Packet,
         before: u32,
     ) -> bool {
-        let bounds = self.bounds();
+        let bounds = self.bounds(now);
         self.enter_behind::<_, false>(observer, bounds, index, place, now, id, packet, before)
     }
 
@@ -250,7 +253,7 @@ impl Network {
                 }
             };
             at.meter
-                .count_passage(bounds.window, lane, &packet.segment, now, passage);
+                .count_passage(bounds.inside, bounds.window, lane, &packet.segment, now, passage);
             let arrival = passage.arrival;
             let next = self.hops[place as usize];
             if next & AT_ONCE == 0 || next == END_AT_ONCE || arrival > bounds.horizon {
@@ -350,7 +353,7 @@ impl Network {
         };
         let until = self.queue.arrivals_until(first.saturating_add(self.lookahead));
         let large = self.queue.is_large();
-        let bounds = self.bounds();
+        let bounds = self.bounds(first);
         while let Some((index, now)) = self.queue.arrival_before(until) {
             passed.events += 1;
             passed.now = now;
