@@ -218,7 +218,7 @@ impl Sender {
 
     /// Whether a recovery sends nothing because enough is in flight: what [`Sender::next`] comes to then. False: it is not so,
     /// and nothing was done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn lets_drain(&mut self, now: Instant, shared: &Shared) -> bool {
         let Some(agent) = &self.sack1 else { return false };
         let full = i64::from(agent.pipe) >= (self.window(shared) / u64::from(shared.mss)) as i64;
@@ -226,8 +226,10 @@ impl Sender {
             && self.state == CaState::Recovery
             && !(agent.first_due | self.probe_due | self.zero_probe_due)
             && self.board.out != 0;
-        if drains {
-            self.validate(now, shared, self.unsent() > 0);
+        if drains && self.unsent() > 0 {
+            self.validate_full(now, shared);
+        } else if drains {
+            self.validate(now, shared, false);
         }
         drains
     }

@@ -125,7 +125,6 @@ impl Connection {
         {
             exchange.answer = answer;
             exchange.more = answer.is_some() && self.may_send_more(now);
-            self.checked(!exchange.more);
         }
         exchange
     }
@@ -154,13 +153,18 @@ impl Connection {
         echoes
     }
 
-    /// Whether the drain that a [plain segment](Connection::plain_segment) began may go on.
+    /// Whether a drain that sent something may go on: whether it is worth while to ask for more.
     #[inline(always)]
-    fn may_send_more(&mut self, now: Instant) -> bool {
-        match &mut self.sender {
+    pub fn may_send_more(&mut self, now: Instant) -> bool {
+        if !self.shared.ways.segments {
+            return true;
+        }
+        let more = match &mut self.sender {
             Some(sender) => !sender.is_full(now, &self.shared),
             None => false,
-        }
+        };
+        self.checked(!more);
+        more
     }
 
     /// Works out which ways are open.
@@ -571,7 +575,7 @@ impl Sender {
             && end <= shared.snd_edge
             && self.board.out + self.board.weight(shared.mss) > self.cc.window().get().min(shared.ways.most);
         if full {
-            self.validate(now, shared, true);
+            self.validate_full(now, shared);
         }
         full
     }
@@ -587,7 +591,7 @@ impl Sender {
         }
         let weight = self.board.weight(shared.mss);
         if self.board.out + weight > self.cc.window().get().min(shared.ways.most) {
-            self.validate(now, shared, true);
+            self.validate_full(now, shared);
             return Some(None);
         }
         if !matches!(shared.timers.kind(), Some(Timer::Rto | Timer::Pto)) {

@@ -40,6 +40,18 @@ impl Sender {
         self.used = 0;
     }
 
+    /// After a drain that a full window ended: what [`Sender::validate`] comes to.
+    #[inline(always)]
+    pub(super) fn validate_full(&mut self, now: Instant, shared: &Shared) {
+        self.limited = true;
+        self.max_out = self.board.out;
+        self.usage_seq = self.nxt;
+        if shared.config.window_validation == WindowValidation::Rfc2861 {
+            self.used = 0;
+            self.window_stamp = now;
+        }
+    }
+
     /// After a drain: was the window the limit?
     #[inline]
     pub(super) fn validate(&mut self, now: Instant, shared: &Shared, mut limited: bool) {

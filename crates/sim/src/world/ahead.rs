@@ -195,6 +195,9 @@ fn drain<O: Observer>(
         packet.flow = flow;
         observer.on_send(now, flow, &packet.segment);
         leaving.push(Leaving { at: now, packet: id });
+        if !connection.may_send_more(now) {
+            return;
+        }
     }
 }
 

@@ -144,6 +144,10 @@ impl Pair {
             }
             while let Some(transmit) = self.connection(end).poll_transmit(now) {
                 self.send(end, transmit);
+                if self.exchanging && !self.connection(end).may_send_more(now) {
+                    assert_eq!(self.connection(end).poll_transmit(now), None);
+                    break;
+                }
             }
             while let Some(event) = self.connection(end).poll_event() {
                 self.events.push((now, end, event));
