@@ -59,6 +59,7 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = &[
         "lossy-mobile",
         include_str!("../../../examples/lossy-mobile.toml"),
     ),
+    ("streams", include_str!("../../../examples/streams.toml")),
     ("thin-game", include_str!("../../../examples/thin-game.toml")),
     (
         "phase-effects",

@@ -8,7 +8,7 @@
 use crate::endpoint::Opening;
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
-use crate::output::{FlowRecord, Histogram};
+use crate::output::{FlowRecord, Histogram, StreamRecord};
 use crate::routing::PathStart;
 use crate::spec::{GroupSpec, NodeId, Spread, Traffic};
 use crate::world::World;
@@ -23,6 +23,9 @@ mod message;
 mod raw;
 mod record;
 mod setup;
+mod stream;
+
+pub(crate) use stream::TfrcStream;
 
 /// A traffic group while it runs.
 pub(crate) struct Group {
@@ -55,6 +58,7 @@ pub(crate) struct Group {
     delivery_latency: Vec<f64>,
     /// Packets per group of packets that left together, where super-packets are formed.
     pub(crate) super_packet_length: Histogram,
+    streams: Vec<StreamRecord>,
     pub(crate) goodput: Bytes,
     pub(crate) goodput_per_connection: Vec<Bytes>,
 }
@@ -228,6 +232,7 @@ impl<O: Observer> World<'_, O> {
                 self.act_datagram(index, actor, now, *packet, gap.max(Duration::from_nanos(1)));
             }
             Traffic::Raw(raw) => self.act_raw(index, actor, now, spec, raw),
+            Traffic::Tfrc(tfrc) => self.act_tfrc(index, actor, now, spec, tfrc),
         }
     }
 

@@ -8,7 +8,7 @@
 //! An end whose timer event finds that there is nothing to wait for any more has been silent for as long as a timeout: it
 //! and its peer are packed until somebody writes or a segment comes. Results do not depend on it.
 
-use crate::app::NONE;
+use crate::app::{NONE, TfrcStream};
 use crate::event::EventKey;
 use crate::interface;
 use crate::observe::{AppEvent, Observer};
@@ -62,6 +62,8 @@ pub(crate) struct Slot {
     pub(crate) live: bool,
     /// Data without end, and both ends open: nobody waits for anything that happens here.
     pub(crate) endless: bool,
+    /// Its ends, if it is a TFRC stream.
+    pub(crate) stream: Option<Box<TfrcStream>>,
 }
 
 /// What a new conversation is.
@@ -128,6 +130,7 @@ impl<O: Observer> World<'_, O> {
                 self.spec.groups[opening.group as usize].traffic,
                 Traffic::Bulk { .. }
             ) && interface == Interface::default(),
+            stream: None,
         };
         if interface.super_packets.is_some() && opening.opener.is_some() {
             let groupers = interface::groupers(interface.super_packets, &mut group.marks);
@@ -299,6 +302,10 @@ impl<O: Observer> World<'_, O> {
             return;
         }
         let slot = &mut self.slots[index as usize];
+        if slot.stream.is_some() {
+            self.on_stream_packet(now, index, side, segment);
+            return;
+        }
         let opening =
             segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK.with(Flags::RST));
         if slot.ends[side].closed || !opening {
@@ -358,6 +365,7 @@ impl<O: Observer> World<'_, O> {
         }
         end.timer_at = Instant::FAR_FUTURE;
         let Some(connection) = &mut end.connection else {
+            self.on_stream_timer(now, index, side);
             return;
         };
         if connection.poll_timeout().is_none_or(|at| at > now) {
@@ -451,7 +459,7 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// Frees the slot if nothing can happen in it any more.
-    fn free_if_over(&mut self, now: Instant, index: u32) {
+    pub(crate) fn free_if_over(&mut self, now: Instant, index: u32) {
         let slot = &mut self.slots[index as usize];
         let [one, other] = &slot.ends;
         let over = one.closed && other.is_idle() || other.closed && one.is_idle();
@@ -462,6 +470,7 @@ impl<O: Observer> World<'_, O> {
         let paths = [slot.ends[0].path, slot.ends[1].path];
         self.record_connection(index);
         let slot = &mut self.slots[index as usize];
+        slot.stream = None;
         for end in &mut slot.ends {
             end.connection = None;
             end.resting = None;

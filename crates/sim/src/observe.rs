@@ -9,6 +9,7 @@ use fleetfoot_core::flow::{FlowId, FlowKey};
 use fleetfoot_core::packet::{Packet, Segment};
 use fleetfoot_core::queue::{DropReason, QueueEvent};
 use fleetfoot_core::tcp::Connection;
+use fleetfoot_core::tfrc;
 use fleetfoot_core::time::{Duration, Instant};
 use std::ops::Range;
 
@@ -53,6 +54,11 @@ pub trait Observer {
     #[inline]
     fn on_timer(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
         let _ = (now, flow, connection);
+    }
+    /// The sender of the TFRC stream that sends `flow` has taken feedback, or its no-feedback timer `expired`.
+    #[inline]
+    fn on_stream(&mut self, now: Instant, flow: FlowId, sender: &tfrc::Sender, expired: bool) {
+        let _ = (now, flow, sender, expired);
     }
     /// An application did something.
     #[inline]
@@ -128,6 +134,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_timer(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
         self.0.on_timer(now, flow, connection);
         self.1.on_timer(now, flow, connection);
+    }
+    #[inline]
+    fn on_stream(&mut self, now: Instant, flow: FlowId, sender: &tfrc::Sender, expired: bool) {
+        self.0.on_stream(now, flow, sender, expired);
+        self.1.on_stream(now, flow, sender, expired);
     }
     #[inline]
     fn on_app(&mut self, now: Instant, event: &AppEvent) {

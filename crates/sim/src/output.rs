@@ -34,6 +34,21 @@ pub struct GroupOutput {
     /// Packets of each group of data packets that left within [warmup, duration), where super-packets are formed: 1 is a
     /// packet alone.
     pub super_packet_length: Histogram,
+    /// Of TFRC streams that have a flow record, in order of creation.
+    pub streams: Vec<StreamRecord>,
+}
+
+/// What a TFRC stream met.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StreamRecord {
+    /// Number of the stream in its group.
+    pub number: u32,
+    /// Packets that the receiver found lost.
+    pub lost: u64,
+    /// Loss events.
+    pub loss_events: u64,
+    /// The loss event rate as last computed.
+    pub loss_event_rate: f64,
 }
 
 /// One flow: a transfer, a bulk connection, an exchange, a burst, a ping.

@@ -2,11 +2,14 @@
 
 use crate::observe::{AppEvent, Observer};
 use crate::spec::LinkIndex;
+use fleetfoot_core::cc::Phase;
 use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable};
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::queue::DropReason;
-use fleetfoot_core::tcp::{Connection, Info};
+use fleetfoot_core::tcp::{CaState, Connection, Info, State, Stats};
+use fleetfoot_core::tfrc;
 use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
 
 /// State of data senders after every event, for the groups asked for.
 #[derive(Clone, Debug, Default)]
@@ -113,6 +116,45 @@ impl Trace {
     }
 }
 
+/// The state of a TFRC sender in the words of TCP: its window is what it may send in a round-trip time, its timeout four of
+/// them (RFC 5348 4.3).
+pub fn as_window(info: &tfrc::Info) -> Info {
+    let rtt = info.rtt.unwrap_or_default();
+    Info {
+        state: State::Established,
+        ca_state: if info.loss_event_rate > 0.0 {
+            CaState::Cwr
+        } else {
+            CaState::Open
+        },
+        phase: if info.loss_event_rate > 0.0 {
+            Phase::CongestionAvoidance
+        } else {
+            Phase::SlowStart
+        },
+        cwnd: Bytes(libm::round(info.rate * rtt.as_secs_f64()) as u64),
+        ssthresh: Bytes::MAX,
+        pipe: Bytes::ZERO,
+        flight: Bytes::ZERO,
+        unsent: Bytes::ZERO,
+        peer_window: Bytes::MAX,
+        delivered: Bytes::ZERO,
+        received: 0,
+        acked: 0,
+        srtt: info.rtt,
+        rttvar: Duration::ZERO,
+        min_rtt: info.min_rtt,
+        rto: rtt.saturating_mul(4),
+        mss: info.segment,
+        stats: Stats {
+            segments_sent: info.packets_sent,
+            bytes_sent: info.bytes_sent,
+            timeouts: info.expiries as u32,
+            ..Stats::default()
+        },
+    }
+}
+
 impl Observer for Trace {
     fn on_ack(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
         self.row(now, flow, connection, false);
@@ -120,6 +162,22 @@ impl Observer for Trace {
 
     fn on_timer(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
         self.row(now, flow, connection, true);
+    }
+
+    fn on_stream(&mut self, now: Instant, flow: FlowId, sender: &tfrc::Sender, expired: bool) {
+        if let Some(Some(holder)) = self.holders.get((flow.0 >> 1) as usize) {
+            self.rows.push(TraceEvent {
+                time: now,
+                group: holder.group,
+                number: holder.number,
+                kind: if expired {
+                    TraceKind::Timeout
+                } else {
+                    TraceKind::Ack
+                },
+                info: as_window(&sender.info()),
+            });
+        }
     }
 
     fn on_app(&mut self, _now: Instant, event: &AppEvent) {

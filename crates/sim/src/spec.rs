@@ -206,6 +206,23 @@ pub enum Traffic {
     },
     /// Packets made from a template, whose headers say what they like.
     Raw(Box<Raw>),
+    /// Streams whose rate follows the TCP throughput equation (RFC 5348). A flow record is one stream.
+    Tfrc(Box<Tfrc>),
+}
+
+/// Streams of TFRC.
+#[derive(Clone, Debug)]
+pub struct Tfrc {
+    /// Streams, or with `interarrival` at most so many; `None`: one, or no limit.
+    pub count: Option<u32>,
+    /// Payload bytes of each; `None`: they always have data.
+    pub size: Option<Distribution>,
+    /// Seconds between the starts of streams; `None`: `start_spacing`.
+    pub interarrival: Option<Distribution>,
+    /// Layer-3 rate at which applications write packets; `None`: all at once. Not with `interarrival`.
+    pub rate: Option<Rate>,
+    /// The transport.
+    pub config: fleetfoot_core::tfrc::Config,
 }
 
 /// Trains of packets for attacks on queues: what a host can send that has no TCP.

@@ -175,7 +175,8 @@ impl<'a, O: Observer> World<'a, O> {
                 | Traffic::Cbr { .. }
                 | Traffic::Flows { .. }
                 | Traffic::Ping { .. }
-                | Traffic::Raw(_) => false,
+                | Traffic::Raw(_)
+                | Traffic::Tfrc(_) => false,
             };
             // Where an interface holds packets back, what is sent later may leave earlier.
             let holds = group.interface != Interface::default();

@@ -84,6 +84,8 @@ pub struct Info {
     pub rtt: Option<Duration>,
     /// Smallest sample.
     pub min_rtt: Option<Duration>,
+    /// s: payload bytes of a full packet.
+    pub segment: u32,
     /// Time between packets now.
     pub interval: Duration,
     /// Packets sent.
@@ -134,6 +136,11 @@ impl Sender {
             self.ready_at = now;
         }
         self.queued = self.queued.saturating_add(bytes.get());
+    }
+
+    /// The application gives up what is not sent.
+    pub fn discard(&mut self) {
+        self.queued = 0;
     }
 
     /// The next data packet, if one may leave now.
@@ -380,6 +387,11 @@ impl Sender {
         Bytes(self.queued)
     }
 
+    /// When the last packet was sent.
+    pub fn last_sent(&self) -> Instant {
+        self.last_sent
+    }
+
     /// Whether feedback has told of the last packet that was sent, or of a later one.
     pub fn is_reported(&self) -> bool {
         let last = timestamp(self.last_sent);
@@ -402,6 +414,7 @@ impl Sender {
             loss_event_rate: self.loss_event_rate,
             rtt: self.rtt.map(|rtt| Duration::from_secs_f64(rtt.smoothed)),
             min_rtt: self.rtt.map(|rtt| Duration::from_secs_f64(rtt.least)),
+            segment: self.config.segment(),
             interval: self.interval(),
             packets_sent: self.packets_sent,
             bytes_sent: self.bytes_sent,

@@ -165,8 +165,10 @@ pub(crate) fn is_connection_per_flow(kind: &str) -> bool {
     matches!(kind, "transfer" | "incast" | "closed-loop" | "flows")
 }
 
-fn is_censored(kind: &str, flow: &FlowRecord) -> bool {
-    flow.completed.is_none() && !is_endless(kind)
+pub(crate) fn is_censored(kind: &str, flow: &FlowRecord) -> bool {
+    // A TFRC stream without end has as many bytes as arrived.
+    let endless = is_endless(kind) || kind == "tfrc" && flow.bytes == flow.received;
+    flow.completed.is_none() && !endless
 }
 
 fn group(resolved: &Resolved, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Group {
@@ -244,7 +246,21 @@ fn more(parts: &[&GroupOutput], resamples: &Resamples) -> BTreeMap<String, Summa
         .collect();
     let lengths = summarize_counted(&lengths, 1.0, resamples);
     let lengths = lengths.map(|summary| (SUPER_PACKET_LENGTH.to_owned(), summary));
-    lengths.into_iter().collect()
+    let rates: Vec<Sample> = parts.iter().map(|part| loss_event_rates(part)).collect();
+    let rates = summarize(&rates, resamples);
+    let rates = rates.map(|summary| (LOSS_EVENT_RATE.to_owned(), summary));
+    lengths.into_iter().chain(rates).collect()
+}
+
+/// Per TFRC stream: loss events per packet that arrived or was lost, as its receiver computed it last.
+pub(crate) fn loss_event_rates(group: &GroupOutput) -> Sample {
+    Sample::of(
+        group
+            .streams
+            .iter()
+            .map(|stream| stream.loss_event_rate)
+            .collect(),
+    )
 }
 
 fn counted(histogram: &Histogram) -> Counted {
@@ -257,6 +273,9 @@ fn counted(histogram: &Histogram) -> Counted {
 
 /// In `more`: packets of each group of data packets that left together.
 pub(super) const SUPER_PACKET_LENGTH: &str = "super_packet_length";
+
+/// In `more`: loss event rates of TFRC streams.
+pub(super) const LOSS_EVENT_RATE: &str = "loss_event_rate";
 
 /// Completion times by classes of size: 1, 3, 10, 30... kB.
 fn by_size(kind: &str, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Vec<SizeClass> {
@@ -273,6 +292,7 @@ fn by_size(kind: &str, index: usize, outputs: &[&RunOutput], resamples: &Resampl
             let sample = &mut classes[class][run];
             match flow.completed {
                 Some(completed) => sample.completed.push(completed.since(flow.start).as_secs_f64()),
+                None if !is_censored(kind, flow) => {}
                 None => sample.censored.push(output.ended.since(flow.start).as_secs_f64()),
             }
         }

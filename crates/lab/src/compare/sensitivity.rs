@@ -110,6 +110,14 @@ impl Neighbour {
                         | Traffic::ClosedLoop { think: pause, .. }
                         | Traffic::RequestResponse { think: pause, .. }
                         | Traffic::OnOff { interval: pause, .. } => *pause = scaled(pause, 1.0 / self.factor),
+                        Traffic::Tfrc(tfrc) => {
+                            if let Some(gap) = &mut tfrc.interarrival {
+                                *gap = scaled(gap, 1.0 / self.factor);
+                            }
+                            if let Some(rate) = &mut tfrc.rate {
+                                *rate = Rate::from_bps((rate.bps() as f64 * self.factor) as u64);
+                            }
+                        }
                         Traffic::Cbr { rate, .. } => {
                             *rate = Rate::from_bps((rate.bps() as f64 * self.factor) as u64);
                         }

@@ -91,6 +91,8 @@ fields! {
         LossShare = "loss_share",
         /// Packets of each group of data packets that left together, where super-packets are formed.
         SuperPacketLength = "more.super_packet_length",
+        /// Loss event rates of TFRC streams, as their receivers computed them last.
+        LossEventRate = "more.loss_event_rate",
         /// Super-packets sent: groups of two packets and more.
         SuperPackets = "super_packets",
         /// What is left of 1 then.
@@ -363,6 +365,7 @@ fn group_values(
         }
         // It has many values per run and is read as counts.
         GroupMetric::SuperPacketLength => Sample::default(),
+        GroupMetric::LossEventRate => crate::compare::groups::loss_event_rates(group),
         GroupMetric::LossShare | GroupMetric::DeliveredShare => {
             let sent: u64 = flows.iter().map(|flow| flow.bytes_sent.0).sum();
             let received: u64 = flows.iter().map(|flow| flow.received.0).sum();

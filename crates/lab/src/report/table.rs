@@ -320,7 +320,7 @@ pub(super) fn completion_times(
     for flow in &output.flows {
         match flow.completed {
             Some(end) => sample.completed.push(end.since(flow.start).as_secs_f64()),
-            None if endless => {}
+            None if endless || !crate::compare::groups::is_censored(&group.kind, flow) => {}
             None => sample.censored.push(run.ended.since(flow.start).as_secs_f64()),
         }
     }

@@ -6,13 +6,14 @@ use crate::report::trace::TraceRow;
 use crate::result::{FlowTrace, SendPoint, StatePoint};
 use crate::scenario::Resolved;
 use fleetfoot_core::flow::FlowId;
-use fleetfoot_core::packet::{Flags, Segment};
+use fleetfoot_core::packet::{Flags, Kind, Segment};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::tcp::{CaState, Connection};
+use fleetfoot_core::tfrc;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::observe::{AppEvent, Observer};
-use fleetfoot_sim::record::{Capture, CapturePlace, Trace};
+use fleetfoot_sim::record::{Capture, CapturePlace, Trace, as_window};
 use fleetfoot_sim::spec::LinkIndex;
 
 /// Packets a capture holds at most; they wait in memory until the run ends.
@@ -50,7 +51,7 @@ impl Course {
     pub fn new(resolved: &Resolved, flows_per_group: usize) -> Course {
         let groups = resolved.groups.iter().map(|group| GroupState {
             name: group.name.clone(),
-            endless: group.kind == "bulk",
+            endless: matches!(group.kind, "bulk" | "tfrc"),
             opened: 0,
             chosen: 0,
         });
@@ -60,6 +61,21 @@ impl Course {
             groups: groups.collect(),
             chosen: Vec::new(),
             traces: Vec::new(),
+        }
+    }
+
+    fn stream_state(&mut self, now: Instant, flow: FlowId, sender: &tfrc::Sender) {
+        if let Some(Some(chosen)) = self.chosen.get(flow.0 as usize) {
+            let info = as_window(&sender.info());
+            self.traces[chosen.trace].states.push(StatePoint {
+                t_s: now.as_secs_f64(),
+                cwnd_bytes: info.cwnd.0,
+                ssthresh_bytes: None,
+                srtt_s: info.srtt.map(Duration::as_secs_f64),
+                pipe_bytes: info.pipe.0,
+                acked_bytes: info.acked,
+                state: state_name(info.ca_state),
+            });
         }
     }
 
@@ -85,6 +101,18 @@ impl Observer for Course {
         let Some(Some(chosen)) = self.chosen.get_mut(flow.0 as usize) else {
             return;
         };
+        if segment.kind() == Kind::TfrcData {
+            // Nothing is sent twice: the bytes follow each other.
+            let from_byte = chosen.highest.map_or(0, |highest| highest.1);
+            chosen.highest = Some((segment.seq, from_byte + u64::from(segment.payload)));
+            self.traces[chosen.trace].sends.push(SendPoint {
+                t_s: now.as_secs_f64(),
+                from_byte,
+                bytes: segment.payload,
+                retransmission: false,
+            });
+            return;
+        }
         if segment.flags.contains(Flags::SYN) {
             chosen.highest = Some((segment.seq + 1, 0));
             return;
@@ -116,6 +144,10 @@ impl Observer for Course {
 
     fn on_timer(&mut self, now: Instant, flow: FlowId, connection: &Connection) {
         self.state(now, flow, connection);
+    }
+
+    fn on_stream(&mut self, now: Instant, flow: FlowId, sender: &tfrc::Sender, _expired: bool) {
+        self.stream_state(now, flow, sender);
     }
 
     fn on_app(&mut self, now: Instant, event: &AppEvent) {

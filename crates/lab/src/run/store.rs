@@ -2,7 +2,7 @@
 
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::output::{FlowRecord, GroupOutput, Histogram, LinkOutput, RunOutput};
+use fleetfoot_sim::output::{FlowRecord, GroupOutput, Histogram, LinkOutput, RunOutput, StreamRecord};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const ENGINE: &str = concat!(
     env!("FLEETFOOT_ENGINE")
 );
 
-const MAGIC: &[u8; 8] = b"ffrun\0\0\x02";
+const MAGIC: &[u8; 8] = b"ffrun\0\0\x03";
 
 /// A folder of finished runs.
 #[derive(Clone, Debug)]
@@ -151,12 +151,25 @@ impl Writer {
             goodput_bytes,
             goodput_bytes_per_connection,
             super_packet_length,
+            streams,
         } = group;
         self.u64(goodput_bytes.0);
         self.list(flows, Writer::flow);
         self.list(delivery_latency, |writer, value| writer.f64(*value));
         self.list(goodput_bytes_per_connection, |writer, value| writer.u64(value.0));
         self.histogram(super_packet_length);
+        self.list(streams, |writer, stream| {
+            let StreamRecord {
+                number,
+                lost,
+                loss_events,
+                loss_event_rate,
+            } = stream;
+            writer.u32(*number);
+            writer.u64(*lost);
+            writer.u64(*loss_events);
+            writer.f64(*loss_event_rate);
+        });
     }
 
     fn flow(&mut self, flow: &FlowRecord) {
@@ -284,6 +297,14 @@ impl Reader<'_> {
             goodput_bytes,
             goodput_bytes_per_connection: self.list(|reader| reader.u64().map(Bytes))?,
             super_packet_length: self.histogram()?,
+            streams: self.list(|reader| {
+                Some(StreamRecord {
+                    number: reader.u32()?,
+                    lost: reader.u64()?,
+                    loss_events: reader.u64()?,
+                    loss_event_rate: reader.f64()?,
+                })
+            })?,
         })
     }
 

@@ -22,6 +22,7 @@ mod resolve;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod tfrc;
 mod traffic;
 mod value;
 

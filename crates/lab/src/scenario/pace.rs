@@ -31,6 +31,8 @@ pub(super) fn moves(
         | Traffic::Flows { .. }
         | Traffic::Ping { .. }
         | Traffic::Raw(_) => return Ok(()),
+        Traffic::Tfrc(tfrc) if tfrc.size.is_some() || tfrc.rate.is_some() => return Ok(()),
+        Traffic::Tfrc(_) => None,
     };
     if pause.is_some_and(|pause| largest_hint(pause).is_none_or(|largest| largest > 0.0)) {
         return Ok(());

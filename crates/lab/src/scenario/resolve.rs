@@ -190,7 +190,7 @@ impl Resolved {
         self.spec.groups.iter().any(|group| {
             !matches!(
                 group.traffic,
-                Traffic::Cbr { .. } | Traffic::Ping { .. } | Traffic::Raw(_)
+                Traffic::Cbr { .. } | Traffic::Ping { .. } | Traffic::Raw(_) | Traffic::Tfrc(_)
             )
         })
     }

@@ -5,7 +5,7 @@ use super::error::Error;
 use super::keys::{self, Dimension};
 use super::network::Network;
 use super::read::{Field, Section, join};
-use super::{interface, pace, raw, tcp, value};
+use super::{interface, pace, raw, tcp, tfrc, value};
 use crate::workload::{SizeTable, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
@@ -100,7 +100,7 @@ fn group(
     {
         return Err(field.fail(format!("`stop` is not after `start` ({start})")));
     }
-    let traffic = traffic(kind, section, network, pairs.len(), groups)?;
+    let traffic = traffic(kind, section, network, (pairs.len(), config.mtu), groups)?;
     pace::moves(&traffic, &pairs, section, network)?;
     Ok(GroupSpec {
         name,
@@ -125,7 +125,7 @@ fn data_unit(kind: &str, section: &Section, path_mtu: u32) -> Result<u32, Error>
     let Some(field) = section.find("data_unit")? else {
         return Ok(path_mtu);
     };
-    if matches!(kind, "cbr" | "ping" | "raw") {
+    if matches!(kind, "cbr" | "ping" | "raw" | "tfrc") {
         return Err(field
             .fail(format!(
                 "`data_unit` is for TCP: packets of `{kind}` have the size `packet`"
@@ -294,7 +294,7 @@ fn traffic(
     kind: &str,
     section: &Section,
     network: &Network,
-    pairs: usize,
+    (pairs, path_mtu): (usize, u32),
     groups: &[Node],
 ) -> Result<Traffic, Error> {
     let sizes = |key| distribution(&section.need(key)?, Dimension::Bytes);
@@ -345,6 +345,7 @@ fn traffic(
         "flows" => Traffic::Flows {
             list: flow_list(&section.need("file")?, network)?,
         },
+        "tfrc" => Traffic::Tfrc(Box::new(tfrc::tfrc(section, path_mtu)?)),
         "raw" => Traffic::Raw(Box::new(raw::raw(section, network, groups)?)),
         _ => Traffic::Ping {
             interval: positive(&section.need("interval")?)?,
@@ -353,7 +354,7 @@ fn traffic(
     })
 }
 
-fn finite(field: &Field) -> Result<fleetfoot_core::units::Rate, Error> {
+pub(super) fn finite(field: &Field) -> Result<fleetfoot_core::units::Rate, Error> {
     let rate = field.rate()?;
     if rate == fleetfoot_core::units::Rate::UNLIMITED {
         return Err(field.fail("a stream cannot have an unlimited rate"));

@@ -112,7 +112,11 @@ impl<O: Observer> World<'_, O> {
                     self.message_arrived(now, index, actor, slot);
                 }
             }
-            Traffic::Bulk { .. } | Traffic::Cbr { .. } | Traffic::Ping { .. } | Traffic::Raw(_) => {}
+            Traffic::Bulk { .. }
+            | Traffic::Cbr { .. }
+            | Traffic::Ping { .. }
+            | Traffic::Raw(_)
+            | Traffic::Tfrc(_) => {}
         }
     }
 
@@ -285,7 +289,8 @@ impl<O: Observer> World<'_, O> {
             | Traffic::Cbr { .. }
             | Traffic::Flows { .. }
             | Traffic::Ping { .. }
-            | Traffic::Raw(_) => {}
+            | Traffic::Raw(_)
+            | Traffic::Tfrc(_) => {}
         }
     }
 }

@@ -26,6 +26,10 @@ impl<O: Observer> World<'_, O> {
         if self.slots[slot as usize].record == NONE {
             return;
         }
+        if self.slots[slot as usize].stream.is_some() {
+            self.record_stream(slot);
+            return;
+        }
         self.wake(slot, 0);
         self.wake(slot, 1);
         let place = &self.slots[slot as usize];
@@ -82,12 +86,14 @@ impl<O: Observer> World<'_, O> {
                 }
                 // Stable: what began at one moment on one pair keeps its number.
                 group.records.sort_by_key(|record| (record.start, record.pair));
+                group.streams.sort_unstable_by_key(|stream| stream.number);
                 GroupOutput {
                     flows: group.records,
                     delivery_latency: group.delivery_latency,
                     goodput_bytes: group.goodput,
                     goodput_bytes_per_connection: group.goodput_per_connection,
                     super_packet_length: group.super_packet_length,
+                    streams: group.streams,
                 }
             })
             .collect()

@@ -32,6 +32,10 @@ impl<O: Observer> World<'_, O> {
                 Traffic::Incast { size, pause, .. } => (size.clone(), pause.clone()),
                 Traffic::Ping { interval, .. } => (none(), interval.clone()),
                 Traffic::Raw(raw) => (none(), raw.interarrival.clone()),
+                Traffic::Tfrc(tfrc) => (
+                    tfrc.size.clone().unwrap_or_else(none),
+                    tfrc.interarrival.clone().unwrap_or_else(none),
+                ),
                 Traffic::Bulk { .. }
                 | Traffic::ClosedLoop { .. }
                 | Traffic::RequestResponse { .. }
@@ -73,6 +77,7 @@ impl<O: Observer> World<'_, O> {
                 iss: stream("iss"),
                 marks: stream("marks"),
                 super_packet_length: Histogram::new(),
+                streams: Vec::new(),
                 routes,
                 listed,
                 conversations: 0,
@@ -98,6 +103,8 @@ impl<O: Observer> World<'_, O> {
         let (members, one_per_member) = match &spec.traffic {
             Traffic::Transfer { .. } | Traffic::Ping { .. } | Traffic::Raw(_) => (processes, false),
             Traffic::Incast { .. } | Traffic::Flows { .. } => (1, false),
+            Traffic::Tfrc(tfrc) if tfrc.interarrival.is_some() => (processes, false),
+            Traffic::Tfrc(tfrc) => (tfrc.count.unwrap_or(1) * processes, true),
             Traffic::Bulk { count }
             | Traffic::ClosedLoop { count, .. }
             | Traffic::RequestResponse { count, .. }
@@ -131,6 +138,12 @@ impl<O: Observer> World<'_, O> {
                 Traffic::Transfer { .. } => {
                     at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()));
                 }
+                Traffic::Tfrc(tfrc) if tfrc.interarrival.is_some() => {
+                    if tfrc.count == Some(0) {
+                        continue;
+                    }
+                    at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()));
+                }
                 Traffic::Raw(_) => {
                     at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()));
                     group.actors[member as usize].trains = Some(Box::new(Trains::new(at)));
@@ -149,7 +162,8 @@ impl<O: Observer> World<'_, O> {
                 | Traffic::RequestResponse { .. }
                 | Traffic::OnOff { .. }
                 | Traffic::Cbr { .. }
-                | Traffic::Ping { .. } => {}
+                | Traffic::Ping { .. }
+                | Traffic::Tfrc(_) => {}
             }
             self.act_at(index, member, at);
         }
@@ -172,7 +186,8 @@ impl<O: Observer> World<'_, O> {
             | Traffic::Cbr { .. }
             | Traffic::Flows { .. }
             | Traffic::Ping { .. }
-            | Traffic::Raw(_) => return None,
+            | Traffic::Raw(_)
+            | Traffic::Tfrc(_) => return None,
         };
         let name = format!("{}/{member}", spec.name);
         let stream = |purpose| Rng::for_element(self.spec.seed, &name, purpose);

@@ -105,6 +105,19 @@ impl End {
         if let Some(held_until) = self.grouper.as_ref().and_then(|grouper| grouper.poll_timeout()) {
             wanted = wanted.min(held_until);
         }
+        self.arm_at(now, number, wanted, network, armed);
+    }
+
+    /// Makes sure that an event comes no later than `wanted`.
+    #[inline(always)]
+    pub(crate) fn arm_at(
+        &mut self,
+        now: Instant,
+        number: u32,
+        wanted: Instant,
+        network: &mut Network,
+        armed: &mut [u32],
+    ) {
         let wanted = wanted.max(now); // what is overdue is due at once
         let (before, after) = (self.is_armed(), wanted != Instant::FAR_FUTURE);
         self.deadline = wanted;

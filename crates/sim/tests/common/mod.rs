@@ -4,11 +4,12 @@ use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::queue::{AnyQueue, Limit};
 use fleetfoot_core::rng::{Distribution, Probability, Rng};
 use fleetfoot_core::tcp::{Config, Profile};
+use fleetfoot_core::tfrc;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::spec::{
     FlowLine, GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread,
-    Traffic,
+    Tfrc, Traffic,
 };
 use std::sync::Arc;
 
@@ -133,7 +134,7 @@ fn random_traffic(rng: &mut Rng, index: usize) -> Traffic {
         shape: 1.5,
     };
     let think = Distribution::Exponential { mean: 0.05 };
-    match index % 9 {
+    match index % 10 {
         0 => Traffic::Bulk {
             count: 1 + rng.below(3) as u32,
         },
@@ -183,9 +184,27 @@ fn random_traffic(rng: &mut Rng, index: usize) -> Traffic {
                 })
                 .collect(),
         },
-        _ => Traffic::Ping {
+        8 => Traffic::Ping {
             interval: think,
             packet: Bytes(84),
         },
+        _ => random_streams(rng, size, think),
     }
+}
+
+/// TFRC streams: endless, finite, paced by applications, or arriving.
+fn random_streams(rng: &mut Rng, size: Distribution, think: Distribution) -> Traffic {
+    let what = rng.below(4);
+    Traffic::Tfrc(Box::new(Tfrc {
+        count: (what != 3).then_some(1 + rng.below(3) as u32),
+        size: (what != 0).then_some(size),
+        interarrival: (what == 3).then_some(think),
+        rate: (what == 2).then_some(Rate::from_bps(400_000)),
+        config: tfrc::Config {
+            packet: [200, 1500][rng.below(2) as usize],
+            variant: [tfrc::Variant::Standard, tfrc::Variant::SmallPackets][rng.below(2) as usize],
+            ecn: rng.below(2) == 0,
+            ..tfrc::Config::default()
+        },
+    }))
 }

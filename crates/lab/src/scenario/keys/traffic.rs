@@ -181,6 +181,79 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
+            name: "tfrc",
+            doc: "Streams whose rate follows the TCP throughput equation (TFRC, RFC 5348). Nothing is sent twice: a stream of some size is complete with the last packet that arrives.",
+            keys: &[
+                key(
+                    "count",
+                    COUNT,
+                    Described("1, with `arrivals` no limit"),
+                    "Streams; with `arrivals` at most so many.",
+                ),
+                key("size", SIZES, Described("no end"), "Payload bytes of each."),
+                key(
+                    "arrivals",
+                    Kind::Tagged(&ARRIVALS),
+                    Described("at `start`, then every `start_spacing`"),
+                    "When they start.",
+                ),
+                key(
+                    "rate",
+                    Kind::Rate,
+                    Described("no limit"),
+                    "Layer-3 rate at which the application of a stream has packets to send. Not with `arrivals`.",
+                ),
+                key(
+                    "packet",
+                    Kind::Bytes(41, 65_535),
+                    Value("\"1500 B\""),
+                    "Layer-3 bytes of full packets: 40 of headers, the rest is the equation's packet size.",
+                ),
+                key(
+                    "variant",
+                    Kind::Choice(fleetfoot_core::tfrc::Variant::NAMES),
+                    Value("\"standard\""),
+                    "`small-packets` (RFC 4828): the rate of a TCP with packets of 1460 bytes, at most 100 packets per second.",
+                ),
+                key(
+                    "history_discounting",
+                    Kind::Flag,
+                    Value("true"),
+                    "After a long time without loss, older loss intervals count less (RFC 5348 5.5).",
+                ),
+                key(
+                    "oscillation_prevention",
+                    Kind::Flag,
+                    Value("true"),
+                    "The rate follows short-term changes of the round-trip time (RFC 5348 4.5).",
+                ),
+                key(
+                    "initial_window",
+                    Kind::Integer(1, 1000),
+                    Described("as RFC 5348: 4 packets, 2 if they are large"),
+                    "Packets in the first round-trip time after the first report.",
+                ),
+                key(
+                    "granularity",
+                    TIME,
+                    Value("\"0 s\""),
+                    "Packets may leave up to half of this early (t_gran, RFC 5348 4.6).",
+                ),
+                key(
+                    "timeout_floor",
+                    TIME,
+                    Value("\"0 s\""),
+                    "Least t_RTO in the equation, which else is four round-trip times (RFC 5348 3.1).",
+                ),
+                key(
+                    "ecn",
+                    Kind::Flag,
+                    Value("false"),
+                    "Packets may be marked instead of dropped.",
+                ),
+            ],
+        },
+        Variety {
             name: "flows",
             doc: "Transfers listed in a file.",
             keys: &[key(
