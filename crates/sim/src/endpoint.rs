@@ -365,7 +365,13 @@ impl<O: Observer> World<'_, O> {
         }
         end.timer_at = Instant::FAR_FUTURE;
         let Some(connection) = &mut end.connection else {
-            self.on_stream_timer(now, index, side);
+            let deadline = end.deadline;
+            if deadline > now {
+                // Put off, or given up: the stream is over.
+                end.arm_at(now, number, deadline, &mut self.network, &mut self.armed);
+            } else {
+                self.on_stream_timer(now, index, side);
+            }
             return;
         };
         if connection.poll_timeout().is_none_or(|at| at > now) {
