@@ -1,6 +1,7 @@
 //! What queue disciplines do to TCP, end to end: L4S beside classic flows, and the ideals against drop-tail.
 
 #[path = "common/line.rs"]
+#[expect(dead_code, reason = "each test program uses a part of it")]
 mod line;
 
 use fleetfoot_core::packet::Packet;

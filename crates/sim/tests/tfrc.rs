@@ -107,7 +107,8 @@ fn random_loss_gives_the_equations_rate() {
         let expected = config.allowed(rtt, events);
         let raw = config.allowed(rtt, loss);
         println!(
-            "loss {loss}: {mean:.0} B/s, equation {expected:.0} at p = {events:.5} (ratio {:.3}), {raw:.0} at the loss rate (ratio {:.3})",
+            "loss {loss}: {mean:.0} B/s ({:.3} of ns-2's), equation {expected:.0} at p = {events:.5} (ratio {:.3}), {raw:.0} at the loss rate (ratio {:.3})",
+            mean / f64::from(config.packet - 40) / ns2,
             mean / expected,
             mean / raw
         );

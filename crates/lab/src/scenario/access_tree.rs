@@ -43,7 +43,7 @@ impl Builder {
             self.branch(
                 section,
                 "core",
-                format!("core-{a}-{b}"),
+                &format!("core-{a}-{b}"),
                 ring[a as usize],
                 ring[b as usize],
             )?;
@@ -51,17 +51,17 @@ impl Builder {
         for edge in 0..cores * edges {
             let router = self.node(format!("edge-{edge}"), false);
             let core = ring[(edge / edges) as usize];
-            self.branch(section, "edge", format!("uplink-{edge}"), router, core)?;
+            self.branch(section, "edge", &format!("uplink-{edge}"), router, core)?;
             for dslam in 0..dslams {
                 let shelf = self.node(format!("dslam-{edge}-{dslam}"), false);
-                self.branch(section, "dslam", format!("line-{edge}-{dslam}"), shelf, router)?;
+                self.branch(section, "dslam", &format!("line-{edge}-{dslam}"), shelf, router)?;
                 for host in 0..hosts {
                     let name = format!("{edge}-{dslam}-{host}");
                     let id = self.node(format!("host-{name}"), true);
                     for group in [String::from("hosts"), format!("site-{edge}")] {
                         self.network.groups.entry(group).or_default().push(id);
                     }
-                    self.branch(section, "access", format!("access-{name}"), id, shelf)?;
+                    self.branch(section, "access", &format!("access-{name}"), id, shelf)?;
                 }
             }
         }
@@ -74,7 +74,7 @@ impl Builder {
         &mut self,
         section: &Section,
         level: &'static str,
-        name: String,
+        name: &str,
         from: NodeId,
         to: NodeId,
     ) -> Result<(), Error> {
@@ -83,12 +83,12 @@ impl Builder {
         if let (Value::Table(table), Value::Table(over)) = (&mut base.value, over.value) {
             table.merge(over);
         }
-        let own = self.own(&name, &base, "network.bottleneck", false)?;
+        let own = self.own(name, &base, "network.bottleneck", false)?;
         let plan = match own {
             Some(plan) => plan,
             None => Plan::read(&base, "network.bottleneck", false)?,
         };
-        self.link(&name, from, to, &plan);
+        self.link(name, from, to, &plan);
         Ok(())
     }
 }
