@@ -15,8 +15,8 @@
 //! starts at zero; the paper does not say when a flow ends.
 
 use super::hash::HashKey;
-use super::ranked::{Rank, Ranked};
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
+use super::ranked::{BUCKETS, LIMIT, Rank, Ranked};
+use super::{Backlog, Decides, Limit, QueueContext, QueueDiscipline, Surroundings};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -35,22 +35,10 @@ pub struct LeastAttained {
     turn: u64,
 }
 
-pub(super) const BUCKETS: Parameter = Parameter {
-    name: "buckets",
-    kind: ParameterKind::Integer(1, 65_536),
-    default: Value::Integer(16_384),
-    doc: "Flows that are told apart, by hash (ours; the ideal has one for each flow)",
-};
-
 impl LeastAttained {
     /// `limit`, `buckets`, `forget`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(1000)),
-            doc: "What may wait, not counting the packet being sent (as drop-tail)",
-        },
+        LIMIT,
         BUCKETS,
         Parameter {
             name: "forget",
@@ -93,21 +81,8 @@ impl QueueDiscipline for LeastAttained {
             rank.turn = self.next_turn();
         }
         self.seen[bucket as usize] = now;
-        self.packets.push(bucket, packet, rank);
-        let mut own = true;
-        while !self.limit.holds(self.packets.total()) {
-            let Some((worst, packet)) = self.packets.pop_worst() else {
-                return;
-            };
-            // The tail of the arrival's own flow is the arrival, the first time.
-            let reason = if worst == bucket && own {
-                own = false;
-                DropReason::Full
-            } else {
-                DropReason::PushedOut
-            };
-            context.drops.push((packet, reason));
-        }
+        self.packets
+            .push_within(self.limit, bucket, packet, rank, context.drops);
     }
 
     #[inline(never)]

@@ -12,10 +12,11 @@
 //! leaves: on paths whose routers all have it, the TTL is what it would be. Nothing is dropped at zero. Senders that begin with different TTLs are not told apart from packets that have come far: whoever
 //! begins lower goes first.
 
+use super::ranked::LIMIT;
 use super::store::{PacketList, PacketPool};
 use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -33,12 +34,7 @@ pub struct LowTtl {
 
 impl LowTtl {
     /// `limit`.
-    pub const PARAMETERS: &'static [Parameter] = &[Parameter {
-        name: "limit",
-        kind: ParameterKind::Limit,
-        default: Value::Limit(Limit::Packets(1000)),
-        doc: "What may wait, not counting the packet being sent (as drop-tail)",
-    }];
+    pub const PARAMETERS: &'static [Parameter] = &[LIMIT];
 
     /// An empty queue.
     pub fn new(values: &Values, _surroundings: &Surroundings) -> LowTtl {

@@ -2,11 +2,26 @@
 //!
 //! What the ideal schedulers share. Two trees of winners over a fixed number of buckets; nothing is allocated per packet.
 
-use super::Backlog;
 use super::store::{NONE, PacketList, PacketPool};
+use super::{Backlog, DropReason, Limit};
 use crate::packet::Packet;
+use crate::parameter::{Parameter, ParameterKind, Value};
 use alloc::vec;
 use alloc::vec::Vec;
+
+pub(super) const LIMIT: Parameter = Parameter {
+    name: "limit",
+    kind: ParameterKind::Limit,
+    default: Value::Limit(Limit::Packets(1000)),
+    doc: "What may wait, not counting the packet being sent (as drop-tail)",
+};
+
+pub(super) const BUCKETS: Parameter = Parameter {
+    name: "buckets",
+    kind: ParameterKind::Integer(1, 65_536),
+    default: Value::Integer(16_384),
+    doc: "Flows that are told apart, by hash (ours; the ideal has one for each flow)",
+};
 
 /// Packets of flows in buckets, and the ranks of the buckets that wait.
 #[derive(Clone, Debug)]
@@ -54,6 +69,33 @@ impl Ranked {
     /// The rank of a bucket, as it was set last.
     pub(super) fn rank(&self, bucket: u32) -> Rank {
         self.ranks[bucket as usize]
+    }
+
+    /// Puts a packet behind those of its bucket; where more waits than `limit` holds, the buckets of the greatest ranks
+    /// lose their last packets.
+    pub(super) fn push_within(
+        &mut self,
+        limit: Limit,
+        bucket: u32,
+        packet: Packet,
+        rank: Rank,
+        drops: &mut Vec<(Packet, DropReason)>,
+    ) {
+        self.push(bucket, packet, rank);
+        let mut own = true;
+        while !limit.holds(self.total()) {
+            let Some((worst, packet)) = self.pop_worst() else {
+                return;
+            };
+            // The tail of the arrival's own flow is the arrival, the first time.
+            let reason = if worst == bucket && own {
+                own = false;
+                DropReason::Full
+            } else {
+                DropReason::PushedOut
+            };
+            drops.push((packet, reason));
+        }
     }
 
     pub(super) fn is_empty(&self, bucket: u32) -> bool {

@@ -15,11 +15,10 @@
 //! share the rank. log2(buckets) steps per packet.
 
 use super::hash::HashKey;
-use super::least_attained::BUCKETS;
-use super::ranked::{Rank, Ranked};
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
+use super::ranked::{BUCKETS, LIMIT, Rank, Ranked};
+use super::{Backlog, Decides, Limit, QueueContext, QueueDiscipline, Surroundings};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 
 /// A queue that serves the flow with least to come.
@@ -33,15 +32,7 @@ pub struct ShortestRemaining {
 
 impl ShortestRemaining {
     /// `limit`, `buckets`.
-    pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(1000)),
-            doc: "What may wait, not counting the packet being sent (as drop-tail)",
-        },
-        BUCKETS,
-    ];
+    pub const PARAMETERS: &'static [Parameter] = &[LIMIT, BUCKETS];
 
     /// An empty queue.
     pub fn new(values: &Values, surroundings: &Surroundings) -> ShortestRemaining {
@@ -78,20 +69,8 @@ impl QueueDiscipline for ShortestRemaining {
             };
         }
         rank.value = rank.value.min(value);
-        self.packets.push(bucket, packet, rank);
-        let mut own = true;
-        while !self.limit.holds(self.packets.total()) {
-            let Some((worst, packet)) = self.packets.pop_worst() else {
-                return;
-            };
-            let reason = if worst == bucket && own {
-                own = false;
-                DropReason::Full
-            } else {
-                DropReason::PushedOut
-            };
-            context.drops.push((packet, reason));
-        }
+        self.packets
+            .push_within(self.limit, bucket, packet, rank, context.drops);
     }
 
     #[inline(never)]

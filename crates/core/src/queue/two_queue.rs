@@ -17,7 +17,7 @@
 
 use super::fifo::Fifo;
 use super::hash::HashKey;
-use super::least_attained::BUCKETS;
+use super::ranked::BUCKETS;
 use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
