@@ -95,7 +95,8 @@ impl FlowTable {
         self.streams[index] = Some(stream);
     }
 
-    /// The stream of `flow`, if the driver told.
+    /// The stream of `flow`, if the driver told: it does where a discipline asks
+    /// ([`crate::queue::QueueDiscipline::asks_streams`]).
     #[inline]
     pub fn stream(&self, flow: FlowId) -> Option<Stream> {
         self.streams.get(flow.0 as usize).copied().flatten()

@@ -195,11 +195,13 @@ impl<O: Observer> World<'_, O> {
             end,
             segment: mtu.saturating_sub(u32::from(Segment::IPV4_TCP_HEADER)),
         };
-        let stream = Stream {
-            origin: end.origin,
-            end: end.end,
-        };
-        self.network.flows.set_stream(FlowId(2 * slot), stream);
+        if self.network.asks_streams {
+            let stream = Stream {
+                origin: end.origin,
+                end: end.end,
+            };
+            self.network.flows.set_stream(FlowId(2 * slot), stream);
+        }
         let links = &self.spec.links;
         self.network
             .announce_end(self.observer, links, now, path, FlowId(2 * slot), end);

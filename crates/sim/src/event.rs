@@ -403,12 +403,15 @@ impl Heap {
         self.keys.first().copied().unwrap_or(EMPTY)
     }
 
-    /// Takes the smallest key.
+    /// Takes the smallest key. Room that many events needed and few use is given back: most flows may be idle.
     fn pop(&mut self) {
         if let Some(last) = self.keys.pop()
             && !self.keys.is_empty()
         {
             self.sift_down(last);
+        }
+        if self.keys.capacity() > MUCH_ROOM.max(8 * self.keys.len()) {
+            self.keys.shrink_to(2 * self.keys.len());
         }
     }
 
@@ -448,6 +451,9 @@ impl Heap {
 
 /// Links of a small network.
 const FEW: usize = 64;
+
+/// Keys that a heap may always have room for.
+const MUCH_ROOM: usize = 4096;
 
 /// No arrival.
 const NEVER: u64 = u64::MAX;

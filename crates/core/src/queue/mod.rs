@@ -81,6 +81,11 @@ pub trait QueueDiscipline {
         false
     }
 
+    /// Whether it looks at [`FlowTable::stream`]: the driver keeps no such table where nobody asks.
+    fn asks_streams(&self) -> bool {
+        false
+    }
+
     /// Bytes of state beside the packets, if the discipline tells.
     fn state_bytes(&self) -> Option<usize> {
         None
@@ -366,6 +371,7 @@ registry! {
         fn backlog(&self)() -> Backlog;
         fn decides(&self)() -> Decides;
         fn asks_ingress(&self)() -> bool;
+        fn asks_streams(&self)() -> bool;
         fn state_bytes(&self)() -> Option<usize>;
         fn longest_wait(&self)(rate: Rate) -> Option<Duration>;
     }

@@ -100,4 +100,8 @@ impl QueueDiscipline for ShortestRemaining {
     fn decides(&self) -> Decides {
         Decides::Departure
     }
+
+    fn asks_streams(&self) -> bool {
+        true
+    }
 }

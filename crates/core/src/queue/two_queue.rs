@@ -144,4 +144,8 @@ impl QueueDiscipline for TwoQueue {
     fn decides(&self) -> Decides {
         Decides::Departure
     }
+
+    fn asks_streams(&self) -> bool {
+        self.counts.is_empty()
+    }
 }

@@ -17,7 +17,7 @@ use crate::spec::{LinkIndex, LinkSpec, Spec};
 use fleetfoot_core::flow::{FlowId, FlowTable};
 use fleetfoot_core::link::{Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, StreamEnd};
 use fleetfoot_core::packet::Packet;
-use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::ring::Ring;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
@@ -26,6 +26,8 @@ use fleetfoot_core::time::{Duration, Instant};
 pub(crate) struct Network {
     pub(crate) queue: EventQueue,
     pub(crate) flows: FlowTable,
+    /// Some discipline asks where streams end.
+    pub(crate) asks_streams: bool,
     pub(super) links: Vec<Place>,
     /// Link indices, path after path, as [`Paths::hops`] has them, with [`AT_ONCE`].
     pub(super) hops: Vec<u32>,
@@ -91,10 +93,13 @@ impl Network {
         horizon: Instant,
     ) -> Result<Network, RunError> {
         let links = spec.links.iter().map(|link| Place::new(spec, link, mode));
+        let links = links.collect::<Result<Vec<_>, _>>()?;
+        let asks = |place: &Place| matches!(&place.body, Body::Link(link) if link.queue().asks_streams());
         Ok(Network {
             queue: EventQueue::new(spec.links.len()),
             flows: FlowTable::new(),
-            links: links.collect::<Result<_, _>>()?,
+            asks_streams: links.iter().any(asks),
+            links,
             hops: Vec::new(),
             dropped: 0,
             notices: Vec::new(),

@@ -269,3 +269,47 @@ fn two_queues_by_sequence_number_keep_no_state() {
     }
     assert_eq!(order, [at(2999), 7, at(0), at(3000)]);
 }
+
+/// What leaves a queue in which packets of four flows wait, with or without their streams.
+fn order(name: &str, by: Option<&'static str>, table: FlowTable) -> (bool, Vec<u32>) {
+    let entry = AnyQueue::entry(name).expect("an entry of the registry");
+    let mut values = Values::defaults(entry.parameters);
+    if let Some(by) = by {
+        values.set("by", Value::Choice(by)).expect("a choice");
+    }
+    let mut queue = AnyQueue::build(name, &values, &SURROUNDINGS).expect("an entry of the registry");
+    let (mut drops, mut events) = (Vec::new(), Vec::new());
+    let mut context = QueueContext {
+        flows: &table,
+        ingress: 0,
+        drops: &mut drops,
+        events: &mut events,
+    };
+    for number in 0..40 {
+        let place = (9 - number / 4) * 14_600 + number;
+        queue.enqueue(Instant::ZERO, packet(number % 4, place, 1500, 0), &mut context);
+    }
+    let later = Instant::from_millis(1);
+    let out = core::iter::from_fn(|| queue.dequeue(later, &mut context));
+    let order = out.map(|packet| packet.segment.seq.0).collect();
+    (queue.asks_streams(), order)
+}
+
+#[test]
+fn disciplines_that_look_at_streams_say_so() {
+    let mut asking = 0;
+    for entry in AnyQueue::ENTRIES {
+        let by: &[Option<&'static str>] = if entry.name == "two-queue" {
+            &[Some("bytes"), Some("sequence")]
+        } else {
+            &[None]
+        };
+        for &by in by {
+            let (asks, with) = order(entry.name, by, streams(&[400_000, 250_000, 260_000, 215_000]));
+            let (_, without) = order(entry.name, by, flows(4));
+            assert_eq!(asks, with != without, "{}", entry.name);
+            asking += u32::from(asks);
+        }
+    }
+    assert_eq!(asking, 2, "shortest-remaining, and two-queue by sequence number");
+}
