@@ -66,7 +66,8 @@ pub struct Config {
     pub prr: Prr,
     /// Time-based loss detection (RFC 8985).
     pub rack: bool,
-    /// Zero: RACK's timer is exact. Else it waits 2 ms longer, in whole ticks of this length (Linux).
+    /// Zero: RACK's timer and the probe's are exact. Else they wait 2 ms longer (the probe's where several segments are out),
+    /// in whole ticks of this length (Linux).
     pub rack_timer_tick: Duration,
     /// Probe for a lost tail.
     pub tail_loss_probe: TailLossProbe,

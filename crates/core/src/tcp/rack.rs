@@ -331,17 +331,31 @@ impl Rack {
     }
 }
 
-/// When a timer of Linux that is set at `now` for `at` fires: at least 2 ms later, in whole ticks from the next one.
-pub(super) fn on_tick(now: Instant, at: Instant, tick: Duration) -> Instant {
-    let length = tick.as_nanos();
-    if length == 0 {
-        return at;
+/// When a timer of Linux that is set at `now` for `wait` later fires: in whole ticks from the next one; a tick of zero is
+/// exact.
+#[inline]
+pub(super) fn on_tick(now: Instant, wait: Duration, tick: Duration) -> Instant {
+    match tick.as_nanos() {
+        0 => now + wait,
+        HZ_250 => ticks(now, wait, HZ_250), // what the compiler knows it divides fast
+        length => ticks(now, wait, length),
     }
-    let wait = (at.since(now) + Duration::from_millis(2))
-        .as_nanos()
-        .div_ceil(length);
-    Instant::from_nanos((now.as_nanos().div_ceil(length) + wait) * length)
 }
+
+#[inline(always)]
+const fn ticks(now: Instant, wait: Duration, length: u64) -> Instant {
+    let whole = now.as_nanos().div_ceil(length) + wait.as_nanos().div_ceil(length);
+    Instant::from_nanos(whole * length)
+}
+
+/// The least that Linux adds to a timer whose time is measured (`TCP_TIMEOUT_MIN_US`); none where timers are exact.
+#[inline]
+pub(super) const fn least_timeout(tick: Duration) -> Duration {
+    Duration::from_millis(if tick.is_zero() { 0 } else { 2 })
+}
+
+/// A tick of the profile `linux`, nanoseconds.
+const HZ_250: u64 = 4_000_000;
 
 /// Largest degree of reordering (Linux `tcp_max_reordering`).
 const MOST_REORDERING: u64 = 300;

@@ -14,7 +14,7 @@ use super::delivery::Delivery;
 use super::error::{ConnectionError, Event};
 use super::lazy::Lazy;
 use super::prr::{Entry, Prr, PrrAck};
-use super::rack::on_tick;
+use super::rack::{least_timeout, on_tick};
 use super::scoreboard::SACKED;
 use super::send::{CaState, Sender};
 use super::timers::Timer;
@@ -199,9 +199,10 @@ impl Sender {
                 shared.rtt.min(),
                 shared.rtt.srtt(),
             );
-            self.wait_until = found
-                .wait_until
-                .map_or(Instant::FAR_FUTURE, |at| on_tick(now, at, config.rack_timer_tick));
+            self.wait_until = found.wait_until.map_or(Instant::FAR_FUTURE, |at| {
+                let tick = config.rack_timer_tick;
+                on_tick(now, at.since(now) + least_timeout(tick), tick)
+            });
             return found.lost;
         }
         let threshold = u32::from(config.dup_thresh.max(1));

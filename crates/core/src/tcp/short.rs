@@ -11,6 +11,7 @@
 
 use super::config::{DelayedAck, TailLossProbe};
 use super::delivery::Delivery;
+use super::rack::{least_timeout, on_tick};
 use super::scoreboard::Record;
 use super::send::{CaState, Sender};
 use super::timers::Timer;
@@ -559,7 +560,8 @@ impl Sender {
     fn restart_probe(&mut self, now: Instant, shared: &mut Shared) {
         match shared.rtt.srtt() {
             Some(srtt) if self.board.segments() > 1 => {
-                let at = now + srtt.saturating_mul(2);
+                let tick = shared.config.rack_timer_tick;
+                let at = on_tick(now, srtt.saturating_mul(2) + least_timeout(tick), tick);
                 shared.timers.arm(Timer::Pto, at.min(shared.timers.rto_at));
             }
             Some(_) | None => self.arm_probe(now, shared),

@@ -333,13 +333,13 @@ const FIRST: &[Switch] = &[
     },
     Switch {
         name: "rack_timer_tick",
-        doc: "RACK's timer waits 2 ms longer, in whole ticks of this length.",
+        doc: "RACK's timer and the probe's wait 2 ms longer, in whole ticks of this length.",
         cells: [
             ("0 ns", "no RACK"),
             ("0 ns", "no RACK"),
             ("0 ns", "no RACK"),
             ("0 ns", "no RACK"),
-            ("4 ms", "tcp_rack_mark_lost: TCP_TIMEOUT_MIN_US; HZ 250"),
+            ("4 ms", "tcp_rack_mark_lost, tcp_schedule_loss_probe: TCP_TIMEOUT_MIN_US; HZ 250"),
             ("0 ns", "RFC 8985 6.2 step 5"),
         ],
     },

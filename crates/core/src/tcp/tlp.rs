@@ -3,11 +3,13 @@
 //! **Source.** RFC 8985 7; draft-dukkipati-tcpm-tcp-loss-probe-01; `tail_loss_probe_restart` counts from the earliest
 //! outstanding segment (Rajiullah et al., CCR 45(1), 2015).
 //! **Deviations.** One probe per episode in both variants, as Linux. Where the probe would come at the RTO, the probe is
-//! sent.
+//! sent. With `rack_timer_tick` the timer is Linux's: 2 ms more where several segments are out (`TCP_TIMEOUT_MIN_US`), in
+//! whole ticks, but never after the RTO (`tcp_schedule_loss_probe`).
 
 use super::Shared;
 use super::config::TailLossProbe;
 use super::delivery::Delivery;
+use super::rack::{least_timeout, on_tick};
 use super::send::{CaState, Outgoing, Sender};
 use super::timers::Timer;
 use crate::cc::CongestionKind;
@@ -44,6 +46,7 @@ impl Sender {
             return;
         }
         let floor = Duration::from_millis(10);
+        let (tick, least) = (config.rack_timer_tick, least_timeout(config.rack_timer_tick));
         let mut wait = match (shared.rtt.srtt(), config.tail_loss_probe) {
             (_, TailLossProbe::Off) => return,
             (None, _) => Duration::from_secs(1),
@@ -53,7 +56,7 @@ impl Sender {
             (Some(srtt), TailLossProbe::Rfc8985) if self.board.segments() == 1 => {
                 srtt.saturating_mul(2) + config.max_ack_delay
             }
-            (Some(srtt), TailLossProbe::Draft | TailLossProbe::Rfc8985) => srtt.saturating_mul(2),
+            (Some(srtt), TailLossProbe::Draft | TailLossProbe::Rfc8985) => srtt.saturating_mul(2) + least,
         };
         if config.tail_loss_probe_restart
             && let Some(head) = self.board.ring.front()
@@ -66,7 +69,7 @@ impl Sender {
         if config.tail_loss_probe == TailLossProbe::Draft {
             wait = wait.max(floor);
         }
-        let at = (now + wait).min(shared.timers.rto_at);
+        let at = on_tick(now, wait, tick).min(shared.timers.rto_at);
         shared.timers.arm(Timer::Pto, at);
     }
 
