@@ -79,16 +79,31 @@ pub struct Config {
     /// segment on; outside recovery SACKs only tell which ACKs count as duplicates. Needs `rack`, `prr`, `fack`, probes and
     /// early retransmit off.
     pub sack1_recovery: bool,
-    /// RTO restart for fewer than four segments (RFC 7765).
+    /// RTO restart when few segments are out (RFC 7765).
     pub rto_restart: bool,
+    /// Fewer than so many outstanding and unsent segments are few (RFC 7765's `rrthresh`).
+    pub rto_restart_threshold: u32,
     /// Count the probe timeout from the earliest outstanding segment, not from the last ACK.
     pub tail_loss_probe_restart: bool,
+    /// That only while fewer than so many segments are out; `None`: always.
+    pub probe_restart_threshold: Option<u32>,
     /// Delayed-ACK allowance of the probe timer.
     pub max_ack_delay: Duration,
+    /// The allowance is at most four times RTTVAR: a peer that never delayed has shown none.
+    pub learn_ack_delay: bool,
     /// Detect spurious timeouts without timestamps (RFC 5682, SACK variant where SACK is on).
     pub frto: bool,
     /// Undo reductions shown spurious by timestamps or D-SACK (RFC 3522, RFC 4015, RFC 3708).
     pub undo: bool,
+
+    /// A thin stream takes one SACKed segment for the sign of a loss (Linux `tcp_thin_dupack`). Not with RACK.
+    pub thin_dupack: bool,
+    /// The first six timeouts of a thin stream do not back off (Linux `tcp_thin_linear_timeouts`).
+    pub thin_linear: bool,
+    /// Redundant data bundling; `None`: off.
+    pub rdb: Option<super::Rdb>,
+    /// Writes that wait for the window flow together into full segments. Otherwise each begins a segment of its own.
+    pub coalesce_unsent: bool,
 
     /// Retransmission timer.
     pub rto: RtoConfig,

@@ -125,6 +125,10 @@ impl Sender {
                 offset(l) <= left as i64 && right as i64 <= offset(r)
             };
             if index == 0 && (right <= ack || inside_next) {
+                if self.thin.is_some() && self.is_of_bundle(left, right) {
+                    shared.stats.dsacks += 1;
+                    continue;
+                }
                 self.take_dsack(shared, left, right);
                 delivery.dsack = true;
                 continue;

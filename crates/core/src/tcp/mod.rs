@@ -5,7 +5,8 @@
 //! and `beyond` (reassembly), `acking` (when to acknowledge), `room` (Linux's receive memory), `send` and `offload` (what
 //! leaves when), `validation` (what idle time does to the window), `delivery`
 //! (what an acknowledgment delivered), `recovery` (what follows from it), `undo` (what was a mistake), `sack1` (recovery
-//! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`. [`Config`] holds every switch,
+//! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`, `thin` and `rdb` (streams of few small
+//! segments). [`Config`] holds every switch,
 //! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
 //! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`). `rest` packs one that does nothing.
 //!
@@ -34,6 +35,7 @@ mod patience;
 pub mod profile;
 mod prr;
 mod rack;
+mod rdb;
 mod receive;
 mod records;
 mod recovery;
@@ -51,8 +53,10 @@ mod shared;
 mod short;
 mod switches;
 mod switches_network;
+mod switches_thin;
 #[cfg(test)]
 mod tests;
+mod thin;
 mod timers;
 mod tlp;
 mod types;
@@ -73,6 +77,7 @@ pub use fastopen::{
 };
 pub use handover::Remains;
 pub use icmp::{Icmp, IcmpKind, NetworkError};
+pub use rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
 pub use rest::Resting;
 pub use room::ReceiveMemory;
 pub use send::CaState;
@@ -375,6 +380,9 @@ impl Connection {
             match &mut self.sender {
                 Some(sender) if self.state == State::Established => sender.end = 1 + self.written,
                 Some(_) | None => self.feed_sender(now),
+            }
+            if let Some(thin) = self.sender.as_mut().and_then(|sender| sender.thin.as_mut()) {
+                thin.on_write(1 + self.written);
             }
         }
         if let Some(sender) = &mut self.sender {

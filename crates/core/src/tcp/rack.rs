@@ -313,6 +313,12 @@ impl Rack {
         }
     }
 
+    /// The reordering window at this smallest RTT, outside recovery.
+    #[cfg(test)]
+    pub(super) fn window_for_tests(&self, min: Duration) -> Duration {
+        min.mul_div(u64::from(self.reo_wnd_mult), 4)
+    }
+
     /// Bytes of its queue.
     pub(super) fn held(&self) -> usize {
         self.retransmissions.capacity() * size_of::<(u64, Instant)>()

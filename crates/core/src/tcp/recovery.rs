@@ -15,6 +15,7 @@ use super::error::{ConnectionError, Event};
 use super::lazy::Lazy;
 use super::prr::{Entry, Prr, PrrAck};
 use super::rack::{least_timeout, on_tick};
+use super::rdb::Hidden;
 use super::scoreboard::SACKED;
 use super::send::{CaState, Sender};
 use super::timers::Timer;
@@ -43,8 +44,15 @@ impl Sender {
             duplicate,
             ..Delivery::default()
         };
+        let mut hidden = Hidden::default();
         if delivery.advanced {
+            if self.thin.is_some() {
+                hidden = self.find_hidden(shared, segment, ack);
+            }
             self.take_acked(now, shared, segment, ack, &mut delivery);
+            if hidden.bundled && delivery.rtt.is_some() {
+                delivery.rtt = delivery.newest_rtt;
+            }
         }
         if segment.sack_blocks() > 0 && shared.sack {
             self.take_blocks::<false>(now, shared, segment, ack, &mut delivery);
@@ -64,6 +72,9 @@ impl Sender {
             self.round_end = self.nxt;
         }
         self.probe_outcome(now, shared, ack, &delivery);
+        if hidden.segments > 0 {
+            self.on_hidden(now, shared, &hidden, &delivery);
+        }
         self.judge(now, shared, segment, &delivery, prior_in_flight, round_start);
     }
 
@@ -237,6 +248,9 @@ impl Sender {
         if lost == 0 && self.dup_acks >= threshold && self.board.marks.to_retransmit == 0 {
             lost += self.board.mark_lost(0); // RFC 6675 5 (4)
         }
+        if lost == 0 && self.thin_dupack_shows_loss(shared) {
+            return self.board.judge_below(highest);
+        }
         if lost == 0
             && let Some(needed) = self.early_threshold(shared)
             && self.board.marks.sacked_segments >= needed
@@ -293,6 +307,9 @@ impl Sender {
             self.begin_reduction(shared, delivery, window);
         }
         shared.stats.recoveries += 1;
+        if self.thin.is_some() {
+            self.note_loss(0, true);
+        }
         self.state = CaState::Recovery;
         self.high_seq = self.nxt;
         self.episode.recover = self.nxt;
@@ -425,7 +442,7 @@ impl Sender {
             if shared.config.rto_restart && open {
                 let segments = u64::from(self.board.segments()) + self.unsent_segments(shared.mss);
                 if let Some(head) = self.board.ring.front()
-                    && segments < 4
+                    && segments < u64::from(shared.config.rto_restart_threshold)
                 {
                     // RFC 7765 4
                     let age = now.since(head.last_tx);
@@ -524,6 +541,9 @@ impl Sender {
             shared.suspect_black_hole(now);
         }
         shared.stats.timeouts += 1;
+        if self.thin.is_some() {
+            self.note_loss(0, true);
+        }
         if self.sack1.is_some() {
             self.go_back(now, shared);
             return Ok(());
@@ -569,7 +589,11 @@ impl Sender {
             self.board.mark_all_lost();
         }
         self.force = true;
-        shared.rtt.back_off(&shared.config.rto);
+        if self.backs_off_linearly(shared) {
+            shared.rtt.reset_backoff();
+        } else {
+            shared.rtt.back_off(&shared.config.rto);
+        }
         let at = now + self.clamped_rto(now, shared);
         shared.timers.arm(Timer::Rto, at);
         Ok(())

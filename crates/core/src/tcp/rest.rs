@@ -57,6 +57,7 @@ impl Connection {
                 && board.marks.stale.is_empty()
                 && sender.unsent() == 0
                 && !sender.fin_queued
+                && sender.thin.is_none()
                 && !sender.cc.is_custom()
         };
         calm && !receive.acking.now
@@ -186,6 +187,7 @@ impl Stats {
             timeouts,
             spurious_timeouts,
             probes,
+            new_probes,
             spurious_probes,
             recoveries,
             window_reductions,
@@ -195,6 +197,9 @@ impl Stats {
             dsacks,
             challenge_acks,
             bad_sacks,
+            rdb_packets,
+            rdb_bytes,
+            rdb_losses,
         } = self;
         pack.number(bytes_sent);
         pack.duration(ack_latency_sum);
@@ -206,6 +211,7 @@ impl Stats {
             timeouts,
             spurious_timeouts,
             probes,
+            new_probes,
             spurious_probes,
             recoveries,
             window_reductions,
@@ -215,11 +221,14 @@ impl Stats {
             dsacks,
             challenge_acks,
             bad_sacks,
+            rdb_packets,
+            rdb_losses,
         ];
         let mut any = *redundant_bytes > 0 || trouble.iter().any(|count| **count > 0);
         pack.flags([&mut any]);
         if any {
             pack.number(redundant_bytes);
+            pack.number(rdb_bytes);
             for count in trouble {
                 pack.word(count);
             }
@@ -279,6 +288,7 @@ impl Sender {
             cc,
             rack,
             sack1,
+            thin: _, // there is none
             una,
             small_end,
             nxt,

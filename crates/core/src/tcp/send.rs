@@ -15,6 +15,7 @@ use super::prr::Prr;
 use super::rack::Rack;
 use super::sack1::Sack1;
 use super::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, SACKED, Scoreboard};
+use super::thin::Thin;
 use super::timers::{Timer, Timers};
 use crate::cc::{AnyController, CongestionController, Sent};
 use crate::time::Instant;
@@ -43,6 +44,8 @@ pub(super) struct Sender {
     pub(super) cc: Controller,
     pub(super) rack: Option<Box<Rack>>,
     pub(super) sack1: Option<Box<Sack1>>,
+    /// If it bundles, or keeps writes apart.
+    pub(super) thin: Option<Box<Thin>>,
     /// First offset not acknowledged.
     pub(super) una: u64,
     /// End of the last segment sent that was not full.
@@ -161,6 +164,7 @@ impl Sender {
             board: Scoreboard::new(shared.mss, config.window_unit != WindowUnit::Bytes),
             cc: Controller::new(cc),
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),
+            thin: if sack1.is_none() { Thin::new(config) } else { None },
             sack1,
             una: 1,
             small_end: 0,
@@ -242,7 +246,11 @@ impl Sender {
     /// Segments that what is unsent would make.
     pub(super) fn unsent_segments(&self, mss: u32) -> u64 {
         let unsent = self.unsent();
-        unsent.div_ceil(u64::from(mss)) + u64::from(unsent == 0 && self.fin_waits())
+        let segments = match &self.thin {
+            Some(thin) => thin.segments(self.nxt, self.end, mss),
+            None => unsent.div_ceil(u64::from(mss)),
+        };
+        segments + u64::from(unsent == 0 && self.fin_waits())
     }
 
     /// The next segment to send now.
@@ -338,7 +346,7 @@ impl Sender {
     #[inline]
     pub(super) fn new_or_full_length(&self, shared: &Shared) -> Option<(u32, bool)> {
         let mss = u64::from(shared.mss);
-        if self.nxt + mss < self.end && self.nxt + mss <= shared.snd_edge {
+        if self.nxt + mss < self.end && self.nxt + mss <= shared.snd_edge && self.thin.is_none() {
             return Some((shared.mss, false)); // more than a full segment waits
         }
         self.new_length(shared)
@@ -346,7 +354,13 @@ impl Sender {
 
     /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.
     pub(super) fn new_length(&self, shared: &Shared) -> Option<(u32, bool)> {
-        let unsent = self.unsent();
+        let mut unsent = self.unsent();
+        let mut last = true; // what is looked at is the end of what was written
+        if let Some(thin) = &self.thin {
+            let boundary = thin.boundary(self.nxt, self.end);
+            last = boundary >= self.end;
+            unsent = unsent.min(boundary - self.nxt.min(boundary));
+        }
         let usable = shared.snd_edge.saturating_sub(self.nxt);
         let mss = u64::from(shared.mss);
         if unsent == 0 {
@@ -354,20 +368,23 @@ impl Sender {
         }
         if unsent >= mss && usable >= mss {
             // RFC 9293 3.8.6.2.1 (1): a full segment.
-            return Some((shared.mss, self.fin_waits() && unsent == mss && usable > mss));
+            return Some((
+                shared.mss,
+                last && self.fin_waits() && unsent == mss && usable > mss,
+            ));
         }
         let length = unsent.min(usable).min(mss);
         if length == 0 {
             return None;
         }
-        let fin = self.fin_waits() && length == unsent && usable > length;
+        let fin = last && self.fin_waits() && length == unsent && usable > length;
         let idle = self.una == self.nxt;
         let free = idle || !shared.nagle || (shared.config.nagle_minshall && self.small_end <= self.una);
-        let pushed = length == unsent && free && !self.more; // (2)
-        let last = fin; // the last segment is never held back (Linux `tcp_nagle_test`)
+        let pushed = length == unsent && free && !(self.more && last); // (2)
         let half = length >= shared.max_snd_wnd / 2 && length == usable; // (3)
         let grouped = self.group_left > 0 && length == usable && free; // the end of a group (Linux `tcp_mss_split_point`)
-        (pushed || last || half || grouped || self.sws_override).then_some((length as u32, fin))
+        // The last segment is never held back (Linux `tcp_nagle_test`).
+        (pushed || fin || half || grouped || self.sws_override).then_some((length as u32, fin))
     }
 
     #[inline]
@@ -387,6 +404,11 @@ impl Sender {
             .config
             .offload_segments
             .is_some_and(|least| self.group_ends(now, shared, least));
+        // What an older segment leaves room for goes along.
+        let start = match &self.thin {
+            Some(_) => self.bundle(now, shared, payload, fin),
+            None => seq,
+        };
         self.sws_override = false;
         self.last_send = now;
         let pushed = seq + u64::from(len) >= self.end && !self.unpushed;
@@ -401,6 +423,9 @@ impl Sender {
             flags: mark(fin, FIN) | mark(pushed, PUSH),
         });
         self.nxt += u64::from(len);
+        if let Some(thin) = &mut self.thin {
+            thin.on_sent(self.nxt);
+        }
         if payload < shared.mss {
             self.small_end = self.nxt;
         }
@@ -423,8 +448,8 @@ impl Sender {
         self.after_transmit(now, shared);
         let cwr = core::mem::take(&mut self.cwr_pending);
         Outgoing {
-            seq,
-            payload,
+            seq: start,
+            payload: payload + (seq - start) as u32,
             fin,
             push: group_ends || pushed,
             retransmission: false,
@@ -443,6 +468,9 @@ impl Sender {
             self.cc.on_start(now, now.since(self.last_send));
         }
         self.force = false;
+        if self.thin.is_some() {
+            self.note_loss(1, false);
+        }
         self.episode.high_rxt = self.episode.high_rxt.max(record.end());
         if let Some(rack) = &mut self.rack {
             rack.on_retransmit(now, record.seq);
@@ -502,7 +530,10 @@ impl Sender {
             Some(_) => {}
         }
         if shared.config.tail_loss_probe != TailLossProbe::Off {
-            self.arm_probe(now, shared);
+            let due = shared.config.tail_loss_probe_restart && shared.timers.is_due(Timer::Pto, now);
+            if !due {
+                self.arm_probe(now, shared);
+            }
         }
     }
 

@@ -406,6 +406,7 @@ impl Sender {
             && self.state == CaState::Open
             && self.board.is_calm(self.una)
             && self.tlp_end == 0
+            && self.thin.is_none()
             && self.frto_new == 0
             && !(self.probe_due | self.zero_probe_due | self.zero_probe_out | self.cwr_pending)
             && !(self.fin_queued | self.fin_sent)

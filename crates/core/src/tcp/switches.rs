@@ -2,16 +2,19 @@
 
 use super::profile::Switch;
 use super::switches_network::NETWORK;
+use super::switches_thin::THIN;
 
 /// Every switch with its value and source in every profile.
 pub const SWITCHES: &[Switch] = &{
-    let mut all = [FIRST[0]; FIRST.len() + NETWORK.len()];
+    let mut all = [FIRST[0]; FIRST.len() + THIN.len() + NETWORK.len()];
     let mut index = 0;
     while index < all.len() {
         all[index] = if index < FIRST.len() {
             FIRST[index]
+        } else if index < FIRST.len() + THIN.len() {
+            THIN[index - FIRST.len()]
         } else {
-            NETWORK[index - FIRST.len()]
+            NETWORK[index - FIRST.len() - THIN.len()]
         };
         index += 1;
     }
@@ -339,7 +342,10 @@ const FIRST: &[Switch] = &[
             ("0 ns", "no RACK"),
             ("0 ns", "no RACK"),
             ("0 ns", "no RACK"),
-            ("4 ms", "tcp_rack_mark_lost, tcp_schedule_loss_probe: TCP_TIMEOUT_MIN_US; HZ 250"),
+            (
+                "4 ms",
+                "tcp_rack_mark_lost, tcp_schedule_loss_probe: TCP_TIMEOUT_MIN_US; HZ 250",
+            ),
             ("0 ns", "RFC 8985 6.2 step 5"),
         ],
     },

@@ -108,6 +108,11 @@ impl Timers {
         self.armed().then_some(self.kind)
     }
 
+    /// Whether the retransmission slot waits for `kind`, and waited long enough.
+    pub(super) fn is_due(&self, kind: Timer, now: Instant) -> bool {
+        self.kind == kind && self.retransmission <= now
+    }
+
     /// The kind that is due, after which the slot is free.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<Timer> {
         if self.retransmission > now || !self.armed() {

@@ -2,7 +2,7 @@
 //!
 //! **Source.** RFC 8985 7; draft-dukkipati-tcpm-tcp-loss-probe-01; `tail_loss_probe_restart` counts from the earliest
 //! outstanding segment (Rajiullah et al., CCR 45(1), 2015).
-//! **Deviations.** One probe per episode in both variants, as Linux. Where the probe would come at the RTO, the probe is
+//! **Deviations.** A restarted probe that is due is not put off by what is written at that very moment. One probe per episode in both variants, as Linux. Where the probe would come at the RTO, the probe is
 //! sent. With `rack_timer_tick` the timer is Linux's: 2 ms more where several segments are out (`TCP_TIMEOUT_MIN_US`), in
 //! whole ticks, but never after the RTO (`tcp_schedule_loss_probe`).
 
@@ -29,6 +29,7 @@ impl Sender {
         };
         self.tlp_end = self.nxt;
         shared.stats.probes += 1;
+        shared.stats.new_probes += u32::from(!self.tlp_is_retrans);
         let at = now + shared.rtt.rto(&shared.config.rto);
         shared.timers.arm(Timer::Rto, at);
         sent
@@ -47,19 +48,28 @@ impl Sender {
         }
         let floor = Duration::from_millis(10);
         let (tick, least) = (config.rack_timer_tick, least_timeout(config.rack_timer_tick));
+        // RFC 8985 7.2 permits the value of the peer; what varies in the samples bounds what it has shown.
+        let ack_delay = if config.learn_ack_delay {
+            config.max_ack_delay.min(shared.rtt.rttvar().saturating_mul(4))
+        } else {
+            config.max_ack_delay
+        };
         let mut wait = match (shared.rtt.srtt(), config.tail_loss_probe) {
             (_, TailLossProbe::Off) => return,
             (None, _) => Duration::from_secs(1),
             (Some(srtt), TailLossProbe::Draft) if self.board.segments() == 1 => {
-                (srtt.mul_div(3, 2) + config.max_ack_delay).max(srtt.saturating_mul(2))
+                (srtt.mul_div(3, 2) + ack_delay).max(srtt.saturating_mul(2))
             }
             (Some(srtt), TailLossProbe::Rfc8985) if self.board.segments() == 1 => {
-                srtt.saturating_mul(2) + config.max_ack_delay
+                srtt.saturating_mul(2) + ack_delay
             }
             (Some(srtt), TailLossProbe::Draft | TailLossProbe::Rfc8985) => srtt.saturating_mul(2) + least,
         };
         if config.tail_loss_probe_restart
             && let Some(head) = self.board.ring.front()
+            && config
+                .probe_restart_threshold
+                .is_none_or(|least| self.board.segments() < least)
         {
             let age = now.since(head.last_tx);
             if age < wait {

@@ -150,6 +150,8 @@ pub struct Stats {
     pub spurious_timeouts: u32,
     /// Loss probes sent.
     pub probes: u32,
+    /// Those of them that carried new data.
+    pub new_probes: u32,
     /// Those shown to be redundant.
     pub spurious_probes: u32,
     /// Fast recoveries entered.
@@ -168,6 +170,12 @@ pub struct Stats {
     pub challenge_acks: u32,
     /// SACK blocks that name what cannot be: unsent, backwards, empty.
     pub bad_sacks: u32,
+    /// Packets that carried older data along (redundant data bundling).
+    pub rdb_packets: u32,
+    /// Payload bytes they carried along.
+    pub rdb_bytes: u64,
+    /// Losses that bundles repaired, as far as they were found.
+    pub rdb_losses: u32,
 }
 
 impl super::lazy::Blank for Stats {
@@ -182,6 +190,7 @@ impl super::lazy::Blank for Stats {
             timeouts: 0,
             spurious_timeouts: 0,
             probes: 0,
+            new_probes: 0,
             spurious_probes: 0,
             recoveries: 0,
             window_reductions: 0,
@@ -191,6 +200,9 @@ impl super::lazy::Blank for Stats {
             dsacks: 0,
             challenge_acks: 0,
             bad_sacks: 0,
+            rdb_packets: 0,
+            rdb_bytes: 0,
+            rdb_losses: 0,
         };
         &BLANK
     }

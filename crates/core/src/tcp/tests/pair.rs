@@ -62,6 +62,8 @@ pub(super) struct Pair {
     pub(super) reading: bool,
     /// Segments come by [`Connection::exchange`]; both ends read at once.
     pub(super) exchanging: bool,
+    /// Stream bytes B took from segments.
+    pub(super) taken: u64,
 }
 
 pub(super) const ISS_A: SeqNumber = SeqNumber(u32::MAX - 999);
@@ -85,6 +87,7 @@ impl Pair {
             events: Vec::new(),
             reading: true,
             exchanging: false,
+            taken: 0,
         }
     }
 
@@ -272,7 +275,14 @@ impl Pair {
             return;
         }
         if !self.exchanging {
-            self.connection(to).on_segment(now, segment);
+            let accepted = self.connection(to).on_segment(now, segment);
+            let mut taken = accepted.end - accepted.start;
+            while let Some(piece) = self.connection(to).poll_accepted() {
+                taken += piece.end - piece.start;
+            }
+            if to == End::B {
+                self.taken += taken;
+            }
             return;
         }
         let mut segment = *segment;

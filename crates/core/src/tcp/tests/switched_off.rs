@@ -4,7 +4,8 @@
 use super::pair::{End, Fate, Pair, Sent};
 use crate::rng::Rng;
 use crate::tcp::{
-    Config, DelayedAck, EarlyRetransmit, KeepAlive, Profile, Prr, Stats, TailLossProbe, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, KeepAlive, Profile, Prr, Rdb, Stats, TailLossProbe, ThinRule,
+    WindowValidation,
 };
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -225,5 +226,31 @@ fn switches_act_where_they_can() {
                 .eq(b.iter().map(|s| (s.at, s.transmit)))
         });
         assert!(differs, "{name}");
+    }
+}
+
+#[test]
+fn switches_for_thin_streams_leave_bulk_alone() {
+    let mut base = rfc();
+    base.rack = false;
+    for pipe in [Pipe::Perfect, Pipe::Lossy, Pipe::Bad] {
+        same("parameters of restarts that are off", &base, pipe, |config| {
+            config.rto_restart_threshold = 9;
+            config.probe_restart_threshold = Some(2);
+        });
+        same("thin dupack under RACK", &rfc(), pipe, |config| {
+            config.thin_dupack = true
+        });
+    }
+    let all = Rdb {
+        thin: ThinRule::Packets(1_000_000),
+        max_segments: 0,
+        ..Rdb::STANDARD
+    };
+    for pipe in [Pipe::Perfect, Pipe::Lossy] {
+        same("full segments leave no room for bundles", &base, pipe, |config| {
+            config.rdb = Some(all);
+        });
+        same("one write", &base, pipe, |config| config.coalesce_unsent = false);
     }
 }

@@ -1,0 +1,420 @@
+//! RTO restart, the probe and its restart: the rules and single cases of the endpoint digest, sections 2 to 4. The tables of
+//! section 2 are in `tables`.
+
+use super::pair::{End, Fate, ISS_A, ISS_B, Pair};
+use super::script::{Script, T0, bare};
+use crate::tcp::{
+    Config, Connection, DelayedAck, EarlyRetransmit, EstablishedState, Profile, Stats, TailLossProbe, Timer,
+};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+const MSS: u64 = 1000;
+
+const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+const fn at(n: u64) -> Instant {
+    Instant::from_millis(n)
+}
+
+/// The four mechanisms of the digest's table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum With {
+    Nothing,
+    RtoRestart,
+    Probe,
+    ProbeRestart,
+}
+
+const ALL: [With; 4] = [With::Nothing, With::RtoRestart, With::Probe, With::ProbeRestart];
+
+fn config(with: With, delayed: u64) -> Config {
+    let mut config = Config::profile(Profile::Linux2015);
+    config.timestamps = false;
+    config.nagle = false;
+    config.early_retransmit = EarlyRetransmit::Immediate;
+    config.delayed_ack = match delayed {
+        0 => DelayedAck::Off,
+        delay => DelayedAck::Standard { timeout: ms(delay) },
+    };
+    config.tail_loss_probe = match with {
+        With::Nothing | With::RtoRestart => TailLossProbe::Off,
+        With::Probe | With::ProbeRestart => TailLossProbe::Draft,
+    };
+    config.rto_restart = with == With::RtoRestart;
+    config.tail_loss_probe_restart = with == With::ProbeRestart;
+    config
+}
+
+/// Times (ms) of transmissions of A that carry nothing new, and A's counters.
+fn again(pair: &mut Pair, until: u64) -> (Vec<u64>, Stats) {
+    while pair.now < at(until) && pair.step() {
+        super::check(&pair.a);
+    }
+    let mut highest = 0;
+    let mut times = Vec::new();
+    for sent in pair.log.iter().filter(|sent| sent.from == End::A) {
+        if sent.transmit.end <= highest && sent.transmit.segment.payload > 0 {
+            times.push(sent.at.as_nanos() / 1_000_000);
+        }
+        highest = highest.max(sent.transmit.end);
+    }
+    (times, *pair.a.stats())
+}
+
+#[test]
+fn nine_segments_and_a_delayed_acknowledgment_without_loss() {
+    // ACK 8 comes at 100 and RTO restart sets the timer for 300; ACK 9 comes at 300 too: arrivals first. One millisecond
+    // more on the way back, and it alone sends in vain.
+    for (extra, spurious) in [(0, 0), (1, 1)] {
+        for with in ALL {
+            let mut pair = Pair::established(&config(with, 200), ms(50), ms(100), 10 * MSS, MSS as u32);
+            pair.decide = Box::new(move |sent, _| {
+                let last = sent.from == End::B && sent.at > at(200);
+                if last {
+                    Fate::Delay(ms(extra))
+                } else {
+                    Fate::Deliver
+                }
+            });
+            pair.write_at(Instant::ZERO, End::A, 9 * MSS);
+            let (times, stats) = again(&mut pair, 2000);
+            let expected = if with == With::RtoRestart { spurious } else { 0 };
+            assert_eq!(times.len(), expected, "{with:?}, {extra} ms: {times:?}");
+            assert_eq!(stats.timeouts as usize, expected);
+        }
+    }
+}
+
+#[test]
+fn two_late_acknowledgments_without_loss() {
+    // ACKs 9 and 10 take 110 ms more and come at 210: the restarted probe leaves at 200, is told to be redundant at 300, and
+    // the window stays. With 90 ms more nobody sends anything.
+    for (extra, probed) in [(110, true), (90, false)] {
+        for with in ALL {
+            let mut pair = Pair::established(&config(with, 0), ms(50), ms(100), 10 * MSS, MSS as u32);
+            pair.decide = Box::new(move |sent, index| {
+                let late = sent.from == End::B && (8..10).contains(&index);
+                if late {
+                    Fate::Delay(ms(extra))
+                } else {
+                    Fate::Deliver
+                }
+            });
+            pair.write_at(Instant::ZERO, End::A, 10 * MSS);
+            let (times, stats) = again(&mut pair, 2000);
+            let expected: &[u64] = if probed && with == With::ProbeRestart {
+                &[200]
+            } else {
+                &[]
+            };
+            assert_eq!(times, expected, "{with:?}, {extra} ms");
+            assert_eq!(stats.spurious_probes as usize, expected.len());
+            assert_eq!((stats.window_reductions, stats.timeouts), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn small_segments_behind_a_delayed_acknowledgment() {
+    // Two writes of 120 bytes at 0 and 5, RTT 40; the receiver waits 200 ms for a second full segment. Every probe is in
+    // vain.
+    let probe = |with: With, base: TailLossProbe| {
+        let mut config = config(with, 200);
+        config.tail_loss_probe = base;
+        let mut pair = Pair::established(&config, ms(20), ms(40), 10 * MSS, MSS as u32);
+        // An acknowledgment of a full segment is what this receiver waits for.
+        pair.b.as_mut().expect("it is open").receive.acking.measure(
+            &config,
+            &crate::packet::Segment {
+                payload: MSS as u32,
+                ..crate::packet::Segment::default()
+            },
+        );
+        for when in [0, 5] {
+            pair.write_at(at(when), End::A, 120);
+        }
+        let (times, stats) = again(&mut pair, 2000);
+        assert_eq!(stats.spurious_probes, 1, "{with:?}");
+        times
+    };
+    assert_eq!(probe(With::Probe, TailLossProbe::Draft), [85]);
+    assert_eq!(probe(With::ProbeRestart, TailLossProbe::Draft), [80]);
+    assert_eq!(probe(With::Probe, TailLossProbe::Rfc8985), [85]);
+}
+
+#[test]
+fn a_thin_stream_whose_acknowledgments_stall() {
+    // 30 ms between segments, RTT 150. From the head on no acknowledgment comes: the restarted probe leaves 300 after the
+    // head was sent; the plain one is pushed on by every write until the RTO, 470 after it.
+    for (with, expected) in [(With::Probe, 470), (With::ProbeRestart, 300)] {
+        for single in [false, true] {
+            let mut pair = Pair::established(&config(with, 0), ms(75), ms(150), 100 * MSS, MSS as u32);
+            pair.decide = Box::new(move |sent, index| {
+                let lost = if single { index == 10 } else { index >= 10 };
+                if sent.from == End::B && lost {
+                    Fate::Drop
+                } else {
+                    Fate::Deliver
+                }
+            });
+            for index in 0..200 {
+                pair.write_at(at(30 * index), End::A, 120);
+            }
+            while pair.now < at(1500) && pair.a.stats().probes == 0 && pair.step() {}
+            let sent = pair.a.stats().probes > 0;
+            assert_eq!(sent, !single, "{with:?}");
+            if !single {
+                // The head is segment 10, sent at 300.
+                assert_eq!(pair.now, at(300 + expected), "{with:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_segment_at_a_time_leaves_nothing_to_restart() {
+    for with in [With::Nothing, With::RtoRestart] {
+        let mut pair = Pair::established(&config(with, 0), ms(50), ms(100), 10 * MSS, MSS as u32);
+        for index in 0..20 {
+            pair.write_at(at(150 * index), End::A, 120);
+        }
+        while pair.now < at(3000) && pair.step() {
+            if let Some(timer) = pair.a.poll_timeout() {
+                let begun = Instant::from_nanos(pair.now.as_nanos() / 150_000_000 * 150_000_000);
+                assert!(timer.since(begun) == ms(300), "{timer:?} at {:?}", pair.now);
+            }
+        }
+        assert_eq!(pair.a.stats().timeouts, 0);
+    }
+}
+
+/// When the RTO of a connection with `out` segments out and `unsent` waiting is due after an ACK at 100 ms of the segment
+/// before.
+fn restarted(out: u32, unsent: u32) -> u64 {
+    let mut config = bare();
+    config.rto_restart = true;
+    let mut script = Script::open(&config, out + 1);
+    script.window = 0; // what is beyond the window of the peer stays unsent
+    script.write(out + 1);
+    script.ack_bytes_quietly(0, &[]);
+    script.connection.write(
+        script.now,
+        Bytes(u64::from(unsent) * MSS),
+        crate::tcp::WriteFlags::default(),
+    );
+    script.window = ((out as u64 * MSS).div_ceil(128)) as u16;
+    script.at(100).ack_bytes_quietly(MSS as u32, &[]);
+    script.drain();
+    assert_eq!(script.connection.timer(), Some(Timer::Rto));
+    let timer = script.connection.poll_timeout().expect("it runs");
+    timer.since(T0).as_millis()
+}
+
+#[test]
+fn fewer_than_four_segments_outstanding_and_unsent() {
+    assert_eq!(restarted(3, 0), 1000, "1000 - 100 after 100");
+    assert_eq!(restarted(4, 0), 1100);
+    assert_eq!(restarted(1, 3), 1100);
+    assert_eq!(restarted(1, 2), 1000);
+}
+
+#[test]
+fn an_age_beyond_the_timeout_is_not_subtracted() {
+    // RFC 7765 step 3b: the earliest segment is older than the RTO; the full RTO runs.
+    let mut config = bare();
+    config.rto_restart = true;
+    let mut script = Script::open(&config, 2);
+    script.write(2);
+    // No timer was run: the ACK comes after 1,200 ms.
+    script.at(1200).ack_bytes_quietly(MSS as u32, &[]);
+    script.drain();
+    let rto = script.connection.info(script.now).rto;
+    assert!(rto > ms(1200), "the late sample counts: {rto:?}");
+    let timer = script.connection.poll_timeout().expect("it runs");
+    assert_eq!(timer, T0 + rto, "its age is below the new RTO");
+}
+
+/// The probe timer after an ACK of the first of `out + 1` segments that left together `age` ms before; no timer was run.
+fn probe_after(config: &Config, rtt: u64, age: u64, out: u32) -> Duration {
+    let state = EstablishedState {
+        srtt: ms(rtt),
+        rttvar: Duration::ZERO,
+        cwnd: Bytes(10 * MSS),
+        ssthresh: Bytes::MAX,
+        mss: MSS as u32,
+        iss: ISS_A,
+        irs: ISS_B,
+        peer_window: Bytes(64_000),
+    };
+    let mut script = Script::open(config, 10);
+    script.connection = Connection::established(T0, &Arc::new(config.clone()), state);
+    script.write(out + 1);
+    script.at(age).ack_bytes_quietly(MSS as u32, &[]);
+    script.drain();
+    assert_eq!(script.connection.timer(), Some(Timer::Pto));
+    script
+        .connection
+        .poll_timeout()
+        .expect("it runs")
+        .since(script.now)
+}
+
+#[test]
+fn the_probe_timeout_has_a_floor_and_an_end() {
+    let mut draft = config(With::Probe, 0);
+    draft.rto.min = ms(1000);
+    // RTT 1 ms and two out: 10, not 2.
+    let mut pair = Pair::established(&draft, Duration::from_micros(500), ms(1), 10 * MSS, MSS as u32);
+    pair.write_at(Instant::ZERO, End::A, 2 * MSS);
+    pair.step();
+    assert_eq!(pair.a.poll_timeout(), Some(at(10)));
+    // RTT 100, one out, an RTO of a second: 1.5 * 100 + 200.
+    let mut pair = Pair::established(&draft, ms(50), ms(100), 10 * MSS, MSS as u32);
+    pair.write_at(Instant::ZERO, End::A, MSS);
+    pair.step();
+    assert_eq!(pair.a.poll_timeout(), Some(at(350)));
+    // Restart: SRTT 4 (a sample of 8 counts for an eighth: 4.5), age 8: 9 - 8 = 1, and the floor.
+    let restart = config(With::ProbeRestart, 0);
+    assert_eq!(probe_after(&restart, 4, 8, 2), ms(10));
+    // An age of 24 beyond 2 * SRTT = 2 * 6.5: the whole base.
+    assert_eq!(probe_after(&restart, 4, 24, 2), ms(13));
+}
+
+#[test]
+fn a_restart_for_few_segments_only() {
+    let mut config = config(With::ProbeRestart, 0);
+    assert_eq!(probe_after(&config, 100, 100, 5), ms(100));
+    config.probe_restart_threshold = Some(4);
+    assert_eq!(probe_after(&config, 100, 100, 5), ms(200));
+    assert_eq!(probe_after(&config, 100, 100, 3), ms(100));
+}
+
+#[test]
+fn a_probe_with_new_data_leaves_the_window_alone() {
+    // The window is full with ten; the probe is the eleventh.
+    let mut pair = Pair::established(&config(With::Probe, 0), ms(50), ms(100), 10 * MSS, MSS as u32);
+    pair.decide = Box::new(|sent, _| {
+        if sent.from == End::B {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.write_at(Instant::ZERO, End::A, 40 * MSS);
+    while pair.a.stats().probes == 0 && pair.step() {}
+    let info = pair.a.info(pair.now);
+    let last = pair
+        .log
+        .iter()
+        .rfind(|sent| sent.from == End::A)
+        .expect("it was sent");
+    assert_eq!((pair.now, last.transmit.start), (at(200), 10 * MSS));
+    assert_eq!((info.cwnd.get(), info.flight.get()), (10 * MSS, 11 * MSS));
+    assert_eq!((info.stats.retransmits, info.stats.new_probes), (0, 1));
+}
+
+#[test]
+fn a_probe_when_only_acknowledgments_were_lost() {
+    for base in [TailLossProbe::Draft, TailLossProbe::Rfc8985] {
+        let mut config = config(With::Probe, 0);
+        config.tail_loss_probe = base;
+        config.rack = base == TailLossProbe::Rfc8985;
+        let mut pair = Pair::established(&config, ms(50), ms(100), 10 * MSS, MSS as u32);
+        pair.decide = Box::new(|sent, index| {
+            if sent.from == End::B && index < 10 {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
+        });
+        pair.write_at(Instant::ZERO, End::A, 10 * MSS);
+        let (times, stats) = again(&mut pair, 1000);
+        assert_eq!(times, [200], "{base:?}");
+        assert_eq!(
+            (stats.spurious_probes, stats.window_reductions, stats.timeouts),
+            (1, 0, 0)
+        );
+    }
+}
+
+#[test]
+fn a_probe_that_repaired_a_loss_costs_one_reduction_once_more_is_acknowledged() {
+    for base in [TailLossProbe::Draft, TailLossProbe::Rfc8985] {
+        let mut config = config(With::Probe, 0);
+        config.tail_loss_probe = base;
+        config.rack = base == TailLossProbe::Rfc8985;
+        config.rto.min = ms(1000);
+        let mut pair = Pair::established(&config, ms(50), ms(100), 10 * MSS, MSS as u32);
+        pair.decide = Box::new(|sent, index| {
+            if sent.from == End::A && index == 9 {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
+        });
+        pair.write_at(Instant::ZERO, End::A, 10 * MSS);
+        let (_, stats) = again(&mut pair, 1000);
+        assert_eq!(
+            (stats.probes, stats.window_reductions, stats.timeouts),
+            (1, 0, 0),
+            "not yet"
+        );
+        pair.write_at(at(1100), End::A, 5 * MSS);
+        let (_, stats) = again(&mut pair, 1500);
+        assert_eq!(
+            (stats.window_reductions, stats.timeouts, stats.recoveries),
+            (1, 0, 0),
+            "{base:?}"
+        );
+    }
+}
+
+#[test]
+fn with_restart_a_learned_delay_probes_sooner() {
+    // RACK-TLP with restart, the last of ten lost, an allowance of 25: 2 * 100 + 25 - 100 after the ACK at 100, then 50 on
+    // the way. With a learned allowance RTTVAR, which is zero, leaves nothing of 200.
+    for (allowance, learn, expected) in [(25, false, 225), (200, true, 200), (200, false, 400)] {
+        let mut config = config(With::ProbeRestart, 0);
+        config.rack = true;
+        config.fack = false;
+        config.tail_loss_probe = TailLossProbe::Rfc8985;
+        config.max_ack_delay = ms(allowance);
+        config.learn_ack_delay = learn;
+        let mut pair = Pair::established(&config, ms(50), ms(100), 10 * MSS, MSS as u32);
+        pair.decide = Box::new(|sent, index| {
+            if sent.from == End::A && index == 9 {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
+        });
+        pair.write_at(Instant::ZERO, End::A, 10 * MSS);
+        let (times, stats) = again(&mut pair, 2000);
+        assert_eq!((times, stats.timeouts), ([expected].to_vec(), 0));
+        assert_eq!(pair.taken, 10 * MSS);
+    }
+}
+
+/// Endpoint digest 12: the probe comes in place of an RTO that restart has brought forward.
+#[test]
+fn restart_brings_the_probe_forward_not_the_timeout() {
+    let mut config = config(With::RtoRestart, 0);
+    config.tail_loss_probe = TailLossProbe::Draft;
+    let mut pair = Pair::established(&config, ms(50), ms(100), 10 * MSS, MSS as u32);
+    pair.decide = Box::new(|sent, index| {
+        if sent.from == End::A && index == 9 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.write_at(Instant::ZERO, End::A, 10 * MSS);
+    let (times, stats) = again(&mut pair, 1000);
+    assert_eq!((times, stats.probes, stats.timeouts), ([300].to_vec(), 1, 0));
+}

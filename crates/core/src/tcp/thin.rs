@@ -1,0 +1,99 @@
+//! Thin streams: what a sender of few small segments does differently.
+//!
+//! Without `coalesce_unsent` each write is a segment of its own, also if it had to wait for the window. With `thin_dupack`
+//! one SACKed segment shows a loss while fewer than four are out, with `thin_linear` the first six timeouts of such a stream
+//! do not back off. Redundant data bundling is in `rdb`.
+//!
+//! **Source.** Linux 2.6.34 to 4.10, `tcp_stream_is_thin`, `tcp_time_to_recover`, and `tcp_retransmit_timer`
+//! (Documentation/networking/tcp-thin.txt); Petlund, "Improving latency for interactive, thin-stream applications over
+//! reliable transport", 2009.
+//! **Deviations.** `thin_dupack` needs SACK and does nothing under RACK, which was its successor.
+
+use super::Shared;
+use super::config::Config;
+use super::rdb::Bundler;
+use super::send::Sender;
+use crate::units::Bytes;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+/// State of a sender that bundles, or that keeps writes apart.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Thin {
+    /// Ends of the writes that are not wholly sent; `None`: writes flow together.
+    writes: Option<VecDeque<u64>>,
+    pub(super) bundler: Option<Bundler>,
+}
+
+impl Thin {
+    /// What `config` needs, if it needs anything.
+    pub(super) fn new(config: &Config) -> Option<Box<Thin>> {
+        let apart = !config.coalesce_unsent;
+        (apart || config.rdb.is_some()).then(|| {
+            Box::new(Thin {
+                writes: apart.then(VecDeque::new),
+                bundler: config.rdb.map(|_| Bundler::default()),
+            })
+        })
+    }
+
+    /// The application wrote up to offset `end`.
+    pub(super) fn on_write(&mut self, end: u64) {
+        if let Some(writes) = &mut self.writes {
+            writes.push_back(end);
+        }
+    }
+
+    /// Everything below `nxt` was sent.
+    pub(super) fn on_sent(&mut self, nxt: u64) {
+        if let Some(writes) = &mut self.writes {
+            while writes.front().is_some_and(|end| *end <= nxt) {
+                writes.pop_front();
+            }
+        }
+    }
+
+    /// Where the write ends that begins at or continues from `nxt`; `end` if that is not known.
+    pub(super) fn boundary(&self, nxt: u64, end: u64) -> u64 {
+        let next = |writes: &VecDeque<u64>| writes.iter().copied().find(|end| *end > nxt);
+        self.writes
+            .as_ref()
+            .and_then(next)
+            .map_or(end, |next| next.min(end))
+    }
+
+    /// Segments that what lies from `nxt` to `end` would make.
+    pub(super) fn segments(&self, nxt: u64, end: u64, mss: u32) -> u64 {
+        let (mut from, mut count) = (nxt, 0);
+        while from < end {
+            let to = self.boundary(from, end);
+            count += (to - from).div_ceil(u64::from(mss));
+            from = to;
+        }
+        count
+    }
+}
+
+impl Sender {
+    /// Too few segments are out for three duplicates, and the window was reduced before (Linux `tcp_stream_is_thin`).
+    pub(super) fn is_thin(&self) -> bool {
+        self.board.segments() < 4 && self.cc.ssthresh() != Bytes::MAX
+    }
+
+    /// `thin_dupack`: one SACKed segment is enough while the stream is thin and has nothing more to send.
+    pub(super) fn thin_dupack_shows_loss(&self, shared: &Shared) -> bool {
+        shared.config.thin_dupack
+            && shared.sack
+            && self.board.marks.sacked_segments > 0
+            && self.unsent() == 0
+            && self.is_thin()
+    }
+
+    /// `thin_linear`: this timeout does not back off.
+    pub(super) fn backs_off_linearly(&self, shared: &Shared) -> bool {
+        shared.config.thin_linear && self.retries <= LINEAR_TIMEOUTS && self.is_thin()
+    }
+}
+
+/// Linux `TCP_THIN_LINEAR_RETRIES`.
+const LINEAR_TIMEOUTS: u8 = 6;
