@@ -15,6 +15,7 @@ use crate::world::World;
 use compact::{Counted, Draw, Queue};
 use fleetfoot_core::packet::{Flags, Kind, Segment};
 use fleetfoot_core::rng::{Rng, Sampler};
+use fleetfoot_core::tcp::Setting;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
@@ -24,6 +25,7 @@ mod raw;
 mod record;
 mod setup;
 mod stream;
+mod web;
 
 pub(crate) use stream::TfrcStream;
 
@@ -56,6 +58,7 @@ pub(crate) struct Group {
     /// Pings that may still come back, by record.
     pings: Vec<u32>,
     delivery_latency: Vec<f64>,
+    ack_latency: Vec<f64>,
     /// Packets per group of packets that left together, where super-packets are formed.
     pub(crate) super_packet_length: Histogram,
     streams: Vec<StreamRecord>,
@@ -91,6 +94,8 @@ struct Actor {
     dialogue: Option<Box<Dialogue>>,
     /// Raw packets.
     trains: Option<Box<raw::Trains>>,
+    /// Pages.
+    page: Option<Box<web::Page>>,
 }
 
 /// State of a user or of a persistent connection.
@@ -204,7 +209,8 @@ impl<O: Observer> World<'_, O> {
                 self.transfer(now, index, actor, pair, bytes);
             }
             Traffic::RequestResponse { exchanges, .. } => self.act_request(index, actor, now, *exchanges),
-            Traffic::OnOff { .. } => self.act_burst(index, actor, now),
+            Traffic::OnOff { .. } | Traffic::Thin { .. } => self.act_burst(index, actor, now),
+            Traffic::Web(web) => self.act_page(index, actor, now, web),
             Traffic::Cbr { rate, packet, .. } => {
                 // Differences of exact times: no drift, whatever the rate.
                 let started = &mut self.groups[index as usize].actors[actor as usize].started;
@@ -320,11 +326,18 @@ impl<O: Observer> World<'_, O> {
     }
 
     fn act_burst(&mut self, index: u32, actor: u32, now: Instant) {
+        let stream = matches!(self.spec.groups[index as usize].traffic, Traffic::Thin { .. });
         let place = &self.groups[index as usize].actors[actor as usize];
         let (pair, mut slot) = (place.pair, place.slot);
         if slot == NONE {
             slot = self.open_pair(now, index, actor, pair, Some(0));
             self.groups[index as usize].actors[actor as usize].slot = slot;
+            if stream {
+                self.slots[slot as usize].record = self.new_record(index, pair, now, Bytes::ZERO);
+                if let Some(connection) = &mut self.slots[slot as usize].ends[0].connection {
+                    connection.set(now, Setting::NoteLatencies(true));
+                }
+            }
         }
         let counts = self.window.contains(now);
         let group = &mut self.groups[index as usize];
@@ -336,10 +349,10 @@ impl<O: Observer> World<'_, O> {
         let gap = Duration::from_secs_f64(dialogue.gap.sample()).max(Duration::from_nanos(1));
         dialogue.written[0] += bytes;
         let end = dialogue.written[0];
-        let record = if counts {
-            self.new_record(index, pair, now, Bytes(bytes))
-        } else {
-            NONE
+        let record = match counts {
+            true if stream => self.slots[slot as usize].record,
+            true => self.new_record(index, pair, now, Bytes(bytes)),
+            false => NONE,
         };
         self.open += u64::from(counts);
         let group = &mut self.groups[index as usize];

@@ -27,6 +27,8 @@ pub struct GroupOutput {
     /// Delay of each application write from `write` to in-order arrival (s), over all flows: request-response, on-off
     /// and other kinds with small writes. Empty for the rest.
     pub delivery_latency: Vec<f64>,
+    /// Of each segment of thin streams that was first sent within [warmup, duration): from there to its ACK (s).
+    pub ack_latency: Vec<f64>,
     /// Payload bytes received in order in [warmup, duration), over all flows, finished or not.
     pub goodput_bytes: Bytes,
     /// The same per connection in order of creation, for fairness.
@@ -78,8 +80,18 @@ pub struct FlowRecord {
     pub spurious_timeouts: u32,
     /// Tail loss probes sent.
     pub probes: u32,
+    /// Those of them that carried new data.
+    pub new_probes: u32,
     /// Those shown to be redundant.
     pub spurious_probes: u32,
+    /// Packets that carried older data along (redundant data bundling).
+    pub rdb_packets: u32,
+    /// Losses that they repaired, as far as the sender found them.
+    pub rdb_losses: u32,
+    /// Payload bytes that they carried along.
+    pub rdb_bytes: Bytes,
+    /// Longest time from the first transmission of a segment that was sent again to its ACK; zero if none was.
+    pub longest_recovery: Duration,
     /// Payload bytes the receiver got more than once.
     pub redundant_bytes: Bytes,
     /// Smallest RTT sample.

@@ -183,6 +183,18 @@ pub enum Traffic {
         /// Time between the starts of bursts (s).
         interval: Distribution,
     },
+    /// `count` streams of small writes. A flow record is one stream; writes have their delivery latencies, segments
+    /// their ACK latencies.
+    Thin {
+        /// Streams.
+        count: u32,
+        /// Bytes per write.
+        payload: Distribution,
+        /// Time between writes (s).
+        interval: Distribution,
+    },
+    /// `count` users who load pages. A flow record is one page.
+    Web(Box<Web>),
     /// `count` streams of datagrams without feedback.
     Cbr {
         /// Streams.
@@ -223,6 +235,25 @@ pub struct Tfrc {
     pub rate: Option<Rate>,
     /// The transport.
     pub config: fleetfoot_core::tfrc::Config,
+}
+
+/// Pages: a document on one connection, then its objects over several, one at a time on each.
+#[derive(Clone, Debug)]
+pub struct Web {
+    /// Users.
+    pub count: u32,
+    /// Bytes of the document.
+    pub document: Distribution,
+    /// Objects of each page.
+    pub objects: u32,
+    /// Bytes of each object.
+    pub object: Distribution,
+    /// Bytes of each request, towards the data sender.
+    pub request: Bytes,
+    /// Connections of a page, at most.
+    pub connections: u32,
+    /// Time between the end of a page and the start of the next (s).
+    pub think: Distribution,
 }
 
 /// Trains of packets for attacks on queues: what a host can send that has no TCP.

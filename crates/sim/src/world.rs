@@ -168,10 +168,11 @@ impl<'a, O: Observer> World<'a, O> {
         for group in &self.spec.groups {
             let reacts = match &group.traffic {
                 Traffic::Incast { rounds, .. } => *rounds > 1,
-                Traffic::ClosedLoop { .. } | Traffic::RequestResponse { .. } => true,
+                Traffic::ClosedLoop { .. } | Traffic::RequestResponse { .. } | Traffic::Web(_) => true,
                 Traffic::Bulk { .. }
                 | Traffic::Transfer { .. }
                 | Traffic::OnOff { .. }
+                | Traffic::Thin { .. }
                 | Traffic::Cbr { .. }
                 | Traffic::Flows { .. }
                 | Traffic::Ping { .. }

@@ -54,6 +54,13 @@ impl Sender {
             delivery.acked += weight;
             shared.stats.ack_latency_sum += now.since(record.first_tx);
             shared.stats.ack_latency_count += 1;
+            if record.tx_count > 1 {
+                let longest = &mut shared.stats.longest_recovery;
+                *longest = now.since(record.first_tx).max(*longest);
+            }
+            if let Some(latencies) = self.thin.as_mut().and_then(|thin| thin.latencies.as_mut()) {
+                latencies.push((record.first_tx, now.since(record.first_tx)));
+            }
             if record.is(SACKED) {
                 continue;
             }

@@ -87,7 +87,7 @@ pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, T
 
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -218,6 +218,7 @@ impl Connection {
                 #[cfg(test)]
                 long_way: false,
                 orphan: false,
+                latencies: false,
                 ways: Ways::SHUT,
                 cold: None,
                 config: Arc::clone(config),
@@ -474,6 +475,7 @@ impl Connection {
                 }
             }
             Setting::AutoRead(on) => self.auto_read = on,
+            Setting::NoteLatencies(on) => self.shared.latencies = on,
             Setting::QuickAck(on) => self.receive.set_quick(&self.shared.config, on),
             Setting::KeepAliveValues(_) => {
                 self.set_cold(setting);
@@ -492,6 +494,14 @@ impl Connection {
     #[inline]
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
+    }
+
+    /// With [`Setting::NoteLatencies`], of each segment acknowledged so far when it was first sent and how long its
+    /// acknowledgment took.
+    pub fn ack_latencies(&self) -> &[(Instant, Duration)] {
+        let thin = self.sender.as_ref().and_then(|sender| sender.thin.as_ref());
+        thin.and_then(|thin| thin.latencies.as_deref())
+            .unwrap_or_default()
     }
 
     /// Connection state.

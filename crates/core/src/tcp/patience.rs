@@ -225,7 +225,11 @@ impl Connection {
             Setting::Ttl(ttl) => cold.ttl = Some(ttl),
             Setting::FinWait2(limit) => cold.fin_wait2 = Some(limit),
             Setting::KeepAliveValues(values) => cold.keep_alive = Some(values),
-            Setting::Nagle(_) | Setting::KeepAlive(_) | Setting::AutoRead(_) | Setting::QuickAck(_) => {}
+            Setting::Nagle(_)
+            | Setting::KeepAlive(_)
+            | Setting::AutoRead(_)
+            | Setting::NoteLatencies(_)
+            | Setting::QuickAck(_) => {}
         }
     }
 }

@@ -151,6 +151,7 @@ impl Shared {
             #[cfg(test)]
             long_way,
             orphan,
+            latencies,
             ways: _, // none until something happens
             cold: _, // there is none
         } = self;
@@ -169,7 +170,7 @@ impl Shared {
         pack.byte(snd_scale);
         pack.byte(rcv_scale);
         pack.byte(syn_lost);
-        pack.flags([sack, timestamps, ecn, nagle, peer_scales, orphan]);
+        pack.flags([sack, timestamps, ecn, nagle, peer_scales, orphan, latencies]);
         #[cfg(test)]
         pack.flags([long_way]);
     }
@@ -197,6 +198,7 @@ impl Stats {
             dsacks,
             challenge_acks,
             bad_sacks,
+            longest_recovery,
             rdb_packets,
             rdb_bytes,
             rdb_losses,
@@ -229,6 +231,7 @@ impl Stats {
         if any {
             pack.number(redundant_bytes);
             pack.number(rdb_bytes);
+            pack.duration(longest_recovery);
             for count in trouble {
                 pack.word(count);
             }

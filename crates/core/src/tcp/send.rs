@@ -164,7 +164,11 @@ impl Sender {
             board: Scoreboard::new(shared.mss, config.window_unit != WindowUnit::Bytes),
             cc: Controller::new(cc),
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),
-            thin: if sack1.is_none() { Thin::new(config) } else { None },
+            thin: if sack1.is_none() {
+                Thin::new(config, shared.latencies)
+            } else {
+                None
+            },
             sack1,
             una: 1,
             small_end: 0,

@@ -54,6 +54,8 @@ pub(super) struct Shared {
     pub(super) long_way: bool,
     /// The owner closed both halves.
     pub(super) orphan: bool,
+    /// `Setting::NoteLatencies`.
+    pub(super) latencies: bool,
     /// Which short ways are open.
     pub(super) ways: Ways,
     /// What is rarely needed.

@@ -13,26 +13,31 @@ use super::Shared;
 use super::config::Config;
 use super::rdb::Bundler;
 use super::send::Sender;
+use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
-/// State of a sender that bundles, or that keeps writes apart.
+/// State of a sender that bundles, keeps writes apart, or is watched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Thin {
     /// Ends of the writes that are not wholly sent; `None`: writes flow together.
     writes: Option<VecDeque<u64>>,
     pub(super) bundler: Option<Bundler>,
+    /// First transmission and time to the ACK of each segment, if somebody asked.
+    pub(super) latencies: Option<Vec<(Instant, Duration)>>,
 }
 
 impl Thin {
     /// What `config` needs, if it needs anything.
-    pub(super) fn new(config: &Config) -> Option<Box<Thin>> {
+    pub(super) fn new(config: &Config, latencies: bool) -> Option<Box<Thin>> {
         let apart = !config.coalesce_unsent;
-        (apart || config.rdb.is_some()).then(|| {
+        (apart || latencies || config.rdb.is_some()).then(|| {
             Box::new(Thin {
                 writes: apart.then(VecDeque::new),
                 bundler: config.rdb.map(|_| Bundler::default()),
+                latencies: latencies.then(Vec::new),
             })
         })
     }

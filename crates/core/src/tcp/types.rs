@@ -90,6 +90,9 @@ pub enum Setting {
     KeepAlive(bool),
     /// Parameters of keep-alive.
     KeepAliveValues(super::KeepAlive),
+    /// Keep the time from first transmission to acknowledgment of each segment, for
+    /// [`ack_latencies`](super::Connection::ack_latencies). Before there is data to send.
+    NoteLatencies(bool),
     /// Acknowledge at once for a while, or not (`TCP_QUICKACK`).
     QuickAck(bool),
     /// Every in-order byte counts as read at once, until turned off.
@@ -170,6 +173,8 @@ pub struct Stats {
     pub challenge_acks: u32,
     /// SACK blocks that name what cannot be: unsent, backwards, empty.
     pub bad_sacks: u32,
+    /// Longest time from the first transmission of a segment that was sent again to its ACK.
+    pub longest_recovery: Duration,
     /// Packets that carried older data along (redundant data bundling).
     pub rdb_packets: u32,
     /// Payload bytes they carried along.
@@ -200,6 +205,7 @@ impl super::lazy::Blank for Stats {
             dsacks: 0,
             challenge_acks: 0,
             bad_sacks: 0,
+            longest_recovery: Duration::ZERO,
             rdb_packets: 0,
             rdb_bytes: 0,
             rdb_losses: 0,

@@ -10,6 +10,7 @@ use crate::result::{Drops, Group, Link, RunData, SizeClass, Summary, Variant};
 use crate::scenario::Resolved;
 use crate::statistics::{Counted, Resamples, Sample, jain, summarize, summarize_counted};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
+use fleetfoot_core::time::Duration;
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, Histogram, RunOutput};
 use std::collections::BTreeMap;
 
@@ -157,7 +158,7 @@ pub(super) fn json(value: &toml::Value) -> serde_json::Value {
 
 /// Kinds whose flows never complete, or are single datagrams: a lost ping is a loss, not a slow transfer.
 fn is_endless(kind: &str) -> bool {
-    matches!(kind, "bulk" | "cbr" | "ping" | "raw")
+    matches!(kind, "bulk" | "thin" | "cbr" | "ping" | "raw")
 }
 
 /// Kinds in which every flow is a connection of its own.
@@ -249,7 +250,33 @@ fn more(parts: &[&GroupOutput], resamples: &Resamples) -> BTreeMap<String, Summa
     let rates: Vec<Sample> = parts.iter().map(|part| loss_event_rates(part)).collect();
     let rates = summarize(&rates, resamples);
     let rates = rates.map(|summary| (LOSS_EVENT_RATE.to_owned(), summary));
-    lengths.into_iter().chain(rates).collect()
+    // What only some mechanisms and kinds of traffic have.
+    let each = |value: &dyn Fn(&FlowRecord) -> Option<f64>| {
+        let runs: Vec<Sample> = parts
+            .iter()
+            .map(|part| Sample::of(part.flows.iter().filter_map(value).collect()))
+            .collect();
+        summarize(&runs, resamples)
+    };
+    let segments: Vec<Sample> = parts
+        .iter()
+        .map(|part| Sample::of(part.ack_latency.clone()))
+        .collect();
+    let redundancy = each(&|flow| {
+        (flow.rdb_bytes.0 > 0 && flow.received.0 > 0)
+            .then(|| flow.rdb_bytes.0 as f64 / flow.received.0 as f64)
+    });
+    let recovery =
+        each(&|flow| (flow.longest_recovery != Duration::ZERO).then(|| flow.longest_recovery.as_secs_f64()));
+    let more = [
+        (SEGMENT_ACK_LATENCY, summarize(&segments, resamples)),
+        (REDUNDANCY, redundancy),
+        (LONGEST_RECOVERY, recovery),
+    ];
+    let more = more
+        .into_iter()
+        .filter_map(|(name, summary)| Some((name.to_owned(), summary?)));
+    lengths.into_iter().chain(rates).chain(more).collect()
 }
 
 /// Per TFRC stream: loss events per packet that arrived or was lost, as its receiver computed it last.
@@ -276,6 +303,15 @@ pub(super) const SUPER_PACKET_LENGTH: &str = "super_packet_length";
 
 /// In `more`: loss event rates of TFRC streams.
 pub(super) const LOSS_EVENT_RATE: &str = "loss_event_rate";
+
+/// In `more`: from the first transmission of a segment of a thin stream to its ACK (s).
+pub(super) const SEGMENT_ACK_LATENCY: &str = "segment_ack_latency_s";
+
+/// In `more`: per flow that bundled, bytes carried along per byte received.
+pub(super) const REDUNDANCY: &str = "redundancy";
+
+/// In `more`: per flow that sent a segment again, the longest time from its first transmission to its ACK (s).
+pub(super) const LONGEST_RECOVERY: &str = "longest_recovery_s";
 
 /// Completion times by classes of size: 1, 3, 10, 30... kB.
 fn by_size(kind: &str, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Vec<SizeClass> {

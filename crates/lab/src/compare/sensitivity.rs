@@ -118,6 +118,8 @@ impl Neighbour {
                                 *rate = Rate::from_bps((rate.bps() as f64 * self.factor) as u64);
                             }
                         }
+                        Traffic::Thin { interval, .. } => *interval = scaled(interval, 1.0 / self.factor),
+                        Traffic::Web(web) => web.think = scaled(&web.think, 1.0 / self.factor),
                         Traffic::Cbr { rate, .. } => {
                             *rate = Rate::from_bps((rate.bps() as f64 * self.factor) as u64);
                         }

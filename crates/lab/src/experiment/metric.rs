@@ -85,6 +85,18 @@ fields! {
         Probes = "probes",
         /// Those shown to be redundant.
         SpuriousProbes = "spurious_probes",
+        /// Those that carried new data.
+        NewProbes = "new_probes",
+        /// From the first transmission of a segment of a thin stream to its ACK.
+        SegmentAckLatency = "more.segment_ack_latency_s",
+        /// Per flow that sent a segment again: longest time from its first transmission to its ACK.
+        LongestRecovery = "more.longest_recovery_s",
+        /// Packets that carried older data along (redundant data bundling).
+        RdbPackets = "rdb_packets",
+        /// Losses that they repaired, as far as the sender found them.
+        RdbLosses = "rdb_losses",
+        /// Bytes carried along per byte received.
+        Redundancy = "redundancy",
         /// Payload received more than once.
         RedundantBytes = "redundant_bytes",
         /// Payload sent and not received, as a share: what a stream without retransmission lost.
@@ -230,10 +242,16 @@ impl Statistic {
     pub fn parse(word: &str) -> Option<Statistic> {
         Some(match word {
             "mean" => Statistic::Mean,
+            "p40" => Statistic::Quantile(0.4),
             "p50" => Statistic::Quantile(0.5),
+            "p60" => Statistic::Quantile(0.6),
+            "p70" => Statistic::Quantile(0.7),
+            "p80" => Statistic::Quantile(0.8),
             "p90" => Statistic::Quantile(0.9),
             "p95" => Statistic::Quantile(0.95),
+            "p97" => Statistic::Quantile(0.97),
             "p99" => Statistic::Quantile(0.99),
+            "p99.9" => Statistic::Quantile(0.999),
             "max" => Statistic::Quantile(1.0),
             "min" => Statistic::Quantile(0.0),
             "sum" => Statistic::Sum,
@@ -357,6 +375,20 @@ fn group_values(
         GroupMetric::SpuriousTimeouts => total(&|flow| u64::from(flow.spurious_timeouts)),
         GroupMetric::Probes => total(&|flow| u64::from(flow.probes)),
         GroupMetric::SpuriousProbes => total(&|flow| u64::from(flow.spurious_probes)),
+        GroupMetric::NewProbes => total(&|flow| u64::from(flow.new_probes)),
+        GroupMetric::SegmentAckLatency => Sample::of(group.ack_latency.clone()),
+        GroupMetric::LongestRecovery => each(&|flow| {
+            let longest = flow.longest_recovery.as_secs_f64();
+            (longest > 0.0).then_some(longest)
+        }),
+        GroupMetric::RdbPackets => total(&|flow| u64::from(flow.rdb_packets)),
+        GroupMetric::RdbLosses => total(&|flow| u64::from(flow.rdb_losses)),
+        GroupMetric::Redundancy => {
+            let received: u64 = flows.iter().map(|flow| flow.received.0).sum();
+            let carried: u64 = flows.iter().map(|flow| flow.rdb_bytes.0).sum();
+            let share = (received > 0).then(|| carried as f64 / received as f64);
+            Sample::of(share.into_iter().collect())
+        }
         GroupMetric::RedundantBytes => total(&|flow| flow.redundant_bytes.0),
         GroupMetric::SuperPackets => {
             let lengths = group.super_packet_length.counts();

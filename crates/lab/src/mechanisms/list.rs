@@ -176,6 +176,38 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("After a timeout sends new data first; if ACKs show that nothing was lost, the window comes back and nothing is sent twice.", "RFC 5682")
         .evidence("RFC 5682 section 1: for links with delay spikes; where the timeout was right it behaves as without.")
         .turn_on("Linux: on by default (sysctl net.ipv4.tcp_frto, any value but 0)"),
+    entry("rto-restart", TailLoss, Tcp, &[("tcp.rto_restart", Flag(true))])
+        .document("Counts the retransmission timer from when the earliest outstanding segment was sent, not from the last ACK, while fewer than four segments are out or wait: the timeout of a lost tail comes an RTT sooner.", "RFC 7765")
+        .evidence("Rajiullah et al., CCR 2015: shorter flows where the tail is lost; ACKs that are late by more than the margin make it spurious (docs/tail-loss.md).")
+        .turn_on("In no Linux release: patches were offered in 2014 and 2015 (sysctl net.ipv4.tcp_rto_restart there)"),
+    entry("tlp-restart", TailLoss, Sack, &[("tcp.rack", Flag(false)), ("tcp.tail_loss_probe", Text("draft")), ("tcp.tail_loss_probe_restart", Flag(true))])
+        .document("The first tail loss probe, its timer counted from when the earliest outstanding segment was sent: the probe of a lost tail leaves an RTT sooner, and writes of a thin stream do not put it off.", "Rajiullah, Hurtig, Brunstrom, Petlund, Welzl, CCR 45(1), 2015")
+        .evidence("The paper ranks it first in most of its scenarios; it tolerates one RTT of extra ACK delay where the plain probe tolerates two (docs/tail-loss.md).")
+        .turn_on("In no Linux release: a patch of 2015 to tcp_schedule_loss_probe"),
+    entry("rto-restart-with-probe", TailLoss, Sack, &[("tcp.rto_restart", Flag(true)), ("tcp.tail_loss_probe", Text("draft")), ("tcp.rack", Flag(false))])
+        .document("RTO restart with the first tail loss probe: where the shortened timeout comes first, a probe is sent in its place, which costs no window.", "RFC 7765 section 5; draft-dukkipati-tcpm-tcp-loss-probe-01")
+        .evidence("RFC 7765 recommends the pair; times are those of RTO restart, reactions those of the probe.")
+        .turn_on("In no Linux release: the patches for RTO restart with net.ipv4.tcp_early_retrans=3"),
+    entry("rack-tlp-restart", TailLoss, Sack, &[("tcp.rack", Flag(true)), ("tcp.tail_loss_probe", Text("rfc8985")), ("tcp.tail_loss_probe_restart", Flag(true)), ("tcp.learn_ack_delay", Flag(true))])
+        .document("RACK-TLP whose probe timer counts from when the earliest outstanding segment was sent, with an allowance for delayed ACKs that is learned: four times RTTVAR at most.", "Fleetfoot's own: RFC 8985 section 7.2 with the restart of Rajiullah et al., CCR 2015")
+        .evidence("Measured here only (docs/tail-loss.md).")
+        .turn_on("In no kernel: a change to tcp_schedule_loss_probe"),
+    entry("thin-linear-timeouts", TailLoss, Tcp, &[("tcp.thin_linear", Flag(true))])
+        .document("The first six timeouts of a stream with fewer than four segments out do not double the timer.", "Linux, Documentation/networking/tcp-thin.txt; Petlund 2009")
+        .evidence("For streams that can only be repaired by the timer; a congested path sees up to six copies of a small segment at equal distances.")
+        .turn_on("Linux 2.6.34 and later: sysctl net.ipv4.tcp_thin_linear_timeouts=1, or the socket option TCP_THIN_LINEAR_TIMEOUTS"),
+    entry("thin-dupack", TailLoss, Sack, &[("tcp.rack", Flag(false)), ("tcp.thin_dupack", Flag(true))])
+        .document("With fewer than four segments out and nothing more to send, the first duplicate ACK repairs, without RACK.", "Linux, Documentation/networking/tcp-thin.txt; Petlund 2009")
+        .evidence("RACK repairs a quarter of an RTT later and is not fooled by reordering; Linux removed the option in 4.11.")
+        .turn_on("Linux 2.6.34 to 4.10: sysctl net.ipv4.tcp_thin_dupack=1, or the socket option TCP_THIN_DUPACK"),
+    entry("rdb", TailLoss, Tcp, &[("tcp.rdb", Text("one"))])
+        .document("Redundant data bundling: a new segment of a thin stream carries the one before along, so that a single lost segment is repaired by the next packet. Never more packets, only larger ones; losses that bundles repaired reduce the window.", "Opstad et al., LCN 2015; Opstad, MSc thesis, Oslo 2015")
+        .evidence("The slides of 2015: mean ACK latency of 154 instead of 270 ms at 10 % loss and 150 ms RTT, with as many segments as fit (docs/thin-streams.md).")
+        .turn_on("In no Linux release: the patches of March 2016 (sysctl net.ipv4.tcp_rdb=1, or the socket option TCP_RDB)"),
+    entry("rdb-unlimited", TailLoss, Tcp, &[("tcp.rdb", Text("all"))])
+        .document("Redundant data bundling with as many older segments as fit: repairs losses in a row too, and sends several times the bytes.", "Opstad et al., LCN 2015")
+        .evidence("As for rdb; the authors found added queueing delay for others and bound it to one segment.")
+        .turn_on("In no Linux release: the patches of March 2016 with net.ipv4.tcp_rdb_max_packets=0"),
     entry("min-rto-20ms", TailLoss, Tcp, &[("tcp.min_rto", Text("20 ms"))])
         .document("Lets the retransmission timer fire 20 ms after the expected ACK instead of 200 ms or 1 s.", "RFC 6298 (which asks for 1 s); Vasudevan et al., SIGCOMM 2009")
         .evidence("Vasudevan et al.: removes the collapse of synchronised transfers; delayed ACKs of 40 ms and more make some timeouts spurious.")

@@ -316,7 +316,7 @@ pub(super) fn completion_times(
     run: &RunOutput,
 ) -> statistics::Sample {
     let mut sample = statistics::Sample::default();
-    let endless = matches!(group.kind.as_str(), "bulk" | "cbr");
+    let endless = matches!(group.kind.as_str(), "bulk" | "thin" | "cbr");
     for flow in &output.flows {
         match flow.completed {
             Some(end) => sample.completed.push(end.since(flow.start).as_secs_f64()),

@@ -148,6 +148,7 @@ impl Writer {
         let GroupOutput {
             flows,
             delivery_latency,
+            ack_latency,
             goodput_bytes,
             goodput_bytes_per_connection,
             super_packet_length,
@@ -156,6 +157,7 @@ impl Writer {
         self.u64(goodput_bytes.0);
         self.list(flows, Writer::flow);
         self.list(delivery_latency, |writer, value| writer.f64(*value));
+        self.list(ack_latency, |writer, value| writer.f64(*value));
         self.list(goodput_bytes_per_connection, |writer, value| writer.u64(value.0));
         self.histogram(super_packet_length);
         self.list(streams, |writer, stream| {
@@ -186,7 +188,12 @@ impl Writer {
             timeouts,
             spurious_timeouts,
             probes,
+            new_probes,
             spurious_probes,
+            rdb_packets,
+            rdb_losses,
+            rdb_bytes,
+            longest_recovery,
             redundant_bytes,
             min_rtt,
             ack_latency_sum,
@@ -200,9 +207,20 @@ impl Writer {
         self.u64(received.0);
         self.u32(segments_sent);
         self.u64(bytes_sent.0);
-        for count in [retransmits, timeouts, spurious_timeouts, probes, spurious_probes] {
+        for count in [
+            retransmits,
+            timeouts,
+            spurious_timeouts,
+            probes,
+            new_probes,
+            spurious_probes,
+            rdb_packets,
+            rdb_losses,
+        ] {
             self.u32(count);
         }
+        self.u64(rdb_bytes.0);
+        self.u64(longest_recovery.as_nanos());
         self.u64(redundant_bytes.0);
         self.time(min_rtt.map(Duration::as_nanos));
         self.f64(ack_latency_sum);
@@ -294,6 +312,7 @@ impl Reader<'_> {
         Some(GroupOutput {
             flows: self.list(Reader::flow)?,
             delivery_latency: self.list(Reader::f64)?,
+            ack_latency: self.list(Reader::f64)?,
             goodput_bytes,
             goodput_bytes_per_connection: self.list(|reader| reader.u64().map(Bytes))?,
             super_packet_length: self.histogram()?,
@@ -322,7 +341,12 @@ impl Reader<'_> {
             timeouts: self.u32()?,
             spurious_timeouts: self.u32()?,
             probes: self.u32()?,
+            new_probes: self.u32()?,
             spurious_probes: self.u32()?,
+            rdb_packets: self.u32()?,
+            rdb_losses: self.u32()?,
+            rdb_bytes: Bytes(self.u64()?),
+            longest_recovery: Duration::from_nanos(self.u64()?),
             redundant_bytes: Bytes(self.u64()?),
             min_rtt: self.time()?.map(Duration::from_nanos),
             ack_latency_sum: self.f64()?,

@@ -15,7 +15,7 @@ pub(crate) use figure::{CHECK, FIGURE, PLOT};
 pub(crate) use network::{LINK, LINK_ENTRY, LOSS, NETWORK, REORDER, REVERSE, TRACE};
 #[cfg(test)]
 pub(crate) use tcp::PROFILES;
-pub(crate) use tcp::{DELAYED_ACK, SUPER_PACKETS, TCP};
+pub(crate) use tcp::{DELAYED_ACK, RDB, SUPER_PACKETS, TCP};
 pub(crate) use traffic::{ARRIVALS, SIZE_DISTRIBUTION, TIME_DISTRIBUTION, TRAFFIC, TRAFFIC_COMMON};
 
 /// One key of a table.

@@ -23,10 +23,12 @@ pub(super) fn moves(
             exchanges: None,
             ..
         } => Some(think),
+        Traffic::Web(web) => Some(&web.think),
         Traffic::RequestResponse { .. }
         | Traffic::Transfer { .. }
         | Traffic::Incast { .. }
         | Traffic::OnOff { .. }
+        | Traffic::Thin { .. }
         | Traffic::Cbr { .. }
         | Traffic::Flows { .. }
         | Traffic::Ping { .. }

@@ -190,6 +190,12 @@ pub fn reference() -> String {
     kinds(&mut page, "delayed_ack", &keys::DELAYED_ACK);
     section(
         &mut page,
+        "Redundant data bundling",
+        "`rdb = { ... }`; \"one\" is the table with its defaults, \"all\" the same with `max_segments = 0`. What it does and costs: [thin-streams.md](thin-streams.md).",
+        keys::RDB,
+    );
+    section(
+        &mut page,
         "Super-packets",
         "`super_packets = { ... }`; a word is the table with this mode. How to use them: [superpackets.md](superpackets.md).",
         keys::SUPER_PACKETS,

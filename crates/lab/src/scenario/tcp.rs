@@ -8,8 +8,8 @@ use super::value;
 use fleetfoot_core::cc::{AnyController, CubicArithmetic, HyStart};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
-    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, InitialWindow, Profile, Prr,
-    RtoFloor, RttSamples, TailLossProbe, WindowUnit, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, HiddenLoss, InFlight, InitialWindow,
+    Profile, Prr, Rdb, RtoFloor, RttSamples, TailLossProbe, ThinRule, WindowUnit, WindowValidation,
 };
 
 /// The configuration that the table at `node` describes.
@@ -110,6 +110,13 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
         }
         "tail_loss_probe_restart" => config.tail_loss_probe_restart = field.flag()?,
         "rto_restart" => config.rto_restart = field.flag()?,
+        "rto_restart_threshold" => config.rto_restart_threshold = field.integer()? as u32,
+        "probe_restart_threshold" => config.probe_restart_threshold = limited(field)?,
+        "learn_ack_delay" => config.learn_ack_delay = field.flag()?,
+        "thin_dupack" => config.thin_dupack = field.flag()?,
+        "thin_linear" => config.thin_linear = field.flag()?,
+        "rdb" => config.rdb = rdb(field)?,
+        "coalesce_unsent" => config.coalesce_unsent = field.flag()?,
         "fack" => config.fack = field.flag()?,
         "sack1_recovery" => config.sack1_recovery = field.flag()?,
         "window_validation" => {
@@ -214,6 +221,47 @@ fn delayed_ack(field: &Field) -> Result<DelayedAck, Error> {
             }
         }
     })
+}
+
+fn rdb(field: &Field) -> Result<Option<Rdb>, Error> {
+    if field.node.as_text().is_some() {
+        return Ok(match field.choice()? {
+            "off" => None,
+            "all" => Some(Rdb {
+                max_segments: 0,
+                ..Rdb::STANDARD
+            }),
+            _ => Some(Rdb::STANDARD),
+        });
+    }
+    let section = Section::open(&field.node, keys::RDB, &field.path)?;
+    let flag = |key| section.need(key)?.flag();
+    let thin = section.need("thin")?;
+    Ok(Some(Rdb {
+        thin: match thin.node.as_text() {
+            Some(_) => ThinRule::Interval {
+                min: section.need("min_interval")?.duration()?,
+                smoothed: section.need("rtt")?.choice()? == "smoothed",
+            },
+            None => ThinRule::Packets(thin.integer()? as u32),
+        },
+        in_flight: match section.need("in_flight")?.choice()? {
+            "out" => InFlight::Out,
+            _ => InFlight::Pipe,
+        },
+        max_segments: section.need("max_segments")?.integer()? as u8,
+        max_payload: section.need("max_payload")?.bytes()?.0 as u32,
+        detect: match section.need("detect")?.choice()? {
+            "ignored" => HiddenLoss::Ignored,
+            "original" => HiddenLoss::Original,
+            _ => HiddenLoss::Dsack,
+        },
+        budget: section.need("budget")?.integer()? as u8,
+        charge: flag("charge")?,
+        spaced: flag("spaced")?,
+        tfrc_bound: flag("tfrc_bound")?,
+        min_loss: flag("min_loss")?,
+    }))
 }
 
 fn profile(name: &str) -> Config {

@@ -6,11 +6,11 @@ use super::keys::{self, Dimension};
 use super::network::Network;
 use super::read::{Field, Section, join};
 use super::{interface, pace, raw, tcp, tfrc, value};
-use crate::workload::{SizeTable, flows};
+use crate::workload::{APPLICATION_NAMES, SizeTable, ThinApplication, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::spec::{FlowLine, GroupSpec, NodeId, Spread, Traffic};
+use fleetfoot_sim::spec::{FlowLine, GroupSpec, NodeId, Spread, Traffic, Web};
 use std::sync::Arc;
 
 /// A traffic group as results speak of it.
@@ -53,7 +53,10 @@ pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, V
             .help(&node.place, "give each a `name` of its own"));
         }
         let (kind, section) = Section::open_tagged(node, &keys::TRAFFIC, &path)?;
-        let sensitive = matches!(kind, "transfer" | "incast" | "closed-loop" | "request-response");
+        let sensitive = matches!(
+            kind,
+            "transfer" | "incast" | "closed-loop" | "request-response" | "thin" | "web"
+        );
         groups.push(Group {
             name: name.clone(),
             kind,
@@ -337,6 +340,16 @@ fn traffic(
             burst: sizes("burst")?,
             interval: positive(&section.need("interval")?)?,
         },
+        "thin" => thin(section, count()?)?,
+        "web" => Traffic::Web(Box::new(Web {
+            count: count()?,
+            document: sizes("document")?,
+            objects: section.need("objects")?.integer()? as u32,
+            object: sizes("object")?,
+            request: section.need("request")?.bytes()?,
+            connections: section.need("connections")?.integer()? as u32,
+            think: times("think")?,
+        })),
         "cbr" => Traffic::Cbr {
             count: count()?,
             rate: finite(&section.need("rate")?)?,
@@ -350,6 +363,39 @@ fn traffic(
         _ => Traffic::Ping {
             interval: positive(&section.need("interval")?)?,
             packet: section.need("packet")?.bytes()?,
+        },
+    })
+}
+
+fn thin(section: &Section, count: u32) -> Result<Traffic, Error> {
+    let model = section.find("model")?.map(|field| field.choice()).transpose()?;
+    let model = model.and_then(ThinApplication::find);
+    let (payload, interval) = (section.find("payload")?, section.find("interval")?);
+    let missing = |key: &str| {
+        Error::at(
+            &section.place,
+            &join(&section.path, key),
+            format!("`{key}` is missing"),
+        )
+        .help(
+            &section.place,
+            format!(
+                "write it, or name an application: model = \"{}\"",
+                APPLICATION_NAMES[4]
+            ),
+        )
+    };
+    Ok(Traffic::Thin {
+        count,
+        payload: match (payload, model) {
+            (Some(field), _) => distribution(&field, Dimension::Bytes)?,
+            (None, Some(model)) => Distribution::Empirical(model.payload()),
+            (None, None) => return Err(missing("payload")),
+        },
+        interval: match (interval, model) {
+            (Some(field), _) => positive(&field)?,
+            (None, Some(model)) => Distribution::Empirical(model.interval()),
+            (None, None) => return Err(missing("interval")),
         },
     })
 }

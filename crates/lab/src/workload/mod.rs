@@ -4,6 +4,9 @@ use fleetfoot_core::time::Duration;
 use std::sync::Arc;
 
 pub mod flows;
+mod thin;
+
+pub use thin::{APPLICATION_NAMES, APPLICATIONS, ThinApplication};
 
 /// Names of the size distributions in [`TABLES`].
 pub const NAMES: &[&str] = &["web-search", "data-mining", "cache", "web-objects"];

@@ -82,7 +82,11 @@ struct Trouble {
     timeouts: u32,
     spurious_timeouts: u32,
     probes: u32,
+    new_probes: u32,
     spurious_probes: u32,
+    rdb_packets: u32,
+    rdb_losses: u32,
+    rdb_bytes: u64,
 }
 
 impl Counted {
@@ -94,7 +98,11 @@ impl Counted {
             timeouts: sender.timeouts,
             spurious_timeouts: sender.spurious_timeouts,
             probes: sender.probes,
+            new_probes: sender.new_probes,
             spurious_probes: sender.spurious_probes,
+            rdb_packets: sender.rdb_packets,
+            rdb_losses: sender.rdb_losses,
+            rdb_bytes: sender.rdb_bytes,
         };
         Counted {
             bytes_sent: sender.bytes_sent,
@@ -120,7 +128,11 @@ impl Counted {
             stats.timeouts = trouble.timeouts;
             stats.spurious_timeouts = trouble.spurious_timeouts;
             stats.probes = trouble.probes;
+            stats.new_probes = trouble.new_probes;
             stats.spurious_probes = trouble.spurious_probes;
+            stats.rdb_packets = trouble.rdb_packets;
+            stats.rdb_losses = trouble.rdb_losses;
+            stats.rdb_bytes = trouble.rdb_bytes;
         }
         stats
     }

@@ -85,7 +85,8 @@ impl<O: Observer> World<'_, O> {
                 place.ends[1].goal = u64::MAX;
                 self.transfer_over(now, slot);
             }
-            Traffic::RequestResponse { .. } | Traffic::OnOff { .. }
+            Traffic::Web(web) => self.on_web_message(now, slot, side, web),
+            Traffic::RequestResponse { .. } | Traffic::OnOff { .. } | Traffic::Thin { .. }
                 if self.groups[index as usize].actors[actor as usize].slot != slot =>
             {
                 // The actor has given this connection up.
@@ -106,7 +107,7 @@ impl<O: Observer> World<'_, O> {
                     self.slots[slot as usize].ends[1].closing = true;
                 }
             }
-            Traffic::OnOff { .. } => {
+            Traffic::OnOff { .. } | Traffic::Thin { .. } => {
                 // Several bursts may be completed by one segment.
                 while self.slots[slot as usize].ends[1].goal <= self.slots[slot as usize].ends[1].received {
                     self.message_arrived(now, index, actor, slot);
@@ -151,6 +152,7 @@ impl<O: Observer> World<'_, O> {
 
     /// The oldest message has arrived in order at end 1.
     pub(super) fn message_arrived(&mut self, now: Instant, index: u32, actor: u32, slot: u32) {
+        let stream = matches!(self.spec.groups[index as usize].traffic, Traffic::Thin { .. });
         let group = &mut self.groups[index as usize];
         let Some(dialogue) = &mut group.actors[actor as usize].dialogue else {
             return;
@@ -161,6 +163,13 @@ impl<O: Observer> World<'_, O> {
             return;
         };
         place.ends[1].goal = dialogue.messages.front().map_or(u64::MAX, |next| next.end);
+        if stream {
+            if message.record != NONE {
+                let latency = now.since(message.written_at).as_secs_f64();
+                group.delivery_latency.push(latency);
+            }
+            return;
+        }
         if let Some(connection) = &place.ends[0].connection
             && message.record != NONE
         {
@@ -221,6 +230,11 @@ impl<O: Observer> World<'_, O> {
             return;
         }
         let (index, actor) = (place.group as usize, place.actor as usize);
+        if let Traffic::Web(web) = &self.spec.groups[index].traffic {
+            self.on_web_end(now, slot, web);
+            return;
+        }
+        let stream = matches!(self.spec.groups[index].traffic, Traffic::Thin { .. });
         let sender = place.ends[0].connection.as_ref().map(|sender| *sender.stats());
         // A connection that died takes the messages on their way with it; the actor opens another with its next event.
         let group = &mut self.groups[index];
@@ -236,6 +250,7 @@ impl<O: Observer> World<'_, O> {
         let interrupted = dialogue.messages.front().copied();
         if let Some(message) = interrupted
             && message.record != NONE
+            && !stream
             && let Some(sender) = &sender
         {
             let record = &mut group.records[message.record as usize];
@@ -245,7 +260,7 @@ impl<O: Observer> World<'_, O> {
         let unacked = dialogue.unacked.iter().map(|unacked| unacked.1);
         let unanswered = dialogue.messages.iter().map(|message| message.record);
         let unanswered =
-            unanswered.filter(|record| dialogue.unacked.iter().all(|(_, other)| other != record));
+            unanswered.filter(|record| !stream && dialogue.unacked.iter().all(|(_, other)| other != record));
         self.open -= unacked.chain(unanswered).filter(|&record| record != NONE).count() as u64;
         dialogue.messages.clear();
         dialogue.unacked.clear();
@@ -286,6 +301,8 @@ impl<O: Observer> World<'_, O> {
             | Traffic::Transfer { .. }
             | Traffic::RequestResponse { .. }
             | Traffic::OnOff { .. }
+            | Traffic::Thin { .. }
+            | Traffic::Web(_)
             | Traffic::Cbr { .. }
             | Traffic::Flows { .. }
             | Traffic::Ping { .. }

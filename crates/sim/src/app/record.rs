@@ -47,9 +47,16 @@ impl<O: Observer> World<'_, O> {
         }
         if matches!(
             self.spec.groups[place.group as usize].traffic,
-            Traffic::Bulk { .. } | Traffic::Cbr { .. }
+            Traffic::Bulk { .. } | Traffic::Thin { .. } | Traffic::Cbr { .. }
         ) {
             record.bytes = record.received;
+        }
+        let window = self.window.clone();
+        if let Some(sender) = &self.slots[slot as usize].ends[0].connection {
+            let seen = sender.ack_latencies().iter();
+            let counted = seen.filter(|(first, _)| window.contains(*first));
+            let latencies = &mut self.groups[self.slots[slot as usize].group as usize].ack_latency;
+            latencies.extend(counted.map(|(_, latency)| latency.as_secs_f64()));
         }
     }
 
@@ -71,8 +78,11 @@ impl<O: Observer> World<'_, O> {
         let slots = &self.slots;
         std::mem::take(&mut self.groups)
             .into_iter()
-            .map(|mut group| {
-                for actor in &mut group.actors {
+            .zip(&self.spec.groups)
+            .map(|(mut group, spec)| {
+                // The record of a thin stream is that of its connection.
+                let streams = matches!(spec.traffic, Traffic::Thin { .. });
+                for actor in group.actors.iter_mut().filter(|_| !streams) {
                     // What a persistent connection did since its last complete message belongs to the one on its way.
                     if let Some(dialogue) = &mut actor.dialogue
                         && let Some(message) = dialogue.messages.front()
@@ -90,6 +100,7 @@ impl<O: Observer> World<'_, O> {
                 GroupOutput {
                     flows: group.records,
                     delivery_latency: group.delivery_latency,
+                    ack_latency: group.ack_latency,
                     goodput_bytes: group.goodput,
                     goodput_bytes_per_connection: group.goodput_per_connection,
                     super_packet_length: group.super_packet_length,
@@ -108,7 +119,12 @@ pub(super) fn add_difference(record: &mut FlowRecord, now: &Stats, before: &Stat
     record.timeouts += now.timeouts - before.timeouts;
     record.spurious_timeouts += now.spurious_timeouts - before.spurious_timeouts;
     record.probes += now.probes - before.probes;
+    record.new_probes += now.new_probes - before.new_probes;
     record.spurious_probes += now.spurious_probes - before.spurious_probes;
+    record.rdb_packets += now.rdb_packets - before.rdb_packets;
+    record.rdb_losses += now.rdb_losses - before.rdb_losses;
+    record.rdb_bytes += Bytes(now.rdb_bytes - before.rdb_bytes);
+    record.longest_recovery = record.longest_recovery.max(now.longest_recovery);
     record.ack_latency_sum += (now.ack_latency_sum - before.ack_latency_sum).as_secs_f64();
     record.ack_latency_count += (now.ack_latency_count - before.ack_latency_count) as u32;
 }

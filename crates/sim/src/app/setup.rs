@@ -40,6 +40,8 @@ impl<O: Observer> World<'_, O> {
                 | Traffic::ClosedLoop { .. }
                 | Traffic::RequestResponse { .. }
                 | Traffic::OnOff { .. }
+                | Traffic::Thin { .. }
+                | Traffic::Web(_)
                 | Traffic::Cbr { .. }
                 | Traffic::Flows { .. } => (none(), none()),
             };
@@ -87,6 +89,7 @@ impl<O: Observer> World<'_, O> {
                 records: Vec::new(),
                 pings: Vec::new(),
                 delivery_latency: Vec::new(),
+                ack_latency: Vec::new(),
                 goodput: Bytes::ZERO,
                 goodput_per_connection: Vec::new(),
             });
@@ -109,7 +112,9 @@ impl<O: Observer> World<'_, O> {
             | Traffic::ClosedLoop { count, .. }
             | Traffic::RequestResponse { count, .. }
             | Traffic::OnOff { count, .. }
+            | Traffic::Thin { count, .. }
             | Traffic::Cbr { count, .. } => (count * processes, true),
+            Traffic::Web(web) => (web.count * processes, true),
         };
         for member in 0..members {
             let pair = if one_per_member && !each {
@@ -126,6 +131,7 @@ impl<O: Observer> World<'_, O> {
                 pending: false,
                 dialogue,
                 trains: None,
+                page: None,
             });
             let spacing = spec.start_spacing.saturating_mul(u64::from(if one_per_member {
                 member / processes
@@ -148,7 +154,7 @@ impl<O: Observer> World<'_, O> {
                     at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()));
                     group.actors[member as usize].trains = Some(Box::new(Trains::new(at)));
                 }
-                Traffic::ClosedLoop { .. } => {
+                Traffic::ClosedLoop { .. } | Traffic::Web(_) => {
                     if let Some(dialogue) = &mut group.actors[member as usize].dialogue {
                         at = at.saturating_add(Duration::from_secs_f64(dialogue.gap.sample()));
                     }
@@ -161,6 +167,7 @@ impl<O: Observer> World<'_, O> {
                 | Traffic::Incast { .. }
                 | Traffic::RequestResponse { .. }
                 | Traffic::OnOff { .. }
+                | Traffic::Thin { .. }
                 | Traffic::Cbr { .. }
                 | Traffic::Ping { .. }
                 | Traffic::Tfrc(_) => {}
@@ -180,6 +187,11 @@ impl<O: Observer> World<'_, O> {
                 ..
             } => (response, Some(request), think),
             Traffic::OnOff { burst, interval, .. } => (burst, None, interval),
+            Traffic::Thin {
+                payload, interval, ..
+            } => (payload, None, interval),
+            // Requests are constant: the stream of their sizes is that of documents.
+            Traffic::Web(web) => (&web.object, Some(&web.document), &web.think),
             Traffic::Bulk { .. }
             | Traffic::Transfer { .. }
             | Traffic::Incast { .. }

@@ -95,7 +95,8 @@ static QUICK: &[Key] = &[
 
 /// Statistics of a check.
 const STATISTICS: &[&str] = &[
-    "mean", "p50", "p90", "p95", "p99", "max", "min", "sum", "share", "slope", "jain",
+    "mean", "p40", "p50", "p60", "p70", "p80", "p90", "p95", "p97", "p99", "p99.9", "max", "min", "sum",
+    "share", "slope", "jain",
 ];
 
 /// `[[check]]`.

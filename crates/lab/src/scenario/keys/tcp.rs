@@ -133,6 +133,21 @@ pub(crate) static TCP: &[Key] = &[
         "Count the retransmission timer from the earliest outstanding segment when fewer than four are out (RFC 7765).",
     ),
     switch(
+        "rto_restart_threshold",
+        Kind::Integer(1, 1_000_000),
+        "Fewer outstanding and unsent segments than these are few for `rto_restart`.",
+    ),
+    switch(
+        "probe_restart_threshold",
+        Kind::Either(&[Kind::Choice(&["none"]), Kind::Integer(1, 1_000_000)]),
+        "`tail_loss_probe_restart` only while fewer segments than these are out.",
+    ),
+    switch(
+        "learn_ack_delay",
+        Kind::Flag,
+        "The allowance for delayed ACKs is at most four times RTTVAR: a peer that never delayed has shown none.",
+    ),
+    switch(
         "fack",
         Kind::Flag,
         "Forward acknowledgment, as Linux had it until 2017.",
@@ -204,6 +219,26 @@ pub(crate) static TCP: &[Key] = &[
         "Bounds what an application may write ahead.",
     ),
     switch(
+        "thin_dupack",
+        Kind::Flag,
+        "One SACKed segment shows a loss while fewer than four are out (Linux until 4.10); without effect under RACK.",
+    ),
+    switch(
+        "thin_linear",
+        Kind::Flag,
+        "The first six timeouts of a stream with fewer than four segments out do not back off (Linux).",
+    ),
+    switch(
+        "rdb",
+        Kind::Either(&[Kind::Choice(&["off", "one", "all"]), Kind::Table(RDB)]),
+        "Redundant data bundling: new segments of thin streams carry older ones along, one or as many as fit; or a table.",
+    ),
+    switch(
+        "coalesce_unsent",
+        Kind::Flag,
+        "Writes that wait for the window flow together into full segments; else each is a segment of its own.",
+    ),
+    switch(
         "nagle",
         Kind::Flag,
         "Hold small segments while data is unacknowledged.",
@@ -262,6 +297,82 @@ pub(crate) static SUPER_PACKETS: &[Key] = &[
         Kind::Either(&[Kind::Integer(1, 255), Kind::Text]),
         Value("\"true\""),
         "The length that packets announce: \"true\" (what it is), \"+5\" or \"-5\" (so many more or fewer), or always this number.",
+    ),
+];
+
+/// `rdb`.
+pub(crate) static RDB: &[Key] = &[
+    key(
+        "thin",
+        Kind::Either(&[Kind::Choice(&["dynamic"]), Kind::Integer(1, 1_000_000)]),
+        Value("\"dynamic\""),
+        "When a stream is thin: with fewer segments in flight than this number; or `dynamic`, while segments in flight times `min_interval` are less than the RTT.",
+    ),
+    key(
+        "min_interval",
+        Kind::Duration(Duration::from_millis(10), super::DAY),
+        Value("\"10 ms\""),
+        "Least time between segments of a thin stream (RFC 4828: not below 10 ms).",
+    ),
+    key(
+        "rtt",
+        Kind::Choice(&["smallest", "smoothed"]),
+        Value("\"smallest\""),
+        "Which RTT `dynamic` compares with.",
+    ),
+    key(
+        "in_flight",
+        Kind::Choice(&["pipe", "out"]),
+        Value("\"pipe\""),
+        "What counts as in flight: without what is SACKed or lost, or all that is not acknowledged.",
+    ),
+    key(
+        "max_segments",
+        Kind::Integer(0, 255),
+        Value("1"),
+        "Older segments that a packet may carry along; 0: as many as fit.",
+    ),
+    key(
+        "max_payload",
+        Kind::Bytes(0, 65_535),
+        Value("\"0 B\""),
+        "Largest payload of such a packet; 0: the MSS.",
+    ),
+    key(
+        "detect",
+        Kind::Choice(&["ignored", "original", "dsack"]),
+        Value("\"dsack\""),
+        "How losses that a packet repaired are found: not at all, by the number of an ACK, or unless a D-SACK says that nothing was lost. They reduce the window.",
+    ),
+    key(
+        "budget",
+        Kind::Integer(1, 100),
+        Value("100"),
+        "Redundant bytes, at most so many per cent of the bytes on the wire within 16 round trips.",
+    ),
+    key(
+        "charge",
+        Kind::Flag,
+        Value("false"),
+        "Redundant bytes need room in the window too.",
+    ),
+    key(
+        "spaced",
+        Kind::Flag,
+        Value("false"),
+        "Only while everything written is sent and segments leave no faster than every `min_interval` on average.",
+    ),
+    key(
+        "tfrc_bound",
+        Kind::Flag,
+        Value("false"),
+        "Only while segments leave no faster than TFRC-SP permits at the loss seen.",
+    ),
+    key(
+        "min_loss",
+        Kind::Flag,
+        Value("false"),
+        "Only while more than one segment in 200 was lost lately.",
     ),
 ];
 

@@ -2,6 +2,7 @@
 
 use super::Default::{Described, Required, Value};
 use super::{COUNT, Dimension, HOSTS, Key, Kind, SIZES, TCP, TIME, TIMES, Tagged, Variety, key};
+use crate::workload::APPLICATION_NAMES;
 use fleetfoot_core::superpacket::Layout;
 
 /// Keys of every traffic group.
@@ -70,7 +71,7 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
     key(
         "latency_sensitive",
         Kind::Flag,
-        Described("true for transfer, incast, closed-loop and request-response, else false"),
+        Described("true for transfer, incast, closed-loop, request-response, thin and web, else false"),
         "Whether a shorter completion time is what counts; else goodput is.",
     ),
 ];
@@ -163,6 +164,64 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                     TIMES,
                     Required,
                     "Time between the starts of two bursts.",
+                ),
+            ],
+        },
+        Variety {
+            name: "thin",
+            doc: "Persistent connections that write little and often, as interactive applications do. A flow is a connection; what counts is each write's delivery latency and each segment's ACK latency.",
+            keys: &[
+                MEMBERS,
+                key(
+                    "model",
+                    Kind::Choice(APPLICATION_NAMES),
+                    Described("none"),
+                    "An application whose sizes and intervals were measured; instead of `payload` and `interval`, or for what of them is not written.",
+                ),
+                key("payload", SIZES, Described("the model's"), "Bytes per write."),
+                key(
+                    "interval",
+                    TIMES,
+                    Described("the model's"),
+                    "Time between writes.",
+                ),
+            ],
+        },
+        Variety {
+            name: "web",
+            doc: "Users who load pages: a document on one connection, then its objects over several, one at a time on each. A flow is a page, its completion time the page load time.",
+            keys: &[
+                key("count", COUNT, Value("1"), "Users."),
+                key("document", SIZES, Value("\"20 kB\""), "Bytes of the document."),
+                key(
+                    "objects",
+                    Kind::Integer(0, 10_000),
+                    Value("40"),
+                    "Objects of a page.",
+                ),
+                key(
+                    "object",
+                    SIZES,
+                    Value("{ dist = \"lognormal\", median = \"8 kB\", sigma = 1.51 }"),
+                    "Bytes of each object.",
+                ),
+                key(
+                    "request",
+                    Kind::Bytes(1, 1_000_000),
+                    Value("\"300 B\""),
+                    "Bytes of each request, towards the data sender.",
+                ),
+                key(
+                    "connections",
+                    COUNT,
+                    Value("6"),
+                    "Connections of a page, at most.",
+                ),
+                key(
+                    "think",
+                    TIMES,
+                    Required,
+                    "Time between the end of a page and the start of the next; before the first too.",
                 ),
             ],
         },
