@@ -55,6 +55,8 @@ pub(crate) struct Group {
     /// Nothing starts from here on.
     stop: Instant,
     records: Vec<FlowRecord>,
+    /// By actor, the page that is being loaded; empty where there are no pages.
+    pages: Vec<Option<Box<web::Page>>>,
     /// Pings that may still come back, by record.
     pings: Vec<u32>,
     delivery_latency: Vec<f64>,
@@ -94,8 +96,6 @@ struct Actor {
     dialogue: Option<Box<Dialogue>>,
     /// Raw packets.
     trains: Option<Box<raw::Trains>>,
-    /// Pages.
-    page: Option<Box<web::Page>>,
 }
 
 /// State of a user or of a persistent connection.

@@ -54,7 +54,7 @@ pub struct StreamRecord {
 }
 
 /// One flow: a transfer, a bulk connection, an exchange, a burst, a ping.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowRecord {
     /// Index into the group's pairs.
     pub pair: u32,
@@ -80,18 +80,10 @@ pub struct FlowRecord {
     pub spurious_timeouts: u32,
     /// Tail loss probes sent.
     pub probes: u32,
-    /// Those of them that carried new data.
-    pub new_probes: u32,
     /// Those shown to be redundant.
     pub spurious_probes: u32,
-    /// Packets that carried older data along (redundant data bundling).
-    pub rdb_packets: u32,
-    /// Losses that they repaired, as far as the sender found them.
-    pub rdb_losses: u32,
-    /// Payload bytes that they carried along.
-    pub rdb_bytes: Bytes,
-    /// Longest time from the first transmission of a segment that was sent again to its ACK; zero if none was.
-    pub longest_recovery: Duration,
+    /// How losses were repaired; behind a pointer, since most flows have nothing to say.
+    pub repairs: Option<Box<Repairs>>,
     /// Payload bytes the receiver got more than once.
     pub redundant_bytes: Bytes,
     /// Smallest RTT sample.
@@ -100,6 +92,29 @@ pub struct FlowRecord {
     pub ack_latency_sum: f64,
     /// Number of samples in `ack_latency_sum`.
     pub ack_latency_count: u32,
+}
+
+impl FlowRecord {
+    /// How losses were repaired; all zero if there were none.
+    pub fn repairs(&self) -> Repairs {
+        self.repairs.as_deref().copied().unwrap_or_default()
+    }
+}
+
+/// How the losses of a flow were repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repairs {
+    /// Tail loss probes that carried new data.
+    pub new_probes: u32,
+    /// Packets that carried older data along (redundant data bundling).
+    pub rdb_packets: u32,
+    /// Losses that they repaired, as far as the sender found them.
+    pub rdb_losses: u32,
+    /// Payload bytes that they carried along.
+    pub rdb_bytes: Bytes,
+    /// Longest time from the first transmission of a segment that was sent again to its ACK, on
+    /// this connection so far; zero if this flow sent none again.
+    pub longest_recovery: Duration,
 }
 
 /// What happened on one direction of a link, within [warmup, duration).

@@ -144,7 +144,7 @@ fn t_buffer_delays_the_initial_window_by_itself() {
     let spec = one(1_000, transfer(5, 1, 0.001));
     let timed = with(spec.clone(), grouped(Mode::Timer { t_buffer }, 63));
     let time = |spec: &Spec| {
-        let flow = outcome(spec).groups[0].flows[0];
+        let flow = outcome(spec).groups[0].flows[0].clone();
         flow.completed.expect("complete").since(flow.start)
     };
     // The connection closes: the last packet has FIN, and nothing waits for it.
@@ -284,7 +284,7 @@ fn firsts_come_at_their_rate_and_are_never_followed() {
     );
     let ids: BTreeSet<u16> = marks.iter().map(|mark| mark.id).collect();
     assert!(ids.len() > 60, "{}", ids.len());
-    let flow = output.groups[0].flows[0];
+    let flow = &output.groups[0].flows[0];
     assert_eq!((flow.segments_sent, flow.bytes_sent), (99, Bytes(99 * 12)));
     assert_eq!(
         flow.received,

@@ -263,11 +263,13 @@ fn more(parts: &[&GroupOutput], resamples: &Resamples) -> BTreeMap<String, Summa
         .map(|part| Sample::of(part.ack_latency.clone()))
         .collect();
     let redundancy = each(&|flow| {
-        (flow.rdb_bytes.0 > 0 && flow.received.0 > 0)
-            .then(|| flow.rdb_bytes.0 as f64 / flow.received.0 as f64)
+        let carried = flow.repairs().rdb_bytes.0;
+        (carried > 0 && flow.received.0 > 0).then(|| carried as f64 / flow.received.0 as f64)
     });
-    let recovery =
-        each(&|flow| (flow.longest_recovery != Duration::ZERO).then(|| flow.longest_recovery.as_secs_f64()));
+    let recovery = each(&|flow| {
+        let longest = flow.repairs().longest_recovery;
+        (longest != Duration::ZERO).then(|| longest.as_secs_f64())
+    });
     let more = [
         (SEGMENT_ACK_LATENCY, summarize(&segments, resamples)),
         (REDUNDANCY, redundancy),

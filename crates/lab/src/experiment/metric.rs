@@ -375,17 +375,17 @@ fn group_values(
         GroupMetric::SpuriousTimeouts => total(&|flow| u64::from(flow.spurious_timeouts)),
         GroupMetric::Probes => total(&|flow| u64::from(flow.probes)),
         GroupMetric::SpuriousProbes => total(&|flow| u64::from(flow.spurious_probes)),
-        GroupMetric::NewProbes => total(&|flow| u64::from(flow.new_probes)),
+        GroupMetric::NewProbes => total(&|flow| u64::from(flow.repairs().new_probes)),
         GroupMetric::SegmentAckLatency => Sample::of(group.ack_latency.clone()),
         GroupMetric::LongestRecovery => each(&|flow| {
-            let longest = flow.longest_recovery.as_secs_f64();
+            let longest = flow.repairs().longest_recovery.as_secs_f64();
             (longest > 0.0).then_some(longest)
         }),
-        GroupMetric::RdbPackets => total(&|flow| u64::from(flow.rdb_packets)),
-        GroupMetric::RdbLosses => total(&|flow| u64::from(flow.rdb_losses)),
+        GroupMetric::RdbPackets => total(&|flow| u64::from(flow.repairs().rdb_packets)),
+        GroupMetric::RdbLosses => total(&|flow| u64::from(flow.repairs().rdb_losses)),
         GroupMetric::Redundancy => {
             let received: u64 = flows.iter().map(|flow| flow.received.0).sum();
-            let carried: u64 = flows.iter().map(|flow| flow.rdb_bytes.0).sum();
+            let carried: u64 = flows.iter().map(|flow| flow.repairs().rdb_bytes.0).sum();
             let share = (received > 0).then(|| carried as f64 / received as f64);
             Sample::of(share.into_iter().collect())
         }

@@ -2,7 +2,9 @@
 
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::output::{FlowRecord, GroupOutput, Histogram, LinkOutput, RunOutput, StreamRecord};
+use fleetfoot_sim::output::{
+    FlowRecord, GroupOutput, Histogram, LinkOutput, Repairs, RunOutput, StreamRecord,
+};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -188,43 +190,43 @@ impl Writer {
             timeouts,
             spurious_timeouts,
             probes,
-            new_probes,
             spurious_probes,
-            rdb_packets,
-            rdb_losses,
-            rdb_bytes,
-            longest_recovery,
+            repairs: _, // below
             redundant_bytes,
             min_rtt,
             ack_latency_sum,
             ack_latency_count,
-        } = *flow;
-        self.u32(pair);
+        } = flow;
+        let Repairs {
+            new_probes,
+            rdb_packets,
+            rdb_losses,
+            rdb_bytes,
+            longest_recovery,
+        } = flow.repairs();
+        self.u32(*pair);
         self.u64(bytes.0);
         self.u64(start.as_nanos());
         self.time(completed.map(Instant::as_nanos));
         self.time(acked.map(Instant::as_nanos));
         self.u64(received.0);
-        self.u32(segments_sent);
+        self.u32(*segments_sent);
         self.u64(bytes_sent.0);
-        for count in [
-            retransmits,
-            timeouts,
-            spurious_timeouts,
-            probes,
-            new_probes,
-            spurious_probes,
-            rdb_packets,
-            rdb_losses,
-        ] {
-            self.u32(count);
+        for count in [retransmits, timeouts, spurious_timeouts, probes, spurious_probes] {
+            self.u32(*count);
         }
-        self.u64(rdb_bytes.0);
-        self.u64(longest_recovery.as_nanos());
+        self.u32(u32::from(flow.repairs.is_some()));
+        if flow.repairs.is_some() {
+            for count in [new_probes, rdb_packets, rdb_losses] {
+                self.u32(count);
+            }
+            self.u64(rdb_bytes.0);
+            self.u64(longest_recovery.as_nanos());
+        }
         self.u64(redundant_bytes.0);
         self.time(min_rtt.map(Duration::as_nanos));
-        self.f64(ack_latency_sum);
-        self.u32(ack_latency_count);
+        self.f64(*ack_latency_sum);
+        self.u32(*ack_latency_count);
     }
 
     fn link(&mut self, link: &LinkOutput) {
@@ -341,17 +343,26 @@ impl Reader<'_> {
             timeouts: self.u32()?,
             spurious_timeouts: self.u32()?,
             probes: self.u32()?,
-            new_probes: self.u32()?,
             spurious_probes: self.u32()?,
-            rdb_packets: self.u32()?,
-            rdb_losses: self.u32()?,
-            rdb_bytes: Bytes(self.u64()?),
-            longest_recovery: Duration::from_nanos(self.u64()?),
+            repairs: self.repairs()?,
             redundant_bytes: Bytes(self.u64()?),
             min_rtt: self.time()?.map(Duration::from_nanos),
             ack_latency_sum: self.f64()?,
             ack_latency_count: self.u32()?,
         })
+    }
+
+    fn repairs(&mut self) -> Option<Option<Box<Repairs>>> {
+        if self.u32()? == 0 {
+            return Some(None);
+        }
+        Some(Some(Box::new(Repairs {
+            new_probes: self.u32()?,
+            rdb_packets: self.u32()?,
+            rdb_losses: self.u32()?,
+            rdb_bytes: Bytes(self.u64()?),
+            longest_recovery: Duration::from_nanos(self.u64()?),
+        })))
     }
 
     fn link(&mut self) -> Option<LinkOutput> {

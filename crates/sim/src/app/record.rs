@@ -2,7 +2,7 @@
 
 use super::{Dialogue, NONE};
 use crate::observe::Observer;
-use crate::output::{FlowRecord, GroupOutput};
+use crate::output::{FlowRecord, GroupOutput, Repairs};
 use crate::spec::Traffic;
 use crate::world::World;
 use fleetfoot_core::tcp::Stats;
@@ -119,12 +119,18 @@ pub(super) fn add_difference(record: &mut FlowRecord, now: &Stats, before: &Stat
     record.timeouts += now.timeouts - before.timeouts;
     record.spurious_timeouts += now.spurious_timeouts - before.spurious_timeouts;
     record.probes += now.probes - before.probes;
-    record.new_probes += now.new_probes - before.new_probes;
     record.spurious_probes += now.spurious_probes - before.spurious_probes;
-    record.rdb_packets += now.rdb_packets - before.rdb_packets;
-    record.rdb_losses += now.rdb_losses - before.rdb_losses;
-    record.rdb_bytes += Bytes(now.rdb_bytes - before.rdb_bytes);
-    record.longest_recovery = record.longest_recovery.max(now.longest_recovery);
     record.ack_latency_sum += (now.ack_latency_sum - before.ack_latency_sum).as_secs_f64();
     record.ack_latency_count += (now.ack_latency_count - before.ack_latency_count) as u32;
+    let mut repairs = record.repairs();
+    repairs.new_probes += now.new_probes - before.new_probes;
+    repairs.rdb_packets += now.rdb_packets - before.rdb_packets;
+    repairs.rdb_losses += now.rdb_losses - before.rdb_losses;
+    repairs.rdb_bytes += Bytes(now.rdb_bytes - before.rdb_bytes);
+    if now.retransmits > before.retransmits {
+        repairs.longest_recovery = repairs.longest_recovery.max(now.longest_recovery);
+    }
+    if repairs != Repairs::default() {
+        record.repairs = Some(Box::new(repairs));
+    }
 }

@@ -87,6 +87,7 @@ impl<O: Observer> World<'_, O> {
                 remaining: 0,
                 stop: Instant::ZERO + group.stop.unwrap_or(spec.duration).min(spec.duration),
                 records: Vec::new(),
+                pages: Vec::new(),
                 pings: Vec::new(),
                 delivery_latency: Vec::new(),
                 ack_latency: Vec::new(),
@@ -131,7 +132,6 @@ impl<O: Observer> World<'_, O> {
                 pending: false,
                 dialogue,
                 trains: None,
-                page: None,
             });
             let spacing = spec.start_spacing.saturating_mul(u64::from(if one_per_member {
                 member / processes

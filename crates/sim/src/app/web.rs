@@ -63,15 +63,26 @@ impl<O: Observer> World<'_, O> {
             waiting,
             lines: Vec::new(),
         };
-        self.groups[index as usize].actors[actor as usize].page = Some(Box::new(page));
+        let pages = &mut self.groups[index as usize].pages;
+        if pages.len() <= actor as usize {
+            pages.resize_with(actor as usize + 1, || None);
+        }
+        pages[actor as usize] = Some(Box::new(page));
         self.open_line(now, index, actor, web);
+    }
+
+    fn page(&mut self, index: u32, actor: u32) -> Option<&mut Page> {
+        self.groups[index as usize]
+            .pages
+            .get_mut(actor as usize)?
+            .as_deref_mut()
     }
 
     /// Another connection for the page, and the next request on it.
     fn open_line(&mut self, now: Instant, index: u32, actor: u32, web: &Web) {
         let pair = self.groups[index as usize].actors[actor as usize].pair;
         let slot = self.open_pair(now, index, actor, pair, Some(1));
-        let Some(page) = &mut self.groups[index as usize].actors[actor as usize].page else {
+        let Some(page) = self.page(index, actor) else {
             return;
         };
         page.lines.push(Line {
@@ -85,7 +96,7 @@ impl<O: Observer> World<'_, O> {
 
     /// The next request on a connection, if there is anything left to ask for.
     fn ask(&mut self, now: Instant, index: u32, actor: u32, line: usize, web: &Web) {
-        let Some(page) = &mut self.groups[index as usize].actors[actor as usize].page else {
+        let Some(page) = self.page(index, actor) else {
             return;
         };
         let Some(bytes) = page.waiting.pop() else { return };
@@ -104,7 +115,7 @@ impl<O: Observer> World<'_, O> {
         let place = &mut self.slots[slot as usize];
         place.ends[side].goal = u64::MAX;
         let (index, actor) = (place.group, place.actor);
-        let Some(page) = &mut self.groups[index as usize].actors[actor as usize].page else {
+        let Some(page) = self.page(index, actor) else {
             return;
         };
         let Some(number) = page.lines.iter().position(|line| line.slot == slot) else {
@@ -138,7 +149,11 @@ impl<O: Observer> World<'_, O> {
 
     /// Everything is there: the connections close, the user thinks.
     fn page_over(&mut self, now: Instant, index: u32, actor: u32, _web: &Web) {
-        let Some(page) = self.groups[index as usize].actors[actor as usize].page.take() else {
+        let Some(page) = self.groups[index as usize]
+            .pages
+            .get_mut(actor as usize)
+            .and_then(Option::take)
+        else {
             return;
         };
         for line in &page.lines {
@@ -179,7 +194,7 @@ impl<O: Observer> World<'_, O> {
     pub(super) fn on_web_end(&mut self, now: Instant, slot: u32, web: &Web) {
         let place = &self.slots[slot as usize];
         let (index, actor) = (place.group, place.actor);
-        let Some(page) = &mut self.groups[index as usize].actors[actor as usize].page else {
+        let Some(page) = self.page(index, actor) else {
             return;
         };
         let Some(number) = page.lines.iter().position(|line| line.slot == slot) else {
