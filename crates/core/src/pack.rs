@@ -99,6 +99,13 @@ impl<'a> Pack<'a> {
         *value = wide as i64 as i32;
     }
 
+    /// A wide number with a sign.
+    pub(crate) fn integer(&mut self, value: &mut i64) {
+        let mut wide = *value as u64;
+        self.near(0, &mut wide);
+        *value = wide as i64;
+    }
+
     pub(crate) fn float(&mut self, value: &mut f64) {
         let mut bits = value.to_bits().swap_bytes(); // the low bits of a round number are zero
         self.number(&mut bits);

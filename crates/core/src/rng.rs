@@ -89,6 +89,37 @@ impl Rng {
     }
 }
 
+/// A stream that knows how often it was drawn from: it can be made anew from its seed and that number.
+#[derive(Clone, Debug)]
+pub(crate) struct Draws {
+    stream: Rng,
+    drawn: u32,
+}
+
+impl Draws {
+    pub(crate) fn for_element(seed: u64, name: &str, purpose: &str) -> Draws {
+        Draws {
+            stream: Rng::for_element(seed, name, purpose),
+            drawn: 0,
+        }
+    }
+
+    /// True with probability `p`; one draw.
+    pub(crate) fn chance(&mut self, p: Probability) -> bool {
+        self.drawn = self.drawn.wrapping_add(1);
+        self.stream.chance(p)
+    }
+
+    /// Of a stream that was made from the same seed and not drawn from, or to be written.
+    pub(crate) fn pack(&mut self, pack: &mut crate::pack::Pack<'_>) {
+        let before = self.drawn;
+        pack.word(&mut self.drawn);
+        for _ in before..self.drawn {
+            self.stream.next_u32();
+        }
+    }
+}
+
 /// A probability in Q0.32: 2^32 is certainty. Comparing integers keeps draws equal on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Probability(u64);

@@ -14,6 +14,8 @@ use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::string::String;
 
+mod cdg;
+mod cdg_freebsd;
 mod cubic;
 mod cubic_linux;
 mod dctcp;
@@ -22,6 +24,8 @@ mod hystart_pp;
 mod reno;
 mod slow_start;
 
+pub use cdg::Cdg;
+pub use cdg_freebsd::CdgFreeBsd;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use reno::Reno;
@@ -83,6 +87,10 @@ pub struct Ack<'a> {
     pub acked: Bytes,
     /// Newly selectively acknowledged bytes (D-SACK excluded).
     pub sacked: Bytes,
+    /// Bytes that are selectively acknowledged after it and not cumulatively.
+    pub sacked_total: Bytes,
+    /// Segments newly acknowledged, either way.
+    pub segments: u32,
     /// Bytes delivered since the connection began.
     pub delivered_total: Bytes,
     /// Bytes newly marked lost.
@@ -312,6 +320,8 @@ registry! {
         Reno(Reno) = "reno" in "reno.rs",
         Cubic(Cubic) = "cubic" in "cubic.rs",
         Dctcp(Dctcp) = "dctcp" in "dctcp.rs",
+        Cdg(Cdg) = "cdg" in "cdg.rs",
+        CdgFreeBsd(CdgFreeBsd) = "cdg-freebsd" in "cdg_freebsd.rs",
     }
     mut {
         fn on_sent(&mut self)(now: Instant, sent: &Sent);
@@ -336,6 +346,8 @@ impl AnyController {
             AnyController::Reno(reno) => reno.pack(pack),
             AnyController::Cubic(cubic) => cubic.pack(pack),
             AnyController::Dctcp(dctcp) => dctcp.pack(pack),
+            AnyController::Cdg(cdg) => cdg.pack(pack),
+            AnyController::CdgFreeBsd(cdg) => cdg.pack(pack),
             AnyController::Custom(_) => {}
         }
     }

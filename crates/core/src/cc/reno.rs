@@ -81,6 +81,31 @@ impl Reno {
         self.take_exact();
     }
 
+    /// Sets the threshold to `ssthresh` or two segments.
+    pub(super) fn reduce_to(&mut self, ssthresh: Bytes) {
+        self.prior = Some(Box::new((self.window, self.ssthresh)));
+        self.set_ssthresh(ssthresh.max(self.units.two_segments())); // RFC 5681 (4)
+        self.acked = Bytes::ZERO;
+        self.slow_start.on_congestion();
+    }
+
+    /// Continues from the threshold, if that is below the window.
+    pub(super) fn fall_to_threshold(&mut self) {
+        self.window = self.window.min(self.ssthresh);
+        self.exact = self.units.segments(self.window);
+    }
+
+    /// Adds `increase`, which an acknowledgment that may earned.
+    pub(super) fn enlarge(&mut self, increase: Bytes) {
+        self.window = self.window.saturating_add(increase);
+        self.exact = self.units.segments(self.window);
+    }
+
+    /// Slow start ends here.
+    pub(super) fn end_slow_start(&mut self) {
+        self.set_ssthresh(self.window);
+    }
+
     /// With `fractions` the window is what `exact` says, to the byte below.
     #[inline(always)]
     fn take_exact(&mut self) {

@@ -1,10 +1,12 @@
 //! Every controller against its naive transcription, the properties all of them have, published values, and tables.
 
+mod cdg;
+mod delay_oracle;
 mod oracle;
 
 use super::{
     Ack, AnyController, Config, Congestion, CongestionController, CongestionKind, Cubic, CubicArithmetic,
-    Dctcp, HyStart, Phase, Reno, Sent,
+    Dctcp, HyStart, Phase, Reaction, Reno, Sent,
 };
 use crate::parameter::{Value, Values};
 use crate::time::{Duration, Instant};
@@ -43,6 +45,8 @@ fn ack(segments: u64) -> Ack<'static> {
     Ack {
         acked: Bytes(segments * MSS),
         sacked: Bytes::ZERO,
+        sacked_total: Bytes::ZERO,
+        segments: segments as u32,
         delivered_total: Bytes::ZERO,
         lost: Bytes::ZERO,
         in_flight: Bytes::ZERO,
@@ -189,11 +193,22 @@ impl Driver {
                     cwnd_limited: limited,
                     recovering,
                     ce_bytes: if marked { bytes } else { Bytes::ZERO },
+                    segments: bytes.0.div_ceil(MSS) as u32,
+                    sacked_total: Bytes(if round && marked { MSS } else { 0 }),
+                    in_flight: Bytes(if limited { after_us / 1000 * MSS } else { 0 }),
                     ..ack(0)
                 };
-                cc.on_ack(self.now, &told);
+                let reduce = cc.on_ack(self.now, &told) == Reaction::ReduceWindow;
+                let event = congestion(CongestionKind::Delay, after_us / 1000);
                 if let Some(oracle) = &mut oracle {
                     oracle.on_ack(oracle::seconds(self.now), &told);
+                    assert_eq!(oracle.wants_reduction(), reduce, "{}: a back-off", cc.name());
+                    if reduce {
+                        oracle.on_congestion(&event);
+                    }
+                }
+                if reduce {
+                    cc.on_congestion(self.now, &event);
                 }
             }
             Op::Congestion(kind, flight) => {
@@ -232,6 +247,8 @@ fn oracle_of(name: &str, config: &Config) -> Option<Box<dyn Oracle>> {
             Some(Box::new(oracle::CubicLinux::new(config)))
         }
         "cubic" => Some(Box::new(oracle::Cubic::new(config))),
+        "cdg" => Some(Box::new(delay_oracle::Cdg::new(config))),
+        "cdg-freebsd" => Some(Box::new(delay_oracle::CdgFreeBsd::new(config))),
         _ => None,
     }
 }
@@ -402,8 +419,9 @@ fn ack_clocked(cc: &mut dyn CongestionController, now: &mut Instant, rtt: Durati
             rtt: Some(rtt),
             srtt: Some(rtt),
             round_start: segment == 0,
-            // Any count that grows: nothing is marked.
+            // A byte per nanosecond: nothing is marked, and a round trip lasts a round trip.
             delivered_total: Bytes(now.as_nanos()),
+            in_flight: Bytes(rtt.as_nanos()),
             ..ack(1)
         };
         cc.on_ack(*now, &told);

@@ -65,7 +65,10 @@ impl Controller {
         let window = match &mut self.any {
             AnyController::Reno(reno) => reno.progress(progress),
             AnyController::Cubic(cubic) => cubic.progress(now, progress),
-            AnyController::Dctcp(_) | AnyController::Custom(_) => None,
+            AnyController::Dctcp(_)
+            | AnyController::Cdg(_)
+            | AnyController::CdgFreeBsd(_)
+            | AnyController::Custom(_) => None,
         };
         let Some(window) = window else {
             return self.on_ack(now, ack);
@@ -100,7 +103,11 @@ impl Controller {
     pub(super) fn on_sent(&mut self, now: Instant, sent: impl FnOnce() -> Sent) {
         match &mut self.any {
             // They do not look at it.
-            AnyController::Reno(_) | AnyController::Cubic(_) | AnyController::Dctcp(_) => {}
+            AnyController::Reno(_)
+            | AnyController::Cubic(_)
+            | AnyController::Dctcp(_)
+            | AnyController::Cdg(_)
+            | AnyController::CdgFreeBsd(_) => {}
             AnyController::Custom(custom) => {
                 custom.on_sent(now, &sent());
                 self.look();

@@ -9,7 +9,7 @@ use super::short::Ways;
 use super::timers::Timers;
 use super::types::Stats;
 use crate::cc::{self, AnyController};
-use crate::packet::Segment;
+use crate::packet::{Flags, Segment};
 use crate::parameter::Values;
 use crate::rng::Rng;
 use crate::seq::SeqNumber;
@@ -128,6 +128,13 @@ impl Shared {
     #[inline]
     pub(super) fn echo_reaches(&self, echo: u32, at: Instant) -> bool {
         echo.wrapping_sub(self.timestamp(at)) as i32 >= 0
+    }
+
+    /// The time from a segment of ours to the acknowledgment of it, by the clocks of both ends: up to a constant the delay of
+    /// the data path, modulo 2^32 ms.
+    pub(super) fn one_way_delay(&self, segment: &Segment) -> Option<Duration> {
+        let told = self.timestamps && segment.flags.contains(Flags::TIMESTAMPS) && segment.tsecr != 0;
+        told.then(|| Duration::from_millis(u64::from(segment.tsval.wrapping_sub(segment.tsecr))))
     }
 
     /// A valid RTT sample. With `tick` it is the number of ticks that the connection's clock made meanwhile.

@@ -250,6 +250,22 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Reduces the window in proportion to the share of marked bytes. The queue marks every packet that waited longer than a seventh of the RTT, the least that keeps the line full; it must not be shared with flows that halve.", "RFC 8257; the seventh: Alizadeh et al., SIGCOMM 2010 (K > C RTT / 7)")
         .evidence("Alizadeh et al., SIGCOMM 2010: same throughput with a tenth of the buffer in data centres. Only for networks under one administration.")
         .turn_on("Linux 3.18 and later, on both hosts: sysctl net.ipv4.tcp_congestion_control=dctcp net.ipv4.tcp_ecn=1; marking at the bottleneck, Linux 4.2 and later: tc qdisc replace dev IF root codel target 1s ce_threshold RTT/7"),
+    entry("cdg", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("cdg"))])
+        .document("Backs off with a probability that grows with the gradient of the RTT: the queue stays short without a threshold of delay. A shadow window takes back after a loss what was given up beside flows that react to losses alone.", "Hayes and Armitage, Networking 2011; Linux tcp_cdg")
+        .evidence("Hayes and Armitage 2011: small queues and more goodput under losses that are not congestion's. It loses share to CUBIC in deep buffers, and jitter of the path looks like a gradient.")
+        .turn_on("Linux 4.2 and later: modprobe tcp_cdg; sysctl net.ipv4.tcp_congestion_control=cdg"),
+    entry("cdg-freebsd", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("cdg-freebsd"))])
+        .document("CDG as its authors wrote it: a moving average of gradients in milliseconds, back-offs at once and at most every second round trip, losses ignored unless the queue is judged full.", "Hayes and Armitage, Networking 2011; FreeBSD cc_cdg")
+        .evidence("Less queue and less throughput than the version of Linux with the same G.")
+        .turn_on("FreeBSD: kldload cc_cdg; sysctl net.inet.tcp.cc.algorithm=cdg"),
+    entry("cdg-one-way", GreedyFlows, Tcp, &[
+        ("tcp.congestion_control.kind", Text("cdg")),
+        ("tcp.congestion_control.gradient", Text("one-way")),
+        ("tcp.timestamps", Flag(true)),
+    ])
+        .document("CDG with the gradient of the data path's one-way delay, from timestamps: a queue that ACKs meet is no reason to send less.", "Fleetfoot's own; CDG: Hayes and Armitage, Networking 2011")
+        .evidence("The clock of timestamps is milliseconds: smaller gradients are not seen, and a step of one looks like a whole one.")
+        .turn_on("In no kernel"),
     entry("delayed-ack-off", Acknowledgments, Tcp, &[("tcp.delayed_ack", Text("off"))])
         .document("Acknowledges every segment at once: no wait for a second segment, finer clocking of the sender, twice as many ACKs.", "RFC 9293 3.8.6.3 allows it; Allman 1998")
         .evidence("Allman, CCR 1998: delayed ACKs slow slow start down where growth counts ACKs. Linux counts bytes and acknowledges the first segments at once, so less is left to gain.")

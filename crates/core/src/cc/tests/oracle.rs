@@ -10,6 +10,10 @@ use alloc::vec::Vec;
 /// What a naive algorithm is asked after every call.
 pub(super) trait Oracle {
     fn on_ack(&mut self, now: f64, ack: &Ack<'_>);
+    /// Whether the acknowledgment before asks for a reduction.
+    fn wants_reduction(&mut self) -> bool {
+        false
+    }
     fn on_congestion(&mut self, event: &Congestion);
     fn on_idle(&mut self) {}
     fn on_start(&mut self, _now: f64, _idle: f64) {}

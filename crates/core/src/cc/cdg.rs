@@ -1,0 +1,592 @@
+//! CAIA Delay-Gradient: back off with a probability that grows with the gradient of the RTT.
+//!
+//! Once per round trip the smallest and the largest RTT of the round are compared with those of the round before, and the
+//! differences of the last `window` rounds are added up. While the sum says that a queue grows, the window is reduced with
+//! probability 1 - exp(-gradient/G): no threshold of delay is needed, and flows with different RTTs back off equally often.
+//! Against flows that react to losses alone it stops backing off where that has no effect, and a shadow window remembers what
+//! was given up, for the next loss.
+//!
+//! **Source.** Hayes and Armitage, "Revisiting TCP congestion control using delay gradients", Networking 2011; rules and
+//! defaults as Linux has them since 4.2 (`tcp_cdg`, Jonassen 2015). `cdg-freebsd` is the authors' own.
+//! **Deviations.** exp is computed, not read from a table. Windows are bytes unless the endpoint counts segments. A loss in a
+//! reduction for delay counts as any other. `gradient = "one-way"` takes the one-way delay of the data path from timestamps instead
+//! of the RTT, so that queues of the ACK path do not count; the clock of timestamps is milliseconds, so the smallest gradient is
+//! too. `freeze` leaves out rounds in which the application was the limit. Neither is in Linux.
+//! **Parameters.** `window`, `beta_delay`, `backoff_factor`, `hystart`, `ineffective`, `shadow`, `tolerance` with the defaults of Linux;
+//! `gradient`, `freeze`.
+
+use super::{
+    Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Reno, Units,
+};
+use crate::pack::Pack;
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::rng::{Draws, Probability};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::boxed::Box;
+use alloc::string::String;
+
+/// CDG as in Linux.
+#[derive(Clone, Debug)]
+pub struct Cdg {
+    /// Growth, and the window itself.
+    reno: Reno,
+    law: Box<Law>,
+}
+
+/// What the gradient decides.
+#[derive(Clone, Debug)]
+struct Law {
+    units: Units,
+    settings: Settings,
+    /// Of this round.
+    rtt: Extremes,
+    /// Of the round before.
+    previous: Extremes,
+    gradients: Gradients,
+    /// The round ends when more than this was delivered.
+    round_end: Bytes,
+    /// A reduction is over: the next acknowledgment begins a round.
+    restart: bool,
+    /// Loss tolerance: the queue is judged not to be full.
+    nonfull: bool,
+    /// Suspected delayed ACKs to come.
+    delayed: u8,
+    /// What NewReno would have.
+    shadow: Bytes,
+    /// Back-offs since the gradient last fell.
+    backoffs: u32,
+    start: Start,
+    clock: OneWay,
+    random: Draws,
+}
+
+/// Parameters.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    beta_delay: f64,
+    /// Back-off probability: 1 - exp(-factor x gradient in seconds).
+    factor: u64,
+    train: bool,
+    delay: bool,
+    ineffective: u32,
+    shadow: bool,
+    tolerance: bool,
+    one_way: bool,
+    freeze: bool,
+}
+
+/// Smallest and largest delay, microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extremes {
+    min: i64,
+    max: i64,
+    /// There was a sample.
+    any: bool,
+}
+
+/// The differences of the last rounds.
+#[derive(Clone, Debug)]
+struct Gradients {
+    ring: Box<[(i64, i64)]>,
+    sum: (i64, i64),
+    tail: usize,
+    filled: bool,
+}
+
+/// Slow start's own detector: HyStart with a clock of microseconds and from the first window on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Start {
+    /// Smallest RTT of the connection and of the round; 0: none yet.
+    delay_min_us: i64,
+    round_min_us: i64,
+    last_ack: Option<Instant>,
+    train: Instant,
+    samples: u8,
+}
+
+/// One-way delays relative to the first, microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct OneWay {
+    first_ms: Option<u32>,
+}
+
+impl Cdg {
+    /// Linux's module parameters, and two more.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "window",
+            kind: ParameterKind::Integer(1, 256),
+            default: Value::Integer(8),
+            doc: "Rounds whose gradients are added up, a power of two (Linux tcp_cdg: 8)",
+        },
+        Parameter {
+            name: "beta_delay",
+            kind: ParameterKind::Number(0.0, 1.0),
+            default: Value::Number(0.707_031_25),
+            doc: "Share of the window kept when the delay grows (Linux tcp_cdg: 724/1024)",
+        },
+        Parameter {
+            name: "backoff_factor",
+            kind: ParameterKind::Integer(1, 1_000_000),
+            default: Value::Integer(42),
+            doc: "1000/(G x window): 42 is G = 3 ms with 8 rounds (Linux tcp_cdg)",
+        },
+        Parameter {
+            name: "hystart",
+            kind: ParameterKind::Choice(&["off", "train", "delay", "both", "hystart++"]),
+            default: Value::Choice("both"),
+            doc: "What ends slow start besides gradient and loss (Linux tcp_cdg: both)",
+        },
+        Parameter {
+            name: "ineffective",
+            kind: ParameterKind::Integer(0, 65_535),
+            default: Value::Integer(5),
+            doc: "Back-offs without effect after which none follows until the gradient falls; 0: no limit (Linux tcp_cdg: 5)",
+        },
+        Parameter {
+            name: "shadow",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(true),
+            doc: "A loss takes back what delay back-offs gave up, as far as NewReno would have it (Linux tcp_cdg: true)",
+        },
+        Parameter {
+            name: "tolerance",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(false),
+            doc: "Losses while the queue is judged not to be full change nothing (Linux tcp_cdg: false)",
+        },
+        Parameter {
+            name: "gradient",
+            kind: ParameterKind::Choice(&["rtt", "one-way"]),
+            default: Value::Choice("rtt"),
+            doc: "Of the RTT, or of the data path's delay, which needs timestamps (the paper: rtt)",
+        },
+        Parameter {
+            name: "freeze",
+            kind: ParameterKind::Flag,
+            default: Value::Flag(false),
+            doc: "Rounds in which the application was the limit are left out (Linux tcp_cdg: false)",
+        },
+    ];
+
+    /// A controller with `config.initial_window`.
+    pub fn new(values: &Values, config: &Config) -> Cdg {
+        let detector = values.choice("hystart");
+        let inner = Config {
+            hystart: if detector == "hystart++" {
+                HyStart::HyStartPlusPlus
+            } else {
+                HyStart::Off
+            },
+            ..*config
+        };
+        let reno = Reno::new(values, &inner);
+        let window = values.integer("window").unwrap_or(8).clamp(1, 256) as usize;
+        Cdg {
+            law: Box::new(Law {
+                units: Units::new(config),
+                settings: Settings {
+                    beta_delay: values.number("beta_delay").unwrap_or(0.707_031_25),
+                    factor: values.integer("backoff_factor").unwrap_or(42),
+                    train: matches!(detector, "train" | "both"),
+                    delay: matches!(detector, "delay" | "both"),
+                    ineffective: values.integer("ineffective").unwrap_or(5) as u32,
+                    shadow: values.flag("shadow"),
+                    tolerance: values.flag("tolerance"),
+                    one_way: values.choice("gradient") == "one-way",
+                    freeze: values.flag("freeze"),
+                },
+                rtt: Extremes::default(),
+                previous: Extremes::default(),
+                gradients: Gradients {
+                    ring: alloc::vec![(0, 0); window].into_boxed_slice(),
+                    sum: (0, 0),
+                    tail: 0,
+                    filled: false,
+                },
+                round_end: Bytes::ZERO,
+                restart: false,
+                nonfull: false,
+                delayed: 0,
+                shadow: reno.window(),
+                backoffs: 0,
+                start: Start::default(),
+                clock: OneWay::default(),
+                random: Draws::for_element(config.seed, "cdg", "back-off"),
+            }),
+            reno,
+        }
+    }
+
+    /// The shadow window.
+    pub fn shadow(&self) -> Bytes {
+        self.law.shadow
+    }
+
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Cdg { reno, law } = self;
+        reno.pack(pack);
+        let Law {
+            units: _,    // as configured
+            settings: _, // as configured
+            rtt,
+            previous,
+            gradients,
+            round_end,
+            restart,
+            nonfull,
+            delayed,
+            shadow,
+            backoffs,
+            start,
+            clock,
+            random,
+        } = &mut **law;
+        for extremes in [rtt, previous] {
+            pack.integer(&mut extremes.min);
+            pack.integer(&mut extremes.max);
+            pack.flags([&mut extremes.any]);
+        }
+        for difference in &mut gradients.ring {
+            pack.integer(&mut difference.0);
+            pack.integer(&mut difference.1);
+        }
+        pack.integer(&mut gradients.sum.0);
+        pack.integer(&mut gradients.sum.1);
+        let mut tail = gradients.tail as u32;
+        pack.word(&mut tail);
+        gradients.tail = tail as usize % gradients.ring.len();
+        pack.bytes(round_end);
+        pack.byte(delayed);
+        pack.bytes(shadow);
+        pack.word(backoffs);
+        pack.integer(&mut start.delay_min_us);
+        pack.integer(&mut start.round_min_us);
+        pack.option(&mut start.last_ack, || Instant::ZERO, Pack::instant);
+        pack.instant(&mut start.train);
+        pack.byte(&mut start.samples);
+        pack.option(&mut clock.first_ms, || 0, Pack::word);
+        pack.flags([restart, nonfull, &mut gradients.filled]);
+        random.pack(pack);
+    }
+}
+
+impl CongestionController for Cdg {
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
+        let law = &mut *self.law;
+        law.sample(ack);
+        if law.restart && !ack.recovering {
+            // The reduction itself says nothing about the queue: its last delays are what the next round is held against.
+            law.restart = false;
+            law.nonfull = false;
+            law.begin_round(ack);
+        }
+        if ack.recovering {
+            return Reaction::None;
+        }
+        if self.reno.window() < self.reno.ssthresh() && law.ends_slow_start(now, ack) {
+            self.reno.end_slow_start();
+        }
+        if ack.delivered_total > law.round_end && law.rtt.any {
+            let frozen = law.settings.freeze && ack.app_limited;
+            let gradient = if law.previous.any && !frozen {
+                law.gradients.add(law.rtt, law.previous)
+            } else {
+                None
+            };
+            law.begin_round(ack);
+            law.start.last_ack = None;
+            law.start.samples = 0;
+            law.start.round_min_us = 0;
+            if let Some(gradient) = gradient {
+                law.judge(gradient);
+                if gradient.value > 0 && law.backs_off(gradient.value, self.reno.window()) {
+                    return Reaction::ReduceWindow;
+                }
+            }
+        }
+        if !ack.cwnd_limited {
+            law.shadow = law.shadow.min(self.reno.window());
+            return Reaction::None;
+        }
+        let before = self.reno.window();
+        self.reno.on_ack(now, ack);
+        let grown = self.reno.window().saturating_sub(before);
+        law.shadow = law.shadow.saturating_add(grown);
+        Reaction::None
+    }
+
+    fn on_congestion(&mut self, now: Instant, event: &Congestion) {
+        let law = &mut *self.law;
+        let window = self.reno.window();
+        match event.kind {
+            CongestionKind::Delay => {
+                let kept = law.units.share(window, law.settings.beta_delay);
+                self.reno.reduce_to(kept);
+                self.reno.fall_to_threshold();
+            }
+            CongestionKind::Loss | CongestionKind::Ecn => {
+                self.reno.reduce_to(law.after_loss(window, event));
+                self.reno.fall_to_threshold();
+            }
+            CongestionKind::Timeout { first } => {
+                if first {
+                    self.reno.reduce_to(law.after_loss(window, event));
+                }
+                // Only what follows a change of the threshold.
+                self.reno.on_congestion(
+                    now,
+                    &Congestion {
+                        kind: CongestionKind::Timeout { first: false },
+                        ..*event
+                    },
+                );
+            }
+            CongestionKind::Undo => self.reno.on_congestion(now, event),
+            CongestionKind::RecoveryEnd => law.restart = true,
+        }
+    }
+
+    fn on_idle(&mut self, _now: Instant, _idle: Duration) {
+        let window = self.reno.window();
+        let law = &mut *self.law;
+        law.rtt = Extremes::default();
+        law.previous = Extremes::default();
+        law.gradients.clear();
+        law.round_end = Bytes::ZERO; // the first acknowledgment ends the round
+        (law.restart, law.nonfull) = (false, false);
+        (law.delayed, law.backoffs) = (0, 0);
+        law.shadow = window;
+        law.start = Start::default();
+    }
+
+    fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.reno.set_window(now, window, ssthresh);
+    }
+
+    fn window(&self) -> Bytes {
+        self.reno.window()
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        self.reno.ssthresh()
+    }
+
+    fn phase(&self) -> Phase {
+        self.reno.phase()
+    }
+
+    fn check(values: &Values) -> Result<(), String> {
+        match values.integer("window") {
+            Some(window) if !window.is_power_of_two() => {
+                Err(alloc::format!("`window` is {window}, and must be a power of two"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// What a round ends with.
+#[derive(Clone, Copy, Debug)]
+struct Gradient {
+    /// Sums of the differences of the smallest and the largest delays.
+    sums: (i64, i64),
+    /// What counts: extended to a full window of rounds.
+    value: i64,
+}
+
+impl Law {
+    /// The delay that an acknowledgment tells, unless the receiver may have waited with it.
+    fn sample(&mut self, ack: &Ack<'_>) {
+        let rtt = ack.newest_rtt.or(ack.rtt).map(|rtt| rtt.as_micros() as i64);
+        let mut delay = rtt.filter(|rtt| *rtt > 0);
+        if self.settings.one_way
+            && let Some(one_way) = ack.one_way_delay
+        {
+            let least = self.start.round_min_us;
+            self.start.round_min_us =
+                delay.map_or(least, |rtt| if least == 0 { rtt } else { least.min(rtt) });
+            delay = Some(self.clock.relative_us(one_way));
+        }
+        let Some(delay) = delay else { return };
+        if ack.sacked_total == Bytes::ZERO {
+            // Hayes, CAIA TR 100219A: an ACK of one segment from a receiver that acknowledges several may have waited.
+            if ack.segments == 1 && self.delayed > 0 {
+                if self.rtt.any {
+                    self.rtt.min = self.rtt.min.min(delay);
+                }
+                self.delayed -= 1;
+                return;
+            }
+            if ack.segments > 1 && self.delayed < MOST_DELAYED {
+                self.delayed += 1;
+            }
+        }
+        self.rtt.take(delay);
+    }
+
+    fn begin_round(&mut self, ack: &Ack<'_>) {
+        self.round_end = ack.delivered_total.saturating_add(ack.in_flight);
+        self.previous = self.rtt;
+        self.rtt = Extremes::default();
+    }
+
+    /// What the sums say besides the back-off.
+    fn judge(&mut self, gradient: Gradient) {
+        let (min, max) = gradient.sums;
+        if min <= -FALL_US || max <= -FALL_US {
+            self.backoffs = 0; // the last one had an effect
+        }
+        if self.settings.tolerance {
+            let (min, max) = (nearest(min), nearest(max));
+            if min > 0 && max <= 0 {
+                self.nonfull = false;
+            } else if (min > 0 && max > 0) || max < 0 {
+                self.nonfull = true;
+            }
+        }
+    }
+
+    /// One draw for each positive gradient.
+    fn backs_off(&mut self, gradient_us: i64, window: Bytes) -> bool {
+        if !self.random.chance(probability(gradient_us, self.settings.factor)) {
+            return false;
+        }
+        if self.settings.ineffective > 0 {
+            self.backoffs = self.backoffs.saturating_add(1);
+            if self.backoffs > self.settings.ineffective {
+                return false; // it competes with flows that do not look at delay
+            }
+        }
+        self.shadow = self.shadow.max(window);
+        true
+    }
+
+    /// The threshold after a loss or a mark.
+    fn after_loss(&mut self, window: Bytes, event: &Congestion) -> Bytes {
+        if self.settings.tolerance && self.nonfull {
+            return window;
+        }
+        self.shadow = self.units.whole_units(self.shadow / 2).min(window);
+        let base = self.units.reduction_base(window, event);
+        let half = self.units.share(base, 0.5);
+        if self.settings.shadow {
+            half.max(self.shadow)
+        } else {
+            half
+        }
+    }
+
+    /// HyStart's two tests, of which either ends slow start.
+    fn ends_slow_start(&mut self, now: Instant, ack: &Ack<'_>) -> bool {
+        let (settings, start) = (self.settings, &mut self.start);
+        if !(settings.train || settings.delay) {
+            return false;
+        }
+        if !settings.one_way {
+            start.round_min_us = if self.rtt.any { self.rtt.min } else { 0 };
+        }
+        start.delay_min_us = match (start.delay_min_us, start.round_min_us) {
+            (0, least) | (least, 0) => least,
+            (least, round) => least.min(round),
+        };
+        if start.delay_min_us == 0 {
+            return false;
+        }
+        if settings.train {
+            match start.last_ack {
+                Some(last) if ack.cwnd_limited => {
+                    if now.since(last) < TRAIN_GAP {
+                        let half = (start.delay_min_us / 2).max(LEAST_US) as u64;
+                        start.last_ack = Some(now);
+                        if now.since(start.train) > Duration::from_micros(half) {
+                            return true;
+                        }
+                    }
+                }
+                Some(_) | None => {
+                    start.last_ack = Some(now);
+                    start.train = now;
+                }
+            }
+        }
+        if settings.delay {
+            if start.samples < SAMPLES {
+                start.samples += 1;
+            } else {
+                let eighth = start.delay_min_us / 8;
+                return start.round_min_us > (start.delay_min_us + eighth).max(LEAST_US);
+            }
+        }
+        false
+    }
+}
+
+impl Extremes {
+    fn take(&mut self, delay: i64) {
+        if self.any {
+            self.min = self.min.min(delay);
+            self.max = self.max.max(delay);
+        } else {
+            (self.min, self.max, self.any) = (delay, delay, true);
+        }
+    }
+}
+
+impl Gradients {
+    fn clear(&mut self) {
+        self.ring.fill((0, 0));
+        self.sum = (0, 0);
+        (self.tail, self.filled) = (0, false);
+    }
+
+    /// A round's differences take the place of the oldest.
+    fn add(&mut self, rtt: Extremes, previous: Extremes) -> Option<Gradient> {
+        let new = (rtt.min - previous.min, rtt.max - previous.max);
+        let oldest = self.ring.get_mut(self.tail)?;
+        self.sum.0 += new.0 - oldest.0;
+        self.sum.1 += new.1 - oldest.1;
+        *oldest = new;
+        self.tail = (self.tail + 1) % self.ring.len();
+        let (min, max) = self.sum;
+        let mut value = if min > 0 { min } else { max };
+        if !self.filled {
+            if self.tail == 0 {
+                self.filled = true;
+            } else {
+                value = value * self.ring.len() as i64 / self.tail as i64;
+            }
+        }
+        Some(Gradient {
+            sums: self.sum,
+            value,
+        })
+    }
+}
+
+impl OneWay {
+    /// Clocks of two hosts: only differences mean something.
+    fn relative_us(&mut self, delay: Duration) -> i64 {
+        let delay_ms = delay.as_millis() as u32;
+        let first_ms = *self.first_ms.get_or_insert(delay_ms);
+        i64::from(delay_ms.wrapping_sub(first_ms) as i32) * 1000
+    }
+}
+
+/// 1 - exp(-factor x gradient in seconds).
+pub(super) fn probability(gradient_us: i64, factor: u64) -> Probability {
+    Probability::from_f64(-libm::expm1(-(gradient_us as f64) * factor as f64 * 1e-6))
+}
+
+/// The nearest multiple of 64, counted in 64; halves away from zero.
+fn nearest(sum_us: i64) -> i64 {
+    (sum_us + 32 * sum_us.signum()) / 64
+}
+
+/// A fall of so much shows that a back-off had an effect.
+const FALL_US: i64 = 32;
+const MOST_DELAYED: u8 = 5;
+const TRAIN_GAP: Duration = Duration::from_millis(3);
+const LEAST_US: i64 = 125;
+const SAMPLES: u8 = 8;
