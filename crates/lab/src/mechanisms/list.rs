@@ -292,7 +292,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet"),
     entry("super-packets-hardened", SuperPackets, QueueAndTcp, &[(QUEUE, Text("sp-h")), (SUPER, Text("burst"))])
         .document("Super-packets with a queue that keeps every promise, reserves at most a part of its room, gives each source a share of that, takes a deposit of credit for room and returns it when the room is used, and treats what it cannot promise as regular packets.", "Fleetfoot's own (docs/superpackets.md); shares: Choudhury and Hahne 1998")
-        .evidence("Without super-packets it is a drop-tail queue, packet for packet. The attacks it is made against are scenarios anyone can write (docs/superpackets.md); what they cost it is for experiments to say.")
+        .evidence("Without super-packets it is a drop-tail queue, packet for packet. In simulations of ours flows of ten packets beside five long ones take 43 ms on average instead of 61 with drop-tail, and firsts without followers, which shut the published queue, harm nobody (docs/superpackets.md).")
         .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet"),
 ];
 
