@@ -51,7 +51,7 @@ impl<O: Observer> World<'_, O> {
         ) {
             record.bytes = record.received;
         }
-        let window = self.window.clone();
+        let window = self.window;
         if let Some(sender) = &self.slots[slot as usize].ends[0].connection {
             let seen = sender.ack_latencies().iter();
             let counted = seen.filter(|(first, _)| window.contains(*first));

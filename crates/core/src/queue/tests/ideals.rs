@@ -271,7 +271,7 @@ fn two_queues_by_sequence_number_keep_no_state() {
 }
 
 /// What leaves a queue in which packets of four flows wait, with or without their streams.
-fn order(name: &str, by: Option<&'static str>, table: FlowTable) -> (bool, Vec<u32>) {
+fn order(name: &str, by: Option<&'static str>, table: &FlowTable) -> (bool, Vec<u32>) {
     let entry = AnyQueue::entry(name).expect("an entry of the registry");
     let mut values = Values::defaults(entry.parameters);
     if let Some(by) = by {
@@ -280,7 +280,7 @@ fn order(name: &str, by: Option<&'static str>, table: FlowTable) -> (bool, Vec<u
     let mut queue = AnyQueue::build(name, &values, &SURROUNDINGS).expect("an entry of the registry");
     let (mut drops, mut events) = (Vec::new(), Vec::new());
     let mut context = QueueContext {
-        flows: &table,
+        flows: table,
         ingress: 0,
         drops: &mut drops,
         events: &mut events,
@@ -305,8 +305,8 @@ fn disciplines_that_look_at_streams_say_so() {
             &[None]
         };
         for &by in by {
-            let (asks, with) = order(entry.name, by, streams(&[400_000, 250_000, 260_000, 215_000]));
-            let (_, without) = order(entry.name, by, flows(4));
+            let (asks, with) = order(entry.name, by, &streams(&[400_000, 250_000, 260_000, 215_000]));
+            let (_, without) = order(entry.name, by, &flows(4));
             assert_eq!(asks, with != without, "{}", entry.name);
             asking += u32::from(asks);
         }

@@ -239,7 +239,7 @@ fn switches_for_thin_streams_leave_bulk_alone() {
             config.probe_restart_threshold = Some(2);
         });
         same("thin dupack under RACK", &rfc(), pipe, |config| {
-            config.thin_dupack = true
+            config.thin_dupack = true;
         });
     }
     let all = Rdb {

@@ -208,7 +208,7 @@ fn restarted(out: u32, unsent: u32) -> u64 {
         Bytes(u64::from(unsent) * MSS),
         crate::tcp::WriteFlags::default(),
     );
-    script.window = ((out as u64 * MSS).div_ceil(128)) as u16;
+    script.window = ((u64::from(out) * MSS).div_ceil(128)) as u16;
     script.at(100).ack_bytes_quietly(MSS as u32, &[]);
     script.drain();
     assert_eq!(script.connection.timer(), Some(Timer::Rto));
