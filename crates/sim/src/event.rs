@@ -8,11 +8,14 @@
 //! endpoint's business. Each of them remembers the time of its event, and an event at another time is stale. So two equal
 //! keys are an event and what a deadline that moved away and back has left behind: the first acts, the second does not.
 //!
-//! **Structure.** A tournament over the links, each of which has at most one pending arrival, and 4-ary heaps of 16-byte
-//! keys for applications and for everything else, which hardly move since timers are lazy. A key says whose event it
+//! **Structure.** A list in order or a tournament over the links, each of which has at most one pending arrival, and 4-ary
+//! heaps of 16-byte keys for applications and for everything else, which hardly move since timers are lazy. A key says whose event it
 //! is, so no payload is stored.
 
+use arrivals::Arrivals;
 use fleetfoot_core::time::Instant;
+
+mod arrivals;
 
 /// What happens, in the order in which it happens at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,6 +182,12 @@ impl EventQueue {
         self.arrivals.set(link, at.as_nanos());
     }
 
+    /// Moves the first arrival, which is at this link.
+    #[inline(always)]
+    pub fn move_first_arrival(&mut self, link: u32, at: Instant) {
+        self.arrivals.move_first(link, at.as_nanos());
+    }
+
     /// Nothing arrives over a link.
     #[cold]
     #[inline(never)]
@@ -217,7 +226,7 @@ impl EventQueue {
     /// Whether there are many links.
     #[inline(always)]
     pub fn is_large(&self) -> bool {
-        matches!(self.arrivals.nodes, Nodes::Many(_))
+        self.arrivals.is_large()
     }
 
     /// The next event if it is not later than `end`. An arrival stays until [`EventQueue::set_arrival`] moves it; all
@@ -266,114 +275,6 @@ impl EventQueue {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
-
-/// The one pending arrival of each link in a tournament: a node holds the earlier of its two children. An arrival is a
-/// number, time first and the link in the lowest bits, so that the lower link comes first at one moment. A change costs
-/// one comparison per level.
-#[derive(Clone, Debug)]
-struct Arrivals {
-    /// The earliest: the root.
-    first: u64,
-    nodes: Nodes,
-    link_bits: u32,
-    /// The bits that hold a link.
-    link_mask: u64,
-    /// The latest time that can be told from "never".
-    latest: u64,
-}
-
-/// Node 1 is the root; the children of node n are 2n and 2n + 1; the leaves are the last half.
-#[derive(Clone, Debug)]
-enum Nodes {
-    /// Up to [`FEW`] links: the compiler knows the depth and the bounds.
-    Few(Box<[u64; 2 * FEW]>),
-    Many(Vec<u64>),
-}
-
-impl Arrivals {
-    fn new(links: usize) -> Arrivals {
-        let leaves = links.max(1).next_power_of_two();
-        let link_bits = Self::link_bits(links);
-        Arrivals {
-            first: NEVER,
-            nodes: if links <= FEW {
-                Nodes::Few(Box::new([NEVER; 2 * FEW]))
-            } else {
-                Nodes::Many(vec![NEVER; 2 * leaves])
-            },
-            link_bits,
-            link_mask: (1 << link_bits) - 1,
-            latest: NEVER >> link_bits,
-        }
-    }
-
-    /// Bits that tell links apart.
-    fn link_bits(links: usize) -> u32 {
-        links.max(2).next_power_of_two().trailing_zeros()
-    }
-
-    /// The earliest arrival, [`NEVER`] without any.
-    #[inline(always)]
-    fn first(&self) -> u64 {
-        self.first
-    }
-
-    #[inline(always)]
-    fn write(&self, link: u32, at: u64) -> u64 {
-        if at > self.latest {
-            return NEVER;
-        }
-        at << self.link_bits | u64::from(link)
-    }
-
-    #[inline(always)]
-    fn read(&self, arrival: u64) -> (u32, Instant) {
-        let link = arrival & self.link_mask;
-        (link as u32, Instant::from_nanos(arrival >> self.link_bits))
-    }
-
-    #[inline(always)]
-    fn set(&mut self, link: u32, at: u64) {
-        let mut arrival = self.write(link, at);
-        match &mut self.nodes {
-            Nodes::Few(nodes) => {
-                let mut node = FEW | link as usize & (FEW - 1);
-                for _ in 0..FEW.trailing_zeros() {
-                    nodes[node] = arrival;
-                    arrival = arrival.min(nodes[node ^ 1]);
-                    node >>= 1;
-                }
-                self.first = arrival;
-            }
-            Nodes::Many(nodes) => self.first = set_one_of_many(nodes, link, arrival),
-        }
-    }
-
-    fn len(&self) -> usize {
-        let nodes: &[u64] = match &self.nodes {
-            Nodes::Few(nodes) => nodes.as_slice(),
-            Nodes::Many(nodes) => nodes,
-        };
-        let leaves = &nodes[nodes.len() / 2..];
-        leaves.iter().filter(|&&arrival| arrival != NEVER).count()
-    }
-}
-
-/// Sets a leaf of a large tournament; the root. Apart from the loops that set those of a small one.
-#[inline(never)]
-fn set_one_of_many(nodes: &mut [u64], link: u32, mut arrival: u64) -> u64 {
-    let mut node = nodes.len() / 2 + link as usize;
-    nodes[node] = arrival;
-    while node > 1 {
-        arrival = arrival.min(nodes[node ^ 1]);
-        node >>= 1;
-        if nodes[node] == arrival {
-            break;
-        }
-        nodes[node] = arrival;
-    }
-    nodes[1]
 }
 
 /// A 4-ary heap.
@@ -449,14 +350,8 @@ impl Heap {
     }
 }
 
-/// Links of a small network.
-const FEW: usize = 64;
-
 /// Keys that a heap may always have room for.
 const MUCH_ROOM: usize = 4096;
-
-/// No arrival.
-const NEVER: u64 = u64::MAX;
 
 /// Later than every event.
 const EMPTY: u128 = u128::MAX;
@@ -471,7 +366,7 @@ const ENDPOINT_BITS: u32 = 29;
 mod tests {
     use super::{EventKey, EventKind, EventQueue};
     use fleetfoot_core::rng::Rng;
-    use fleetfoot_core::time::Instant;
+    use fleetfoot_core::time::{Duration, Instant};
     use proptest::prelude::{any, prop_assert_eq, proptest};
     use std::collections::BTreeSet;
 
@@ -521,12 +416,7 @@ mod tests {
             EventKey::timer(at, 2, 4),
             EventKey::timer(at, 2, 5),
             EventKey::new(at, EventKind::Pacing, 0, 0),
-            EventKey::new(
-                at + fleetfoot_core::time::Duration::from_nanos(1),
-                EventKind::Departure,
-                0,
-                0,
-            ),
+            EventKey::new(at + Duration::from_nanos(1), EventKind::Departure, 0, 0),
         ];
         for rotation in 0..ordered.len() {
             let mut queue = EventQueue::new(10);
@@ -553,13 +443,15 @@ mod tests {
         #[test]
         fn pops_agree_with_an_ordered_set(seed in any::<u64>()) {
             let mut rng = Rng::from_seed(seed);
-            let (mut queue, mut oracle) = (EventQueue::new(40), BTreeSet::new());
+            let links = 1 + rng.below(80);
+            let (mut queue, mut oracle) = (EventQueue::new(links as usize), BTreeSet::new());
+            let (span, steps) = (300 + rng.below(3000), rng.below(2) == 0);
             for _ in 0..2000 {
                 if rng.below(5) < 3 {
                     let kind = [EventKind::Departure, EventKind::Arrival, EventKind::App, EventKind::Timer][rng.below(4) as usize];
                     let arrival = kind == EventKind::Arrival;
-                    let (place, number) = (rng.below(40) as u32, if arrival { 0 } else { rng.below(9) as u32 });
-                    let key = EventKey::new(Instant::from_nanos(rng.below(300)), kind, place, number);
+                    let (place, number) = (rng.below(links) as u32, if arrival { 0 } else { rng.below(9) as u32 });
+                    let key = EventKey::new(Instant::from_nanos(rng.below(span)), kind, place, number);
                     if arrival {
                         oracle.retain(|old: &EventKey| old.kind() != EventKind::Arrival || old.place() != place);
                     }
@@ -567,7 +459,17 @@ mod tests {
                         add(&mut queue, key);
                     }
                 } else {
-                    prop_assert_eq!(take(&mut queue, Instant::FAR_FUTURE), oracle.pop_first());
+                    let key = oracle.pop_first();
+                    if let Some(key) = key && steps && key.kind() == EventKind::Arrival {
+                        // A link that has its next arrival at once.
+                        prop_assert_eq!(queue.pop_until(Instant::FAR_FUTURE), Some(key));
+                        let most = if rng.below(9) == 0 { span } else { 50 };
+                        let next = key.at() + Duration::from_nanos(1 + rng.below(most));
+                        queue.move_first_arrival(key.place(), next);
+                        oracle.insert(EventKey::new(next, EventKind::Arrival, key.place(), 0));
+                    } else {
+                        prop_assert_eq!(take(&mut queue, Instant::FAR_FUTURE), key);
+                    }
                 }
                 prop_assert_eq!(queue.len(), oracle.len());
             }

@@ -94,12 +94,6 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// What comes from `now` on and is over before this lies within it.
-    #[inline]
-    pub(crate) fn holds_until(self, now: Instant) -> Instant {
-        if now < self.from { Instant::ZERO } else { self.to }
-    }
-
     #[inline]
     pub(crate) fn contains(self, at: Instant) -> bool {
         self.from <= at && at < self.to
@@ -208,6 +202,7 @@ impl<'a, O: Observer> World<'a, O> {
             meter.rest.before = *statistics;
             meter.rest.busy_before = busy;
         });
+        self.network.inside = to;
         self.take_notices();
         let measured = warm
             .is_continue()

@@ -2,6 +2,7 @@
 //! costs no question where the ring begins again.
 
 use super::scoreboard::Record;
+use crate::ring::copy_behind;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
@@ -138,12 +139,18 @@ impl Records {
     #[inline(never)]
     fn grow(&mut self, record: Record) {
         let len = self.slots.len();
-        let mut slots = Vec::with_capacity((2 * len).max(4));
-        slots.extend(self.iter().copied());
-        slots.resize((2 * len).max(4), record);
-        self.slots = slots;
-        self.taken = 0;
-        self.put = len as u32;
+        self.slots.resize((2 * len).max(4), record);
+        if len == 0 {
+            return;
+        }
+        // Of two rounds of numbers the second now lies behind the first.
+        let taken = self.taken as usize;
+        let begin = taken & (len - 1);
+        if taken & len == 0 {
+            copy_behind(&mut self.slots, 0..begin);
+        } else {
+            copy_behind(&mut self.slots, begin..len);
+        }
     }
 }
 

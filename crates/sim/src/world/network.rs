@@ -42,6 +42,8 @@ pub(crate) struct Network {
     pub(super) lookahead: Duration,
     pub(crate) mode: Mode,
     pub(super) window: Window,
+    /// What is sent now and is over before this lies within the window.
+    pub(super) inside: Instant,
     /// Nothing happens after this.
     pub(super) horizon: Instant,
 }
@@ -107,6 +109,7 @@ impl Network {
             lookahead: Duration::ZERO,
             mode,
             window,
+            inside: Instant::ZERO,
             horizon,
         })
     }

@@ -100,7 +100,7 @@ impl Network {
             return 0;
         };
         let window = self.window;
-        let inside = window.holds_until(leaving.first().map_or(Instant::ZERO, |first| first.at));
+        let inside = self.inside;
         let first = wire.is_empty();
         let mut taken = 0;
         for &Leaving { at: now, packet: id } in leaving {
@@ -178,15 +178,15 @@ impl Network {
         id: u32,
         packet: &mut Packet,
     ) -> bool {
-        let bounds = self.bounds(now);
+        let bounds = self.bounds();
         self.enter_behind::<_, true>(observer, bounds, index, place, now, id, packet, NOBODY)
     }
 
-    /// What stays as it is while packets pass from `now` on.
+    /// What stays as it is while packets pass.
     #[inline(always)]
-    fn bounds(&self, now: Instant) -> Bounds {
+    fn bounds(&self) -> Bounds {
         Bounds {
-            inside: self.window.holds_until(now),
+            inside: self.inside,
             window: self.window,
             horizon: self.horizon,
         }
@@ -205,7 +205,7 @@ impl Network {
         packet: &mut Packet,
         before: u32,
     ) -> bool {
-        let bounds = self.bounds(now);
+        let bounds = self.bounds();
         self.enter_behind::<_, false>(observer, bounds, index, place, now, id, packet, before)
     }
 
@@ -353,7 +353,7 @@ impl Network {
         };
         let until = self.queue.arrivals_until(first.saturating_add(self.lookahead));
         let large = self.queue.is_large();
-        let bounds = self.bounds(first);
+        let bounds = self.bounds();
         while let Some((index, now)) = self.queue.arrival_before(until) {
             passed.events += 1;
             passed.now = now;
@@ -367,7 +367,7 @@ impl Network {
             };
             let (id, place) = (head.packet, head.place);
             let next = next.map_or(Instant::FAR_FUTURE, |next| next.at);
-            self.queue.set_arrival(index, next);
+            self.queue.move_first_arrival(index, next);
             if large {
                 std::hint::black_box(self.look_ahead(packets));
             }
