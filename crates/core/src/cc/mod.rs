@@ -53,6 +53,10 @@ pub trait CongestionController {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
+    /// Whether it needs [`RateSample`]s, and sets a pacing rate.
+    fn uses_rates(&self) -> bool {
+        false
+    }
     /// For traces.
     fn phase(&self) -> Phase;
 
@@ -139,6 +143,10 @@ pub(crate) struct Progress {
 pub struct RateSample {
     /// Bytes delivered over the interval.
     pub delivered: Bytes,
+    /// Bytes delivered before the segment left that was acknowledged.
+    pub prior_delivered: Bytes,
+    /// Bytes in flight when it had left.
+    pub in_flight: Bytes,
     /// The longer of the send and the ACK interval.
     pub interval: Duration,
     /// The sample is a lower bound only.
@@ -335,6 +343,7 @@ registry! {
         fn window(&self)() -> Bytes;
         fn ssthresh(&self)() -> Bytes;
         fn pacing_rate(&self)() -> Option<Rate>;
+        fn uses_rates(&self)() -> bool;
         fn phase(&self)() -> Phase;
     }
 }

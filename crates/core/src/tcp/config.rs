@@ -5,7 +5,7 @@
 
 use crate::cc::{CubicArithmetic, HyStart};
 use crate::time::Duration;
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
 /// Everything that decides how a connection behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,16 @@ pub struct Config {
     pub reduce_from_window: bool,
     /// What an idle or application-limited period does to the window.
     pub window_validation: WindowValidation,
+    /// How far segments of a window stay apart.
+    pub pacing: Pacing,
+    /// Space the segments of the first window, and no others.
+    pub initial_spreading: InitialSpreading,
+    /// Initial Spreading does nothing where RTT / initial window is less.
+    pub spreading_jiffy: Duration,
+    /// Longest gap of Initial Spreading (`Bounded`, `Estimated`).
+    pub spreading_gap: Duration,
+    /// The bottleneck's rate, as far as it is known (`Estimated`).
+    pub spreading_rate: Rate,
 
     /// Negotiate and use SACK (RFC 2018, RFC 6675). Without it recovery is NewReno (RFC 6582).
     pub sack: bool,
@@ -287,6 +297,36 @@ pub enum WindowValidation {
     Rfc5681,
     /// Halve per idle RTO, and drift to what is used when application-limited (RFC 2861; Linux).
     Rfc2861,
+    /// Keep it, and answer losses by what was used; bursts are paced (RFC 7661).
+    NewCwv,
+    /// The same without pacing.
+    NewCwvUnpaced,
+    /// The same, and after a pause at the rate that was used before it, less if the RTT has grown.
+    NewCwvProbing,
+}
+
+/// How far segments of a window stay apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pacing {
+    /// Not at all: ACKs clock them. A controller that sets a rate is paced nevertheless.
+    Off,
+    /// Every window is spread over SRTT.
+    Full,
+    /// Twice as fast in slow start and 1.2 times after it, from the tenth segment on (Linux).
+    Linux,
+}
+
+/// Initial Spreading: which gap between the segments of the first window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InitialSpreading {
+    /// None.
+    Off,
+    /// RTT / initial window.
+    Variable,
+    /// The same, at most `spreading_gap`.
+    Bounded,
+    /// The same, at most a packet's time at `spreading_rate`.
+    Estimated,
 }
 
 /// RFC 5827 and Linux's variants of it.

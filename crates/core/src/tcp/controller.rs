@@ -3,7 +3,7 @@
 use crate::cc::{Ack, AnyController, Congestion, CongestionController, Phase, Progress, Reaction, Sent};
 use crate::pack::Pack;
 use crate::time::{Duration, Instant};
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 
 /// A controller, and what it answers until it is told something.
 pub(super) struct Controller {
@@ -113,6 +113,11 @@ impl Controller {
                 self.look();
             }
         }
+    }
+
+    /// The rate that the algorithm sets.
+    pub(super) fn pacing_rate(&self) -> Option<Rate> {
+        self.any.pacing_rate()
     }
 
     /// Data leaves while nothing is in flight.

@@ -8,6 +8,7 @@ use super::Shared;
 use super::config::RttSamples;
 use super::scoreboard::SACKED;
 use super::send::{CaState, Sender};
+use crate::cc::RateSample;
 use crate::packet::{Flags, Segment};
 use crate::time::{Duration, Instant};
 
@@ -25,6 +26,10 @@ pub(super) struct Delivery {
     pub(super) rtt: Option<Duration>,
     /// The same of the segment sent last of those delivered.
     pub(super) newest_rtt: Option<Duration>,
+    /// When that left which was sent last of those delivered.
+    pub(super) newest_tx: Option<Instant>,
+    /// What it says of the path's rate, if the controller asks.
+    pub(super) rate: Option<RateSample>,
     /// A segment never retransmitted was acknowledged or SACKed that was sent before the timeout.
     pub(super) original: bool,
     /// A segment sent after the timeout was SACKed.
@@ -66,6 +71,7 @@ impl Sender {
             }
             delivery.delivered += weight;
             delivery.segments += 1;
+            delivery.newest_tx = delivery.newest_tx.max(Some(record.last_tx));
             if record.tx_count == 1 {
                 delivery.original |= record.end() <= self.high_seq;
                 let rtt = now.since(record.last_tx);
@@ -147,6 +153,7 @@ impl Sender {
             let rack = &mut self.rack;
             let shared = &*shared;
             let (mut rtt, mut newest, mut original, mut beyond) = (None, None, false, false);
+            let mut newest_tx = delivery.newest_tx;
             let before = self.board.marks.sacked;
             let segments = self.board.marks.sacked_segments;
             let held = self.board.sack(left.max(ack), right, |record| {
@@ -154,6 +161,7 @@ impl Sender {
                     return;
                 }
                 beyond |= record.end() > high_seq;
+                newest_tx = newest_tx.max(Some(record.last_tx));
                 if record.tx_count == 1 {
                     original |= record.end() <= high_seq;
                     newest = Some(now.since(record.last_tx));
@@ -167,6 +175,7 @@ impl Sender {
             *noted = if held { block } else { 0 };
             delivery.segments += self.board.marks.sacked_segments - segments;
             delivery.sacked += self.board.marks.sacked - before;
+            delivery.newest_tx = newest_tx;
             delivery.original |= original;
             delivery.beyond |= beyond;
             if !delivery.retransmitted {

@@ -3,7 +3,7 @@
 //! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. The connection routes;
 //! the work is in `handshake` (SYN states), `segment` (arrival procedure), `build` (segments out), `receive`
 //! and `beyond` (reassembly), `acking` (when to acknowledge), `room` (Linux's receive memory), `send` and `offload` (what
-//! leaves when), `validation` (what idle time does to the window), `delivery`
+//! leaves when), `pacing` and `rates` (how fast), `validation` and `newcwv` (what idle time does to the window), `delivery`
 //! (what an acknowledgment delivered), `recovery` (what follows from it), `undo` (what was a mistake), `sack1` (recovery
 //! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`, `thin` and `rdb` (streams of few small
 //! segments). [`Config`] holds every switch,
@@ -30,11 +30,14 @@ mod invariants;
 mod lazy;
 pub mod listener;
 mod mtu;
+mod newcwv;
 mod offload;
+mod pacing;
 mod patience;
 pub mod profile;
 mod prr;
 mod rack;
+mod rates;
 mod rdb;
 mod receive;
 mod records;
@@ -66,9 +69,9 @@ mod validation;
 mod work;
 
 pub use config::{
-    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, IcmpAbort, InitialWindow, IpVersion,
-    KeepAlive, MtuProbing, PathConfig, Patience, Profile, Prr, RtoConfig, RtoFloor, RttSamples,
-    TailLossProbe, UrgentPointer, WindowUnit, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, IcmpAbort, InitialSpreading,
+    InitialWindow, IpVersion, KeepAlive, MtuProbing, Pacing, PathConfig, Patience, Profile, Prr, RtoConfig,
+    RtoFloor, RttSamples, TailLossProbe, UrgentPointer, WindowUnit, WindowValidation,
 };
 pub use detail::Detail;
 pub use error::{ConnectionError, Event};
@@ -257,6 +260,9 @@ impl Connection {
             self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
             let rto = self.shared.rtt.rto(&self.shared.config.rto);
             self.receive.acking.on_timer(&self.shared.config, rto);
+        }
+        if self.shared.timers.pace <= now {
+            self.shared.timers.pace = Instant::FAR_FUTURE; // the drain does the rest
         }
         if self.shared.timers.slow <= now {
             self.shared.timers.slow = Instant::FAR_FUTURE;

@@ -5,14 +5,14 @@
 //! segment lifetime is one second everywhere, so that simulated connections leave TIME-WAIT soon.
 
 use super::config::{
-    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, IcmpAbort, InitialWindow, IpVersion,
-    MtuProbing, PathConfig, Patience, Profile, Prr, RtoConfig, RtoFloor, RttSamples, TailLossProbe,
-    UrgentPointer, WindowUnit, WindowValidation, ZeroWindowProbe,
+    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, IcmpAbort, InitialSpreading,
+    InitialWindow, IpVersion, MtuProbing, Pacing, PathConfig, Patience, Profile, Prr, RtoConfig, RtoFloor,
+    RttSamples, TailLossProbe, UrgentPointer, WindowUnit, WindowValidation, ZeroWindowProbe,
 };
 pub use super::switches::SWITCHES;
 use crate::cc::{CubicArithmetic, HyStart};
 use crate::time::Duration;
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate};
 use alloc::format;
 use alloc::string::{String, ToString};
 
@@ -76,6 +76,11 @@ pub(super) fn config(profile: Profile) -> Config {
             growth: Growth::Always,
             reduce_from_window: true,
             window_validation: WindowValidation::None,
+            pacing: Pacing::Off,
+            initial_spreading: InitialSpreading::Off,
+            spreading_jiffy: Duration::from_millis(4),
+            spreading_gap: Duration::from_millis(4),
+            spreading_rate: Rate::from_bps(10_000_000),
             sack: true,
             sack_blocks: 3,
             dsack: false,
@@ -197,6 +202,11 @@ pub(super) fn config(profile: Profile) -> Config {
             growth: Growth::Linux,
             reduce_from_window: true,
             window_validation: WindowValidation::Rfc2861,
+            pacing: Pacing::Off,
+            initial_spreading: InitialSpreading::Off,
+            spreading_jiffy: Duration::from_millis(4),
+            spreading_gap: Duration::from_millis(4),
+            spreading_rate: Rate::from_bps(10_000_000),
             sack: true,
             sack_blocks: 4,
             dsack: true,
@@ -291,6 +301,11 @@ pub(super) fn config(profile: Profile) -> Config {
             growth: Growth::CwndLimited,
             reduce_from_window: false,
             window_validation: WindowValidation::Rfc5681,
+            pacing: Pacing::Off,
+            initial_spreading: InitialSpreading::Off,
+            spreading_jiffy: Duration::from_millis(4),
+            spreading_gap: Duration::from_millis(4),
+            spreading_rate: Rate::from_bps(10_000_000),
             sack: true,
             sack_blocks: 4,
             dsack: true,
@@ -419,7 +434,24 @@ pub fn describe(config: &Config, name: &str) -> Option<String> {
             WindowValidation::None => "none".to_string(),
             WindowValidation::Rfc5681 => "rfc5681".to_string(),
             WindowValidation::Rfc2861 => "rfc2861".to_string(),
+            WindowValidation::NewCwv => "newcwv".to_string(),
+            WindowValidation::NewCwvUnpaced => "newcwv-unpaced".to_string(),
+            WindowValidation::NewCwvProbing => "newcwv-probing".to_string(),
         },
+        "pacing" => match config.pacing {
+            Pacing::Off => "off".to_string(),
+            Pacing::Full => "full".to_string(),
+            Pacing::Linux => "linux".to_string(),
+        },
+        "initial_spreading" => match config.initial_spreading {
+            InitialSpreading::Off => "off".to_string(),
+            InitialSpreading::Variable => "variable".to_string(),
+            InitialSpreading::Bounded => "bounded".to_string(),
+            InitialSpreading::Estimated => "estimated".to_string(),
+        },
+        "spreading_jiffy" => config.spreading_jiffy.to_string(),
+        "spreading_gap" => config.spreading_gap.to_string(),
+        "spreading_rate" => config.spreading_rate.to_string(),
         "sack" => config.sack.to_string(),
         "sack_blocks" => config.sack_blocks.to_string(),
         "dsack" => config.dsack.to_string(),

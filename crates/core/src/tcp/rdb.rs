@@ -293,6 +293,9 @@ impl Sender {
         self.note_loss(hidden.segments, true);
         if matches!(self.state, CaState::Open | CaState::Disorder) && hidden.seq >= self.high_seq {
             self.enter_cwr(now, shared, CongestionKind::Loss, delivery);
+            // What was presumed lost was never sent again: its share of what was acknowledged (New-CWV's R).
+            let lost = delivery.acked * u64::from(hidden.segments) / u64::from(delivery.segments.max(1));
+            self.on_lost_again(Instant::ZERO, lost.min(delivery.acked));
         }
     }
 

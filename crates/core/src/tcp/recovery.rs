@@ -72,6 +72,12 @@ impl Sender {
             self.round_end = self.nxt;
         }
         self.probe_outcome(now, shared, ack, &delivery);
+        let mut rate = None;
+        if self.tempo.is_some() {
+            self.sample_pipe(now, shared, &delivery);
+            rate = self.rate_sample(now, shared, delivery.delivered, delivery.newest_tx);
+        }
+        delivery.rate = rate;
         if hidden.segments > 0 {
             self.on_hidden(now, shared, &hidden, &delivery);
         }
@@ -118,7 +124,7 @@ impl Sender {
                 rtt: delivery.rtt,
                 newest_rtt: delivery.newest_rtt,
                 one_way_delay: shared.one_way_delay(segment),
-                rate: None,
+                rate: delivery.rate.as_ref(),
                 round_start,
                 app_limited: !limited,
                 cwnd_limited: may_grow,
@@ -304,8 +310,7 @@ impl Sender {
         self.begin_episode(shared, false);
         if self.state != CaState::Cwr {
             let window = self.cc.window();
-            self.cc
-                .on_congestion(now, &self.reduction_event(CongestionKind::Loss, delivery));
+            self.shrink(now, shared, CongestionKind::Loss, delivery);
             self.begin_reduction(shared, delivery, window);
         }
         shared.stats.recoveries += 1;
@@ -318,6 +323,15 @@ impl Sender {
         self.begin_recovery();
         self.force = true; // RFC 6675 5 (4.3)
         shared.timers.rto_at = now + shared.rtt.rto(&shared.config.rto);
+    }
+
+    /// The window's answer to a loss, a mark or delay.
+    fn shrink(&mut self, now: Instant, shared: &Shared, kind: CongestionKind, delivery: &Delivery) {
+        self.end_spreading();
+        if self.tempo.is_none() || !self.reduce_nonvalidated(now, shared, kind) {
+            let event = self.reduction_event(kind, delivery);
+            self.cc.on_congestion(now, &event);
+        }
     }
 
     fn begin_reduction(&mut self, shared: &Shared, delivery: &Delivery, window: Bytes) {
@@ -353,7 +367,7 @@ impl Sender {
     ) {
         self.episode.undo_marker = 0;
         let window = self.cc.window();
-        self.cc.on_congestion(now, &self.reduction_event(kind, delivery));
+        self.shrink(now, shared, kind, delivery);
         self.begin_reduction(shared, delivery, window);
         self.state = CaState::Cwr;
         self.high_seq = self.nxt;
@@ -400,11 +414,14 @@ impl Sender {
         self.reduce_to(shared, count);
     }
 
-    fn finish_episode(&mut self, now: Instant, shared: &mut Shared) {
+    fn finish_episode(&mut self, now: Instant, shared: &Shared) {
         match self.state {
             CaState::Recovery | CaState::Cwr => {
                 let event = self.flight_event(CongestionKind::RecoveryEnd);
                 self.cc.on_congestion(now, &event);
+                if self.tempo.is_some() {
+                    self.end_nonvalidated(now, shared);
+                }
                 if self.state == CaState::Recovery
                     && let Some(rack) = &mut self.rack
                 {
@@ -416,7 +433,6 @@ impl Sender {
         if self.state != CaState::Disorder {
             self.state = CaState::Open;
         }
-        let _ = shared;
         self.board.set_duplicates(0);
         self.frto = 0;
         self.frto_new = 0;
@@ -559,6 +575,8 @@ impl Sender {
             event.flight_size = event.flight_size.max(Bytes(u64::from(shared.mss)));
         }
         self.cc.on_congestion(now, &event);
+        self.end_spreading();
+        self.leave_nonvalidated();
         let new_episode = self.state != CaState::Loss && first;
         if let Some(rack) = &mut self.rack
             && matches!(self.state, CaState::Open | CaState::Disorder)

@@ -58,6 +58,7 @@ impl Connection {
                 && sender.unsent() == 0
                 && !sender.fin_queued
                 && sender.thin.is_none()
+                && sender.tempo.is_none()
                 && !sender.cc.is_custom()
         };
         calm && !receive.acking.now
@@ -291,7 +292,8 @@ impl Sender {
             cc,
             rack,
             sack1,
-            thin: _, // there is none
+            thin: _,  // there is none
+            tempo: _, // none
             una,
             small_end,
             nxt,

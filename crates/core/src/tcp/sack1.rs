@@ -378,6 +378,9 @@ impl Sender {
             }
         }
         self.delivered_total += delivery.delivered;
+        if self.tempo.is_some() {
+            self.sample_pipe(now, shared, &delivery);
+        }
         let echo = shared.ecn && segment.flags.contains(Flags::ECE);
         if echo {
             self.on_echo(now, shared, &delivery);

@@ -11,6 +11,7 @@ use super::Shared;
 use super::config::{Prr as PrrVariant, TailLossProbe, WindowUnit, ZeroWindowProbe};
 use super::controller::Controller;
 use super::lazy::{Blank, Lazy};
+use super::pacing::Tempo;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::sack1::Sack1;
@@ -46,6 +47,8 @@ pub(super) struct Sender {
     pub(super) sack1: Option<Box<Sack1>>,
     /// If it bundles, or keeps writes apart.
     pub(super) thin: Option<Box<Thin>>,
+    /// What holds segments back, validates the window or measures rates, if anything does.
+    pub(super) tempo: Option<Box<Tempo>>,
     /// First offset not acknowledged.
     pub(super) una: u64,
     /// End of the last segment sent that was not full.
@@ -162,6 +165,7 @@ impl Sender {
         }
         Sender {
             board: Scoreboard::new(shared.mss, config.window_unit != WindowUnit::Bytes),
+            tempo: Tempo::new(shared, cc.uses_rates()),
             cc: Controller::new(cc),
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),
             thin: if sack1.is_none() {
@@ -264,6 +268,9 @@ impl Sender {
             && let Some(probe) = self.probe(now, shared)
         {
             return Some(probe);
+        }
+        if self.tempo.is_some() && self.is_held(now, shared) {
+            return None;
         }
         if self.sack1.is_some() {
             let sent = self.next_sack1(now, shared);
@@ -403,6 +410,9 @@ impl Sender {
         let len = payload + u32::from(fin);
         if self.board.pipe() == 0 {
             self.cc.on_start(now, now.since(self.last_send));
+            if self.board.out == 0 {
+                self.on_first_out();
+            }
         }
         let group_ends = shared
             .config
@@ -449,6 +459,9 @@ impl Sender {
         let stats = &mut *shared.stats;
         stats.bytes_sent += u64::from(payload);
         stats.segments_sent += 1;
+        if self.tempo.is_some() {
+            self.on_paced(now, shared, weight, true);
+        }
         self.after_transmit(now, shared);
         let cwr = core::mem::take(&mut self.cwr_pending);
         Outgoing {
@@ -467,6 +480,7 @@ impl Sender {
             self.board.split(index, shared.mss);
         }
         let alone = self.board.pipe() == 0;
+        let before = self.board.ring.get(index)?.last_tx;
         let record = self.board.on_retransmit(now, index)?;
         if alone {
             self.cc.on_start(now, now.since(self.last_send));
@@ -487,6 +501,9 @@ impl Sender {
         }
         let weight = self.board.weight(record.len);
         self.prr_sent(weight);
+        if self.tempo.is_some() {
+            self.on_lost_again(before, weight);
+        }
         let fin = record.is(FIN);
         let payload = record.len - u32::from(fin);
         self.last_send = now;
@@ -499,6 +516,9 @@ impl Sender {
         shared.stats.bytes_sent += u64::from(payload);
         shared.stats.segments_sent += 1;
         shared.stats.retransmits += 1;
+        if self.tempo.is_some() {
+            self.on_paced(now, shared, weight, false);
+        }
         if !shared.timers.armed() {
             let at = now + shared.rtt.rto(&shared.config.rto);
             shared.timers.arm(Timer::Rto, at); // RFC 6298 5.1

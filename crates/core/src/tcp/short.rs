@@ -404,6 +404,7 @@ impl Sender {
         let agent = self.sack1.as_deref();
         shared.short_ways()
             && self.state == CaState::Open
+            && self.tempo.is_none()
             && self.board.is_calm(self.una)
             && self.tlp_end == 0
             && self.thin.is_none()

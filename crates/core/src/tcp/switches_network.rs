@@ -31,8 +31,55 @@ const fn same(
     switch(name, doc, ns2, linux, linux, rfc)
 }
 
-/// Switches of `Config::path` and `Config::patience`.
-pub(super) const NETWORK: [Switch; 18] = [
+/// Switches of `Config::path` and `Config::patience`, and of pacing.
+pub(super) const NETWORK: [Switch; 23] = [
+    same(
+        "pacing",
+        "How far segments of a window stay apart.",
+        "off",
+        (
+            "off",
+            "tcp_pacing_status: SK_PACING_NONE without fq or a controller that asks",
+        ),
+        ("off", "RFC 9293 has none"),
+    ),
+    same(
+        "initial_spreading",
+        "Space the segments of the first window.",
+        "off",
+        ("off", "not in Linux: 335 lines outside it"),
+        (
+            "off",
+            "draft-irtf-iccrg-sallantin-initial-spreading-00 became no RFC",
+        ),
+    ),
+    same(
+        "spreading_jiffy",
+        "No spreading where RTT / initial window is less.",
+        "4 ms",
+        ("4 ms", "HZ 250; of use with initial_spreading only"),
+        (
+            "4 ms",
+            "draft-irtf-iccrg-sallantin-initial-spreading-00; of use with initial_spreading only",
+        ),
+    ),
+    same(
+        "spreading_gap",
+        "Longest gap of bounded spreading.",
+        "4 ms",
+        ("4 ms", "T_max of the draft; of use with initial_spreading only"),
+        (
+            "4 ms",
+            "draft-irtf-iccrg-sallantin-initial-spreading-00; of use with initial_spreading only",
+        ),
+    ),
+    same(
+        "spreading_rate",
+        "The bottleneck's rate, for estimated spreading.",
+        "10 Mbit/s",
+        ("10 Mbit/s", "of use with initial_spreading = estimated only"),
+        ("10 Mbit/s", "of use with initial_spreading = estimated only"),
+    ),
     same(
         "path.ip",
         "IP version.",

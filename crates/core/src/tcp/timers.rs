@@ -3,7 +3,7 @@
 //! One slot serves everything that concerns unacknowledged data: retransmission (RTO), probe (PTO), reordering (REO),
 //! early retransmit (ER), zero-window probe, SYN. They exclude each other (endpoint digest 1.5), so a slot is a deadline
 //! and a kind. The other slots are the delayed ACK and the slow timers (keep-alive, TIME-WAIT), which exclude each
-//! other too. `next` is a minimum of three numbers.
+//! other too; and pacing. `next` is a minimum of four numbers.
 
 use crate::pack::Pack;
 use crate::time::Instant;
@@ -42,6 +42,8 @@ pub(super) struct Timers {
     pub(super) delayed_ack: Instant,
     /// Keep-alive or TIME-WAIT.
     pub(super) slow: Instant,
+    /// What is held back may leave.
+    pub(super) pace: Instant,
     /// What the retransmission slot waits for.
     kind: Timer,
 }
@@ -53,6 +55,7 @@ impl Timers {
             rto_at: Instant::FAR_FUTURE,
             delayed_ack: Instant::FAR_FUTURE,
             slow: Instant::FAR_FUTURE,
+            pace: Instant::FAR_FUTURE,
             kind: Timer::Rto,
         }
     }
@@ -64,6 +67,7 @@ impl Timers {
             rto_at,
             delayed_ack,
             slow,
+            pace: _, // nothing is held back while nothing runs
             kind: _, // nobody asks while nothing runs
         } = self;
         pack.instant(retransmission);
@@ -75,7 +79,11 @@ impl Timers {
     /// The next deadline.
     #[inline]
     pub(super) fn next(&self) -> Option<Instant> {
-        let at = self.retransmission.min(self.delayed_ack).min(self.slow);
+        let at = self
+            .retransmission
+            .min(self.delayed_ack)
+            .min(self.slow)
+            .min(self.pace);
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 

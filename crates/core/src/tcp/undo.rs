@@ -55,8 +55,10 @@ impl Sender {
     }
 
     fn undo(&mut self, now: Instant, shared: &mut Shared, rtt: Option<Duration>) {
-        let event = self.flight_event(CongestionKind::Undo);
-        self.cc.on_congestion(now, &event);
+        if self.tempo.is_none() || !self.restore_nonvalidated(now) {
+            let event = self.flight_event(CongestionKind::Undo);
+            self.cc.on_congestion(now, &event);
+        }
         shared.stats.undos += 1;
         if self.undo_is_timeout {
             shared.stats.spurious_timeouts += 1;

@@ -1,5 +1,7 @@
 //! Window validation: what an idle or application-limited period does to the window, and whether it may grow.
 //!
+//! New-CWV (RFC 7661) is in `newcwv`.
+//!
 //! **Source.** RFC 5681 4.1 and RFC 2861 for idle time; application-limited decay and the meaning of "window-limited" as in
 //! Linux (`tcp_cwnd_validate`).
 //! **Deviations.** None known.
@@ -23,6 +25,10 @@ impl Sender {
         let restart = Bytes(shared.initial_window()).min(window);
         match shared.config.window_validation {
             WindowValidation::None => return,
+            WindowValidation::NewCwv | WindowValidation::NewCwvUnpaced | WindowValidation::NewCwvProbing => {
+                self.restart_validation(now, shared); // RFC 7661 4.4: nothing is taken for a pause
+                return;
+            }
             WindowValidation::Rfc5681 => self.cc.set_window(now, restart, ssthresh), // RFC 5681 4.1
             WindowValidation::Rfc2861 => {
                 // RFC 2861 3: halve once per RTO, remember three quarters.
@@ -56,6 +62,9 @@ impl Sender {
     #[inline]
     pub(super) fn validate(&mut self, now: Instant, shared: &Shared, mut limited: bool) {
         let out = self.board.out;
+        if self.tempo.is_some() && !limited {
+            self.on_idle_drain();
+        }
         if shared.config.growth == Growth::Linux {
             // tcp_write_xmit: a window that is full was the limit, also if nothing more is to be sent; and a drain that sends
             // nothing new teaches nothing.
@@ -92,7 +101,7 @@ impl Sender {
     }
 
     /// `bytes` in what the window counts.
-    fn whole(&self, bytes: Bytes) -> Bytes {
+    pub(super) fn whole(&self, bytes: Bytes) -> Bytes {
         let unit = self.board.weight(1);
         Bytes(bytes.get() / unit * unit)
     }
@@ -105,6 +114,9 @@ impl Sender {
     /// Whether an acknowledgment may let the window grow.
     #[inline]
     pub(super) fn may_grow(&self, shared: &Shared) -> bool {
+        if self.tempo.is_some() && self.is_nonvalidated() {
+            return self.limited; // RFC 7661 4.3
+        }
         match shared.config.growth {
             Growth::Always => true,
             Growth::CwndLimited => self.limited,

@@ -128,6 +128,26 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Starts with forty segments.", "beyond RFC 6928, which stops at ten")
         .evidence("No measurement is cited here; on slow lines the burst overflows the queue.")
         .turn_on("Linux, on the sender per route: ip route change default via GATEWAY dev IF initcwnd 40"),
+    entry("initial-spreading", StartUp, Tcp, &[("tcp.initial_spreading", Text("bounded"))])
+        .document("Sends the segments of the first window at gaps of RTT / window, at most 4 ms, so that their losses do not depend on each other; everything after it is clocked by ACKs.", "draft-irtf-iccrg-sallantin-initial-spreading-00; Sallantin et al., LCN 2013")
+        .evidence("Sallantin et al. 2013: an initial window of ten with the losses of a small one in full buffers. On an empty path it costs up to 36 ms, and below 3 Mbit/s the gap no longer helps.")
+        .turn_on("In no kernel; a patch for Linux by its authors"),
+    entry("initial-spreading-variable", StartUp, Tcp, &[("tcp.initial_spreading", Text("variable"))])
+        .document("Initial Spreading over the whole first round trip, without a longest gap.", "draft-irtf-iccrg-sallantin-initial-spreading-00")
+        .evidence("Over long paths it waits longer than the queue needs; the draft recommends the bound.")
+        .turn_on("In no kernel; a patch for Linux by its authors"),
+    entry("initial-spreading-estimated", StartUp, Tcp, &[("tcp.initial_spreading", Text("estimated")), ("tcp.spreading_jiffy", Text("0 ms"))])
+        .document("Initial Spreading with gaps of one packet's time at the bottleneck's rate, where that is known (10 Mbit/s unless set), and no longer than bounded.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00")
+        .evidence("It costs no more than the bottleneck's own spacing on an empty path; who knows the rate is the question.")
+        .turn_on("In no kernel"),
+    entry("pacing", StartUp, Tcp, &[("tcp.pacing", Text("linux"))])
+        .document("Sends the segments of a window at twice its rate in slow start and 1.2 times after it, from the tenth segment on, instead of as ACKs come.", "Linux tcp_update_pacing_rate")
+        .evidence("Aggarwal, Savage and Anderson, INFOCOM 2000: fewer losses of bursts, but flows lose together and later.")
+        .turn_on("Linux 3.12 and later: tc qdisc replace dev IF root fq; since 4.13 per socket: SO_MAX_PACING_RATE"),
+    entry("pacing-full", StartUp, Tcp, &[("tcp.pacing", Text("full"))])
+        .document("Spreads every window over a round trip, the first one too.", "Aggarwal, Savage and Anderson, INFOCOM 2000")
+        .evidence("The same source: often less throughput than without, because a loss shows later.")
+        .turn_on("In no kernel with this factor; Linux paces ahead of the window"),
     entry("hystart", StartUp, Controller("cubic"), &[("tcp.hystart", Text("hystart"))])
         .document("Leaves slow start when ACKs of a burst span half the smallest RTT, or when the RTT rises, before the queue overflows.", "Ha and Rhee, PFLDnet 2008")
         .evidence("Made against the burst of losses at the end of slow start; RFC 9406 names leaving too early as its weakness.")
@@ -232,6 +252,18 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Halves the window for each RTO of silence and lets it drift to what is used while the application is the limit.", "RFC 2861 (made historic by RFC 7661)")
         .evidence("Linux's default (ip-sysctl: tcp_slow_start_after_idle).")
         .turn_on("Linux: sysctl net.ipv4.tcp_slow_start_after_idle=1 (the default)"),
+    entry("new-cwv", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv"))])
+        .document("Keeps the window over pauses of up to five minutes and answers a loss by half of what was really used, less what was lost. While less than half of the window is used it grows only where it is full, and bursts are paced.", "RFC 7661; numbers of the pacing: Fleetfoot's")
+        .evidence("A study of video streams (NOSSDAV 2022): fewer changes of quality with several clients on a slow line. A kept window may be stale when the path has changed.")
+        .turn_on("In no kernel; a patch for Linux by its authors, and tcp_slow_start_after_idle=0 keeps the window without the rest"),
+    entry("new-cwv-unpaced", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv-unpaced"))])
+        .document("New-CWV whose bursts after a pause leave at once, as far as the window goes.", "RFC 7661 (pacing is a SHOULD in 4.4.3)")
+        .evidence("A burst of a whole window into a small buffer loses its end.")
+        .turn_on("In no kernel; a patch for Linux by its authors"),
+    entry("new-cwv-probing", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv-probing"))])
+        .document("New-CWV that sends after a pause at the rate it had used before, and at half of that for the first second if the RTT turns out a quarter above the smallest known.", "Fleetfoot's own, on RFC 7661")
+        .evidence("It asks the path before it trusts a window from before the pause; what that costs where nothing changed is for experiments to say.")
+        .turn_on("In no kernel"),
     entry("reno", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("reno"))])
         .document("One segment more per round trip, half on a loss.", "RFC 5681, RFC 6582")
         .evidence("The yardstick of all others; slow to fill large pipes.")

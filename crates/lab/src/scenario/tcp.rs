@@ -8,8 +8,9 @@ use super::value;
 use fleetfoot_core::cc::{AnyController, CubicArithmetic, HyStart};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
-    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, HiddenLoss, InFlight, InitialWindow,
-    Profile, Prr, Rdb, RtoFloor, RttSamples, TailLossProbe, ThinRule, WindowUnit, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, HiddenLoss, InFlight,
+    InitialSpreading, InitialWindow, Pacing, Profile, Prr, Rdb, RtoFloor, RttSamples, TailLossProbe,
+    ThinRule, WindowUnit, WindowValidation,
 };
 
 /// The configuration that the table at `node` describes.
@@ -123,9 +124,30 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
             config.window_validation = match field.choice()? {
                 "none" => WindowValidation::None,
                 "rfc5681" => WindowValidation::Rfc5681,
-                _ => WindowValidation::Rfc2861,
+                "rfc2861" => WindowValidation::Rfc2861,
+                "newcwv" => WindowValidation::NewCwv,
+                "newcwv-unpaced" => WindowValidation::NewCwvUnpaced,
+                _ => WindowValidation::NewCwvProbing,
             }
         }
+        "pacing" => {
+            config.pacing = match field.choice()? {
+                "off" => Pacing::Off,
+                "full" => Pacing::Full,
+                _ => Pacing::Linux,
+            }
+        }
+        "initial_spreading" => {
+            config.initial_spreading = match field.choice()? {
+                "off" => InitialSpreading::Off,
+                "variable" => InitialSpreading::Variable,
+                "bounded" => InitialSpreading::Bounded,
+                _ => InitialSpreading::Estimated,
+            }
+        }
+        "spreading_jiffy" => config.spreading_jiffy = field.duration()?,
+        "spreading_gap" => config.spreading_gap = field.duration()?,
+        "spreading_rate" => config.spreading_rate = field.rate()?,
         "sack" => config.sack = field.flag()?,
         "sack_blocks" => config.sack_blocks = field.integer()? as u8,
         "dsack" => config.dsack = field.flag()?,
@@ -284,6 +306,7 @@ mod tests {
             Kind::Flag => Value::Flag(true),
             Kind::Integer(low, _) => Value::Integer(*low as i64),
             Kind::Duration(..) => Value::Text("100 ms".into()),
+            Kind::Rate => Value::Text("1 Mbit/s".into()),
             Kind::Bytes(..) => Value::Text("64 kB".into()),
             Kind::Choice(words) => Value::Text(words[0].into()),
             Kind::CongestionControl => Value::Text("reno".into()),

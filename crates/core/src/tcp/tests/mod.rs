@@ -5,6 +5,8 @@ mod icmp;
 mod lifetime;
 mod loss;
 mod mended;
+mod newcwv;
+mod pacing;
 mod pair;
 mod path_mtu;
 mod patience;

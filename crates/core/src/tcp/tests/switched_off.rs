@@ -113,6 +113,11 @@ fn parameters_of_what_is_off_do_nothing() {
             config.syn_retries = 1;
             config.syn_losses_forgiven = 9;
         });
+        same("parameters of spreading that is off", &rfc(), pipe, |config| {
+            config.spreading_jiffy = Duration::ZERO;
+            config.spreading_gap = Duration::from_millis(1);
+            config.spreading_rate = crate::units::Rate::from_bps(1_000_000);
+        });
         same("the lifetime of segments", &rfc(), pipe, |config| {
             config.msl = Duration::from_secs(9);
         });

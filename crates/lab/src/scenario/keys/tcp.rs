@@ -60,8 +60,40 @@ pub(crate) static TCP: &[Key] = &[
     ),
     switch(
         "window_validation",
-        Kind::Choice(&["none", "rfc5681", "rfc2861"]),
+        Kind::Choice(&[
+            "none",
+            "rfc5681",
+            "rfc2861",
+            "newcwv",
+            "newcwv-unpaced",
+            "newcwv-probing",
+        ]),
         "What idle and application-limited periods do to the window.",
+    ),
+    switch(
+        "pacing",
+        Kind::Choice(&["off", "full", "linux"]),
+        "How far segments of a window stay apart: not at all, spread over the RTT, or as Linux paces.",
+    ),
+    switch(
+        "initial_spreading",
+        Kind::Choice(&["off", "variable", "bounded", "estimated"]),
+        "Space the segments of the first window: by RTT / initial window, at most `spreading_gap`, or at most a packet's time at `spreading_rate`.",
+    ),
+    switch(
+        "spreading_jiffy",
+        Kind::Duration(Duration::ZERO, Duration::from_secs(1)),
+        "Initial Spreading does nothing where RTT / initial window is less.",
+    ),
+    switch(
+        "spreading_gap",
+        Kind::Duration(NANOSECOND, Duration::from_secs(1)),
+        "Longest gap of bounded and estimated spreading.",
+    ),
+    switch(
+        "spreading_rate",
+        Kind::Rate,
+        "The bottleneck's rate as far as it is known, for estimated spreading.",
     ),
     switch(
         "sack",

@@ -1,0 +1,270 @@
+//! New-CWV by hand (endpoint digest 7.5): segments of 1000 bytes, SRTT 100 ms, windows in bytes.
+
+use super::script::{Script, T0, bare};
+use crate::packet::Flags;
+use crate::tcp::{CaState, Config, WindowValidation};
+use crate::time::Duration;
+use crate::units::Bytes;
+use alloc::vec::Vec;
+
+fn config(kind: WindowValidation) -> Config {
+    let mut config = bare();
+    config.window_validation = kind;
+    config
+}
+
+fn nonvalidated(script: &Script) -> bool {
+    script
+        .connection
+        .sender
+        .as_ref()
+        .expect("established")
+        .is_nonvalidated()
+}
+
+/// Established; a window of 40 of which ten are used: not validated at 100 ms.
+fn ten_of_forty(kind: WindowValidation) -> Script {
+    let mut script = Script::open(&config(kind), 40);
+    assert_eq!(script.write(10).len(), 10);
+    assert!(!nonvalidated(&script), "pipeACK is undefined");
+    script.at(100).ack(10, &[]);
+    assert!(nonvalidated(&script));
+    script
+}
+
+#[test]
+fn an_application_limited_window_stays() {
+    let mut script = Script::open(&config(WindowValidation::NewCwv), 40);
+    assert_eq!(script.write(40).len(), 40);
+    let mut acked = 40;
+    for round in 1..2990 {
+        script.at(round * 100).ack(acked, &[]);
+        let phase = nonvalidated(&script);
+        if round < 11 {
+            assert!(!phase, "the sample of 40 counts at {} ms", round * 100);
+        } else if round >= 12 {
+            assert!(phase, "ten of forty at {} ms", round * 100);
+        }
+        assert_eq!(script.write(10).len(), 10);
+        acked += 10;
+        assert_eq!(script.cwnd(), 40_000);
+    }
+}
+
+#[test]
+fn after_a_pause_the_whole_window_leaves_in_one_round_trip() {
+    let mut script = ten_of_forty(WindowValidation::NewCwvUnpaced);
+    assert_eq!(script.at(10_100).write(40).len(), 40);
+    assert_eq!(script.cwnd(), 40_000);
+    // RFC 5681: 10, then 20 more with each ACK of ten.
+    let mut script = Script::open(&config(WindowValidation::Rfc5681), 40);
+    script.write(10);
+    script.at(100).ack(10, &[]);
+    assert_eq!(script.at(10_100).write(40).len(), 10);
+
+    // Paced: ten at once, then one every 2.5 ms, the last after 75 ms.
+    let mut script = ten_of_forty(WindowValidation::NewCwv);
+    assert_eq!(script.at(10_100).write(40).len(), 10);
+    let mut left = 10;
+    let mut last = 0;
+    while left < 40 {
+        let (at, sent) = script.timer();
+        assert!(sent.len() <= 1);
+        left += sent.len();
+        last = at;
+    }
+    assert_eq!((left, last), (40, 10_175));
+}
+
+/// After a pause at the rate of before it; at half of it if RTTs are a quarter longer.
+#[test]
+fn a_restart_may_probe_the_path() {
+    for (rtt_ms, gap_us) in [(100, 10_000), (140, 20_000)] {
+        let mut script = Script::open(&config(WindowValidation::NewCwvProbing), 40);
+        for round in 0..3 {
+            assert_eq!(script.at(round * 100).write(10).len(), 10);
+            script.at((round + 1) * 100).ack(round as u32 * 10 + 10, &[]);
+        }
+        // pipeACK was ten: one every 10 ms.
+        assert_eq!(script.at(10_000).write(40).len(), 10, "the quantum");
+        let mut times = Vec::new();
+        while times.len() < 20 {
+            let at = script.connection.poll_timeout().expect("held back");
+            let answered = T0 + Duration::from_millis(10_000 + rtt_ms);
+            if script.now < answered && answered <= at {
+                script.now = answered;
+                script.ack(31, &[]);
+                continue;
+            }
+            script.now = at;
+            script.connection.on_timeout(at);
+            if !script.sent().is_empty() {
+                times.push(at.since(T0).as_micros());
+            }
+        }
+        let last = times[19] - times[18];
+        // SRTT moves by an eighth of the difference.
+        let srtt = if rtt_ms == 100 { 100.0 } else { 105.0 };
+        let expected = gap_us as f64 * srtt / 100.0;
+        assert!(
+            (last as f64 - expected).abs() < 2.0,
+            "{last} us for {expected} at {rtt_ms} ms"
+        );
+    }
+}
+
+/// A burst of 40 of which the first `lost` are; the rest is SACKed. Returns the window during recovery and after it.
+fn burst_of_forty(lost: u32) -> (u64, u64) {
+    let mut settings = config(WindowValidation::NewCwvUnpaced);
+    settings.dup_thresh = 2;
+    let mut script = Script::open(&settings, 40);
+    script.write(10);
+    script.at(100).ack(10, &[]);
+    assert_eq!(script.at(200).write(40).len(), 40);
+    let mut again = script.at(300).ack(10, &[(10 + lost, 50)]);
+    let during = script.cwnd();
+    assert_eq!(script.connection.info(script.now).ca_state, CaState::Recovery);
+    let mut acked = 10;
+    while acked < 10 + lost {
+        acked = 10 + again.len() as u32 + (acked - 10);
+        let ack = if acked >= 10 + lost { 50 } else { acked };
+        let at = script.now.since(T0).as_millis() + 100;
+        again = script.at(at).ack(ack, if ack == 50 { &[] } else { &[(48, 50)] });
+    }
+    assert!(!nonvalidated(&script), "pipeACK is undefined again");
+    (during, script.cwnd())
+}
+
+#[test]
+fn a_loss_halves_what_was_used() {
+    // D = 40: 20 during, (40 - 12) / 2 after. 38 lost leave one segment.
+    assert_eq!(burst_of_forty(12), (20_000, 14_000));
+    assert_eq!(burst_of_forty(38), (20_000, 1_000));
+    // pipeACK 10, four out, one lost: 5, then 4.5 segments.
+    let mut script = ten_of_forty(WindowValidation::NewCwvUnpaced);
+    script.at(200).write(4);
+    assert_eq!(script.at(300).ack(10, &[(11, 14)]), [10]);
+    assert_eq!((script.cwnd(), script.ssthresh()), (5_000, 5_000));
+    script.at(400).ack(14, &[]);
+    assert_eq!((script.cwnd(), script.ssthresh()), (4_500, 4_500));
+}
+
+#[test]
+fn in_the_validated_phase_the_answer_is_the_controllers() {
+    let mut script = Script::open(&config(WindowValidation::NewCwv), 40);
+    script.write(40);
+    script.at(100).ack(40, &[]);
+    script.at(200).write(40);
+    assert_eq!(script.at(300).ack(40, &[(41, 80)]), [40]);
+    assert_eq!(script.cwnd(), 20_000, "NewReno: half of 40 out");
+    script.at(400).ack(80, &[]);
+    assert_eq!(script.cwnd(), 20_000, "no second reduction");
+}
+
+#[test]
+fn a_mark_halves_what_was_used_and_nothing_was_lost() {
+    let mut settings = config(WindowValidation::NewCwvUnpaced);
+    settings.ecn = true;
+    let mut script = Script::open(&settings, 40);
+    script.write(10);
+    script.at(100).ack(10, &[]);
+    script.at(200).write(20);
+    let mut echo = crate::packet::Segment {
+        seq: super::pair::ISS_B + 1,
+        ack: super::pair::ISS_A + 1 + 15_000,
+        window: script.window,
+        flags: Flags::ACK.with(Flags::ECE),
+        overhead: 40,
+        ..crate::packet::Segment::default()
+    };
+    script.at(300);
+    script.connection.on_segment(script.now, &echo);
+    script.sent();
+    assert_eq!(script.cwnd(), 7_500, "max(10, 15 out) / 2");
+    echo.flags = Flags::ACK;
+    echo.ack = super::pair::ISS_A + 1 + 30_000;
+    script.at(310);
+    script.connection.on_segment(script.now, &echo);
+    assert_eq!(script.cwnd(), 7_500);
+}
+
+#[test]
+fn a_timeout_leaves_the_phase() {
+    let mut script = ten_of_forty(WindowValidation::NewCwvUnpaced);
+    script.at(200).write(4);
+    let (_, again) = script.timer();
+    assert_eq!(again, [10]);
+    assert_eq!(
+        (script.cwnd(), script.ssthresh()),
+        (1_000, 2_000),
+        "half of four out"
+    );
+    assert!(!nonvalidated(&script));
+}
+
+/// Five minutes and a second after the last ACK; ten and two seconds. The sample of 40 expires after one.
+#[test]
+fn five_minutes_halve_the_window() {
+    let idle = |cwnd: u32, seconds: u64| {
+        let mut script = Script::open(&config(WindowValidation::NewCwv), cwnd);
+        let sender = script.connection.sender.as_mut().expect("established");
+        sender
+            .cc
+            .set_window(T0, Bytes(u64::from(cwnd) * 1000), Bytes(20_000));
+        script.write(cwnd);
+        script.at(100).ack(cwnd, &[]);
+        script.at(100 + seconds * 1000).write(1);
+        (script.cwnd(), script.ssthresh())
+    };
+    assert_eq!(idle(40, 300), (40_000, 20_000));
+    assert_eq!(idle(40, 301), (20_000, 30_000));
+    assert_eq!(idle(40, 602), (10_000, 30_000));
+    assert_eq!(idle(12, 301), (10_000, 20_000));
+    assert_eq!(idle(12, 36_000), (10_000, 20_000));
+}
+
+#[test]
+fn it_grows_only_where_it_is_full() {
+    let mut script = ten_of_forty(WindowValidation::NewCwvUnpaced);
+    // Not full: frozen, whatever the growth switch says.
+    script.at(200).write(30);
+    script.at(300).ack(40, &[]);
+    assert_eq!(script.cwnd(), 40_000);
+    let mut settings = config(WindowValidation::NewCwvUnpaced);
+    settings.growth = crate::tcp::Growth::Always;
+    let mut script = Script::open(&settings, 40);
+    script.write(10);
+    script.at(100).ack(10, &[]);
+    let grown = script.cwnd();
+    script.at(200).write(10);
+    script.at(300).ack(20, &[]);
+    assert_eq!(script.cwnd(), grown, "frozen once it is not validated");
+    // Full, with more data waiting.
+    let mut script = ten_of_forty(WindowValidation::NewCwvUnpaced);
+    script.at(200).write(60);
+    script.at(300).ack(50, &[]);
+    assert!(script.cwnd() > 40_000);
+}
+
+#[test]
+fn without_a_pause_nothing_changes() {
+    // A bulk transfer uses its window: always validated, and as with no validation at all.
+    let run = |kind| {
+        let mut script = Script::open(&config(kind), 10);
+        let mut windows = Vec::new();
+        let mut sent = script.write(600).len() as u32;
+        let mut acked = 0;
+        for round in 1..6 {
+            let upto = sent;
+            while acked < upto {
+                acked += 2;
+                sent += script.at(round * 100).ack(acked.min(upto), &[]).len() as u32;
+            }
+            windows.push((script.cwnd(), sent, nonvalidated(&script)));
+        }
+        windows
+    };
+    let with = run(WindowValidation::NewCwv);
+    assert_eq!(with, run(WindowValidation::None));
+    assert!(with.iter().all(|state| !state.2));
+}

@@ -1,0 +1,207 @@
+//! Initial Spreading and pacing by hand (endpoint digest 9.2, 9.3): when each of ten segments leaves.
+
+use super::pair::{ISS_A, ISS_B};
+use super::script::{MSS, T0, bare};
+use crate::tcp::{Config, Connection, EstablishedState, InitialSpreading, InitialWindow, Pacing, WriteFlags};
+use crate::time::{Duration, Instant};
+use crate::units::{Bytes, Rate};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+fn open(config: &Config, rtt_ms: u64, cwnd: u32, ssthresh: Bytes) -> Connection {
+    let state = EstablishedState {
+        srtt: Duration::from_millis(rtt_ms),
+        rttvar: Duration::ZERO,
+        cwnd: Bytes(u64::from(cwnd * MSS)),
+        ssthresh,
+        mss: MSS,
+        iss: ISS_A,
+        irs: ISS_B,
+        peer_window: Bytes(1_000_000),
+    };
+    Connection::established(T0, &Arc::new(config.clone()), state)
+}
+
+/// Microseconds after `T0` at which segments leave until `count` have.
+fn leave(connection: &mut Connection, from: Instant, count: usize) -> Vec<u64> {
+    let mut times = Vec::new();
+    let mut now = from;
+    loop {
+        while let Some(transmit) = connection.poll_transmit(now) {
+            assert_eq!(u64::from(transmit.segment.payload), u64::from(MSS));
+            times.push(now.since(T0).as_micros());
+        }
+        super::check(connection);
+        if times.len() >= count {
+            return times;
+        }
+        let next = connection.poll_timeout().expect("something is held back");
+        assert!(next > now, "after a drain the deadline is later");
+        now = next;
+        connection.on_timeout(now);
+    }
+}
+
+fn first_window(config: &Config, rtt_ms: u64) -> Vec<u64> {
+    let mut connection = open(config, rtt_ms, 10, Bytes::MAX);
+    connection.write(T0, Bytes(u64::from(10 * MSS)), WriteFlags::default());
+    leave(&mut connection, T0, 10)
+}
+
+fn spreading(kind: InitialSpreading) -> Config {
+    let mut config = bare();
+    config.initial_spreading = kind;
+    config.initial_window = InitialWindow::Segments(10);
+    config
+}
+
+fn every(gap_us: u64) -> Vec<u64> {
+    (0..10).map(|index| index * gap_us).collect()
+}
+
+#[test]
+fn the_first_window_is_spread_over_the_round_trip() {
+    let (bounded, variable) = (
+        spreading(InitialSpreading::Bounded),
+        spreading(InitialSpreading::Variable),
+    );
+    // A share of 2 ms is less than a jiffy: no spreading.
+    assert_eq!(first_window(&bounded, 20), every(0));
+    assert_eq!(first_window(&variable, 20), every(0));
+    // A jiffy exactly: 4 ms, the last at 36.
+    assert_eq!(first_window(&bounded, 40), every(4_000));
+    assert_eq!(first_window(&variable, 40), every(4_000));
+    assert_eq!(first_window(&bounded, 80), every(4_000));
+    assert_eq!(first_window(&variable, 80), every(8_000));
+    assert_eq!(first_window(&bounded, 500), every(4_000));
+    assert_eq!(first_window(&variable, 500), every(50_000));
+    assert_eq!(first_window(&spreading(InitialSpreading::Off), 80), every(0));
+    // Without jiffies.
+    let mut fine = bounded;
+    fine.spreading_jiffy = Duration::ZERO;
+    assert_eq!(first_window(&fine, 20), every(2_000));
+    // A packet of 1040 bytes takes 832 us at 10 Mbit/s.
+    let mut known = spreading(InitialSpreading::Estimated);
+    known.spreading_rate = Rate::from_bps(10_000_000);
+    assert_eq!(first_window(&known, 80), every(832));
+}
+
+/// An empty path of 10 Mbit/s and 80 ms: the last ACK of ten packets of 1500 bytes comes after 92, 117.2 or 153.2 ms.
+#[test]
+fn on_an_empty_path_spreading_costs_its_gaps() {
+    let last_ack = |times: &[u64]| {
+        let free = times.iter().fold(0, |free, at| free.max(*at) + 1_200);
+        free + 80_000
+    };
+    assert_eq!(
+        last_ack(&first_window(&spreading(InitialSpreading::Off), 80)),
+        92_000
+    );
+    assert_eq!(
+        last_ack(&first_window(&spreading(InitialSpreading::Bounded), 80)),
+        117_200
+    );
+    assert_eq!(
+        last_ack(&first_window(&spreading(InitialSpreading::Variable), 80)),
+        153_200
+    );
+}
+
+#[test]
+fn later_writes_of_the_first_window_keep_the_spacing() {
+    let mut connection = open(&spreading(InitialSpreading::Bounded), 80, 10, Bytes::MAX);
+    connection.write(T0, Bytes(u64::from(3 * MSS)), WriteFlags::default());
+    assert_eq!(leave(&mut connection, T0, 3), [0, 4_000, 8_000]);
+    let later = T0 + Duration::from_millis(10);
+    connection.write(later, Bytes(u64::from(3 * MSS)), WriteFlags::default());
+    assert_eq!(leave(&mut connection, later, 3), [12_000, 16_000, 20_000]);
+    // The round trip is over.
+    let after = T0 + Duration::from_millis(85);
+    connection.write(after, Bytes(u64::from(4 * MSS)), WriteFlags::default());
+    assert_eq!(leave(&mut connection, after, 4), [85_000; 4]);
+}
+
+#[test]
+fn after_the_first_window_acks_are_the_clock() {
+    let mut connection = open(&spreading(InitialSpreading::Bounded), 80, 10, Bytes::MAX);
+    connection.write(T0, Bytes(u64::from(30 * MSS)), WriteFlags::default());
+    leave(&mut connection, T0, 10);
+    assert!(
+        connection.sender.as_ref().expect("it sends").tempo.is_none(),
+        "nothing is left of it"
+    );
+    let now = T0 + Duration::from_millis(81);
+    let ack = crate::packet::Segment {
+        seq: ISS_B + 1,
+        ack: ISS_A + 1 + 2 * MSS,
+        window: u16::MAX,
+        flags: crate::packet::Flags::ACK,
+        overhead: 40,
+        ..crate::packet::Segment::default()
+    };
+    connection.on_segment(now, &ack);
+    assert_eq!(leave(&mut connection, now, 3).len(), 3, "a mini-burst");
+}
+
+/// Endpoint digest 9.3: ten segments, SRTT 100 ms: one every 10 ms. Linux: ten at once, then 1.2 or 2 times as fast.
+#[test]
+fn pacing_spreads_every_window() {
+    let mut config = bare();
+    config.pacing = Pacing::Full;
+    assert_eq!(first_window(&config, 100), every(10_000));
+    config.pacing = Pacing::Linux;
+    for (ssthresh, gap_us) in [
+        (Bytes(2), 100_000.0 / 40.0 / 1.2),
+        (Bytes::MAX, 100_000.0 / 40.0 / 2.0),
+    ] {
+        let mut connection = open(&config, 100, 40, ssthresh);
+        connection.write(T0, Bytes(u64::from(40 * MSS)), WriteFlags::default());
+        let times = leave(&mut connection, T0, 40);
+        assert_eq!(times[..10], [0; 10]);
+        let span = (times[39] - times[9]) as f64;
+        assert!(
+            (span / 30.0 - gap_us).abs() < 1.0,
+            "{span} us for 30 gaps of {gap_us}"
+        );
+    }
+}
+
+#[test]
+fn a_paced_transfer_loses_nothing_of_its_window() {
+    let mut config = bare();
+    config.pacing = Pacing::Full;
+    let mut connection = open(&config, 100, 10, Bytes(10_000));
+    connection.write(T0, Bytes(u64::from(200 * MSS)), WriteFlags::default());
+    // A path of 100 ms that answers every segment: rounds of congestion avoidance.
+    let mut flying: Vec<(Instant, u32)> = Vec::new();
+    let (mut now, mut sent) = (T0, 0);
+    while now < T0 + Duration::from_millis(1100) {
+        while connection.poll_transmit(now).is_some() {
+            sent += 1;
+            flying.push((now + Duration::from_millis(100), sent));
+        }
+        let timer = connection.poll_timeout().expect("it sends");
+        let back = flying.first().map_or(Instant::FAR_FUTURE, |ack| ack.0);
+        now = timer.min(back);
+        if back <= now {
+            let (_, upto) = flying.remove(0);
+            let ack = crate::packet::Segment {
+                seq: ISS_B + 1,
+                ack: ISS_A + 1 + upto * MSS,
+                window: u16::MAX,
+                flags: crate::packet::Flags::ACK,
+                overhead: 40,
+                ..crate::packet::Segment::default()
+            };
+            connection.on_segment(now, &ack);
+        } else {
+            connection.on_timeout(now);
+        }
+        assert!(flying.len() <= 21, "bursts of one");
+    }
+    let window = connection.info(now).cwnd.get() / u64::from(MSS);
+    assert!(
+        (18..=20).contains(&window),
+        "one segment a round trip: {window} after ten"
+    );
+}
