@@ -1,5 +1,6 @@
 # One TFRC stream of ns-2 over a path of 100 ms and 100 Mbit/s that loses packets at random: packets sent per second.
-# usage: ns ns2-tfrc.tcl LOSS SEED SECONDS, the first 60 seconds not counted
+# usage: ns ns2-tfrc.tcl LOSS SEED SECONDS [LEAST_RTO], the first 60 seconds not counted. LEAST_RTO 0.4 makes t_RTO four round-trip
+# times, as RFC 5348 has it; without it ns-2 takes a TCP's timer in ticks of 0.1 s, here 0.3 s.
 set loss [lindex $argv 0]
 set seed [lindex $argv 1]
 set seconds [lindex $argv 2]
@@ -19,6 +20,9 @@ $model ranvar $uniform
 $model drop-target [new Agent/Null]
 [$ns link $sender $receiver] errormodule $model
 Agent/TFRC set packetSize_ 1460
+if {[llength $argv] > 3} {
+    Agent/TFRC set minrto_ [lindex $argv 3]
+}
 set stream [new Agent/TFRC]
 set sink [new Agent/TFRCSink]
 $ns attach-agent $sender $stream
