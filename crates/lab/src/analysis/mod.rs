@@ -4,6 +4,8 @@
 //! experiment: `analysis = { kind = "NAME", ... }` under `[figure]`. Its options are a parameter table like that of a
 //! queue discipline, so that units, ranges, schema and documents come from there.
 
+mod favour_order;
+mod flow_length;
 mod packet_time;
 mod superpacket;
 
@@ -73,6 +75,8 @@ pub struct Curve {
 /// Every analysis.
 pub static ENTRIES: &[Analysis] = &[
     packet_time::ANALYSIS,
+    flow_length::ANALYSIS,
+    favour_order::ANALYSIS,
     superpacket::equal_drop::ANALYSIS,
     superpacket::state_age::ANALYSIS,
     superpacket::decision::ANALYSIS,

@@ -1,0 +1,189 @@
+//! Whether short transfers gain more than long ones from FavourTail, by three notions of how long a transfer is.
+//!
+//! The runs of `ft-global` are made with FavourTail and with drop-tail, and each transfer is compared with itself. Its length is
+//! the number of its packets; that number over the routers it crosses; or that number over the transfers that are under way,
+//! on average, while it is (with drop-tail). For each notion the transfers are put in order and cut into fifths; the gain of
+//! a fifth is one minus the ratio of its summed times. Intervals are a bootstrap over the seeds.
+//!
+//! **Source.** Seed 003, short flow metrics (1) and (2): curves without numbers, the second notion underlined.
+//!
+//! **Deviations.** The slides do not say how they smooth; fifths of all runs are taken.
+
+use super::{Analysis, Curve, Measured, Metric, Outcome};
+use crate::experiment::library;
+use crate::scenario::{Resolved, Setting};
+use crate::statistics::Resamples;
+use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::registry::Entry;
+use fleetfoot_sim::output::RunOutput;
+use fleetfoot_sim::routing::Paths;
+use fleetfoot_sim::world::{Mode, run as simulate};
+use std::ops::ControlFlow;
+
+pub(super) const ANALYSIS: Analysis = Analysis {
+    entry: Entry {
+        name: "flow-length",
+        parameters: OPTIONS,
+        source: include_str!("flow_length.rs"),
+        check: |_| Ok(()),
+    },
+    metrics: &[
+        gain(
+            "gain_shortest_by_packets",
+            "Gain of the shortest fifth by packets.",
+        ),
+        gain("gain_longest_by_packets", "Gain of the longest fifth by packets."),
+        gain(
+            "gain_shortest_by_routers",
+            "Gain of the shortest fifth by packets over routers.",
+        ),
+        gain(
+            "gain_longest_by_routers",
+            "Gain of the longest fifth by packets over routers.",
+        ),
+        gain(
+            "gain_shortest_by_concurrency",
+            "Gain of the shortest fifth by packets over concurrent transfers.",
+        ),
+        gain(
+            "gain_longest_by_concurrency",
+            "Gain of the longest fifth by packets over concurrent transfers.",
+        ),
+    ],
+    timed: false,
+    run,
+};
+
+const fn gain(name: &'static str, doc: &'static str) -> Metric {
+    Metric { name, doc }
+}
+
+const OPTIONS: &[Parameter] = &[Parameter {
+    name: "seeds",
+    kind: ParameterKind::Integer(1, 1000),
+    default: Value::Integer(2),
+    doc: "Pairs of runs (20 for a verdict)",
+}];
+
+/// Payload bytes of a packet (`data_unit` of the scenario without its header).
+const PACKET: f64 = 1000.0;
+/// Parts of equal size.
+const PARTS: usize = 5;
+const RESAMPLES: usize = 1000;
+const NOTIONS: [(&str, &str); 3] = [
+    ("packets", "packets"),
+    ("packets / routers", "packets per router"),
+    (
+        "packets / concurrent transfers",
+        "packets per concurrent transfer",
+    ),
+];
+
+/// One transfer in both runs.
+struct Transfer {
+    seed: usize,
+    lengths: [f64; 3],
+    /// Times with drop-tail and with FavourTail (s).
+    times: [f64; 2],
+}
+
+fn run(options: &Values) -> Outcome {
+    let seeds = options.integer("seeds").unwrap_or(2) as usize;
+    let [favoured, plain] = scenarios();
+    let transfers: Vec<Transfer> = (0..seeds)
+        .flat_map(|seed| transfers(seed, &outcome(&plain, seed), &outcome(&favoured, seed), &plain))
+        .collect();
+    let resamples = Resamples::new(1, seeds, RESAMPLES);
+    let mut outcome = Outcome::default();
+    for (notion, (name, x)) in NOTIONS.into_iter().enumerate() {
+        let mut order: Vec<&Transfer> = transfers.iter().collect();
+        order.sort_by(|a, b| a.lengths[notion].total_cmp(&b.lengths[notion]));
+        let parts: Vec<&[&Transfer]> = (0..PARTS)
+            .map(|part| &order[part * order.len() / PARTS..(part + 1) * order.len() / PARTS])
+            .collect();
+        outcome.values.push(of(parts[0], &resamples));
+        outcome.values.push(of(parts[PARTS - 1], &resamples));
+        let mean = |part: &[&Transfer]| {
+            part.iter().map(|transfer| transfer.lengths[notion]).sum::<f64>() / part.len().max(1) as f64
+        };
+        outcome.curves.push(Curve {
+            name: format!("by {name}"),
+            x,
+            y: "gain of transmission time",
+            points: parts
+                .iter()
+                .map(|part| [mean(part), of(part, &resamples).value])
+                .collect(),
+        });
+    }
+    outcome
+}
+
+/// `ft-global` as described and with drop-tail.
+fn scenarios() -> [Resolved; 2] {
+    let experiments = library::select(&[String::from("ft-global")]).expect("it is part of the program");
+    let scenario = experiments[0].file.scenario.as_ref().expect("it has runs");
+    let variant = &scenario.variants()[0];
+    [&Setting::none(), &variant.set].map(|set| scenario.resolve(set).expect("a test resolves every variant"))
+}
+
+fn outcome(resolved: &Resolved, seed: usize) -> RunOutput {
+    let spec = resolved.spec(resolved.run.seed + seed as u64);
+    simulate(&spec, Mode::Fast, &mut (), |_| ControlFlow::Continue(())).expect("a resolved scenario runs")
+}
+
+fn transfers(seed: usize, plain: &RunOutput, favoured: &RunOutput, resolved: &Resolved) -> Vec<Transfer> {
+    let mut paths = Paths::new(&resolved.spec);
+    let pairs = &resolved.spec.groups[0].pairs;
+    // Starts, ends and payload bytes; arrivals do not depend on the queue, so both runs have the same transfers.
+    let of = |run: &RunOutput| -> Vec<(f64, f64)> {
+        let flows = run.groups[0].flows.iter();
+        flows
+            .map(|flow| {
+                let end = flow.completed.unwrap_or(run.ended);
+                (flow.start.as_secs_f64(), end.as_secs_f64())
+            })
+            .collect()
+    };
+    let (before, after) = (of(plain), of(favoured));
+    let flows = plain.groups[0].flows.iter().zip(before.iter().zip(&after));
+    flows
+        .map(|(flow, (&(start, end), &(again, later)))| {
+            let (from, to) = pairs[flow.pair as usize];
+            let links = paths.find(&resolved.spec, from, to);
+            let routers = links.map_or(1, |start| paths.links(start).count() - 1).max(1);
+            let overlap = |other: &(f64, f64)| (other.1.min(end) - other.0.max(start)).max(0.0);
+            let concurrent = before.iter().map(overlap).sum::<f64>() / (end - start);
+            let packets = (flow.bytes.0 as f64 / PACKET).ceil();
+            Transfer {
+                seed,
+                lengths: [packets, packets / routers as f64, packets / concurrent],
+                times: [end - start, later - again],
+            }
+        })
+        .collect()
+}
+
+fn of(part: &[&Transfer], resamples: &Resamples) -> Measured {
+    let mut sums = vec![[0.0; 2]; resamples.seeds()];
+    for transfer in part {
+        for (sum, time) in sums[transfer.seed].iter_mut().zip(transfer.times) {
+            *sum += time;
+        }
+    }
+    let gain = |weights: &mut dyn Iterator<Item = f64>| {
+        let (plain, favoured) = weights
+            .zip(&sums)
+            .fold((0.0, 0.0), |(plain, favoured), (weight, sum)| {
+                (plain + weight * sum[0], favoured + weight * sum[1])
+            });
+        1.0 - favoured / plain
+    };
+    let resampled = resamples
+        .rows()
+        .map(|row| gain(&mut row.iter().map(|&weight| f64::from(weight))));
+    Measured {
+        value: gain(&mut std::iter::repeat(1.0)),
+        ci95: resamples.interval(resampled.collect()),
+    }
+}
