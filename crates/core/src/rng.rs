@@ -110,6 +110,12 @@ impl Draws {
         self.stream.chance(p)
     }
 
+    /// Uniform in `0..n`; one draw, so with a bias of at most `n` / 2^32.
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
+        self.drawn = self.drawn.wrapping_add(1);
+        ((u64::from(self.stream.next_u32()) * u64::from(n)) >> 32) as u32
+    }
+
     /// Of a stream that was made from the same seed and not drawn from, or to be written.
     pub(crate) fn pack(&mut self, pack: &mut crate::pack::Pack<'_>) {
         let before = self.drawn;

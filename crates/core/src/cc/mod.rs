@@ -14,6 +14,8 @@ use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::string::String;
 
+mod bbr;
+mod bbr3;
 mod cdg;
 mod cdg_freebsd;
 mod cubic;
@@ -23,12 +25,16 @@ mod hystart;
 mod hystart_pp;
 mod reno;
 mod slow_start;
+mod vegas;
 
+pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use cdg::Cdg;
 pub use cdg_freebsd::CdgFreeBsd;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use reno::Reno;
+pub use vegas::Vegas;
 
 /// A congestion control algorithm.
 pub trait CongestionController {
@@ -330,6 +336,9 @@ registry! {
         Dctcp(Dctcp) = "dctcp" in "dctcp.rs",
         Cdg(Cdg) = "cdg" in "cdg.rs",
         CdgFreeBsd(CdgFreeBsd) = "cdg-freebsd" in "cdg_freebsd.rs",
+        Vegas(Vegas) = "vegas" in "vegas.rs",
+        Bbr(Bbr) = "bbr" in "bbr.rs",
+        Bbr3(Bbr3) = "bbr3" in "bbr3.rs",
     }
     mut {
         fn on_sent(&mut self)(now: Instant, sent: &Sent);
@@ -357,6 +366,9 @@ impl AnyController {
             AnyController::Dctcp(dctcp) => dctcp.pack(pack),
             AnyController::Cdg(cdg) => cdg.pack(pack),
             AnyController::CdgFreeBsd(cdg) => cdg.pack(pack),
+            AnyController::Vegas(vegas) => vegas.pack(pack),
+            AnyController::Bbr(bbr) => bbr.pack(pack),
+            AnyController::Bbr3(bbr) => bbr.pack(pack),
             AnyController::Custom(_) => {}
         }
     }

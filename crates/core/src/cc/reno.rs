@@ -101,6 +101,13 @@ impl Reno {
         self.exact = self.units.segments(self.window);
     }
 
+    /// Sets window and threshold; what is counted and what may be undone stay.
+    pub(super) fn put(&mut self, window: Bytes, ssthresh: Bytes) {
+        self.window = window;
+        self.exact = self.units.segments(window);
+        self.set_ssthresh(ssthresh);
+    }
+
     /// Slow start ends here.
     pub(super) fn end_slow_start(&mut self) {
         self.set_ssthresh(self.window);

@@ -68,6 +68,9 @@ impl Controller {
             AnyController::Dctcp(_)
             | AnyController::Cdg(_)
             | AnyController::CdgFreeBsd(_)
+            | AnyController::Vegas(_)
+            | AnyController::Bbr(_)
+            | AnyController::Bbr3(_)
             | AnyController::Custom(_) => None,
         };
         let Some(window) = window else {
@@ -107,7 +110,10 @@ impl Controller {
             | AnyController::Cubic(_)
             | AnyController::Dctcp(_)
             | AnyController::Cdg(_)
-            | AnyController::CdgFreeBsd(_) => {}
+            | AnyController::CdgFreeBsd(_)
+            | AnyController::Vegas(_)
+            | AnyController::Bbr(_)
+            | AnyController::Bbr3(_) => {}
             AnyController::Custom(custom) => {
                 custom.on_sent(now, &sent());
                 self.look();

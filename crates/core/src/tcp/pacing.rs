@@ -28,6 +28,8 @@ pub(super) struct Tempo {
     pub(super) spread: Option<Spread>,
     pub(super) validation: Option<Validation>,
     pub(super) rates: Option<Rates>,
+    /// What a timer judged lost and no acknowledgment has told the controller.
+    pub(super) unreported: u64,
 }
 
 /// Initial Spreading in progress.
@@ -65,6 +67,7 @@ impl Tempo {
                 spread,
                 validation,
                 rates: uses_rates.then(Rates::default),
+                unreported: 0,
             })
         })
     }

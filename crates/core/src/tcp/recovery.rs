@@ -104,6 +104,11 @@ impl Sender {
         }
         let recovering = matches!(self.state, CaState::Recovery | CaState::Cwr);
         if delivery.delivered > 0 || delivery.advanced {
+            let told = lost
+                + self
+                    .tempo
+                    .as_mut()
+                    .map_or(0, |tempo| core::mem::take(&mut tempo.unreported));
             let (board, delivered_total, limited) = (&self.board, self.delivered_total, self.limited);
             let usual = u32::from(shared.config.dup_thresh);
             let unordered = self.rack.as_ref().is_some_and(|rack| rack.degree() > usual);
@@ -118,7 +123,7 @@ impl Sender {
                 sacked_total: Bytes(board.marks.sacked),
                 segments: delivery.segments,
                 delivered_total: Bytes(delivered_total),
-                lost: Bytes(lost),
+                lost: Bytes(told),
                 in_flight: Bytes(board.pipe()),
                 prior_in_flight: Bytes(prior_in_flight),
                 rtt: delivery.rtt,
@@ -516,7 +521,10 @@ impl Sender {
                     let highest = self.board.highest_sacked();
                     self.board.judge_below(highest);
                 } else {
-                    self.detect(now, shared);
+                    let lost = self.detect(now, shared);
+                    if let Some(tempo) = &mut self.tempo {
+                        tempo.unreported += lost;
+                    }
                 }
                 let delivery = Delivery::default();
                 let found = self.board.marks.to_retransmit > before;

@@ -298,6 +298,18 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("CDG with the gradient of the data path's one-way delay, from timestamps: a queue that ACKs meet is no reason to send less.", "Fleetfoot's own; CDG: Hayes and Armitage, Networking 2011")
         .evidence("The clock of timestamps is milliseconds: smaller gradients are not seen, and a step of one looks like a whole one.")
         .turn_on("In no kernel"),
+    entry("vegas", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("vegas"))])
+        .document("Holds the window where two to four segments wait in the path's queue, by the smallest RTT of each round trip and of the connection.", "Brakmo and Peterson, JSAC 13(8), 1995; Linux tcp_vegas")
+        .evidence("A queue of a few packets for each flow as long as all do so; beside flows that fill the queue it gets little.")
+        .turn_on("Linux: modprobe tcp_vegas; sysctl net.ipv4.tcp_congestion_control=vegas"),
+    entry("bbr", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("bbr"))])
+        .document("Sends at the rate the path delivered at best in ten round trips, paced, with at most twice the product of rate and smallest RTT in flight. Losses do not lower the rate.", "draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 2016")
+        .evidence("Cardwell et al. 2016: full lines at one per cent of random loss. In short buffers it loses much and leaves little to flows that halve.")
+        .turn_on("Linux 4.9 and later: modprobe tcp_bbr; sysctl net.ipv4.tcp_congestion_control=bbr"),
+    entry("bbr3", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("bbr3"))])
+        .document("BBR with bounds on data in flight that losses above two per cent lower, and with probes far apart enough for others.", "draft-ietf-ccwg-bbr-04")
+        .evidence("The draft's aims: less loss in short buffers than version 1 and a fairer share beside Reno and CUBIC.")
+        .turn_on("In no released Linux; branch v3 of github.com/google/bbr"),
     entry("delayed-ack-off", Acknowledgments, Tcp, &[("tcp.delayed_ack", Text("off"))])
         .document("Acknowledges every segment at once: no wait for a second segment, finer clocking of the sender, twice as many ACKs.", "RFC 9293 3.8.6.3 allows it; Allman 1998")
         .evidence("Allman, CCR 1998: delayed ACKs slow slow start down where growth counts ACKs. Linux counts bytes and acknowledges the first segments at once, so less is left to gain.")

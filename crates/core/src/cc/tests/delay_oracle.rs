@@ -1,4 +1,4 @@
-//! Naive transcriptions of CDG as Linux and FreeBSD have it: whole histories instead of rings, one function per rule of the
+//! Naive transcriptions of Vegas, and of CDG as Linux and FreeBSD have it: whole histories instead of rings, one function per rule of the
 //! papers, no sharing with the code under test but the random stream.
 
 use super::super::{Ack, Config, Congestion, CongestionKind, HyStart};
@@ -489,5 +489,126 @@ impl Oracle for CdgFreeBsd {
 
     fn state(&mut self) -> (&mut f64, &mut f64) {
         (&mut self.cwnd, &mut self.ssthresh)
+    }
+}
+
+/// Vegas with Linux's defaults, in segments.
+pub(super) struct Vegas {
+    reno: oracle::Reno,
+    mss: f64,
+    whole: bool,
+    base_rtt: Option<u64>,
+    round: Vec<u64>,
+    beg_snd_nxt: u64,
+    enable: bool,
+}
+
+impl Vegas {
+    pub(super) fn new(config: &Config) -> Vegas {
+        let plain = Config {
+            hystart: HyStart::Off,
+            ..*config
+        };
+        Vegas {
+            reno: oracle::Reno::new(&plain, false),
+            mss: config.mss.0 as f64,
+            whole: config.count_segments,
+            base_rtt: None,
+            round: Vec::new(),
+            beg_snd_nxt: 0,
+            enable: false,
+        }
+    }
+
+    fn down(&self, x: f64) -> f64 {
+        if self.whole {
+            (x / self.mss + 1e-9).floor() * self.mss
+        } else {
+            x.floor()
+        }
+    }
+
+    fn end_of_round(&mut self, now: f64, ack: &Ack<'_>) {
+        let (cwnd, ssthresh) = self.reno.state();
+        let (cwnd, ssthresh) = (*cwnd, *ssthresh);
+        let (Some(base), Some(rtt)) = (self.base_rtt, self.round.iter().min().copied()) else {
+            return;
+        };
+        let target = (cwnd * base as f64 / rtt as f64).floor();
+        let diff = (((cwnd * (rtt - base) as f64 / base as f64).floor()) / self.mss).floor();
+        let slow_start = cwnd < ssthresh;
+        if slow_start && diff <= 1.0 {
+            self.reno.on_ack(now, ack);
+            return;
+        }
+        let mut next = cwnd;
+        let mut thresh = ssthresh;
+        if slow_start {
+            next = cwnd.min(self.down(target) + self.mss);
+        } else if diff > 4.0 {
+            next = cwnd - self.mss;
+        } else if diff < 2.0 {
+            next = cwnd + self.mss;
+        }
+        next = next.max((2.0 * self.mss).min(cwnd));
+        if slow_start || diff > 4.0 {
+            thresh = thresh.min(next - self.mss).max(2.0 * self.mss);
+        }
+        thresh = thresh.max(self.down((next / 2.0).floor()) + self.down((next / 4.0).floor()));
+        let (c, s) = self.reno.state();
+        (*c, *s) = (next, thresh);
+    }
+}
+
+impl Oracle for Vegas {
+    fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
+        if let Some(rtt) = ack.rtt.map(|rtt| rtt.as_micros().max(1)) {
+            self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
+            self.round.push(rtt);
+        }
+        if ack.recovering {
+            return;
+        }
+        let snd_nxt = ack.delivered_total.0 + ack.in_flight.0;
+        if core::mem::take(&mut self.enable) {
+            self.beg_snd_nxt = snd_nxt;
+            self.round.clear();
+        }
+        if !ack.cwnd_limited || ack.acked.0 == 0 {
+            return;
+        }
+        if ack.delivered_total.0 > self.beg_snd_nxt {
+            if self.round.len() <= 2 {
+                self.reno.on_ack(now, ack);
+            } else {
+                self.end_of_round(now, ack);
+            }
+            self.beg_snd_nxt = snd_nxt;
+            self.round.clear();
+        } else {
+            let (cwnd, ssthresh) = self.reno.state();
+            if *cwnd < *ssthresh {
+                self.reno.on_ack(now, ack);
+            }
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.reno.on_congestion(event);
+        self.enable |= event.kind == CongestionKind::RecoveryEnd;
+    }
+
+    fn on_idle(&mut self) {
+        self.base_rtt = None;
+        self.round.clear();
+        self.enable = true;
+    }
+
+    fn set_window(&mut self, window: Bytes, ssthresh: Bytes) {
+        self.reno.set_window(window, ssthresh);
+    }
+
+    fn state(&mut self) -> (&mut f64, &mut f64) {
+        self.reno.state()
     }
 }

@@ -205,3 +205,98 @@ fn a_paced_transfer_loses_nothing_of_its_window() {
         "one segment a round trip: {window} after ten"
     );
 }
+
+/// What a transfer of unlimited data makes of a path of 10 Mbit/s and 40 ms with a large buffer.
+struct Course {
+    /// Share of the rate used in the last four of twenty seconds.
+    used: f64,
+    /// Mean wait in the queue in that time, ms.
+    wait_ms: f64,
+    /// Longest wait of all, ms.
+    longest_ms: f64,
+}
+
+fn course(name: &'static str) -> Course {
+    let mut config = bare();
+    config.congestion_control = name;
+    config.initial_window = InitialWindow::Segments(10);
+    let mut connection = open(&config, 40, 10, Bytes::MAX);
+    let transmission = Duration::from_micros(800); // a segment of 1000 bytes
+    let (mut now, mut free, mut sent) = (T0, T0, 0_u32);
+    let mut flying: alloc::collections::VecDeque<(Instant, u32)> = alloc::collections::VecDeque::new();
+    let (mut waits, mut delivered, mut longest) = (Vec::new(), 0_u64, Duration::ZERO);
+    let half = T0 + Duration::from_secs(16);
+    while now < T0 + Duration::from_secs(20) {
+        connection.write(now, Bytes(1_000_000), WriteFlags::default());
+        while connection.poll_transmit(now).is_some() {
+            sent += 1;
+            let wait = free.since(now);
+            longest = longest.max(wait);
+            if now >= half {
+                waits.push(wait.as_secs_f64() * 1e3);
+            }
+            free = free.max(now) + transmission;
+            flying.push_back((free + Duration::from_millis(40), sent));
+        }
+        let timer = connection.poll_timeout().expect("it sends");
+        let back = flying.front().map_or(Instant::FAR_FUTURE, |ack| ack.0);
+        now = timer.min(back);
+        if back > now {
+            connection.on_timeout(now);
+            continue;
+        }
+        let upto = flying.pop_front().map_or(0, |ack| ack.1);
+        delivered += u64::from(now >= half);
+        let ack = crate::packet::Segment {
+            seq: ISS_B + 1,
+            ack: ISS_A + 1 + upto * MSS,
+            window: u16::MAX,
+            flags: crate::packet::Flags::ACK,
+            overhead: 40,
+            ..crate::packet::Segment::default()
+        };
+        connection.on_segment(now, &ack);
+    }
+    Course {
+        used: delivered as f64 / 5000.0,
+        wait_ms: waits.iter().sum::<f64>() / waits.len().max(1) as f64,
+        longest_ms: longest.as_secs_f64() * 1e3,
+    }
+}
+
+/// 51 segments fill the pipe. Vegas holds two to four more, after it has come down a segment a round trip from what slow start
+/// left; BBR probes around none.
+#[test]
+fn models_of_the_path_fill_it_without_a_queue() {
+    let courses = [("vegas", 6.0), ("bbr", 20.0), ("bbr3", 15.0)].map(|(name, most_ms)| {
+        let course = course(name);
+        std::eprintln!(
+            "{name}: {:.3} used, mean wait {:.1} ms, longest {:.1} ms",
+            course.used,
+            course.wait_ms,
+            course.longest_ms
+        );
+        (name, most_ms, course)
+    });
+    for (name, most_ms, course) in courses {
+        assert!(course.used > 0.9, "{name}: {:.3} used", course.used);
+        assert!(
+            course.wait_ms < most_ms,
+            "{name}: mean wait {:.1} ms",
+            course.wait_ms
+        );
+        assert!(
+            course.longest_ms < 130.0,
+            "{name}: longest wait {:.1} ms",
+            course.longest_ms
+        );
+    }
+    let reno = course("reno");
+    assert!(
+        reno.wait_ms > 100.0,
+        "without a loss its queue grows: {:.1} ms",
+        reno.wait_ms
+    );
+}
+
+extern crate std;

@@ -1,0 +1,398 @@
+//! BBR version 1: send at the bottleneck's rate, with twice the product of rate and smallest RTT in flight at most.
+//!
+//! The largest delivery rate of ten round trips and the smallest RTT of ten seconds are the model of the path. Start-up doubles
+//! the rate until it no longer grows, a drain empties the queue, then the rate swings by a quarter around the model every eight RTTs. Every ten
+//! seconds four segments in flight measure the RTT anew.
+//!
+//! **Source.** Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00.
+//! **Deviations.** Without policer detection and ACK aggregation (both came later). The first window leaves unpaced: the rate is not
+//! known before an RTT. A timeout restores the window when the data before it is acknowledged, as recovery does. `ssthresh` is the
+//! window in recovery, so that PRR keeps to it. The endpoint lets segments leave one by one; the draft hands them down in quanta.
+//! **Parameters.** `startup_gain`, `window_gain`, `probe_rtt`: the draft's values.
+
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
+use crate::pack::Pack;
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::rng::Draws;
+use crate::time::{Duration, Instant};
+use crate::units::{Bytes, Rate};
+use alloc::boxed::Box;
+
+/// BBR version 1.
+#[derive(Clone, Debug)]
+pub struct Bbr(Box<Model>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+#[derive(Clone, Debug)]
+struct Model {
+    units: Units,
+    startup_gain: f64,
+    window_gain: f64,
+    probe_rtt_every: Duration,
+    initial: u64,
+    state: State,
+    window: u64,
+    /// Of the last good time; 0: there is nothing to restore.
+    prior_window: u64,
+    recovering: bool,
+    /// The first round of a recovery sends what is delivered.
+    conserving: bool,
+    /// Data left after a pause and was not acknowledged yet.
+    after_pause: bool,
+    delivered: u64,
+    next_round: u64,
+    round: u64,
+    /// Largest rate of each of the last ten rounds, bytes per second.
+    rates: [f64; ROUNDS],
+    full_rate: f64,
+    full_count: u8,
+    full: bool,
+    min_rtt: Duration,
+    min_rtt_at: Instant,
+    probe_done_at: Option<Instant>,
+    probe_round: bool,
+    /// Place in the cycle of gains, and when it began.
+    cycle: usize,
+    cycle_at: Instant,
+    pacing: f64,
+    random: Draws,
+}
+
+impl Bbr {
+    /// Gains, and how often to measure the RTT.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "startup_gain",
+            kind: ParameterKind::Number(1.0, 10.0),
+            default: Value::Number(2.885),
+            doc: "Pacing and window gain of start-up, 2/ln 2 (draft-cardwell-iccrg-bbr-congestion-control-00 4.3.2.1)",
+        },
+        Parameter {
+            name: "window_gain",
+            kind: ParameterKind::Number(1.0, 10.0),
+            default: Value::Number(2.0),
+            doc: "Window over rate x smallest RTT (the same, 4.2.3.2)",
+        },
+        Parameter {
+            name: "probe_rtt",
+            kind: ParameterKind::Duration(Duration::from_millis(100), Duration::from_secs(3600)),
+            default: Value::Duration(Duration::from_secs(10)),
+            doc: "How long a smallest RTT counts (the same, 4.1.2.3: 10 s)",
+        },
+    ];
+
+    /// A controller with `config.initial_window`.
+    pub fn new(values: &Values, config: &Config) -> Bbr {
+        let initial = config.initial_window.max(config.mss).0;
+        Bbr(Box::new(Model {
+            units: Units::new(config),
+            startup_gain: values.number("startup_gain").unwrap_or(2.885),
+            window_gain: values.number("window_gain").unwrap_or(2.0),
+            probe_rtt_every: values.duration("probe_rtt").unwrap_or(Duration::from_secs(10)),
+            initial,
+            state: State::Startup,
+            window: initial,
+            prior_window: 0,
+            recovering: false,
+            conserving: false,
+            after_pause: false,
+            delivered: 0,
+            next_round: 0,
+            round: 0,
+            rates: [0.0; ROUNDS],
+            full_rate: 0.0,
+            full_count: 0,
+            full: false,
+            min_rtt: Duration::MAX,
+            min_rtt_at: Instant::ZERO,
+            probe_done_at: None,
+            probe_round: false,
+            cycle: 0,
+            cycle_at: Instant::ZERO,
+            pacing: 0.0,
+            random: Draws::for_element(config.seed, "bbr", "cycle"),
+        }))
+    }
+
+    /// The estimate of the bottleneck's rate.
+    pub fn bottleneck_rate(&self) -> Rate {
+        as_rate(self.0.rate())
+    }
+
+    /// Connections with rate samples do not rest.
+    pub(super) fn pack(&mut self, _pack: &mut Pack<'_>) {}
+}
+
+impl CongestionController for Bbr {
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
+        self.0.on_ack(now, ack);
+        Reaction::None
+    }
+
+    fn on_congestion(&mut self, _now: Instant, event: &Congestion) {
+        let model = &mut *self.0;
+        match event.kind {
+            CongestionKind::Loss => {
+                model.save_window();
+                (model.recovering, model.conserving) = (true, true);
+                model.next_round = model.delivered;
+            }
+            CongestionKind::Timeout { .. } => {
+                model.save_window();
+                model.recovering = true;
+                model.window = model.units.mss().0;
+            }
+            CongestionKind::Undo | CongestionKind::RecoveryEnd => model.restore_window(),
+            CongestionKind::Ecn | CongestionKind::Delay => {} // version 1 looks at neither
+        }
+    }
+
+    fn on_start(&mut self, now: Instant, _idle: Duration) {
+        // 4.3.4.3: after a pause at the rate of the path.
+        let model = &mut *self.0;
+        if model.state == State::ProbeBw && model.rate() > 0.0 {
+            model.pacing = model.rate();
+            model.cycle_at = now;
+        }
+        model.after_pause = true; // silence has drained what there was: no need to probe
+    }
+
+    fn set_window(&mut self, _now: Instant, window: Bytes, _ssthresh: Bytes) {
+        self.0.window = window.0.max(self.0.units.mss().0);
+        self.0.prior_window = 0;
+    }
+
+    fn window(&self) -> Bytes {
+        let least = self.0.units.mss();
+        self.0.units.whole_units(Bytes(self.0.window)).max(least)
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        if self.0.recovering {
+            self.window().max(self.0.units.two_segments())
+        } else {
+            Bytes::MAX
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        (self.0.pacing > 0.0).then(|| as_rate(self.0.pacing))
+    }
+
+    fn uses_rates(&self) -> bool {
+        true
+    }
+
+    fn phase(&self) -> Phase {
+        match self.0.state {
+            State::Startup => Phase::SlowStart,
+            State::Drain | State::ProbeBw | State::ProbeRtt => Phase::CongestionAvoidance,
+        }
+    }
+}
+
+impl Model {
+    fn rate(&self) -> f64 {
+        self.rates.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// `gain` times rate x smallest RTT, bytes; the initial window while nothing is known.
+    fn in_flight(&self, gain: f64) -> u64 {
+        if self.min_rtt == Duration::MAX || self.rate() <= 0.0 {
+            return self.initial;
+        }
+        let quanta = 3 * self.units.mss().0;
+        ((gain * self.rate() * self.min_rtt.as_secs_f64()) as u64).saturating_add(quanta)
+    }
+
+    fn floor(&self) -> u64 {
+        4 * self.units.mss().0
+    }
+
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) {
+        let new = ack.delivered_total.0.saturating_sub(self.delivered);
+        self.delivered = ack.delivered_total.0;
+        let mut round_start = false;
+        if let Some(sample) = ack.rate {
+            if sample.prior_delivered.0 >= self.next_round {
+                self.next_round = self.delivered;
+                self.round += 1;
+                round_start = true;
+                self.rates[self.round as usize % ROUNDS] = 0.0;
+                self.conserving = false;
+            }
+            let rate = sample.delivered.0 as f64 / sample.interval.as_secs_f64().max(1e-9);
+            if !sample.app_limited || rate >= self.rate() {
+                let slot = &mut self.rates[self.round as usize % ROUNDS];
+                *slot = slot.max(rate);
+            }
+            if round_start && !sample.app_limited && !self.full {
+                self.look_for_full_pipe();
+            }
+        }
+        if self.state == State::Startup && self.full {
+            self.state = State::Drain;
+        }
+        if self.state == State::Drain && ack.in_flight.0 <= self.in_flight(1.0) {
+            self.enter_probe_bw(now);
+        }
+        if self.state == State::ProbeBw {
+            self.step_cycle(now, ack);
+        }
+        let expired = self.min_rtt != Duration::MAX && now.since(self.min_rtt_at) > self.probe_rtt_every;
+        if let Some(rtt) = ack.newest_rtt.or(ack.rtt)
+            && (rtt <= self.min_rtt || expired)
+        {
+            self.min_rtt = rtt.max(Duration::from_nanos(1));
+            self.min_rtt_at = now;
+        }
+        self.probe_rtt(now, ack, expired, round_start);
+        self.after_pause &= new == 0;
+        self.set_pacing(ack);
+        self.set_window(ack, new);
+    }
+
+    /// 4.3.2.2: three rounds without a quarter more.
+    fn look_for_full_pipe(&mut self) {
+        let rate = self.rate();
+        if rate >= self.full_rate * 1.25 {
+            self.full_rate = rate;
+            self.full_count = 0;
+            return;
+        }
+        self.full_count += 1;
+        self.full = self.full_count >= 3;
+    }
+
+    fn enter_probe_bw(&mut self, now: Instant) {
+        self.state = State::ProbeBw;
+        // Any place but the one that drains what was not filled.
+        self.cycle = (CYCLE.len() - 1 - self.random.below(CYCLE.len() as u32 - 1) as usize + 1) % CYCLE.len();
+        self.cycle_at = now;
+    }
+
+    /// 4.3.3.2.
+    fn step_cycle(&mut self, now: Instant, ack: &Ack<'_>) {
+        let elapsed = now.since(self.cycle_at) > self.min_rtt;
+        let gain = CYCLE[self.cycle];
+        let over = if gain > 1.0 {
+            elapsed && (ack.lost > Bytes::ZERO || ack.prior_in_flight.0 >= self.in_flight(gain))
+        } else if gain < 1.0 {
+            elapsed || ack.prior_in_flight.0 <= self.in_flight(1.0)
+        } else {
+            elapsed
+        };
+        if over {
+            self.cycle = (self.cycle + 1) % CYCLE.len();
+            self.cycle_at = now;
+        }
+    }
+
+    /// 4.3.5.
+    fn probe_rtt(&mut self, now: Instant, ack: &Ack<'_>, expired: bool, round_start: bool) {
+        if self.state != State::ProbeRtt && expired && !self.after_pause {
+            self.state = State::ProbeRtt;
+            self.save_window();
+            self.probe_done_at = None;
+        }
+        if self.state != State::ProbeRtt {
+            return;
+        }
+        match self.probe_done_at {
+            None => {
+                if ack.in_flight.0 <= self.floor() {
+                    self.probe_done_at = Some(now + PROBE_RTT);
+                    self.probe_round = false;
+                    self.next_round = self.delivered;
+                }
+            }
+            Some(done) => {
+                self.probe_round |= round_start;
+                if self.probe_round && now >= done {
+                    self.min_rtt_at = now;
+                    self.restore_window();
+                    if self.full {
+                        self.enter_probe_bw(now);
+                    } else {
+                        self.state = State::Startup;
+                    }
+                }
+            }
+        }
+    }
+
+    fn set_pacing(&mut self, ack: &Ack<'_>) {
+        let gain = match self.state {
+            State::Startup => self.startup_gain,
+            State::Drain => 1.0 / self.startup_gain,
+            State::ProbeBw => CYCLE[self.cycle],
+            State::ProbeRtt => 1.0,
+        };
+        let mut rate = gain * self.rate();
+        if self.pacing <= 0.0
+            && let Some(srtt) = ack.srtt
+        {
+            rate = rate.max(self.startup_gain * self.initial as f64 / srtt.as_secs_f64().max(1e-3));
+        }
+        if self.full || rate > self.pacing {
+            self.pacing = rate;
+        }
+    }
+
+    /// 4.2.3.
+    fn set_window(&mut self, ack: &Ack<'_>, new: u64) {
+        let gain = match self.state {
+            State::Startup | State::Drain => self.startup_gain,
+            State::ProbeBw => self.window_gain,
+            State::ProbeRtt => 1.0,
+        };
+        let target = self.in_flight(gain);
+        if self.recovering {
+            self.window = self.window.saturating_sub(ack.lost.0).max(self.units.mss().0);
+            if self.conserving {
+                self.window = self.window.max(ack.in_flight.0.saturating_add(new));
+            }
+        }
+        if !self.conserving {
+            if self.full {
+                self.window = self.window.saturating_add(new).min(target);
+            } else if self.window < target || self.delivered < self.initial {
+                self.window = self.window.saturating_add(new);
+            }
+            self.window = self.window.max(self.floor());
+        }
+        if self.state == State::ProbeRtt {
+            self.window = self.window.min(self.floor());
+        }
+    }
+
+    fn save_window(&mut self) {
+        self.prior_window = if !self.recovering && self.state != State::ProbeRtt {
+            self.window
+        } else {
+            self.prior_window.max(self.window)
+        };
+    }
+
+    fn restore_window(&mut self) {
+        (self.recovering, self.conserving) = (false, false);
+        self.window = self.window.max(self.prior_window);
+        self.prior_window = 0;
+    }
+}
+
+/// Bytes per second in bits per second.
+pub(super) fn as_rate(bytes_per_second: f64) -> Rate {
+    Rate::from_bps((bytes_per_second * 8.0) as u64)
+}
+
+const ROUNDS: usize = 10;
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+const PROBE_RTT: Duration = Duration::from_millis(200);

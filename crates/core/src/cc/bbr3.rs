@@ -1,0 +1,761 @@
+//! BBR version 3: version 1 with bounds on what is in flight, learnt from losses, and seldom probes beyond them.
+//!
+//! Beside rate and smallest RTT the model has a long-term bound on data in flight, lowered where a round that probes loses more than
+//! two per cent, and short-term bounds of rate and flight that losses lower between probes. It cruises below the bound, refills for a
+//! round, and then probes up.
+//!
+//! **Source.** draft-ietf-ccwg-bbr-04, names and steps of its sections 5.2 to 5.6.
+//! **Deviations.** Losses are looked at once per ACK, with what was in flight when the segment left that it delivered, not for each lost segment
+//! (5.5.10.2's `BBRInflightAtLoss`); discontiguous ranges are counted as lost segments. The first window leaves unpaced: the rate is not known
+//! before an RTT. `Drain` paces at 0.35 (5.3.2; the table of 5.6.1 has 0.5). `ssthresh` is the window in recovery, so that PRR keeps to
+//! it. ECN is not looked at, as in the draft. Samples during ProbeRTT are left out, where the draft marks the connection application-limited.
+//! **Parameters.** `startup_gain`, `loss_threshold`, `beta`, `headroom`: the draft's values.
+
+use super::bbr::as_rate;
+use super::{
+    Ack, Config, Congestion, CongestionController, CongestionKind, Phase, RateSample, Reaction, Units,
+};
+use crate::pack::Pack;
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::rng::Draws;
+use crate::time::{Duration, Instant};
+use crate::units::{Bytes, Rate};
+use alloc::boxed::Box;
+
+/// BBR version 3.
+#[derive(Clone, Debug)]
+pub struct Bbr3(Box<Model>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckPhase {
+    Refilling,
+    Starting,
+    Feedback,
+    Stopping,
+}
+
+#[derive(Clone, Debug)]
+struct Model {
+    units: Units,
+    startup_gain: f64,
+    loss_threshold: f64,
+    beta: f64,
+    headroom: f64,
+    initial: u64,
+    state: State,
+    ack_phase: AckPhase,
+    window: u64,
+    prior_window: u64,
+    recovering: bool,
+    /// A round trip of this recovery is over.
+    recovered_round: bool,
+    delivered: u64,
+    next_round: u64,
+    round: u64,
+    rounds_since_probe: u32,
+    round_start: bool,
+    /// Largest rate of this cycle of probes and of the one before, bytes per second.
+    max_rates: [f64; 2],
+    cycle: usize,
+    rate_short: f64,
+    inflight_short: u64,
+    inflight_long: u64,
+    rate_latest: f64,
+    inflight_latest: u64,
+    loss_in_round: bool,
+    loss_round_end: u64,
+    loss_round_start: bool,
+    /// Lost in this round trip.
+    lost_in_round: u64,
+    /// Losses, and how much had been delivered by then: the last few.
+    losses: [(u64, u64); LOSSES],
+    /// The last probe may yet be answered.
+    probing_samples: bool,
+    full_rate: f64,
+    full_count: u8,
+    full_now: bool,
+    full: bool,
+    min_rtt: Duration,
+    min_rtt_at: Instant,
+    probe_rtt_min: Duration,
+    probe_rtt_min_at: Instant,
+    probe_rtt_expired: bool,
+    probe_done_at: Option<Instant>,
+    probe_round: bool,
+    idle_restart: bool,
+    cycle_at: Instant,
+    wait: Duration,
+    up_rounds: u32,
+    up_acked: u64,
+    /// Bytes delivered for each segment by which the long-term bound grows.
+    up_count: u64,
+    /// Excess of ACKs over the rate: largest of this and of the last ten rounds.
+    extra: [u64; EXTRA_ROUNDS],
+    extra_from: Instant,
+    extra_delivered: u64,
+    pacing: f64,
+    random: Draws,
+}
+
+impl Bbr3 {
+    /// Constants of the draft's section 2.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "startup_gain",
+            kind: ParameterKind::Number(1.0, 10.0),
+            default: Value::Number(2.77),
+            doc: "Pacing gain of start-up, 4 ln 2 (draft-ietf-ccwg-bbr-04 5.3.1.1)",
+        },
+        Parameter {
+            name: "loss_threshold",
+            kind: ParameterKind::Number(0.0, 1.0),
+            default: Value::Number(0.02),
+            doc: "Share of a round trip's data whose loss says that too much was in flight (draft-ietf-ccwg-bbr-04: 2 %)",
+        },
+        Parameter {
+            name: "beta",
+            kind: ParameterKind::Number(0.1, 1.0),
+            default: Value::Number(0.7),
+            doc: "Least share of rate and flight kept in a round trip with losses (draft-ietf-ccwg-bbr-04: 0.7)",
+        },
+        Parameter {
+            name: "headroom",
+            kind: ParameterKind::Number(0.0, 0.9),
+            default: Value::Number(0.15),
+            doc: "Share of the long-term bound left to others while cruising (draft-ietf-ccwg-bbr-04: 0.15)",
+        },
+    ];
+
+    /// A controller with `config.initial_window`.
+    pub fn new(values: &Values, config: &Config) -> Bbr3 {
+        let initial = config.initial_window.max(config.mss).0;
+        let number = |name, default| values.number(name).unwrap_or(default);
+        Bbr3(Box::new(Model {
+            units: Units::new(config),
+            startup_gain: number("startup_gain", 2.77),
+            loss_threshold: number("loss_threshold", 0.02),
+            beta: number("beta", 0.7),
+            headroom: number("headroom", 0.15),
+            initial,
+            state: State::Startup,
+            ack_phase: AckPhase::Stopping,
+            window: initial,
+            prior_window: 0,
+            recovering: false,
+            recovered_round: false,
+            delivered: 0,
+            next_round: 0,
+            round: 0,
+            rounds_since_probe: 0,
+            round_start: false,
+            max_rates: [0.0; 2],
+            cycle: 0,
+            rate_short: f64::INFINITY,
+            inflight_short: u64::MAX,
+            inflight_long: u64::MAX,
+            rate_latest: 0.0,
+            inflight_latest: 0,
+            loss_in_round: false,
+            loss_round_end: 0,
+            loss_round_start: false,
+            lost_in_round: 0,
+            losses: [(0, 0); LOSSES],
+            probing_samples: false,
+            full_rate: 0.0,
+            full_count: 0,
+            full_now: false,
+            full: false,
+            min_rtt: Duration::MAX,
+            min_rtt_at: Instant::ZERO,
+            probe_rtt_min: Duration::MAX,
+            probe_rtt_min_at: Instant::ZERO,
+            probe_rtt_expired: false,
+            probe_done_at: None,
+            probe_round: false,
+            idle_restart: false,
+            cycle_at: Instant::ZERO,
+            wait: Duration::from_secs(2),
+            up_rounds: 0,
+            up_acked: 0,
+            up_count: u64::MAX,
+            extra: [0; EXTRA_ROUNDS],
+            extra_from: Instant::ZERO,
+            extra_delivered: 0,
+            pacing: 0.0,
+            random: Draws::for_element(config.seed, "bbr", "cycle"),
+        }))
+    }
+
+    /// The estimate of the bottleneck's rate.
+    pub fn bottleneck_rate(&self) -> Rate {
+        as_rate(self.0.max_rate())
+    }
+
+    /// The long-term bound on data in flight; [`Bytes::MAX`]: none yet.
+    pub fn inflight_bound(&self) -> Bytes {
+        Bytes(self.0.inflight_long)
+    }
+
+    /// Connections with rate samples do not rest.
+    pub(super) fn pack(&mut self, _pack: &mut Pack<'_>) {}
+}
+
+impl CongestionController for Bbr3 {
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
+        self.0.on_ack(now, ack);
+        Reaction::None
+    }
+
+    fn on_congestion(&mut self, _now: Instant, event: &Congestion) {
+        let model = &mut *self.0;
+        match event.kind {
+            CongestionKind::Loss => {
+                model.save_window();
+                (model.recovering, model.recovered_round) = (true, false);
+                model.note_loss();
+            }
+            CongestionKind::Timeout { .. } => {
+                model.save_window();
+                (model.recovering, model.recovered_round) = (true, false);
+                model.note_loss();
+                model.window = model.units.mss().0; // 5.6.4.4: what allows one segment
+            }
+            CongestionKind::Undo | CongestionKind::RecoveryEnd => {
+                model.recovering = false;
+                model.restore_window();
+            }
+            CongestionKind::Ecn | CongestionKind::Delay => {}
+        }
+    }
+
+    fn on_start(&mut self, now: Instant, _idle: Duration) {
+        // 5.4.1
+        let model = &mut *self.0;
+        if model.delivered == 0 {
+            return;
+        }
+        model.idle_restart = true;
+        model.extra_from = now;
+        if model.probes_bandwidth() {
+            model.set_pacing(1.0);
+        } else if model.state == State::ProbeRtt {
+            model.check_probe_rtt_done(now);
+        }
+    }
+
+    fn set_window(&mut self, _now: Instant, window: Bytes, _ssthresh: Bytes) {
+        self.0.window = window.0.max(self.0.units.mss().0);
+        self.0.prior_window = 0;
+    }
+
+    fn window(&self) -> Bytes {
+        let least = self.0.units.mss();
+        self.0.units.whole_units(Bytes(self.0.window)).max(least)
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        if self.0.recovering {
+            self.window().max(self.0.units.two_segments())
+        } else {
+            Bytes::MAX
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        (self.0.pacing > 0.0).then(|| as_rate(self.0.pacing))
+    }
+
+    fn uses_rates(&self) -> bool {
+        true
+    }
+
+    fn phase(&self) -> Phase {
+        match self.0.state {
+            State::Startup => Phase::SlowStart,
+            State::Drain | State::Down | State::Cruise | State::Refill | State::Up | State::ProbeRtt => {
+                Phase::CongestionAvoidance
+            }
+        }
+    }
+}
+
+impl Model {
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) {
+        let new = ack.delivered_total.0.saturating_sub(self.delivered);
+        self.delivered = ack.delivered_total.0;
+        if self.cycle_at == Instant::ZERO {
+            (self.cycle_at, self.extra_from) = (now, now);
+        }
+        if ack.lost > Bytes::ZERO {
+            self.take_loss(ack.lost.0);
+        }
+        self.round_start = false;
+        if let Some(sample) = ack.rate {
+            self.take_sample(sample);
+            self.update_aggregation(now, new);
+            self.check_full_pipe(sample);
+            self.check_startup_loss(sample);
+        }
+        if self.state == State::Startup && self.full {
+            self.state = State::Drain;
+        }
+        if self.state == State::Drain && ack.in_flight.0 <= self.in_flight(1.0) {
+            self.start_down(now);
+        }
+        if self.full
+            && let Some(sample) = ack.rate
+        {
+            self.adapt_long_term(now, sample, ack, new);
+            self.step_cycle(now, sample, ack);
+        }
+        self.update_min_rtt(now, ack);
+        self.check_probe_rtt(now, ack, new);
+        if self.loss_round_start
+            && let Some(sample) = ack.rate
+        {
+            self.rate_latest = rate_of(sample);
+            self.inflight_latest = sample.delivered.0;
+        }
+        // 5.6
+        if self.pacing <= 0.0
+            && let Some(srtt) = ack.srtt
+        {
+            self.pacing = self.startup_gain * self.initial as f64 / srtt.as_secs_f64().max(1e-3);
+        }
+        self.set_pacing(self.gains().0);
+        self.set_window(new);
+    }
+
+    fn max_rate(&self) -> f64 {
+        self.max_rates[0].max(self.max_rates[1])
+    }
+
+    /// `BBR.bw`.
+    fn rate(&self) -> f64 {
+        self.max_rate().min(self.rate_short)
+    }
+
+    fn probes_bandwidth(&self) -> bool {
+        matches!(
+            self.state,
+            State::Down | State::Cruise | State::Refill | State::Up
+        )
+    }
+
+    /// Pacing and window gain (5.6.1).
+    fn gains(&self) -> (f64, f64) {
+        match self.state {
+            State::Startup => (self.startup_gain, 2.0),
+            State::Drain => (0.35, 2.0),
+            State::Down => (0.9, 2.0),
+            State::Cruise | State::Refill => (1.0, 2.0),
+            State::Up => (1.25, 2.25),
+            State::ProbeRtt => (1.0, 0.5),
+        }
+    }
+
+    fn floor(&self) -> u64 {
+        4 * self.units.mss().0
+    }
+
+    /// 5.6.4.2 without quanta.
+    fn product(&self, gain: f64) -> u64 {
+        if self.min_rtt == Duration::MAX || self.rate() <= 0.0 {
+            return self.initial;
+        }
+        (gain * self.rate() * self.min_rtt.as_secs_f64()) as u64
+    }
+
+    fn quantized(&self, amount: u64) -> u64 {
+        let mss = self.units.mss().0;
+        let quantum = ((self.pacing * 1e-3) as u64).clamp(2 * mss, (64 << 10).max(2 * mss));
+        let mut amount = amount.max(3 * quantum).max(self.floor());
+        if self.state == State::Up {
+            amount = amount.saturating_add(2 * mss);
+        }
+        amount
+    }
+
+    fn in_flight(&self, gain: f64) -> u64 {
+        self.quantized(self.product(gain))
+    }
+
+    /// Lost since what delivered `prior` left (RS.lost).
+    fn lost_since(&self, prior: u64) -> u64 {
+        let after = self.losses.iter().filter(|loss| loss.1 > 0 && loss.0 > prior);
+        after.map(|loss| loss.1).sum()
+    }
+
+    fn take_loss(&mut self, amount: u64) {
+        self.note_loss();
+        self.lost_in_round += amount;
+        if self.losses[LOSSES - 1].0 == self.delivered {
+            self.losses[LOSSES - 1].1 += amount;
+            return;
+        }
+        self.losses.rotate_left(1);
+        self.losses[LOSSES - 1] = (self.delivered, amount);
+    }
+
+    fn note_loss(&mut self) {
+        if !self.loss_in_round {
+            self.loss_round_end = self.delivered;
+        }
+        self.loss_in_round = true;
+    }
+
+    /// 5.5.1, 5.5.5, 5.5.10.3.
+    fn take_sample(&mut self, sample: &RateSample) {
+        let rate = rate_of(sample);
+        self.loss_round_start = false;
+        self.rate_latest = self.rate_latest.max(rate);
+        self.inflight_latest = self.inflight_latest.max(sample.delivered.0);
+        if sample.prior_delivered.0 >= self.loss_round_end {
+            self.loss_round_end = self.delivered;
+            self.loss_round_start = true;
+        }
+        if sample.prior_delivered.0 >= self.next_round {
+            self.next_round = self.delivered;
+            self.round += 1;
+            self.rounds_since_probe += 1;
+            self.round_start = true;
+            let slots = EXTRA_ROUNDS as u64;
+            self.extra[(self.round % slots) as usize] = 0;
+        }
+        let low = self.state == State::ProbeRtt || sample.app_limited;
+        if rate > 0.0 && (rate >= self.max_rate() || !low) {
+            let slot = &mut self.max_rates[self.cycle];
+            *slot = slot.max(rate);
+        }
+        if !self.loss_round_start {
+            return;
+        }
+        let accelerating = matches!(self.state, State::Startup | State::Refill | State::Up);
+        if self.loss_in_round && !accelerating {
+            if self.rate_short.is_infinite() {
+                self.rate_short = self.max_rate();
+            }
+            if self.inflight_short == u64::MAX {
+                self.inflight_short = self.window;
+            }
+            self.rate_short = self.rate_latest.max(self.beta * self.rate_short);
+            let kept = (self.beta * self.inflight_short as f64) as u64;
+            self.inflight_short = self.inflight_latest.max(kept);
+        }
+    }
+
+    /// 5.5.9.
+    fn update_aggregation(&mut self, now: Instant, new: u64) {
+        let mut expected = (self.rate() * now.since(self.extra_from).as_secs_f64()) as u64;
+        if self.extra_delivered <= expected {
+            self.extra_delivered = 0;
+            self.extra_from = now;
+            expected = 0;
+        }
+        self.extra_delivered = self.extra_delivered.saturating_add(new);
+        let extra = self.extra_delivered.saturating_sub(expected).min(self.window);
+        let slot = &mut self.extra[(self.round % EXTRA_ROUNDS as u64) as usize];
+        *slot = (*slot).max(extra);
+    }
+
+    fn extra_acked(&self) -> u64 {
+        if self.full {
+            return self.extra.iter().copied().max().unwrap_or(0);
+        }
+        self.extra[(self.round % EXTRA_ROUNDS as u64) as usize]
+    }
+
+    /// 5.3.1.2.
+    fn check_full_pipe(&mut self, sample: &RateSample) {
+        if self.full_now || !self.round_start || sample.app_limited {
+            return;
+        }
+        if rate_of(sample) >= self.full_rate * 1.25 {
+            self.reset_full_pipe(rate_of(sample));
+            return;
+        }
+        self.full_count += 1;
+        self.full_now = self.full_count >= 3;
+        self.full |= self.full_now;
+    }
+
+    fn reset_full_pipe(&mut self, rate: f64) {
+        self.full_rate = rate;
+        self.full_count = 0;
+        self.full_now = false;
+    }
+
+    /// 5.3.1.3, and the end of a round that was looked at for losses.
+    fn check_startup_loss(&mut self, sample: &RateSample) {
+        if !self.loss_round_start {
+            return;
+        }
+        let lost = self.lost_in_round;
+        let too_much = lost as f64 > sample.in_flight.0 as f64 * self.loss_threshold;
+        let several = lost >= STARTUP_LOSSES * self.units.mss().0;
+        if self.state == State::Startup && self.recovering && self.recovered_round && too_much && several {
+            self.full = true;
+            self.inflight_long = self.product(1.0).max(self.inflight_latest);
+        }
+        self.recovered_round = self.recovering;
+        self.loss_in_round = false;
+        self.lost_in_round = 0;
+    }
+
+    fn target_in_flight(&self) -> u64 {
+        self.product(1.0).min(self.window)
+    }
+
+    fn with_headroom(&self) -> u64 {
+        if self.inflight_long == u64::MAX {
+            return u64::MAX;
+        }
+        let headroom = ((self.headroom * self.inflight_long as f64) as u64).max(self.units.mss().0);
+        self.inflight_long.saturating_sub(headroom).max(self.floor())
+    }
+
+    /// 5.3.3.6 and 5.5.10.2.
+    fn adapt_long_term(&mut self, now: Instant, sample: &RateSample, ack: &Ack<'_>, new: u64) {
+        if self.ack_phase == AckPhase::Starting && self.round_start {
+            self.ack_phase = AckPhase::Feedback;
+        }
+        if self.ack_phase == AckPhase::Stopping && self.round_start {
+            if self.probes_bandwidth() && !sample.app_limited {
+                self.cycle = 1 - self.cycle;
+                self.max_rates[self.cycle] = 0.0;
+            }
+            self.ack_phase = AckPhase::Refilling; // once per cycle
+        }
+        let lost = self.lost_since(sample.prior_delivered.0);
+        if lost as f64 > sample.in_flight.0 as f64 * self.loss_threshold {
+            if self.probing_samples {
+                self.probing_samples = false;
+                if !sample.app_limited {
+                    let least = (self.target_in_flight() as f64 * self.beta) as u64;
+                    self.inflight_long = sample.in_flight.0.max(least);
+                }
+                if self.state == State::Up {
+                    self.start_down(now);
+                }
+            }
+            return;
+        }
+        if self.inflight_long == u64::MAX {
+            return;
+        }
+        self.inflight_long = self.inflight_long.max(sample.in_flight.0);
+        if self.state == State::Up && ack.cwnd_limited && self.window >= self.inflight_long {
+            self.up_acked = self.up_acked.saturating_add(new);
+            if self.up_acked >= self.up_count {
+                let segments = self.up_acked / self.up_count;
+                self.up_acked -= segments * self.up_count;
+                let more = segments.saturating_mul(self.units.mss().0);
+                self.inflight_long = self.inflight_long.saturating_add(more);
+            }
+            if self.round_start {
+                self.raise_slope();
+            }
+        }
+    }
+
+    fn raise_slope(&mut self) {
+        let growth = 1_u64 << self.up_rounds.min(30);
+        self.up_rounds = (self.up_rounds + 1).min(30);
+        self.up_count = (self.window / growth).max(1);
+    }
+
+    fn step_cycle(&mut self, now: Instant, sample: &RateSample, ack: &Ack<'_>) {
+        match self.state {
+            State::Down => {
+                if !self.starts_probe(now) && self.may_cruise(ack) {
+                    self.state = State::Cruise;
+                }
+            }
+            State::Cruise => {
+                self.starts_probe(now);
+            }
+            State::Refill => {
+                if self.round_start {
+                    self.probing_samples = true;
+                    self.ack_phase = AckPhase::Starting;
+                    self.next_round = self.delivered;
+                    self.reset_full_pipe(rate_of(sample));
+                    self.state = State::Up;
+                    self.raise_slope();
+                }
+            }
+            State::Up => {
+                if ack.cwnd_limited && self.window >= self.inflight_long {
+                    self.reset_full_pipe(rate_of(sample)); // the bound is the limit, not the path
+                } else if self.full_now {
+                    self.start_down(now);
+                }
+            }
+            State::Startup | State::Drain | State::ProbeRtt => {}
+        }
+    }
+
+    /// 5.3.3.5.3.
+    fn starts_probe(&mut self, now: Instant) -> bool {
+        let segments = self.target_in_flight() / self.units.mss().0.max(1);
+        let as_reno = u64::from(self.rounds_since_probe) >= segments.min(63);
+        if now.since(self.cycle_at) <= self.wait && !as_reno {
+            return false;
+        }
+        self.forget_short_term();
+        (self.up_rounds, self.up_acked) = (0, 0);
+        self.ack_phase = AckPhase::Refilling;
+        self.next_round = self.delivered;
+        self.state = State::Refill;
+        true
+    }
+
+    fn may_cruise(&self, ack: &Ack<'_>) -> bool {
+        ack.in_flight.0 <= self.with_headroom() && ack.in_flight.0 <= self.in_flight(1.0)
+    }
+
+    fn start_down(&mut self, now: Instant) {
+        self.loss_in_round = false;
+        self.rate_latest = 0.0;
+        self.inflight_latest = 0;
+        self.up_count = u64::MAX;
+        self.rounds_since_probe = self.random.below(2);
+        let more = u64::from(self.random.below(1 << 20)) * 1_000_000_000 >> 20;
+        self.wait = Duration::from_secs(2) + Duration::from_nanos(more);
+        self.cycle_at = now;
+        self.ack_phase = AckPhase::Stopping;
+        self.next_round = self.delivered;
+        self.state = State::Down;
+    }
+
+    fn forget_short_term(&mut self) {
+        self.rate_short = f64::INFINITY;
+        self.inflight_short = u64::MAX;
+    }
+
+    /// 5.3.4.3.
+    fn update_min_rtt(&mut self, now: Instant, ack: &Ack<'_>) {
+        let known = self.probe_rtt_min != Duration::MAX;
+        self.probe_rtt_expired = known && now.since(self.probe_rtt_min_at) > PROBE_RTT_INTERVAL;
+        if let Some(rtt) = ack.newest_rtt.or(ack.rtt)
+            && (rtt < self.probe_rtt_min || self.probe_rtt_expired)
+        {
+            self.probe_rtt_min = rtt.max(Duration::from_nanos(1));
+            self.probe_rtt_min_at = now;
+        }
+        let expired = now.since(self.min_rtt_at) > MIN_RTT_FILTER;
+        if self.probe_rtt_min < self.min_rtt || expired {
+            self.min_rtt = self.probe_rtt_min;
+            self.min_rtt_at = self.probe_rtt_min_at;
+        }
+    }
+
+    fn check_probe_rtt(&mut self, now: Instant, ack: &Ack<'_>, new: u64) {
+        if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
+            self.save_window();
+            self.state = State::ProbeRtt;
+            self.probe_done_at = None;
+            self.ack_phase = AckPhase::Stopping;
+            self.next_round = self.delivered;
+        }
+        if self.state == State::ProbeRtt {
+            if self.probe_done_at.is_none() {
+                if ack.in_flight.0 <= self.probe_rtt_window() {
+                    self.probe_done_at = Some(now + PROBE_RTT);
+                    self.probe_round = false;
+                    self.next_round = self.delivered;
+                }
+            } else {
+                self.probe_round |= self.round_start;
+                if self.probe_round {
+                    self.check_probe_rtt_done(now);
+                }
+            }
+        }
+        if new > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn check_probe_rtt_done(&mut self, now: Instant) {
+        if self.probe_done_at.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.probe_rtt_min_at = now;
+        self.restore_window();
+        self.forget_short_term();
+        if self.full {
+            self.start_down(now);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    fn probe_rtt_window(&self) -> u64 {
+        self.product(0.5).max(self.floor())
+    }
+
+    /// 5.6.2: one per cent below.
+    fn set_pacing(&mut self, gain: f64) {
+        let rate = gain * self.rate() * 0.99;
+        if rate > 0.0 && (self.full || rate > self.pacing) {
+            self.pacing = rate;
+        }
+    }
+
+    /// 5.6.4.6 and 5.6.4.7.
+    fn set_window(&mut self, new: u64) {
+        let most = self.quantized(self.product(self.gains().1).saturating_add(self.extra_acked()));
+        if self.full {
+            self.window = self.window.saturating_add(new).min(most);
+        } else if self.window < most || self.delivered < self.initial {
+            self.window = self.window.saturating_add(new);
+        }
+        self.window = self.window.max(self.floor());
+        if self.state == State::ProbeRtt {
+            self.window = self.window.min(self.probe_rtt_window());
+        }
+        let bound = match self.state {
+            State::Down | State::Refill | State::Up => self.inflight_long,
+            State::Cruise | State::ProbeRtt => self.with_headroom(),
+            State::Startup | State::Drain => u64::MAX,
+        };
+        self.window = self.window.min(bound.min(self.inflight_short).max(self.floor()));
+    }
+
+    fn save_window(&mut self) {
+        self.prior_window = if !self.recovering && self.state != State::ProbeRtt {
+            self.window
+        } else {
+            self.prior_window.max(self.window)
+        };
+    }
+
+    fn restore_window(&mut self) {
+        self.window = self.window.max(self.prior_window);
+    }
+}
+
+fn rate_of(sample: &RateSample) -> f64 {
+    sample.delivered.0 as f64 / sample.interval.as_secs_f64().max(1e-9)
+}
+
+const LOSSES: usize = 16;
+const EXTRA_ROUNDS: usize = 10;
+/// Lost segments of a round trip that end start-up (5.3.1.3).
+const STARTUP_LOSSES: u64 = 6;
+const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
+const MIN_RTT_FILTER: Duration = Duration::from_secs(10);
+const PROBE_RTT: Duration = Duration::from_millis(200);
