@@ -242,6 +242,12 @@ impl Segment {
         (self.kind_sack >> 4) as usize
     }
 
+    /// Says that so many SACK blocks stand in `options`.
+    #[inline]
+    pub(crate) const fn set_sack_blocks(&mut self, count: u8) {
+        self.kind_sack = self.kind_sack & 0x0f | count << 4;
+    }
+
     /// SACK block `index`: left edge and right edge (one past the last byte).
     #[inline]
     pub const fn sack_block(&self, index: usize) -> (SeqNumber, SeqNumber) {

@@ -18,11 +18,22 @@ pub(super) struct Beyond {
     /// Ranges reported or changed most recently, newest first. One that `rcv_nxt` has passed, or that became part of
     /// another, keeps its place until it is pushed out.
     pub(super) recent: [(u64, u64); 4],
+    /// The blocks written last, if they are those of `recent` but for the right edge of the first.
+    pub(super) written: Option<Written>,
     /// A duplicate to report first (RFC 2883).
     pub(super) duplicate: Option<(u64, u64)>,
     /// Further pieces that the last segment filled, latest first: for the driver, which keeps the bytes.
     pub(super) pieces: Vec<Range<u64>>,
     pub(super) work: Work,
+}
+
+/// Blocks as they stand in a segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// What had arrived in order.
+    rcv_nxt: u64,
+    options: [u32; 6],
+    count: u8,
 }
 
 impl Beyond {
@@ -118,6 +129,7 @@ impl Beyond {
             }
         }
         self.recent = recent;
+        self.written = None;
     }
 
     /// Puts a range first.
@@ -127,6 +139,7 @@ impl Beyond {
             let old = self.recent.iter().position(|other| other.0 == range.0);
             let last = usize::from(most.clamp(1, 4)) - 1;
             self.recent.copy_within(0..old.unwrap_or(last), 1);
+            self.written = None;
         }
         self.recent[0] = range;
     }
@@ -145,6 +158,17 @@ impl Beyond {
 
     pub(super) fn write_blocks(&mut self, rcv_nxt: u64, irs: SeqNumber, most: u8, segment: &mut Segment) {
         let wire = |offset: u64| SeqNumber::from_offset(irs, offset);
+        if let Some(written) = &self.written
+            && written.rcv_nxt == rcv_nxt
+            && self.duplicate.is_none()
+        {
+            // Mostly a segment came that prolongs the first.
+            segment.options = written.options;
+            segment.options[1] = wire(self.recent[0].1).0;
+            segment.set_sack_blocks(written.count);
+            return;
+        }
+        let repeats = self.duplicate.is_none() && self.recent[0].0 >= rcv_nxt;
         if let Some((left, right)) = self.duplicate.take() {
             segment.push_sack_block(wire(left), wire(right)); // RFC 2883 4
             // RFC 2883 4.2: a duplicate inside a block beyond the cumulative point is followed by that block.
@@ -157,6 +181,14 @@ impl Beyond {
             if left >= rcv_nxt && !segment.push_sack_block(wire(left), wire(right)) {
                 break;
             }
+        }
+        let count = segment.sack_blocks();
+        if repeats && count <= 3 {
+            self.written = Some(Written {
+                rcv_nxt,
+                options: segment.options,
+                count: count as u8,
+            });
         }
     }
 }

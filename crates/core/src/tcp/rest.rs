@@ -266,9 +266,11 @@ impl Receive {
 
 impl Beyond {
     fn pack(&mut self, pack: &mut Pack<'_>) {
+        self.written = None; // it only saves work
         let Beyond {
             ranges: _, // empty
             recent,
+            written: _, // none
             duplicate,
             pieces: _, // empty
             work,
