@@ -371,6 +371,7 @@ impl Connection {
     }
 
     /// Writes up to `wanted` bytes; returns how many were taken (bounded by the send buffer).
+    #[inline]
     pub fn write(&mut self, now: Instant, wanted: Bytes, flags: WriteFlags) -> Bytes {
         if self.close_queued || !self.can_write() {
             return Bytes::ZERO;

@@ -289,6 +289,7 @@ impl Beyond {
 
 impl Sender {
     fn pack(&mut self, pack: &mut Pack<'_>) {
+        self.probed = Instant::FAR_FUTURE; // it only saves work
         let Sender {
             board,
             cc,
@@ -313,6 +314,7 @@ impl Sender {
             used,
             window_stamp,
             last_send,
+            probed: _, // never
             dup_acks,
             retries,
             first_timeout_ms,

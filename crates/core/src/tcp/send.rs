@@ -79,6 +79,8 @@ pub(super) struct Sender {
     pub(super) used: u64,
     pub(super) window_stamp: Instant,
     pub(super) last_send: Instant,
+    /// When the probe timer was set by [`Sender::restart_probe`]: at that moment it need not be set again.
+    pub(super) probed: Instant,
     pub(super) dup_acks: u32,
     pub(super) retries: u8,
     /// When the timer first expired for what is out now, milliseconds of the clock, wrapping.
@@ -191,6 +193,7 @@ impl Sender {
             used: 0,
             window_stamp: now,
             last_send: now,
+            probed: Instant::FAR_FUTURE,
             dup_acks: 0,
             retries: 0,
             first_timeout_ms: 0,

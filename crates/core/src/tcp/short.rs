@@ -567,6 +567,7 @@ impl Sender {
                 let tick = shared.config.rack_timer_tick;
                 let at = on_tick(now, srtt.saturating_mul(2) + least_timeout(tick), tick);
                 shared.timers.arm(Timer::Pto, at.min(shared.timers.rto_at));
+                self.probed = now;
             }
             Some(_) | None => self.arm_probe(now, shared),
         }
@@ -634,6 +635,8 @@ impl Sender {
         stats.segments_sent += 1;
         match shared.ways.slot {
             Slot::Rto => {}
+            // Neither the RTT nor the RTO has changed since.
+            Slot::Probe if self.probed == now && shared.timers.kind() == Some(Timer::Pto) => {}
             Slot::Probe => self.restart_probe(now, shared),
             Slot::Any if shared.config.tail_loss_probe != TailLossProbe::Off => self.arm_probe(now, shared),
             Slot::Any => {}

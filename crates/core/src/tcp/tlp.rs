@@ -37,6 +37,7 @@ impl Sender {
 
     /// Probe timeout from now (RFC 8985 7.2, draft-dukkipati-tcpm-tcp-loss-probe-01 2.1), `None` if there must be none.
     pub(super) fn arm_probe(&mut self, now: Instant, shared: &mut Shared) {
+        self.probed = Instant::FAR_FUTURE;
         let config = &shared.config;
         let eligible = shared.sack
             && self.state == CaState::Open
