@@ -168,8 +168,8 @@ impl Sender {
                     rtt = rtt.or(newest);
                 }
                 if let Some(rack) = rack {
-                    let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
-                    rack.on_delivered(now, record, true, min, proves);
+                    // RFC 7323 4.3: what came out of order is not what an ACK echoes, so the echo says nothing of it.
+                    rack.on_delivered(now, record, true, min, None);
                 }
             });
             *noted = if held { block } else { 0 };

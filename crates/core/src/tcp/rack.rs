@@ -5,8 +5,9 @@
 //! retransmissions in the order they were made.
 //!
 //! **Source.** RFC 8985 sections 5 and 6.
-//! **Deviations.** The RTT filter of step 2 compares with the timestamp echo where timestamps are on and with the
-//! smallest RTT otherwise, as the RFC says; `reo_wnd` is at most SRTT. Transmissions of the same moment are told apart by
+//! **Deviations.** The RTT filter of step 2 compares with the timestamp echo only what is acknowledged cumulatively: the echo
+//! on an ACK with SACKs is that of the last segment in order (RFC 7323 4.3), which would reject the SACK of every loss
+//! probe, and leave a lost tail to the timer. Linux does not look at the echo at all; `reo_wnd` is at most SRTT. Transmissions of the same moment are told apart by
 //! their order, not by their sequence numbers: the RFC's tie-break stands in for a clock that virtual time does not need,
 //! and takes new data sent before a retransmission of that moment for newer than it. The timer waits for the earliest
 //! of the segments that may be lost, not for the latest. Reordering is seen against what was delivered before the
@@ -116,7 +117,7 @@ impl Rack {
     }
 
     /// Steps 1 to 3: `record` was newly acknowledged or SACKed. `echo_proves` is whether the timestamp echo shows that
-    /// the retransmission itself was delivered; `None` without timestamps. `sacked`: by a block.
+    /// the retransmission itself was delivered; `None` where it says nothing. `sacked`: by a block.
     #[inline]
     pub(super) fn on_delivered(
         &mut self,

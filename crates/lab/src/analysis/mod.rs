@@ -7,7 +7,10 @@
 mod favour_order;
 mod flow_length;
 mod packet_time;
+mod pair;
 mod superpacket;
+mod tail;
+mod thin;
 
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::registry::Entry;
@@ -80,12 +83,33 @@ pub static ENTRIES: &[Analysis] = &[
     superpacket::equal_drop::ANALYSIS,
     superpacket::state_age::ANALYSIS,
     superpacket::decision::ANALYSIS,
+    tail::table::ANALYSIS,
+    tail::timer::ANALYSIS,
+    thin::bundles::ANALYSIS,
+    thin::limit::ANALYSIS,
+    thin::models::ANALYSIS,
 ];
 
 /// The analysis called `name`.
 pub fn find(name: &str) -> Option<&'static Analysis> {
     ENTRIES.iter().find(|analysis| analysis.entry.name == name)
 }
+
+/// The published values of the entry `id` of the endpoint mechanisms; an empty table if there is none.
+fn published(id: &str) -> toml::Table {
+    let document: toml::Table = toml::from_str(PUBLISHED).unwrap_or_default();
+    let results = document.get("result").and_then(toml::Value::as_array);
+    let entry = results
+        .into_iter()
+        .flatten()
+        .find(|entry| entry.get("id").and_then(toml::Value::as_str) == Some(id));
+    entry
+        .and_then(|entry| entry.get("published")?.as_table().cloned())
+        .unwrap_or_default()
+}
+
+/// What was published of endpoint mechanisms.
+const PUBLISHED: &str = include_str!("../../../../specs/published-endpoint.toml");
 
 #[cfg(test)]
 mod tests {

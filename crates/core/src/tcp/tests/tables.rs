@@ -59,7 +59,10 @@ fn config(profile: Profile, column: Column, delayed: Option<u64>) -> Config {
 
 /// First repair and last delivery, in tenths of a millisecond.
 fn measure(profile: Profile, column: Column, k: u64, delayed: Option<u64>) -> (u64, u64) {
-    let config = config(profile, column, delayed);
+    measure_with(config(profile, column, delayed), k)
+}
+
+fn measure_with(config: Config, k: u64) -> (u64, u64) {
     let mut pair = Pair::established(
         &config,
         Duration::from_millis(50),
@@ -325,4 +328,18 @@ fn a_lost_last_segment_with_delayed_acknowledgments() {
         }
     }
     assert!(wrong.is_empty(), "(expected, measured, 0.1 ms): {wrong:#?}");
+}
+
+/// The same cells with timestamps on: what an ACK with SACKs echoes is older than the probe and must not hide it.
+#[test]
+fn timestamps_do_not_hide_the_probe_from_rack() {
+    for k in 2..=5 {
+        let mut times = [(0, 0); 2];
+        for (timestamps, times) in [false, true].into_iter().zip(&mut times) {
+            let mut config = config(Profile::Linux2015, Column::Rack(200), None);
+            config.timestamps = timestamps;
+            *times = measure_with(config, k);
+        }
+        assert_eq!(times[0], times[1], "{k} lost");
+    }
 }
