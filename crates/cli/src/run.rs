@@ -10,6 +10,7 @@ use crate::session::{BatchFlags, about, command, cores, expected_s, scenario, st
 use crate::table;
 use clap::Args;
 use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build};
+use fleetfoot_lab::report::diagram::Diagram;
 use fleetfoot_lab::report::{pcapng, trace};
 use fleetfoot_lab::result::Comparison;
 use fleetfoot_lab::run::course::{Course, MOST_PACKETS, captured, links_called, trace_rows};
@@ -39,6 +40,12 @@ pub(crate) struct Arguments {
     /// Write the state of every sender at every event as CSV (or Parquet, by the ending, where that is built in).
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Draw one flow as SVG: segments between sender and receiver, losses, probes, bundles, timers.
+    #[arg(long, value_name = "FILE")]
+    diagram: Option<PathBuf>,
+    /// The flow that --diagram draws: GROUP, or GROUP/N for its connection N, from 0; else the first of the first group.
+    #[arg(long, value_name = "FLOW", requires = "diagram")]
+    diagram_flow: Option<String>,
     /// Also write result, samples and report into this folder.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -73,7 +80,13 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             "this program was built without Parquet: give --trace a name that ends in .csv",
         ));
     }
-    for path in [&arguments.pcap, &arguments.trace].into_iter().flatten() {
+    if let Some(flow) = &arguments.diagram_flow {
+        drawn(&plan, Some(flow))?; // told before anything runs
+    }
+    for path in [&arguments.pcap, &arguments.trace, &arguments.diagram]
+        .into_iter()
+        .flatten()
+    {
         check_writable(path)?;
     }
     common.say(&format!(
@@ -111,7 +124,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         return Err(Failure::interrupted());
     }
     let mut comparison = build(&plan, &batch, &command());
-    if !batch.interrupted && (folder.is_some() || arguments.trace.is_some() || arguments.pcap.is_some()) {
+    let watched = [&arguments.trace, &arguments.pcap, &arguments.diagram];
+    if !batch.interrupted && (folder.is_some() || watched.into_iter().any(Option::is_some)) {
         watch(arguments, &plan, &stop, common, &mut comparison)?;
     }
     if let Some(folder) = &folder {
@@ -147,15 +161,17 @@ fn watch(
         Some(_) => 0..resolved.groups.len() as u32,
         None => 0..0,
     };
-    let mut observers = (
+    let observers = (
         Course::new(resolved, FLOWS_TRACED),
         (
             Trace::new(groups, u32::MAX),
             Capture::new(links.iter().copied(), MOST_PACKETS),
         ),
     );
+    let (group, number) = drawn(plan, arguments.diagram_flow.as_deref())?;
+    let mut observers = (observers, Diagram::new(resolved, group, number));
     observe(&resolved.spec(plan.seeds[0]), stop, &mut observers).map_err(Failure::other)?;
-    let (course, (trace, capture)) = observers;
+    let ((course, (trace, capture)), diagram) = observers;
     comparison.variants[0].traces = course.traces;
     let about = format!(
         "{}, {}, seed {}",
@@ -185,9 +201,38 @@ fn watch(
             .map_err(|error| failure(path, error))?;
     }
     if let Some(path) = &arguments.trace {
-        write_trace(path, trace_rows(&trace, resolved), about).map_err(|error| failure(path, error))?;
+        write_trace(path, trace_rows(&trace, resolved), about.clone())
+            .map_err(|error| failure(path, error))?;
+    }
+    if let Some(path) = &arguments.diagram {
+        if diagram.is_empty() {
+            common.say("The diagram is empty: there was no such connection.");
+        }
+        let name = &resolved.groups[group as usize].name;
+        std::fs::write(path, diagram.svg(&format!("{about}: {name}/{number}")))
+            .map_err(|error| failure(path, error))?;
     }
     Ok(())
+}
+
+/// Index of the group and number of the connection that `flow` names.
+fn drawn(plan: &Plan, flow: Option<&str>) -> Result<(u32, u32), Failure> {
+    let Some(flow) = flow else { return Ok((0, 0)) };
+    let groups = &plan.variants[0].resolved.groups;
+    let find = |name: &str| groups.iter().position(|group| group.name == name);
+    let found = match (find(flow), flow.rsplit_once('/')) {
+        (Some(group), _) => Some((group, 0)),
+        (None, Some((name, number))) => find(name).zip(number.parse().ok()),
+        (None, None) => None,
+    };
+    let known: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    found.map(|(group, number)| (group as u32, number)).ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no flow called `{flow}`: give a traffic group ({}), or one with the number of a connection, like {}/2",
+            known.join(", "),
+            known.first().unwrap_or(&"pages")
+        ))
+    })
 }
 
 #[cfg(feature = "parquet")]

@@ -117,7 +117,6 @@ impl Sender {
         let iss = shared.iss;
         let offset = |edge: crate::seq::SeqNumber| edge.to_offset(iss, ack);
         let min = shared.rtt.min();
-        let echo = (shared.timestamps && segment.flags.contains(Flags::TIMESTAMPS)).then_some(segment.tsecr);
         let blocks = segment.sack_blocks();
         let mut known = [0; 4];
         for (index, noted) in known.iter_mut().enumerate().take(blocks) {
@@ -151,7 +150,7 @@ impl Sender {
             }
             let high_seq = self.high_seq;
             let rack = &mut self.rack;
-            let shared = &*shared;
+
             let (mut rtt, mut newest, mut original, mut beyond) = (None, None, false, false);
             let mut newest_tx = delivery.newest_tx;
             let before = self.board.marks.sacked;

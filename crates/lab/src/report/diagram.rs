@@ -15,10 +15,12 @@ use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::spec::LinkIndex;
 use std::fmt::Write;
 
-/// Follows one flow. It is the first connection of the group that is asked for.
+/// Follows one connection of a group, counted from 0 in order of opening.
 #[derive(Clone, Debug)]
 pub struct Diagram {
     group: u32,
+    /// Connections of the group that open before it.
+    before: u32,
     /// By link: whether a host is at its far end.
     last: Vec<bool>,
     /// Flows of data and acknowledgments, once it is open; then whether it is over.
@@ -54,11 +56,12 @@ enum What {
 }
 
 impl Diagram {
-    /// Of the first connection of group `group` in a run of `resolved`.
-    pub fn new(resolved: &Resolved, group: u32) -> Diagram {
+    /// Of connection `number` of group `group` in a run of `resolved`.
+    pub fn new(resolved: &Resolved, group: u32, number: u32) -> Diagram {
         let host = |link: &fleetfoot_sim::spec::LinkSpec| resolved.spec.nodes[link.to.0 as usize].host;
         Diagram {
             group,
+            before: number,
             last: resolved.spec.links.iter().map(host).collect(),
             flows: None,
             over: false,
@@ -77,7 +80,10 @@ impl Diagram {
 
     fn side(&self, flow: FlowId) -> Option<bool> {
         let flows = self.flows.filter(|_| !self.over)?;
-        flows.iter().position(|known| *known == flow).map(|side| side == 1)
+        flows
+            .iter()
+            .position(|known| *known == flow)
+            .map(|side| side == 1)
     }
 
     fn find(&mut self, back: bool, segment: &Segment) -> Option<&mut Arrow> {
@@ -87,7 +93,13 @@ impl Diagram {
                 && arrow.arrived.is_none()
                 && arrow.dropped.is_none()
                 && (sent.seq, sent.ack, sent.payload, sent.tsval, sent.kind_sack)
-                    == (segment.seq, segment.ack, segment.payload, segment.tsval, segment.kind_sack)
+                    == (
+                        segment.seq,
+                        segment.ack,
+                        segment.payload,
+                        segment.tsval,
+                        segment.kind_sack,
+                    )
         };
         self.arrows.iter_mut().find(same)
     }
@@ -96,30 +108,38 @@ impl Diagram {
     pub fn svg(&self, title: &str) -> String {
         let begin = self.arrows.first().map_or(Instant::ZERO, |arrow| arrow.sent);
         let arrows = &self.arrows[..self.arrows.len().min(MOST_ARROWS)];
-        let ends = arrows.iter().map(|arrow| arrow.arrived.or(arrow.dropped).unwrap_or(arrow.sent).max(arrow.sent));
+        let ends = arrows.iter().map(|arrow| {
+            arrow
+                .arrived
+                .or(arrow.dropped)
+                .unwrap_or(arrow.sent)
+                .max(arrow.sent)
+        });
         let end = ends.max().unwrap_or(begin);
         let span = end.since(begin).as_secs_f64().max(1e-6);
         let height = (arrows.len() as f64 * 16.0).clamp(240.0, 6000.0);
-        let y = |at: Instant| 70.0 + at.since(begin).as_secs_f64() / span * height;
+        let y = |at: Instant| 76.0 + at.since(begin).as_secs_f64() / span * height;
         let mut svg = String::new();
         let total = height + 110.0;
         let _ = write!(
             svg,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 760 {total:.0}\" width=\"760\" height=\"{total:.0}\" font-family=\"sans-serif\" font-size=\"10\" role=\"img\">\n<title>{0}</title>\n<rect width=\"760\" height=\"{total:.0}\" fill=\"#ffffff\"/>\n<text x=\"20\" y=\"22\" font-size=\"13\">{0}</text>\n",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {total:.0}\" width=\"{WIDTH}\" height=\"{total:.0}\" font-family=\"sans-serif\" font-size=\"10\" role=\"img\">\n<title>{0}</title>\n<rect width=\"{WIDTH}\" height=\"{total:.0}\" fill=\"#ffffff\"/>\n<text x=\"20\" y=\"22\" font-size=\"13\">{0}</text>\n",
             escape(title)
         );
         for (x, name) in [(LEFT, "sender"), (RIGHT, "receiver")] {
             let _ = writeln!(
                 svg,
-                "<text x=\"{x}\" y=\"50\" text-anchor=\"middle\" font-size=\"12\">{name}</text><line x1=\"{x}\" y1=\"58\" x2=\"{x}\" y2=\"{:.1}\" stroke=\"#444444\"/>",
-                height + 84.0
+                "<text x=\"{x}\" y=\"56\" text-anchor=\"middle\" font-size=\"12\">{name}</text><line x1=\"{x}\" y1=\"62\" x2=\"{x}\" y2=\"{:.1}\" stroke=\"#444444\"/>",
+                height + 90.0
             );
         }
         let mut legend = 230.0;
-        for (what, name) in [What::Data, What::Again, What::Probe, What::Bundle, What::Ack].map(|what| (what, what.name())) {
+        for (what, name) in
+            [What::Data, What::Again, What::Probe, What::Bundle, What::Ack].map(|what| (what, what.name()))
+        {
             let _ = writeln!(
                 svg,
-                "<line x1=\"{legend}\" y1=\"36\" x2=\"{:.0}\" y2=\"36\" stroke=\"{}\" stroke-width=\"2\"/><text x=\"{:.0}\" y=\"39\">{name}</text>",
+                "<line x1=\"{legend}\" y1=\"34\" x2=\"{:.0}\" y2=\"34\" stroke=\"{}\" stroke-width=\"2\"/><text x=\"{:.0}\" y=\"37\">{name}</text>",
                 legend + 18.0,
                 what.colour(),
                 legend + 22.0
@@ -179,14 +199,14 @@ impl Diagram {
             "<line x1=\"{from}\" y1=\"{y1:.1}\" x2=\"{x2}\" y2=\"{y2:.1}\" stroke=\"{colour}\" stroke-width=\"1.4\"{dash}/>"
         );
         let toward = if arrow.back { -1.0 } else { 1.0 };
-        if lost {
+        if arrow.dropped.is_some() {
             let _ = writeln!(
                 svg,
                 "<path d=\"M{:.1} {:.1} l8 8 m0 -8 l-8 8\" stroke=\"#b00020\" stroke-width=\"2\"/>",
                 x2 - 4.0,
                 y2 - 4.0
             );
-        } else {
+        } else if !lost {
             let back = x2 - toward * 7.0;
             let _ = writeln!(
                 svg,
@@ -198,12 +218,25 @@ impl Diagram {
         // Labels stand where the arrow begins, none above another.
         let side = usize::from(arrow.back);
         let place = (y1 + 3.0).max(low[side] + 10.0);
-        if place - y1 > 60.0 {
+        if place - y1 > 120.0 {
             return; // too many at one moment: the arrow stays, its words go
         }
         low[side] = place;
-        let (x, anchor) = if arrow.back { (RIGHT + 8.0, "start") } else { (LEFT - 8.0, "end") };
-        let words = if arrow.back { self.acked(arrow) } else { self.sent(arrow) };
+        let (x, anchor) = if arrow.back {
+            (RIGHT + 8.0, "start")
+        } else {
+            (LEFT - 8.0, "end")
+        };
+        let words = if arrow.back {
+            self.acked(arrow)
+        } else {
+            self.sent(arrow)
+        };
+        let words = if arrow.dropped.is_some() {
+            format!("{words} lost")
+        } else {
+            words
+        };
         let _ = writeln!(
             labels,
             "<text x=\"{x}\" y=\"{place:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{} {}</text>",
@@ -242,7 +275,12 @@ impl Diagram {
 
     fn flags(&self, segment: &Segment) -> String {
         let mut words = Vec::new();
-        for (flag, name) in [(Flags::SYN, "SYN"), (Flags::FIN, "FIN"), (Flags::RST, "RST"), (Flags::ACK, "ACK")] {
+        for (flag, name) in [
+            (Flags::SYN, "SYN"),
+            (Flags::FIN, "FIN"),
+            (Flags::RST, "RST"),
+            (Flags::ACK, "ACK"),
+        ] {
             if segment.flags.contains(flag) {
                 words.push(name);
             }
@@ -256,7 +294,13 @@ impl Observer for Diagram {
         match *event {
             AppEvent::Opened {
                 group, data, acks, ..
-            } if group == self.group && self.flows.is_none() => self.flows = Some([data, acks]),
+            } if group == self.group && self.flows.is_none() => {
+                if self.before == 0 {
+                    self.flows = Some([data, acks]);
+                } else {
+                    self.before -= 1;
+                }
+            }
             AppEvent::Closed { data } if self.flows.is_some_and(|flows| flows[0] == data) => self.over = true,
             AppEvent::Opened { .. } | AppEvent::Closed { .. } => {}
         }
@@ -293,7 +337,9 @@ impl Observer for Diagram {
     }
 
     fn on_deliver(&mut self, now: Instant, at: LinkIndex, packet: &Packet, _sojourn: Duration) {
-        let Some(back) = self.side(packet.flow) else { return };
+        let Some(back) = self.side(packet.flow) else {
+            return;
+        };
         if self.last.get(at.0 as usize) == Some(&true)
             && let Some(arrow) = self.find(back, &packet.segment)
         {
@@ -319,7 +365,11 @@ impl Observer for Diagram {
             self.timers.push((now, "RTO"));
         } else if counts[1] > self.counted[1] {
             self.timers.push((now, "PTO"));
-            if let Some(arrow) = self.arrows.iter_mut().rfind(|arrow| !arrow.back && arrow.sent == now) {
+            if let Some(arrow) = self
+                .arrows
+                .iter_mut()
+                .rfind(|arrow| !arrow.back && arrow.sent == now)
+            {
                 arrow.what = What::Probe;
             }
         } else {
@@ -367,12 +417,17 @@ fn milliseconds(span: Duration) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// Where the sender's and the receiver's lines stand.
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 540.0;
+
+/// Of the picture: three SACK blocks have room.
+const WIDTH: u32 = 900;
 
 /// Segments drawn at most.
 const MOST_ARROWS: usize = 400;
@@ -385,15 +440,18 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     fn picture(tcp: &str, loss: &str, traffic: &str) -> String {
+        drawn(tcp, loss, traffic, 0).expect("it took place")
+    }
+
+    fn drawn(tcp: &str, loss: &str, traffic: &str, number: u32) -> Option<String> {
         let text = format!(
             "[network]\nkind = \"dumbbell\"\npairs = 1\naccess = {{ rate = \"1 Gbit/s\", delay = \"0 s\" }}\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"50 ms\", queue = {{ kind = \"drop-tail\", limit = \"100 packets\" }}, loss = {loss} }}\n[tcp]\nprofile = \"linux-2015\"\nnagle = false\n{tcp}\n[[traffic]]\nname = \"flow\"\n{traffic}\n[run]\nduration = \"2 s\"\n"
         );
         let scenario = Scenario::parse("diagram.toml", &text).expect("it is correct");
         let resolved = scenario.resolve(&Setting::none()).expect("it is correct");
-        let mut diagram = Diagram::new(&resolved, 0);
+        let mut diagram = Diagram::new(&resolved, 0, number);
         observe(&resolved.spec(1), &AtomicBool::new(false), &mut diagram).expect("it runs");
-        assert!(!diagram.is_empty());
-        diagram.svg("a flow & what became of it")
+        (!diagram.is_empty()).then(|| diagram.svg("a flow & what became of it"))
     }
 
     #[test]
@@ -401,17 +459,33 @@ mod tests {
         let transfer = "kind = \"transfer\"\nsize = \"14480 B\"\ncount = 1\narrivals = { dist = \"constant\", rate = \"4 per second\" }";
         let svg = picture("", "{ kind = \"tail\", segments = 1 }", transfer);
         assert_eq!(svg.matches("m0 -8 l-8 8").count(), 1, "one cross");
+        assert_eq!(svg.matches(" lost</text>").count(), 1, "and one word");
         assert!(svg.contains("probe</text>") && svg.contains("PTO "), "{svg}");
         assert!(svg.contains("flow &amp; what"));
-        let svg = picture("tail_loss_probe = \"off\"", "{ kind = \"tail\", segments = 1 }", transfer);
+        let svg = picture(
+            "tail_loss_probe = \"off\"",
+            "{ kind = \"tail\", segments = 1 }",
+            transfer,
+        );
         assert!(svg.contains(" again</text>") && svg.contains("RTO "), "{svg}");
+    }
+
+    #[test]
+    fn a_connection_is_chosen_by_its_number() {
+        let one = "kind = \"transfer\"\nsize = { dist = \"uniform\", min = \"2 kB\", max = \"20 kB\" }\ncount = 2\narrivals = { dist = \"constant\", rate = \"4 per second\" }";
+        let drawn = |number| drawn("", "0.0", one, number);
+        assert_ne!(drawn(0), drawn(1));
+        assert_eq!(drawn(2), None, "there are two");
     }
 
     #[test]
     fn bundles_are_named() {
         let thin = "kind = \"thin\"\npayload = \"100 B\"\ninterval = \"40 ms\"";
         let svg = picture("rdb = \"one\"", "{ kind = \"random\", probability = 0.1 }", thin);
-        assert!(svg.matches(" bundle</text>").count() > 10 && svg.contains("D-SACK"), "{svg}");
+        assert!(
+            svg.matches(" bundle</text>").count() > 10 && svg.contains("D-SACK"),
+            "{svg}"
+        );
         let plain = picture("", "{ kind = \"random\", probability = 0.1 }", thin);
         assert_eq!(plain.matches(" bundle</text>").count(), 0);
     }

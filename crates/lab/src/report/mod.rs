@@ -1,7 +1,7 @@
 //! Files made from a [`Comparison`]: the report, tables as CSV and Parquet, captures, traces.
 //!
 //! Read in this order: [`table`] (columns and rows), [`csv`] and `parquet` (the same tables as files), [`html`] (the
-//! report), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`figures`] (its drawings), [`trace`], [`pcapng`]. Nothing written here depends on the date, the
+//! report), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`figures`] (its drawings), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the
 //! machine or the number of threads.
 
 use crate::result::Comparison;
@@ -11,6 +11,7 @@ use std::path::Path;
 pub mod chapters;
 pub mod charts;
 pub mod csv;
+pub mod diagram;
 pub mod figures;
 pub mod html;
 #[cfg(feature = "parquet")]
