@@ -631,7 +631,7 @@ impl Model {
         self.inflight_latest = 0;
         self.up_count = u64::MAX;
         self.rounds_since_probe = self.random.below(2);
-        let more = u64::from(self.random.below(1 << 20)) * 1_000_000_000 >> 20;
+        let more = (u64::from(self.random.below(1 << 20)) * 1_000_000_000) >> 20;
         self.wait = Duration::from_secs(2) + Duration::from_nanos(more);
         self.cycle_at = now;
         self.ack_phase = AckPhase::Stopping;

@@ -105,7 +105,7 @@ fn a_restart_may_probe_the_path() {
         let last = times[19] - times[18];
         // SRTT moves by an eighth of the difference.
         let srtt = if rtt_ms == 100 { 100.0 } else { 105.0 };
-        let expected = gap_us as f64 * srtt / 100.0;
+        let expected = f64::from(gap_us) * srtt / 100.0;
         assert!(
             (last as f64 - expected).abs() < 2.0,
             "{last} us for {expected} at {rtt_ms} ms"
