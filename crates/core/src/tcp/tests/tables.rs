@@ -59,12 +59,12 @@ fn config(profile: Profile, column: Column, delayed: Option<u64>) -> Config {
 
 /// First repair and last delivery, in tenths of a millisecond.
 fn measure(profile: Profile, column: Column, k: u64, delayed: Option<u64>) -> (u64, u64) {
-    measure_with(config(profile, column, delayed), k)
+    measure_with(&config(profile, column, delayed), k)
 }
 
-fn measure_with(config: Config, k: u64) -> (u64, u64) {
+fn measure_with(config: &Config, k: u64) -> (u64, u64) {
     let mut pair = Pair::established(
-        &config,
+        config,
         Duration::from_millis(50),
         Duration::from_millis(100),
         10 * u64::from(MSS),
@@ -338,7 +338,7 @@ fn timestamps_do_not_hide_the_probe_from_rack() {
         for (timestamps, times) in [false, true].into_iter().zip(&mut times) {
             let mut config = config(Profile::Linux2015, Column::Rack(200), None);
             config.timestamps = timestamps;
-            *times = measure_with(config, k);
+            *times = measure_with(&config, k);
         }
         assert_eq!(times[0], times[1], "{k} lost");
     }
