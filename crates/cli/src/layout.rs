@@ -12,7 +12,7 @@ pub(crate) fn width() -> usize {
 }
 
 /// Lines longer than this are hard to read.
-const WIDEST: usize = 100;
+const WIDEST: usize = 104;
 /// Below this nothing fits.
 const NARROWEST: usize = 40;
 

@@ -280,7 +280,8 @@ fn interval(comparison: &Comparison, groups: &[GroupVersus]) -> String {
             .fct_mean_ratio
             .and_then(|ratio| ratio.ci95)
             .map_or_else(String::new, |[low, high]| {
-                format!("[{:.0}, {:.0}]", 100.0 * (1.0 - high), 100.0 * (1.0 - low))
+                let percent = |ratio: f64| (100.0 * (1.0 - ratio)).round() as i64;
+                format!("[{}, {}]", percent(high), percent(low))
             }),
         _ => String::new(),
     }
