@@ -57,6 +57,7 @@ mod short;
 mod switches;
 mod switches_network;
 mod switches_thin;
+mod switches_timers;
 #[cfg(test)]
 mod tests;
 mod thin;

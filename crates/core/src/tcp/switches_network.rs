@@ -1,4 +1,4 @@
-//! The second part of the table of switches: the network layer, and how long to try.
+//! The last part of the table of switches: the network layer, and how long to try.
 
 use super::profile::Switch;
 

@@ -4,7 +4,7 @@ use super::document::Node;
 use super::error::Error;
 use super::keys::{self, Dimension};
 use super::read::{Field, Section, join};
-use super::{traffic, value};
+use super::{distribution, value};
 use crate::workload;
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::queue::Limit;
@@ -149,7 +149,7 @@ fn impairments(section: &Section) -> Result<Impairments, Error> {
         (impairments.loss, impairments.loss_data_only) = loss(&field)?;
     }
     if let Some(field) = section.find("jitter")? {
-        impairments.jitter = Some(traffic::distribution(&field, Dimension::Time)?);
+        impairments.jitter = Some(distribution::distribution(&field, Dimension::Time)?);
     }
     impairments.bit_error_rate = section.need("bit_errors")?.number()?;
     Ok(impairments)

@@ -5,6 +5,7 @@
 //! tables become), `reference` (the generated documents).
 
 mod access_tree;
+mod distribution;
 mod document;
 mod error;
 mod figure;

@@ -1,9 +1,9 @@
 //! Traffic that would go round without time passing: refused, since such a run never ends.
 
+use super::distribution::largest_hint;
 use super::error::Error;
 use super::network::Network;
 use super::read::Section;
-use super::traffic::largest_hint;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::spec::{LinkRate, LinkSpec, NodeId, Traffic};

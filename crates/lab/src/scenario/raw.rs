@@ -1,11 +1,11 @@
 //! Traffic of kind `raw`: a template of headers becomes trains of packets.
 
+use super::distribution::arrivals;
 use super::document::Node;
 use super::error::Error;
 use super::interface;
 use super::network::Network;
 use super::read::{Field, Section};
-use super::traffic::arrivals;
 use super::value::unknown_word;
 use fleetfoot_sim::spec::{Raw, RawMark, RawPorts, RawSource};
 

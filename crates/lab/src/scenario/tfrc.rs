@@ -1,9 +1,10 @@
 //! Traffic of kind `tfrc`.
 
+use super::distribution::{arrivals, distribution};
 use super::error::Error;
 use super::keys::Dimension;
 use super::read::Section;
-use super::traffic::{arrivals, distribution, finite};
+use super::traffic::finite;
 use fleetfoot_core::tfrc::{Config, Variant};
 use fleetfoot_sim::spec::Tfrc;
 
