@@ -1,0 +1,233 @@
+//! The values of a metric, run by run.
+
+use super::{GroupMetric, LinkMetric, LinkPlain, Metric, Of, VariantMetric};
+use crate::compare::groups::{completion_times, is_connection_per_flow};
+use crate::scenario::Resolved;
+use crate::statistics::{Counted, Sample, jain};
+use fleetfoot_core::queue::QueueEventKind;
+use fleetfoot_sim::output::{FlowRecord, GroupOutput, Histogram, LinkOutput, RunOutput};
+
+/// Values of a metric, run by run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// One or more values of each run.
+    Samples(Vec<Sample>),
+    /// Counted values of each run, and how many make one of the unit.
+    Counts(Vec<Counted>, f64),
+}
+
+/// The values of `metric` in `runs` of the scenario `resolved`; `bottleneck` names its links.
+pub fn values(
+    metric: Metric,
+    of: Of,
+    resolved: &Resolved,
+    runs: &[&RunOutput],
+    bottleneck: &[String],
+) -> Values {
+    let measured_s = (resolved.run.duration - resolved.run.warmup).as_secs_f64();
+    match (metric, of) {
+        (Metric::Group(metric), Of::Group(index)) => {
+            let kind = resolved.groups[index].kind;
+            if metric == GroupMetric::SuperPacketLength {
+                let groups = runs.iter().filter_map(|run| run.groups.get(index));
+                return Values::Counts(
+                    groups.map(|group| counted(&group.super_packet_length)).collect(),
+                    1.0,
+                );
+            }
+            let one = |run: &&RunOutput| {
+                run.groups.get(index).map_or_else(Sample::default, |group| {
+                    group_values(metric, kind, group, run, index, measured_s)
+                })
+            };
+            Values::Samples(runs.iter().map(one).collect())
+        }
+        (Metric::Link(metric), Of::Link(index)) => {
+            let links = || runs.iter().filter_map(|run| run.links.get(index));
+            match metric {
+                LinkMetric::Plain(LinkPlain::QueueDelay) => {
+                    Values::Counts(links().map(|link| counted(&link.queue_delay)).collect(), 1e9)
+                }
+                LinkMetric::Plain(LinkPlain::QueuePackets) => {
+                    Values::Counts(links().map(|link| counted(&link.queue_packets)).collect(), 1.0)
+                }
+                metric => Values::Samples(
+                    links()
+                        .map(|link| Sample::of(vec![link_value(metric, link, measured_s)]))
+                        .collect(),
+                ),
+            }
+        }
+        (Metric::Variant(metric), _) => Values::Samples(
+            runs.iter()
+                .map(|run| {
+                    Sample::of(
+                        variant_value(metric, resolved, run, bottleneck)
+                            .into_iter()
+                            .collect(),
+                    )
+                })
+                .collect(),
+        ),
+        (Metric::Group(_) | Metric::Link(_) | Metric::Analysis(_), _) => {
+            Values::Samples(vec![Sample::default(); runs.len()])
+        }
+    }
+}
+
+fn counted(histogram: &Histogram) -> Counted {
+    Counted {
+        counts: histogram.counts(),
+        sum: histogram.sum(),
+        max: histogram.max(),
+    }
+}
+
+fn group_values(
+    metric: GroupMetric,
+    kind: &str,
+    group: &GroupOutput,
+    run: &RunOutput,
+    index: usize,
+    measured_s: f64,
+) -> Sample {
+    let flows = &group.flows;
+    let each =
+        |value: &dyn Fn(&FlowRecord) -> Option<f64>| Sample::of(flows.iter().filter_map(value).collect());
+    let total =
+        |count: &dyn Fn(&FlowRecord) -> u64| Sample::of(vec![flows.iter().map(count).sum::<u64>() as f64]);
+    match metric {
+        GroupMetric::Fct => completion_times(kind, run, index),
+        GroupMetric::Acked => each(&|flow| Some(flow.acked?.since(flow.start).as_secs_f64())),
+        GroupMetric::DeliveryLatency => Sample::of(group.delivery_latency.clone()),
+        GroupMetric::AckLatency => each(&|flow| {
+            (flow.ack_latency_count > 0).then(|| flow.ack_latency_sum / f64::from(flow.ack_latency_count))
+        }),
+        GroupMetric::Goodput if is_connection_per_flow(kind) => each(&|flow| {
+            let fct = flow.completed?.since(flow.start).as_secs_f64();
+            (fct > 0.0).then(|| flow.bytes.0 as f64 * 8.0 / fct)
+        }),
+        GroupMetric::Goodput => {
+            let shares = group.goodput_bytes_per_connection.iter();
+            Sample::of(shares.map(|bytes| bytes.0 as f64 * 8.0 / measured_s).collect())
+        }
+        GroupMetric::Flows => Sample::of(vec![flows.len() as f64]),
+        GroupMetric::Completed => total(&|flow| u64::from(flow.completed.is_some())),
+        GroupMetric::Censored => Sample::of(vec![completion_times(kind, run, index).censored.len() as f64]),
+        GroupMetric::Retransmits => total(&|flow| u64::from(flow.retransmits)),
+        GroupMetric::Timeouts => total(&|flow| u64::from(flow.timeouts)),
+        GroupMetric::SpuriousTimeouts => total(&|flow| u64::from(flow.spurious_timeouts)),
+        GroupMetric::Probes => total(&|flow| u64::from(flow.probes)),
+        GroupMetric::SpuriousProbes => total(&|flow| u64::from(flow.spurious_probes)),
+        GroupMetric::NewProbes => total(&|flow| u64::from(flow.repairs().new_probes)),
+        GroupMetric::SegmentAckLatency => Sample::of(group.ack_latency.clone()),
+        GroupMetric::LongestRecovery => each(&|flow| {
+            let longest = flow.repairs().longest_recovery.as_secs_f64();
+            (longest > 0.0).then_some(longest)
+        }),
+        GroupMetric::RdbPackets => total(&|flow| u64::from(flow.repairs().rdb_packets)),
+        GroupMetric::RdbLosses => total(&|flow| u64::from(flow.repairs().rdb_losses)),
+        GroupMetric::Redundancy => {
+            let received: u64 = flows.iter().map(|flow| flow.received.0).sum();
+            let carried: u64 = flows.iter().map(|flow| flow.repairs().rdb_bytes.0).sum();
+            let share = (received > 0).then(|| carried as f64 / received as f64);
+            Sample::of(share.into_iter().collect())
+        }
+        GroupMetric::RedundantBytes => total(&|flow| flow.redundant_bytes.0),
+        GroupMetric::SuperPackets => {
+            let lengths = group.super_packet_length.counts();
+            let formed: u64 = lengths.iter().filter(|pair| pair.0 > 1).map(|pair| pair.1).sum();
+            Sample::of(vec![formed as f64])
+        }
+        // It has many values per run and is read as counts.
+        GroupMetric::SuperPacketLength => Sample::default(),
+        GroupMetric::LossEventRate => crate::compare::groups::loss_event_rates(group),
+        GroupMetric::LossShare | GroupMetric::DeliveredShare => {
+            let sent: u64 = flows.iter().map(|flow| flow.bytes_sent.0).sum();
+            let received: u64 = flows.iter().map(|flow| flow.received.0).sum();
+            let share = (sent > 0).then(|| received as f64 / sent as f64);
+            let share = share.map(|share| match metric {
+                GroupMetric::LossShare => 1.0 - share,
+                _ => share,
+            });
+            Sample::of(share.into_iter().collect())
+        }
+        GroupMetric::IntactShare => {
+            let whole = |flow: &&FlowRecord| flow.completed.is_some() && flow.retransmits == 0;
+            let intact = flows.iter().filter(whole).count() as f64;
+            let share = (!flows.is_empty()).then(|| intact / flows.len() as f64);
+            Sample::of(share.into_iter().collect())
+        }
+    }
+}
+
+fn link_value(metric: LinkMetric, link: &LinkOutput, measured_s: f64) -> f64 {
+    let drops = |kind: usize| link.drops.iter().map(|kinds| kinds[kind]).sum::<u64>() as f64;
+    let event = |index: usize| link.events.get(index).copied().unwrap_or(0) as f64;
+    match metric {
+        LinkMetric::Drop(reason) => {
+            let kinds = link.drops.get(reason).copied().unwrap_or_default();
+            kinds.iter().sum::<u64>() as f64
+        }
+        LinkMetric::Event(index) => event(index),
+        LinkMetric::Plain(field) => match field {
+            LinkPlain::Utilisation => link.busy.as_secs_f64() / measured_s,
+            LinkPlain::DropsData => drops(0),
+            LinkPlain::DropsAck => drops(1),
+            LinkPlain::DropsOther => drops(2),
+            LinkPlain::Marks => QueueEventKind::ALL
+                .iter()
+                .position(|kind| *kind == QueueEventKind::Marked)
+                .map_or(0.0, event),
+            LinkPlain::DataUnits => link.data_packets as f64,
+            // These have many values per run and are read as counts.
+            LinkPlain::QueueDelay | LinkPlain::QueuePackets => f64::NAN,
+        },
+    }
+}
+
+fn variant_value(
+    metric: VariantMetric,
+    resolved: &Resolved,
+    run: &RunOutput,
+    bottleneck: &[String],
+) -> Option<f64> {
+    let flows = || run.groups.iter().flat_map(|group| &group.flows);
+    match metric {
+        VariantMetric::Fairness => {
+            let bulk = resolved
+                .groups
+                .iter()
+                .zip(&run.groups)
+                .filter(|(info, _)| info.kind == "bulk");
+            let shares: Vec<f64> = bulk
+                .flat_map(|(_, group)| &group.goodput_bytes_per_connection)
+                .map(|bytes| bytes.0 as f64)
+                .collect();
+            jain(&shares)
+        }
+        VariantMetric::Delivered => Some(
+            resolved
+                .spec
+                .links
+                .iter()
+                .zip(&run.links)
+                .filter(|(spec, _)| bottleneck.contains(&spec.name))
+                .map(|(_, link)| link.data_packets)
+                .sum::<u64>() as f64,
+        ),
+        VariantMetric::LostPackets => Some(lost(run, 0..3)),
+        VariantMetric::LostDataPackets => Some(lost(run, 0..1)),
+        VariantMetric::BytesSent => {
+            let sent: u64 = flows().map(|flow| flow.bytes_sent.0).sum();
+            let received: u64 = flows().map(|flow| flow.received.0).sum();
+            (sent > 0 && received > 0).then(|| sent as f64 / received as f64)
+        }
+    }
+}
+
+/// Packets of some kinds (data, pure ACK, other) dropped at all links.
+fn lost(run: &RunOutput, kinds: std::ops::Range<usize>) -> f64 {
+    let reasons = run.links.iter().flat_map(|link| &link.drops);
+    reasons.flat_map(|drops| &drops[kinds.clone()]).sum::<u64>() as f64
+}
