@@ -54,6 +54,25 @@ impl<T: Copy> Ring<T> {
         self.put = self.put.wrapping_add(1);
     }
 
+    /// Puts several at the end.
+    #[inline]
+    pub fn extend(&mut self, items: &[T]) {
+        let Some(&first) = items.first() else { return };
+        while self.slots.len() - self.len() < items.len() {
+            self.grow(first);
+        }
+        let place = self.put & self.mask;
+        let behind = self.slots.len() - place;
+        if items.len() <= behind {
+            self.slots[place..place + items.len()].copy_from_slice(items);
+        } else {
+            let (one, other) = items.split_at(behind);
+            self.slots[place..].copy_from_slice(one);
+            self.slots[..other.len()].copy_from_slice(other);
+        }
+        self.put = self.put.wrapping_add(items.len());
+    }
+
     /// The oldest.
     #[inline(always)]
     pub fn front(&self) -> Option<&T> {
@@ -86,6 +105,13 @@ impl<T: Copy> Ring<T> {
         let front = *self.front()?;
         self.taken = self.taken.wrapping_add(1);
         Some((front, self.front()))
+    }
+
+    /// Puts the one back that was taken last, before anything was put in.
+    #[cold]
+    pub fn take_back(&mut self) {
+        self.taken = self.taken.wrapping_sub(1);
+        debug_assert!(self.len() <= self.slots.len(), "nothing was put in since");
     }
 
     /// Drops the oldest, if there is one.
@@ -153,11 +179,21 @@ mod tests {
             } else if rng.below(100) < 40 + 20 * (round / 2_000 % 2) {
                 ring.push_back(round);
                 deque.push_back(round);
+                if round % 16 == 0 {
+                    let several = [round, round + 1, round + 2];
+                    ring.extend(&several[..round as usize / 16 % 4]);
+                    deque.extend(&several[..round as usize / 16 % 4]);
+                }
             } else {
                 assert_eq!(ring.pop_front(), deque.pop_front());
                 if round % 3 == 0 {
                     ring.forget_front();
                     deque.pop_front();
+                    if let Some(&front) = ring.front() {
+                        ring.forget_front();
+                        ring.take_back();
+                        assert_eq!(ring.front(), Some(&front));
+                    }
                 } else if round % 3 == 1 {
                     let advanced = ring.advance().map(|(front, next)| (front, next.copied()));
                     assert_eq!(

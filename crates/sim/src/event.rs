@@ -13,6 +13,7 @@
 //! is, so no payload is stored.
 
 use arrivals::Arrivals;
+pub use arrivals::Feeders;
 use fleetfoot_core::time::Instant;
 
 mod arrivals;
@@ -182,10 +183,50 @@ impl EventQueue {
         self.arrivals.set(link, at.as_nanos());
     }
 
-    /// Moves the first arrival, which is at this link.
+    /// Moves the first arrival, which is at this link; it is in no group.
     #[inline(always)]
     pub fn move_first_arrival(&mut self, link: u32, at: Instant) {
         self.arrivals.move_first(link, at.as_nanos());
+    }
+
+    /// Joins the links of each group, before anything arrives. Returns by link its place in its group.
+    pub fn join(&mut self, groups: &[Vec<u32>]) -> Vec<u32> {
+        self.arrivals.join(groups)
+    }
+
+    /// The group of a link.
+    #[inline(always)]
+    pub fn group(&self, link: u32) -> Option<u32> {
+        self.arrivals.group(link)
+    }
+
+    /// Takes a group out, so that its arrivals may be taken one after the other; what is pending does not include them
+    /// until it comes back.
+    #[inline]
+    pub fn take_out(&mut self, group: u32) -> Option<Box<Feeders>> {
+        self.arrivals.take_out(group)
+    }
+
+    /// Puts it back.
+    #[inline]
+    pub fn put_back(&mut self, group: u32, feeders: Box<Feeders>) {
+        self.arrivals.put_back(group, feeders);
+    }
+
+    /// The first arrival, as a number in the order of arrivals, and its time; `FAR_FUTURE` without any.
+    #[inline]
+    pub fn first_arrival(&self) -> (u64, Instant) {
+        let first = self.arrivals.first();
+        if first == u64::MAX {
+            return (first, Instant::FAR_FUTURE);
+        }
+        (first, self.arrivals.read(first).1)
+    }
+
+    /// A moment as a number in the order of arrivals.
+    #[inline]
+    pub fn before(&self, at: Instant) -> u64 {
+        self.arrivals.write(0, at.as_nanos())
     }
 
     /// Nothing arrives over a link.
@@ -445,6 +486,13 @@ mod tests {
             let mut rng = Rng::from_seed(seed);
             let links = 1 + rng.below(80);
             let (mut queue, mut oracle) = (EventQueue::new(links as usize), BTreeSet::new());
+            let mut groups = vec![Vec::new(); rng.below(4) as usize];
+            for link in 0..links as u32 {
+                if let Some(group) = groups.get_mut(rng.below(5) as usize) {
+                    group.push(link);
+                }
+            }
+            let places = queue.join(&groups);
             let (span, steps) = (300 + rng.below(3000), rng.below(2) == 0);
             for _ in 0..2000 {
                 if rng.below(5) < 3 {
@@ -465,7 +513,18 @@ mod tests {
                         prop_assert_eq!(queue.pop_until(Instant::FAR_FUTURE), Some(key));
                         let most = if rng.below(9) == 0 { span } else { 50 };
                         let next = key.at() + Duration::from_nanos(1 + rng.below(most));
-                        queue.move_first_arrival(key.place(), next);
+                        if let Some(group) = queue.group(key.place()) {
+                            let mut feeders = queue.take_out(group).expect("it is there");
+                            prop_assert_eq!(feeders.read(feeders.first()), (key.place(), key.at()));
+                            let mut taken = [0; 4];
+                            let most = 1 + rng.below(4) as usize;
+                            let until = 1 + feeders.first();
+                            let merged = feeders.merge(until, &mut taken[..most], &places, |link| Some((link, Some(next))));
+                            prop_assert_eq!((merged, taken[0]), (1, key.place()));
+                            queue.put_back(group, feeders);
+                        } else {
+                            queue.move_first_arrival(key.place(), next);
+                        }
                         oracle.insert(EventKey::new(next, EventKind::Arrival, key.place(), 0));
                     } else {
                         prop_assert_eq!(take(&mut queue, Instant::FAR_FUTURE), key);

@@ -1,19 +1,15 @@
 //! Histograms of per-packet values with three significant digits; number, sum, smallest and largest are exact.
 //!
-//! Runs of equal values, above all zeros on links that never queue, are counted without touching the table, and a
-//! histogram that saw only zeros owns no memory.
+//! Zeros, which links that never queue are full of, do not touch the table, and a histogram that saw only zeros owns no
+//! memory.
 
 /// Values with three significant digits, in nanoseconds or packets as the name beside it says.
 #[derive(Clone, Default)]
 pub struct Histogram {
-    /// Counts of non-zero values by class; not those of the current run.
+    sum: u128,
+    /// Counts of non-zero values by class.
     table: Vec<u64>,
     zeros: u64,
-    /// The value recorded last, and how often it came in a row and is not in the table yet.
-    run_value: u64,
-    run_length: u64,
-    sum: u128,
-    n: u64,
     max: u64,
 }
 
@@ -26,47 +22,43 @@ impl Histogram {
     /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.n += 1;
         if value == 0 {
             self.zeros += 1;
             return;
         }
         self.sum += u128::from(value);
-        if value == self.run_value {
-            self.run_length += 1;
-            return;
+        if value > self.max {
+            self.max = value;
         }
-        self.flush();
-        self.run_value = value;
-        self.run_length = 1;
+        self.add(value, 1);
     }
 
     /// Counts `count` zeros.
     pub fn record_zeros(&mut self, count: u64) {
-        self.n += count;
         self.zeros += count;
     }
 
     /// Adds everything that `other` counted.
     pub fn merge(&mut self, other: &Histogram) {
-        self.n += other.n;
         self.zeros += other.zeros;
         self.sum += other.sum;
-        self.max = self.max.max(other.max()).max(self.run_value);
+        self.max = self.max.max(other.max);
         if self.table.len() < other.table.len() {
             self.table.resize(other.table.len(), 0);
         }
         for (own, count) in self.table.iter_mut().zip(&other.table) {
             *own += count;
         }
-        if other.run_length > 0 {
-            self.add(other.run_value, other.run_length);
-        }
+    }
+
+    /// Values that are not zero.
+    pub fn non_zeros(&self) -> u64 {
+        self.table.iter().sum()
     }
 
     /// Values counted.
     pub fn n(&self) -> u64 {
-        self.n
+        self.zeros + self.non_zeros()
     }
 
     /// Exact sum of the values.
@@ -76,57 +68,46 @@ impl Histogram {
 
     /// Exact mean, `None` without values.
     pub fn mean(&self) -> Option<f64> {
-        (self.n > 0).then(|| self.sum as f64 / self.n as f64)
+        let n = self.n();
+        (n > 0).then(|| self.sum as f64 / n as f64)
     }
 
     /// Largest value, exact; 0 without values.
     pub fn max(&self) -> u64 {
-        self.max.max(self.run_value)
+        self.max
     }
 
     /// The smallest counted value (to three digits) that at least the share `quantile` of the values does not exceed.
     /// `None` without values.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
-        if self.n == 0 {
+        let n = self.n();
+        if n == 0 {
             return None;
         }
-        let wanted = (libm::ceil(quantile.clamp(0.0, 1.0) * self.n as f64) as u64).clamp(1, self.n);
+        let wanted = (libm::ceil(quantile.clamp(0.0, 1.0) * n as f64) as u64).clamp(1, n);
         let mut seen = self.zeros;
         if wanted <= seen {
             return Some(0);
         }
-        let mut run = (self.run_length > 0).then_some((self.run_value, self.run_length));
         for (value, count) in self.recorded() {
-            if let Some((run_value, count)) = run
-                && run_value <= value
-            {
-                seen += count;
-                run = None;
-                if wanted <= seen {
-                    return Some(run_value);
-                }
-            }
             seen += count;
             if wanted <= seen {
-                return Some(value.min(self.max()));
+                return Some(value.min(self.max));
             }
         }
-        Some(self.max())
+        Some(self.max)
     }
 
     /// What was counted: the largest value of each class (three digits) and how often it came, ascending.
     pub fn counts(&self) -> Vec<(u64, u64)> {
-        let mut flushed = self.clone();
-        flushed.flush();
         let zeros = (self.zeros > 0).then_some((0, self.zeros));
-        zeros.into_iter().chain(flushed.recorded()).collect()
+        zeros.into_iter().chain(self.recorded()).collect()
     }
 
     /// A histogram with these [`Histogram::counts`], sum and largest value.
     pub fn from_counts(counts: &[(u64, u64)], sum: u128, max: u64) -> Histogram {
         let mut histogram = Histogram::new();
         for &(value, count) in counts {
-            histogram.n += count;
             if value == 0 {
                 histogram.zeros += count;
                 continue;
@@ -136,14 +117,6 @@ impl Histogram {
         histogram.sum = sum;
         histogram.max = max;
         histogram
-    }
-
-    #[inline]
-    fn flush(&mut self) {
-        if self.run_length > 0 {
-            self.max = self.max.max(self.run_value);
-            self.add(self.run_value, self.run_length);
-        }
     }
 
     #[inline]
@@ -178,10 +151,13 @@ impl Histogram {
 const HALF: u64 = 1024;
 
 /// The class of a value.
-#[inline]
+#[inline(always)]
 fn class_of(value: u64) -> usize {
+    if value < 2 * HALF {
+        return value as usize;
+    }
     // Bits beyond the eleven that count.
-    let shift = u64::from((value | (2 * HALF - 1)).ilog2()) - 10;
+    let shift = u64::from((value | HALF).ilog2()) - 10;
     (shift * HALF + (value >> shift)) as usize
 }
 
@@ -193,9 +169,9 @@ fn last_of(class: usize) -> u64 {
 }
 
 impl std::fmt::Debug for Histogram {
-    /// Everything that two equal histograms share, however the values were recorded.
+    /// In short.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "n {} sum {} max {}", self.n, self.sum, self.max())?;
+        write!(f, "n {} sum {} max {}", self.n(), self.sum, self.max)?;
         for quantile in [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999] {
             write!(f, " q{quantile} {}", self.quantile(quantile).unwrap_or(0))?;
         }

@@ -15,6 +15,8 @@ use std::ops::Range;
 
 /// What a run tells. All methods default to nothing; `()` and pairs implement it.
 pub trait Observer {
+    /// It does not listen: what is worked out for it alone is left out.
+    const DEAF: bool = false;
     /// An endpoint hands a segment to the network.
     #[inline]
     fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
@@ -92,9 +94,12 @@ pub enum AppEvent {
     },
 }
 
-impl Observer for () {}
+impl Observer for () {
+    const DEAF: bool = true;
+}
 
 impl<A: Observer, B: Observer> Observer for (A, B) {
+    const DEAF: bool = A::DEAF && B::DEAF;
     #[inline]
     fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
         self.0.on_send(now, flow, segment);

@@ -45,6 +45,8 @@ pub struct Lane {
     bytes_before: u64,
     /// What was counted, but for the counts of the two sizes.
     counted: Counted,
+    /// Of the packets that were counted or will be, those that took a nanosecond more than whole ones of their size.
+    carried: u64,
 }
 
 /// Payload and headers of a packet in one number.
@@ -132,6 +134,8 @@ pub struct Counted {
     pub data_packets: u64,
     /// Their bytes at layer 3.
     pub bytes: Bytes,
+    /// How long sending them took.
+    pub busy: Duration,
 }
 
 impl Lane {
@@ -176,6 +180,7 @@ impl Lane {
             before: 0,
             bytes_before: 0,
             counted: Counted::default(),
+            carried: 0,
         })
     }
 
@@ -295,7 +300,14 @@ impl Lane {
     fn pass_after_others(&mut self, now: Instant, waiting: u32) -> Passage {
         debug_assert!(self.free_at >= now);
         let start = self.free_at;
-        let (finish, remainder) = self.after(start, self.remainder);
+        let mut finish = start + Duration::from_nanos(self.size.time.whole);
+        let mut remainder = self.remainder + self.size.time.fraction;
+        if remainder >= self.rate.bps {
+            unusual();
+            finish += Duration::from_nanos(1);
+            remainder -= self.rate.bps;
+            self.carried += 1;
+        }
         // Twice this, and a delay, are below what an instant holds.
         let finish = finish.min(Instant::from_nanos(LONGEST_NS));
         self.free_at = finish;
@@ -308,10 +320,27 @@ impl Lane {
         }
     }
 
+    /// How many packets are sure to be admitted from `now` on, if none is larger than the MTU; there may be room for more.
+    #[inline]
+    pub fn sure_room(&mut self, now: Instant) -> u64 {
+        self.let_alike_go(now);
+        let packets = self.most_packets.saturating_sub(self.before + self.alike);
+        let bytes = self.bytes_before + u64::from(self.alike) * u64::from(self.size.len);
+        let left = self.most_bytes.saturating_sub(bytes);
+        u64::from(packets).min(left / u64::from(self.mtu.max(1)))
+    }
+
     /// Counts the packet that came last.
     #[inline(always)]
     pub fn count(&mut self) {
         self.size.count += 1;
+    }
+
+    /// Does not count the packet that came last.
+    #[inline]
+    pub fn pass_over(&mut self, passage: Passage) {
+        let took = passage.finish.since(passage.start).as_nanos();
+        self.carried -= u64::from(took > self.size.time.whole);
     }
 
     /// What was counted.
@@ -319,6 +348,7 @@ impl Lane {
         let mut counted = self.counted;
         counted.add(&self.size);
         counted.add(&self.other);
+        counted.busy += Duration::from_nanos(self.carried);
         counted
     }
 
@@ -413,6 +443,7 @@ impl Counted {
         self.packets += size.count;
         self.data_packets += if size.size.is_data() { size.count } else { 0 };
         self.bytes += Bytes(size.count * u64::from(size.len));
+        self.busy += Duration::from_nanos(size.count * size.time.whole);
     }
 }
 
@@ -488,6 +519,7 @@ mod tests {
             let (mut expected, mut log) = (Log::default(), Log::default());
             let flows = FlowTable::new();
             let mut now = 0;
+            let mut busy = Duration::ZERO;
             for number in 0..300 {
                 if rng.below(3) > 0 {
                     now += rng.below(3000);
@@ -510,6 +542,7 @@ mod tests {
                     }
                     Ok(passage) => {
                         log.backlogs.push(passage.waiting);
+                        busy += passage.finish.since(passage.start);
                         lane.count();
                         log.waits.push((passage.start, passage.start.since(packet.enqueued_at)));
                         log.deliveries.push((passage.arrival, number));
@@ -525,8 +558,8 @@ mod tests {
             link.on_timeout(Instant::FAR_FUTURE, &flows, &mut ());
             let (counted, statistics) = (lane.counted(), link.statistics());
             prop_assert_eq!(
-                (counted.packets, counted.data_packets, counted.bytes),
-                (statistics.packets, statistics.data_packets, statistics.bytes)
+                (counted.packets, counted.data_packets, counted.bytes, counted.busy),
+                (statistics.packets, statistics.data_packets, statistics.bytes, busy)
             );
         }
     }

@@ -4,7 +4,7 @@
 //! can reach the host before it (its only link is a lane), no application acts, no deadline passes, and an established
 //! connection without an end takes an ordinary segment. Packets of one flow that follow each other are taken together.
 
-use super::network::{Body, END_AT_ONCE, Waiting};
+use super::network::{END_AT_ONCE, Waiting};
 use super::{Slab, World};
 use crate::endpoint::Application;
 use crate::observe::Observer;
@@ -21,9 +21,7 @@ impl<O: Observer> World<'_, O> {
     pub(super) fn run_ahead(&mut self) {
         while let Some(link) = self.network.early.pop() {
             while self.take_run(link) {}
-            if let Body::Lane { wire, .. } = &self.network.links[link as usize].body
-                && let Some(first) = wire.front()
-            {
+            if let Some(first) = self.network.links[link as usize].wire.front() {
                 self.network.queue.set_arrival(link, first.at);
             }
         }
@@ -44,9 +42,7 @@ impl<O: Observer> World<'_, O> {
             leaving,
             ..
         } = self;
-        let Body::Lane { wire, .. } = &mut network.links[link as usize].body else {
-            return false;
-        };
+        let wire = &mut network.links[link as usize].wire;
         let Some(&Waiting {
             packet,
             at: first,
@@ -86,6 +82,8 @@ impl<O: Observer> World<'_, O> {
         let (mut over, mut more) = (false, false);
         let mut taken = 0;
         leaving.clear();
+        // Where what is sent goes after its first link.
+        let onward = end.path.0 + 1;
         while let Some(&Waiting {
             at,
             packet: id,
@@ -121,7 +119,11 @@ impl<O: Observer> World<'_, O> {
                 packet.enqueued_at = at;
                 packet.flow = FlowId(number);
                 observer.on_send(at, packet.flow, &packet.segment);
-                leaving.push(Leaving { at, packet: id });
+                leaving.push(Waiting {
+                    at,
+                    packet: id,
+                    place: onward,
+                });
             } else {
                 packets.free(id);
             }
@@ -132,7 +134,15 @@ impl<O: Observer> World<'_, O> {
                 };
                 over = application.act(at, connection);
                 silent = application.is_silent();
-                drain(packets, *observer, at, FlowId(number), connection, leaving);
+                drain(
+                    packets,
+                    *observer,
+                    at,
+                    FlowId(number),
+                    connection,
+                    leaving,
+                    onward,
+                );
             }
             last = Some(at);
             if over {
@@ -144,10 +154,9 @@ impl<O: Observer> World<'_, O> {
         }
         let sent = leaving.len() as u32;
         network.send_run(packets, *observer, end.path, leaving);
-        if let Body::Lane { wire: place, .. } = &mut network.links[link as usize].body {
-            debug_assert!(place.is_empty(), "nothing was put here meanwhile");
-            *place = wire;
-        }
+        let place = &mut network.links[link as usize].wire;
+        debug_assert!(place.is_empty(), "nothing was put here meanwhile");
+        *place = wire;
         let Some(last) = last else { return false };
         slot.in_network += sent;
         slot.in_network -= taken;
@@ -168,13 +177,6 @@ impl<O: Observer> World<'_, O> {
     }
 }
 
-/// A segment that an endpoint sent and that is not in the network yet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Leaving {
-    pub(super) at: Instant,
-    pub(super) packet: u32,
-}
-
 /// What a connection sends now. Segments are written where they stay until they are delivered.
 #[inline(always)]
 fn drain<O: Observer>(
@@ -183,7 +185,8 @@ fn drain<O: Observer>(
     now: Instant,
     flow: FlowId,
     connection: &mut Connection,
-    leaving: &mut Vec<Leaving>,
+    leaving: &mut Vec<Waiting>,
+    onward: u32,
 ) {
     loop {
         let (packet, free) = packets.reserve();
@@ -194,7 +197,11 @@ fn drain<O: Observer>(
         packet.enqueued_at = now;
         packet.flow = flow;
         observer.on_send(now, flow, &packet.segment);
-        leaving.push(Leaving { at: now, packet: id });
+        leaving.push(Waiting {
+            at: now,
+            packet: id,
+            place: onward,
+        });
         if !connection.may_send_more(now) {
             return;
         }

@@ -13,18 +13,18 @@ use fleetfoot_core::units::Bytes;
 
 #[derive(Default)]
 pub(super) struct Meter {
-    /// Of the packets that a lane counted, those that had to wait.
-    waited: u64,
-    /// Time the serialiser was busy, in the window for a lane, up to its end for other links.
-    pub(super) busy: Duration,
     pub(super) queue_delay: Histogram,
     pub(super) queue_packets: Histogram,
+    /// Time the serialiser was busy up to the end of the window; of a lane, what it does not count itself.
+    pub(super) busy: Duration,
     pub(super) rest: Box<Rest>,
 }
 
 /// What is seldom touched, apart from the rest: many links share the caches.
 #[derive(Default)]
 pub(super) struct Rest {
+    /// Packets in `queue_delay` that waited and that a lane did not count.
+    waited_at_edge: u64,
     /// Packets that arrived damaged, by class.
     pub(super) damaged: [u64; 3],
     /// Counters at the beginning of the window, for links that are no lanes.
@@ -49,13 +49,12 @@ impl Meter {
     ) {
         let (start, finish) = (passage.start, passage.finish);
         if finish >= inside {
+            lane.pass_over(passage);
             self.count_at_edge(window, segment, now, start, finish, passage.waiting);
             return;
         }
         lane.count();
-        self.busy += Duration::from_nanos(finish.as_nanos() - start.as_nanos());
         if start != now {
-            self.waited += 1;
             self.queue_delay.record(start.as_nanos() - now.as_nanos());
             self.queue_packets.record(u64::from(passage.waiting));
         }
@@ -75,7 +74,9 @@ impl Meter {
     ) {
         self.count_arrival(window, now, waiting);
         if window.contains(start) {
-            self.queue_delay.record(start.since(now).as_nanos());
+            let waited = start.since(now);
+            self.queue_delay.record(waited.as_nanos());
+            self.rest.waited_at_edge += u64::from(!waited.is_zero());
             self.rest.after.packets += 1;
             self.rest.after.data_packets += u64::from(segment.is_data());
             self.rest.after.bytes += Bytes(u64::from(segment.len()));
@@ -97,13 +98,16 @@ impl Meter {
         self.rest.after.packets += counted.packets;
         self.rest.after.data_packets += counted.data_packets;
         self.rest.after.bytes += counted.bytes;
-        let idle = counted.packets - self.waited;
+        self.busy += counted.busy;
+        let waited = self.queue_delay.non_zeros() - self.rest.waited_at_edge;
+        let idle = counted.packets - waited;
         self.queue_delay.record_zeros(idle);
         self.queue_packets.record_zeros(idle);
     }
 
     pub(super) fn output(self) -> LinkOutput {
         let Rest {
+            waited_at_edge: _,
             damaged,
             before,
             busy_before,

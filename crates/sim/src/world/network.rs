@@ -40,6 +40,12 @@ pub(crate) struct Network {
     /// The shortest delay of a lane whose packets may be taken ahead of time. What is taken happens later than this after
     /// its packet entered the lane, so arrivals up to then need not wait for it (engine rule 5).
     pub(super) lookahead: Duration,
+    /// Where lanes meet.
+    pub(super) junctions: Vec<Junction>,
+    /// By link, its place among those that meet with it.
+    pub(super) feeder_places: Vec<u32>,
+    /// What passes a junction together.
+    pub(super) crowd: Vec<Waiting>,
     pub(crate) mode: Mode,
     pub(super) window: Window,
     /// What is sent now and is over before this lies within the window.
@@ -51,6 +57,8 @@ pub(crate) struct Network {
 /// A link, its pending events and what is measured on it.
 pub(super) struct Place {
     pub(super) body: Body,
+    /// Of a lane: what is on its way.
+    pub(super) wire: Ring<Waiting>,
     /// Time of the pending delivery event of a link that is no lane; `FAR_FUTURE` without one.
     pub(super) delivery_at: Instant,
     /// Time of the pending departure event, in [`Mode::Plain`].
@@ -61,16 +69,26 @@ pub(super) struct Place {
     pub(super) entered_at: Instant,
 }
 
+/// A lane that several lanes feed, which send over no other. What they bring is taken together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Junction {
+    pub(super) target: u32,
+    /// The shortest delay of those lanes: what happens elsewhere concerns the junction later by at least this.
+    pub(super) near: Duration,
+    /// This and the delay of the target.
+    pub(super) around: Duration,
+}
+
 /// What a link is to the engine.
 #[expect(clippy::large_enum_variant, reason = "lanes are the many and the fast")]
 pub(super) enum Body {
-    /// Decides on arrival; what is on its way to where it must wait for its turn stands in `wire`.
-    Lane { lane: Lane, wire: Ring<Waiting> },
+    /// Decides on arrival; what is on its way to where it must wait for its turn stands on the wire.
+    Lane(Lane),
     /// Any other.
     Link(Box<Link>),
 }
 
-/// A packet on the wire of a lane.
+/// A packet on the wire of a lane, or on its way to one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     /// When it reaches the end of the lane.
@@ -78,6 +96,16 @@ pub(super) struct Waiting {
     pub(super) packet: u32,
     /// Where it goes from there: a place in `hops`.
     pub(super) place: u32,
+}
+
+impl Default for Waiting {
+    fn default() -> Waiting {
+        Waiting {
+            at: Instant::ZERO,
+            packet: 0,
+            place: 0,
+        }
+    }
 }
 
 /// A packet left the network without arriving, or was added to it.
@@ -107,6 +135,9 @@ impl Network {
             notices: Vec::new(),
             early: Vec::new(),
             lookahead: Duration::ZERO,
+            junctions: Vec::new(),
+            feeder_places: vec![0; spec.links.len()],
+            crowd: vec![Waiting::default(); CROWD],
             mode,
             window,
             inside: Instant::ZERO,
@@ -136,16 +167,49 @@ impl Network {
         self.hops.push(DROPPED);
         let ends = self.hops.windows(2).filter(|hops| hops[1] == END_AT_ONCE);
         let delays = ends.filter_map(|hops| match &self.links[(hops[0] & !AT_ONCE) as usize].body {
-            Body::Lane { lane, .. } => Some(lane.delay()),
+            Body::Lane(lane) => Some(lane.delay()),
             Body::Link(_) => None,
         });
         // Nobody takes anything ahead of time: any span will do.
         self.lookahead = delays.min().unwrap_or(Duration::from_secs(1));
+        self.find_junctions(paths);
+    }
+
+    /// Finds the lanes that several lanes feed, which feed nothing else.
+    fn find_junctions(&mut self, paths: &Paths) {
+        let feeders = paths.feeders(self.links.len());
+        // The one link that packets go to from a link, if there is only one and no packet ends there.
+        let mut onward: Vec<Option<u32>> = vec![None; self.links.len()];
+        for hops in paths.hops().windows(2).filter(|hops| hops[0] != Paths::END) {
+            let known = &mut onward[hops[0] as usize];
+            *known = Some(known.map_or(hops[1], |known| if known == hops[1] { known } else { Paths::END }));
+        }
+        let delay = |link: u32| match &self.links[link as usize].body {
+            Body::Lane(lane) => Some(lane.delay()),
+            Body::Link(_) => None,
+        };
+        let mut groups = Vec::new();
+        for (target, feeders) in (0..).zip(feeders) {
+            let meet = |&feeder: &u32| {
+                let alone = feeder != Paths::END && onward[feeder as usize] == Some(target);
+                alone.then(|| delay(feeder)).flatten()
+            };
+            let delays: Option<Vec<Duration>> = feeders.iter().map(meet).collect();
+            if let Some(own) = delay(target)
+                && let Some(near) = delays.and_then(|delays| delays.into_iter().min())
+                && feeders.len() > 1
+            {
+                let around = near + own;
+                self.junctions.push(Junction { target, near, around });
+                groups.push(feeders);
+            }
+        }
+        self.feeder_places = self.queue.join(&groups);
     }
 
     /// Whether a link is a lane with a delay.
     pub(super) fn takes_time(&self, link: u32) -> bool {
-        matches!(&self.links[link as usize].body, Body::Lane { lane, .. } if !lane.delay().is_zero())
+        matches!(&self.links[link as usize].body, Body::Lane(lane) if !lane.delay().is_zero())
     }
 
     /// Counts a packet whose checksum fails at the receiver.
@@ -260,7 +324,7 @@ impl Network {
     pub(super) fn into_meters(self) -> impl Iterator<Item = Meter> {
         self.links.into_iter().map(|place| {
             let Place { body, mut meter, .. } = place;
-            if let Body::Lane { lane, .. } = body {
+            if let Body::Lane(lane) = body {
                 meter.add(lane.counted());
             }
             meter
@@ -288,14 +352,12 @@ impl Place {
             _ => None,
         };
         let body = match lane {
-            Some(lane) => Body::Lane {
-                lane,
-                wire: Ring::new(),
-            },
+            Some(lane) => Body::Lane(lane),
             None => Body::Link(Box::new(Link::new(queue, &config, spec.seed, &name))),
         };
         Ok(Place {
             body,
+            wire: Ring::new(),
             delivery_at: Instant::FAR_FUTURE,
             departure_at: Instant::FAR_FUTURE,
             meter: Meter::default(),
@@ -314,6 +376,9 @@ pub(super) fn ingress(hops: &[u32], place: u32) -> u16 {
         before.saturating_add(1).min(u32::from(u16::MAX)) as u16
     })
 }
+
+/// So many pass a junction together at most.
+const CROWD: usize = 64;
 
 /// Beside a hop: a packet that comes there from the hop before may go on ahead of time.
 pub(super) const AT_ONCE: u32 = 1 << 31;

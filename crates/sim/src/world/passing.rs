@@ -1,14 +1,13 @@
 //! How packets pass the network: into a lane and on as far as their fate is known, off the wires in order of time.
 
-use super::ahead::Leaving;
-use super::meter::Tap;
+use super::meter::{Meter, Tap};
 use super::network::{AT_ONCE, Body, DROPPED, END_AT_ONCE, Network, Notice, Place, Waiting, ingress};
 use super::{Slab, Window};
 use crate::observe::Observer;
 use crate::routing::PathStart;
 use crate::spec::LinkIndex;
 use fleetfoot_core::flow::FlowId;
-use fleetfoot_core::link::{PacketClass, PacketSize, Refusal};
+use fleetfoot_core::link::{Lane, PacketClass, PacketSize, Refusal};
 use fleetfoot_core::packet::{BufId, Packet, Segment};
 use fleetfoot_core::queue::QueueDiscipline as _;
 use fleetfoot_core::tcp::Connection;
@@ -16,10 +15,10 @@ use fleetfoot_core::time::Instant;
 
 /// When things are counted, and when they no longer happen.
 #[derive(Clone, Copy)]
-struct Bounds {
+pub(super) struct Bounds {
     inside: Instant,
     window: Window,
-    horizon: Instant,
+    pub(super) horizon: Instant,
 }
 
 /// What some arrivals brought.
@@ -56,24 +55,24 @@ impl Network {
         }
     }
 
-    /// Sends segments on their way from an endpoint, in order of time.
+    /// Sends segments on their way from an endpoint, in order of time. Their place is that of the next hop.
     #[inline(never)]
     pub(super) fn send_run<O: Observer>(
         &mut self,
         packets: &mut Slab,
         observer: &mut O,
         path: PathStart,
-        leaving: &[Leaving],
+        leaving: &mut [Waiting],
     ) {
         let (first, place) = (self.hops[path.0 as usize], path.0 + 1);
         let next = self.hops[place as usize];
         let waits = next & AT_ONCE == 0 || next == END_AT_ONCE;
         let mut left = leaving;
-        while let Some((&Leaving { at, packet: id }, others)) = left.split_first() {
+        while let Some(&Waiting { at, packet: id, .. }) = left.first() {
             if waits {
-                let taken = self.take_in(packets, observer, first, place, left);
+                let taken = self.take_in(packets, observer, first, next, left);
                 if taken > 0 {
-                    left = &left[taken..];
+                    left = &mut left[taken..];
                     continue;
                 }
             }
@@ -81,60 +80,84 @@ impl Network {
             if self.enter(observer, first, place, at, id, packet) {
                 packets.free(id);
             }
-            left = others;
+            left = &mut left[1..];
         }
     }
 
-    /// Lets segments into a lane at whose end they wait, as many of them as are of the usual size and find room. Says how
-    /// many.
+    /// Lets segments into a lane at whose end they wait, as many of them as find room. Says how many.
+    #[inline(always)]
     fn take_in<O: Observer>(
         &mut self,
-        packets: &Slab,
+        packets: &mut Slab,
         observer: &mut O,
         index: u32,
-        place: u32,
-        leaving: &[Leaving],
+        next: u32,
+        leaving: &mut [Waiting],
     ) -> usize {
-        let at = &mut self.links[index as usize];
-        let Body::Lane { lane, wire } = &mut at.body else {
-            return 0;
-        };
-        let window = self.window;
-        let inside = self.inside;
+        let bounds = self.bounds();
+        let taken = self.go_through::<_, false>(packets, observer, index, bounds, leaving);
+        let wire = &mut self.links[index as usize].wire;
         let first = wire.is_empty();
-        let mut taken = 0;
-        for &Leaving { at: now, packet: id } in leaving {
-            let packet = packets.get(id);
-            let size = PacketSize::of(&packet.segment);
-            if !lane.is_usual(size) && !lane.turn_to(now, size) {
-                break;
-            }
-            let Ok(passage) = lane.on_usual(now) else {
-                break;
-            };
-            #[cfg(debug_assertions)]
-            {
-                assert!(now >= at.entered_at, "packets enter a link in order of time");
-                at.entered_at = now;
-            }
-            observer.on_enter(now, LinkIndex(index), packet);
-            at.meter
-                .count_passage(inside, window, lane, &packet.segment, now, passage);
-            wire.push_back(Waiting {
-                at: passage.arrival,
-                packet: id,
-                place,
-            });
-            taken += 1;
-        }
+        wire.extend(&leaving[..taken]);
         if first && let Some(head) = wire.front() {
-            if self.hops[place as usize] == END_AT_ONCE {
+            if next == END_AT_ONCE {
                 self.early.push(index);
             } else {
                 self.queue.set_arrival(index, head.at);
             }
         }
         taken
+    }
+
+    /// Lets packets into a lane, as many of them as find room: how many. Their time becomes that at which they reach the far
+    /// end. With `ARRIVES` they come from another lane, and the lane has their place.
+    #[inline(always)]
+    pub(super) fn go_through<O: Observer, const ARRIVES: bool>(
+        &mut self,
+        packets: &mut Slab,
+        observer: &mut O,
+        index: u32,
+        bounds: Bounds,
+        crowd: &mut [Waiting],
+    ) -> usize {
+        let at = &mut self.links[index as usize];
+        let Body::Lane(lane) = &mut at.body else {
+            return 0;
+        };
+        let mut through = 0;
+        for waiting in crowd {
+            let now = waiting.at;
+            let packet = packets.get_mut(waiting.packet);
+            let size = PacketSize::of(&packet.segment);
+            if !lane.is_usual(size) && !lane.turn_to(now, size) {
+                let Some(arrival) = go_through_unusual(lane, &mut at.meter, bounds, packet, now) else {
+                    break;
+                };
+                waiting.at = arrival;
+            } else {
+                let Ok(passage) = lane.on_usual(now) else {
+                    break;
+                };
+                at.meter
+                    .count_passage(bounds.inside, bounds.window, lane, &packet.segment, now, passage);
+                waiting.at = passage.arrival;
+            }
+            #[cfg(debug_assertions)]
+            {
+                assert!(now >= at.entered_at, "packets enter a link in order of time");
+                at.entered_at = now;
+            }
+            if !O::DEAF {
+                if ARRIVES {
+                    let before = LinkIndex(self.hops[waiting.place as usize - 1] & !AT_ONCE);
+                    observer.on_deliver(now, before, packet, now.since(packet.enqueued_at));
+                }
+                observer.on_enter(now, LinkIndex(index), packet);
+                packet.enqueued_at = now;
+            }
+            through += 1;
+        }
+        through
     }
 
     /// Sends what a connection allows. Segments are written where they stay until they are delivered.
@@ -184,7 +207,7 @@ impl Network {
 
     /// What stays as it is while packets pass.
     #[inline(always)]
-    fn bounds(&self) -> Bounds {
+    pub(super) fn bounds(&self) -> Bounds {
         Bounds {
             inside: self.inside,
             window: self.window,
@@ -212,7 +235,7 @@ impl Network {
     /// The same at the end of the lane `before`; with `USUAL`, the code here is for the usual case alone.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "what is carried from lane to lane")]
-    fn enter_behind<O: Observer, const USUAL: bool>(
+    pub(super) fn enter_behind<O: Observer, const USUAL: bool>(
         &mut self,
         observer: &mut O,
         bounds: Bounds,
@@ -226,7 +249,7 @@ impl Network {
         let size = PacketSize::of(&packet.segment);
         loop {
             let at = &mut self.links[index as usize];
-            let Body::Lane { lane, wire } = &mut at.body else {
+            let Body::Lane(lane) = &mut at.body else {
                 observer.on_enter(now, LinkIndex(index), packet);
                 packet.buf = BufId(place);
                 self.enter_link(observer, index, now, packet);
@@ -257,9 +280,11 @@ impl Network {
             let arrival = passage.arrival;
             let next = self.hops[place as usize];
             if next & AT_ONCE == 0 || next == END_AT_ONCE || arrival > bounds.horizon {
-                packet.enqueued_at = now;
-                let first = wire.is_empty();
-                wire.push_back(Waiting {
+                if !O::DEAF {
+                    packet.enqueued_at = now;
+                }
+                let first = at.wire.is_empty();
+                at.wire.push_back(Waiting {
                     at: arrival,
                     packet: id,
                     place,
@@ -285,7 +310,7 @@ impl Network {
     /// lane `before`.
     #[cold]
     #[expect(clippy::too_many_arguments, reason = "what `enter` knows")]
-    fn drop_at_lane<O: Observer>(
+    pub(super) fn drop_at_lane<O: Observer>(
         &mut self,
         observer: &mut O,
         index: u32,
@@ -307,16 +332,15 @@ impl Network {
             self.notices.push(Notice::Dropped(*packet));
             return true;
         }
-        if let Body::Lane { wire, .. } = &mut self.links[before as usize].body {
-            if wire.is_empty() {
-                self.queue.set_arrival(before, now);
-            }
-            wire.push_back(Waiting {
-                at: now,
-                packet: id,
-                place: self.dropped,
-            });
+        let wire = &mut self.links[before as usize].wire;
+        if wire.is_empty() {
+            self.queue.set_arrival(before, now);
         }
+        wire.push_back(Waiting {
+            at: now,
+            packet: id,
+            place: self.dropped,
+        });
         false
     }
 
@@ -339,73 +363,9 @@ impl Network {
         self.after_link(index);
     }
 
-    /// Arrivals in order of time, from the first to one that concerns an endpoint, or beyond which something that was
-    /// caused by the first may happen. `most` is the largest number of them.
-    #[inline(never)]
-    pub(super) fn pass<O: Observer>(&mut self, packets: &mut Slab, observer: &mut O, most: u64) -> Passed {
-        let mut passed = Passed {
-            events: 0,
-            now: Instant::ZERO,
-            at_end: None,
-        };
-        let Some((_, first)) = self.queue.next_arrival() else {
-            return passed;
-        };
-        let until = self.queue.arrivals_until(first.saturating_add(self.lookahead));
-        let large = self.queue.is_large();
-        let bounds = self.bounds();
-        while let Some((index, now)) = self.queue.arrival_before(until) {
-            passed.events += 1;
-            passed.now = now;
-            let Body::Lane { wire, .. } = &mut self.links[index as usize].body else {
-                passed.at_end = self.on_link(packets, observer, index, now);
-                break;
-            };
-            let Some((head, next)) = wire.advance() else {
-                self.queue.forget_arrival(index);
-                continue;
-            };
-            let (id, place) = (head.packet, head.place);
-            let next = next.map_or(Instant::FAR_FUTURE, |next| next.at);
-            self.queue.move_first_arrival(index, next);
-            if large {
-                std::hint::black_box(self.look_ahead(packets));
-            }
-            let hop = self.hops[place as usize] & !AT_ONCE;
-            if hop >= DROPPED {
-                passed.at_end = self.arrive_at_end(packets, observer, index, place, now, id);
-                break;
-            }
-            let packet = packets.get_mut(id);
-            observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
-            if self.enter_behind::<_, true>(observer, bounds, hop, place + 1, now, id, packet, NOBODY) {
-                packets.free(id);
-            }
-            if !self.notices.is_empty() || passed.events == most {
-                break;
-            }
-        }
-        passed
-    }
-
-    /// Reads of the next arrival what comes from memory, which takes as long as many instructions: while it is on its way,
-    /// this arrival is worked on. Small networks stay in the caches.
-    #[inline(always)]
-    fn look_ahead(&self, packets: &Slab) -> u32 {
-        let Some((link, _)) = self.queue.next_arrival() else {
-            return 0;
-        };
-        match &self.links[link as usize].body {
-            Body::Lane { wire, .. } => wire
-                .front()
-                .map_or(0, |waiting| packets.get(waiting.packet).buf.0),
-            Body::Link(_) => 0,
-        }
-    }
-
     /// The head of the wire of a link that is no lane is due. What reaches the end of its path by it.
     #[inline(never)]
-    fn on_link<O: Observer>(
+    pub(super) fn on_link<O: Observer>(
         &mut self,
         packets: &mut Slab,
         observer: &mut O,
@@ -443,7 +403,7 @@ impl Network {
 
     /// A packet reaches the end of its path, or the moment has come at which it is dropped.
     #[inline(never)]
-    fn arrive_at_end<O: Observer>(
+    pub(super) fn arrive_at_end<O: Observer>(
         &mut self,
         packets: &mut Slab,
         observer: &mut O,
@@ -460,10 +420,7 @@ impl Network {
         }
         observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
         // Those behind it may have waited for no more than this one.
-        if self.hops[place as usize] == END_AT_ONCE
-            && let Body::Lane { wire, .. } = &self.links[index as usize].body
-            && !wire.is_empty()
-        {
+        if self.hops[place as usize] == END_AT_ONCE && !self.links[index as usize].wire.is_empty() {
             self.queue.set_arrival(index, Instant::FAR_FUTURE);
             self.early.push(index);
         }
@@ -471,5 +428,19 @@ impl Network {
     }
 }
 
+/// [`Network::go_through`] of one that finds packets of other sizes waiting. `None`: it does not find room.
+#[inline(never)]
+fn go_through_unusual(
+    lane: &mut Lane,
+    meter: &mut Meter,
+    bounds: Bounds,
+    packet: &Packet,
+    now: Instant,
+) -> Option<Instant> {
+    let passage = lane.on_packet(now, PacketSize::of(&packet.segment)).ok()?;
+    meter.count_passage(bounds.inside, bounds.window, lane, &packet.segment, now, passage);
+    Some(passage.arrival)
+}
+
 /// No lane before.
-const NOBODY: u32 = u32::MAX;
+pub(super) const NOBODY: u32 = u32::MAX;

@@ -1,0 +1,247 @@
+//! Packets come off the wires in order of time: one by one, or many together where lanes meet.
+//!
+//! What lanes bring to a junction goes over its target in order, and on from there; nothing else happens there. So a junction
+//! may run ahead of the rest of the network until something could come from there that it does not know of: many packets are
+//! merged, go through the target, and go on, each step in a loop of its own. What is dropped at the target is somebody's
+//! business at once, so it waits for its turn.
+
+use super::Slab;
+use super::network::{AT_ONCE, Body, DROPPED, END_AT_ONCE, Junction, Network, Place, Waiting};
+use super::passing::{Bounds, NOBODY, Passed};
+use crate::event::Feeders;
+use crate::observe::Observer;
+use crate::spec::LinkIndex;
+use fleetfoot_core::time::Instant;
+
+impl Network {
+    /// Arrivals in order of time, from the first to one that concerns an endpoint, or beyond which something that was
+    /// caused by the first may happen. `most` is the largest number of them.
+    #[inline(never)]
+    pub(super) fn pass<O: Observer>(&mut self, packets: &mut Slab, observer: &mut O, most: u64) -> Passed {
+        let mut passed = Passed {
+            events: 0,
+            now: Instant::ZERO,
+            at_end: None,
+        };
+        let Some((_, first)) = self.queue.next_arrival() else {
+            return passed;
+        };
+        let until = self.queue.arrivals_until(first.saturating_add(self.lookahead));
+        let large = self.queue.is_large();
+        let bounds = self.bounds();
+        while let Some((index, now)) = self.queue.arrival_before(until) {
+            if let Some(junction) = self.queue.group(index) {
+                if self.pass_junction(packets, observer, junction, now, until, most, &mut passed) {
+                    break;
+                }
+                continue;
+            }
+            passed.events += 1;
+            passed.now = now;
+            let Place { body, wire, .. } = &mut self.links[index as usize];
+            if matches!(body, Body::Link(_)) {
+                passed.at_end = self.on_link(packets, observer, index, now);
+                break;
+            }
+            let Some((head, next)) = wire.advance() else {
+                self.queue.forget_arrival(index);
+                continue;
+            };
+            let (id, place) = (head.packet, head.place);
+            let next = next.map_or(Instant::FAR_FUTURE, |next| next.at);
+            self.queue.move_first_arrival(index, next);
+            if large {
+                std::hint::black_box(self.look_ahead(packets));
+            }
+            let hop = self.hops[place as usize] & !AT_ONCE;
+            if hop >= DROPPED {
+                passed.at_end = self.arrive_at_end(packets, observer, index, place, now, id);
+                break;
+            }
+            let packet = packets.get_mut(id);
+            observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
+            if self.enter_behind::<_, true>(observer, bounds, hop, place + 1, now, id, packet, NOBODY) {
+                packets.free(id);
+            }
+            if !self.notices.is_empty() || passed.events == most {
+                break;
+            }
+        }
+        passed
+    }
+
+    /// Arrivals at a junction, of which the first is the next event, at `first`: as many as nothing that is still to happen
+    /// elsewhere can come before. Whether to stop.
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "a part of `pass`")]
+    fn pass_junction<O: Observer>(
+        &mut self,
+        packets: &mut Slab,
+        observer: &mut O,
+        group: u32,
+        first: Instant,
+        until: u64,
+        most: u64,
+        passed: &mut Passed,
+    ) -> bool {
+        let Junction { target, near, around } = self.junctions[group as usize];
+        passed.now = first;
+        let Some(mut feeders) = self.queue.take_out(group) else {
+            return true;
+        };
+        let (_, other_at) = self.queue.first_arrival();
+        // What comes from elsewhere comes over a feeder, and what goes on from here may come back no sooner than it has gone
+        // over the target and a feeder.
+        let limit = other_at.saturating_add(near).min(first.saturating_add(around));
+        let until = until.min(self.queue.before(limit)).max(feeders.first() + 1);
+        let large = self.queue.is_large();
+        let bounds = self.bounds();
+        let mut crowd = std::mem::take(&mut self.crowd);
+        let mut stops = false;
+        while feeders.first() < until && !stops {
+            let (_, now) = feeders.read(feeders.first());
+            let room = match &mut self.links[target as usize].body {
+                Body::Lane(lane) => lane.sure_room(now),
+                Body::Link(_) => 0,
+            };
+            let together = room.clamp(1, most - passed.events).min(crowd.len() as u64);
+            let next = feeders.first();
+            let merged = if large {
+                self.merge::<true>(packets, &mut feeders, until, &mut crowd[..together as usize])
+            } else {
+                self.merge::<false>(packets, &mut feeders, until, &mut crowd[..together as usize])
+            };
+            let merged = &mut crowd[..merged];
+            let through = self.go_through::<_, true>(packets, observer, target, bounds, merged);
+            passed.events += through as u64;
+            if through < merged.len() {
+                if through > 0 || next > self.queue.first_arrival().0 {
+                    // It will be refused again when it is its turn.
+                    self.send_back(&mut feeders, &merged[through..]);
+                    break;
+                }
+                self.send_back(&mut feeders, &merged[1..]);
+                let Waiting {
+                    at,
+                    packet: id,
+                    place,
+                } = merged[0];
+                let packet = packets.get_mut(id);
+                let before = LinkIndex(self.hops[place as usize - 1] & !AT_ONCE);
+                observer.on_deliver(at, before, packet, at.since(packet.enqueued_at));
+                if self.enter_behind::<_, false>(observer, bounds, target, place + 1, at, id, packet, NOBODY)
+                {
+                    packets.free(id);
+                }
+                passed.events += 1;
+                passed.now = at;
+                stops = true;
+                break;
+            }
+            self.go_on(packets, observer, target, bounds, &crowd[..through]);
+            stops = passed.events == most || !self.notices.is_empty();
+        }
+        self.crowd = crowd;
+        self.queue.put_back(group, feeders);
+        stops
+    }
+
+    /// Takes what comes before `until` off the wires of feeders, in order: how many.
+    #[inline(never)]
+    fn merge<const LARGE: bool>(
+        &mut self,
+        packets: &Slab,
+        feeders: &mut Feeders,
+        until: u64,
+        crowd: &mut [Waiting],
+    ) -> usize {
+        let Network {
+            links, feeder_places, ..
+        } = self;
+        feeders.merge(until, crowd, feeder_places, |index| {
+            let (head, next) = links[index as usize].wire.advance()?;
+            let next = next.copied();
+            if LARGE && let Some(next) = next {
+                // See `look_ahead`.
+                std::hint::black_box(packets.get(next.packet).buf.0);
+            }
+            Some((head, next.map(|next| next.at)))
+        })
+    }
+
+    /// Puts back what was merged last.
+    #[cold]
+    fn send_back(&mut self, feeders: &mut Feeders, crowd: &[Waiting]) {
+        for waiting in crowd.iter().rev() {
+            let index = self.hops[waiting.place as usize - 1] & !AT_ONCE;
+            self.links[index as usize].wire.take_back();
+            feeders.set(index, self.feeder_places[index as usize], waiting.at);
+        }
+    }
+
+    /// Packets have gone through a lane, and go on.
+    #[inline(never)]
+    fn go_on<O: Observer>(
+        &mut self,
+        packets: &mut Slab,
+        observer: &mut O,
+        index: u32,
+        bounds: Bounds,
+        crowd: &[Waiting],
+    ) {
+        for &Waiting {
+            at,
+            packet: id,
+            place,
+        } in crowd
+        {
+            let place = place + 1;
+            let next = self.hops[place as usize];
+            if next & AT_ONCE == 0 || next == END_AT_ONCE || at > bounds.horizon {
+                let wire = &mut self.links[index as usize].wire;
+                let first = wire.is_empty();
+                wire.push_back(Waiting {
+                    at,
+                    packet: id,
+                    place,
+                });
+                if first {
+                    if next == END_AT_ONCE {
+                        self.early.push(index);
+                    } else {
+                        self.queue.set_arrival(index, at);
+                    }
+                }
+                continue;
+            }
+            let packet = packets.get_mut(id);
+            observer.on_deliver(at, LinkIndex(index), packet, at.since(packet.enqueued_at));
+            let next = next & !AT_ONCE;
+            if self.enter_behind::<_, true>(observer, bounds, next, place + 1, at, id, packet, index) {
+                packets.free(id);
+            }
+        }
+    }
+
+    /// Reads of the next arrival what comes from memory, which takes as long as many instructions: while it is on its way,
+    /// this arrival is worked on. Small networks stay in the caches.
+    #[inline(always)]
+    fn look_ahead(&self, packets: &Slab) -> u32 {
+        match self.queue.next_arrival() {
+            Some((link, _)) => self.look_ahead_at(packets, link),
+            None => 0,
+        }
+    }
+
+    /// The same of a link.
+    #[inline(always)]
+    fn look_ahead_at(&self, packets: &Slab, link: u32) -> u32 {
+        let Some(place) = self.links.get(link as usize) else {
+            return 0; // no arrival
+        };
+        place
+            .wire
+            .front()
+            .map_or(0, |waiting| packets.get(waiting.packet).buf.0)
+    }
+}
