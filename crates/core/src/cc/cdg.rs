@@ -11,7 +11,8 @@
 //! **Deviations.** exp is computed, not read from a table. Windows are bytes unless the endpoint counts segments. A loss in a
 //! reduction for delay counts as any other. `gradient = "one-way"` takes the one-way delay of the data path from timestamps instead
 //! of the RTT, so that queues of the ACK path do not count; the clock of timestamps is milliseconds, so the smallest gradient is
-//! too. `freeze` leaves out rounds in which the application was the limit. Neither is in Linux.
+//! too. `freeze` leaves out rounds in which the application was the limit. Neither is in Linux. The handshake's RTT belongs to
+//! the first round where this end opened the connection, as in Linux.
 //! **Parameters.** `window`, `beta_delay`, `backoff_factor`, `hystart`, `ineffective`, `shadow`, `tolerance` with the defaults of Linux;
 //! `gradient`, `freeze`.
 
@@ -183,6 +184,13 @@ impl Cdg {
         };
         let reno = Reno::new(values, &inner);
         let window = values.integer("window").unwrap_or(8).clamp(1, 256) as usize;
+        let mut rtt = Extremes::default();
+        if let Some(handshake) = config
+            .handshake_rtt
+            .filter(|_| values.choice("gradient") == "rtt")
+        {
+            rtt.take(handshake.as_micros() as i64); // the first round's, as in Linux
+        }
         Cdg {
             law: Box::new(Law {
                 units: Units::new(config),
@@ -197,7 +205,7 @@ impl Cdg {
                     one_way: values.choice("gradient") == "one-way",
                     freeze: values.flag("freeze"),
                 },
-                rtt: Extremes::default(),
+                rtt,
                 previous: Extremes::default(),
                 gradients: Gradients {
                     ring: alloc::vec![(0, 0); window].into_boxed_slice(),

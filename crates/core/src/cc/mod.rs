@@ -229,6 +229,8 @@ pub struct Config {
     pub fractions: bool,
     /// How CUBIC computes.
     pub cubic_arithmetic: CubicArithmetic,
+    /// RTT of the handshake, where this end opened the connection.
+    pub handshake_rtt: Option<Duration>,
     /// Seed of the controller's own random stream.
     pub seed: u64,
 }

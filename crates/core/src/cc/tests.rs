@@ -23,6 +23,7 @@ const MSS: u64 = 1_460;
 
 fn config(hystart: HyStart) -> Config {
     Config {
+        handshake_rtt: None,
         mss: Bytes(MSS),
         initial_window: Bytes(10 * MSS),
         hystart,

@@ -184,7 +184,7 @@ impl Connection {
         let mut sender = Box::new(Sender::new(
             now,
             &connection.shared,
-            connection.shared.controller(),
+            connection.shared.controller(connection.passive),
         ));
         sender.cc.set_window(now, state.cwnd, state.ssthresh);
         connection.sender = Some(sender);
@@ -563,7 +563,7 @@ impl Connection {
             if self.written == 0 && !self.close_queued {
                 return;
             }
-            let cc = self.shared.controller();
+            let cc = self.shared.controller(self.passive);
             self.sender = Some(Box::new(Sender::new(now, &self.shared, cc)));
         }
         if let Some(sender) = &mut self.sender {

@@ -313,7 +313,9 @@ impl Sender {
 
     fn enter_recovery(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
         self.begin_episode(shared, false);
-        if self.state != CaState::Cwr {
+        // In CWR the window is reduced for what was sent before `high_seq`; what was sent later is lost in another window of data
+        // (RFC 5681 3.2). Linux finds that out an ACK later: its recovery without a reduction is over at once, and begins again.
+        if self.state != CaState::Cwr || self.una >= self.high_seq {
             let window = self.cc.window();
             self.shrink(now, shared, CongestionKind::Loss, delivery);
             self.begin_reduction(shared, delivery, window);
@@ -374,6 +376,10 @@ impl Sender {
         let window = self.cc.window();
         self.shrink(now, shared, kind, delivery);
         self.begin_reduction(shared, delivery, window);
+        if kind == CongestionKind::Delay {
+            // Decided after this ACK had its turn at the window: the next is the first to reduce it (as in Linux).
+            self.episode.recovery_window = self.episode.recovery_window.max(window.get());
+        }
         self.state = CaState::Cwr;
         self.high_seq = self.nxt;
         shared.stats.window_reductions += 1;

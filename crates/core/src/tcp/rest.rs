@@ -96,7 +96,7 @@ impl Connection {
         pack.flags([read_shut, auto_read, passive, write_blocked, keep_alive]);
         pack.option(
             sender,
-            || Box::new(Sender::new(now, shared, shared.controller())),
+            || Box::new(Sender::new(now, shared, shared.controller(*passive))),
             |pack, sender| sender.pack(pack),
         );
     }

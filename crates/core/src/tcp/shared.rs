@@ -173,7 +173,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn controller(&self) -> AnyController {
+    pub(super) fn controller(&self, passive: bool) -> AnyController {
         let config = &self.config;
         let context = cc::Config {
             mss: Bytes(u64::from(self.mss)),
@@ -184,6 +184,7 @@ impl Shared {
             count_segments: config.window_unit != WindowUnit::Bytes,
             fractions: config.window_unit == WindowUnit::Fractions,
             cubic_arithmetic: config.cubic_arithmetic,
+            handshake_rtt: self.rtt.min().filter(|_| !passive),
             seed: u64::from(self.iss.0) << 32 | u64::from(self.irs.0),
         };
         let name = config.congestion_control;
