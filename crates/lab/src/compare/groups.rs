@@ -32,14 +32,28 @@ pub(crate) fn bottleneck(described: &Resolved, runs: &[RunData]) -> Vec<String> 
 pub(super) fn variant(
     planned: &Planned,
     runs: &[RunData],
+    loss_free: Option<&[RunData]>,
     bottleneck: &[String],
     resamples: &Resamples,
 ) -> Variant {
     let resolved = &planned.resolved;
     let outputs: Vec<&RunOutput> = runs.iter().map(|run| run.output.as_ref()).collect();
-    let groups: Vec<Group> = (0..resolved.groups.len())
+    let mut groups: Vec<Group> = (0..resolved.groups.len())
         .map(|index| group(resolved, index, &outputs, resamples))
         .collect();
+    if let Some(loss_free) = loss_free {
+        for (index, group) in groups.iter_mut().enumerate() {
+            let kind = resolved.groups[index].kind;
+            let of = |run: &RunData| {
+                let twin = loss_free.iter().find(|twin| twin.seed == run.seed)?;
+                Some(normalised(kind, &run.output, &twin.output, index))
+            };
+            let times: Vec<Sample> = runs.iter().map(|run| of(run).unwrap_or_default()).collect();
+            if let Some(times) = summarize(&times, resamples) {
+                group.more.insert(NORMALISED_FCT.to_owned(), times);
+            }
+        }
+    }
     let flows = || {
         outputs
             .iter()
@@ -89,6 +103,42 @@ pub(crate) fn completion_times(kind: &str, output: &RunOutput, index: usize) -> 
             .map(|flow| output.ended.since(flow.start).as_secs_f64())
             .collect(),
     }
+}
+
+/// Completion times of a group in one run as multiples of those in `twin`, the run of the same seed without loss and
+/// mechanisms. The n-th flow of a pair of hosts is compared with the n-th of that pair there; one of another size, as
+/// where the application waits for answers, has no counterpart, nor has one that did not complete there.
+pub(crate) fn normalised(kind: &str, output: &RunOutput, twin: &RunOutput, index: usize) -> Sample {
+    let twins: BTreeMap<_, _> = numbered(twin, index).collect();
+    let mut sample = Sample::default();
+    for (number, flow) in numbered(output, index) {
+        let unit = twins.get(&number).filter(|twin| twin.bytes == flow.bytes);
+        let unit = unit.and_then(|twin| Some(twin.completed?.since(twin.start).as_secs_f64()));
+        let Some(unit) = unit.filter(|unit| *unit > 0.0) else {
+            continue;
+        };
+        match flow.completed {
+            Some(completed) => sample
+                .completed
+                .push(completed.since(flow.start).as_secs_f64() / unit),
+            None if is_censored(kind, flow) => sample
+                .censored
+                .push(output.ended.since(flow.start).as_secs_f64() / unit),
+            None => {}
+        }
+    }
+    sample
+}
+
+/// The flows of a group with the index of their pair of hosts and their number within it.
+fn numbered(output: &RunOutput, index: usize) -> impl Iterator<Item = ((u32, u32), &FlowRecord)> {
+    let mut next: BTreeMap<u32, u32> = BTreeMap::new();
+    let flows = output.groups.get(index).map_or(&[][..], |group| &group.flows);
+    flows.iter().map(move |flow| {
+        let number = next.entry(flow.pair).or_default();
+        *number += 1;
+        ((flow.pair, *number), flow)
+    })
 }
 
 /// What a group's ratios compare: completion times, for thin streams the delivery latency of writes.
@@ -314,6 +364,9 @@ pub(super) const REDUNDANCY: &str = "redundancy";
 
 /// In `more`: per flow that sent a segment again, the longest time from its first transmission to its ACK (s).
 pub(super) const LONGEST_RECOVERY: &str = "longest_recovery_s";
+
+/// In `more`: completion time over that of the same flow without loss and mechanisms (`run.loss_free`).
+pub(super) const NORMALISED_FCT: &str = "normalised_fct";
 
 /// Completion times by classes of size: 1, 3, 10, 30... kB.
 fn by_size(kind: &str, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Vec<SizeClass> {

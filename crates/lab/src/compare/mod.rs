@@ -240,11 +240,19 @@ fn turn_on(set: &Setting, described: &Resolved) -> Option<String> {
 pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
     let resampling = Resampling::new(plan);
     let bottleneck = groups::bottleneck(&plan.described, batch.runs.first().map_or(&[], Vec::as_slice));
+    let loss_free = plan.described.run.loss_free.as_deref();
+    let loss_free = loss_free.and_then(|name| plan.variants.iter().position(|variant| variant.name == name));
+    let loss_free = loss_free
+        .and_then(|index| batch.runs.get(index))
+        .map(Vec::as_slice);
     let mut variants: Vec<Variant> = plan
         .variants
         .iter()
         .zip(&batch.runs)
-        .map(|(planned, runs)| groups::variant(planned, runs, &bottleneck, &resampling.of(runs.len())))
+        .map(|(planned, runs)| {
+            let resamples = resampling.of(runs.len());
+            groups::variant(planned, runs, loss_free, &bottleneck, &resamples)
+        })
         .collect();
     groups::leave_out_empty_sizes(&mut variants);
     let rows = ranking::rank(plan, batch, &resampling, &mut variants);

@@ -253,3 +253,51 @@ fn an_interrupted_answer_counts_the_seeds_that_finished() {
         );
     }
 }
+
+#[test]
+fn normalised_times_are_multiples_of_the_same_flows_times() {
+    let text = TEXT.replace("seeds = 12", "seeds = 12\nloss_free = \"better\"");
+    let document = compare(Scenario::parse("test.toml", &text).expect("it is correct"), 2).document;
+    let of = |variant: usize| document.variants[variant].groups[0].more.get("normalised_fct");
+    // Made up: 1, 0.7 and 0.5 times as long, with two per cent of noise.
+    for (variant, expected) in [(0, 1.0 / 0.7), (1, 1.0), (2, 0.5 / 0.7)] {
+        let times = of(variant).expect("there are transfers");
+        assert_eq!(times.n, 2400);
+        assert!(
+            (times.mean / expected - 1.0).abs() < 0.001,
+            "{variant}: {times:?}"
+        );
+        assert!(
+            (times.max / times.p50 - 1.0).abs() < 0.04,
+            "flow by flow: {times:?}"
+        );
+    }
+    let backup = &document.variants[0].groups[1];
+    assert!(!backup.more.contains_key("normalised_fct"), "it has no end");
+    // A flow that stays open counts with its age, and as larger than all others.
+    let text = text.replace("initial_window\" = 40", "initial_window\" = 6");
+    let document = compare(Scenario::parse("test.toml", &text).expect("it is correct"), 2).document;
+    let times = document.variants[2].groups[0]
+        .more
+        .get("normalised_fct")
+        .expect("there are transfers");
+    assert!(times.p50 < 0.5 && times.p99 > 50.0, "{times:?}");
+    // Without a variant to divide by there is nothing to tell.
+    assert!(document.variants[2].versus.is_some());
+    let plain = compare(scenario(), 2).document;
+    assert!(
+        plain
+            .variants
+            .iter()
+            .all(|variant| !variant.groups[0].more.contains_key("normalised_fct"))
+    );
+    let missing = TEXT.replace("seeds = 12", "loss_free = \"no loss\"");
+    let error = Scenario::parse("test.toml", &missing)
+        .and_then(|scenario| scenario.resolve(&crate::scenario::Setting::none()))
+        .expect_err("there is no such variant");
+    assert!(
+        error.message.contains("no variant called `no loss`"),
+        "{}",
+        error.message
+    );
+}

@@ -372,12 +372,15 @@ impl<'a> Data<'a> {
 
     fn values(&self, quantity: Quantity, variant: usize, point: usize) -> Values {
         let data = &self.points[point];
-        let resolved = &self.prepared.points[point].1.variants[variant].resolved;
+        let plan = &self.prepared.points[point].1;
+        let loss_free = plan.described.run.loss_free.as_deref();
+        let loss_free = loss_free.and_then(|name| plan.variants.iter().position(|other| other.name == name));
         values(
             quantity.metric,
             quantity.of,
-            resolved,
+            &plan.variants[variant].resolved,
             &data.runs[variant],
+            loss_free.map(|index| data.runs[index].as_slice()),
             &data.bottleneck,
         )
     }

@@ -17,7 +17,7 @@ use super::read::Section;
 use super::resolve::Resolved;
 use super::value;
 use crate::analysis;
-use crate::experiment::metric::{Metric, Of, Statistic};
+use crate::experiment::metric::{GroupMetric, Metric, Of, Statistic};
 use fleetfoot_core::parameter::Values;
 
 /// A published figure, table or statement.
@@ -302,6 +302,17 @@ pub(super) fn read(
         closed_form,
     };
     let checks = check::checks(document, &section, &names)?;
+    let normalised = |check: &&Check| check.quantity.metric == Metric::Group(GroupMetric::NormalisedFct);
+    if let Some(check) = checks.iter().find(normalised)
+        && described.is_some_and(|resolved| resolved.run.loss_free.is_none())
+    {
+        return Err(Error::at(
+            &section.place,
+            &format!("check.{}", check.name),
+            "normalised times need a variant without loss",
+        )
+        .help(&section.place, "name it: [run] loss_free = \"no loss\""));
+    }
     let plots = plot::plots(document, &names, &checks)?;
     let text = |key| -> Result<Option<String>, Error> {
         section

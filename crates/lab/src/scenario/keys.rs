@@ -279,6 +279,12 @@ pub(crate) static RUN: &[Key] = &[
         ),
         "Names of the links whose queue and utilisation are reported as the bottleneck's.",
     ),
+    key(
+        "loss_free",
+        Kind::Text,
+        Described("none"),
+        "Name of the variant without loss and without mechanisms: completion times are given as multiples of its times too, flow by flow (`more.normalised_fct`).",
+    ),
 ];
 
 /// `[[variant]]`.

@@ -1,7 +1,7 @@
 //! What a file describes, with every name looked up and every default filled in.
 
 use super::document::{Node, Table, Value};
-use super::error::Error;
+use super::error::{Error, alternatives};
 use super::keys;
 use super::network::{self, Network};
 use super::read::Section;
@@ -43,6 +43,8 @@ pub struct RunSettings {
     pub seed: u64,
     /// Names of the links that are the bottleneck; empty: those above 90 % utilisation as described.
     pub bottleneck: Vec<String>,
+    /// Name of the variant whose completion times are the unit of the normalised ones.
+    pub loss_free: Option<String>,
 }
 
 /// Round-trip time of a pair of hosts without queueing and serialisation.
@@ -68,7 +70,8 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
         None => Vec::new(),
     };
     let network = network::read(document, &bottleneck)?;
-    let run = run(&section, &network)?;
+    let mut run = run(&section, &network)?;
+    run.loss_free = loss_free(&section, document)?;
     let (groups, specs) = traffic::read(document, &network)?;
     for (group, node) in specs.iter().zip(group_nodes(document)) {
         if group.start >= run.duration {
@@ -144,7 +147,33 @@ fn run(section: &Section, network: &Network) -> Result<RunSettings, Error> {
         seeds: section.need("seeds")?.integer()? as u32,
         seed: section.need("seed")?.integer()?,
         bottleneck,
+        loss_free: None,
     })
+}
+
+/// The variant that `run.loss_free` names.
+fn loss_free(section: &Section, document: &Table) -> Result<Option<String>, Error> {
+    let Some(field) = section.find("loss_free")? else {
+        return Ok(None);
+    };
+    let wanted = field.text()?;
+    let names: Vec<&str> = match document.get("variant").map(|node| &node.value) {
+        Some(Value::List(nodes)) => nodes
+            .iter()
+            .filter_map(|node| node.as_table()?.text("name"))
+            .collect(),
+        _ => Vec::new(),
+    };
+    if names.contains(&wanted) {
+        return Ok(Some(wanted.to_owned()));
+    }
+    let help = match names.as_slice() {
+        [] => String::from("give the file a [[variant]] without loss"),
+        names => format!("valid choices: {}", alternatives(names)),
+    };
+    Err(field
+        .fail(format!("there is no variant called `{wanted}`"))
+        .help(field.place(), help))
 }
 
 fn base_rtts(network: &Network, specs: &[fleetfoot_sim::spec::GroupSpec]) -> Vec<BaseRtt> {

@@ -63,6 +63,8 @@ fields! {
     GroupMetric {
         /// Completion times.
         Fct = "fct_s",
+        /// Completion times over those of the same flows in the variant `run.loss_free`.
+        NormalisedFct = "more.normalised_fct",
         /// Until the last byte is acknowledged.
         Acked = "acked_s",
         /// Per application write.

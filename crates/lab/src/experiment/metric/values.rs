@@ -1,7 +1,7 @@
 //! The values of a metric, run by run.
 
 use super::{GroupMetric, LinkMetric, LinkPlain, Metric, Of, VariantMetric};
-use crate::compare::groups::{completion_times, is_connection_per_flow};
+use crate::compare::groups::{completion_times, is_connection_per_flow, normalised};
 use crate::scenario::Resolved;
 use crate::statistics::{Counted, Sample, jain};
 use fleetfoot_core::queue::QueueEventKind;
@@ -16,12 +16,14 @@ pub enum Values {
     Counts(Vec<Counted>, f64),
 }
 
-/// The values of `metric` in `runs` of the scenario `resolved`; `bottleneck` names its links.
+/// The values of `metric` in `runs` of the scenario `resolved`; `loss_free` are the same runs without loss and
+/// mechanisms, if there are such, `bottleneck` names the links.
 pub fn values(
     metric: Metric,
     of: Of,
     resolved: &Resolved,
     runs: &[&RunOutput],
+    loss_free: Option<&[&RunOutput]>,
     bottleneck: &[String],
 ) -> Values {
     let measured_s = (resolved.run.duration - resolved.run.warmup).as_secs_f64();
@@ -34,6 +36,14 @@ pub fn values(
                     groups.map(|group| counted(&group.super_packet_length)).collect(),
                     1.0,
                 );
+            }
+            if metric == GroupMetric::NormalisedFct {
+                let twins = loss_free.unwrap_or_default();
+                let times = runs
+                    .iter()
+                    .zip(twins)
+                    .map(|(run, twin)| normalised(kind, run, twin, index));
+                return Values::Samples(times.collect());
             }
             let one = |run: &&RunOutput| {
                 run.groups.get(index).map_or_else(Sample::default, |group| {
@@ -139,8 +149,8 @@ fn group_values(
             let formed: u64 = lengths.iter().filter(|pair| pair.0 > 1).map(|pair| pair.1).sum();
             Sample::of(vec![formed as f64])
         }
-        // It has many values per run and is read as counts.
-        GroupMetric::SuperPacketLength => Sample::default(),
+        // The one has many values per run and is read as counts, the other is of two runs.
+        GroupMetric::SuperPacketLength | GroupMetric::NormalisedFct => Sample::default(),
         GroupMetric::LossEventRate => crate::compare::groups::loss_event_rates(group),
         GroupMetric::LossShare | GroupMetric::DeliveredShare => {
             let sent: u64 = flows.iter().map(|flow| flow.bytes_sent.0).sum();
