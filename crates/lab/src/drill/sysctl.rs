@@ -16,6 +16,12 @@ use fleetfoot_core::time::Duration;
 pub(super) fn apply(config: &mut StackConfig, setting: &Setting) -> Result<(), Trouble> {
     let refuse = |what: String| Err(Trouble::Unsupported(what));
     match setting {
+        Setting::Sysctl { name, value } if name.starts_with(OWN) => {
+            let key = &name[OWN.len()..];
+            crate::scenario::set_switch(&mut config.tcp, key, value).map_err(|error| {
+                Trouble::Unsupported(format!("the setting {name}={value}: {}", error.message))
+            })
+        }
         Setting::Sysctl { name, value } => sysctl(config, name, value)
             .ok_or_else(|| Trouble::Unsupported(format!("the setting {name}={value}"))),
         Setting::Module { module, name, value } => {
@@ -168,6 +174,9 @@ fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Option<()> {
     Some(())
 }
 
+/// Begin of the names of our own switches: `fleetfoot.rto_restart=true` is `rto_restart = true` under `[tcp]`.
+const OWN: &str = "fleetfoot.";
+
 /// A decimal or hexadecimal number.
 fn parse(value: &str) -> Option<u64> {
     match value.strip_prefix("0x") {
@@ -204,7 +213,8 @@ mod tests {
     use crate::drill::backend::{Setting, Trouble};
     use crate::drill::command::{DEFAULTS, OLD_LINUX};
     use fleetfoot_core::socket::StackConfig;
-    use fleetfoot_core::tcp::{Config, EarlyRetransmit, Profile, TailLossProbe};
+    use fleetfoot_core::tcp::{Config, EarlyRetransmit, Profile, TailLossProbe, ThinRule};
+    use fleetfoot_core::time::Duration;
 
     fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Result<(), Trouble> {
         let (name, value) = (name.to_owned(), value.to_owned());
@@ -247,6 +257,27 @@ mod tests {
     }
 
     #[test]
+    fn our_own_switches_are_set_as_in_scenario_files() {
+        let mut config = StackConfig::new(vec![], Config::profile(Profile::Linux));
+        for (name, value) in [
+            ("fleetfoot.profile", "linux-2015"),
+            ("fleetfoot.rto_restart", "true"),
+            ("fleetfoot.rto_restart_threshold", "5"),
+            ("fleetfoot.tail_loss_probe", "draft"),
+            ("fleetfoot.max_ack_delay", "25 ms"),
+            ("fleetfoot.rdb", "{ thin = 8, max_segments = 2 }"),
+        ] {
+            assert_eq!(sysctl(&mut config, name, value), Ok(()), "{name}");
+        }
+        let tcp = &config.tcp;
+        assert!(tcp.rto_restart && !tcp.rack && tcp.rto_restart_threshold == 5);
+        assert_eq!(tcp.tail_loss_probe, TailLossProbe::Draft);
+        assert_eq!(tcp.max_ack_delay, Duration::from_millis(25));
+        let rdb = tcp.rdb.expect("it is on");
+        assert_eq!((rdb.thin, rdb.max_segments), (ThinRule::Packets(8), 2));
+    }
+
+    #[test]
     fn what_is_not_known_is_refused() {
         let mut config = StackConfig::new(vec![], Config::profile(Profile::Linux));
         for (name, value) in [
@@ -254,6 +285,10 @@ mod tests {
             ("net.ipv4.tcp_mtu_probing", "3"),
             ("net.ipv4.tcp_rmem", "1 2"),
             ("net.ipv4.unheard_of", "1"),
+            ("fleetfoot.unheard_of", "1"),
+            ("fleetfoot.rto_restart", "perhaps"),
+            ("fleetfoot.rdb", "{ thin = 0 }"),
+            ("fleetfoot.rdb", "{ thin"),
             ("net.ipv4.tcp_min_tso_segs", "x"),
         ] {
             assert!(

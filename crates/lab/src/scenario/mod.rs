@@ -35,6 +35,7 @@ pub use figure::{
 pub use path::Setting;
 pub use reference::{json_schema, parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
+pub(crate) use tcp::set as set_switch;
 pub use traffic::Group;
 
 use crate::workload;

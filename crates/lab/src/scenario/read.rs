@@ -80,6 +80,11 @@ impl Section {
 
     /// As [`Section::find`], for a key that has a value always or without which the caller cannot go on.
     pub(crate) fn need(&self, name: &'static str) -> Result<Field, Error> {
+        self.need_named(name)
+    }
+
+    /// The same for a name that is not known in advance.
+    pub(crate) fn need_named(&self, name: &str) -> Result<Field, Error> {
         self.find(name)?.ok_or_else(|| {
             let path = join(&self.path, name);
             Error::at(&self.place, &path, format!("`{name}` is missing"))

@@ -1,7 +1,7 @@
 //! `[tcp]`: a profile and switches become the configuration of an endpoint.
 
-use super::document::Node;
-use super::error::Error;
+use super::document::{self, Node};
+use super::error::{Error, Place, Source};
 use super::keys;
 use super::read::{Field, Section};
 use super::value;
@@ -12,6 +12,8 @@ use fleetfoot_core::tcp::{
     InitialSpreading, InitialWindow, Pacing, Profile, Prr, Rdb, RtoFloor, RttSamples, TailLossProbe,
     ThinRule, WindowUnit, WindowValidation,
 };
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The configuration that the table at `node` describes.
 pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
@@ -41,6 +43,38 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
         )));
     }
     Ok(config)
+}
+
+/// Sets the switch `key` of `config` to `value`, as `key = value` under `[tcp]` would; a word without quotes is text.
+///
+/// # Errors
+/// There is no such switch, or it does not take this value.
+pub(crate) fn set(config: &mut Config, key: &str, value: &str) -> Result<(), Error> {
+    let line = format!("{key} = {value}");
+    let source = |text: String| {
+        Arc::new(Source {
+            name: String::from("setting"),
+            text,
+            folder: PathBuf::new(),
+        })
+    };
+    let table =
+        document::parse(&source(line)).or_else(|_| document::parse(&source(format!("{key} = {value:?}"))))?;
+    let place = table.entries.first().map_or_else(
+        || Place::new(&source(String::new()), 0..0),
+        |entry| entry.key_place.clone(),
+    );
+    let node = Node {
+        value: document::Value::Table(table),
+        place,
+    };
+    let section = Section::open(&node, keys::TCP, "tcp")?;
+    let field = section.need_named(key)?;
+    if key == "profile" {
+        *config = profile(field.choice()?);
+        return Ok(());
+    }
+    apply(config, key, &field)
 }
 
 /// Sets one switch. Every key of [`keys::TCP`] is here, as a test shows.
