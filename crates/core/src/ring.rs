@@ -91,6 +91,22 @@ impl<T: Copy> Ring<T> {
         self.slots.get_mut(self.taken & self.mask)
     }
 
+    /// All, the oldest first, in two pieces.
+    #[inline]
+    pub fn pieces(&self) -> [&[T]; 2] {
+        let begin = self.taken & self.mask;
+        let (wrapped, straight) = self.slots.split_at(begin.min(self.slots.len()));
+        let first = self.len().min(straight.len());
+        [&straight[..first], &wrapped[..self.len() - first]]
+    }
+
+    /// Drops the oldest, as many as that, which are there.
+    #[inline]
+    pub fn forget(&mut self, count: usize) {
+        debug_assert!(count <= self.len(), "as many are there");
+        self.taken = self.taken.wrapping_add(count);
+    }
+
     /// Takes the oldest.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
@@ -204,6 +220,12 @@ mod tests {
             }
             assert_eq!((ring.len(), ring.front()), (deque.len(), deque.front()));
             assert_eq!(ring.is_empty(), deque.is_empty());
+            if round % 64 == 0 {
+                assert!(ring.pieces().concat().iter().eq(&deque));
+                let some = ring.len() / 40;
+                ring.forget(some);
+                deque.drain(..some);
+            }
         }
     }
 }

@@ -32,7 +32,10 @@ pub struct Lane {
     most_packets: u32,
     /// Bytes that may wait.
     most_bytes: u64,
-    /// Packets that wait and are all of one size: they begin to be sent at times that follow from the first.
+    /// Packets of the current size that were admitted since one of another was, or since the lane was last idle.
+    since: u64,
+    /// Where the time of a packet is no whole number: of those, the ones that wait, and perhaps some that wait no more. They
+    /// begin to be sent at times that follow from the first.
     alike: u32,
     /// When the first of them begins to be sent, and what is left over then.
     first_start: Instant,
@@ -79,6 +82,8 @@ struct Size {
     time: PacketTime,
     /// So many may wait if all are of this size.
     most: u32,
+    /// 2^64 divided by the time of a packet, rounded up, if that is a whole number of nanoseconds; otherwise 0.
+    inverse: u64,
     /// How many were counted.
     count: u64,
 }
@@ -160,6 +165,7 @@ impl Lane {
                 fraction: 0,
             },
             most: 0,
+            inverse: 0,
             count: 0,
         };
         Some(Lane {
@@ -173,6 +179,7 @@ impl Lane {
             mtu: config.mtu,
             most_packets,
             most_bytes,
+            since: 0,
             alike: 0,
             first_start: Instant::ZERO,
             first_remainder: 0,
@@ -219,7 +226,7 @@ impl Lane {
             self.runs.clear();
             (self.before, self.bytes_before) = (0, 0);
         }
-        if size != self.size.size && !self.change_size(size) {
+        if size != self.size.size && !self.change_size(now, size) {
             return false;
         }
         self.usual = size;
@@ -232,15 +239,14 @@ impl Lane {
         if self.free_at < now {
             return Ok(self.pass_idle(now));
         }
-        self.let_alike_go(now);
-        let waiting = self.alike;
+        let waiting = self.alike_waiting(now);
         if waiting >= self.size.most {
             let reason = DropReason::Full;
             return Err(Refusal { reason, waiting });
         }
         let remainder = self.remainder;
         let passage = self.pass_after_others(now, waiting);
-        if passage.start > now {
+        if self.size.inverse == 0 && passage.start > now {
             if waiting == 0 {
                 self.first_start = passage.start;
                 self.first_remainder = remainder;
@@ -254,7 +260,7 @@ impl Lane {
     /// or never admits it.
     #[inline(never)]
     fn on_unusual(&mut self, now: Instant, size: PacketSize) -> Result<Passage, Refusal> {
-        if size != self.size.size && !self.change_size(size) {
+        if size != self.size.size && !self.change_size(now, size) {
             return Err(self.refuse(now, size));
         }
         self.let_runs_go(now);
@@ -263,27 +269,28 @@ impl Lane {
             return self.on_usual(now);
         }
         self.usual = NO_SIZE;
-        let waiting = self.before + self.alike;
+        let alike = self.alike_waiting(now);
+        let waiting = self.before + alike;
         // Neither factor has more than 32 bits.
-        let bytes = self.bytes_before + (u64::from(self.alike) + 1) * u64::from(self.size.len);
+        let bytes = self.bytes_before + (u64::from(alike) + 1) * u64::from(self.size.len);
         if waiting >= self.most_packets || bytes > self.most_bytes {
             let reason = DropReason::Full;
             return Err(Refusal { reason, waiting });
         }
         let remainder = self.remainder;
         let passage = self.pass_after_others(now, waiting);
-        if self.alike == 0 {
+        if alike == 0 {
             self.first_start = passage.start;
             self.first_remainder = remainder;
         }
-        self.alike += 1;
+        self.alike = alike + 1;
         Ok(passage)
     }
 
     /// A packet finds the lane idle: it starts at once, on a whole nanosecond, and the fraction alone makes no carry.
     #[inline(always)]
     fn pass_idle(&mut self, now: Instant) -> Passage {
-        self.alike = 0;
+        self.since = 1;
         self.remainder = self.size.time.fraction;
         let finish = now + Duration::from_nanos(self.size.time.whole);
         self.free_at = finish;
@@ -312,6 +319,7 @@ impl Lane {
         let finish = finish.min(Instant::from_nanos(LONGEST_NS));
         self.free_at = finish;
         self.remainder = remainder;
+        self.since += 1;
         Passage {
             start,
             finish,
@@ -323,9 +331,9 @@ impl Lane {
     /// How many packets are sure to be admitted from `now` on, if none is larger than the MTU; there may be room for more.
     #[inline]
     pub fn sure_room(&mut self, now: Instant) -> u64 {
-        self.let_alike_go(now);
-        let packets = self.most_packets.saturating_sub(self.before + self.alike);
-        let bytes = self.bytes_before + u64::from(self.alike) * u64::from(self.size.len);
+        let alike = self.alike_waiting(now);
+        let packets = self.most_packets.saturating_sub(self.before + alike);
+        let bytes = self.bytes_before + u64::from(alike) * u64::from(self.size.len);
         let left = self.most_bytes.saturating_sub(bytes);
         u64::from(packets).min(left / u64::from(self.mtu.max(1)))
     }
@@ -358,6 +366,34 @@ impl Lane {
         after(self.size.time, self.rate.bps, start, remainder)
     }
 
+    /// Packets of the current size that wait at `now`. If each takes a whole number of nanoseconds, their number follows from
+    /// when the last will have been sent.
+    #[inline(always)]
+    fn alike_waiting(&mut self, now: Instant) -> u32 {
+        // All but a nanosecond of what is still to be sent.
+        let left = self
+            .free_at
+            .as_nanos()
+            .wrapping_sub(now.as_nanos())
+            .wrapping_sub(1);
+        if left < self.size.inverse {
+            // The product with the inverse is exact below it.
+            let times = (u128::from(left) * u128::from(self.size.inverse)) >> 64;
+            return (times as u64).min(self.since) as u32;
+        }
+        self.alike_waiting_at_length(now)
+    }
+
+    #[inline(never)]
+    fn alike_waiting_at_length(&mut self, now: Instant) -> u32 {
+        if self.size.inverse == 0 {
+            self.let_alike_go(now);
+            return self.alike;
+        }
+        let left = self.free_at.since(now).as_nanos().saturating_sub(1);
+        (left / self.size.time.whole).min(self.since) as u32
+    }
+
     /// Forgets those of the current size that have begun to be sent.
     #[inline(always)]
     fn let_alike_go(&mut self, now: Instant) {
@@ -387,24 +423,31 @@ impl Lane {
 
     /// Takes up another size, unless packets of that size are never admitted.
     #[inline(never)]
-    fn change_size(&mut self, size: PacketSize) -> bool {
+    fn change_size(&mut self, now: Instant, size: PacketSize) -> bool {
         let len = size.len();
         if len > self.mtu || u64::from(len) > self.most_bytes || self.most_packets == 0 {
             return false;
         }
         // Those that wait keep their times.
-        if self.alike > 0 {
+        let alike = self.alike_waiting(now);
+        if alike > 0 {
+            let (mut first_start, mut first_remainder) = (self.first_start, self.first_remainder);
+            if self.size.inverse > 0 {
+                first_start = self.free_at - Duration::from_nanos(u64::from(alike) * self.size.time.whole);
+                first_remainder = self.remainder;
+            }
             self.runs.push_back(Run {
-                count: self.alike,
+                count: alike,
                 len: self.size.len,
-                first_start: self.first_start,
-                first_remainder: self.first_remainder,
+                first_start,
+                first_remainder,
                 time: self.size.time,
             });
-            self.before += self.alike;
-            self.bytes_before += u64::from(self.alike) * u64::from(self.size.len);
-            self.alike = 0;
+            self.before += alike;
+            self.bytes_before += u64::from(alike) * u64::from(self.size.len);
         }
+        self.alike = 0;
+        self.since = 0;
         core::mem::swap(&mut self.size, &mut self.other);
         if size != self.size.size {
             self.counted.add(&self.size);
@@ -417,6 +460,11 @@ impl Lane {
                     fraction: time.fraction,
                 },
                 most: u64::from(self.most_packets).min(self.most_bytes / u64::from(len.max(1))) as u32,
+                inverse: match (time.whole, time.fraction) {
+                    (0 | 1, _) => 0,
+                    (whole, 0) => u64::MAX / whole + 1,
+                    (_, _) => 0,
+                },
                 count: 0,
             };
         }
@@ -432,8 +480,7 @@ impl Lane {
             DropReason::Full
         };
         self.let_runs_go(now);
-        self.let_alike_go(now);
-        let waiting = self.before + self.alike;
+        let waiting = self.before + self.alike_waiting(now);
         Refusal { reason, waiting }
     }
 }
@@ -506,7 +553,9 @@ mod tests {
         fn a_lane_is_a_drop_tail_link(seed in any::<u64>(), bytes in any::<bool>(), delay in 0_u64..3000) {
             let mut rng = Rng::from_seed(seed);
             let limit = if bytes { Limit::Bytes(Bytes(4000)) } else { Limit::Packets(3) };
-            let mut config = LinkConfig::new(Rate(7_777_777_777), Duration::from_nanos(delay));
+            // A nanosecond for each bit, or no whole number.
+            let rate = [1_000_000_000, 7_777_777_777, 8_000_000_000][seed as usize % 3];
+            let mut config = LinkConfig::new(Rate(rate), Duration::from_nanos(delay));
             config.mtu = 1400;
             config.framing = 18;
             let mut values = Values::defaults(DropTail::PARAMETERS);

@@ -66,7 +66,7 @@ impl Beyond {
     }
 
     /// Adds a range that begins where the last one ends or after it. False: it begins before, or there are too many.
-    #[inline]
+    #[inline(always)]
     pub(super) fn append(&mut self, start: u64, stop: u64, most: u8) -> bool {
         let full = self.ranges.len() >= MOST_RANGES;
         match self.ranges.back_mut() {
@@ -133,15 +133,20 @@ impl Beyond {
     }
 
     /// Puts a range first.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remember(&mut self, range: (u64, u64), most: u8) {
         if self.recent[0].0 != range.0 {
-            let old = self.recent.iter().position(|other| other.0 == range.0);
-            let last = usize::from(most.clamp(1, 4)) - 1;
-            self.recent.copy_within(0..old.unwrap_or(last), 1);
-            self.written = None;
+            self.make_room(range, most);
         }
         self.recent[0] = range;
+    }
+
+    #[inline(never)]
+    fn make_room(&mut self, range: (u64, u64), most: u8) {
+        let old = self.recent.iter().position(|other| other.0 == range.0);
+        let last = usize::from(most.clamp(1, 4)) - 1;
+        self.recent.copy_within(0..old.unwrap_or(last), 1);
+        self.written = None;
     }
 
     /// Puts the range first that `offset` is in.
@@ -156,18 +161,24 @@ impl Beyond {
         }
     }
 
+    #[inline(always)]
     pub(super) fn write_blocks(&mut self, rcv_nxt: u64, irs: SeqNumber, most: u8, segment: &mut Segment) {
-        let wire = |offset: u64| SeqNumber::from_offset(irs, offset);
         if let Some(written) = &self.written
             && written.rcv_nxt == rcv_nxt
             && self.duplicate.is_none()
         {
             // Mostly a segment came that prolongs the first.
             segment.options = written.options;
-            segment.options[1] = wire(self.recent[0].1).0;
+            segment.options[1] = SeqNumber::from_offset(irs, self.recent[0].1).0;
             segment.set_sack_blocks(written.count);
             return;
         }
+        self.write_all_blocks(rcv_nxt, irs, most, segment);
+    }
+
+    #[inline(never)]
+    fn write_all_blocks(&mut self, rcv_nxt: u64, irs: SeqNumber, most: u8, segment: &mut Segment) {
+        let wire = |offset: u64| SeqNumber::from_offset(irs, offset);
         let repeats = self.duplicate.is_none() && self.recent[0].0 >= rcv_nxt;
         if let Some((left, right)) = self.duplicate.take() {
             segment.push_sack_block(wire(left), wire(right)); // RFC 2883 4

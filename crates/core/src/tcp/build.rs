@@ -117,8 +117,8 @@ impl Connection {
     }
 
     /// The SACK blocks, if there are any.
-    #[inline]
-    fn report_blocks(&mut self, segment: &mut Segment) {
+    #[inline(never)]
+    pub(super) fn report_blocks(&mut self, segment: &mut Segment) {
         let shared = &self.shared;
         if shared.sack && self.receive.has_blocks() {
             self.receive

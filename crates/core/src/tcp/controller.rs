@@ -102,7 +102,7 @@ impl Controller {
         reaction
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_sent(&mut self, now: Instant, sent: impl FnOnce() -> Sent) {
         match &mut self.any {
             // They do not look at it.

@@ -21,6 +21,12 @@ impl<T> Default for Lazy<T> {
 }
 
 impl<T> Lazy<T> {
+    /// The value, if something was written.
+    #[inline(always)]
+    pub(super) fn written(&mut self) -> Option<&mut T> {
+        self.0.as_deref_mut()
+    }
+
     /// Whether nothing was written yet.
     #[inline]
     pub(super) const fn is_blank(&self) -> bool {

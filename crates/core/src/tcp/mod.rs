@@ -22,6 +22,7 @@ mod controller;
 mod delivery;
 mod detail;
 mod error;
+mod exchange;
 mod fastopen;
 mod handover;
 mod handshake;
@@ -76,6 +77,7 @@ pub use config::{
 };
 pub use detail::Detail;
 pub use error::{ConnectionError, Event};
+pub use exchange::Exchange;
 pub use fastopen::{
     Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,
 };
@@ -85,7 +87,6 @@ pub use rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
 pub use rest::Resting;
 pub use room::ReceiveMemory;
 pub use send::CaState;
-pub use short::Exchange;
 pub use timers::Timer;
 pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
 

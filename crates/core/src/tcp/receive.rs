@@ -204,13 +204,12 @@ impl Receive {
     #[inline(always)]
     pub(super) fn offer_buffer(&mut self, config: &Config, step: u32, scale: u8) -> u64 {
         let wanted = self.wanted_edge(config);
-        let edge = if wanted >= self.edge + u64::from(step) {
-            wanted
-        } else {
-            self.edge
-        };
-        debug_assert!(edge >= self.rcv_nxt && self.room.is_none(), "{self:?}");
-        let window = (edge - self.rcv_nxt).min(65_535 << scale);
+        debug_assert!(self.edge >= self.rcv_nxt && self.room.is_none(), "{self:?}");
+        if wanted < self.edge + u64::from(step) {
+            // As it was offered, less what came since.
+            return self.edge - self.rcv_nxt;
+        }
+        let window = (wanted - self.rcv_nxt).min(65_535 << scale);
         self.edge = self.rcv_nxt + window;
         window
     }
@@ -296,15 +295,11 @@ impl Receive {
         true
     }
 
-    /// Whether a segment that carries `payload` and comes in order changes nothing but offsets where no acknowledgment is
-    /// delayed: nothing is beyond a hole, no FIN is known, and larger segments came before.
+    /// Whether a segment that carries `payload` changes nothing but offsets where no acknowledgment is
+    /// delayed: no FIN is known, and larger segments came before.
     #[inline(always)]
     pub(super) fn takes_usual(&self, payload: u32) -> bool {
-        self.fin_at == u64::MAX
-            && self.beyond_is_empty()
-            && payload > 0
-            && payload <= self.acking.full()
-            && self.acking.quick == 0
+        self.fin_at == u64::MAX && payload > 0 && payload <= self.acking.full() && self.acking.quick == 0
     }
 
     /// Takes the payload of a segment without FIN that lies within the window and begins at `seq` beyond a hole, after
@@ -419,7 +414,7 @@ impl Receive {
     }
 
     #[inline]
-    fn beyond_is_empty(&self) -> bool {
+    pub(super) fn beyond_is_empty(&self) -> bool {
         self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
     }
 
@@ -609,6 +604,7 @@ impl Receive {
     }
 
     /// Writes the SACK blocks of an acknowledgment and forgets the duplicate, which is reported once.
+    #[inline(always)]
     pub(super) fn write_blocks(&mut self, irs: SeqNumber, most: u8, segment: &mut Segment) {
         if let Some(beyond) = &mut self.beyond {
             beyond.write_blocks(self.rcv_nxt, irs, most, segment);

@@ -36,6 +36,22 @@ impl Records {
         self.slots.len()
     }
 
+    /// The record that was put as number `number`, if it is there.
+    #[inline(always)]
+    pub(super) fn numbered(&mut self, number: u32) -> Option<&mut Record> {
+        if number.wrapping_sub(self.taken) >= self.put.wrapping_sub(self.taken) {
+            return None;
+        }
+        let place = self.place(number);
+        self.slots.get_mut(place)
+    }
+
+    /// The number of the record at `index`.
+    #[inline]
+    pub(super) fn number(&self, index: usize) -> u32 {
+        self.taken.wrapping_add(index as u32)
+    }
+
     /// Place of the record that is put as number `number`.
     #[inline(always)]
     fn place(&self, number: u32) -> usize {
@@ -116,6 +132,19 @@ impl Records {
             }
         }
         low
+    }
+
+    /// Index of the first record with `seq >= offset`; `usual` is the usual length.
+    pub(super) fn index_from(&self, offset: u64, usual: u32) -> usize {
+        let Some(front) = self.front() else { return 0 };
+        if offset <= front.seq {
+            return 0;
+        }
+        let guess = ((offset - front.seq) / u64::from(usual)) as usize;
+        if self.get(guess).is_some_and(|record| record.seq == offset) {
+            return guess;
+        }
+        self.partition_point(|record| record.seq < offset)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Record> {
@@ -228,6 +257,9 @@ mod tests {
             assert_eq!(records.len(), deque.len());
             assert_eq!(records.is_empty(), deque.is_empty());
             assert_eq!(records.front().map(|record| record.seq), deque.front().copied());
+            let number = records.number(deque.len() / 2);
+            let middle = records.numbered(number).map(|record| record.seq);
+            assert_eq!(middle, deque.get(deque.len() / 2).copied());
             assert_eq!(records.back().map(|record| record.seq), deque.back().copied());
             if round % 50 == 0 {
                 let held: Vec<u64> = records.iter().map(|record| record.seq).collect();

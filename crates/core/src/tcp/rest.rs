@@ -457,6 +457,7 @@ impl Marks {
             judged,
             resent_end: _, // nothing is out
             known,
+            next: _, // a guess
         } = self;
         pack.number(sacked);
         pack.number(lost);

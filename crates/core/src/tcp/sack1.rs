@@ -19,7 +19,6 @@ use super::timers::Timer;
 use crate::cc::{Ack, CongestionKind};
 use crate::pack::Pack;
 use crate::packet::{Flags, Segment};
-use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -178,33 +177,17 @@ impl Sender {
     #[inline]
     pub(super) fn take_next_sacked(&mut self, shared: &mut Shared, segment: &Segment, seq: u64) -> bool {
         let una = self.una;
-        let recovers = self.state == CaState::Recovery && shared.timers.kind() == Some(Timer::Rto);
-        let blocks = segment.sack_blocks();
-        if !recovers || blocks == 0 {
+        if self.state != CaState::Recovery || shared.timers.kind() != Some(Timer::Rto) {
             return false;
-        }
-        let Some(next) = self.board.next_unsacked() else {
-            return false;
-        };
-        let wire = |offset| SeqNumber::from_offset(shared.iss, offset);
-        if segment.sack_block(0) != (wire(next.run_start), wire(next.end)) {
-            return false;
-        }
-        let mut known = [0; 4];
-        for (index, known) in known.iter_mut().enumerate().take(blocks) {
-            let (left, right) = segment.sack_block(index);
-            *known = u64::from(left.0) << 32 | u64::from(right.0);
-            if index > 0 && !self.board.is_known(index, *known) {
-                return false;
-            }
         }
         // The window field is news at any time; a shut window is for the general way.
         if u64::from(segment.window) << shared.snd_scale == 0 || shared.snd_edge <= una {
             return false;
         }
+        let Some(weight) = self.board.sack_next(segment, shared.iss) else {
+            return false;
+        };
         shared.take_window(segment, seq, una);
-        self.board.set_known(known);
-        let weight = self.board.sack_next(&next);
         self.delivered_total += weight;
         self.dup_acks += 1; // RFC 6675 2
         if let Some(agent) = &mut self.sack1 {
@@ -221,7 +204,8 @@ impl Sender {
     #[inline(always)]
     pub(super) fn lets_drain(&mut self, now: Instant, shared: &Shared) -> bool {
         let Some(agent) = &self.sack1 else { return false };
-        let full = i64::from(agent.pipe) >= (self.window(shared) / u64::from(shared.mss)) as i64;
+        // In whole segments: as many as the window holds, or more.
+        let full = agent.pipe >= 0 && (agent.pipe as u64 + 1) * u64::from(shared.mss) > self.window(shared);
         let drains = full
             && self.state == CaState::Recovery
             && !(agent.first_due | self.probe_due | self.zero_probe_due)

@@ -4,15 +4,8 @@
 //! **Deviations.** None known.
 
 use super::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, Run, SACKED, Scoreboard};
-
-/// The record behind all that is SACKed.
-pub(super) struct NextUnsacked {
-    /// Where the last run begins.
-    pub(super) run_start: u64,
-    /// One past its last offset.
-    pub(super) end: u64,
-    index: usize,
-}
+use crate::packet::Segment;
+use crate::seq::SeqNumber;
 
 impl Scoreboard {
     /// Drops what the runs say below `una`.
@@ -80,43 +73,61 @@ impl Scoreboard {
             .is_some_and(|last| last.start <= left && right <= last.end)
     }
 
-    /// The record behind the last run, if it was sent once and no run is stale.
+    /// [`Scoreboard::sack`] of the blocks of an acknowledgment of which the first is the last run and the record behind it,
+    /// which was sent once, and which the others are known of. Returns the weight of that record. `None`: it is another case,
+    /// and nothing was done.
     #[inline(always)]
-    pub(super) fn next_unsacked(&self) -> Option<NextUnsacked> {
-        if self.marks.is_blank() || !self.marks.stale.is_empty() {
+    pub(super) fn sack_next(&mut self, segment: &Segment, iss: SeqNumber) -> Option<u64> {
+        let blocks = segment.sack_blocks();
+        let marks = self.marks.written()?;
+        let run = marks.runs.back_mut()?;
+        if blocks == 0 || !marks.stale.is_empty() {
             return None;
         }
-        let run = self.marks.runs.back()?;
-        let index = self.index_from(run.end);
-        let record = self.ring.get(index)?;
+        if self
+            .ring
+            .numbered(marks.next)
+            .is_none_or(|record| record.seq != run.end)
+        {
+            marks.next = self.ring.number(self.ring.index_from(run.end, self.mss));
+        }
+        let record = self.ring.numbered(marks.next)?;
+        let end = record.end();
         let usual = record.seq == run.end && !record.is(SACKED | LOST | RETRANS);
-        usual.then(|| NextUnsacked {
-            run_start: run.start,
-            end: record.end(),
-            index,
-        })
-    }
-
-    /// [`Scoreboard::sack`] of that record. Returns its weight.
-    #[inline(always)]
-    pub(super) fn sack_next(&mut self, next: &NextUnsacked) -> u64 {
-        self.work.search(self.ring.len());
-        self.work.add(1);
-        let mut weight = self.unit;
-        if let Some(record) = self.ring.get_mut(next.index) {
-            record.flags |= SACKED;
-            if weight == 0 {
-                weight = record.len;
+        let wire = |offset| SeqNumber::from_offset(iss, offset);
+        let block = (wire(run.start), wire(end));
+        if !usual || segment.sack_block(0) != block {
+            return None;
+        }
+        let mut known = marks.known;
+        known[0] = u64::from(block.0.0) << 32 | u64::from(block.1.0);
+        // Mostly the others are those of the last acknowledgment, each in its place.
+        for (index, known) in known.iter_mut().enumerate().skip(1) {
+            let block = if index < blocks {
+                let (left, right) = segment.sack_block(index);
+                u64::from(left.0) << 32 | u64::from(right.0)
+            } else {
+                0
+            };
+            if *known != block || block == 0 {
+                let known_before = block != 0 && marks.known[index - 1] == block;
+                if index < blocks && !known_before {
+                    return None;
+                }
+                *known = block;
             }
         }
-        let marks = &mut *self.marks;
-        marks.sacked += u64::from(weight);
+        marks.known = known;
+        marks.next = marks.next.wrapping_add(1);
+        record.flags |= SACKED;
+        let weight = u64::from(if self.unit == 0 { record.len } else { self.unit });
+        self.work.search(self.ring.len());
+        self.work.add(1);
+        marks.sacked += weight;
         marks.sacked_segments += 1;
-        if let Some(last) = marks.runs.back_mut() {
-            last.end = next.end;
-            last.segments += 1;
-        }
-        u64::from(weight)
+        run.end = end;
+        run.segments += 1;
+        Some(weight)
     }
 
     /// A SACK block anywhere.

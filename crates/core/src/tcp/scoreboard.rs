@@ -120,6 +120,8 @@ pub(super) struct Marks {
     pub(super) judged: u64,
     /// SACK blocks of the last acknowledgment that lie within runs, as on the wire; zero: none.
     pub(super) known: [u64; 4],
+    /// Number of the record that may be the one behind the last run.
+    pub(super) next: u32,
 }
 
 impl Blank for Marks {
@@ -137,6 +139,7 @@ impl Blank for Marks {
             hint: 0,
             judged: 0,
             known: [0; 4],
+            next: 0,
         };
         &BLANK
     }
@@ -187,15 +190,7 @@ impl Scoreboard {
     /// Index of the first record with `seq >= offset`.
     #[inline]
     pub(super) fn index_from(&self, offset: u64) -> usize {
-        let Some(front) = self.ring.front() else { return 0 };
-        if offset <= front.seq {
-            return 0;
-        }
-        let guess = ((offset - front.seq) / u64::from(self.mss)) as usize;
-        if self.ring.get(guess).is_some_and(|record| record.seq == offset) {
-            return guess;
-        }
-        self.ring.partition_point(|record| record.seq < offset)
+        self.ring.index_from(offset, self.mss)
     }
 
     /// Removes the first record if `ack` covers it; its flags say what it was.

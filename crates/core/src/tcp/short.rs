@@ -26,44 +26,33 @@ use crate::units::Bytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ways {
     /// What a segment must have of [`LOOKED_AT`].
-    arrivals: u16,
+    pub(super) arrivals: u16,
     /// New acknowledgments without SACK blocks are quiet.
-    acks: bool,
+    pub(super) acks: bool,
     /// They are as in ns-2.
-    ns2: bool,
+    pub(super) ns2: bool,
     /// A recovery is as in ns-2, and there is nothing else to say.
-    recovers: bool,
+    pub(super) recovers: bool,
     /// Of these, those whose timestamp is not from before a retransmission.
-    undo: bool,
+    pub(super) undo: bool,
     /// What there is to send is full new segments and acknowledgments.
-    segments: bool,
+    pub(super) segments: bool,
     /// Data that leaves soon after data came may be an answer.
-    answers: bool,
+    pub(super) answers: bool,
     /// All that there is to do is to acknowledge data at once.
-    echoes: bool,
+    pub(super) echoes: bool,
     /// What an acknowledgment sets the retransmission slot to.
-    slot: Slot,
+    pub(super) slot: Slot,
     /// Header bytes of a segment without SACK blocks.
     pub(super) overhead: u8,
     /// The right edge of the window moves by at least so much (RFC 9293 3.8.6.2.2).
     pub(super) step: u32,
     /// `max_window_segments` in bytes.
-    most: u64,
-}
-
-/// What became of a segment and of its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
-    /// Stream offset up to which everything has arrived in order.
-    pub in_order: u64,
-    /// The stream offsets that a segment carries which leaves now and stands in the place.
-    pub answer: Option<(u64, u64)>,
-    /// There may be more to send, or events to take.
-    pub more: bool,
+    pub(super) most: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Slot {
+pub(super) enum Slot {
     /// The RTO.
     Rto,
     /// RFC 8985's probe timeout.
@@ -100,58 +89,6 @@ impl Connection {
         };
         self.checked(false);
         accepted
-    }
-
-    /// A segment arrived whose place may be taken by the one that answers it: [`Connection::on_segment`] and what a drain
-    /// begins with. With `more` the rest of the drain, and events, are left to
-    /// the caller. Only where the application does nothing in between.
-    #[inline]
-    pub fn exchange(&mut self, now: Instant, segment: &mut Segment) -> Exchange {
-        if self.echo(now, segment) {
-            self.checked(true);
-            return Exchange {
-                in_order: self.receive.rcv_nxt - 1,
-                answer: Some((0, 0)),
-                more: false,
-            };
-        }
-        let in_order = self.on_segment(now, segment).in_order;
-        let mut exchange = Exchange {
-            in_order,
-            answer: None,
-            more: true,
-        };
-        if self.shared.events == 0
-            && let Some(answer) = self.plain_segment(now, segment)
-        {
-            exchange.answer = answer;
-            exchange.more = answer.is_some() && self.may_send_more(now);
-        }
-        exchange
-    }
-
-    /// The data expected next comes to an end that never sent any, reads at once and delays no acknowledgment: what
-    /// [`Connection::arrive_as_predicted`] and [`Connection::plain_segment`] come to. False: it is another case, and nothing
-    /// was done.
-    #[inline(always)]
-    fn echo(&mut self, now: Instant, segment: &mut Segment) -> bool {
-        let (shared, receive) = (&mut self.shared, &mut self.receive);
-        let (nxt, payload) = (receive.rcv_nxt, segment.payload);
-        let echoes = shared.ways.echoes
-            && segment.flags.0 & LOOKED_AT.0 == shared.ways.arrivals
-            && segment.ecn() != Ecn::Ce
-            && segment.seq == SeqNumber::from_offset(shared.irs, nxt)
-            && segment.ack == SeqNumber::from_offset(shared.iss, 1)
-            && u64::from(payload) <= receive.window()
-            && receive.takes_usual(payload);
-        if echoes {
-            shared.take_window(segment, nxt, 1);
-            receive.rcv_nxt += u64::from(payload);
-            receive.read = receive.rcv_nxt;
-            receive.acking.start(now);
-            self.header(now, 1, 0, Flags(0), segment);
-        }
-        echoes
     }
 
     /// Whether a drain that sent something may go on: whether it is worth while to ask for more.
@@ -381,7 +318,7 @@ impl Connection {
         let (mut seq, mut payload, mut flags) = (1, 0, Flags(0));
         if let Some(sender) = &mut self.sender {
             seq = sender.nxt;
-            if let Some(push) = sender.plain_segment(now, &mut self.shared)? {
+            if let Some((push, _)) = sender.plain_segment(now, &mut self.shared)? {
                 payload = self.shared.mss;
                 flags = if push { Flags::PSH } else { flags };
                 if self.shared.ways.answers {
@@ -428,7 +365,7 @@ impl Sender {
 
     /// Whether a new acknowledgment is nothing but progress. ECE goes the general way in the segment's arrival.
     #[inline(always)]
-    fn is_quiet(&self, shared: &Shared, segment: &Segment) -> bool {
+    pub(super) fn is_quiet(&self, shared: &Shared, segment: &Segment) -> bool {
         let ways = shared.ways;
         ways.acks && segment.sack_blocks() == 0 && !(ways.undo && self.shows_mistake(shared, segment))
     }
@@ -587,17 +524,23 @@ impl Sender {
         full
     }
 
-    /// What [`Sender::next`] comes to while nothing is wrong: a full new segment, and whether it is the last of a group, or
+    /// What [`Sender::next`] comes to while nothing is wrong: a full new segment, whether it is the last of a group, and
+    /// whether the window may hold more; or
     /// nothing because the window is full. The outer `None`: it is another case, and nothing was done.
     #[inline(always)]
-    fn plain_segment(&mut self, now: Instant, shared: &mut Shared) -> Option<Option<bool>> {
+    pub(super) fn plain_segment(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+    ) -> Option<Option<(bool, bool)>> {
         let (seq, mss) = (self.nxt, u64::from(shared.mss));
         let end = seq + mss;
         if end >= self.end || end > shared.snd_edge || self.board.out == 0 {
             return None;
         }
         let weight = self.board.weight(shared.mss);
-        if self.board.out + weight > self.cc.window().get().min(shared.ways.most) {
+        let window = self.cc.window().get().min(shared.ways.most);
+        if self.board.out + weight > window {
             self.validate_full(now, shared);
             return Some(None);
         }
@@ -641,12 +584,14 @@ impl Sender {
             Slot::Any if shared.config.tail_loss_probe != TailLossProbe::Off => self.arm_probe(now, shared),
             Slot::Any => {}
         }
-        Some(Some(group_ends))
+        let next = end + mss;
+        let full = self.board.out + weight > window && next < self.end && next <= shared.snd_edge;
+        Some(Some((group_ends, !full)))
     }
 }
 
 /// Bits of which any but the expected ones takes a segment off the short way.
-const LOOKED_AT: Flags = Flags::SYN
+pub(super) const LOOKED_AT: Flags = Flags::SYN
     .with(Flags::FIN)
     .with(Flags::RST)
     .with(Flags::URG)

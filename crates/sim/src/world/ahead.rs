@@ -84,74 +84,100 @@ impl<O: Observer> World<'_, O> {
         leaving.clear();
         // Where what is sent goes after its first link.
         let onward = end.path.0 + 1;
-        while let Some(&Waiting {
-            at,
-            packet: id,
-            place,
-        }) = wire.front()
-            && at <= until
-        {
-            let packet = packets.get_mut(id);
-            if packet.flow != flow || place != end_of_path {
-                more = last.is_some() && network.hops[place as usize] == END_AT_ONCE;
-                break;
+        'pieces: for mut piece in wire.pieces() {
+            while let Some(&Waiting { at, .. }) = piece.first() {
+                if at > until {
+                    break 'pieces;
+                }
+                let mut drains = false;
+                let mut done = 0;
+                if O::DEAF && silent {
+                    let run = Run {
+                        packets,
+                        leaving,
+                        flow,
+                        onward,
+                        until,
+                    };
+                    if connection.reflects() {
+                        done = run.reflect(connection, piece);
+                        end.received = end.received.max(connection.received());
+                    } else if connection.has_sent() {
+                        (done, drains) = run.progress(connection, piece, latest);
+                    }
+                }
+                if done == 0 {
+                    let Waiting {
+                        packet: id, place, ..
+                    } = piece[0];
+                    let packet = packets.get_mut(id);
+                    if packet.flow != flow {
+                        more = last.is_some() && network.hops[place as usize] == END_AT_ONCE;
+                        break 'pieces;
+                    }
+                    debug_assert_eq!(place, end_of_path, "a flow has one path");
+                    if packet.segment.flags.intersects(EXTRAORDINARY)
+                        || connection.state() != State::Established
+                    {
+                        break 'pieces;
+                    }
+                    done = 1;
+                    observer.on_deliver(at, LinkIndex(link), packet, at.since(packet.enqueued_at));
+                    let exchange = if !silent {
+                        feed(connection, at, &packet.segment)
+                    } else if O::DEAF {
+                        connection.exchange_any(at, &mut packet.segment)
+                    } else {
+                        connection.exchange(at, &mut packet.segment)
+                    };
+                    if exchange.in_order > end.received {
+                        let before = std::mem::replace(&mut end.received, exchange.in_order);
+                        observer.on_receive(at, flow, before..exchange.in_order);
+                    }
+                    if exchange.answers {
+                        packet.enqueued_at = at;
+                        packet.flow = FlowId(number);
+                        observer.on_send(at, packet.flow, &packet.segment);
+                        leaving.push(Waiting {
+                            at,
+                            packet: id,
+                            place: onward,
+                        });
+                    } else {
+                        packets.free(id);
+                    }
+                    drains = exchange.more;
+                }
+                let at = piece[done - 1].at;
+                piece = &piece[done..];
+                taken += done;
+                last = Some(at);
+                if drains {
+                    let mut application = Application {
+                        to_write: &mut end.to_write,
+                        closing: &mut end.closing,
+                    };
+                    over = application.act(at, connection);
+                    silent = application.is_silent();
+                    drain(
+                        packets,
+                        *observer,
+                        at,
+                        FlowId(number),
+                        connection,
+                        leaving,
+                        onward,
+                    );
+                    if over {
+                        break 'pieces;
+                    }
+                }
+                observer.on_ack(at, FlowId(number), connection);
+                let deadline = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+                until = latest.min(deadline.max(at));
             }
-            if packet.segment.flags.intersects(EXTRAORDINARY) || connection.state() != State::Established {
-                break;
-            }
-            wire.forget_front();
-            taken += 1;
-            observer.on_deliver(at, LinkIndex(link), packet, at.since(packet.enqueued_at));
-            let Exchange {
-                in_order,
-                answer,
-                more: drains,
-            } = if silent {
-                connection.exchange(at, &mut packet.segment)
-            } else {
-                feed(connection, at, &packet.segment)
-            };
-            if in_order > end.received {
-                let before = std::mem::replace(&mut end.received, in_order);
-                observer.on_receive(at, flow, before..in_order);
-            }
-            if answer.is_some() {
-                packet.enqueued_at = at;
-                packet.flow = FlowId(number);
-                observer.on_send(at, packet.flow, &packet.segment);
-                leaving.push(Waiting {
-                    at,
-                    packet: id,
-                    place: onward,
-                });
-            } else {
-                packets.free(id);
-            }
-            if drains {
-                let mut application = Application {
-                    to_write: &mut end.to_write,
-                    closing: &mut end.closing,
-                };
-                over = application.act(at, connection);
-                silent = application.is_silent();
-                drain(
-                    packets,
-                    *observer,
-                    at,
-                    FlowId(number),
-                    connection,
-                    leaving,
-                    onward,
-                );
-            }
-            last = Some(at);
-            if over {
-                break;
-            }
-            observer.on_ack(at, FlowId(number), connection);
-            let deadline = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-            until = latest.min(deadline.max(at));
         }
+        wire.forget(taken);
         let sent = leaving.len() as u32;
         network.send_run(packets, *observer, end.path, leaving);
         let place = &mut network.links[link as usize].wire;
@@ -159,7 +185,7 @@ impl<O: Observer> World<'_, O> {
         *place = wire;
         let Some(last) = last else { return false };
         slot.in_network += sent;
-        slot.in_network -= taken;
+        slot.in_network -= taken as u32;
         if side == 1 && counts {
             let bytes = Bytes(end.received - received);
             let group = &mut groups[slot.group as usize];
@@ -177,6 +203,87 @@ impl<O: Observer> World<'_, O> {
     }
 }
 
+/// Where a run of packets goes, and how far.
+struct Run<'r> {
+    packets: &'r mut Slab,
+    leaving: &'r mut Vec<Waiting>,
+    /// Of the packets.
+    flow: FlowId,
+    /// Where what is sent goes after its first link.
+    onward: u32,
+    /// When something else happens to the connection.
+    until: Instant,
+}
+
+impl Run<'_> {
+    /// Gives packets to an end that only receives, as long as each is reflected ([`Connection::reflect`]): how many.
+    #[inline(never)]
+    fn reflect(self, connection: &mut Connection, piece: &[Waiting]) -> usize {
+        let mut done = 0;
+        for &Waiting { at, packet: id, .. } in piece {
+            let packet = self.packets.get_mut(id);
+            if at > self.until || packet.flow != self.flow || !connection.reflect(at, &mut packet.segment) {
+                break;
+            }
+            packet.flow = FlowId(self.flow.0 ^ 1);
+            self.leaving.push(Waiting {
+                at,
+                packet: id,
+                place: self.onward,
+            });
+            done += 1;
+        }
+        done
+    }
+
+    /// Gives packets to a sender as long as each is nothing but progress ([`Connection::progress`]) and raises no event, with
+    /// what it sends then. How many, and whether the last is still to be drained.
+    #[inline(never)]
+    fn progress(self, connection: &mut Connection, piece: &[Waiting], latest: Instant) -> (usize, bool) {
+        let (mut done, mut until) = (0, self.until);
+        let number = FlowId(self.flow.0 ^ 1);
+        for &Waiting { at, packet: id, .. } in piece {
+            let packet = self.packets.get_mut(id);
+            if at > until || packet.flow != self.flow {
+                break;
+            }
+            let Some(exchange) = connection.progress(at, &mut packet.segment) else {
+                break;
+            };
+            done += 1;
+            if exchange.answers {
+                packet.flow = number;
+                self.leaving.push(Waiting {
+                    at,
+                    packet: id,
+                    place: self.onward,
+                });
+            } else {
+                self.packets.free(id);
+            }
+            if exchange.more {
+                if connection.has_events() {
+                    return (done, true);
+                }
+                drain(
+                    self.packets,
+                    &mut (),
+                    at,
+                    number,
+                    connection,
+                    self.leaving,
+                    self.onward,
+                );
+            }
+            if exchange.more || !exchange.settled {
+                let deadline = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+                until = latest.min(deadline.max(at));
+            }
+        }
+        (done, false)
+    }
+}
+
 /// What a connection sends now. Segments are written where they stay until they are delivered.
 #[inline(always)]
 fn drain<O: Observer>(
@@ -190,11 +297,13 @@ fn drain<O: Observer>(
 ) {
     loop {
         let (packet, free) = packets.reserve();
-        if connection.poll_segment(now, &mut packet.segment).is_none() {
+        let Some(more) = connection.poll_more(now, &mut packet.segment) else {
             return;
-        }
+        };
         let id = std::mem::replace(free, packet.buf.0);
-        packet.enqueued_at = now;
+        if !O::DEAF {
+            packet.enqueued_at = now;
+        }
         packet.flow = flow;
         observer.on_send(now, flow, &packet.segment);
         leaving.push(Waiting {
@@ -202,7 +311,7 @@ fn drain<O: Observer>(
             packet: id,
             place: onward,
         });
-        if !connection.may_send_more(now) {
+        if !more {
             return;
         }
     }
@@ -213,8 +322,9 @@ fn drain<O: Observer>(
 fn feed(connection: &mut Connection, now: Instant, segment: &Segment) -> Exchange {
     Exchange {
         in_order: connection.on_segment(now, segment).in_order,
-        answer: None,
+        answers: false,
         more: true,
+        settled: false,
     }
 }
 

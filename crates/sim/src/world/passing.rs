@@ -299,6 +299,11 @@ impl Network {
                 return false;
             }
             observer.on_deliver(arrival, LinkIndex(index), packet, arrival.since(now));
+            if USUAL {
+                // No loop here: mostly it is not gone through twice.
+                let next = next & !AT_ONCE;
+                return self.enter_any(observer, next, place + 1, arrival, id, packet, index);
+            }
             place += 1;
             before = index;
             index = next & !AT_ONCE;

@@ -287,7 +287,18 @@ impl Pair {
         }
         let mut segment = *segment;
         let exchange = self.connection(to).exchange(now, &mut segment);
-        if let Some((start, end)) = exchange.answer {
+        if exchange.answers {
+            let connection = self.connection(to);
+            let start = match segment.payload {
+                0 => 0,
+                _ => {
+                    segment
+                        .seq
+                        .to_offset(connection.shared.iss, 1 + connection.acked()) as u64
+                        - 1
+                }
+            };
+            let end = start + u64::from(segment.payload);
             self.send(to, Transmit { segment, start, end });
         }
         if !exchange.more {
