@@ -2,13 +2,15 @@
 //!
 //! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. The connection routes;
 //! the work is in `handshake` (SYN states), `segment` (arrival procedure), `build` (segments out), `receive`
-//! and `beyond` (reassembly), `acking` (when to acknowledge), `room` (Linux's receive memory), `send` and `offload` (what
+//! and `beyond` (reassembly), `window` (what is offered), `acking` (when to acknowledge), `room` (Linux's receive memory), `send`,
+//! `offload` and `persist` (what
 //! leaves when), `pacing` and `rates` (how fast), `validation` and `newcwv` (what idle time does to the window), `delivery`
-//! (what an acknowledgment delivered), `recovery` (what follows from it), `undo` (what was a mistake), `sack1` (recovery
+//! (what an acknowledgment delivered), `recovery` (what follows from it), `judging` (what is lost), `undo` (what was a mistake), `sack1` (recovery
 //! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`, `thin` and `rdb` (streams of few small
 //! segments). [`Config`] holds every switch,
 //! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
-//! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`). `rest` packs one that does nothing.
+//! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`). `closing` ends a connection. `short`, `ways` and `exchange` do the usual with fewer
+//! steps. `rest` packs one that does nothing.
 //!
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
 //! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
@@ -16,6 +18,7 @@
 mod acking;
 mod beyond;
 mod build;
+mod closing;
 mod cold;
 mod config;
 mod controller;
@@ -28,6 +31,7 @@ mod handover;
 mod handshake;
 mod icmp;
 mod invariants;
+mod judging;
 mod lazy;
 pub mod listener;
 mod mtu;
@@ -35,6 +39,7 @@ mod newcwv;
 mod offload;
 mod pacing;
 mod patience;
+mod persist;
 pub mod profile;
 mod prr;
 mod rack;
@@ -68,6 +73,8 @@ mod types;
 mod undo;
 mod urgent;
 mod validation;
+mod ways;
+mod window;
 mod work;
 
 pub use config::{
@@ -101,8 +108,8 @@ use receive::Receive;
 use rto::Rtt;
 use send::Sender;
 use shared::Shared;
-use short::Ways;
 use timers::Timers;
+use ways::Ways;
 
 /// One end of a TCP connection, sans-IO.
 ///
@@ -417,60 +424,6 @@ impl Connection {
         Bytes(taken)
     }
 
-    /// Closes one half.
-    pub fn shutdown(&mut self, now: Instant, half: Half) {
-        match half {
-            Half::Read => {
-                self.read_shut = true;
-                let _ = self.read(now, Bytes::MAX);
-            }
-            Half::Write => self.queue_fin(now),
-        }
-    }
-
-    /// Closes: FIN after what was written. Unread data is thrown away.
-    pub fn close(&mut self, now: Instant) {
-        match self.state {
-            State::SynSent => {
-                self.enter_closed();
-                self.shared.raise(Event::Closed);
-            }
-            State::Closed => {}
-            State::SynReceived
-            | State::Established
-            | State::FinWait1
-            | State::FinWait2
-            | State::CloseWait
-            | State::Closing
-            | State::LastAck
-            | State::TimeWait => {
-                let unread = self.receive.readable() > 0;
-                self.read_shut = true;
-                let _ = self.read(now, Bytes::MAX);
-                if unread && self.shared.config.patience.reset_on_unread && self.state != State::TimeWait {
-                    // RFC 9293 SHLD-3: the peer must not believe that its data was read.
-                    self.enter_closed();
-                    self.shared.raise(Event::Closed);
-                    self.control = Control::Reset;
-                    return;
-                }
-                self.queue_fin(now);
-                self.become_orphan(now);
-            }
-        }
-    }
-
-    /// Aborts: RST if the peer knows the connection (RFC 9293 3.10.5).
-    pub fn abort(&mut self, _now: Instant) {
-        let tell = !matches!(self.state, State::Closed | State::SynSent | State::TimeWait);
-        if self.state != State::Closed {
-            self.fail(ConnectionError::Aborted);
-            if tell {
-                self.control = Control::Reset;
-            }
-        }
-    }
-
     /// Changes a setting.
     pub fn set(&mut self, now: Instant, setting: Setting) {
         self.shared.shut_ways();
@@ -573,59 +526,6 @@ impl Connection {
             sender.more &= !self.close_queued;
             sender.unpushed &= !self.close_queued;
         }
-    }
-
-    fn queue_fin(&mut self, now: Instant) {
-        self.shared.shut_ways();
-        if self.close_queued {
-            return;
-        }
-        match self.state {
-            State::Established => self.state = State::FinWait1,
-            State::CloseWait => self.state = State::LastAck,
-            State::SynSent | State::SynReceived => {}
-            State::Closed
-            | State::FinWait1
-            | State::FinWait2
-            | State::Closing
-            | State::LastAck
-            | State::TimeWait => return,
-        }
-        self.close_queued = true;
-        self.feed_sender(now);
-    }
-
-    fn enter_closed(&mut self) {
-        self.shared.shut_ways();
-        self.state = State::Closed;
-        self.shared.timers.clear();
-        self.sender_done();
-        self.receive.acking.now = false;
-        self.receive.beyond = None;
-        self.control = Control::None;
-        self.keep_alive_due = false;
-    }
-
-    /// Remembers what was acknowledged and frees the sending half's queues.
-    fn sender_done(&mut self) {
-        if let Some(sender) = &mut self.sender {
-            let out = sender.board.ring.len();
-            if out > 0 {
-                sender.board = scoreboard::Scoreboard::default();
-            }
-            sender.board.release();
-        }
-    }
-
-    fn fail(&mut self, mut error: ConnectionError) {
-        if error == ConnectionError::TimedOut
-            && let Some(soft) = self.take_soft_error()
-        {
-            error = ConnectionError::Network(soft); // RFC 1122 4.2.3.9: the better reason
-        }
-        self.enter_closed();
-        self.shared.failure = Some(error);
-        self.shared.raise(Event::Failed(error));
     }
 }
 

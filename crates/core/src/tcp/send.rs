@@ -8,16 +8,16 @@
 //! carries one new octet that is not counted as sent until it is acknowledged, or nothing.
 
 use super::Shared;
-use super::config::{Prr as PrrVariant, TailLossProbe, WindowUnit, ZeroWindowProbe};
+use super::config::{Prr as PrrVariant, TailLossProbe, WindowUnit};
 use super::controller::Controller;
 use super::lazy::{Blank, Lazy};
 use super::pacing::Tempo;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::sack1::Sack1;
-use super::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, SACKED, Scoreboard};
+use super::scoreboard::{FIN, PUSH, Record, Scoreboard};
 use super::thin::Thin;
-use super::timers::{Timer, Timers};
+use super::timers::Timer;
 use crate::cc::{AnyController, CongestionController, Sent};
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -250,7 +250,7 @@ impl Sender {
     }
 
     #[inline]
-    fn fin_waits(&self) -> bool {
+    pub(super) fn fin_waits(&self) -> bool {
         self.fin_queued && !self.fin_sent
     }
 
@@ -339,21 +339,6 @@ impl Sender {
             return self.zero_window_probe(shared);
         }
         None
-    }
-
-    /// RFC 9293 3.8.6.1: nothing is out and the peer's window stops us.
-    #[inline]
-    fn await_window(&self, now: Instant, shared: &mut Shared) {
-        if self.board.out != 0 || (self.unsent() == 0 && !self.fin_waits()) || shared.timers.armed() {
-            return;
-        }
-        let patience = shared
-            .rtt
-            .rto(&shared.config.rto)
-            .saturating_mul(1 << self.persist_backoff.min(16));
-        shared
-            .timers
-            .arm(Timer::Persist, now + patience.min(shared.config.rto.max));
     }
 
     /// [`Sender::new_length`], with its most frequent answer first.
@@ -562,112 +547,5 @@ impl Sender {
                 self.arm_probe(now, shared);
             }
         }
-    }
-
-    /// RFC 6675 NextSeg rules 3 and 4.
-    #[inline(never)]
-    fn last_resort(&mut self, shared: &Shared) -> Option<usize> {
-        let fits = self.in_flight(shared) + u64::from(shared.mss) <= self.window(shared);
-        if !fits {
-            return None;
-        }
-        let highest = self.board.highest_sacked();
-        let mut index = self.board.index_from(self.episode.high_rxt.max(self.una));
-        while let Some(record) = self.board.ring.get(index) {
-            if record.seq >= highest {
-                break;
-            }
-            if record.flags & (SACKED | RETRANS) == 0 {
-                return Some(index); // (3)
-            }
-            // Not to be looked at again: it stays SACKed or retransmitted for this recovery.
-            self.episode.high_rxt = record.end();
-            self.board.work.add(1);
-            index += 1;
-        }
-        if !self.rescued && self.high_seq > self.una {
-            // (4): the highest un-SACKed segment, once per recovery.
-            let sent = self.board.ring.back().map_or(0, Record::end);
-            let last = match self.board.marks.runs.back() {
-                Some(run) if run.end == sent => self.board.index_from(run.start),
-                Some(_) | None => self.board.ring.len(),
-            }
-            .checked_sub(1)?;
-            if self.board.ring[last].flags & (RETRANS | LOST) == 0 {
-                self.rescued = true;
-                return Some(last);
-            }
-        }
-        None
-    }
-
-    /// Recovery begins: forget the last one's retransmission marks.
-    pub(super) fn begin_recovery(&mut self) {
-        self.episode.high_rxt = self.una;
-        self.rescued = false;
-    }
-
-    /// RFC 9293 3.8.6.1: one octet beyond the window, or an old sequence number, which is answered too.
-    fn zero_window_probe(&mut self, shared: &Shared) -> Option<Outgoing> {
-        if self.board.out != 0 || (self.unsent() == 0 && !self.fin_waits()) {
-            return None;
-        }
-        if shared.config.zero_window_probe == ZeroWindowProbe::Empty {
-            return Some(Outgoing {
-                seq: self.una - 1,
-                payload: 0,
-                fin: false,
-                push: false,
-                retransmission: false,
-                cwr: false,
-            });
-        }
-        self.zero_probe_out = true;
-        let payload = u32::from(self.unsent() > 0);
-        let fin = payload == 0;
-        Some(Outgoing {
-            seq: self.nxt,
-            payload,
-            fin,
-            push: false,
-            retransmission: false,
-            cwr: false,
-        })
-    }
-
-    /// Zero-window probes since the window shut.
-    pub(super) fn zero_probes(&self) -> u8 {
-        self.persist_backoff
-    }
-
-    /// The persist timer fired.
-    pub(super) fn on_persist(&mut self, shared: &Shared) {
-        self.persist_backoff = (self.persist_backoff + 1).min(16);
-        if shared.snd_edge > self.nxt {
-            self.sws_override = true; // RFC 9293 3.8.6.2.1 (4)
-        } else {
-            self.zero_probe_due = true;
-        }
-    }
-
-    /// The peer acknowledged a zero-window probe.
-    pub(super) fn accept_probe(&mut self, timers: &mut Timers) {
-        self.zero_probe_out = false;
-        if self.unsent() == 0 {
-            self.fin_sent = true;
-        }
-        self.nxt += 1;
-        self.una = self.nxt;
-        if self.unsent() == 0 && !self.fin_waits() {
-            timers.disarm(); // no window is awaited any more
-        }
-    }
-
-    /// The peer answered; if its window opened, probing starts anew next time.
-    pub(super) fn reset_persist_if(&mut self, opened: bool) {
-        if opened {
-            self.persist_backoff = 0;
-        }
-        self.retries = 0;
     }
 }
