@@ -205,6 +205,7 @@ fn spec(nodes: Vec<NodeSpec>, links: Vec<LinkSpec>, group: GroupSpec, seconds: f
         warmup: Duration::ZERO,
         drain: Duration::ZERO,
         seed: 1,
+        bins: None,
     }
 }
 

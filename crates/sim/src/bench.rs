@@ -282,6 +282,7 @@ impl Workload {
             warmup: Duration::ZERO,
             drain: Duration::ZERO,
             seed: 1,
+            bins: None,
         }
     }
 }

@@ -17,4 +17,5 @@ pub mod output;
 pub mod record;
 pub mod routing;
 pub mod spec;
+pub mod watch;
 pub mod world;

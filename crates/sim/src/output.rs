@@ -38,6 +38,29 @@ pub struct GroupOutput {
     pub super_packet_length: Histogram,
     /// Of TFRC streams that have a flow record, in order of creation.
     pub streams: Vec<StreamRecord>,
+    /// What [`crate::watch::Watch`] saw of its connections, in order of opening; empty without it.
+    pub watched: Vec<Watched>,
+}
+
+/// A connection in bins of time, and the fate of its first segments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// When it was opened.
+    pub opened: Instant,
+    /// When it was closed, if it was.
+    pub closed: Option<Instant>,
+    /// Of bulk connections, by bin from the begin of the run: payload bytes received in order, ...
+    pub received: Vec<u32>,
+    /// ... data packets dropped, ...
+    pub lost: Vec<u32>,
+    /// ... and reductions of the window by more than a twentieth. Bins at the end that are zero are left out.
+    pub reductions: Vec<u32>,
+    /// Bit i: data segment i of the first 32 was sent.
+    pub first_sent: u32,
+    /// Bit i: its first transmission was dropped.
+    pub first_lost: u32,
+    /// The SYN was sent more than once: the first window is another one.
+    pub syn_again: bool,
 }
 
 /// What a TFRC stream met.

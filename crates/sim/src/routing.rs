@@ -214,6 +214,7 @@ mod tests {
             warmup: Duration::ZERO,
             drain: Duration::ZERO,
             seed: 0,
+            bins: None,
         };
         for &(ends, delay_ms) in links {
             let ends: Vec<char> = ends.chars().collect();

@@ -30,6 +30,8 @@ pub struct Spec {
     pub drain: Duration,
     /// Seed of the run. All random streams derive from it and from names.
     pub seed: u64,
+    /// Width of the bins in which a [`crate::watch::Watch`] keeps connections; `None`: nothing is kept.
+    pub bins: Option<Duration>,
 }
 
 /// Index of a node.

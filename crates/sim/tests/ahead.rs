@@ -98,6 +98,7 @@ fn dumbbell(seed: u64) -> Spec {
         warmup: Duration::from_millis(rng.below(1_000)),
         drain: Duration::from_millis(rng.below(2_000)),
         seed,
+        bins: None,
     };
     for index in 0..1 + rng.below(4) {
         let profile = [Profile::Ns2Sack, Profile::Linux, Profile::Rfc][rng.below(3) as usize];

@@ -69,6 +69,7 @@ fn path(config: Config, rate: Rate, loss: Loss, duration: Duration, seed: u64) -
         warmup: Duration::ZERO,
         drain: Duration::ZERO,
         seed,
+        bins: None,
     }
 }
 

@@ -253,13 +253,23 @@ impl<'a> Data<'a> {
         if self.seeds == 0 {
             return None;
         }
-        let series = if check.statistic == Statistic::Slope {
+        let series = self.series(check, point);
+        let (estimate, ci95) = series.measured(&self.resamples)?;
+        Some((estimate, ci95.map_or(Interval::Unknown, Interval::Between)))
+    }
+
+    /// The value of a check.
+    fn series(&self, check: &Check, point: usize) -> Series {
+        let own = if check.statistic == Statistic::Slope {
             self.slope(check)
         } else {
             self.compared(check, point)
         };
-        let (estimate, ci95) = series.measured(&self.resamples)?;
-        Some((estimate, ci95.map_or(Interval::Unknown, Interval::Between)))
+        let checks = &self.prepared.experiment.file.figure.checks;
+        let others = check.beyond.iter().filter_map(|&index| checks.get(index));
+        others.fold(own, |own, other| {
+            own.with(&self.series(other, other.point.unwrap_or(point)), |a, b| a - b)
+        })
     }
 
     /// The value of a check, as a ratio if it is relative.
@@ -315,6 +325,7 @@ impl<'a> Data<'a> {
                 .reduce(|a, b| a.with(&b, |a, b| a + b));
             return all.map_or_else(|| own.clone(), |all| own.over(&all));
         }
+        let own = own.with(&own, |a, _| a - check.base);
         match check.per {
             Some(per) => own.over(&of(per)),
             None => own,
@@ -323,7 +334,8 @@ impl<'a> Data<'a> {
 
     /// One number per run, divided by what it is per.
     fn reduced(&self, check: &Check, reduce: Statistic, variant: usize, point: usize) -> Vec<f64> {
-        let own = per_run(&self.values(check.quantity, variant, point), reduce);
+        let mut own = per_run(&self.values(check.quantity, variant, point), reduce);
+        own.iter_mut().for_each(|value| *value -= check.base);
         match check.per {
             Some(per) => {
                 let below = per_run(&self.values(per, variant, point), reduce);

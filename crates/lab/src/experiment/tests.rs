@@ -238,6 +238,47 @@ fn statistics_are_those_of_all_runs_together() {
 }
 
 #[test]
+fn differences_are_of_the_same_resamples() {
+    let times = |name: &str, more: &str| {
+        format!("[[check]]\nname = \"{name}\"\nmetric = \"fct_s\"\ngroup = \"pages\"\n{more}")
+    };
+    let evaluated = full(
+        "",
+        &[
+            times("base", "expect = \"> 0\"\n"),
+            times("better", "variant = \"better\"\n"),
+            times("gain", "beyond = \"better\"\nexpect = \"> 0\"\n"),
+            times(
+                "nothing",
+                "beyond = [\"better\", \"gain\"]\nexpect = { value = 0.0, absolute = 1e-12 }\n",
+            ),
+            times("less", "base = 0.01\nbeyond = \"base\"\n"),
+            times(
+                "less, run by run",
+                "base = 0.01\nper_run = \"mean\"\nvariant = \"better\"\nrelative_to = \"as described\"\n",
+            ),
+        ]
+        .concat(),
+    );
+    let of = |index: usize| evaluated.checks[index].measured.expect("it is measured");
+    assert!((of(2) - (of(0) - of(1))).abs() < 1e-12);
+    assert_eq!(evaluated.checks[3].holds, Some(true));
+    assert_eq!(
+        evaluated.checks[3]
+            .interval
+            .ends()
+            .map(|ends| ends[0].abs() < 1e-12),
+        Some(true)
+    );
+    assert!((of(4) + 0.01).abs() < 1e-12);
+    assert!(
+        (of(5) - (of(1) - 0.01) / (of(0) - 0.01)).abs() < 0.05,
+        "{}",
+        of(5)
+    );
+}
+
+#[test]
 fn counts_that_the_result_adds_up_are_those_of_one_run() {
     let found = full(
         "",

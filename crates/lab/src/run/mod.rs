@@ -15,6 +15,7 @@ use crate::result::RunData;
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Spec;
+use fleetfoot_sim::watch::Watch;
 use fleetfoot_sim::world::{self, Mode};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::ops::ControlFlow;
@@ -30,7 +31,13 @@ pub type Engine<'a> = dyn Fn(&Spec, &AtomicBool) -> Result<RunOutput, String> + 
 /// # Errors
 /// The specification names something that does not exist or cannot be reached.
 pub fn simulate(spec: &Spec, stop: &AtomicBool) -> Result<RunOutput, String> {
-    observe(spec, stop, &mut ())
+    let Some(bin) = spec.bins else {
+        return observe(spec, stop, &mut ());
+    };
+    let mut watch = Watch::new(spec, bin);
+    let mut output = observe(spec, stop, &mut watch)?;
+    watch.finish(&mut output);
+    Ok(output)
 }
 
 /// The simulator with an observer.

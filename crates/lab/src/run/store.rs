@@ -3,7 +3,7 @@
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::output::{
-    FlowRecord, GroupOutput, Histogram, LinkOutput, Repairs, RunOutput, StreamRecord,
+    FlowRecord, GroupOutput, Histogram, LinkOutput, Repairs, RunOutput, StreamRecord, Watched,
 };
 use std::fs;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ const ENGINE: &str = concat!(
     env!("FLEETFOOT_ENGINE")
 );
 
-const MAGIC: &[u8; 8] = b"ffrun\0\0\x03";
+const MAGIC: &[u8; 8] = b"ffrun\0\0\x04";
 
 /// A folder of finished runs.
 #[derive(Clone, Debug)]
@@ -155,6 +155,7 @@ impl Writer {
             goodput_bytes_per_connection,
             super_packet_length,
             streams,
+            watched,
         } = group;
         self.u64(goodput_bytes.0);
         self.list(flows, Writer::flow);
@@ -174,6 +175,28 @@ impl Writer {
             writer.u64(*loss_events);
             writer.f64(*loss_event_rate);
         });
+        self.list(watched, Writer::watched);
+    }
+
+    fn watched(&mut self, watched: &Watched) {
+        let Watched {
+            opened,
+            closed,
+            received,
+            lost,
+            reductions,
+            first_sent,
+            first_lost,
+            syn_again,
+        } = watched;
+        self.u64(opened.as_nanos());
+        self.time(closed.map(Instant::as_nanos));
+        for bins in [received, lost, reductions] {
+            self.list(bins, |writer, count| writer.u32(*count));
+        }
+        self.u32(*first_sent);
+        self.u32(*first_lost);
+        self.u32(u32::from(*syn_again));
     }
 
     fn flow(&mut self, flow: &FlowRecord) {
@@ -326,6 +349,20 @@ impl Reader<'_> {
                     loss_event_rate: reader.f64()?,
                 })
             })?,
+            watched: self.list(Reader::watched)?,
+        })
+    }
+
+    fn watched(&mut self) -> Option<Watched> {
+        Some(Watched {
+            opened: Instant::from_nanos(self.u64()?),
+            closed: self.time()?.map(Instant::from_nanos),
+            received: self.list(Reader::u32)?,
+            lost: self.list(Reader::u32)?,
+            reductions: self.list(Reader::u32)?,
+            first_sent: self.u32()?,
+            first_lost: self.u32()?,
+            syn_again: self.u32()? != 0,
         })
     }
 

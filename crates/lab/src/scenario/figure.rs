@@ -133,6 +133,10 @@ pub struct Check {
     pub per: Option<Quantity>,
     /// What the value is compared with as a ratio.
     pub relative_to: Option<Relative>,
+    /// Subtracted from the value before it is compared.
+    pub base: f64,
+    /// Indices of earlier checks whose values are subtracted in the end.
+    pub beyond: Vec<usize>,
     /// What is expected; `None`: reported only.
     pub expect: Option<Expect>,
     /// Unit for tables.
@@ -232,6 +236,8 @@ struct Names<'a> {
     points: &'a [Point],
     analysis: Option<&'static analysis::Analysis>,
     closed_form: bool,
+    /// Whether runs keep connections in bins.
+    bins: bool,
 }
 
 /// Reads the figure of a document, if it has one. `described` is absent for a closed form.
@@ -300,6 +306,7 @@ pub(super) fn read(
         points: &points,
         analysis: analysis.as_ref().map(|(analysis, _)| *analysis),
         closed_form,
+        bins: described.is_some_and(|resolved| resolved.run.bins.is_some()),
     };
     let checks = check::checks(document, &section, &names)?;
     let normalised = |check: &&Check| check.quantity.metric == Metric::Group(GroupMetric::NormalisedFct);

@@ -285,6 +285,12 @@ pub(crate) static RUN: &[Key] = &[
         Described("none"),
         "Name of the variant without loss and without mechanisms: completion times are given as multiples of its times too, flow by flow (`more.normalised_fct`).",
     ),
+    key(
+        "bins",
+        Kind::Duration(MILLISECOND, DAY),
+        Described("none"),
+        "Keep bulk connections in bins of so long, and which of the first segments of every connection were lost: for checks of fairness over time, of losses that come together, and of first windows.",
+    ),
 ];
 
 /// `[[variant]]`.

@@ -45,6 +45,8 @@ pub struct RunSettings {
     pub bottleneck: Vec<String>,
     /// Name of the variant whose completion times are the unit of the normalised ones.
     pub loss_free: Option<String>,
+    /// Width of the bins in which connections are kept.
+    pub bins: Option<Duration>,
 }
 
 /// Round-trip time of a pair of hosts without queueing and serialisation.
@@ -101,6 +103,7 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
             warmup: run.warmup,
             drain: run.drain,
             seed: 0,
+            bins: run.bins,
         },
         run,
         document: document.to_toml(),
@@ -148,6 +151,7 @@ fn run(section: &Section, network: &Network) -> Result<RunSettings, Error> {
         seed: section.need("seed")?.integer()?,
         bottleneck,
         loss_free: None,
+        bins: section.find("bins")?.map(|field| field.duration()).transpose()?,
     })
 }
 

@@ -105,6 +105,7 @@ impl<O: Observer> World<'_, O> {
                     goodput_bytes_per_connection: group.goodput_per_connection,
                     super_packet_length: group.super_packet_length,
                     streams: group.streams,
+                    watched: Vec::new(),
                 }
             })
             .collect()

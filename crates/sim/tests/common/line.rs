@@ -77,6 +77,7 @@ pub(crate) fn network(senders: u32, duration_ms: u64) -> Spec {
         warmup: Duration::ZERO,
         drain: Duration::from_secs(10),
         seed: 1,
+        bins: None,
     };
     spec.nodes.push(host("right".to_owned()));
     if senders == 1 {

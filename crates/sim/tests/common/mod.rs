@@ -24,6 +24,7 @@ pub(crate) fn random_spec(seed: u64) -> Spec {
         warmup: Duration::from_millis(rng.below(3) * 300),
         drain: Duration::from_secs(3),
         seed: rng.next_u64(),
+        bins: None,
     };
     for router in 0..3 {
         spec.nodes.push(node(format!("router-{router}"), false));

@@ -5,6 +5,7 @@
 
 mod series;
 mod values;
+mod watched;
 
 pub use series::{Series, Statistic, per_run, series};
 pub use values::{Values, values};
@@ -115,6 +116,16 @@ fields! {
         DeliveredShare = "delivered_share",
         /// Share of flows that completed and retransmitted nothing: where a flow is one super-packet, those that stayed whole.
         IntactShare = "intact_share",
+        /// Share of the connections that lost a packet, in each bin in which any did (`run.bins`).
+        LossSynchronisation = "loss_synchronisation",
+        /// Window reductions of bulk connections (`run.bins`).
+        Reductions = "reductions",
+        /// Losses of the first segments of connections, as a share (`run.bins`).
+        FirstSegmentLoss = "first_segment_loss",
+        /// Losses of segments 2 to 10 of connections, as a share (`run.bins`).
+        FirstWindowLoss = "first_window_loss",
+        /// The same of those whose predecessor was lost.
+        FirstWindowLossAfterLoss = "first_window_loss_after_loss",
     }
 }
 
@@ -164,6 +175,8 @@ fields! {
         LostPackets = "lost_packets",
         /// Of these, those with payload.
         LostDataPackets = "lost_data_packets",
+        /// Jain's index of the bulk connections that are open: means of five bins, from 8 s after one came or went (`run.bins`).
+        SettledFairness = "settled_fairness",
     }
 }
 
@@ -212,6 +225,22 @@ impl Metric {
                 names.extend(reasons.map(|reason| format!("counters.drop_{}", reason.name())));
                 names
             }
+        }
+    }
+
+    /// Whether it is of connections kept in bins.
+    pub fn needs_bins(self) -> bool {
+        match self {
+            Metric::Group(metric) => matches!(
+                metric,
+                GroupMetric::LossSynchronisation
+                    | GroupMetric::Reductions
+                    | GroupMetric::FirstSegmentLoss
+                    | GroupMetric::FirstWindowLoss
+                    | GroupMetric::FirstWindowLossAfterLoss
+            ),
+            Metric::Variant(metric) => metric == VariantMetric::SettledFairness,
+            Metric::Link(_) | Metric::Analysis(_) => false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The values of a metric, run by run.
 
+use super::watched;
 use super::{GroupMetric, LinkMetric, LinkPlain, Metric, Of, VariantMetric};
 use crate::compare::groups::{completion_times, is_connection_per_flow, normalised};
 use crate::scenario::Resolved;
@@ -47,7 +48,7 @@ pub fn values(
             }
             let one = |run: &&RunOutput| {
                 run.groups.get(index).map_or_else(Sample::default, |group| {
-                    group_values(metric, kind, group, run, index, measured_s)
+                    group_values(metric, kind, group, run, index, resolved)
                 })
             };
             Values::Samples(runs.iter().map(one).collect())
@@ -67,6 +68,12 @@ pub fn values(
                         .collect(),
                 ),
             }
+        }
+        (Metric::Variant(VariantMetric::SettledFairness), _) => {
+            let run_settings = &resolved.run;
+            let bin = run_settings.bins.unwrap_or(run_settings.duration);
+            let one = |run: &&RunOutput| watched::settled_fairness(run, bin, run_settings.duration);
+            Values::Samples(runs.iter().map(one).collect())
         }
         (Metric::Variant(metric), _) => Values::Samples(
             runs.iter()
@@ -99,9 +106,14 @@ fn group_values(
     group: &GroupOutput,
     run: &RunOutput,
     index: usize,
-    measured_s: f64,
+    resolved: &Resolved,
 ) -> Sample {
     let flows = &group.flows;
+    let measured_s = (resolved.run.duration - resolved.run.warmup).as_secs_f64();
+    let (bin, warmup) = (
+        resolved.run.bins.unwrap_or(resolved.run.duration),
+        resolved.run.warmup,
+    );
     let each =
         |value: &dyn Fn(&FlowRecord) -> Option<f64>| Sample::of(flows.iter().filter_map(value).collect());
     let total =
@@ -162,6 +174,11 @@ fn group_values(
             });
             Sample::of(share.into_iter().collect())
         }
+        GroupMetric::LossSynchronisation => watched::loss_synchronisation(&group.watched, bin, warmup),
+        GroupMetric::Reductions => Sample::of(vec![watched::reductions(&group.watched, bin, warmup)]),
+        GroupMetric::FirstSegmentLoss => watched::first_segments(&group.watched),
+        GroupMetric::FirstWindowLoss => watched::first_losses(&group.watched, false),
+        GroupMetric::FirstWindowLossAfterLoss => watched::first_losses(&group.watched, true),
         GroupMetric::IntactShare => {
             let whole = |flow: &&FlowRecord| flow.completed.is_some() && flow.retransmits == 0;
             let intact = flows.iter().filter(whole).count() as f64;
@@ -228,6 +245,8 @@ fn variant_value(
         ),
         VariantMetric::LostPackets => Some(lost(run, 0..3)),
         VariantMetric::LostDataPackets => Some(lost(run, 0..1)),
+        // It has many values per run and is read apart.
+        VariantMetric::SettledFairness => None,
         VariantMetric::BytesSent => {
             let sent: u64 = flows().map(|flow| flow.bytes_sent.0).sum();
             let received: u64 = flows().map(|flow| flow.received.0).sum();

@@ -17,7 +17,7 @@ pub(super) fn checks(document: &Table, figure: &Section, names: &Names<'_>) -> R
     };
     let mut checks: Vec<Check> = Vec::new();
     for node in nodes {
-        let check = check(node, names)?;
+        let check = check(node, names, &checks)?;
         if checks.iter().any(|other| other.name == check.name) {
             return Err(Error::at(
                 &node.place,
@@ -44,7 +44,7 @@ pub(super) fn checks(document: &Table, figure: &Section, names: &Names<'_>) -> R
     Ok(checks)
 }
 
-fn check(node: &Node, names: &Names<'_>) -> Result<Check, Error> {
+fn check(node: &Node, names: &Names<'_>, earlier: &[Check]) -> Result<Check, Error> {
     let name = node.as_table().and_then(|table| table.text("name")).unwrap_or("");
     let section = Section::open(node, keys::CHECK, &format!("check.{name}"))?;
     let quantity = quantity(&section, None, names)?;
@@ -88,6 +88,15 @@ fn check(node: &Node, names: &Names<'_>) -> Result<Check, Error> {
         "report" => Role::Report,
         _ => Role::Check,
     };
+    let mut beyond = Vec::new();
+    for element in section.need("beyond")?.list()? {
+        let wanted = element.text()?;
+        let found = earlier.iter().position(|check| check.name == wanted);
+        let known: Vec<&str> = earlier.iter().map(|check| check.name.as_str()).collect();
+        beyond.push(
+            found.ok_or_else(|| unknown(element.place(), &element.path, "earlier check", wanted, &known))?,
+        );
+    }
     if role == Role::Condition && expect.is_none() {
         return Err(Error::at(
             &node.place,
@@ -105,6 +114,8 @@ fn check(node: &Node, names: &Names<'_>) -> Result<Check, Error> {
         point,
         per,
         relative_to: relative(&section, names)?,
+        base: section.need("base")?.number()?,
+        beyond,
         expect,
         unit,
         published,
@@ -175,6 +186,11 @@ fn quantity(section: &Section, or: Option<&Section>, names: &Names<'_>) -> Resul
     } else {
         Metric::parse(word, of)
     };
+    if found.is_some_and(Metric::needs_bins) && !names.bins {
+        return Err(metric
+            .fail(format!("`{word}` is of connections that are kept in bins"))
+            .help(metric.place(), "write `bins = \"1 s\"` under [run]"));
+    }
     found.map(|metric| Quantity { metric, of }).ok_or_else(|| {
         let mut known = if names.closed_form {
             Vec::new()

@@ -158,6 +158,18 @@ pub(crate) static CHECK: &[Key] = &[
         "What the value is compared with as a ratio: the name of a variant, or a table with `variant`, `point` or `best`.",
     ),
     key(
+        "base",
+        ANY_NUMBER,
+        Value("0"),
+        "What is subtracted from the value before it is compared: the RTT of an empty path leaves what is induced.",
+    ),
+    key(
+        "beyond",
+        Kind::OneOrMore(&Kind::Text),
+        Value("[]"),
+        "Names of earlier checks whose values are subtracted in the end: differences, and differences of differences.",
+    ),
+    key(
         "expect",
         Kind::Either(&[Kind::Text, Kind::Table(EXPECT)]),
         Described("none: reported only"),
