@@ -227,6 +227,11 @@ impl Cdg {
         }
     }
 
+    /// Probability of a back-off when the gradients add up to so much.
+    pub fn back_off_probability(gradient_us: i64, factor: u64) -> f64 {
+        probability(gradient_us, factor).as_f64()
+    }
+
     /// The shadow window.
     pub fn shadow(&self) -> Bytes {
         self.law.shadow

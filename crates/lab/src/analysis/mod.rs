@@ -11,6 +11,7 @@ mod pair;
 mod superpacket;
 mod tail;
 mod thin;
+mod window;
 
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::registry::Entry;
@@ -88,6 +89,10 @@ pub static ENTRIES: &[Analysis] = &[
     thin::bundles::ANALYSIS,
     thin::limit::ANALYSIS,
     thin::models::ANALYSIS,
+    window::validation::ANALYSIS,
+    window::backoff::ANALYSIS,
+    window::spread::ANALYSIS,
+    window::share::ANALYSIS,
 ];
 
 /// The analysis called `name`.

@@ -1,0 +1,74 @@
+//! The share of a size distribution below a number of segments.
+//!
+//! **Source.** specs/published-endpoint.toml (iw-motivation); the distributions state theirs. **Deviations.** None known.
+
+use super::super::{Analysis, Measured, Metric, Outcome};
+use crate::workload::SizeTable;
+use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::registry::Entry;
+
+pub(in super::super) const ANALYSIS: Analysis = Analysis {
+    entry: Entry {
+        name: "size-share",
+        parameters: OPTIONS,
+        source: include_str!("share.rs"),
+        check: |_| Ok(()),
+    },
+    metrics: &[Metric {
+        name: "share_below",
+        doc: "Share of sizes below so many full segments.",
+    }],
+    timed: false,
+    run,
+};
+
+const OPTIONS: &[Parameter] = &[
+    Parameter {
+        name: "table",
+        kind: ParameterKind::Choice(&["web-objects", "web-search", "data-mining", "cache"]),
+        default: Value::Choice("web-objects"),
+        doc: "Named size distribution",
+    },
+    Parameter {
+        name: "segments",
+        kind: ParameterKind::Integer(1, 1_000_000),
+        default: Value::Integer(10),
+        doc: "Segments of 1460 bytes (seed 004: 10)",
+    },
+];
+
+fn run(options: &Values) -> Outcome {
+    let limit = (options.integer("segments").unwrap_or(10) * 1460) as f64;
+    let points = SizeTable::find(options.choice("table")).map(SizeTable::points);
+    let share = points.map_or(0.0, |points| below(&points, limit));
+    Outcome {
+        values: vec![Measured::exact(share)],
+        curves: Vec::new(),
+    }
+}
+
+/// Cumulative probability at `limit`, linear between the points.
+fn below(points: &[(f64, f64)], limit: f64) -> f64 {
+    let mut before = (0.0, 0.0);
+    for &(value, probability) in points {
+        if value >= limit {
+            let part = (limit - before.0) / (value - before.0);
+            return before.1 + part * (probability - before.1);
+        }
+        before = (value, probability);
+    }
+    1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::below;
+
+    #[test]
+    fn between_points_it_is_linear() {
+        let points = [(100.0, 0.5), (300.0, 1.0)];
+        for (limit, share) in [(50.0, 0.25), (100.0, 0.5), (200.0, 0.75), (400.0, 1.0)] {
+            assert!((below(&points, limit) - share).abs() < 1e-9, "{limit}");
+        }
+    }
+}
