@@ -20,9 +20,9 @@ pub struct Lane {
     free_at: Instant,
     /// The size of packets that pass without further question: the current one while all that wait are of it.
     usual: PacketSize,
-    /// The size seen last, and the one before: most directions carry two.
+    /// The size seen last, and those seen before: acknowledgments with SACK blocks come in four.
     size: Size,
-    other: Size,
+    others: [Size; 3],
     /// Left over from packets sent since the lane was last idle, in bits times 10^9 below `bps` of the rate.
     remainder: u64,
     rate: Constant,
@@ -46,7 +46,7 @@ pub struct Lane {
     before: u32,
     /// Bytes in `runs`.
     bytes_before: u64,
-    /// What was counted, but for the counts of the two sizes.
+    /// What was counted, but for the counts of these sizes.
     counted: Counted,
     /// Of the packets that were counted or will be, those that took a nanosecond more than whole ones of their size.
     carried: u64,
@@ -172,7 +172,7 @@ impl Lane {
             free_at: Instant::ZERO,
             usual: NO_SIZE,
             size: nothing,
-            other: nothing,
+            others: [nothing; 3],
             remainder: 0,
             rate: Constant::new(&config.rate, config.framing, config.processing),
             delay: config.delay.min(Duration::from_nanos(LONGEST_NS)),
@@ -355,7 +355,7 @@ impl Lane {
     pub fn counted(&self) -> Counted {
         let mut counted = self.counted;
         counted.add(&self.size);
-        counted.add(&self.other);
+        self.others.iter().for_each(|other| counted.add(other));
         counted.busy += Duration::from_nanos(self.carried);
         counted
     }
@@ -448,9 +448,12 @@ impl Lane {
         }
         self.alike = 0;
         self.since = 0;
-        core::mem::swap(&mut self.size, &mut self.other);
-        if size != self.size.size {
-            self.counted.add(&self.size);
+        if let Some(known) = self.others.iter_mut().find(|other| other.size == size) {
+            core::mem::swap(&mut self.size, known);
+        } else {
+            let [first, second, third] = self.others;
+            self.counted.add(&third);
+            self.others = [self.size, first, second];
             let time = self.rate.time(len);
             self.size = Size {
                 size,

@@ -122,7 +122,7 @@ impl Sender {
     }
 
     /// [`Sender::on_quiet_ack`] as the agent has it with ns-2's growth: its own sample, no loss to judge, and the RTO.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn on_quiet_ack_sack1(
         &mut self,
         now: Instant,
@@ -174,7 +174,7 @@ impl Sender {
 
     /// An acknowledgment in recovery that tells of the segment behind all that is SACKed and of nothing else that is new: what
     /// [`Sender::on_ack`] comes to then. False: it is not such a one, and nothing was done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_next_sacked(&mut self, shared: &mut Shared, segment: &Segment, seq: u64) -> bool {
         let una = self.una;
         if self.state != CaState::Recovery || shared.timers.kind() != Some(Timer::Rto) {

@@ -97,7 +97,9 @@ impl Shared {
         self.snd_wl2 = ack;
         let opened = edge > self.snd_edge;
         self.snd_edge = edge;
-        self.max_snd_wnd = self.max_snd_wnd.max(window);
+        if window > self.max_snd_wnd {
+            self.max_snd_wnd = window;
+        }
         Some((changed, opened))
     }
 
