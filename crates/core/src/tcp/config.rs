@@ -398,6 +398,8 @@ pub struct RtoConfig {
     /// timestamps), and the estimator is BSD's in integers: SRTT in 1/8 and RTTVAR in 1/4 of a tick, each at least one
     /// such unit, started anew by the sample after a fourth doubling of the timeout (ns-2).
     pub tick: Duration,
+    /// A timeout that was spurious because the RTT had grown starts the estimator from that RTT (RFC 4015 3.1 step 11).
+    pub after_spurious: bool,
 }
 
 /// Where the floor of the RTO applies.

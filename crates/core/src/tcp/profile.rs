@@ -156,6 +156,7 @@ pub(super) fn config(profile: Profile) -> Config {
                 granularity: Duration::from_millis(10),
                 samples: RttSamples::OncePerRtt,
                 tick: Duration::from_millis(10),
+                after_spurious: false,
             },
         },
         Profile::Ns2NewReno => {
@@ -286,6 +287,7 @@ pub(super) fn config(profile: Profile) -> Config {
                 granularity: Duration::from_millis(1),
                 samples: RttSamples::EveryAck,
                 tick: Duration::from_nanos(0),
+                after_spurious: false,
             },
         },
         Profile::Rfc => Config {
@@ -383,6 +385,7 @@ pub(super) fn config(profile: Profile) -> Config {
                 granularity: Duration::from_millis(1),
                 samples: RttSamples::EveryAck,
                 tick: Duration::from_nanos(0),
+                after_spurious: true,
             },
         },
     }
@@ -517,6 +520,7 @@ pub fn describe(config: &Config, name: &str) -> Option<String> {
             RttSamples::EveryAck => "every-ack".to_string(),
         },
         "rto.tick" => config.rto.tick.to_string(),
+        "rto.after_spurious" => config.rto.after_spurious.to_string(),
         "syn_retries" => config.syn_retries.to_string(),
         "retries" => config.retries.to_string(),
         "delayed_ack" => match config.delayed_ack {

@@ -172,6 +172,18 @@ pub(super) const TIMERS: &[Switch] = &[
         ],
     },
     Switch {
+        name: "rto.after_spurious",
+        doc: "A spurious timeout starts the estimator from the RTT that caused it.",
+        cells: [
+            ("false", "nothing is undone"),
+            ("false", "nothing is undone"),
+            ("false", "tcp_try_undo_loss: the window only"),
+            ("false", "tcp_try_undo_loss: the window only"),
+            ("false", "tcp_try_undo_loss: the window only"),
+            ("true", "RFC 4015 3.1 step 11"),
+        ],
+    },
+    Switch {
         name: "syn_retries",
         doc: "SYN retransmissions before giving up.",
         cells: [

@@ -63,7 +63,9 @@ impl Sender {
         if self.undo_is_timeout {
             shared.stats.spurious_timeouts += 1;
             shared.rtt.reset_backoff();
-            if let Some(rtt) = rtt.or(shared.rtt.srtt()) {
+            if shared.config.rto.after_spurious
+                && let Some(rtt) = rtt.or(shared.rtt.srtt())
+            {
                 let config = &shared.config.rto;
                 shared.rtt.after_spurious_timeout(config, rtt);
             }

@@ -228,6 +228,7 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
             }
         }
         "tick" => config.rto.tick = field.duration()?,
+        "rto_after_spurious" => config.rto.after_spurious = field.flag()?,
         "rtt_samples" => {
             config.rto.samples = match field.choice()? {
                 "once-per-rtt" => RttSamples::OncePerRtt,

@@ -223,6 +223,11 @@ pub(crate) static TCP: &[Key] = &[
         "Tick of the RTT clock: the estimator is BSD's in integers (`tcpTick_` in ns-2); zero: exact.",
     ),
     switch(
+        "rto_after_spurious",
+        Kind::Flag,
+        "A timeout that was spurious because the RTT had grown starts the estimator from that RTT (RFC 4015).",
+    ),
+    switch(
         "syn_retries",
         Kind::Integer(0, 255),
         "SYN retransmissions before giving up.",
