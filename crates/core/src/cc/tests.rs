@@ -1,5 +1,6 @@
 //! Every controller against its naive transcription, the properties all of them have, published values, and tables.
 
+mod bbr;
 mod cdg;
 mod delay_oracle;
 mod oracle;

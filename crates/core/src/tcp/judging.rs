@@ -1,11 +1,13 @@
 //! Which segments are lost, and what is sent when none is known to be and the window has room.
 //!
 //! **Source.** RFC 6675 4 (`NextSeg`) and 5; RFC 6582 3.2; RFC 5827 3; RFC 8985 6.2 by `rack`.
-//! **Deviations.** Early retransmit as `recovery` says.
+//! **Deviations.** Early retransmit as `recovery` says. What counting SACKs judges lost is not sent again while its retransmission
+//! may be answered yet: in this recovery (RFC 6675's HighRxt), and within the smallest RTT also what a rescue or a probe sent.
 
 use super::Shared;
 use super::config::EarlyRetransmit;
 use super::rack::{least_timeout, on_tick};
+use super::sacked::Resent;
 use super::scoreboard::{LOST, RETRANS, Record, SACKED};
 use super::send::{CaState, Sender};
 use crate::time::{Duration, Instant};
@@ -42,7 +44,8 @@ impl Sender {
             }
             return 0;
         }
-        let mut lost = self.board.judge(threshold);
+        let resent = self.resent(now, shared);
+        let mut lost = self.board.judge(threshold, resent);
         let highest = self.board.highest_sacked();
         if config.fack && self.board.marks.sacked_segments > 0 {
             let spread = self.board.index_from(highest) as u32;
@@ -52,17 +55,21 @@ impl Sender {
                 } else {
                     self.board.ring[(spread - threshold) as usize].seq
                 };
-                lost += self.board.judge_below(upto);
+                lost += self.board.judge_below(upto, resent);
             }
         }
         if recovering {
             return lost;
         }
-        if lost == 0 && self.dup_acks >= threshold && self.board.marks.to_retransmit == 0 {
+        if lost == 0
+            && self.dup_acks >= threshold
+            && self.board.marks.to_retransmit == 0
+            && !resent.has(&self.board.ring[0])
+        {
             lost += self.board.mark_lost(0); // RFC 6675 5 (4)
         }
         if lost == 0 && self.thin_dupack_shows_loss(shared) {
-            return self.board.judge_below(highest);
+            return self.board.judge_below(highest, resent);
         }
         if lost == 0
             && let Some(needed) = self.early_threshold(shared)
@@ -76,9 +83,18 @@ impl Sender {
                     return 0;
                 }
             }
-            lost += self.board.judge_below(highest);
+            lost += self.board.judge_below(highest, resent);
         }
         lost
+    }
+
+    /// Which retransmissions cannot have been lost yet, as far as counting SACKs tells.
+    pub(super) fn resent(&self, now: Instant, shared: &Shared) -> Resent {
+        let recovering = matches!(self.state, CaState::Recovery | CaState::Loss);
+        Resent {
+            below: if recovering { self.episode.high_rxt } else { 0 },
+            after: shared.rtt.min().map_or(now, |rtt| now - rtt),
+        }
     }
 
     /// SACKed segments (or duplicate ACKs) that are enough because few segments are out; `None`: the usual number.

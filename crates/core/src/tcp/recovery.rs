@@ -6,7 +6,7 @@
 //!
 //! **Source.** RFC 5681, 6582, 6675, 8985 section 6, 5827, 3168, 6298, 7765.
 //! **Deviations.** Early retransmit's `Immediate` and `Delayed` are Linux's (2012 to 2017): with fewer than four segments
-//! out one SACKed segment is enough. A fast retransmit restarts the retransmission timer, as Linux does.
+//! out one SACKed segment is enough. A retransmission of the first segment restarts the retransmission timer, as Linux does.
 
 use super::Shared;
 use super::config::{EcnEcho, Growth, Prr as PrrVariant, TailLossProbe};
@@ -440,7 +440,8 @@ impl Sender {
                 let before = self.board.marks.to_retransmit;
                 if kind == Timer::EarlyRetransmit {
                     let highest = self.board.highest_sacked();
-                    self.board.judge_below(highest);
+                    let resent = self.resent(now, shared);
+                    self.board.judge_below(highest, resent);
                 } else {
                     let lost = self.detect(now, shared);
                     if let Some(tempo) = &mut self.tempo {

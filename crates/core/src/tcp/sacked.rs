@@ -6,6 +6,7 @@
 use super::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, Run, SACKED, Scoreboard};
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
+use crate::time::Instant;
 
 impl Scoreboard {
     /// Drops what the runs say below `una`.
@@ -350,7 +351,7 @@ impl Scoreboard {
 
     /// RFC 6675 `IsLost` over everything: marks what has `threshold` SACKed runs, or more than `threshold - 1` segments
     /// worth of SACKed data, above it. Returns the weight newly marked.
-    pub(super) fn judge(&mut self, threshold: u32) -> u64 {
+    pub(super) fn judge(&mut self, threshold: u32, resent: Resent) -> u64 {
         let (mut runs, mut weight, mut below) = (0, 0, 0);
         for run in self.marks.runs.iter().rev() {
             runs += 1;
@@ -364,11 +365,11 @@ impl Scoreboard {
                 break;
             }
         }
-        self.judge_below(below)
+        self.judge_below(below, resent)
     }
 
     /// Marks every record below `below` that is neither SACKed nor was judged before.
-    pub(super) fn judge_below(&mut self, below: u64) -> u64 {
+    pub(super) fn judge_below(&mut self, below: u64, resent: Resent) -> u64 {
         if below <= self.marks.judged {
             return 0;
         }
@@ -379,13 +380,34 @@ impl Scoreboard {
                 break;
             }
             if record.flags & (SACKED | LOST) == 0 {
-                marked += self.mark_lost(index);
+                marked += if resent.has(record) {
+                    self.mark_original_lost(index)
+                } else {
+                    self.mark_lost(index)
+                };
             }
             index += 1;
             self.work.add(1);
         }
         self.marks.judged = below;
         marked
+    }
+}
+
+/// Which retransmissions are still under way: a record that is one of them is lost in its first transmission only, and
+/// is not sent again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resent {
+    /// Those of this recovery, up to HighRxt (RFC 6675 4, NextSeg (1.a)).
+    pub(super) below: u64,
+    /// Those that left later: no answer to them can have come.
+    pub(super) after: Instant,
+}
+
+impl Resent {
+    /// Whether a retransmission of `record` is under way.
+    pub(super) fn has(&self, record: &Record) -> bool {
+        record.is(RETRANS) && (record.end() <= self.below || record.last_tx > self.after)
     }
 }
 

@@ -364,6 +364,17 @@ impl Scoreboard {
         weight
     }
 
+    /// Judges the first transmission of record `index` lost, while its retransmission counts as under way.
+    pub(super) fn mark_original_lost(&mut self, index: usize) -> u64 {
+        let Some(record) = self.ring.get_mut(index) else {
+            return 0;
+        };
+        record.flags |= LOST;
+        let weight = u64::from(if self.unit == 0 { record.len } else { self.unit });
+        self.marks.lost += weight;
+        weight
+    }
+
     /// Marks everything lost that is not SACKed (RTO).
     pub(super) fn mark_all_lost(&mut self) -> u64 {
         self.work.add(self.ring.len());

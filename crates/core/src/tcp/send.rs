@@ -510,6 +510,12 @@ impl Sender {
         if !shared.timers.armed() {
             let at = now + shared.rtt.rto(&shared.config.rto);
             shared.timers.arm(Timer::Rto, at); // RFC 6298 5.1
+        } else if index == 0 && shared.timers.kind() == Some(Timer::Rto) && self.sack1.is_none() {
+            // The timer is that of the first segment: what just left has all of it (Linux `tcp_xmit_retransmit_queue`).
+            let at = now + self.clamped_rto(now, shared);
+            if at > shared.timers.rto_at {
+                shared.timers.arm(Timer::Rto, at);
+            }
         }
         Some(Outgoing {
             seq: record.seq,

@@ -182,6 +182,38 @@ fn a_loss_takes_back_what_back_offs_gave_up() {
 }
 
 /// Endpoint digest 8.3: five back-offs without effect are the last, until the gradient falls by 32 us.
+/// Endpoint digest 8.3: whatever went before, after a loss the shadow window is at most twice the window.
+#[test]
+fn after_a_loss_the_shadow_is_at_most_twice_the_window() {
+    use crate::rng::Rng;
+    let (mut losses, mut delays, mut larger) = (0, 0, 0);
+    for seed in 0..60 {
+        let mut rng = Rng::for_element(seed, "cdg", "path");
+        let mut cdg = Cdg::new(&values(&[]), &Config { seed, ..whole() });
+        let mut path = Path::new();
+        for _ in 0..150 {
+            delays += path.round(&mut cdg, 20_000 + rng.below(30_000));
+            let segments = cdg.window().0 / MSS;
+            if segments > 500 || rng.below(5) == 0 {
+                cdg.on_congestion(path.now, &congestion(CongestionKind::Loss, segments));
+                cdg.on_congestion(path.now, &congestion(CongestionKind::RecoveryEnd, segments));
+                losses += 1;
+                larger += u32::from(cdg.shadow() > cdg.window());
+                assert!(
+                    cdg.shadow().0 <= 2 * cdg.window().0,
+                    "seed {seed}: {:?} beside {:?}",
+                    cdg.shadow(),
+                    cdg.window()
+                );
+            }
+        }
+    }
+    assert!(
+        losses > 1000 && delays > 1000,
+        "{losses} losses, {delays} delays, {larger}"
+    );
+}
+
 #[test]
 fn back_offs_without_effect_end() {
     let mut cdg = certain();

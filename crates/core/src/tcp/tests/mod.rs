@@ -2,6 +2,7 @@
 
 mod fast_open;
 mod icmp;
+mod interplay;
 mod lifetime;
 mod loss;
 mod mended;

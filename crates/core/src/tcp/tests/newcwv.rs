@@ -6,6 +6,7 @@ use crate::tcp::{CaState, Config, WindowValidation};
 use crate::time::Duration;
 use crate::units::Bytes;
 use alloc::vec::Vec;
+use proptest::prelude::{prop_assert_eq, proptest};
 
 fn config(kind: WindowValidation) -> Config {
     let mut config = bare();
@@ -115,21 +116,29 @@ fn a_restart_may_probe_the_path() {
 
 /// A burst of 40 of which the first `lost` are; the rest is SACKed. Returns the window during recovery and after it.
 fn burst_of_forty(lost: u32) -> (u64, u64) {
+    burst(40, 10, 40, lost)
+}
+
+/// The same with a window of which `used` segments were used, and a burst of `flight`.
+fn burst(cwnd: u32, used: u32, flight: u32, lost: u32) -> (u64, u64) {
     let mut settings = config(WindowValidation::NewCwvUnpaced);
     settings.dup_thresh = 2;
-    let mut script = Script::open(&settings, 40);
-    script.write(10);
-    script.at(100).ack(10, &[]);
-    assert_eq!(script.at(200).write(40).len(), 40);
-    let mut again = script.at(300).ack(10, &[(10 + lost, 50)]);
+    let mut script = Script::open(&settings, cwnd);
+    script.write(used);
+    script.at(100).ack(used, &[]);
+    assert!(nonvalidated(&script));
+    assert_eq!(script.at(200).write(flight).len() as u32, flight);
+    let end = used + flight;
+    let mut again = script.at(300).ack(used, &[(used + lost, end)]);
     let during = script.cwnd();
     assert_eq!(script.connection.info(script.now).ca_state, CaState::Recovery);
-    let mut acked = 10;
-    while acked < 10 + lost {
-        acked = 10 + again.len() as u32 + (acked - 10);
-        let ack = if acked >= 10 + lost { 50 } else { acked };
+    let mut acked = used;
+    while acked < used + lost {
+        acked += again.len() as u32;
+        let ack = if acked >= used + lost { end } else { acked };
         let at = script.now.since(T0).as_millis() + 100;
-        again = script.at(at).ack(ack, if ack == 50 { &[] } else { &[(48, 50)] });
+        let newest = [(end - 2, end)];
+        again = script.at(at).ack(ack, if ack == end { &[] } else { &newest });
     }
     assert!(!nonvalidated(&script), "pipeACK is undefined again");
     (during, script.cwnd())
@@ -147,6 +156,32 @@ fn a_loss_halves_what_was_used() {
     assert_eq!((script.cwnd(), script.ssthresh()), (5_000, 5_000));
     script.at(400).ack(14, &[]);
     assert_eq!((script.cwnd(), script.ssthresh()), (4_500, 4_500));
+}
+
+/// Section 12, New-CWV x CC: in the non-validated phase no controller's factor counts, and CUBIC's epoch begins anew.
+#[test]
+fn whatever_the_controller_the_answer_is_half_of_what_was_used() {
+    for name in ["reno", "cubic", "cdg", "cdg-freebsd", "dctcp", "vegas"] {
+        let mut settings = config(WindowValidation::NewCwvUnpaced);
+        settings.congestion_control = name;
+        let mut script = Script::open(&settings, 40);
+        script.write(10);
+        script.at(100).ack(10, &[]);
+        assert!(nonvalidated(&script), "{name}");
+        script.at(200).write(4);
+        assert_eq!(script.at(300).ack(10, &[(11, 14)]), [10], "{name}");
+        assert_eq!(script.ssthresh(), 5_000, "{name}");
+        script.at(400).ack(14, &[]);
+        assert_eq!((script.cwnd(), script.ssthresh()), (4_500, 4_500), "{name}");
+        // Nothing is remembered of the window before: a full window grows by a segment in a round trip or two.
+        let mut acked = 14;
+        for round in 5..8 {
+            script.at(round * 100).write(5);
+            acked += 4;
+            script.at(round * 100 + 100).ack(acked, &[]);
+        }
+        assert!(script.cwnd() <= 4_500 + 3 * 1_000, "{name}: {}", script.cwnd());
+    }
 }
 
 #[test]
@@ -267,4 +302,51 @@ fn without_a_pause_nothing_changes() {
     let with = run(WindowValidation::NewCwv);
     assert_eq!(with, run(WindowValidation::None));
     assert!(with.iter().all(|state| !state.2));
+}
+
+/// RFC 7661 4.4.1, in segments: the window during a recovery and after it.
+fn naive_reduction(pipe_ack: u32, loss_flight: u32, lost: u32) -> (f64, f64) {
+    let used = f64::from(pipe_ack.max(loss_flight));
+    ((used / 2.0).max(1.0), ((used - f64::from(lost)) / 2.0).max(1.0))
+}
+
+/// RFC 7661 4.4.2, in bytes: window and threshold after `periods` non-validated periods.
+fn naive_periods(cwnd: u64, ssthresh: u64, initial: u64, periods: u64) -> (u64, u64) {
+    (0..periods).fold((cwnd, ssthresh), |(cwnd, ssthresh), _| {
+        let left = if cwnd > initial {
+            (cwnd / 2).max(initial)
+        } else {
+            cwnd
+        };
+        (left, ssthresh.max(cwnd * 3 / 4))
+    })
+}
+
+proptest! {
+    #[test]
+    fn losses_are_answered_as_the_rfc_says(cwnd in 12_u32..60, used in 1_u32..30, flight in 4_u32..60, lost in 1_u32..58) {
+        let used = used.min((cwnd - 1) / 2);
+        let flight = flight.min(cwnd);
+        let lost = lost.min(flight - 2);
+        let (during, after) = burst(cwnd, used, flight, lost);
+        let naive = naive_reduction(used, flight, lost);
+        prop_assert_eq!((during as f64 / 1e3, after as f64 / 1e3), naive);
+    }
+
+    #[test]
+    fn idle_periods_shrink_the_window_as_the_rfc_says(cwnd in 2_u32..60, ssthresh in 2_u64..100, seconds in 2_u64..6000) {
+        let mut script = Script::open(&config(WindowValidation::NewCwv), cwnd);
+        let sender = script.connection.sender.as_mut().expect("established");
+        sender.cc.set_window(T0, Bytes(u64::from(cwnd) * 1000), Bytes(ssthresh * 1000));
+        script.write(cwnd);
+        script.at(100).ack(cwnd, &[]);
+        let before = (script.cwnd(), script.ssthresh());
+        script.at(100 + seconds * 1000).write(1);
+        // The sample expires after a second; then the phase begins.
+        let periods = (seconds - 1) / 300;
+        prop_assert_eq!(
+            (script.cwnd(), script.ssthresh()),
+            naive_periods(before.0, before.1, 10_000, periods)
+        );
+    }
 }

@@ -6,11 +6,17 @@ use crate::tcp::{Config, Connection, EstablishedState, InitialSpreading, Initial
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
+use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
 fn open(config: &Config, rtt_ms: u64, cwnd: u32, ssthresh: Bytes) -> Connection {
+    open_after(config, Duration::from_millis(rtt_ms), cwnd, ssthresh)
+}
+
+fn open_after(config: &Config, srtt: Duration, cwnd: u32, ssthresh: Bytes) -> Connection {
     let state = EstablishedState {
-        srtt: Duration::from_millis(rtt_ms),
+        srtt,
         rttvar: Duration::ZERO,
         cwnd: Bytes(u64::from(cwnd * MSS)),
         ssthresh,
@@ -84,6 +90,60 @@ fn the_first_window_is_spread_over_the_round_trip() {
     let mut known = spreading(InitialSpreading::Estimated);
     known.spreading_rate = Rate::from_bps(10_000_000);
     assert_eq!(first_window(&known, 80), every(832));
+}
+
+/// The draft, clause by clause, in floating-point nanoseconds: when segment `index` leaves.
+fn naive_spreading(config: &Config, rtt_ns: f64, index: u32) -> f64 {
+    let InitialWindow::Segments(iw) = config.initial_window else {
+        unreachable!("the test sets it");
+    };
+    let ns = |span: Duration| span.as_nanos() as f64;
+    // "q = RTT / IW; if q < 1 jiffy: no spreading"
+    let q = (rtt_ns / f64::from(iw)).floor();
+    if q < ns(config.spreading_jiffy) {
+        return 0.0;
+    }
+    let t_max = ns(config.spreading_gap);
+    let packet = f64::from(MSS + 40) * 8.0 / config.spreading_rate.bps() as f64 * 1e9;
+    let gap = match config.initial_spreading {
+        InitialSpreading::Off => 0.0,
+        InitialSpreading::Variable => q,
+        InitialSpreading::Bounded => q.min(t_max),
+        InitialSpreading::Estimated => q.min(t_max).min(packet),
+    };
+    f64::from(index) * gap
+}
+
+proptest! {
+    #[test]
+    fn first_windows_leave_as_the_draft_says(
+        kind in 0_usize..4,
+        rtt_us in 500_u64..700_000,
+        iw in 2_u32..40,
+        jiffy in prop::sample::select(vec![0_u64, 1, 4, 10]),
+        t_max in 1_u64..12,
+        kbps in 500_u64..200_000,
+    ) {
+        let kinds = [InitialSpreading::Off, InitialSpreading::Variable, InitialSpreading::Bounded, InitialSpreading::Estimated];
+        let mut config = spreading(kinds[kind]);
+        config.initial_window = InitialWindow::Segments(iw);
+        config.spreading_jiffy = Duration::from_millis(jiffy);
+        config.spreading_gap = Duration::from_millis(t_max);
+        config.spreading_rate = Rate::from_bps(kbps * 1000);
+        let rtt = Duration::from_micros(rtt_us);
+        let mut connection = open_after(&config, rtt, iw, Bytes::MAX);
+        connection.write(T0, Bytes(u64::from(iw * MSS)), WriteFlags::default());
+        let times = leave(&mut connection, T0, iw as usize);
+        prop_assert_eq!(times.len(), iw as usize);
+        for (index, at) in (0..iw).zip(&times) {
+            let naive = naive_spreading(&config, rtt.as_nanos() as f64, index) / 1e3;
+            // What leaves is told in whole microseconds; a gap is rounded to a nanosecond.
+            prop_assert!((*at as f64 - naive).abs() <= 1.0 + f64::from(index) * 1e-3, "{} for {}", at, naive);
+        }
+        // Nothing of it lasts: what is written a round trip later leaves at once.
+        let later = T0 + rtt + Duration::from_secs(1);
+        prop_assert!(connection.poll_transmit(later).is_none());
+    }
 }
 
 /// An empty path of 10 Mbit/s and 80 ms: the last ACK of ten packets of 1500 bytes comes after 92, 117.2 or 153.2 ms.

@@ -12,6 +12,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,17 @@ impl Pair {
             },
         ));
         pair
+    }
+
+    /// Loses what `from` sends with these numbers, counted from 0, and nothing else.
+    pub(super) fn lose(&mut self, from: End, which: Range<usize>) {
+        self.decide = Box::new(move |sent, index| {
+            if sent.from == from && which.contains(&index) {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
+        });
     }
 
     pub(super) fn write_at(&mut self, at: Instant, end: End, bytes: u64) {

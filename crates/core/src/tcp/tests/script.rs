@@ -45,12 +45,17 @@ pub(super) struct Script {
 impl Script {
     /// Established at `T0` with SRTT 100 ms and a window of `cwnd` segments.
     pub(super) fn open(config: &Config, cwnd: u32) -> Script {
+        Script::established(config, Duration::from_millis(100), u64::from(cwnd * MSS), MSS)
+    }
+
+    /// Established at `T0` with a window of `cwnd` bytes.
+    pub(super) fn established(config: &Config, srtt: Duration, cwnd: u64, mss: u32) -> Script {
         let state = EstablishedState {
-            srtt: Duration::from_millis(100),
+            srtt,
             rttvar: Duration::ZERO,
-            cwnd: Bytes(u64::from(cwnd * MSS)),
+            cwnd: Bytes(cwnd),
             ssthresh: Bytes::MAX,
-            mss: MSS,
+            mss,
             iss: ISS_A,
             irs: ISS_B,
             peer_window: Bytes(64_000),

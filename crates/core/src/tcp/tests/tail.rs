@@ -1,15 +1,12 @@
 //! RTO restart, the probe and its restart: the rules and single cases of the endpoint digest, sections 2 to 4. The tables of
 //! section 2 are in `tables`.
 
-use super::pair::{End, Fate, ISS_A, ISS_B, Pair};
+use super::pair::{End, Fate, Pair};
 use super::script::{Script, T0, bare};
-use crate::tcp::{
-    Config, Connection, DelayedAck, EarlyRetransmit, EstablishedState, Profile, Stats, TailLossProbe, Timer,
-};
+use crate::tcp::{Config, DelayedAck, EarlyRetransmit, Profile, Stats, TailLossProbe, Timer};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 const MSS: u64 = 1000;
@@ -51,6 +48,11 @@ fn config(with: With, delayed: u64) -> Config {
     config
 }
 
+/// Two ends 50 ms apart, with SRTT 100 ms and a window of ten segments.
+fn path(config: &Config) -> Pair {
+    Pair::established(config, ms(50), ms(100), 10 * MSS, MSS as u32)
+}
+
 /// Times (ms) of transmissions of A that carry nothing new, and A's counters.
 fn again(pair: &mut Pair, until: u64) -> (Vec<u64>, Stats) {
     while pair.now < at(until) && pair.step() {
@@ -73,7 +75,7 @@ fn nine_segments_and_a_delayed_acknowledgment_without_loss() {
     // more on the way back, and it alone sends in vain.
     for (extra, spurious) in [(0, 0), (1, 1)] {
         for with in ALL {
-            let mut pair = Pair::established(&config(with, 200), ms(50), ms(100), 10 * MSS, MSS as u32);
+            let mut pair = path(&config(with, 200));
             pair.decide = Box::new(move |sent, _| {
                 let last = sent.from == End::B && sent.at > at(200);
                 if last {
@@ -97,7 +99,7 @@ fn two_late_acknowledgments_without_loss() {
     // the window stays. With 90 ms more nobody sends anything.
     for (extra, probed) in [(110, true), (90, false)] {
         for with in ALL {
-            let mut pair = Pair::established(&config(with, 0), ms(50), ms(100), 10 * MSS, MSS as u32);
+            let mut pair = path(&config(with, 0));
             pair.decide = Box::new(move |sent, index| {
                 let late = sent.from == End::B && (8..10).contains(&index);
                 if late {
@@ -180,7 +182,7 @@ fn a_thin_stream_whose_acknowledgments_stall() {
 #[test]
 fn one_segment_at_a_time_leaves_nothing_to_restart() {
     for with in [With::Nothing, With::RtoRestart] {
-        let mut pair = Pair::established(&config(with, 0), ms(50), ms(100), 10 * MSS, MSS as u32);
+        let mut pair = path(&config(with, 0));
         for index in 0..20 {
             pair.write_at(at(150 * index), End::A, 120);
         }
@@ -242,18 +244,7 @@ fn an_age_beyond_the_timeout_is_not_subtracted() {
 
 /// The probe timer after an ACK of the first of `out + 1` segments that left together `age` ms before; no timer was run.
 fn probe_after(config: &Config, rtt: u64, age: u64, out: u32) -> Duration {
-    let state = EstablishedState {
-        srtt: ms(rtt),
-        rttvar: Duration::ZERO,
-        cwnd: Bytes(10 * MSS),
-        ssthresh: Bytes::MAX,
-        mss: MSS as u32,
-        iss: ISS_A,
-        irs: ISS_B,
-        peer_window: Bytes(64_000),
-    };
-    let mut script = Script::open(config, 10);
-    script.connection = Connection::established(T0, &Arc::new(config.clone()), state);
+    let mut script = Script::established(config, ms(rtt), 10 * MSS, MSS as u32);
     script.write(out + 1);
     script.at(age).ack_bytes_quietly(MSS as u32, &[]);
     script.drain();
@@ -275,7 +266,7 @@ fn the_probe_timeout_has_a_floor_and_an_end() {
     pair.step();
     assert_eq!(pair.a.poll_timeout(), Some(at(10)));
     // RTT 100, one out, an RTO of a second: 1.5 * 100 + 200.
-    let mut pair = Pair::established(&draft, ms(50), ms(100), 10 * MSS, MSS as u32);
+    let mut pair = path(&draft);
     pair.write_at(Instant::ZERO, End::A, MSS);
     pair.step();
     assert_eq!(pair.a.poll_timeout(), Some(at(350)));
@@ -298,14 +289,8 @@ fn a_restart_for_few_segments_only() {
 #[test]
 fn a_probe_with_new_data_leaves_the_window_alone() {
     // The window is full with ten; the probe is the eleventh.
-    let mut pair = Pair::established(&config(With::Probe, 0), ms(50), ms(100), 10 * MSS, MSS as u32);
-    pair.decide = Box::new(|sent, _| {
-        if sent.from == End::B {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    let mut pair = path(&config(With::Probe, 0));
+    pair.lose(End::B, 0..usize::MAX);
     pair.write_at(Instant::ZERO, End::A, 40 * MSS);
     while pair.a.stats().probes == 0 && pair.step() {}
     let info = pair.a.info(pair.now);
@@ -325,14 +310,8 @@ fn a_probe_when_only_acknowledgments_were_lost() {
         let mut config = config(With::Probe, 0);
         config.tail_loss_probe = base;
         config.rack = base == TailLossProbe::Rfc8985;
-        let mut pair = Pair::established(&config, ms(50), ms(100), 10 * MSS, MSS as u32);
-        pair.decide = Box::new(|sent, index| {
-            if sent.from == End::B && index < 10 {
-                Fate::Drop
-            } else {
-                Fate::Deliver
-            }
-        });
+        let mut pair = path(&config);
+        pair.lose(End::B, 0..10);
         pair.write_at(Instant::ZERO, End::A, 10 * MSS);
         let (times, stats) = again(&mut pair, 1000);
         assert_eq!(times, [200], "{base:?}");
@@ -350,14 +329,8 @@ fn a_probe_that_repaired_a_loss_costs_one_reduction_once_more_is_acknowledged() 
         config.tail_loss_probe = base;
         config.rack = base == TailLossProbe::Rfc8985;
         config.rto.min = ms(1000);
-        let mut pair = Pair::established(&config, ms(50), ms(100), 10 * MSS, MSS as u32);
-        pair.decide = Box::new(|sent, index| {
-            if sent.from == End::A && index == 9 {
-                Fate::Drop
-            } else {
-                Fate::Deliver
-            }
-        });
+        let mut pair = path(&config);
+        pair.lose(End::A, 9..10);
         pair.write_at(Instant::ZERO, End::A, 10 * MSS);
         let (_, stats) = again(&mut pair, 1000);
         assert_eq!(
@@ -386,14 +359,8 @@ fn with_restart_a_learned_delay_probes_sooner() {
         config.tail_loss_probe = TailLossProbe::Rfc8985;
         config.max_ack_delay = ms(allowance);
         config.learn_ack_delay = learn;
-        let mut pair = Pair::established(&config, ms(50), ms(100), 10 * MSS, MSS as u32);
-        pair.decide = Box::new(|sent, index| {
-            if sent.from == End::A && index == 9 {
-                Fate::Drop
-            } else {
-                Fate::Deliver
-            }
-        });
+        let mut pair = path(&config);
+        pair.lose(End::A, 9..10);
         pair.write_at(Instant::ZERO, End::A, 10 * MSS);
         let (times, stats) = again(&mut pair, 2000);
         assert_eq!((times, stats.timeouts), ([expected].to_vec(), 0));
@@ -406,14 +373,8 @@ fn with_restart_a_learned_delay_probes_sooner() {
 fn restart_brings_the_probe_forward_not_the_timeout() {
     let mut config = config(With::RtoRestart, 0);
     config.tail_loss_probe = TailLossProbe::Draft;
-    let mut pair = Pair::established(&config, ms(50), ms(100), 10 * MSS, MSS as u32);
-    pair.decide = Box::new(|sent, index| {
-        if sent.from == End::A && index == 9 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    let mut pair = path(&config);
+    pair.lose(End::A, 9..10);
     pair.write_at(Instant::ZERO, End::A, 10 * MSS);
     let (times, stats) = again(&mut pair, 1000);
     assert_eq!((times, stats.probes, stats.timeouts), ([300].to_vec(), 1, 0));

@@ -1,0 +1,418 @@
+//! BBR version 1 beside a naive transcription of draft-cardwell-iccrg-bbr-congestion-control-00: whole histories instead of
+//! rings, one function per function of the draft, with its names.
+//!
+//! Where the code departs (head of `bbr.rs`) the transcription does: the first window is unpaced, a timeout is a recovery, and
+//! what 4.2.3.4 sets the window to when a recovery begins is PRR's in the endpoint.
+
+use super::super::{Ack, Bbr, Config, CongestionController, CongestionKind, HyStart, RateSample};
+use super::{MSS, ack, config, congestion};
+use crate::parameter::Values;
+use crate::rng::{Draws, Rng};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::vec::Vec;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+const HIGH_GAIN: f64 = 2.885;
+const GAIN_CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+struct Naive {
+    state: State,
+    cwnd: f64,
+    prior_cwnd: f64,
+    in_recovery: bool,
+    packet_conservation: bool,
+    idle_restart: bool,
+    delivered: u64,
+    next_round_delivered: u64,
+    round_count: u64,
+    round_start: bool,
+    /// Every sample with its round.
+    samples: Vec<(u64, f64)>,
+    full_bw: f64,
+    full_bw_count: u32,
+    filled_pipe: bool,
+    rtprop: Option<f64>,
+    rtprop_stamp: f64,
+    rtprop_expired: bool,
+    probe_rtt_done_stamp: Option<f64>,
+    probe_rtt_round_done: bool,
+    cycle_index: usize,
+    cycle_stamp: f64,
+    pacing_rate: f64,
+    random: Draws,
+}
+
+const INITIAL: f64 = (10 * MSS) as f64;
+const SMSS: f64 = MSS as f64;
+
+impl Naive {
+    fn new(config: &Config) -> Naive {
+        Naive {
+            state: State::Startup,
+            cwnd: INITIAL,
+            prior_cwnd: 0.0,
+            in_recovery: false,
+            packet_conservation: false,
+            idle_restart: false,
+            delivered: 0,
+            next_round_delivered: 0,
+            round_count: 0,
+            round_start: false,
+            samples: Vec::new(),
+            full_bw: 0.0,
+            full_bw_count: 0,
+            filled_pipe: false,
+            rtprop: None,
+            rtprop_stamp: 0.0,
+            rtprop_expired: false,
+            probe_rtt_done_stamp: None,
+            probe_rtt_round_done: false,
+            cycle_index: 0,
+            cycle_stamp: 0.0,
+            pacing_rate: 0.0,
+            random: Draws::for_element(config.seed, "bbr", "cycle"),
+        }
+    }
+
+    /// The windowed maximum over ten rounds.
+    fn btl_bw(&self) -> f64 {
+        let recent = self
+            .samples
+            .iter()
+            .filter(|(round, _)| round + 10 > self.round_count);
+        recent.map(|(_, rate)| *rate).fold(0.0, f64::max)
+    }
+
+    fn inflight(&self, gain: f64) -> f64 {
+        match self.rtprop {
+            Some(rtprop) if self.btl_bw() > 0.0 => (gain * self.btl_bw() * rtprop).floor() + 3.0 * SMSS,
+            _ => INITIAL,
+        }
+    }
+
+    fn gains(&self) -> (f64, f64) {
+        match self.state {
+            State::Startup => (HIGH_GAIN, HIGH_GAIN),
+            State::Drain => (1.0 / HIGH_GAIN, HIGH_GAIN),
+            State::ProbeBw => (GAIN_CYCLE[self.cycle_index], 2.0),
+            State::ProbeRtt => (1.0, 1.0),
+        }
+    }
+
+    /// BBRUpdateOnACK.
+    fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
+        let delivered = ack.delivered_total.0 - self.delivered;
+        self.delivered = ack.delivered_total.0;
+        self.update_btl_bw(ack.rate);
+        self.check_full_pipe(ack.rate);
+        self.check_drain(now, ack);
+        self.check_cycle_phase(now, ack);
+        self.update_rtprop(now, ack);
+        self.check_probe_rtt(now, ack);
+        if delivered > 0 {
+            self.idle_restart = false;
+        }
+        self.set_pacing_rate(ack);
+        self.set_cwnd(ack, delivered as f64);
+    }
+
+    fn update_btl_bw(&mut self, rate: Option<&RateSample>) {
+        self.round_start = false;
+        let Some(rs) = rate else { return };
+        if rs.prior_delivered.0 >= self.next_round_delivered {
+            self.next_round_delivered = self.delivered;
+            self.round_count += 1;
+            self.round_start = true;
+            self.packet_conservation = false; // one round of it
+        }
+        let delivery_rate = rs.delivered.0 as f64 / rs.interval.as_secs_f64();
+        if delivery_rate >= self.btl_bw() || !rs.app_limited {
+            self.samples.push((self.round_count, delivery_rate));
+        }
+    }
+
+    fn check_full_pipe(&mut self, rate: Option<&RateSample>) {
+        let app_limited = rate.is_none_or(|rs| rs.app_limited);
+        if self.filled_pipe || !self.round_start || app_limited {
+            return;
+        }
+        if self.btl_bw() >= self.full_bw * 1.25 {
+            self.full_bw = self.btl_bw();
+            self.full_bw_count = 0;
+            return;
+        }
+        self.full_bw_count += 1;
+        if self.full_bw_count >= 3 {
+            self.filled_pipe = true;
+        }
+    }
+
+    fn check_drain(&mut self, now: f64, ack: &Ack<'_>) {
+        if self.state == State::Startup && self.filled_pipe {
+            self.state = State::Drain;
+        }
+        if self.state == State::Drain && ack.in_flight.0 as f64 <= self.inflight(1.0) {
+            self.enter_probe_bw(now);
+        }
+    }
+
+    fn enter_probe_bw(&mut self, now: f64) {
+        self.state = State::ProbeBw;
+        self.cycle_index = 8 - 1 - self.random.below(7) as usize;
+        self.advance_cycle_phase(now);
+    }
+
+    fn advance_cycle_phase(&mut self, now: f64) {
+        self.cycle_stamp = now;
+        self.cycle_index = (self.cycle_index + 1) % 8;
+    }
+
+    fn check_cycle_phase(&mut self, now: f64, ack: &Ack<'_>) {
+        if self.state != State::ProbeBw {
+            return;
+        }
+        let is_full_length = self
+            .rtprop
+            .is_some_and(|rtprop| now - self.cycle_stamp > rtprop + 1e-12);
+        let gain = GAIN_CYCLE[self.cycle_index];
+        let prior = ack.prior_in_flight.0 as f64;
+        let next = if gain == 1.0 {
+            is_full_length
+        } else if gain > 1.0 {
+            is_full_length && (ack.lost.0 > 0 || prior >= self.inflight(gain))
+        } else {
+            is_full_length || prior <= self.inflight(1.0)
+        };
+        if next {
+            self.advance_cycle_phase(now);
+        }
+    }
+
+    fn update_rtprop(&mut self, now: f64, ack: &Ack<'_>) {
+        self.rtprop_expired = self.rtprop.is_some() && now > self.rtprop_stamp + 10.0 + 1e-12;
+        if let Some(rtt) = ack.rtt.map(Duration::as_secs_f64)
+            && (self.rtprop.is_none_or(|rtprop| rtt <= rtprop) || self.rtprop_expired)
+        {
+            self.rtprop = Some(rtt);
+            self.rtprop_stamp = now;
+        }
+    }
+
+    fn check_probe_rtt(&mut self, now: f64, ack: &Ack<'_>) {
+        if self.state != State::ProbeRtt && self.rtprop_expired && !self.idle_restart {
+            self.save_cwnd();
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done_stamp = None;
+        }
+        if self.state != State::ProbeRtt {
+            return;
+        }
+        match self.probe_rtt_done_stamp {
+            None if ack.in_flight.0 as f64 <= 4.0 * SMSS => {
+                self.probe_rtt_done_stamp = Some(now + 0.2);
+                self.probe_rtt_round_done = false;
+                self.next_round_delivered = self.delivered;
+            }
+            None => {}
+            Some(stamp) => {
+                if self.round_start {
+                    self.probe_rtt_round_done = true;
+                }
+                if self.probe_rtt_round_done && now > stamp {
+                    self.rtprop_stamp = now;
+                    self.restore_cwnd();
+                    if self.filled_pipe {
+                        self.enter_probe_bw(now);
+                    } else {
+                        self.state = State::Startup;
+                    }
+                }
+            }
+        }
+    }
+
+    fn set_pacing_rate(&mut self, ack: &Ack<'_>) {
+        let mut rate = self.gains().0 * self.btl_bw();
+        if self.pacing_rate == 0.0
+            && let Some(srtt) = ack.srtt
+        {
+            // BBRInitPacingRate, with the first RTT.
+            rate = rate.max(HIGH_GAIN * INITIAL / srtt.as_secs_f64());
+        }
+        if self.filled_pipe || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    fn set_cwnd(&mut self, ack: &Ack<'_>, delivered: f64) {
+        let target = self.inflight(self.gains().1);
+        // BBRModulateCwndForRecovery.
+        if self.in_recovery {
+            if ack.lost.0 > 0 {
+                self.cwnd = (self.cwnd - ack.lost.0 as f64).max(SMSS);
+            }
+            if self.packet_conservation {
+                self.cwnd = self.cwnd.max(ack.in_flight.0 as f64 + delivered);
+            }
+        }
+        if !self.packet_conservation {
+            if self.filled_pipe {
+                self.cwnd = (self.cwnd + delivered).min(target);
+            } else if self.cwnd < target || (self.delivered as f64) < INITIAL {
+                self.cwnd += delivered;
+            }
+            self.cwnd = self.cwnd.max(4.0 * SMSS);
+        }
+        // BBRModulateCwndForProbeRTT.
+        if self.state == State::ProbeRtt {
+            self.cwnd = self.cwnd.min(4.0 * SMSS);
+        }
+    }
+
+    fn save_cwnd(&mut self) {
+        self.prior_cwnd = if !self.in_recovery && self.state != State::ProbeRtt {
+            self.cwnd
+        } else {
+            self.prior_cwnd.max(self.cwnd)
+        };
+    }
+
+    fn restore_cwnd(&mut self) {
+        self.in_recovery = false;
+        self.packet_conservation = false;
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.prior_cwnd = 0.0;
+    }
+
+    fn on_loss(&mut self) {
+        self.save_cwnd();
+        self.in_recovery = true;
+        self.packet_conservation = true;
+        self.next_round_delivered = self.delivered;
+    }
+
+    fn on_timeout(&mut self) {
+        self.save_cwnd();
+        self.in_recovery = true;
+        self.cwnd = SMSS;
+    }
+
+    /// BBRHandleRestartFromIdle.
+    fn on_start(&mut self, now: f64) {
+        self.idle_restart = true;
+        if self.state == State::ProbeBw && self.btl_bw() > 0.0 {
+            self.pacing_rate = self.btl_bw();
+            self.cycle_stamp = now;
+        }
+    }
+}
+
+fn seconds(now: Instant) -> f64 {
+    now.as_nanos() as f64 / 1e9
+}
+
+#[test]
+fn version_1_is_the_naive_transcription_call_by_call() {
+    let mut seen = [0_u32; 4];
+    let (mut calls, mut recoveries) = (0, 0);
+    for seed in 0..60 {
+        let config = Config {
+            seed,
+            ..config(HyStart::Off)
+        };
+        let mut bbr = Bbr::new(&Values::defaults(Bbr::PARAMETERS), &config);
+        let mut naive = Naive::new(&config);
+        let mut rng = Rng::for_element(seed, "bbr", "inputs");
+        let (mut now, mut delivered) = (Instant::from_millis(1), 0_u64);
+        // A path that grows until it is full, with noise; the RTT drifts so that a smallest one expires.
+        let (mut rate, capacity) = (1e5 * (1.0 + rng.uniform()), 1e6 * (1.0 + 20.0 * rng.uniform()));
+        let mut recovering = false;
+        for _ in 0..1500 {
+            now += Duration::from_nanos(1 + rng.below(60_000_000));
+            rate = (rate * (1.0 + 0.05 * rng.uniform())).min(capacity);
+            let new = if rng.below(12) == 0 {
+                0
+            } else {
+                MSS * (1 + rng.below(4))
+            };
+            delivered += new;
+            let sample = RateSample {
+                delivered: Bytes((rate * 0.05 * (0.6 + 0.4 * rng.uniform())) as u64),
+                prior_delivered: Bytes(delivered.saturating_sub(MSS * rng.below(40))),
+                in_flight: Bytes(MSS * rng.below(60)),
+                interval: Duration::from_micros(50_000 + rng.below(5_000)),
+                app_limited: rng.below(8) == 0,
+            };
+            let rtt = Duration::from_micros(20_000 + rng.below(30_000));
+            let most = if rng.below(3) == 0 { 5 } else { 80 };
+            let told = Ack {
+                delivered_total: Bytes(delivered),
+                lost: Bytes(if rng.below(15) == 0 {
+                    MSS * (1 + rng.below(3))
+                } else {
+                    0
+                }),
+                in_flight: Bytes(MSS * rng.below(most)),
+                prior_in_flight: Bytes(MSS * rng.below(90)),
+                rtt: (rng.below(4) > 0).then_some(rtt),
+                srtt: Some(Duration::from_millis(40)),
+                rate: (rng.below(10) > 0).then_some(&sample),
+                ..ack(0)
+            };
+            match rng.below(60) {
+                0 if !recovering => {
+                    bbr.on_congestion(now, &congestion(CongestionKind::Loss, 10));
+                    naive.on_loss();
+                    (recovering, recoveries) = (true, recoveries + 1);
+                }
+                1 => {
+                    bbr.on_congestion(now, &congestion(CongestionKind::Timeout { first: true }, 10));
+                    naive.on_timeout();
+                    recovering = true;
+                }
+                2..8 if recovering => {
+                    bbr.on_congestion(now, &congestion(CongestionKind::RecoveryEnd, 10));
+                    naive.restore_cwnd();
+                    recovering = false;
+                }
+                8 => {
+                    bbr.on_start(now, Duration::from_millis(300));
+                    naive.on_start(seconds(now));
+                }
+                _ => {}
+            }
+            bbr.on_ack(now, &told);
+            naive.on_ack(seconds(now), &told);
+            calls += 1;
+            seen[naive.state as usize] += 1;
+            let (window, expected) = (bbr.window().0 as f64, naive.cwnd.max(SMSS));
+            assert!(
+                (window - expected).abs() <= 1.0,
+                "seed {seed}, call {calls}: window {window}, naive {expected}, {:?}",
+                naive.state
+            );
+            let paced = bbr.pacing_rate().map_or(0.0, |rate| rate.bps() as f64 / 8.0);
+            assert!(
+                (paced - naive.pacing_rate).abs() <= 1.0 + 1e-9 * paced,
+                "seed {seed}, call {calls}: rate {paced}, naive {}",
+                naive.pacing_rate
+            );
+        }
+    }
+    assert!(
+        calls == 90_000 && recoveries > 500,
+        "{calls} calls, {recoveries} recoveries"
+    );
+    assert!(
+        seen.iter().all(|calls| *calls > 50),
+        "{seen:?} calls in each state"
+    );
+}
