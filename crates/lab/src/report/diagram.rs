@@ -423,8 +423,8 @@ fn escape(text: &str) -> String {
 }
 
 /// Where the sender's and the receiver's lines stand.
-const LEFT: f64 = 190.0;
-const RIGHT: f64 = 540.0;
+const LEFT: f64 = 230.0;
+const RIGHT: f64 = 560.0;
 
 /// Of the picture: three SACK blocks have room.
 const WIDTH: u32 = 900;

@@ -21,82 +21,27 @@ pub struct ThinApplication {
     pub interval: [f64; 4],
 }
 
-/// Names of [`APPLICATIONS`].
-pub const APPLICATION_NAMES: &[&str] = &[
-    "remote-desktop",
-    "vnc-client",
-    "vnc-server",
-    "skype",
-    "ssh",
-    "anarchy-online",
-    "world-of-warcraft",
-    "age-of-conan",
-];
+macro_rules! applications {
+    ($($name:literal, $what:literal, $payload:expr, $interval:expr;)+) => {
+        /// Names of [`APPLICATIONS`].
+        pub const APPLICATION_NAMES: &[&str] = &[$($name,)+];
 
-/// All of them, in the order of [`APPLICATION_NAMES`].
-pub const APPLICATIONS: &[ThinApplication] = &[
-    application(
-        "remote-desktop",
-        "Windows Remote Desktop",
-        [111.0, 8.0, 1417.0],
-        [318.0, 159.0, 1.0, 12_254.0],
-    ),
-    application(
-        "vnc-client",
-        "VNC, from the client",
-        [8.0, 1.0, 106.0],
-        [34.0, 8.0, 0.0, 5451.0],
-    ),
-    application(
-        "vnc-server",
-        "VNC, from the server",
-        [827.0, 2.0, 1448.0],
-        [383.0, 0.0, 0.0, 3557.0],
-    ),
-    application(
-        "skype",
-        "Skype, two users",
-        [236.0, 14.0, 1267.0],
-        [34.0, 40.0, 0.0, 1671.0],
-    ),
-    application(
-        "ssh",
-        "SSH text session",
-        [48.0, 16.0, 752.0],
-        [323.0, 159.0, 0.0, 76_610.0],
-    ),
-    application(
-        "anarchy-online",
-        "Anarchy Online",
-        [98.0, 8.0, 1333.0],
-        [632.0, 449.0, 7.0, 17_032.0],
-    ),
-    application(
-        "world-of-warcraft",
-        "World of Warcraft",
-        [26.0, 6.0, 1228.0],
-        [314.0, 133.0, 0.0, 14_855.0],
-    ),
-    application(
-        "age-of-conan",
-        "Age of Conan",
-        [80.0, 5.0, 1460.0],
-        [86.0, 57.0, 0.0, 1375.0],
-    ),
-];
+        /// All of them.
+        pub const APPLICATIONS: &[ThinApplication] = &[$(
+            ThinApplication { name: $name, what: $what, payload: $payload, interval: $interval },
+        )+];
+    };
+}
 
-const fn application(
-    name: &'static str,
-    what: &'static str,
-    payload: [f64; 3],
-    interval: [f64; 4],
-) -> ThinApplication {
-    ThinApplication {
-        name,
-        what,
-        payload,
-        interval,
-    }
+applications! {
+    "remote-desktop", "Windows Remote Desktop", [111.0, 8.0, 1417.0], [318.0, 159.0, 1.0, 12_254.0];
+    "vnc-client", "VNC, from the client", [8.0, 1.0, 106.0], [34.0, 8.0, 0.0, 5451.0];
+    "vnc-server", "VNC, from the server", [827.0, 2.0, 1448.0], [383.0, 0.0, 0.0, 3557.0];
+    "skype", "Skype, two users", [236.0, 14.0, 1267.0], [34.0, 40.0, 0.0, 1671.0];
+    "ssh", "SSH text session", [48.0, 16.0, 752.0], [323.0, 159.0, 0.0, 76_610.0];
+    "anarchy-online", "Anarchy Online", [98.0, 8.0, 1333.0], [632.0, 449.0, 7.0, 17_032.0];
+    "world-of-warcraft", "World of Warcraft", [26.0, 6.0, 1228.0], [314.0, 133.0, 0.0, 14_855.0];
+    "age-of-conan", "Age of Conan", [80.0, 5.0, 1460.0], [86.0, 57.0, 0.0, 1375.0];
 }
 
 impl ThinApplication {
