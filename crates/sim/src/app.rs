@@ -23,10 +23,12 @@ mod compact;
 mod message;
 mod raw;
 mod record;
+mod replay;
 mod setup;
 mod stream;
 mod web;
 
+pub(crate) use replay::Player;
 pub(crate) use stream::TfrcStream;
 
 /// A traffic group while it runs.
@@ -64,6 +66,10 @@ pub(crate) struct Group {
     /// Packets per group of packets that left together, where super-packets are formed.
     pub(crate) super_packet_length: Histogram,
     streams: Vec<StreamRecord>,
+    /// Times that replayed connections took (s).
+    connections: Vec<f64>,
+    /// By recorded connection, its conversation.
+    playing: Vec<u32>,
     pub(crate) goodput: Bytes,
     pub(crate) goodput_per_connection: Vec<Bytes>,
 }
@@ -160,6 +166,10 @@ impl<O: Observer> World<'_, O> {
     /// An actor's event is due.
     pub(crate) fn on_actor(&mut self, index: u32, actor: u32, now: Instant) {
         let spec = &self.spec.groups[index as usize];
+        if let Traffic::Replay(replay) = &spec.traffic {
+            self.act_replay(index, actor, now, spec, replay);
+            return;
+        }
         self.groups[index as usize].actors[actor as usize].pending = false;
         match &spec.traffic {
             Traffic::Bulk { .. } => self.act_bulk(index, actor, now, spec),
@@ -239,6 +249,7 @@ impl<O: Observer> World<'_, O> {
             }
             Traffic::Raw(raw) => self.act_raw(index, actor, now, spec, raw),
             Traffic::Tfrc(tfrc) => self.act_tfrc(index, actor, now, spec, tfrc),
+            Traffic::Replay(_) => {} // above
         }
     }
 

@@ -8,7 +8,7 @@
 //! An end whose timer event finds that there is nothing to wait for any more has been silent for as long as a timeout: it
 //! and its peer are packed until somebody writes or a segment comes. Results do not depend on it.
 
-use crate::app::{NONE, TfrcStream};
+use crate::app::{NONE, Player, TfrcStream};
 use crate::event::EventKey;
 use crate::interface;
 use crate::observe::{AppEvent, Observer};
@@ -64,6 +64,8 @@ pub(crate) struct Slot {
     pub(crate) endless: bool,
     /// Its ends, if it is a TFRC stream.
     pub(crate) stream: Option<Box<TfrcStream>>,
+    /// What its ends are to say, if it was recorded.
+    pub(crate) replay: Option<Box<Player>>,
 }
 
 /// What a new conversation is.
@@ -131,6 +133,7 @@ impl<O: Observer> World<'_, O> {
                 Traffic::Bulk { .. }
             ) && interface == Interface::default(),
             stream: None,
+            replay: None,
         };
         if interface.super_packets.is_some() && opening.opener.is_some() {
             let groupers = interface::groupers(interface.super_packets, &mut group.marks);
@@ -251,7 +254,7 @@ impl<O: Observer> World<'_, O> {
                 FlowId(2 * index + (1 ^ side as u32)),
                 before..accepted.in_order,
             );
-            if side == 1 && window.contains(now) {
+            if (side == 1 || slot.replay.is_some()) && window.contains(now) {
                 let group = &mut groups[slot.group as usize];
                 let bytes = Bytes(accepted.in_order - before);
                 group.goodput += bytes;
@@ -348,11 +351,14 @@ impl<O: Observer> World<'_, O> {
         let number = 2 * index + side as u32;
         let in_network = &mut slot.in_network;
         let over = slot.ends[side].pump(now, number, in_network, network, packets, *observer, armed);
+        let replayed = slot.replay.is_some();
         if slot.ends[side].grouper.is_some() {
             self.release(now, index, side, over);
         }
         if over {
             self.end_closed(now, index, side);
+        } else if replayed {
+            self.on_replay_pumped(now, index, side);
         }
     }
 
@@ -479,6 +485,7 @@ impl<O: Observer> World<'_, O> {
         self.record_connection(index);
         let slot = &mut self.slots[index as usize];
         slot.stream = None;
+        slot.replay = None;
         for end in &mut slot.ends {
             end.connection = None;
             end.resting = None;

@@ -1,7 +1,8 @@
 //! The event queue and the one order of events.
 //!
 //! **Order** (engine rule 2): time, then kind (departures, arrivals, application writes, timers, pacing,
-//! interrupts), then for packets the link, for interrupts the interface, for applications group and actor, for timers the connection, by the order of creation (which says
+//! interrupts, delayed packets), then for packets the link, for interrupts the interface, for applications group and actor, for
+//! delayed packets group and recorded connection, for timers the connection, by the order of creation (which says
 //! the host and is never used again, unlike flow ids), and its end. It never depends on the order of insertion, so
 //! batches, lanes and lazy modes give the same bytes. There is one pending event per link and kind, so the sequence of
 //! packets on a link is the order of its ring; one per actor; and one timer per endpoint, so the timer's kind is the
@@ -34,6 +35,8 @@ pub enum EventKind {
     Pacing = 4,
     /// A host's interface hands up what arrived.
     Interrupt = 5,
+    /// A packet of a replayed connection has taken the time that is its own.
+    Delayed = 6,
 }
 
 /// Place of an event in the total order: time, kind, place, number.
@@ -41,7 +44,8 @@ pub enum EventKind {
 pub struct EventKey(u128);
 
 impl EventKey {
-    /// Place and number mean: link and 0 for packets; group and actor for applications; interface and 0 for interrupts.
+    /// Place and number mean: link and 0 for packets; group and actor for applications; interface and 0 for interrupts;
+    /// group and end of a recorded connection for delayed packets.
     #[inline]
     pub const fn new(at: Instant, kind: EventKind, place: u32, number: u32) -> EventKey {
         debug_assert!(place < 1 << PLACE_BITS);
@@ -89,7 +93,8 @@ impl EventKey {
             2 => EventKind::App,
             3 => EventKind::Timer,
             4 => EventKind::Pacing,
-            _ => EventKind::Interrupt,
+            5 => EventKind::Interrupt,
+            _ => EventKind::Delayed,
         }
     }
 
@@ -167,7 +172,8 @@ impl EventQueue {
             | EventKind::Arrival
             | EventKind::Timer
             | EventKind::Pacing
-            | EventKind::Interrupt => {
+            | EventKind::Interrupt
+            | EventKind::Delayed => {
                 self.others.push(key.0);
             }
         }

@@ -38,6 +38,9 @@ pub struct GroupOutput {
     pub super_packet_length: Histogram,
     /// Of TFRC streams that have a flow record, in order of creation.
     pub streams: Vec<StreamRecord>,
+    /// Of each replayed connection that started within [warmup, duration) and completed, in order of completion: from its
+    /// first SYN to the last payload byte of either end, prescribed waiting included (s).
+    pub connections: Vec<f64>,
     /// What [`crate::watch::Watch`] saw of its connections, in order of opening; empty without it.
     pub watched: Vec<Watched>,
 }
@@ -83,7 +86,8 @@ pub struct FlowRecord {
     pub pair: u32,
     /// Payload bytes to transfer; received bytes for bulk.
     pub bytes: Bytes,
-    /// First SYN sent (transfer, incast, closed loop, flows, bulk), or first byte written (exchange, burst), or sent (ping, cbr).
+    /// First SYN sent (transfer, incast, closed loop, flows, bulk), or first byte written (exchange, burst), or sent (ping, cbr). Of a
+    /// complete replayed exchange later by the waiting that is prescribed within it.
     pub start: Instant,
     /// Last payload byte received in order; `None`: did not complete (censored, or bulk).
     pub completed: Option<Instant>,

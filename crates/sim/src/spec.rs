@@ -222,6 +222,56 @@ pub enum Traffic {
     Raw(Box<Raw>),
     /// Streams whose rate follows the TCP throughput equation (RFC 5348). A flow record is one stream.
     Tfrc(Box<Tfrc>),
+    /// Connections that were recorded somewhere: they start at their times, and who speaks when and how long each waits
+    /// is prescribed. A flow record is one exchange, its time without the prescribed waiting.
+    Replay(Box<Replay>),
+}
+
+/// Recorded connections.
+#[derive(Clone)]
+pub struct Replay {
+    /// In order of start.
+    pub connections: Arc<[Recorded]>,
+    /// Stands for all of them where specifications are compared: there may be millions.
+    pub identity: Arc<str>,
+}
+
+impl std::fmt::Debug for Replay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replay")
+            .field("connections", &self.connections.len())
+            .field("identity", &self.identity)
+            .finish()
+    }
+}
+
+/// A recorded connection. The second end of its pair opens it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// From the start of the group.
+    pub start: Duration,
+    /// Index of its pair, modulo their number.
+    pub pair: u32,
+    /// What its packets take beyond the links of their path, each way.
+    pub delay: Duration,
+    /// Round-trip time with that, of an empty path: when the first unit may be written.
+    pub rtt: Duration,
+    /// Both ends speak independently of each other; else a unit waits for the one before it.
+    pub concurrent: bool,
+    /// What is said, in order.
+    pub units: Box<[Unit]>,
+}
+
+/// What one end of a recorded connection says at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// The end that speaks: 0 or 1.
+    pub from: u8,
+    /// How long after it could: after the arrival of the unit before if that came from the other end, after its last byte
+    /// was first sent if it came from the same; the first after the handshake.
+    pub wait: Duration,
+    /// Payload bytes; 0: this end closes.
+    pub bytes: Bytes,
 }
 
 /// Streams of TFRC.

@@ -85,6 +85,8 @@ pub(crate) struct World<'a, O> {
     interrupted: bool,
     /// Interfaces that coalesce interrupts.
     pub(crate) interfaces: Interfaces,
+    /// Packets of some connections take time beyond that of their links.
+    pub(crate) delays: bool,
 }
 
 /// A span of time, the end not included.
@@ -130,6 +132,7 @@ impl<'a, O: Observer> World<'a, O> {
             now: Instant::ZERO,
             interrupted: false,
             interfaces: Interfaces::default(),
+            delays: false,
         };
         world.set_up_groups()?;
         let eager = world.eager_links();
@@ -163,7 +166,10 @@ impl<'a, O: Observer> World<'a, O> {
         for group in &self.spec.groups {
             let reacts = match &group.traffic {
                 Traffic::Incast { rounds, .. } => *rounds > 1,
-                Traffic::ClosedLoop { .. } | Traffic::RequestResponse { .. } | Traffic::Web(_) => true,
+                Traffic::ClosedLoop { .. }
+                | Traffic::RequestResponse { .. }
+                | Traffic::Web(_)
+                | Traffic::Replay(_) => true,
                 Traffic::Bulk { .. }
                 | Traffic::Transfer { .. }
                 | Traffic::OnOff { .. }
@@ -260,6 +266,7 @@ impl<'a, O: Observer> World<'a, O> {
                     EventKind::Timer | EventKind::Pacing => self.on_timer(key),
                     EventKind::App => self.on_actor(key.place(), key.number(), key.at()),
                     EventKind::Interrupt => self.on_interrupt(key.place(), key.at()),
+                    EventKind::Delayed => self.on_delayed(key.place(), key.number(), key.at()),
                     EventKind::Departure => self.network.on_departure(self.observer, key.place(), key.at()),
                 }
                 self.events += 1;
@@ -289,7 +296,15 @@ impl<'a, O: Observer> World<'a, O> {
         let flags = self.packets.get(packet).segment.flags;
         if flags.contains(Flags::CORRUPT) {
             self.discard_damaged(link, now, packet);
-        } else if self.interfaces.is_empty() || !self.hold(now, packet) {
+        } else if !self.delays || !self.delay(now, packet) {
+            self.hand_up(now, packet);
+        }
+    }
+
+    /// A packet has reached the interface of its host.
+    #[inline]
+    pub(crate) fn hand_up(&mut self, now: Instant, packet: u32) {
+        if self.interfaces.is_empty() || !self.hold(now, packet) {
             self.deliver(now, packet);
         }
     }

@@ -312,6 +312,10 @@ fn more(parts: &[&GroupOutput], resamples: &Resamples) -> BTreeMap<String, Summa
         .iter()
         .map(|part| Sample::of(part.ack_latency.clone()))
         .collect();
+    let connections: Vec<Sample> = parts
+        .iter()
+        .map(|part| Sample::of(part.connections.clone()))
+        .collect();
     let redundancy = each(&|flow| {
         let carried = flow.repairs().rdb_bytes.0;
         (carried > 0 && flow.received.0 > 0).then(|| carried as f64 / flow.received.0 as f64)
@@ -324,6 +328,7 @@ fn more(parts: &[&GroupOutput], resamples: &Resamples) -> BTreeMap<String, Summa
         (SEGMENT_ACK_LATENCY, summarize(&segments, resamples)),
         (REDUNDANCY, redundancy),
         (LONGEST_RECOVERY, recovery),
+        (CONNECTION, summarize(&connections, resamples)),
     ];
     let more = more
         .into_iter()
@@ -367,6 +372,9 @@ pub(super) const LONGEST_RECOVERY: &str = "longest_recovery_s";
 
 /// In `more`: completion time over that of the same flow without loss and mechanisms (`run.loss_free`).
 pub(super) const NORMALISED_FCT: &str = "normalised_fct";
+
+/// In `more`: of replayed connections, from the first SYN to the last payload byte of either end, waiting included (s).
+pub(super) const CONNECTION: &str = "connection_s";
 
 /// Completion times by classes of size: 1, 3, 10, 30... kB.
 fn by_size(kind: &str, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Vec<SizeClass> {

@@ -7,7 +7,7 @@ use crate::run::{Batch, Job};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
-use fleetfoot_sim::spec::{LinkRate, Spec, Traffic};
+use fleetfoot_sim::spec::{LinkRate, Recorded, Replay, Spec, Traffic};
 use std::sync::Arc;
 
 /// A neighbouring network.
@@ -99,6 +99,14 @@ impl Neighbour {
                 for link in &mut spec.links {
                     link.delay = Duration::from_secs_f64(link.delay.as_secs_f64() * self.factor);
                 }
+                for group in &mut spec.groups {
+                    if let Traffic::Replay(replay) = &mut group.traffic {
+                        self.each(replay, |one, times| {
+                            one.delay = times(one.delay);
+                            one.rtt = times(one.rtt);
+                        });
+                    }
+                }
             }
             Quantity::Load => {
                 for group in &mut spec.groups {
@@ -134,12 +142,33 @@ impl Neighbour {
                                 })
                                 .collect();
                         }
+                        Traffic::Replay(replay) => {
+                            let slower = Neighbour {
+                                factor: 1.0 / self.factor,
+                                ..self
+                            };
+                            slower.each(replay, |one, times| one.start = times(one.start));
+                        }
                         // An attack is no load.
                         Traffic::Bulk { .. } | Traffic::Ping { .. } | Traffic::Raw(_) => {}
                     }
                 }
             }
         }
+    }
+}
+
+impl Neighbour {
+    /// Changes every recorded connection; times are multiplied by the factor.
+    fn each(self, replay: &mut Replay, change: impl Fn(&mut Recorded, &dyn Fn(Duration) -> Duration)) {
+        let times = |time: Duration| Duration::from_secs_f64(time.as_secs_f64() * self.factor);
+        let changed = replay.connections.iter().map(|connection| {
+            let mut connection = connection.clone();
+            change(&mut connection, &times);
+            connection
+        });
+        replay.connections = changed.collect();
+        replay.identity = format!("{} {self:?}", replay.identity).into();
     }
 }
 

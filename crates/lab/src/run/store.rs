@@ -156,6 +156,7 @@ impl Writer {
             super_packet_length,
             streams,
             watched,
+            connections,
         } = group;
         self.u64(goodput_bytes.0);
         self.list(flows, Writer::flow);
@@ -175,6 +176,7 @@ impl Writer {
             writer.u64(*loss_events);
             writer.f64(*loss_event_rate);
         });
+        self.list(connections, |writer, value| writer.f64(*value));
         self.list(watched, Writer::watched);
     }
 
@@ -349,6 +351,7 @@ impl Reader<'_> {
                     loss_event_rate: reader.f64()?,
                 })
             })?,
+            connections: self.list(Reader::f64)?,
             watched: self.list(Reader::watched)?,
         })
     }

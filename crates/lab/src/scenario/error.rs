@@ -140,6 +140,8 @@ pub(crate) struct Source {
     pub(crate) text: String,
     /// Where the file names in it start from.
     pub(crate) folder: PathBuf,
+    /// Files named in it that were read.
+    pub(super) files: super::replay::Files,
 }
 
 /// A range of bytes in a source.

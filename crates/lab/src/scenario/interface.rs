@@ -320,6 +320,7 @@ mod tests {
                 name: "test.toml".into(),
                 text: text.into(),
                 folder: PathBuf::new(),
+                files: Default::default(),
             });
             let node = document::Node {
                 value: document::Value::Table(document::parse(&source).expect("TOML")),

@@ -19,6 +19,7 @@ mod quantity;
 mod raw;
 mod read;
 mod reference;
+mod replay;
 mod resolve;
 mod tcp;
 #[cfg(test)]
@@ -286,6 +287,7 @@ fn check_keys(document: &Table, keys: &'static [keys::Key]) -> Result<(), Error>
                     name: String::from("scenario"),
                     text: String::new(),
                     folder: PathBuf::new(),
+                    files: Default::default(),
                 }),
                 0..0,
             )

@@ -32,7 +32,8 @@ pub(super) fn moves(
         | Traffic::Cbr { .. }
         | Traffic::Flows { .. }
         | Traffic::Ping { .. }
-        | Traffic::Raw(_) => return Ok(()),
+        | Traffic::Raw(_)
+        | Traffic::Replay(_) => return Ok(()),
         Traffic::Tfrc(tfrc) if tfrc.size.is_some() || tfrc.rate.is_some() => return Ok(()),
         Traffic::Tfrc(_) => None,
     };

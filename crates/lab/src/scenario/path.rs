@@ -65,6 +65,7 @@ impl Setting {
                 name: self.origin.clone(),
                 text: argument.to_owned(),
                 folder: PathBuf::new(),
+                files: Default::default(),
             });
             let place = Place::new(&source, 0..argument.len());
             return Err(Error::at(&place, "", "a setting is PATH=VALUE")
@@ -166,6 +167,7 @@ impl Assignment {
             name: name.to_owned(),
             text: format!("{} = {value}", self.path),
             folder: PathBuf::new(),
+            files: Default::default(),
         });
         let start = self.path.len() + 3;
         let place = Place::new(&source, start..start + value.len());
@@ -366,5 +368,6 @@ pub(crate) fn read_text(name: &str, text: &str, folder: PathBuf) -> Result<Table
         name: name.to_owned(),
         text: text.to_owned(),
         folder,
+        files: Default::default(),
     }))
 }

@@ -381,6 +381,7 @@ fn default_node(literal: &str, place: &Place) -> Node {
         name: String::from("default"),
         text: format!("value = {literal}"),
         folder: PathBuf::new(),
+        files: Default::default(),
     });
     let mut node = super::document::parse(&source)
         .ok()

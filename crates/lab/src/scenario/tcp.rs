@@ -56,6 +56,7 @@ pub(crate) fn set(config: &mut Config, key: &str, value: &str) -> Result<(), Err
             name: String::from("setting"),
             text,
             folder: PathBuf::new(),
+            files: Default::default(),
         })
     };
     let table =
@@ -356,6 +357,7 @@ mod tests {
             name: "test".into(),
             text: String::new(),
             folder: PathBuf::new(),
+            files: Default::default(),
         });
         for key in keys::TCP.iter().filter(|key| key.name != "profile") {
             let field = Field {

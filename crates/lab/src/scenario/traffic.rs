@@ -6,7 +6,7 @@ use super::error::Error;
 use super::keys::{self, Dimension};
 use super::network::Network;
 use super::read::{Field, Section, join};
-use super::{interface, pace, raw, tcp, tfrc};
+use super::{interface, pace, raw, replay, tcp, tfrc};
 use crate::workload::{APPLICATION_NAMES, ThinApplication, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
@@ -56,7 +56,7 @@ pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, V
         let (kind, section) = Section::open_tagged(node, &keys::TRAFFIC, &path)?;
         let sensitive = matches!(
             kind,
-            "transfer" | "incast" | "closed-loop" | "request-response" | "thin" | "web"
+            "transfer" | "incast" | "closed-loop" | "request-response" | "thin" | "web" | "replay"
         );
         groups.push(Group {
             name: name.clone(),
@@ -104,7 +104,7 @@ fn group(
     {
         return Err(field.fail(format!("`stop` is not after `start` ({start})")));
     }
-    let traffic = traffic(kind, section, network, (pairs.len(), config.mtu), groups)?;
+    let traffic = traffic(kind, section, network, (&pairs, config.mtu), groups)?;
     pace::moves(&traffic, &pairs, section, network)?;
     Ok(GroupSpec {
         name,
@@ -298,7 +298,7 @@ fn traffic(
     kind: &str,
     section: &Section,
     network: &Network,
-    (pairs, path_mtu): (usize, u32),
+    (pairs, path_mtu): (&[(NodeId, NodeId)], u32),
     groups: &[Node],
 ) -> Result<Traffic, Error> {
     let sizes = |key| distribution(&section.need(key)?, Dimension::Bytes);
@@ -315,7 +315,7 @@ fn traffic(
             size: sizes("size")?,
             count: match section.find("count")? {
                 Some(field) => field.integer()? as u32,
-                None => pairs as u32,
+                None => pairs.len() as u32,
             },
             rounds: section.need("rounds")?.integer()? as u32,
             pause: times("pause")?,
@@ -360,6 +360,7 @@ fn traffic(
             list: flow_list(&section.need("file")?, network)?,
         },
         "tfrc" => Traffic::Tfrc(Box::new(tfrc::tfrc(section, path_mtu)?)),
+        "replay" => Traffic::Replay(Box::new(replay::replay(section, network, pairs)?)),
         "raw" => Traffic::Raw(Box::new(raw::raw(section, network, groups)?)),
         _ => Traffic::Ping {
             interval: positive(&section.need("interval")?)?,

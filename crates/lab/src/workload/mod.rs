@@ -1,10 +1,11 @@
-//! What is transferred: named size distributions, files of real flows, link traces.
+//! What is transferred: named size distributions, files of real flows, connection vectors, link traces.
 
 use fleetfoot_core::time::Duration;
 use std::sync::Arc;
 
 pub mod flows;
 mod thin;
+pub mod vectors;
 
 pub use thin::{APPLICATION_NAMES, APPLICATIONS, ThinApplication};
 

@@ -86,6 +86,7 @@ impl<O: Observer> World<'_, O> {
                 self.transfer_over(now, slot);
             }
             Traffic::Web(web) => self.on_web_message(now, slot, side, web),
+            Traffic::Replay(replay) => self.on_replay_message(now, slot, side, replay),
             Traffic::RequestResponse { .. } | Traffic::OnOff { .. } | Traffic::Thin { .. }
                 if self.groups[index as usize].actors[actor as usize].slot != slot =>
             {
@@ -234,6 +235,10 @@ impl<O: Observer> World<'_, O> {
             self.on_web_end(now, slot, web);
             return;
         }
+        if place.replay.is_some() {
+            self.on_replay_end(slot);
+            return;
+        }
         let stream = matches!(self.spec.groups[index].traffic, Traffic::Thin { .. });
         let sender = place.ends[0].connection.as_ref().map(|sender| *sender.stats());
         // A connection that died takes the messages on their way with it; the actor opens another with its next event.
@@ -307,7 +312,8 @@ impl<O: Observer> World<'_, O> {
             | Traffic::Flows { .. }
             | Traffic::Ping { .. }
             | Traffic::Raw(_)
-            | Traffic::Tfrc(_) => {}
+            | Traffic::Tfrc(_)
+            | Traffic::Replay(_) => {}
         }
     }
 }

@@ -23,6 +23,10 @@ impl<O: Observer> World<'_, O> {
 
     /// Fills the record of a connection that carries one transfer or endless data.
     pub(crate) fn record_connection(&mut self, slot: u32) {
+        if self.slots[slot as usize].replay.is_some() {
+            self.record_replay(slot);
+            return;
+        }
         if self.slots[slot as usize].record == NONE {
             return;
         }
@@ -106,6 +110,7 @@ impl<O: Observer> World<'_, O> {
                     super_packet_length: group.super_packet_length,
                     streams: group.streams,
                     watched: Vec::new(),
+                    connections: group.connections,
                 }
             })
             .collect()

@@ -43,7 +43,8 @@ impl<O: Observer> World<'_, O> {
                 | Traffic::Thin { .. }
                 | Traffic::Web(_)
                 | Traffic::Cbr { .. }
-                | Traffic::Flows { .. } => (none(), none()),
+                | Traffic::Flows { .. }
+                | Traffic::Replay(_) => (none(), none()),
             };
             let mut pairs = group.pairs.clone();
             let mut listed = Vec::new();
@@ -80,6 +81,8 @@ impl<O: Observer> World<'_, O> {
                 marks: stream("marks"),
                 super_packet_length: Histogram::new(),
                 streams: Vec::new(),
+                connections: Vec::new(),
+                playing: Vec::new(),
                 routes,
                 listed,
                 conversations: 0,
@@ -106,7 +109,7 @@ impl<O: Observer> World<'_, O> {
         let processes = if each { pairs } else { 1 };
         let (members, one_per_member) = match &spec.traffic {
             Traffic::Transfer { .. } | Traffic::Ping { .. } | Traffic::Raw(_) => (processes, false),
-            Traffic::Incast { .. } | Traffic::Flows { .. } => (1, false),
+            Traffic::Incast { .. } | Traffic::Flows { .. } | Traffic::Replay(_) => (1, false),
             Traffic::Tfrc(tfrc) if tfrc.interarrival.is_some() => (processes, false),
             Traffic::Tfrc(tfrc) => (tfrc.count.unwrap_or(1) * processes, true),
             Traffic::Bulk { count }
@@ -163,6 +166,14 @@ impl<O: Observer> World<'_, O> {
                     Some(line) => at = at.saturating_add(line.start),
                     None => continue,
                 },
+                Traffic::Replay(replay) => {
+                    group.playing = vec![NONE; replay.connections.len()];
+                    self.delays |= replay.connections.iter().any(|one| !one.delay.is_zero());
+                    match replay.connections.first() {
+                        Some(first) => at = at.saturating_add(first.start),
+                        None => continue,
+                    }
+                }
                 Traffic::Bulk { .. }
                 | Traffic::Incast { .. }
                 | Traffic::RequestResponse { .. }
@@ -199,7 +210,8 @@ impl<O: Observer> World<'_, O> {
             | Traffic::Flows { .. }
             | Traffic::Ping { .. }
             | Traffic::Raw(_)
-            | Traffic::Tfrc(_) => return None,
+            | Traffic::Tfrc(_)
+            | Traffic::Replay(_) => return None,
         };
         let name = format!("{}/{member}", spec.name);
         let stream = |purpose| Rng::for_element(self.spec.seed, &name, purpose);

@@ -96,6 +96,8 @@ fields! {
         SegmentAckLatency = "more.segment_ack_latency_s",
         /// Per flow that sent a segment again: longest time from its first transmission to its ACK.
         LongestRecovery = "more.longest_recovery_s",
+        /// Of replayed connections: from the first SYN to the last payload byte, waiting included.
+        Connection = "more.connection_s",
         /// Packets that carried older data along (redundant data bundling).
         RdbPackets = "rdb_packets",
         /// Losses that they repaired, as far as the sender found them.

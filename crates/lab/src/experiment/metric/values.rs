@@ -143,6 +143,7 @@ fn group_values(
         GroupMetric::SpuriousProbes => total(&|flow| u64::from(flow.spurious_probes)),
         GroupMetric::NewProbes => total(&|flow| u64::from(flow.repairs().new_probes)),
         GroupMetric::SegmentAckLatency => Sample::of(group.ack_latency.clone()),
+        GroupMetric::Connection => Sample::of(group.connections.clone()),
         GroupMetric::LongestRecovery => each(&|flow| {
             let longest = flow.repairs().longest_recovery.as_secs_f64();
             (longest > 0.0).then_some(longest)

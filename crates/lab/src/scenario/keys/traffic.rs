@@ -71,7 +71,9 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
     key(
         "latency_sensitive",
         Kind::Flag,
-        Described("true for transfer, incast, closed-loop, request-response, thin and web, else false"),
+        Described(
+            "true for transfer, incast, closed-loop, request-response, thin, web and replay, else false",
+        ),
         "Whether a shorter completion time is what counts; else goodput is.",
     ),
 ];
@@ -321,6 +323,36 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 Required,
                 "CSV with the header `start,source,destination,bytes` (seconds, host names, bytes), or Parquet with these columns where that is built in.",
             )],
+        },
+        Variety {
+            name: "replay",
+            doc: "Connections recorded in a file of connection vectors, which `fleetfoot import` makes of a capture: they start at the recorded times and have the recorded round-trip times, and their ends say as much as they did, and wait as long before it. Each opens from `to` (`right`), at a host of its own for every host that opened connections, as far as there are pairs. A flow is an exchange, without the recorded waiting; where both ends speak independently, a unit of either. `more.connection_s` is the time of whole connections.",
+            keys: &[
+                key(
+                    "file",
+                    Kind::Text,
+                    Required,
+                    "Connection vectors as tmix writes them (`SEQ`, `CONC`), the original or the alternate format.",
+                ),
+                key(
+                    "time_scale",
+                    Kind::Number(1e-6, 1e6),
+                    Value("1"),
+                    "The recorded start times times this: 0.5 doubles the load. What ends wait stays.",
+                ),
+                key(
+                    "rtt_scale",
+                    Kind::Number(0.0, 1e6),
+                    Value("1"),
+                    "The recorded round-trip times times this. What they are more than the links of the path is added on the way, half each way; they are never less than that. Where none is recorded it is the median of the others.",
+                ),
+                key(
+                    "count",
+                    COUNT,
+                    Described("all"),
+                    "At most so many connections, in the order of the file.",
+                ),
+            ],
         },
         Variety {
             name: "ping",

@@ -1,0 +1,185 @@
+//! Recorded connections: exact times on the line of `common/line.rs`, and the same bytes in both modes of the engine.
+//!
+//! 8 Mbit/s is 1 us per byte, 10,000 us each way; a packet of n bytes takes n + 10,000, here 5,000 more of its own. SYN and
+//! SYN-ACK have 52 bytes, headers 40. Times are in microseconds.
+
+mod common;
+#[path = "common/line.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod line;
+
+use common::random_spec;
+use fleetfoot_core::rng::Rng;
+use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::Bytes;
+use fleetfoot_sim::output::RunOutput;
+use fleetfoot_sim::spec::{NodeId, Recorded, Replay, Spec, Spread, Traffic, Unit};
+use fleetfoot_sim::world::{Mode, run};
+use line::{one, outcome, times};
+use std::ops::ControlFlow;
+
+/// End, wait, bytes.
+fn units(list: &[(u8, u64, u64)]) -> Box<[Unit]> {
+    let unit = |&(from, wait_us, bytes): &(u8, u64, u64)| Unit {
+        from,
+        wait: Duration::from_micros(wait_us),
+        bytes: Bytes(bytes),
+    };
+    list.iter().map(unit).collect()
+}
+
+fn recorded(start_us: u64, concurrent: bool, list: &[(u8, u64, u64)]) -> Recorded {
+    Recorded {
+        start: Duration::from_micros(start_us),
+        pair: 0,
+        delay: Duration::from_micros(5_000),
+        rtt: Duration::from_micros(30_104),
+        concurrent,
+        units: units(list),
+    }
+}
+
+fn replay(mut connections: Vec<Recorded>) -> Traffic {
+    connections.sort_by_key(|connection| connection.start);
+    Traffic::Replay(Box::new(Replay {
+        connections: connections.into(),
+        identity: "test".into(),
+    }))
+}
+
+fn micros(seconds: &[f64]) -> Vec<u64> {
+    seconds.iter().map(|s| libm::round(s * 1e6) as u64).collect()
+}
+
+#[test]
+fn exchanges_take_what_network_and_transport_take() {
+    // The request leaves with the end of the handshake at 30,104 and is there at 46,104; 7,000 later the answer is written,
+    // at 69,604 it is there; 3,000 later a last word of 140 bytes on the wire, at 87,744 it is there.
+    let list = [(1, 0, 960), (0, 7_000, 1_460), (1, 3_000, 100)];
+    let output = outcome(&one(1_000, replay(vec![recorded(100_000, false, &list)])));
+    let start = 100_000;
+    assert_eq!(
+        times(&output, 0),
+        [
+            (start + 7_000, Some(start + 69_604), None),
+            (start + 72_604, Some(start + 87_744), None),
+        ],
+        "the first counts from the SYN, without the 7,000 that the answer waited"
+    );
+    let group = &output.groups[0];
+    assert_eq!(group.flows[0].bytes, Bytes(960 + 1_460));
+    assert_eq!(group.flows[1].bytes, Bytes(100));
+    assert_eq!(micros(&group.connections), [87_744]);
+    assert_eq!(micros(&group.delivery_latency), [46_104, 16_500, 15_140]);
+    assert_eq!(group.goodput_bytes, Bytes(960 + 1_460 + 100), "both ways");
+    assert_eq!(
+        group.flows.iter().map(|flow| flow.bytes_sent.0).sum::<u64>(),
+        2_520
+    );
+    assert_eq!(group.flows[0].min_rtt, Some(Duration::from_micros(30_104)));
+    assert_eq!(group.flows[0].retransmits, 0);
+}
+
+#[test]
+fn one_end_pauses_between_what_it_says_and_closes_late() {
+    // The server speaks first, 1.5 round-trip times after the SYN and 2,000: at 47,156. 3000 bytes in three packets of 3120
+    // bytes leave at once; 4,000 later 1000 more; the end 50,000 after that changes nothing.
+    let list = [(0, 2_000, 3_000), (0, 4_000, 1_000), (0, 50_000, 0)];
+    let output = outcome(&one(1_000, replay(vec![recorded(0, false, &list)])));
+    assert_eq!(
+        times(&output, 0),
+        [
+            (2_000, Some(47_156 + 3_120 + 15_000), None),
+            (51_156, Some(51_156 + 1_040 + 15_000), None),
+        ]
+    );
+    assert_eq!(micros(&output.groups[0].connections), [67_196]);
+}
+
+#[test]
+fn ends_of_a_concurrent_connection_speak_for_themselves() {
+    // 140 bytes on the wire leave at 30,104, 240 bytes 10,000 after they did. The other end may speak at 45,156, and does
+    // when the end of the handshake is there at 45,244; 440 bytes follow 2,000 after that.
+    let list = [(1, 0, 100), (0, 0, 300), (0, 2_000, 400), (1, 10_000, 200)];
+    let output = outcome(&one(1_000, replay(vec![recorded(0, true, &list)])));
+    assert_eq!(
+        times(&output, 0),
+        [
+            (0, Some(45_244), None),
+            (40_104, Some(40_104 + 240 + 15_000), None),
+            (45_156, Some(45_244 + 340 + 15_000), None),
+            (47_244, Some(47_244 + 440 + 15_000), None),
+        ]
+    );
+    assert_eq!(micros(&output.groups[0].connections), [62_684]);
+}
+
+#[test]
+fn packets_of_every_connection_take_their_own_time() {
+    let mut connections: Vec<Recorded> = (0..5)
+        .map(|number| recorded(number * 200_000, false, &[(1, 0, 60), (0, 0, 60)]))
+        .collect();
+    for (number, connection) in connections.iter_mut().enumerate() {
+        connection.delay = Duration::from_millis(7 * number as u64);
+    }
+    let output = outcome(&one(2_000, replay(connections)));
+    let took = micros(&output.groups[0].connections);
+    for (number, took) in took.into_iter().enumerate() {
+        assert_eq!(took, 2 * (52 + 100) + 4 * (10_000 + 7_000 * number as u64));
+    }
+    assert_eq!(output.groups[0].connections.len(), 5);
+}
+
+/// Random connections on a random network with losses, jitter and other traffic.
+fn random_replay(seed: u64) -> Spec {
+    let mut spec = random_spec(seed);
+    let mut rng = Rng::from_seed(seed ^ 0x5eed);
+    let connections = (0..40)
+        .map(|_| {
+            let list: Vec<(u8, u64, u64)> = (0..1 + rng.below(6))
+                .map(|_| {
+                    let wait = [0, 300, 20_000, 150_000][rng.below(4) as usize];
+                    let bytes = [0, 1, 400, 20_000, 200_000][rng.below(5) as usize];
+                    (rng.below(2) as u8, wait, bytes)
+                })
+                .collect();
+            Recorded {
+                pair: rng.below(5) as u32,
+                delay: Duration::from_micros([0, 0, 2_000, 30_000][rng.below(4) as usize]),
+                rtt: Duration::from_millis(rng.below(80)),
+                ..recorded(rng.below(1_500_000), rng.below(2) == 0, &list)
+            }
+        })
+        .collect();
+    let mut group = spec.groups[0].clone();
+    group.name = "replay".to_owned();
+    group.spread = Spread::RoundRobin;
+    group.stop = None;
+    group.pairs = vec![(NodeId(3), NodeId(7)), (NodeId(4), NodeId(8))];
+    group.traffic = replay(connections);
+    spec.groups.push(group);
+    spec
+}
+
+fn played(spec: &Spec, mode: Mode) -> RunOutput {
+    run(spec, mode, &mut (), |_| ControlFlow::Continue(())).expect("a runnable scenario")
+}
+
+#[test]
+fn replays_are_the_same_in_both_modes() {
+    let mut complete = 0;
+    for seed in 0..60 {
+        let spec = random_replay(seed);
+        let [fast, plain] = [Mode::Fast, Mode::Plain].map(|mode| {
+            let mut output = played(&spec, mode);
+            output.events = 0;
+            output
+        });
+        assert!(format!("{fast:?}") == format!("{plain:?}"), "seed {seed}");
+        let group = fast.groups.last().expect("the replay");
+        complete += group.connections.len();
+        let answered = group.flows.iter().filter(|flow| flow.completed.is_some());
+        assert!(answered.count() >= group.connections.len() / 2, "seed {seed}");
+    }
+    assert!(complete > 900, "{complete} connections were complete");
+}
