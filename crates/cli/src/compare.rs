@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::import::{imported, is_capture};
 use crate::layout::width;
 use crate::output::{Common, print};
 use crate::progress::Reporter;
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Flags of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The scenario; without one the built-in home line.
+    /// The scenario, or a capture (pcap, pcapng) to make one of; without one the built-in home line.
     file: Option<PathBuf>,
     /// Number of seeds, instead of the scenario's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -48,7 +49,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         seed: arguments.seed,
         seeds: arguments.seeds,
     };
-    let plan = Plan::compare(scenario(arguments.file.as_deref())?, &choice)?;
+    let file = match &arguments.file {
+        Some(file) if is_capture(file) => Some(imported(file, common)?),
+        file => file.clone(),
+    };
+    let plan = Plan::compare(scenario(file.as_deref())?, &choice)?;
     let runs = (plan.variants.len() * plan.seeds.len()) as u64;
     common.say(&format!(
         "Comparing {} variants of \"{}\" with seeds {} to {}: {runs} runs on {} cores, about {}.",

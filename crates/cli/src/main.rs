@@ -12,6 +12,7 @@ mod drill;
 mod explain;
 mod failure;
 mod folder;
+mod import;
 mod layout;
 mod links;
 mod list;
@@ -45,6 +46,8 @@ enum Verb {
     Run(run::Arguments),
     /// Published figures and tables: what was published beside what is measured, one verdict each.
     Reproduce(reproduce::Arguments),
+    /// Make a scenario of a capture: links, round-trip times, sizes, think times.
+    Import(import::Arguments),
     /// Play packetdrill scripts against our TCP in virtual time.
     Drill(drill::Arguments),
     /// Mechanisms, queues, congestion controls, profiles, experiments and examples.
@@ -76,6 +79,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Verb::Compare(verb) => compare::execute(verb, common),
         Verb::Run(verb) => run::execute(verb, common),
         Verb::Reproduce(verb) => reproduce::execute(verb, common),
+        Verb::Import(verb) => import::execute(verb, common),
         Verb::Drill(verb) => drill::execute(verb, common),
         Verb::List(verb) => list::execute(verb, common),
         Verb::Explain(verb) => explain::execute(verb, common),

@@ -105,3 +105,73 @@ impl Reporter {
         }
     }
 }
+
+/// Shows how much of a file is read.
+pub(crate) struct ByteReporter {
+    size: u64,
+    bar: Option<ProgressBar>,
+    lines: Option<Mutex<Lines>>,
+}
+
+impl ByteReporter {
+    /// A reporter for a file of `size` bytes; 0: it is not known.
+    pub(crate) fn new(size: u64, common: &Common) -> ByteReporter {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = (!common.quiet && terminal).then(|| {
+            let bar = ProgressBar::with_draw_target(
+                Some(size).filter(|size| *size > 0),
+                ProgressDrawTarget::stderr(),
+            );
+            let style = ProgressStyle::with_template(
+                "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left  {msg}",
+            );
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            bar
+        });
+        let lines = (!common.quiet && !terminal).then(|| {
+            Mutex::new(Lines {
+                started: Instant::now(),
+                next: Duration::from_secs(2),
+            })
+        });
+        ByteReporter { size, bar, lines }
+    }
+
+    /// So much is read.
+    pub(crate) fn at(&self, progress: &fleetfoot_lab::import::Progress) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(progress.bytes);
+            bar.set_message(format!("{} connections", progress.connections));
+        }
+        if let Some(lines) = &self.lines
+            && let Ok(mut lines) = lines.lock()
+        {
+            let elapsed = lines.started.elapsed();
+            if elapsed >= lines.next {
+                lines.next = elapsed.mul_f64(2.0);
+                let share = match self.size {
+                    0 => String::new(),
+                    size => format!(" ({:.0} %)", progress.bytes as f64 / size as f64 * 100.0),
+                };
+                // Talk that nobody can read is no reason to stop.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "{} packets, {} MB{share}, {} connections after {:.0} s",
+                    progress.packets,
+                    progress.bytes / 1_000_000,
+                    progress.connections,
+                    elapsed.as_secs_f64()
+                );
+            }
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -6,8 +6,8 @@ use fleetfoot_lab::compare::Plan;
 use fleetfoot_lab::scenario::Scenario;
 use fleetfoot_sim::spec::{LinkRate, Traffic};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Flags of every verb that makes a batch of runs.
 #[derive(Debug, Args)]
@@ -34,17 +34,21 @@ pub(crate) fn scenario(file: Option<&Path>) -> Result<Scenario, Failure> {
     })
 }
 
-/// A flag that Ctrl-C sets; the second Ctrl-C ends the program at once.
+/// A flag that Ctrl-C sets; the second Ctrl-C ends the program at once. It is always the same: a signal has one handler.
 pub(crate) fn stop_flag() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    // Without a handler Ctrl-C still ends the program; finished runs are on disk either way.
-    let _ = ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
+    static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    let stop = STOP.get_or_init(|| {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stop);
+        // Without a handler Ctrl-C still ends the program; finished runs are on disk either way.
+        let _ = ctrlc::set_handler(move || {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        stop
     });
-    stop
+    Arc::clone(stop)
 }
 
 /// Number of threads.

@@ -3,12 +3,13 @@
 //! Read in this order: [`scenario`] (the file and what it resolves to), [`mechanisms`] (what users choose between), [`run`]
 //! (one run, and many in parallel), [`statistics`], [`result`] (the JSON that everything is made from), [`compare`] (ranking
 //! and answer), [`report`] (HTML, CSV, Parquet, captures). [`experiment`] puts published values beside measured ones;
-//! [`analysis`] holds what its figures compute beyond that.
+//! [`analysis`] holds what its figures compute beyond that. [`import`] makes a scenario of a capture.
 
 pub mod analysis;
 pub mod compare;
 pub mod drill;
 pub mod experiment;
+pub mod import;
 pub mod mechanisms;
 pub mod report;
 pub mod result;

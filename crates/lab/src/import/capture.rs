@@ -1,0 +1,593 @@
+//! A capture as a whole: which packet belongs to which connection, and what all of them together say.
+
+use super::connection::{Connection, Seen};
+use super::link_layer::{self, ACK, Parsed, RST, SYN, Tcp};
+use super::rate::Meter;
+use super::reader::{self, Frame, Stop};
+use super::summary::{Counted, Quantiles, Segments, Summary};
+use super::table::{Entry, Key, Table};
+use crate::workload::vectors::Vector;
+use fleetfoot_core::time::Duration;
+use fleetfoot_sim::output::Histogram;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::net::IpAddr;
+
+/// How to import.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Addresses stand in the summary.
+    pub keep_addresses: bool,
+    /// Connections that are followed at once.
+    pub most_open: usize,
+    /// A connection that is silent for longer is taken as over.
+    pub idle: Duration,
+    /// An end that sends nothing for as long, though it could, pauses.
+    pub quiet: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            keep_addresses: false,
+            most_open: 200_000,
+            idle: Duration::from_secs(900),
+            quiet: Duration::from_millis(10),
+        }
+    }
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Frames.
+    pub packets: u64,
+    /// Connections written.
+    pub connections: u64,
+}
+
+/// Reads a capture. `take` gets every connection with data when it is over, and the number of the host that did not open it; `progress` is asked now and then whether to go on.
+///
+/// # Errors
+/// Nothing usable was read: why, in words.
+pub fn read(
+    source: impl Read + Send,
+    options: &Options,
+    take: impl FnMut(Vector, u32),
+    mut progress: impl FnMut(Progress) -> bool,
+) -> Result<Summary, String> {
+    let mut capture = Capture::new(*options, take);
+    let stop = reader::read(source, |frame, bytes| {
+        capture.on_frame(&frame);
+        !capture.frames.is_multiple_of(PROGRESS_FRAMES)
+            || progress(Progress {
+                bytes,
+                packets: capture.frames,
+                connections: capture.written,
+            })
+    })?;
+    capture.finish(&stop)
+}
+
+struct Capture<F> {
+    options: Options,
+    take: F,
+    table: Table,
+    hosts: FxHashMap<IpAddr, u32>,
+    addresses: Vec<IpAddr>,
+    openers: FxHashMap<u32, ()>,
+    frames: u64,
+    written: u64,
+    concurrent: u64,
+    first_ns: Option<u64>,
+    last_ns: u64,
+    links: BTreeMap<&'static str, u64>,
+    unknown_links: BTreeMap<i32, u64>,
+    counts: Counts,
+    samples: Samples,
+    /// Bytes, segments and retransmitted segments from the hosts that opened, and to them.
+    segments: [(u64, u64, u64); 2],
+    meters: [Meter; 2],
+    mss: BTreeMap<u16, u64>,
+    /// Sums of the halves of round-trip times.
+    halves: [f64; 2],
+}
+
+/// What is left out or needs to be known.
+#[derive(Debug, Default)]
+struct Counts {
+    not_ip: u64,
+    other_protocol: u64,
+    fragments: u64,
+    short: u64,
+    malformed: u64,
+    stray: u64,
+    duplicates: u64,
+    reordered: u64,
+    probes: u64,
+    aggregates: u64,
+    lost_track: u64,
+    missing: u64,
+    unanswered: u64,
+    refused: u64,
+    silent: u64,
+    open_before: u64,
+    open_after: u64,
+    one_way: u64,
+    evicted: u64,
+    idle: u64,
+    reset: u64,
+    cut: u64,
+    without_rtt: u64,
+}
+
+#[derive(Default)]
+struct Samples {
+    handshake: Histogram,
+    rtt: Histogram,
+    half: [Histogram; 2],
+    beyond: Histogram,
+    bytes: Histogram,
+    units: [Histogram; 2],
+    exchanges: Histogram,
+    exchange: Histogram,
+    connection: Histogram,
+    answer: Histogram,
+    ask: Histogram,
+    pause: Histogram,
+}
+
+impl<F: FnMut(Vector, u32)> Capture<F> {
+    fn new(options: Options, take: F) -> Capture<F> {
+        Capture {
+            options,
+            take,
+            table: Table::new(),
+            hosts: FxHashMap::default(),
+            addresses: Vec::new(),
+            openers: FxHashMap::default(),
+            frames: 0,
+            written: 0,
+            concurrent: 0,
+            first_ns: None,
+            last_ns: 0,
+            links: BTreeMap::new(),
+            unknown_links: BTreeMap::new(),
+            counts: Counts::default(),
+            samples: Samples::default(),
+            segments: [(0, 0, 0); 2],
+            meters: [Meter::default(), Meter::default()],
+            mss: BTreeMap::new(),
+            halves: [0.0; 2],
+        }
+    }
+
+    fn on_frame(&mut self, frame: &Frame<'_>) {
+        self.frames += 1;
+        let first = *self.first_ns.get_or_insert(frame.time_ns);
+        let now_ns = frame.time_ns.saturating_sub(first);
+        self.last_ns = self.last_ns.max(now_ns);
+        match link_layer::link_name(frame.link_type) {
+            Some(name) => *self.links.entry(name).or_default() += 1,
+            None => *self.unknown_links.entry(frame.link_type).or_default() += 1,
+        }
+        let counts = &mut self.counts;
+        match link_layer::parse(frame.link_type, frame.data, frame.length) {
+            Parsed::Tcp(tcp) => {
+                let interface = link_layer::interface(frame.link_type, frame.data).unwrap_or(frame.interface);
+                self.on_tcp(now_ns, interface, &tcp);
+            }
+            Parsed::Fragment => counts.fragments += 1,
+            Parsed::OtherProtocol => counts.other_protocol += 1,
+            Parsed::NotIp => counts.not_ip += 1,
+            Parsed::Short => counts.short += 1,
+            Parsed::Malformed => counts.malformed += 1,
+            Parsed::UnknownLink => {}
+        }
+    }
+
+    fn on_tcp(&mut self, now_ns: u64, interface: u32, tcp: &Tcp) {
+        self.expire(now_ns);
+        let smaller_sent = tcp.source <= tcp.destination;
+        let key: Key = match smaller_sent {
+            true => (tcp.source, tcp.destination),
+            false => (tcp.destination, tcp.source),
+        };
+        let mut place = self.table.find(&key);
+        if let Some(found) = place
+            && let Some(entry) = self.table.entry(found)
+            && entry
+                .connection
+                .is_reused_by(tcp, usize::from(entry.smaller_opened != smaller_sent))
+        {
+            self.give_up(found);
+            place = None;
+        }
+        let place = match place {
+            Some(place) => place,
+            None if tcp.has(SYN) || tcp.payload > 0 && !tcp.has(RST) => {
+                self.open(now_ns, key, smaller_sent, tcp)
+            }
+            None => {
+                self.counts.stray += 1;
+                return;
+            }
+        };
+        let Some(entry) = self.table.entry(place) else {
+            return;
+        };
+        let side = usize::from(entry.smaller_opened != smaller_sent);
+        let seen = entry.connection.on_packet(now_ns, side, interface, tcp);
+        self.table.touch(place);
+        self.count(now_ns, side, tcp, &seen);
+    }
+
+    /// A new connection.
+    fn open(&mut self, now_ns: u64, key: Key, smaller_sent: bool, tcp: &Tcp) -> u32 {
+        if self.table.len() >= self.options.most_open.max(1) {
+            let oldest = self.table.oldest(true).or_else(|| self.table.oldest(false));
+            if let Some((place, _)) = oldest {
+                self.counts.evicted += 1;
+                self.give_up(place);
+            }
+        }
+        // Of one that was open before, the end with the larger port opened, as a rule.
+        let sender_opened = match (tcp.has(SYN), tcp.has(ACK)) {
+            (true, answer) => !answer,
+            (false, _) => tcp.source.1 >= tcp.destination.1,
+        };
+        let ends = match sender_opened {
+            true => [tcp.source.0, tcp.destination.0],
+            false => [tcp.destination.0, tcp.source.0],
+        };
+        let hosts = ends.map(|address| self.host(address));
+        let quiet_ns = self.options.quiet.as_nanos();
+        let connection = Connection::new(now_ns, hosts, quiet_ns);
+        self.table.insert(key, sender_opened == smaller_sent, connection)
+    }
+
+    /// The number of a host, in the order in which they come; all later ones share the last.
+    fn host(&mut self, address: IpAddr) -> u32 {
+        let next = self.hosts.len() as u32;
+        if next >= MOST_HOSTS {
+            return self.hosts.get(&address).copied().unwrap_or(MOST_HOSTS);
+        }
+        let addresses = &mut self.addresses;
+        *self.hosts.entry(address).or_insert_with(|| {
+            addresses.push(address);
+            next
+        })
+    }
+
+    fn count(&mut self, now_ns: u64, side: usize, tcp: &Tcp, seen: &Seen) {
+        let counts = &mut self.counts;
+        for (count, happened) in [
+            (&mut counts.duplicates, seen.duplicate),
+            (&mut counts.reordered, seen.reordered),
+            (&mut counts.probes, seen.probe),
+            (&mut counts.aggregates, seen.aggregate),
+            (&mut counts.lost_track, seen.lost_track),
+        ] {
+            *count += u64::from(happened);
+        }
+        if seen.duplicate {
+            return;
+        }
+        if let Some(mss) = tcp.mss.filter(|_| tcp.has(SYN)) {
+            *self.mss.entry(mss).or_default() += 1;
+        }
+        if let Some((sample, beyond)) = seen.sample_ns {
+            self.samples.half[side].record(sample);
+            self.samples.beyond.record(beyond);
+        }
+        // Behind the bottleneck data show its rate, before it their acknowledgments.
+        if tcp.payload > 0 && seen.from_afar != Some(false) {
+            let headers = u64::from(tcp.length - tcp.payload);
+            let more = u64::from(tcp.payload).div_ceil(1460).saturating_sub(1) * headers;
+            self.meters[side].add(now_ns, u64::from(tcp.length) + more, tcp.payload >= FULL);
+        }
+        if seen.acknowledged > 0 && seen.from_afar == Some(true) {
+            let headers = seen.acknowledged.div_ceil(1448) * 52;
+            self.meters[1 - side].add(
+                now_ns,
+                seen.acknowledged + headers,
+                seen.acknowledged >= u64::from(FULL),
+            );
+        }
+    }
+
+    /// Connections that are over, or silent for long, are written.
+    fn expire(&mut self, now_ns: u64) {
+        while let Some((place, last_ns)) = self.table.oldest(true)
+            && now_ns.saturating_sub(last_ns) > LINGER_NS
+        {
+            self.give_up(place);
+        }
+        while let Some((place, last_ns)) = self.table.oldest(false)
+            && now_ns.saturating_sub(last_ns) > self.options.idle.as_nanos()
+        {
+            self.counts.idle += 1;
+            self.give_up(place);
+        }
+    }
+
+    fn give_up(&mut self, place: u32) {
+        if let Some(entry) = self.table.remove(place) {
+            self.conclude(&entry);
+        }
+    }
+
+    /// A connection is over: it is counted, and written if anything was said.
+    fn conclude(&mut self, Entry { connection, .. }: &Entry) {
+        let counts = &mut self.counts;
+        for (sum, end) in self.segments.iter_mut().zip(&connection.ends) {
+            sum.0 += end.next.min(1 << 50);
+            sum.1 += end.segments;
+            sum.2 += end.retransmitted;
+            counts.missing += end.missing;
+        }
+        if connection.units.is_empty() {
+            match (connection.answered, connection.reset) {
+                (true, _) => counts.silent += 1,
+                (false, true) => counts.refused += 1,
+                (false, false) => counts.unanswered += 1,
+            }
+            return;
+        }
+        counts.open_before += u64::from(connection.opened_ns.is_none());
+        counts.reset += u64::from(connection.reset);
+        counts.cut += u64::from(connection.units.cut);
+        counts.one_way += u64::from(connection.ends.iter().any(|end| end.packets == 0));
+        let frame = connection.frame();
+        let timed = connection.units.timed(&frame);
+        let start_ns = connection.opened_ns.unwrap_or(connection.first_ns);
+        let samples = &mut self.samples;
+        if let Some(rtt) = connection.handshake_ns() {
+            samples.handshake.record(rtt);
+        }
+        match connection.rtt_ns() {
+            Some(rtt) => {
+                samples.rtt.record(rtt);
+                for (sum, half) in self.halves.iter_mut().zip(frame.halves_ns) {
+                    *sum += half as f64 / rtt.max(1) as f64;
+                }
+            }
+            None => counts.without_rtt += 1,
+        }
+        for unit in timed.units.iter().filter(|unit| unit.bytes > 0) {
+            samples.units[usize::from(!unit.opener)].record(unit.bytes);
+        }
+        for (histogram, values) in [
+            (&mut samples.answer, &timed.answer_waits_ns),
+            (&mut samples.ask, &timed.ask_waits_ns),
+            (&mut samples.pause, &timed.pauses_ns),
+            (&mut samples.exchange, &timed.exchanges_ns),
+        ] {
+            values.iter().for_each(|value| histogram.record(*value));
+        }
+        samples
+            .connection
+            .record(connection.last_data_ns().saturating_sub(start_ns));
+        let loss = [0, 1].map(|side| {
+            let end: &super::connection::End = &connection.ends[side];
+            end.retransmitted as f64 / end.segments.max(1) as f64
+        });
+        let vector = Vector {
+            start_us: start_ns / 1000,
+            host: u64::from(connection.hosts[0]),
+            id: self.written,
+            windows: connection.windows(),
+            rtt_us: connection.rtt_ns().map_or(0, |rtt| (rtt / 1000).max(1)),
+            loss,
+            concurrent: connection.units.concurrent,
+            units: timed.units,
+        };
+        samples.bytes.record(vector.bytes().iter().sum());
+        samples.exchanges.record(vector.exchanges() as u64);
+        self.openers.insert(connection.hosts[0], ());
+        self.concurrent += u64::from(vector.concurrent);
+        self.written += 1;
+        (self.take)(vector, connection.hosts[1]);
+    }
+
+    fn finish(mut self, stop: &Stop) -> Result<Summary, String> {
+        while let Some((place, _)) = self.table.oldest(true) {
+            self.give_up(place);
+        }
+        while let Some((place, _)) = self.table.oldest(false) {
+            let before = self.written;
+            self.give_up(place);
+            self.counts.open_after += self.written - before;
+        }
+        if self.written == 0 {
+            return Err(self.nothing(stop));
+        }
+        let (left_out, notes) = self.counted(stop);
+        let Capture {
+            samples,
+            meters,
+            segments,
+            halves,
+            ..
+        } = self;
+        let [from, to] = meters;
+        let seconds = |histogram: &Histogram| Quantiles::of(histogram, 1e-9);
+        let known = halves[0] + halves[1];
+        let mss = self
+            .mss
+            .iter()
+            .max_by_key(|(_, count)| **count)
+            .map(|(mss, _)| *mss);
+        Ok(Summary {
+            source: "capture",
+            packets: stop.frames,
+            bytes: stop.bytes,
+            span_s: self.last_ns as f64 / 1e9,
+            links: self
+                .links
+                .iter()
+                .map(|(name, count)| counted(*count, *name))
+                .collect(),
+            damage: stop.damage.clone(),
+            interrupted: stop.interrupted,
+            connections: self.written,
+            concurrent: self.concurrent,
+            openers: self.openers.len() as u64,
+            left_out,
+            notes,
+            handshake_rtt_s: seconds(&samples.handshake),
+            rtt_s: seconds(&samples.rtt),
+            half_rtt_s: [seconds(&samples.half[0]), seconds(&samples.half[1])],
+            beyond_rtt_s: seconds(&samples.beyond),
+            capture_point: (known > 0.0).then_some(halves[0] / known),
+            connection_bytes: Quantiles::of(&samples.bytes, 1.0),
+            unit_bytes: [
+                Quantiles::of(&samples.units[0], 1.0),
+                Quantiles::of(&samples.units[1], 1.0),
+            ],
+            exchanges: Quantiles::of(&samples.exchanges, 1.0),
+            exchange_s: seconds(&samples.exchange),
+            connection_s: seconds(&samples.connection),
+            answer_wait_s: seconds(&samples.answer),
+            ask_wait_s: seconds(&samples.ask),
+            pause_s: seconds(&samples.pause),
+            interarrival_s: None,
+            segments: segments.map(|(bytes, all, again)| Segments::of(bytes, all, again)),
+            rate: [from.estimate(), to.estimate()],
+            mss,
+            hosts: match self.options.keep_addresses {
+                true => self.addresses.iter().map(IpAddr::to_string).collect(),
+                false => Vec::new(),
+            },
+        })
+    }
+
+    /// Why nothing can be made of it.
+    fn nothing(&self, stop: &Stop) -> String {
+        if let Some((link, _)) = self.unknown_links.iter().next()
+            && self.links.is_empty()
+        {
+            return format!(
+                "its kind of link ({link}) is not read; these are: Ethernet, Linux cooked, raw IP, loopback"
+            );
+        }
+        let mut message = format!("no TCP connection with data is in its {} packets", stop.frames);
+        let (left_out, _) = self.counted(stop);
+        if !left_out.is_empty() {
+            let list: Vec<String> = left_out
+                .iter()
+                .map(|entry| format!("{} {}", entry.count, entry.what))
+                .collect();
+            message.push_str(&format!(" ({})", list.join("; ")));
+        }
+        if let Some(damage) = &stop.damage {
+            message.push_str(&format!("; it ended at {damage}"));
+        }
+        message
+    }
+
+    fn counted(&self, stop: &Stop) -> (Vec<Counted>, Vec<Counted>) {
+        let counts = &self.counts;
+        let unknown: u64 = self.unknown_links.values().sum();
+        let list = |entries: &[(u64, &str)]| {
+            let some = entries.iter().filter(|entry| entry.0 > 0);
+            some.map(|&(count, what)| counted(count, what)).collect()
+        };
+        let left_out = list(&[
+            (counts.unanswered, "connection attempts that nobody answered"),
+            (counts.refused, "connection attempts that were refused"),
+            (counts.silent, "connections on which nothing was said"),
+            (counts.other_protocol, "packets of other protocols than TCP"),
+            (counts.not_ip, "frames that are not IP"),
+            (counts.fragments, "fragments of IP packets"),
+            (counts.malformed, "packets whose headers contradict themselves"),
+            (
+                counts.short,
+                "packets cut off within their headers: capture more bytes of each",
+            ),
+            (counts.stray, "packets of connections of which no data was seen"),
+            (
+                counts.duplicates,
+                "packets that were captured twice, or at another place too",
+            ),
+            (unknown, "frames of links that are not read"),
+            (stop.timeless, "packets without a time (simple packet blocks)"),
+            (
+                stop.homeless,
+                "packets of interfaces that the file does not describe",
+            ),
+        ]);
+        let notes = list(&[
+            (
+                counts.open_before,
+                "connections were open before the capture began: they begin with what was seen first",
+            ),
+            (
+                counts.open_after,
+                "connections were open when it ended: what came later is not there",
+            ),
+            (counts.reset, "connections ended by a reset"),
+            (
+                counts.one_way,
+                "connections were seen in one direction only: waits and round-trip times are not known",
+            ),
+            (
+                counts.without_rtt,
+                "connections have no known round-trip time: they get the median of the others",
+            ),
+            (
+                counts.aggregates,
+                "packets are longer than a segment: taken at a host with segmentation offload, which hides single packets",
+            ),
+            (
+                counts.missing,
+                "gaps in the data that were acknowledged: the capture missed packets",
+            ),
+            (
+                stop.dropped,
+                "packets were dropped by the capturing system, as it says itself",
+            ),
+            (
+                counts.reordered,
+                "segments came out of order, not counted as retransmitted",
+            ),
+            (
+                counts.probes,
+                "keep-alives and probes of closed windows, not counted as data",
+            ),
+            (counts.idle, "connections were silent for long and taken as over"),
+            (
+                counts.evicted,
+                "connections were given up early: too many were open at once",
+            ),
+            (
+                counts.cut,
+                "connections said more than is kept: the rest of each was added to its last units",
+            ),
+            (counts.lost_track, "sequence numbers jumped out of all bounds"),
+        ]);
+        (left_out, notes)
+    }
+}
+
+fn counted(count: u64, what: impl Into<String>) -> Counted {
+    Counted {
+        count,
+        what: what.into(),
+    }
+}
+
+/// Frames between two questions whether to go on.
+const PROGRESS_FRAMES: u64 = 4096;
+
+/// Hosts with numbers of their own.
+const MOST_HOSTS: u32 = 1 << 20;
+
+/// How long stragglers of a connection that is over are awaited.
+const LINGER_NS: u64 = 5_000_000_000;
+
+/// Payload of a packet that counts as large.
+const FULL: u32 = 1000;

@@ -1,0 +1,453 @@
+//! One connection as a capture shows it: sequence space of both ends, round-trip times to either side of the capture point,
+//! retransmissions, and what was said.
+//!
+//! **Round-trip times** are those between the capture point and each end, so that their sum is the connection's wherever the
+//! capture was made: from data to the ACK of its last byte, from SYN to SYN-ACK, from SYN-ACK to ACK. After a retransmission
+//! only an echoed timestamp says which transmission was answered (Karn); without it the sample is left out.
+//!
+//! **Retransmissions** are segments without a new byte. Not counted: keep-alives, probes of a closed window, packets that were
+//! captured twice (soon again, or at another place: of each direction only the interface that saw it first counts, unless another
+//! one has what it missed), and segments that fill a hole sooner than their sender can have heard of it (reordering).
+//!
+//! Bytes are counted by sequence numbers: what the capture missed, but the peer acknowledged, is there.
+
+use super::link_layer::{ACK, FIN, RST, SYN, Tcp};
+use super::units::{Frame, Units};
+use std::collections::VecDeque;
+
+/// One end of a connection, and what it sent.
+#[derive(Debug, Default)]
+pub(super) struct End {
+    /// The first sequence number of its data, once known.
+    origin: Option<u32>,
+    /// Stream offset behind its last byte that was seen.
+    pub(super) next: u64,
+    /// Stream offset that its peer has acknowledged.
+    acked: u64,
+    /// Since when nothing of it is unacknowledged.
+    idle_since_ns: Option<u64>,
+    /// When its last new byte came, and how long that segment was.
+    last_data_ns: u64,
+    last_length: u32,
+    /// Ranges that were passed over, and when.
+    holes: Vec<(u64, u64, u64)>,
+    /// Those that were acknowledged and never seen.
+    pub(super) missing: u64,
+    fin: Option<u64>,
+    /// Segments whose ACK is awaited: end, time, timestamp; whether they were sent again.
+    timed: VecDeque<(u64, u64, Option<u32>, bool)>,
+    /// SYNs, or SYN-ACKs, sent; the last of them.
+    syns: u32,
+    syn: (u64, Option<u32>),
+    mss: Option<u16>,
+    /// Its segments have timestamps.
+    stamps: bool,
+    scale: Option<u8>,
+    largest_window: u64,
+    /// It said that it takes nothing.
+    closed_window: bool,
+    /// Largest payload seen, where no MSS was.
+    largest: u32,
+    recent: VecDeque<(u64, Print)>,
+    /// The interface that saw it first.
+    interface: Option<u32>,
+    /// Smallest and handshake's round-trip time between the capture point and it.
+    pub(super) half_ns: Option<u64>,
+    pub(super) handshake_half_ns: Option<u64>,
+    pub(super) packets: u64,
+    pub(super) segments: u64,
+    pub(super) retransmitted: u64,
+    pub(super) retransmitted_bytes: u64,
+}
+
+/// What tells a packet from all others but its copies.
+type Print = (u32, u32, u32, u16, u16, u8);
+
+/// What a packet told about its connection, for measures over all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// Captured before.
+    pub(super) duplicate: bool,
+    /// A round-trip time to the sender of this packet (ns), and how much more than the smallest known.
+    pub(super) sample_ns: Option<(u64, u64)>,
+    /// Bytes of the other end that it acknowledged for the first time.
+    pub(super) acknowledged: u64,
+    /// Whether the sender of this packet is further from the capture point than its receiver; `None`: not known.
+    pub(super) from_afar: Option<bool>,
+    /// Sent before its turn and late.
+    pub(super) reordered: bool,
+    /// A keep-alive or a probe of a closed window.
+    pub(super) probe: bool,
+    /// Longer than its sender's maximum segment size.
+    pub(super) aggregate: bool,
+    /// The sequence number was out of all bounds.
+    pub(super) lost_track: bool,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// The end that opened (as far as known), and the other.
+    pub(super) ends: [End; 2],
+    pub(super) units: Units,
+    pub(super) first_ns: u64,
+    pub(super) last_ns: u64,
+    /// The first SYN.
+    pub(super) opened_ns: Option<u64>,
+    pub(super) answered: bool,
+    established_ns: Option<u64>,
+    closed: Option<(u64, u8)>,
+    pub(super) reset: bool,
+    /// Numbers of the hosts.
+    pub(super) hosts: [u32; 2],
+    /// Time that counts as a pause.
+    quiet_ns: u64,
+}
+
+impl Connection {
+    pub(super) fn new(now_ns: u64, hosts: [u32; 2], quiet_ns: u64) -> Connection {
+        Connection {
+            ends: [End::default(), End::default()],
+            units: Units::default(),
+            first_ns: now_ns,
+            last_ns: now_ns,
+            opened_ns: None,
+            answered: false,
+            established_ns: None,
+            closed: None,
+            reset: false,
+            hosts,
+            quiet_ns,
+        }
+    }
+
+    /// Both ends are done, or one gave up.
+    pub(super) fn is_over(&self) -> bool {
+        let done = |end: &End| end.fin.is_some_and(|fin| end.acked >= fin);
+        self.reset || self.ends.iter().all(done)
+    }
+
+    /// Whether a SYN begins another connection with the same addresses and ports.
+    pub(super) fn is_reused_by(&self, tcp: &Tcp, side: usize) -> bool {
+        let end = &self.ends[side];
+        let another = end.origin.is_some_and(|origin| origin != tcp.seq.wrapping_add(1));
+        tcp.has(SYN) && !tcp.has(ACK) && (self.is_over() || another && (side == 0 || !self.units.is_empty()))
+    }
+
+    /// Takes a packet that `side` sent.
+    pub(super) fn on_packet(&mut self, now_ns: u64, side: usize, interface: u32, tcp: &Tcp) -> Seen {
+        let mut seen = Seen::default();
+        let now_ns = now_ns.max(self.last_ns); // captures of several interfaces are not in order
+        if self.is_copy(now_ns, side, interface, tcp) {
+            seen.duplicate = true;
+            return seen;
+        }
+        self.last_ns = now_ns;
+        self.ends[side].packets += 1;
+        if tcp.has(SYN) {
+            self.on_syn(now_ns, side, tcp);
+        }
+        self.note_window(side, tcp);
+        if tcp.has(ACK) && !tcp.has(RST) {
+            self.on_ack(now_ns, side, tcp, &mut seen);
+        }
+        if tcp.has(RST) {
+            self.reset = true;
+            self.closed.get_or_insert((now_ns, side as u8));
+            return seen;
+        }
+        self.on_data(now_ns, side, tcp, &mut seen);
+        let halves = [self.ends[side].half_ns, self.ends[1 - side].half_ns];
+        if let [Some(own), Some(other)] = halves {
+            seen.from_afar = Some(own > other);
+        }
+        seen
+    }
+
+    fn is_copy(&mut self, now_ns: u64, side: usize, interface: u32, tcp: &Tcp) -> bool {
+        let rtt = self.rtt_ns().unwrap_or(u64::MAX);
+        let end = &mut self.ends[side];
+        if *end.interface.get_or_insert(interface) != interface {
+            let begins = tcp.seq.wrapping_add(u32::from(tcp.has(SYN)));
+            let known = end.origin.and_then(|origin| offset(begins, origin, end.next));
+            let new = known.is_some_and(|start| start + u64::from(tcp.payload) > end.next);
+            return tcp.payload == 0 || !new;
+        }
+        if tcp.payload == 0 && !tcp.has(SYN) && !tcp.has(FIN) {
+            return false;
+        }
+        let print = (tcp.seq, tcp.ack, tcp.payload, tcp.ip_id, tcp.checksum, tcp.flags);
+        // Nobody retransmits sooner.
+        let limit = COPY_NS.min(rtt / 2);
+        let copy = |&(at, known): &(u64, Print)| known == print && now_ns.saturating_sub(at) <= limit;
+        if end.recent.iter().any(copy) {
+            return true;
+        }
+        if end.recent.len() == RECENT {
+            end.recent.pop_front();
+        }
+        end.recent.push_back((now_ns, print));
+        false
+    }
+
+    fn on_syn(&mut self, now_ns: u64, side: usize, tcp: &Tcp) {
+        let end = &mut self.ends[side];
+        end.origin = Some(tcp.seq.wrapping_add(1));
+        end.mss = tcp.mss.or(end.mss);
+        end.scale = tcp.scale;
+        end.syns += 1;
+        end.syn = (now_ns, tcp.timestamps.map(|stamps| stamps.0));
+        if side == 0 && !tcp.has(ACK) {
+            self.opened_ns.get_or_insert(now_ns);
+        } else if side == 1 && tcp.has(ACK) {
+            self.answered = true;
+            let opener = &self.ends[0];
+            let which = tcp.timestamps.map(|stamps| stamps.1);
+            if opener.syns == 1 || opener.syn.1.is_some() && which == opener.syn.1 {
+                let half = now_ns.saturating_sub(opener.syn.0);
+                self.ends[1].handshake(half);
+            }
+        }
+    }
+
+    fn note_window(&mut self, side: usize, tcp: &Tcp) {
+        let scales = self.ends.iter().all(|end| end.scale.is_some());
+        let end = &mut self.ends[side];
+        let shift = if scales && !tcp.has(SYN) {
+            end.scale.unwrap_or(0)
+        } else {
+            0
+        };
+        let window = u64::from(tcp.window) << shift;
+        end.largest_window = end.largest_window.max(window);
+        end.closed_window = window == 0 && !tcp.has(SYN) && !tcp.has(RST);
+    }
+
+    /// An acknowledgment of what the other end sent.
+    fn on_ack(&mut self, now_ns: u64, side: usize, tcp: &Tcp, seen: &mut Seen) {
+        let echoed = tcp.timestamps.map(|stamps| stamps.1);
+        if side == 0 && self.answered && self.established_ns.is_none() && !tcp.has(SYN) {
+            self.established_ns = Some(now_ns);
+            let answer = &self.ends[1];
+            if answer.syns == 1 || answer.syn.1.is_some() && echoed == answer.syn.1 {
+                let half = now_ns.saturating_sub(answer.syn.0);
+                self.ends[0].handshake(half);
+            }
+        }
+        let other = &mut self.ends[1 - side];
+        let Some(origin) = other.origin else { return };
+        // A FIN takes a number too; an ACK of what was not sent means nothing.
+        let Some(ack) = offset(tcp.ack, origin, other.acked) else {
+            return;
+        };
+        if ack > other.next + 1 || ack <= other.acked {
+            return;
+        }
+        seen.acknowledged = ack.min(other.next) - other.acked.min(other.next);
+        other.acked = ack;
+        if ack >= other.next {
+            other.idle_since_ns = Some(now_ns);
+        }
+        // Acknowledged, and not captured.
+        let before = other.holes.len();
+        other.holes.retain(|hole| hole.1 > ack);
+        other.missing += (before - other.holes.len()) as u64;
+        let mut sample = None;
+        while let Some(&(end, sent_ns, stamp, again)) = other.timed.front() {
+            if end > ack {
+                break;
+            }
+            other.timed.pop_front();
+            let told = match (stamp, echoed) {
+                (Some(stamp), Some(echoed)) => stamp == echoed || !again,
+                _ => !again,
+            };
+            if told {
+                sample = Some(now_ns.saturating_sub(sent_ns));
+            }
+        }
+        if let Some(sample) = sample {
+            let end = &mut self.ends[side];
+            let least = end.half_ns.map_or(sample, |least| least.min(sample));
+            end.half_ns = Some(least);
+            seen.sample_ns = Some((sample, sample - least));
+        }
+    }
+
+    fn on_data(&mut self, now_ns: u64, side: usize, tcp: &Tcp, seen: &mut Seen) {
+        let begins = tcp.seq.wrapping_add(u32::from(tcp.has(SYN)));
+        let length = u64::from(tcp.payload);
+        let other_closed = self.ends[1 - side].closed_window;
+        let reordering_ns = self.ends[side].half_ns.map_or(REORDERING_NS, |half| half / 2);
+        let acked_other = self.ends[1 - side]
+            .origin
+            .and_then(|origin| offset(tcp.ack, origin, self.ends[1 - side].acked));
+        let other_next = self.ends[1 - side].next;
+        let end = &mut self.ends[side];
+        let origin = *end.origin.get_or_insert(begins);
+        let Some(start) = offset(begins, origin, end.next) else {
+            return;
+        };
+        let stop = start + length;
+        if tcp.has(FIN) {
+            end.fin.get_or_insert(stop + 1);
+            self.closed.get_or_insert((now_ns, side as u8));
+        }
+        if length == 0 {
+            return;
+        }
+        if start > end.next.saturating_add(LOST_TRACK) {
+            // Not the sequence space that we knew: begin anew from here.
+            seen.lost_track = true;
+            end.next = start;
+            end.acked = start;
+            end.holes.clear();
+            end.timed.clear();
+        }
+        end.stamps = tcp.timestamps.is_some();
+        let full = end.full();
+        seen.aggregate = tcp.payload > full.max(536) && end.mss.is_some();
+        let pieces = length.div_ceil(u64::from(full.max(1))).max(1);
+        if stop <= end.next {
+            // Nothing new.
+            if length == 1 && (stop == end.next && end.acked >= end.next || other_closed) {
+                seen.probe = true;
+                return;
+            }
+            let hole = end
+                .holes
+                .iter()
+                .position(|hole| hole.0 <= start && stop <= hole.1);
+            end.segments += pieces;
+            self.units.repeat(side as u8, now_ns);
+            if let Some(hole) = hole {
+                let (from, to, since) = end.holes.swap_remove(hole);
+                for (from, to) in [(from, start), (stop, to)] {
+                    if from < to {
+                        end.holes.push((from, to, since));
+                    }
+                }
+                if now_ns.saturating_sub(since) < reordering_ns {
+                    seen.reordered = true;
+                    return;
+                }
+            }
+            end.retransmitted += pieces;
+            end.retransmitted_bytes += length;
+            for timed in end.timed.iter_mut().filter(|timed| timed.0 > start) {
+                timed.3 = true;
+                if timed.0 == stop {
+                    (timed.1, timed.2) = (now_ns, tcp.timestamps.map(|stamps| stamps.0));
+                }
+            }
+            return;
+        }
+        end.segments += pieces;
+        end.retransmitted_bytes += end.next.saturating_sub(start);
+        if start > end.next && end.next > 0 && end.holes.len() < MOST_HOLES {
+            end.holes.push((end.next, start, now_ns));
+        }
+        // What came before the first byte that was seen is not there.
+        let known = if end.next == 0 && self.opened_ns.is_none() {
+            start
+        } else {
+            end.next
+        };
+        let new = stop - known;
+        let since_acked = end.idle_since_ns.map(|idle| now_ns.saturating_sub(idle));
+        let quiet = since_acked.filter(|_| end.acked >= known);
+        let short = !end.last_length.is_multiple_of(full.max(1));
+        // After a full segment the window may have been what held it back, or a loss before the capture point.
+        let enough = if short {
+            self.quiet_ns
+        } else {
+            self.quiet_ns.max(FULL_QUIET_NS)
+        };
+        let rested = quiet.is_some_and(|quiet| quiet.saturating_sub(end.half_ns.unwrap_or(0)) >= enough);
+        let paused = short && now_ns.saturating_sub(end.last_data_ns) >= self.quiet_ns;
+        // Behind a hole nobody can tell a pause from a loss.
+        let pause = end.next > 0 && (rested || paused) && start <= known;
+        end.next = stop;
+        end.idle_since_ns = None;
+        (end.last_data_ns, end.last_length) = (now_ns, tcp.payload);
+        end.largest = end.largest.max(tcp.payload.min(65_535));
+        if end.timed.len() < MOST_TIMED {
+            end.timed
+                .push_back((stop, now_ns, tcp.timestamps.map(|stamps| stamps.0), false));
+        }
+        if tcp.has(ACK) && acked_other.is_some_and(|ack| ack < other_next) && !tcp.has(SYN) {
+            self.units.concurrent = true;
+        }
+        self.units.add(side as u8, now_ns, new, pause);
+    }
+
+    /// What its units are timed by.
+    pub(super) fn frame(&self) -> Frame {
+        Frame {
+            opened_ns: self.opened_ns,
+            established_ns: self.established_ns.unwrap_or(self.first_ns),
+            closed: self.closed,
+            halves_ns: [0, 1].map(|side| self.ends[side].half_ns.unwrap_or(0)),
+        }
+    }
+
+    /// Smallest round-trip time from end to end, as far as both halves are known.
+    pub(super) fn rtt_ns(&self) -> Option<u64> {
+        Some(self.ends[0].half_ns? + self.ends[1].half_ns?)
+    }
+
+    /// That of the handshake.
+    pub(super) fn handshake_ns(&self) -> Option<u64> {
+        Some(self.ends[0].handshake_half_ns? + self.ends[1].handshake_half_ns?)
+    }
+
+    /// When the last new byte of either end came.
+    pub(super) fn last_data_ns(&self) -> u64 {
+        self.ends[0].last_data_ns.max(self.ends[1].last_data_ns)
+    }
+
+    /// Largest windows.
+    pub(super) fn windows(&self) -> [u64; 2] {
+        [0, 1].map(|side| self.ends[side].largest_window)
+    }
+}
+
+impl End {
+    fn handshake(&mut self, half_ns: u64) {
+        self.handshake_half_ns.get_or_insert(half_ns);
+        self.half_ns = Some(self.half_ns.map_or(half_ns, |least| least.min(half_ns)));
+    }
+
+    /// Payload of a full segment: what was agreed, less the timestamps, or the largest that was seen.
+    fn full(&self) -> u32 {
+        match self.mss {
+            Some(mss) => {
+                let options = if self.stamps { 12 } else { 0 };
+                u32::from(mss).saturating_sub(options).max(1)
+            }
+            None => self.largest.max(1),
+        }
+    }
+}
+
+/// The stream offset of a sequence number, near to `near`; `None`: before the first byte.
+fn offset(seq: u32, origin: u32, near: u64) -> Option<u64> {
+    let expected = origin.wrapping_add(near as u32);
+    let distance = i64::from(seq.wrapping_sub(expected) as i32);
+    near.checked_add_signed(distance)
+}
+
+/// A copy of a packet on the same interface comes within this.
+const COPY_NS: u64 = 1_000_000;
+/// After a full segment an end pauses if it is silent for this long beyond a round-trip time (Tmix takes half a second too).
+const FULL_QUIET_NS: u64 = 500_000_000;
+/// A segment fills a hole of reordering within this, where no round-trip time is known.
+const REORDERING_NS: u64 = 3_000_000;
+/// Packets that are remembered to know copies.
+const RECENT: usize = 8;
+/// Holes that are remembered.
+const MOST_HOLES: usize = 32;
+/// Segments that are timed at once.
+const MOST_TIMED: usize = 64;
+/// A jump beyond this is no loss.
+const LOST_TRACK: u64 = 1 << 28;

@@ -1,0 +1,338 @@
+//! From a captured frame to its TCP header: link layers, IPv4, IPv6, TCP.
+//!
+//! Only headers are looked at, and lengths are those that the headers state, since captures are cut at a snap length and
+//! payload is nobody's business. Nothing is checked by checksum: hosts that let their cards compute them capture wrong ones.
+//!
+//! **Source.** The link types of tcpdump.org; RFC 791, RFC 8200, RFC 4302, RFC 6275, RFC 9293, RFC 7323, RFC 2675.
+//! **Deviations.** Tunnels are not looked into. Fragments are counted and skipped.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// A TCP segment.
+    Tcp(Tcp),
+    /// A fragment of an IP packet.
+    Fragment,
+    /// Another protocol over IP.
+    OtherProtocol,
+    /// Not IP.
+    NotIp,
+    /// Cut off before the end of the TCP header.
+    Short,
+    /// Headers that contradict themselves.
+    Malformed,
+    /// A kind of link that is not read.
+    UnknownLink,
+}
+
+/// A TCP segment as far as headers tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tcp {
+    /// Address and port of the sender.
+    pub source: (IpAddr, u16),
+    /// Address and port of the receiver.
+    pub destination: (IpAddr, u16),
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgment number.
+    pub ack: u32,
+    /// The low eight flags.
+    pub flags: u8,
+    /// Window, not scaled.
+    pub window: u16,
+    /// Bytes of payload.
+    pub payload: u32,
+    /// Layer-3 bytes.
+    pub length: u32,
+    /// Identification of IPv4; 0 in IPv6.
+    pub ip_id: u16,
+    /// TCP's checksum, to tell packets that were captured twice.
+    pub checksum: u16,
+    /// Maximum segment size option.
+    pub mss: Option<u16>,
+    /// Window scale option.
+    pub scale: Option<u8>,
+    /// Timestamp value and echo.
+    pub timestamps: Option<(u32, u32)>,
+}
+
+impl Tcp {
+    /// Whether all of these flags are set.
+    pub fn has(&self, flags: u8) -> bool {
+        self.flags & flags == flags
+    }
+}
+
+/// FIN, SYN, RST and ACK in [`Tcp::flags`].
+pub const FIN: u8 = 1;
+/// See [`FIN`].
+pub const SYN: u8 = 2;
+/// See [`FIN`].
+pub const RST: u8 = 4;
+/// See [`FIN`].
+pub const ACK: u8 = 16;
+
+/// The name of a link type, `None` if it is not read.
+pub fn link_name(link_type: i32) -> Option<&'static str> {
+    Some(match link_type {
+        ETHERNET => "Ethernet",
+        NULL | LOOP => "loopback",
+        12 | 14 | RAW | IPV4 | IPV6 => "raw IP",
+        SLL => "Linux cooked",
+        SLL2 => "Linux cooked v2",
+        _ => return None,
+    })
+}
+
+/// The interface that a frame came by, where the link layer says so.
+pub fn interface(link_type: i32, data: &[u8]) -> Option<u32> {
+    let index = data.get(4..)?.first_chunk::<4>()?;
+    (link_type == SLL2).then(|| u32::from_be_bytes(*index))
+}
+
+/// Reads a frame of which `length` bytes were sent and `data` was kept.
+pub fn parse(link_type: i32, data: &[u8], length: u32) -> Parsed {
+    let (start, kind) = match link_type {
+        ETHERNET => match word(data, 12) {
+            Some(kind) => (14, Network::Type(kind)),
+            None => return Parsed::Short,
+        },
+        SLL => match word(data, 14) {
+            Some(kind) => (16, Network::Type(kind)),
+            None => return Parsed::Short,
+        },
+        SLL2 => match word(data, 0) {
+            Some(kind) => (20, Network::Type(kind)),
+            None => return Parsed::Short,
+        },
+        NULL | LOOP => match data.first_chunk::<4>() {
+            // In the byte order of the host that captured: small either way round.
+            Some(family) => match u32::from_be_bytes(*family).min(u32::from_le_bytes(*family)) {
+                2 | 10 | 24 | 28 | 30 => (4, Network::Version),
+                _ => return Parsed::NotIp,
+            },
+            None => return Parsed::Short,
+        },
+        12 | 14 | RAW | IPV4 | IPV6 => (0, Network::Version),
+        _ => return Parsed::UnknownLink,
+    };
+    let start = match kind {
+        Network::Version => start,
+        Network::Type(kind) => match past_tags(data, start, kind) {
+            Ok(start) => start,
+            Err(parsed) => return parsed,
+        },
+    };
+    let Some(packet) = data.get(start..) else {
+        return Parsed::Short;
+    };
+    let sent = (length as usize).saturating_sub(start);
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => ipv4(packet, sent),
+        Some(6) => ipv6(packet, sent),
+        Some(_) => Parsed::NotIp,
+        None => Parsed::Short,
+    }
+}
+
+enum Network {
+    /// An Ethernet type.
+    Type(u16),
+    /// Told by the first half byte.
+    Version,
+}
+
+/// Past VLAN tags and PPPoE, to where IP begins.
+fn past_tags(data: &[u8], mut start: usize, mut kind: u16) -> Result<usize, Parsed> {
+    for _ in 0..MOST_TAGS {
+        match kind {
+            0x0800 | 0x86dd => return Ok(start),
+            // 802.1Q, 802.1ad, and what came before it.
+            0x8100 | 0x88a8 | 0x9100 => {
+                kind = word(data, start + 2).ok_or(Parsed::Short)?;
+                start += 4;
+            }
+            // A PPPoE session (RFC 2516).
+            0x8864 => {
+                return match word(data, start + 6).ok_or(Parsed::Short)? {
+                    0x0021 | 0x0057 => Ok(start + 8),
+                    _ => Err(Parsed::NotIp),
+                };
+            }
+            _ => return Err(Parsed::NotIp),
+        }
+    }
+    Err(Parsed::NotIp)
+}
+
+fn ipv4(packet: &[u8], sent: usize) -> Parsed {
+    let Some(header) = packet.first_chunk::<20>() else {
+        return Parsed::Short;
+    };
+    let header_length = usize::from(header[0] & 15) * 4;
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    // Segmentation offload: the length is left to the card, or does not fit.
+    let total = if total == 0 { sent } else { total };
+    if header_length < 20 || total < header_length || total > sent {
+        return Parsed::Malformed;
+    }
+    if u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0 {
+        return Parsed::Fragment; // more fragments, or an offset
+    }
+    if header[9] != TCP {
+        return Parsed::OtherProtocol;
+    }
+    let address = |at: usize| {
+        IpAddr::from(Ipv4Addr::new(
+            header[at],
+            header[at + 1],
+            header[at + 2],
+            header[at + 3],
+        ))
+    };
+    let ends = [address(12), address(16)];
+    let ip_id = u16::from_be_bytes([header[4], header[5]]);
+    tcp(
+        packet.get(header_length..),
+        total - header_length,
+        total,
+        ends,
+        ip_id,
+    )
+}
+
+fn ipv6(packet: &[u8], sent: usize) -> Parsed {
+    let Some(header) = packet.first_chunk::<40>() else {
+        return Parsed::Short;
+    };
+    let stated = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    // A jumbogram says 0 here (RFC 2675), segmentation offload too.
+    let total = if stated == 0 { sent } else { 40 + stated };
+    if total > sent {
+        return Parsed::Malformed;
+    }
+    let address = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&header[at..at + 16]);
+        IpAddr::from(Ipv6Addr::from(octets))
+    };
+    let ends = [address(8), address(24)];
+    let (mut next, mut start) = (header[6], 40);
+    for _ in 0..MOST_EXTENSIONS {
+        if next == TCP {
+            if start > total {
+                return Parsed::Malformed;
+            }
+            return tcp(packet.get(start..), total - start, total, ends, 0);
+        }
+        let Some(&[following, length]) = packet.get(start..).and_then(|rest| rest.first_chunk::<2>()) else {
+            return match next {
+                HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION | AUTHENTICATION | MOBILITY => Parsed::Short,
+                _ => Parsed::OtherProtocol,
+            };
+        };
+        start += match next {
+            HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | 139 | 140 => 8 + 8 * usize::from(length),
+            AUTHENTICATION => 8 + 4 * usize::from(length),
+            FRAGMENT => match word(packet, start + 2) {
+                // An atomic fragment (RFC 6946) is whole.
+                Some(offset) if offset & 0xfff9 == 0 => 8,
+                Some(_) => return Parsed::Fragment,
+                None => return Parsed::Short,
+            },
+            _ => return Parsed::OtherProtocol,
+        };
+        next = following;
+    }
+    Parsed::Malformed
+}
+
+fn tcp(segment: Option<&[u8]>, length: usize, total: usize, ends: [IpAddr; 2], ip_id: u16) -> Parsed {
+    let Some(segment) = segment else {
+        return Parsed::Short;
+    };
+    if length < 20 {
+        return Parsed::Malformed;
+    }
+    let Some(header) = segment.first_chunk::<16>() else {
+        return Parsed::Short;
+    };
+    let header_length = usize::from(header[12] >> 4) * 4;
+    if header_length < 20 || header_length > length {
+        return Parsed::Malformed;
+    }
+    let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let long = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let mut tcp = Tcp {
+        source: (ends[0], word(0)),
+        destination: (ends[1], word(2)),
+        seq: long(4),
+        ack: long(8),
+        flags: header[13],
+        window: word(14),
+        payload: u32::try_from(length - header_length).unwrap_or(u32::MAX),
+        length: u32::try_from(total).unwrap_or(u32::MAX),
+        ip_id,
+        checksum: self::word(segment, 16).unwrap_or(0),
+        mss: None,
+        scale: None,
+        timestamps: None,
+    };
+    let options = segment.get(20..header_length.min(segment.len())).unwrap_or(&[]);
+    read_options(options, &mut tcp);
+    Parsed::Tcp(tcp)
+}
+
+fn read_options(mut options: &[u8], tcp: &mut Tcp) {
+    while let Some(&kind) = options.first() {
+        let length = match kind {
+            0 => return,
+            1 => 1,
+            _ => match options.get(1) {
+                Some(&length) if length >= 2 => usize::from(length),
+                _ => return,
+            },
+        };
+        let Some(option) = options.get(..length) else {
+            return;
+        };
+        match *option {
+            [2, 4, high, low] => tcp.mss = Some(u16::from_be_bytes([high, low])),
+            // RFC 7323 2.3: at most 14.
+            [3, 3, scale] => tcp.scale = Some(scale.min(14)),
+            [8, 10, a, b, c, d, e, f, g, h] => {
+                tcp.timestamps = Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
+            }
+            _ => {}
+        }
+        options = &options[length..];
+    }
+}
+
+fn word(data: &[u8], at: usize) -> Option<u16> {
+    let bytes = data.get(at..)?.first_chunk::<2>()?;
+    Some(u16::from_be_bytes(*bytes))
+}
+
+const NULL: i32 = 0;
+const ETHERNET: i32 = 1;
+const RAW: i32 = 101;
+const LOOP: i32 = 108;
+const SLL: i32 = 113;
+const IPV4: i32 = 228;
+const IPV6: i32 = 229;
+const SLL2: i32 = 276;
+
+const TCP: u8 = 6;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION: u8 = 60;
+const MOBILITY: u8 = 135;
+
+/// Tags, and extension headers, that a packet may have.
+const MOST_TAGS: usize = 8;
+const MOST_EXTENSIONS: usize = 16;

@@ -1,0 +1,26 @@
+//! `fleetfoot import`: a capture becomes connection vectors, a summary and a scenario.
+//!
+//! Read in this order: `reader` (frames of a file), `link_layer` (TCP headers), [`capture`] and `table` (connections at once),
+//! `connection` (one of them), `units` (what was said), `rate` (the bottleneck), [`summary`], [`scenario`], [`files`] (what is
+//! written).
+//!
+//! Memory is bounded: so many connections are followed at once, of each so many units are kept, and finished ones are written
+//! out; what remains of them is 20 bytes to put them in order. No address and no payload leaves this module unless it is
+//! asked for: hosts are numbered as they come.
+
+pub mod capture;
+mod connection;
+pub mod files;
+pub mod link_layer;
+pub mod rate;
+pub mod reader;
+pub mod scenario;
+pub mod summary;
+mod table;
+#[cfg(test)]
+mod tests;
+mod units;
+
+pub use capture::{Options, Progress};
+pub use files::{Imported, import};
+pub use summary::{Quantiles, Summary};

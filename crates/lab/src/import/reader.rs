@@ -1,0 +1,269 @@
+//! Packets of a capture, one by one: pcap and pcapng, either byte order, micro- or nanoseconds, several interfaces.
+//!
+//! A capture may end anywhere and hold anything. What comes before the damage is read; [`Stop`] says where it ended and why.
+//!
+//! **Source.** draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; parsing by the crate pcap-parser.
+//! **Deviations.** Simple packet blocks have no time and are counted only. Times before 1970 are taken as 1970.
+
+use pcap_parser::pcapng::Block;
+use pcap_parser::traits::PcapNGPacketBlock;
+use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
+use std::io::{self, Read};
+
+/// A captured frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Nanoseconds since 1970.
+    pub time_ns: u64,
+    /// Number of the interface in its section.
+    pub interface: u32,
+    /// What its first bytes are.
+    pub link_type: i32,
+    /// What was kept of it.
+    pub data: &'a [u8],
+    /// How long it was.
+    pub length: u32,
+}
+
+/// How reading ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Frames read.
+    pub frames: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Simple packet blocks, which have no time.
+    pub timeless: u64,
+    /// Frames of interfaces that the file does not describe.
+    pub homeless: u64,
+    /// Frames that the capturing system says it dropped.
+    pub dropped: u64,
+    /// Why before the end of the file, in words; `None`: all of it was read.
+    pub damage: Option<String>,
+    /// Whether somebody stopped it.
+    pub interrupted: bool,
+}
+
+/// Reads all frames of `source`. `take` gets each with the bytes read so far; `false` ends it.
+///
+/// # Errors
+/// It is no capture at all, in words.
+pub fn read(source: impl Read + Send, mut take: impl FnMut(Frame<'_>, u64) -> bool) -> Result<Stop, String> {
+    let mut source = Whole(source);
+    let mut head = [0; 4];
+    let got = source
+        .read(&mut head)
+        .map_err(|error| format!("it cannot be read: {error}"))?;
+    match &head[..got] {
+        [] => return Err(String::from("it is empty")),
+        [0x1f, 0x8b, ..] => {
+            return Err(String::from(
+                "it is compressed: gzip -dc FILE | fleetfoot import -",
+            ));
+        }
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            return Err(String::from(
+                "it is compressed: zstd -dc FILE | fleetfoot import -",
+            ));
+        }
+        _ => {}
+    }
+    let source = Whole(io::Cursor::new(head[..got].to_vec()).chain(source.0));
+    let mut reader = create_reader(CAPACITY, source).map_err(|_| match head {
+        [0x0a, 0x0d, 0x0d, 0x0a] => String::from("it is pcapng, but its first block is damaged or cut off"),
+        [0xa1, 0xb2, ..] | [0xd4 | 0x4d, ..] => {
+            String::from("it is pcap, but its header is damaged or cut off")
+        }
+        _ => String::from("it is neither pcap nor pcapng, nor a file of connection vectors"),
+    })?;
+    let mut state = State::default();
+    let mut stop = Stop {
+        frames: 0,
+        bytes: 0,
+        timeless: 0,
+        homeless: 0,
+        dropped: 0,
+        damage: None,
+        interrupted: false,
+    };
+    let mut capacity = CAPACITY;
+    loop {
+        let problem = match reader.next() {
+            Ok((length, block)) => {
+                let at = stop.bytes;
+                stop.bytes += length as u64;
+                let go_on = match state.block(&block, &mut stop) {
+                    Some(frame) => {
+                        stop.frames += 1;
+                        take(frame, stop.bytes)
+                    }
+                    None => true,
+                };
+                if length == 0 {
+                    stop.damage = Some(format!("a block without length at byte {at}"));
+                    return Ok(stop);
+                }
+                reader.consume(length);
+                if !go_on {
+                    stop.interrupted = true;
+                    return Ok(stop);
+                }
+                continue;
+            }
+            Err(PcapError::Eof) => return Ok(stop),
+            Err(PcapError::Incomplete(_)) => None,
+            Err(PcapError::BufferTooSmall) if capacity < MOST_CAPACITY => {
+                capacity *= 4;
+                match reader.grow(capacity) {
+                    true => None,
+                    false => Some("a block that does not fit into memory"),
+                }
+            }
+            Err(PcapError::BufferTooSmall) => {
+                Some("what stands there as its length is more than 64 MiB, which is no packet")
+            }
+            Err(PcapError::UnexpectedEof) => Some("the file ends within it"),
+            Err(PcapError::ReadError) => Some("it cannot be read from the disk"),
+            Err(_) => Some("what stands there is not a packet"),
+        };
+        let problem = problem.or_else(|| match reader.refill() {
+            Ok(()) => None,
+            Err(_) => Some("it cannot be read from the disk"),
+        });
+        if let Some(problem) = problem {
+            stop.damage = Some(format!(
+                "packet {} at byte {}: {problem}",
+                stop.frames + 1,
+                stop.bytes
+            ));
+            return Ok(stop);
+        }
+    }
+}
+
+/// Fills what it is given as far as there is anything: a pipe returns less than asked for.
+struct Whole<R>(R);
+
+impl<R: Read> Read for Whole<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.0.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(more) => filled += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if filled == 0 => return Err(error),
+                Err(_) => break, // told next time
+            }
+        }
+        Ok(filled)
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// Of a pcap file: link type, and nanoseconds per unit of the fraction.
+    legacy: Option<(i32, u64)>,
+    interfaces: Vec<Interface>,
+}
+
+#[derive(Clone, Copy)]
+struct Interface {
+    link_type: i32,
+    resolution: u8,
+    offset_s: i64,
+}
+
+impl Interface {
+    /// Units of the interface as nanoseconds since 1970.
+    fn time_ns(self, units: u64) -> u64 {
+        let exponent = u32::from(self.resolution & 0x7f);
+        let units = u128::from(units);
+        let nanos = if self.resolution & 0x80 != 0 {
+            match exponent {
+                0..=63 => (units * 1_000_000_000) >> exponent,
+                _ => 0,
+            }
+        } else if exponent <= 9 {
+            units * 10_u128.pow(9 - exponent)
+        } else {
+            10_u128.checked_pow(exponent - 9).map_or(0, |unit| units / unit)
+        };
+        let offset = i128::from(self.offset_s) * 1_000_000_000;
+        let time = i128::try_from(nanos).unwrap_or(i128::MAX).saturating_add(offset);
+        u64::try_from(time.max(0)).unwrap_or(u64::MAX)
+    }
+}
+
+impl State {
+    fn block<'a>(&mut self, block: &'a PcapBlockOwned<'a>, stop: &mut Stop) -> Option<Frame<'a>> {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                let unit = if header.is_nanosecond_precision() { 1 } else { 1000 };
+                self.legacy = Some((header.network.0 & 0x0fff_ffff, unit));
+                None
+            }
+            PcapBlockOwned::Legacy(packet) => {
+                let (link_type, unit) = self.legacy?;
+                let fraction = u64::from(packet.ts_usec) * unit;
+                Some(Frame {
+                    time_ns: u64::from(packet.ts_sec) * 1_000_000_000 + fraction,
+                    interface: 0,
+                    link_type,
+                    data: packet.data,
+                    length: packet.origlen,
+                })
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+                self.interfaces.clear();
+                None
+            }
+            PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
+                self.interfaces.push(Interface {
+                    link_type: interface.linktype.0,
+                    resolution: interface.if_tsresol,
+                    offset_s: interface.if_tsoffset,
+                });
+                None
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                let Some(interface) = self.interfaces.get(packet.if_id as usize) else {
+                    stop.homeless += 1;
+                    return None;
+                };
+                let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                Some(Frame {
+                    time_ns: interface.time_ns(units),
+                    interface: packet.if_id,
+                    link_type: interface.link_type,
+                    data: packet.packet_data(),
+                    length: packet.origlen,
+                })
+            }
+            PcapBlockOwned::NG(Block::SimplePacket(_)) => {
+                stop.timeless += 1;
+                None
+            }
+            PcapBlockOwned::NG(Block::InterfaceStatistics(statistics)) => {
+                // Counters since the start: the last block tells all.
+                let dropped = statistics
+                    .options
+                    .iter()
+                    .filter(|option| matches!(option.code.0, 5 | 7));
+                let counts = dropped.filter_map(|option| {
+                    let bytes = option.as_bytes().ok()?;
+                    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+                });
+                stop.dropped = stop.dropped.max(counts.filter(|count| *count < 1 << 48).sum());
+                None
+            }
+            PcapBlockOwned::NG(_) => None,
+        }
+    }
+}
+
+/// Bytes read at once.
+const CAPACITY: usize = 1 << 20;
+
+/// A longer block is damage.
+const MOST_CAPACITY: usize = 1 << 26;

@@ -1,0 +1,631 @@
+//! Captures made by hand: what is known goes in, and has to come out.
+
+use super::capture::{Options, read};
+use super::link_layer::{self, ACK, FIN, Parsed, RST, SYN};
+use super::reader::{self, Frame};
+use super::summary::Summary;
+use crate::workload::vectors::{Unit, Vector};
+use fleetfoot_core::time::Duration;
+use proptest::prelude::{any, prop_assert, proptest};
+
+/// A segment: microseconds, whether the client sends it, flags, sequence number and ACK from 0, payload.
+#[derive(Clone, Copy)]
+struct Step(u64, bool, u8, u32, u32, u32);
+
+/// Packets of connections between 192.0.2.1 and 192.0.2.2.
+struct Maker {
+    port: u16,
+    client_isn: u32,
+    server_isn: u32,
+    window: u16,
+    id: u16,
+    packets: Vec<(u64, Vec<u8>)>,
+}
+
+impl Maker {
+    fn new() -> Maker {
+        Maker {
+            port: 40_000,
+            client_isn: 1_000,
+            server_isn: 9_000,
+            window: 500,
+            id: 0,
+            packets: Vec::new(),
+        }
+    }
+
+    fn ip(&mut self, Step(_, up, flags, seq, ack, payload): Step) -> Vec<u8> {
+        let (source, destination) = if up { (1, 2) } else { (2, 1) };
+        let ports = if up { [self.port, 80] } else { [80, self.port] };
+        let (own, other) = if up {
+            (self.client_isn, self.server_isn)
+        } else {
+            (self.server_isn, self.client_isn)
+        };
+        let syn = flags & SYN != 0;
+        let header = if syn { 24 } else { 20 };
+        self.id = self.id.wrapping_add(1);
+        let mut packet = vec![0x45, 0];
+        packet.extend_from_slice(&((20 + header + payload) as u16).to_be_bytes());
+        packet.extend_from_slice(&self.id.to_be_bytes());
+        packet.extend_from_slice(&[0x40, 0, 64, 6, 0, 0, 192, 0, 2, source, 192, 0, 2, destination]);
+        for port in ports {
+            packet.extend_from_slice(&port.to_be_bytes());
+        }
+        packet.extend_from_slice(&own.wrapping_add(seq).to_be_bytes());
+        packet.extend_from_slice(&other.wrapping_add(ack).to_be_bytes());
+        packet.extend_from_slice(&[(header as u8 / 4) << 4, flags]);
+        packet.extend_from_slice(&self.window.to_be_bytes());
+        packet.extend_from_slice(&[0, 0, 0, 0]);
+        if syn {
+            packet.extend_from_slice(&[2, 4, 0x05, 0xb4]); // 1460
+        }
+        packet
+    }
+
+    /// Captured with headers only: the snap length cuts payload off.
+    fn add(&mut self, steps: &[Step]) -> &mut Maker {
+        for step in steps {
+            let packet = self.ip(*step);
+            self.packets.push((step.0, packet));
+        }
+        self
+    }
+
+    /// A handshake of `rtt` seen at the client, from `at` on.
+    fn shake(&mut self, at: u64, rtt: u64) -> &mut Maker {
+        self.add(&[
+            Step(at, true, SYN, 0, 0, 0),
+            Step(at + rtt, false, SYN | ACK, 0, 1, 0),
+            Step(at + rtt, true, ACK, 1, 1, 0),
+        ])
+    }
+
+    fn pcap(&self) -> Vec<u8> {
+        pcap(101, &self.packets)
+    }
+}
+
+fn pcap(link_type: u32, packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    file.extend_from_slice(&65_535_u32.to_le_bytes());
+    file.extend_from_slice(&link_type.to_le_bytes());
+    for (at, packet) in packets {
+        let length = packet.len() as u32;
+        for word in [
+            1_700_000_000 + (at / 1_000_000) as u32,
+            (at % 1_000_000) as u32,
+            length,
+            length + 3000,
+        ] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        file.extend_from_slice(packet);
+    }
+    file
+}
+
+fn import(file: &[u8]) -> (Vec<Vector>, Result<Summary, String>) {
+    import_with(file, &Options::default())
+}
+
+fn import_with(file: &[u8], options: &Options) -> (Vec<Vector>, Result<Summary, String>) {
+    let mut vectors = Vec::new();
+    let summary = read(file, options, |vector, _| vectors.push(vector), |_| true);
+    (vectors, summary)
+}
+
+fn unit(opener: bool, wait_us: u64, bytes: u64) -> Unit {
+    Unit {
+        opener,
+        wait_us,
+        bytes,
+    }
+}
+
+fn noted(summary: &Summary, what: &str) -> u64 {
+    let all = summary.left_out.iter().chain(&summary.notes);
+    all.filter(|entry| entry.what.contains(what))
+        .map(|entry| entry.count)
+        .sum()
+}
+
+/// Two exchanges at a client 40 ms away: 300 and 2000 bytes after 25 ms, 100 ms later 200 and 500 after 5 ms.
+fn exchanges() -> Maker {
+    let mut maker = Maker::new();
+    maker.shake(0, 40_000).add(&[
+        Step(42_000, true, ACK, 1, 1, 300),
+        Step(107_000, false, ACK, 1, 301, 1460),
+        Step(107_100, false, ACK, 1461, 301, 540),
+        Step(107_200, true, ACK, 301, 2001, 0),
+        Step(207_100, true, ACK, 301, 2001, 200),
+        Step(252_100, false, ACK, 2001, 501, 500),
+        Step(252_200, true, ACK, 501, 2501, 0),
+        Step(300_000, true, FIN | ACK, 501, 2501, 0),
+        Step(340_000, false, FIN | ACK, 2501, 502, 0),
+        Step(340_100, true, ACK, 502, 2502, 0),
+    ]);
+    maker
+}
+
+#[test]
+fn requests_answers_and_waits_come_out() {
+    let (vectors, summary) = import(&exchanges().pcap());
+    let summary = summary.expect("a capture");
+    let [vector] = &vectors[..] else {
+        panic!("one connection")
+    };
+    // Seen at the client: what the packets took to the server and back is off the server's waits.
+    assert_eq!(
+        vector.units,
+        [
+            unit(true, 2_000, 300),
+            unit(false, 25_000, 2_000),
+            unit(true, 100_000, 200),
+            unit(false, 5_000, 500),
+            unit(false, 47_900, 0),
+        ]
+    );
+    assert!(!vector.concurrent);
+    assert_eq!((vector.rtt_us, vector.start_us), (40_000, 0));
+    assert_eq!(vector.windows, [500, 500]);
+    let exchange = summary.exchange_s.expect("two exchanges");
+    // From the SYN 107.1 - 27 ms of waiting; then 45 - 5.
+    assert!(
+        (exchange.max - 0.0801).abs() < 1e-6 && (exchange.min - 0.040).abs() < 1e-6,
+        "{exchange:?}"
+    );
+    assert_eq!(summary.capture_point, Some(0.0));
+    assert_eq!(summary.segments[1].retransmitted, 0);
+    assert!((summary.handshake_rtt_s.expect("a handshake").p50 - 0.04).abs() < 1e-9);
+    assert_eq!(summary.mss, Some(1460));
+}
+
+#[test]
+fn no_address_is_told_unless_it_is_asked_for() {
+    let file = exchanges().pcap();
+    let (vectors, summary) = import(&file);
+    let summary = summary.expect("a capture");
+    let scenario = super::scenario::text("x", "x.cvec", &summary);
+    let json = serde_json::to_string(&summary).expect("JSON");
+    let everything = format!("{}{scenario}{json}{}", summary.to_text(), vectors[0]);
+    assert!(
+        !everything.contains("192") && !everything.contains("40000 "),
+        "{everything}"
+    );
+    let options = Options {
+        keep_addresses: true,
+        ..Options::default()
+    };
+    let summary = import_with(&file, &options).1.expect("a capture");
+    assert_eq!(summary.hosts, ["192.0.2.1", "192.0.2.2"]);
+    assert!(summary.to_text().contains("192.0.2.2"));
+}
+
+#[test]
+fn both_ends_at_once_are_concurrent() {
+    let mut maker = Maker::new();
+    maker.shake(0, 20_000).add(&[
+        Step(20_100, true, ACK, 1, 1, 100),
+        // Sent before the server had the client's words.
+        Step(25_000, false, ACK, 1, 1, 400),
+        Step(25_100, true, ACK, 101, 401, 0),
+        Step(90_000, true, ACK, 101, 401, 50),
+        Step(110_000, false, ACK, 401, 151, 0),
+    ]);
+    let (vectors, summary) = import(&maker.pcap());
+    assert_eq!(summary.expect("a capture").concurrent, 1);
+    assert!(vectors[0].concurrent);
+    assert_eq!(
+        vectors[0].units,
+        [unit(true, 100, 100), unit(true, 69_900, 50), unit(false, 0, 400)]
+    );
+}
+
+#[test]
+fn a_pause_is_not_a_gap_in_a_window() {
+    let mut maker = Maker::new();
+    maker.shake(0, 30_000).add(&[
+        Step(30_000, true, ACK, 1, 1, 100),
+        Step(60_000, false, ACK, 1, 101, 1460),
+        Step(60_100, true, ACK, 101, 1461, 0),
+        // The next window comes a round-trip time after its ACK: no pause.
+        Step(90_100, false, ACK, 1461, 101, 1460),
+        Step(90_200, true, ACK, 101, 2921, 0),
+        // A retransmission timeout later: none either.
+        Step(120_200, false, ACK, 2921, 101, 1460),
+        Step(520_200, false, ACK, 2921, 101, 1460),
+        Step(520_300, true, ACK, 101, 4381, 0),
+        // 600 ms beyond the round-trip time: one.
+        Step(1_150_300, false, ACK, 4381, 101, 700),
+        // After a short segment 50 ms are one, though it is not acknowledged.
+        Step(1_200_300, false, ACK, 5081, 101, 10),
+    ]);
+    let (vectors, summary) = import(&maker.pcap());
+    assert_eq!(
+        vectors[0].units,
+        [
+            unit(true, 0, 100),
+            unit(false, 0, 4380),
+            unit(false, 1_030_100, 700),
+            unit(false, 50_000, 10),
+        ]
+    );
+    assert_eq!(summary.expect("a capture").segments[1].retransmitted, 1);
+}
+
+#[test]
+fn retransmissions_are_told_from_what_is_none() {
+    let mut maker = Maker::new();
+    maker.shake(0, 30_000).add(&[
+        Step(30_000, true, ACK, 1, 1, 100),
+        Step(60_000, false, ACK, 1, 101, 1460),
+        // A hole, filled after 2 ms: reordering.
+        Step(60_100, false, ACK, 2921, 101, 1460),
+        Step(60_200, false, ACK, 1461, 101, 1460),
+        // Another, filled after 60 ms: a retransmission.
+        Step(62_000, false, ACK, 5841, 101, 1460),
+        Step(122_000, false, ACK, 4381, 101, 1460),
+        // All of it again: another.
+        Step(322_000, false, ACK, 5841, 101, 1460),
+        Step(322_100, true, ACK, 101, 7301, 0),
+    ]);
+    // Captured twice within a microsecond.
+    let copy = maker.packets[4].clone();
+    maker.packets.insert(5, (copy.0 + 1, copy.1));
+    // A keep-alive with a byte, and two probes of a closed window.
+    maker.add(&[Step(9_000_000, false, ACK, 7300, 101, 1)]);
+    maker.window = 0;
+    maker.add(&[Step(9_100_000, true, ACK, 101, 7301, 0)]);
+    maker.window = 500;
+    maker.add(&[
+        Step(9_400_000, false, ACK, 7301, 101, 1),
+        Step(9_900_000, false, ACK, 7301, 101, 1),
+    ]);
+    let summary = import(&maker.pcap()).1.expect("a capture");
+    assert_eq!(
+        (summary.segments[1].retransmitted, summary.segments[1].segments),
+        (2, 7)
+    );
+    assert_eq!(summary.segments[1].bytes, 7301);
+    assert_eq!(noted(&summary, "out of order"), 1);
+    assert_eq!(noted(&summary, "captured twice"), 1);
+    assert_eq!(noted(&summary, "keep-alives"), 2);
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let mut maker = Maker::new();
+    (maker.client_isn, maker.server_isn) = (u32::MAX - 50, u32::MAX - 2000);
+    let wrapped = exchanges().packets.len();
+    let steps: Vec<Step> = (0..100)
+        .map(|n| Step(60_000 + u64::from(n) * 100, false, ACK, 1 + n * 1460, 301, 1460))
+        .collect();
+    maker
+        .shake(0, 20_000)
+        .add(&[Step(20_000, true, ACK, 1, 1, 300)])
+        .add(&steps);
+    let (vectors, summary) = import(&maker.pcap());
+    assert!(wrapped > 0);
+    assert_eq!(vectors[0].bytes(), [300, 146_000]);
+    assert_eq!(summary.expect("a capture").segments[1].retransmitted, 0);
+}
+
+#[test]
+fn what_is_no_connection_is_left_out_and_told() {
+    let mut maker = exchanges();
+    // Nobody answers, twice each; refused; opened and closed without a word.
+    for (number, refused) in [(1, false), (2, false), (3, true)] {
+        maker.port = 50_000 + number;
+        maker.add(&[
+            Step(400_000, true, SYN, 0, 0, 0),
+            Step(1_400_000, true, SYN, 0, 0, 0),
+        ]);
+        if refused {
+            maker.add(&[Step(1_410_000, false, RST | ACK, 0, 1, 0)]);
+        }
+    }
+    maker.port = 51_000;
+    maker.shake(2_000_000, 5_000).add(&[
+        Step(2_100_000, true, FIN | ACK, 1, 1, 0),
+        Step(2_105_000, false, FIN | ACK, 1, 2, 0),
+    ]);
+    // Stray ACKs and resets of something older.
+    maker.port = 52_000;
+    maker.add(&[
+        Step(2_200_000, true, ACK, 7, 7, 0),
+        Step(2_200_100, false, RST, 7, 0, 0),
+    ]);
+    let (vectors, summary) = import(&maker.pcap());
+    let summary = summary.expect("a capture");
+    assert_eq!((vectors.len(), summary.connections), (1, 1));
+    assert_eq!(noted(&summary, "nobody answered"), 2);
+    assert_eq!(noted(&summary, "refused"), 1);
+    assert_eq!(noted(&summary, "nothing was said"), 1);
+    assert_eq!(noted(&summary, "no data was seen"), 2);
+    let none = import(&pcap(101, &maker.packets[13..])).1.expect_err("no data");
+    assert!(
+        none.contains("no TCP connection with data") && none.contains("refused"),
+        "{none}"
+    );
+}
+
+#[test]
+fn ports_are_used_again_and_captures_begin_and_end_anywhere() {
+    let mut maker = exchanges();
+    (maker.client_isn, maker.server_isn) = (77_000, 88_000);
+    maker.shake(1_000_000, 40_000).add(&[
+        Step(1_040_000, true, ACK, 1, 1, 10),
+        Step(1_050_000, true, RST, 11, 1, 0),
+    ]);
+    // Again, without a word of how it ended, and open at the end.
+    (maker.client_isn, maker.server_isn) = (177_000, 188_000);
+    maker
+        .shake(2_000_000, 40_000)
+        .add(&[Step(2_040_000, true, ACK, 1, 1, 20)]);
+    let (vectors, summary) = import(&maker.pcap());
+    let summary = summary.expect("a capture");
+    let sizes: Vec<[u64; 2]> = vectors.iter().map(Vector::bytes).collect();
+    assert_eq!(sizes, [[500, 2500], [10, 0], [20, 0]]);
+    assert_eq!(noted(&summary, "ended by a reset"), 1);
+    assert_eq!(noted(&summary, "open when it ended"), 1);
+    // Without its handshake: the larger port opened it.
+    let (vectors, summary) = import(&pcap(101, &exchanges().packets[4..]));
+    let summary = summary.expect("a capture");
+    assert_eq!(vectors[0].units[0], unit(false, 0, 2000));
+    assert_eq!(vectors[0].bytes(), [200, 2500]);
+    assert_eq!(noted(&summary, "open before"), 1);
+    assert_eq!(summary.handshake_rtt_s, None);
+}
+
+#[test]
+fn connections_beyond_the_cap_are_given_up() {
+    let mut maker = Maker::new();
+    for number in 0..50_u64 {
+        maker.port = 20_000 + number as u16;
+        maker
+            .shake(number * 1000, 100)
+            .add(&[Step(number * 1000 + 200, true, ACK, 1, 1, 99)]);
+    }
+    let options = Options {
+        most_open: 10,
+        idle: Duration::from_secs(1),
+        ..Options::default()
+    };
+    let (vectors, summary) = import_with(&maker.pcap(), &options);
+    assert_eq!(vectors.len(), 50);
+    assert_eq!(noted(&summary.expect("a capture"), "given up early"), 40);
+}
+
+#[test]
+fn every_kind_of_link_is_read() {
+    let mut maker = exchanges();
+    let step = Step(0, true, ACK, 1, 1, 700);
+    let v4 = maker.ip(step);
+    let v6 = |extensions: &[u8], first: u8| {
+        let tcp = &v4[20..];
+        let mut packet = vec![0x60, 0, 0, 0];
+        packet.extend_from_slice(&((extensions.len() + tcp.len() + 700) as u16).to_be_bytes());
+        packet.extend_from_slice(&[first, 64]);
+        packet.extend_from_slice(&[0x20; 32]);
+        packet.extend_from_slice(extensions);
+        packet.extend_from_slice(tcp);
+        packet
+    };
+    let framed = |head: &[u8], packet: &[u8]| [head, packet].concat();
+    let mac = [2; 12];
+    let good: Vec<(i32, Vec<u8>)> = vec![
+        (1, framed(&[&mac[..], &[8, 0]].concat(), &v4)),
+        (1, framed(&[&mac[..], &[0x81, 0, 0, 5, 8, 0]].concat(), &v4)),
+        (
+            1,
+            framed(
+                &[&mac[..], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 0x86, 0xdd]].concat(),
+                &v6(&[], 6),
+            ),
+        ),
+        (
+            1,
+            framed(
+                &[&mac[..], &[0x88, 0x64, 0x11, 0, 0, 1, 2, 0, 0, 0x21]].concat(),
+                &v4,
+            ),
+        ),
+        (113, framed(&[&[0; 14][..], &[8, 0]].concat(), &v4)),
+        (276, framed(&[&[0x86, 0xdd][..], &[0; 18]].concat(), &v6(&[], 6))),
+        (0, framed(&[2, 0, 0, 0], &v4)),
+        (0, framed(&[0, 0, 0, 30], &v6(&[], 6))),
+        (108, framed(&[0, 0, 0, 2], &v4)),
+        (101, v4.clone()),
+        (12, v6(&[], 6)),
+        (228, v4.clone()),
+        // Hop-by-hop, routing, an atomic fragment, destination, authentication.
+        (
+            229,
+            v6(
+                &[
+                    43, 0, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0, 0, 0, 0, 0, 60, 0, 0, 0, 0, 0, 0, 1, 51, 0, 0, 0,
+                    0, 0, 0, 0, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                ],
+                0,
+            ),
+        ),
+    ];
+    for (link, data) in &good {
+        let parsed = link_layer::parse(*link, data, data.len() as u32 + 700);
+        let Parsed::Tcp(tcp) = parsed else {
+            panic!("link {link}: {parsed:?}")
+        };
+        assert_eq!(
+            (tcp.payload, tcp.source.1, tcp.destination.1, tcp.seq),
+            (700, 40_000, 80, 1_001),
+            "link {link}"
+        );
+        for cut in 0..data.len() {
+            let short = link_layer::parse(*link, &data[..cut], data.len() as u32 + 700);
+            assert!(
+                !matches!(short, Parsed::Malformed | Parsed::OtherProtocol),
+                "link {link} cut at {cut}: {short:?}"
+            );
+        }
+        assert!(link_layer::link_name(*link).is_some());
+    }
+    let mut other = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut packet = maker.ip(step);
+        change(&mut packet);
+        link_layer::parse(101, &packet, packet.len() as u32 + 700)
+    };
+    assert_eq!(other(&|packet| packet[6] = 0x20), Parsed::Fragment);
+    assert_eq!(other(&|packet| packet[7] = 9), Parsed::Fragment);
+    assert_eq!(other(&|packet| packet[9] = 17), Parsed::OtherProtocol);
+    assert_eq!(other(&|packet| packet[0] = 0x44), Parsed::Malformed);
+    let cut_off = other(&|packet| packet[32] = 0xf0);
+    assert!(
+        matches!(cut_off, Parsed::Tcp(_)),
+        "options that were cut off are no damage: {cut_off:?}"
+    );
+    assert_eq!(other(&|packet| packet[32] = 0x10), Parsed::Malformed);
+    assert_eq!(link_layer::parse(105, &v4, 40), Parsed::UnknownLink);
+    assert_eq!(
+        link_layer::parse(101, &v6(&[60, 0, 0, 9, 0, 0, 0, 1], 44), 2000),
+        Parsed::Fragment
+    );
+    // Segmentation offload leaves the length to the card.
+    let Parsed::Tcp(tcp) = other(&|packet| packet[2..4].fill(0)) else {
+        panic!("a length of zero is that of the frame")
+    };
+    assert_eq!(tcp.payload, 700);
+    let unread = import(&pcap(105, &exchanges().packets)).1.expect_err("unread");
+    assert!(unread.contains("kind of link (105)"), "{unread}");
+}
+
+/// A pcapng file of one interface with this resolution and one packet at so many of its units.
+fn pcapng(resolution: u8, units: u64, packet: &[u8]) -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| {
+        let length = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes()[..], &length, body, &length].concat()
+    };
+    let section = block(
+        0x0a0d_0d0a,
+        &[
+            0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255,
+        ],
+    );
+    let interface = block(
+        1,
+        &[
+            101, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, resolution, 0, 0, 0, 0, 0, 0, 0,
+        ],
+    );
+    let mut body = vec![0, 0, 0, 0];
+    body.extend_from_slice(&((units >> 32) as u32).to_le_bytes());
+    body.extend_from_slice(&(units as u32).to_le_bytes());
+    body.extend_from_slice(&(packet.len() as u32).to_le_bytes());
+    body.extend_from_slice(&1500_u32.to_le_bytes());
+    body.extend_from_slice(packet);
+    body.resize(body.len().next_multiple_of(4), 0);
+    [section, interface, block(6, &body)].concat()
+}
+
+#[test]
+fn times_of_every_resolution_are_nanoseconds() {
+    let packet = Maker::new().ip(Step(0, true, SYN, 0, 0, 0));
+    for (resolution, units, expected) in [
+        (6, 1_700_000_000_000_001, 1_700_000_000_000_001_000),
+        (9, 1_700_000_000_000_000_007, 1_700_000_000_000_000_007),
+        (3, 1_700_000_000_001, 1_700_000_000_001_000_000),
+        (12, 1_700_000_000_000_999, 1_700_000_000_000),
+        (0x80 | 10, 1024 * 3 + 512, 3_500_000_000),
+        (0x80 | 40, 1 << 39, 500_000_000),
+        (0xff, u64::MAX, 0),
+        (127, u64::MAX, 0),
+    ] {
+        let mut times = Vec::new();
+        let stop = reader::read(&pcapng(resolution, units, &packet)[..], |frame: Frame<'_>, _| {
+            times.push(frame.time_ns);
+            true
+        });
+        assert_eq!(
+            (times, stop.expect("a capture").frames),
+            (vec![expected], 1),
+            "{resolution}"
+        );
+    }
+    let mut nanoseconds = pcap(101, &[(5, packet)]);
+    nanoseconds[..4].copy_from_slice(&[0x4d, 0x3c, 0xb2, 0xa1]);
+    let mut seen = 0;
+    let stop = reader::read(&nanoseconds[..], |frame, _| {
+        seen = frame.time_ns;
+        true
+    });
+    assert_eq!(
+        (stop.expect("a capture").damage, seen),
+        (None, 1_700_000_000_000_000_005)
+    );
+}
+
+#[test]
+fn what_comes_before_the_damage_is_read() {
+    let file = exchanges().pcap();
+    let whole = import(&file).1.expect("a capture");
+    assert_eq!((whole.packets, whole.damage), (13, None));
+    let cut = import(&file[..file.len() - 7]).1.expect("most of a capture");
+    let damage = cut.damage.expect("it is cut off");
+    assert!(
+        damage.starts_with("packet 13 at byte ") && damage.ends_with("the file ends within it"),
+        "{damage}"
+    );
+    assert_eq!(cut.packets, 12);
+    // A length that cannot be.
+    let mut broken = file.clone();
+    let second = 24 + 16 + 44;
+    broken[second + 8..second + 12].copy_from_slice(&0xffff_fff0_u32.to_le_bytes());
+    let stop = reader::read(&broken[..], |_, _| true).expect("some of a capture");
+    let damage = stop.damage.expect("it is damaged");
+    assert!(damage.starts_with("packet 2 at byte 84: "), "{damage}");
+    for (bytes, said) in [
+        (&b""[..], "it is empty"),
+        (&file[..10], "header is damaged or cut off"),
+        (&[0x0a, 0x0d, 0x0d, 0x0a, 1][..], "first block is damaged"),
+        (b"hello, world, this is a text", "neither pcap nor pcapng"),
+        (&[0x1f, 0x8b, 8, 0], "gzip -dc"),
+    ] {
+        let message = import(bytes).1.expect_err("nothing usable");
+        assert!(message.contains(said), "{message}");
+    }
+    let interrupted = reader::read(&file[..], |_, bytes| bytes < 300).expect("some of a capture");
+    assert!(interrupted.interrupted && interrupted.frames < 13);
+}
+
+proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn damaged_captures_do_not_panic(
+        changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..40),
+        cut in any::<proptest::sample::Index>(),
+        ng in any::<bool>(),
+    ) {
+        let mut file = match ng {
+            false => exchanges().pcap(),
+            true => pcapng(6, 1 << 50, &Maker::new().ip(Step(0, true, ACK, 1, 1, 100))),
+        };
+        for (at, byte) in changes {
+            let at = at.index(file.len());
+            file[at] = byte;
+        }
+        file.truncate(cut.index(file.len()) + 1);
+        let (vectors, summary) = import(&file);
+        if let Ok(summary) = summary {
+            prop_assert!(!summary.to_text().is_empty());
+            prop_assert!(!super::scenario::text("x", "x.cvec", &summary).is_empty());
+            for vector in vectors {
+                let mut again = Vec::new();
+                crate::workload::vectors::read_from(vector.to_string().as_bytes(), |read| again.push(read))
+                    .expect("what is written can be read");
+                // Rates have six digits in the text.
+                prop_assert!(again.len() == 1 && again[0].to_string() == vector.to_string());
+            }
+        }
+    }
+}
