@@ -10,16 +10,20 @@
 //!
 //! **Deviations.** None in the plain form. Where the slides are silent: the packet being sent is not in the queue, as in ns-2,
 //! unless `count_in_service`; a full queue drops the arriving packet, favoured or not, unless `push_out` (the idea of FavourQueue
-//! by Anelli, Diana and Lochin, arXiv 1103.2303, in our own rule: the newest normal packet leaves). `budget` is ours: the slides
-//! say that sources cannot cheat and that starvation is future work, but one packet of each of many flows, or a flow that sends
-//! its next packet when the previous one has left, is always favoured, and then normal packets starve. With it favour costs
-//! tokens. T bytes of tokens, at first `burst`, are spent by favoured packets of their size and grow by `share` of each byte that
-//! leaves; a host may have no more bytes in the favoured part than tokens are left. Who cannot pay is a normal packet, never a
+//! by Anelli, Diana and Lochin, arXiv 1103.2303, in our own rule: the newest normal packet leaves). With `count_in_service` a
+//! flow counts as present until the next packet leaves, which differs from the end of its transmission only while the queue is
+//! empty, when all ways are equal but for the tokens.
+//!
+//! **Budget.** Ours: the slides say that sources cannot cheat and that starvation is future work, but one packet of each of many
+//! flows, or a flow that sends its next packet when the previous one has left, is always favoured, and then normal packets
+//! starve. With `budget` favour costs tokens. T bytes of tokens, at first `burst`, are spent by favoured packets of their size,
+//! which their hosts then owe; of each byte that leaves, `share` pays what one host owes. Hosts have turns, all that have packets
+//! here or a debt, and one without a debt lets its turn pass: so none is favoured with more than an equal part of `share` for
+//! long, however many flows it opens. A host may owe no more than tokens are left. Who cannot pay is a normal packet, never a
 //! dropped one. Then T and the bytes in the favoured part together never exceed `burst`, and a normal packet with q bytes of
 //! normal packets before it, itself included, has left after at most (q + `burst` + largest packet) / ((1 - `share`) C) on a link
-//! of rate C. The bound holds for packets that are not pushed out. With `count_in_service` a flow counts as present until the
-//! next packet leaves, which differs from the end of its transmission only while the queue is empty, when all ways are equal
-//! but for the tokens.
+//! of rate C, if it is not pushed out. The digest's own rule for hosts, no more favoured bytes waiting than tokens are left, does
+//! not bind, because favoured packets hardly wait: one host that offered half of the line was favoured with half of it.
 
 use super::fifo::Fifo;
 use super::hash::HashKey;
@@ -32,8 +36,10 @@ use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::string::String;
+use budget::Budget;
 use tally::{NONE, Tally};
 
+mod budget;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -63,22 +69,8 @@ pub struct FavourTail {
 struct Mark {
     /// Entry of its flow.
     flow: u32,
-    /// Entry of its host in the budget; `NONE` for packets that paid nothing.
+    /// Entry of its host in the budget; `NONE` if hosts have none.
     host: u32,
-}
-
-/// What favour costs.
-#[derive(Clone, Debug)]
-struct Budget {
-    /// phi in thousandths: tokens for a byte that leaves.
-    share: u64,
-    /// sigma in thousandths of a byte.
-    burst: u64,
-    /// T in thousandths of a byte.
-    tokens: u64,
-    /// Bytes of each host in the favoured part; `None`: hosts have no shares.
-    hosts: Option<Tally>,
-    by_destination: bool,
 }
 
 /// 1 in the units of the budget.
@@ -135,7 +127,7 @@ impl FavourTail {
             name: "host",
             kind: ParameterKind::Choice(&["source", "destination", "none"]),
             default: Value::Choice("source"),
-            doc: "With `budget`: whose favoured bytes may not exceed the tokens left: each source's, each destination's (for links towards users), or nobody's (ours)",
+            doc: "With `budget`: who owes them and pays in turn: each source, each destination (for links towards users), or nobody (ours)",
         },
     ];
 
@@ -197,66 +189,10 @@ impl FavourTail {
                 return;
             };
             self.flows.subtract(mark.flow, 1);
-            context.drops.push((packet, DropReason::PushedOut));
-        }
-    }
-}
-
-impl Budget {
-    fn new(values: &Values, limit: Limit, mtu: u32, packets: u32) -> Budget {
-        let room = limit.bytes(mtu).map_or(0, |bytes| bytes.0);
-        let burst = values
-            .bytes("burst")
-            .map_or((10 * u64::from(mtu)).max(room / 4), |burst| burst.0)
-            .min(LARGEST_BURST)
-            * WHOLE;
-        let host = values.choice("host");
-        Budget {
-            share: libm::round(values.number("share").unwrap_or(0.5) * WHOLE as f64) as u64,
-            burst,
-            tokens: burst,
-            hosts: (host != "none").then(|| Tally::new(packets)),
-            by_destination: host == "destination",
-        }
-    }
-
-    /// Takes what favour for `packet` costs. Its host's entry, `NONE` without one; `Err`: it cannot pay.
-    #[inline]
-    fn pay(&mut self, key: HashKey, packet: &Packet, context: &QueueContext<'_>) -> Result<u32, ()> {
-        let len = packet.segment.len();
-        let cost = u64::from(len) * WHOLE;
-        if cost > self.tokens {
-            return Err(());
-        }
-        let mut entry = NONE;
-        if let Some(hosts) = &mut self.hosts
-            && len > 0
-        {
-            let flow = context.flows.key(packet.flow);
-            let host = if self.by_destination {
-                flow.destination
-            } else {
-                flow.source
-            };
-            let fingerprint = key.host_id(host);
-            let held = hosts.find(fingerprint);
-            let bytes = held.map_or(0, |held| hosts.count(held));
-            if (u64::from(bytes) + u64::from(len)) * WHOLE > self.tokens {
-                return Err(());
+            if let Some(budget) = &mut self.budget {
+                budget.withdraw(mark.host);
             }
-            entry = hosts.add(held, fingerprint, len);
-        }
-        self.tokens -= cost;
-        Ok(entry)
-    }
-
-    #[inline]
-    fn leave(&mut self, len: u32, host: u32) {
-        self.tokens = (self.tokens + u64::from(len) * self.share).min(self.burst);
-        if let Some(hosts) = &mut self.hosts
-            && host != NONE
-        {
-            hosts.subtract(host, len);
+            context.drops.push((packet, DropReason::PushedOut));
         }
     }
 }
@@ -276,37 +212,42 @@ impl QueueDiscipline for FavourTail {
         let held = self.flows.find(fingerprint);
         // Room that can be made for a favoured packet; what is normal already cannot take the place of what waits.
         let fits = !full || self.limit.admits(self.favoured.backlog(), len);
-        let mut host = None;
-        if held.is_none() && fits {
-            host = match &mut self.budget {
-                None => Some(NONE),
-                Some(budget) => budget.pay(self.key, &packet, context).ok(),
-            };
-            if host.is_none() {
+        let payer = match &self.budget {
+            Some(budget) => budget.payer(self.key, &packet, context),
+            None => None,
+        };
+        let mut favour = held.is_none() && fits;
+        if favour && let Some(budget) = &self.budget {
+            favour = budget.affords(payer, len);
+            if !favour {
                 context.report(QueueEventKind::Unfavoured, packet.flow);
             }
         }
-        if full && host.is_none() {
+        if full && !favour {
             context.drops.push((packet, DropReason::Full));
             return;
         }
+        // Before room is made: who is pushed out may be the last packet of the same host.
+        let host = match &mut self.budget {
+            Some(budget) => budget.arrive(payer, len, favour),
+            None => NONE,
+        };
         self.make_room(len, context);
         let flow = self.flows.add(held, fingerprint, 1);
-        match host {
-            None => self.normal.push(packet, Mark { flow, host: NONE }),
-            Some(host) => {
-                let overtaken = self.normal.len() as u32;
-                if overtaken > 0 {
-                    context.report(QueueEventKind::Favoured, packet.flow);
-                    context.events.push(QueueEvent {
-                        kind: QueueEventKind::Overtook,
-                        flow: packet.flow,
-                        count: overtaken,
-                    });
-                }
-                self.favoured.push(packet, Mark { flow, host });
-            }
+        if !favour {
+            self.normal.push(packet, Mark { flow, host });
+            return;
         }
+        let overtaken = self.normal.len() as u32;
+        if overtaken > 0 {
+            context.report(QueueEventKind::Favoured, packet.flow);
+            context.events.push(QueueEvent {
+                kind: QueueEventKind::Overtook,
+                flow: packet.flow,
+                count: overtaken,
+            });
+        }
+        self.favoured.push(packet, Mark { flow, host });
     }
 
     #[inline(never)]
@@ -347,7 +288,7 @@ impl QueueDiscipline for FavourTail {
 
     fn state_bytes(&self) -> Option<usize> {
         let hosts = self.budget.as_ref().and_then(|budget| budget.hosts.as_ref());
-        Some(self.flows.memory() + hosts.map_or(0, Tally::memory))
+        Some(self.flows.memory() + hosts.map_or(0, budget::Hosts::memory))
     }
 
     fn longest_wait(&self, rate: Rate) -> Option<Duration> {

@@ -2,6 +2,7 @@
 
 extern crate std;
 
+use super::budget::Hosts;
 use super::*;
 use crate::flow::{FlowId, FlowKey, FlowTable, HostId};
 use crate::packet::{BufId, Flags, Segment};
@@ -248,6 +249,66 @@ fn a_host_may_have_as_much_in_the_favoured_part_as_tokens_are_left() {
         // third comes: 500 of 1000; its second would be 1000 of 500.
         assert_eq!(bench.queue.parts()[0].packets, favoured, "{host}");
     }
+}
+
+#[test]
+fn what_leaves_pays_the_debts_of_hosts_in_turn() {
+    let values = [BUDGET, limit(100), ("burst", Value::Bytes(Bytes(4000)))];
+    // Flows 0, 3, 6 are of host 0, and so on.
+    let mut bench = Bench::new(build(&values), table(12, 3));
+    let owed = |bench: &Bench<FavourTail>| {
+        let budget = bench.queue.budget.as_ref().expect("it has one");
+        (budget.burst - budget.tokens) / WHOLE
+    };
+    // Host 0 with two packets of a flow, hosts 1 and 2 with one: 500 bytes are owed by each.
+    for (number, flow) in [0, 0, 1, 2].into_iter().enumerate() {
+        bench.enqueue(packet(flow, number as u32, 500));
+    }
+    assert_eq!(owed(&bench), 1500);
+    // Each that leaves pays 250 for one of them: 0, 1, 2, and 0 again, which owes nothing then.
+    for left in [1250, 1000, 750, 500] {
+        assert!(bench.dequeue().is_some());
+        assert_eq!(owed(&bench), left);
+    }
+    // Nobody waits; 1 and 2 still owe 250 each and have the next turns. Host 0 comes with a window of one flow: the first
+    // packet is favoured and leaves in the turn of 1, then 2 pays, then host 0 has its turns alone.
+    for number in 10..16 {
+        bench.enqueue(packet(3, number, 500));
+    }
+    for left in [750, 500, 250, 0, 0, 0] {
+        assert!(bench.dequeue().is_some());
+        assert_eq!(owed(&bench), left);
+    }
+}
+
+#[test]
+fn a_host_that_owes_nothing_lets_its_turn_pass() {
+    // Host 0 fills the queue with one flow; host 1 sends a packet of a new flow whenever its last has left. Half of what
+    // leaves is earned, and half of that by host 0, which has no use for it.
+    let values = [BUDGET, limit(20)];
+    let mut bench = Bench::new(build(&values), table(40_000, 2));
+    let (mut bytes, mut favoured) = (0, 0);
+    let mut number = 0;
+    let mut attack = 1;
+    while attack < 20_000 {
+        while bench.queue.backlog().packets < 15 {
+            bench.enqueue(packet(0, number, 1500));
+            number += 1;
+        }
+        let before = bench.queue.parts()[0].packets;
+        attack += 2;
+        bench.enqueue(packet(attack, number, 1500));
+        number += 1;
+        let paid = bench.queue.parts()[0].packets > before;
+        favoured += if paid && attack > 2_000 { 1500 } else { 0 };
+        for _ in 0..2 {
+            let out = bench.dequeue().expect("it is busy");
+            bytes += if attack > 2_000 { out.segment.len() } else { 0 };
+        }
+    }
+    let share = f64::from(favoured) / f64::from(bytes);
+    println!("favoured: {share:.4} of what left");
+    assert!((share - 0.25).abs() < 0.005, "{share}");
 }
 
 #[test]
@@ -580,9 +641,9 @@ fn the_budget_bounds_what_normal_packets_wait() {
                 && number % 64 == 0
             {
                 assert_eq!(
-                    hosts.population().1,
-                    in_favour,
-                    "bytes of hosts are the favoured bytes"
+                    budget.tokens + hosts.debts(),
+                    budget.burst,
+                    "what is not there is owed: run {run}, {number}"
                 );
             }
         }
@@ -604,16 +665,31 @@ fn a_flow_or_host_that_is_gone_leaves_nothing_behind() {
     for flow in 0..100 {
         bench.enqueue(packet(flow, flow, 100));
     }
-    let full = memory(&bench);
+    // Every packet is of a host that never comes again: 100 wait, and hosts with debts only make 200 with them at the most
+    // when a stranger is favoured.
+    let most = 2 * 128 * 4 + 100 * 16 + 300 * 32;
     for flow in 100..50_000 {
         bench.dequeue();
         bench.enqueue(packet(flow, flow, 100));
+        assert!(memory(&bench) <= most, "{} bytes, {most} allowed", memory(&bench));
     }
-    assert_eq!(
-        memory(&bench),
-        full,
-        "nothing is allocated after the first full queue"
-    );
+    let debts = |bench: &Bench<FavourTail>| {
+        let budget = bench.queue.budget.as_ref().expect("it has one");
+        budget.hosts.as_ref().map(Hosts::debts)
+    };
+    assert!(debts(&bench) > Some(0), "strangers were favoured");
     while bench.dequeue().is_some() {}
     assert_eq!(bench.queue.flows.population(), (0, 0));
+    // One host that comes again earns for all that owe something, and then they are forgotten.
+    for number in 0..2000 {
+        bench.enqueue(packet(0, 50_000 + number, 1500));
+        bench.dequeue();
+    }
+    let budget = bench.queue.budget.as_ref().expect("it has one");
+    let hosts = budget.hosts.as_ref().expect("sources");
+    assert!(
+        hosts.present.population().0 <= 1,
+        "{:?}",
+        hosts.present.population()
+    );
 }

@@ -1,5 +1,5 @@
 //! A second, naive transcription: the slides' form, one list and a pointer behind the last favoured packet, with the digest's
-//! options and budget. Who is present is found by looking through the list.
+//! options and budget. Who is present is found by looking through the lists.
 
 use super::*;
 
@@ -46,6 +46,8 @@ pub(super) struct Oracle {
     pointer: usize,
     in_service: Option<u32>,
     pub(super) tokens: u64,
+    /// Hosts that have packets here or owe something, and what they owe; the first has the next turn.
+    pub(super) debts: Vec<(HostId, u64)>,
 }
 
 impl Oracle {
@@ -56,6 +58,7 @@ impl Oracle {
             pointer: 0,
             in_service: None,
             tokens: rules.budget.map_or(0, |budget| budget.1),
+            debts: Vec::new(),
         }
     }
 
@@ -88,18 +91,11 @@ impl Oracle {
         };
         let favoured = &self.list[..self.pointer];
         let mut favour = !present && (!full || self.fits(favoured, len));
+        let cost = u64::from(len) * 1000;
         if favour && let Some((_, _, whose)) = self.rules.budget {
-            let of_host = |packet: &&Waiting| packet.host == host;
-            let held: u64 = favoured
-                .iter()
-                .filter(of_host)
-                .map(|packet| u64::from(packet.len))
-                .sum();
-            let held = if whose == 2 { 0 } else { held };
-            favour = (held + u64::from(len)) * 1000 <= self.tokens;
-            if favour {
-                self.tokens -= u64::from(len) * 1000;
-            }
+            let known = self.debts.iter().find(|debt| debt.0 == host);
+            let room = whose == 2 || known.is_some() || self.debts.len() < self.most_hosts();
+            favour = room && known.map_or(0, |debt| debt.1) + cost <= self.tokens;
         }
         let mut dropped = Vec::new();
         if full && !favour {
@@ -107,6 +103,17 @@ impl Oracle {
         }
         while !self.fits(&self.list, len) {
             dropped.extend(self.list.pop().map(|packet| packet.number));
+        }
+        if let Some((_, _, whose)) = self.rules.budget {
+            self.tokens -= if favour { cost } else { 0 };
+            if whose != 2 {
+                if !self.debts.iter().any(|debt| debt.0 == host) {
+                    self.debts.push((host, 0));
+                }
+                for debt in &mut self.debts {
+                    debt.1 += if favour && debt.0 == host { cost } else { 0 };
+                }
+            }
         }
         let packet = Waiting {
             flow,
@@ -116,12 +123,29 @@ impl Oracle {
         };
         if !favour {
             self.list.push(packet);
+            self.forget();
             return (dropped, None);
         }
         let overtaken = (self.list.len() - self.pointer) as u32;
         self.list.insert(self.pointer, packet);
         self.pointer += 1;
+        self.forget();
         (dropped, (overtaken > 0).then_some(overtaken))
+    }
+
+    /// Hosts without packets and debts are gone.
+    fn forget(&mut self) {
+        let list = &self.list;
+        self.debts
+            .retain(|debt| debt.1 > 0 || list.iter().any(|packet| packet.host == debt.0));
+    }
+
+    fn most_hosts(&self) -> usize {
+        match self.rules.limit {
+            Limit::Packets(packets) => 2 * packets as usize,
+            Limit::Bytes(bytes) => 2 * (bytes.0 / 64) as usize,
+            Limit::Unlimited => usize::MAX,
+        }
     }
 
     pub(super) fn dequeue(&mut self) -> Option<u32> {
@@ -134,8 +158,18 @@ impl Oracle {
         if self.rules.count_in_service {
             self.in_service = Some(packet.flow);
         }
-        if let Some((share, burst, _)) = self.rules.budget {
-            self.tokens = (self.tokens + u64::from(packet.len) * share).min(burst);
+        if let Some((share, burst, whose)) = self.rules.budget {
+            let earned = u64::from(packet.len) * share;
+            if whose == 2 {
+                self.tokens = (self.tokens + earned).min(burst);
+            } else {
+                // The packet that leaves is still its host's presence.
+                let paid = earned.min(self.debts[0].1);
+                self.debts[0].1 -= paid;
+                self.tokens += paid;
+                self.debts.rotate_left(1);
+                self.forget();
+            }
         }
         Some(packet.number)
     }
