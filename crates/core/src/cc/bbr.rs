@@ -10,6 +10,7 @@
 //! window in recovery, so that PRR keeps to it. The endpoint lets segments leave one by one; the draft hands them down in quanta.
 //! **Parameters.** `startup_gain`, `window_gain`, `probe_rtt`: the draft's values.
 
+use super::path::{FullPipe, as_rate, rate_of};
 use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
 use crate::pack::Pack;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
@@ -51,8 +52,7 @@ struct Model {
     round: u64,
     /// Largest rate of each of the last ten rounds, bytes per second.
     rates: [f64; ROUNDS],
-    full_rate: f64,
-    full_count: u8,
+    pipe: FullPipe,
     full: bool,
     min_rtt: Duration,
     min_rtt_at: Instant,
@@ -107,8 +107,7 @@ impl Bbr {
             next_round: 0,
             round: 0,
             rates: [0.0; ROUNDS],
-            full_rate: 0.0,
-            full_count: 0,
+            pipe: FullPipe::new(),
             full: false,
             min_rtt: Duration::MAX,
             min_rtt_at: Instant::ZERO,
@@ -228,13 +227,13 @@ impl Model {
                 self.rates[self.round as usize % ROUNDS] = 0.0;
                 self.conserving = false;
             }
-            let rate = sample.delivered.0 as f64 / sample.interval.as_secs_f64().max(1e-9);
+            let rate = rate_of(sample);
             if !sample.app_limited || rate >= self.rate() {
                 let slot = &mut self.rates[self.round as usize % ROUNDS];
                 *slot = slot.max(rate);
             }
             if round_start && !sample.app_limited && !self.full {
-                self.look_for_full_pipe();
+                self.full = self.pipe.is_full(self.rate()); // 4.3.2.2
             }
         }
         if self.state == State::Startup && self.full {
@@ -257,18 +256,6 @@ impl Model {
         self.after_pause &= new == 0;
         self.set_pacing(ack);
         self.set_window(ack, new);
-    }
-
-    /// 4.3.2.2: three rounds without a quarter more.
-    fn look_for_full_pipe(&mut self) {
-        let rate = self.rate();
-        if rate >= self.full_rate * 1.25 {
-            self.full_rate = rate;
-            self.full_count = 0;
-            return;
-        }
-        self.full_count += 1;
-        self.full = self.full_count >= 3;
     }
 
     fn enter_probe_bw(&mut self, now: Instant) {
@@ -386,11 +373,6 @@ impl Model {
         self.window = self.window.max(self.prior_window);
         self.prior_window = 0;
     }
-}
-
-/// Bytes per second in bits per second.
-pub(super) fn as_rate(bytes_per_second: f64) -> Rate {
-    Rate::from_bps((bytes_per_second * 8.0) as u64)
 }
 
 const ROUNDS: usize = 10;

@@ -11,16 +11,17 @@
 //! it. ECN is not looked at, as in the draft. Samples during ProbeRTT are left out, where the draft marks the connection application-limited.
 //! **Parameters.** `startup_gain`, `loss_threshold`, `beta`, `headroom`: the draft's values.
 
-use super::bbr::as_rate;
-use super::{
-    Ack, Config, Congestion, CongestionController, CongestionKind, Phase, RateSample, Reaction, Units,
-};
+use super::path::{FullPipe, as_rate, rate_of};
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
 use crate::pack::Pack;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::rng::Draws;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::boxed::Box;
+
+mod cycle;
+mod estimate;
 
 /// BBR version 3.
 #[derive(Clone, Debug)]
@@ -82,8 +83,7 @@ struct Model {
     losses: [(u64, u64); LOSSES],
     /// The last probe may yet be answered.
     probing_samples: bool,
-    full_rate: f64,
-    full_count: u8,
+    pipe: FullPipe,
     full_now: bool,
     full: bool,
     min_rtt: Duration,
@@ -172,8 +172,7 @@ impl Bbr3 {
             lost_in_round: 0,
             losses: [(0, 0); LOSSES],
             probing_samples: false,
-            full_rate: 0.0,
-            full_count: 0,
+            pipe: FullPipe::new(),
             full_now: false,
             full: false,
             min_rtt: Duration::MAX,
@@ -391,322 +390,6 @@ impl Model {
         self.quantized(self.product(gain))
     }
 
-    /// Lost since what delivered `prior` left (RS.lost).
-    fn lost_since(&self, prior: u64) -> u64 {
-        let after = self.losses.iter().filter(|loss| loss.1 > 0 && loss.0 > prior);
-        after.map(|loss| loss.1).sum()
-    }
-
-    fn take_loss(&mut self, amount: u64) {
-        self.note_loss();
-        self.lost_in_round += amount;
-        if self.losses[LOSSES - 1].0 == self.delivered {
-            self.losses[LOSSES - 1].1 += amount;
-            return;
-        }
-        self.losses.rotate_left(1);
-        self.losses[LOSSES - 1] = (self.delivered, amount);
-    }
-
-    fn note_loss(&mut self) {
-        if !self.loss_in_round {
-            self.loss_round_end = self.delivered;
-        }
-        self.loss_in_round = true;
-    }
-
-    /// 5.5.1, 5.5.5, 5.5.10.3.
-    fn take_sample(&mut self, sample: &RateSample) {
-        let rate = rate_of(sample);
-        self.loss_round_start = false;
-        self.rate_latest = self.rate_latest.max(rate);
-        self.inflight_latest = self.inflight_latest.max(sample.delivered.0);
-        if sample.prior_delivered.0 >= self.loss_round_end {
-            self.loss_round_end = self.delivered;
-            self.loss_round_start = true;
-        }
-        if sample.prior_delivered.0 >= self.next_round {
-            self.next_round = self.delivered;
-            self.round += 1;
-            self.rounds_since_probe += 1;
-            self.round_start = true;
-            let slots = EXTRA_ROUNDS as u64;
-            self.extra[(self.round % slots) as usize] = 0;
-        }
-        let low = self.state == State::ProbeRtt || sample.app_limited;
-        if rate > 0.0 && (rate >= self.max_rate() || !low) {
-            let slot = &mut self.max_rates[self.cycle];
-            *slot = slot.max(rate);
-        }
-        if !self.loss_round_start {
-            return;
-        }
-        let accelerating = matches!(self.state, State::Startup | State::Refill | State::Up);
-        if self.loss_in_round && !accelerating {
-            if self.rate_short.is_infinite() {
-                self.rate_short = self.max_rate();
-            }
-            if self.inflight_short == u64::MAX {
-                self.inflight_short = self.window;
-            }
-            self.rate_short = self.rate_latest.max(self.beta * self.rate_short);
-            let kept = (self.beta * self.inflight_short as f64) as u64;
-            self.inflight_short = self.inflight_latest.max(kept);
-        }
-    }
-
-    /// 5.5.9.
-    fn update_aggregation(&mut self, now: Instant, new: u64) {
-        let mut expected = (self.rate() * now.since(self.extra_from).as_secs_f64()) as u64;
-        if self.extra_delivered <= expected {
-            self.extra_delivered = 0;
-            self.extra_from = now;
-            expected = 0;
-        }
-        self.extra_delivered = self.extra_delivered.saturating_add(new);
-        let extra = self.extra_delivered.saturating_sub(expected).min(self.window);
-        let slot = &mut self.extra[(self.round % EXTRA_ROUNDS as u64) as usize];
-        *slot = (*slot).max(extra);
-    }
-
-    fn extra_acked(&self) -> u64 {
-        if self.full {
-            return self.extra.iter().copied().max().unwrap_or(0);
-        }
-        self.extra[(self.round % EXTRA_ROUNDS as u64) as usize]
-    }
-
-    /// 5.3.1.2.
-    fn check_full_pipe(&mut self, sample: &RateSample) {
-        if self.full_now || !self.round_start || sample.app_limited {
-            return;
-        }
-        if rate_of(sample) >= self.full_rate * 1.25 {
-            self.reset_full_pipe(rate_of(sample));
-            return;
-        }
-        self.full_count += 1;
-        self.full_now = self.full_count >= 3;
-        self.full |= self.full_now;
-    }
-
-    fn reset_full_pipe(&mut self, rate: f64) {
-        self.full_rate = rate;
-        self.full_count = 0;
-        self.full_now = false;
-    }
-
-    /// 5.3.1.3, and the end of a round that was looked at for losses.
-    fn check_startup_loss(&mut self, sample: &RateSample) {
-        if !self.loss_round_start {
-            return;
-        }
-        let lost = self.lost_in_round;
-        let too_much = lost as f64 > sample.in_flight.0 as f64 * self.loss_threshold;
-        let several = lost >= STARTUP_LOSSES * self.units.mss().0;
-        if self.state == State::Startup && self.recovering && self.recovered_round && too_much && several {
-            self.full = true;
-            self.inflight_long = self.product(1.0).max(self.inflight_latest);
-        }
-        self.recovered_round = self.recovering;
-        self.loss_in_round = false;
-        self.lost_in_round = 0;
-    }
-
-    fn target_in_flight(&self) -> u64 {
-        self.product(1.0).min(self.window)
-    }
-
-    fn with_headroom(&self) -> u64 {
-        if self.inflight_long == u64::MAX {
-            return u64::MAX;
-        }
-        let headroom = ((self.headroom * self.inflight_long as f64) as u64).max(self.units.mss().0);
-        self.inflight_long.saturating_sub(headroom).max(self.floor())
-    }
-
-    /// 5.3.3.6 and 5.5.10.2.
-    fn adapt_long_term(&mut self, now: Instant, sample: &RateSample, ack: &Ack<'_>, new: u64) {
-        if self.ack_phase == AckPhase::Starting && self.round_start {
-            self.ack_phase = AckPhase::Feedback;
-        }
-        if self.ack_phase == AckPhase::Stopping && self.round_start {
-            if self.probes_bandwidth() && !sample.app_limited {
-                self.cycle = 1 - self.cycle;
-                self.max_rates[self.cycle] = 0.0;
-            }
-            self.ack_phase = AckPhase::Refilling; // once per cycle
-        }
-        let lost = self.lost_since(sample.prior_delivered.0);
-        if lost as f64 > sample.in_flight.0 as f64 * self.loss_threshold {
-            if self.probing_samples {
-                self.probing_samples = false;
-                if !sample.app_limited {
-                    let least = (self.target_in_flight() as f64 * self.beta) as u64;
-                    self.inflight_long = sample.in_flight.0.max(least);
-                }
-                if self.state == State::Up {
-                    self.start_down(now);
-                }
-            }
-            return;
-        }
-        if self.inflight_long == u64::MAX {
-            return;
-        }
-        self.inflight_long = self.inflight_long.max(sample.in_flight.0);
-        if self.state == State::Up && ack.cwnd_limited && self.window >= self.inflight_long {
-            self.up_acked = self.up_acked.saturating_add(new);
-            if self.up_acked >= self.up_count {
-                let segments = self.up_acked / self.up_count;
-                self.up_acked -= segments * self.up_count;
-                let more = segments.saturating_mul(self.units.mss().0);
-                self.inflight_long = self.inflight_long.saturating_add(more);
-            }
-            if self.round_start {
-                self.raise_slope();
-            }
-        }
-    }
-
-    fn raise_slope(&mut self) {
-        let growth = 1_u64 << self.up_rounds.min(30);
-        self.up_rounds = (self.up_rounds + 1).min(30);
-        self.up_count = (self.window / growth).max(1);
-    }
-
-    fn step_cycle(&mut self, now: Instant, sample: &RateSample, ack: &Ack<'_>) {
-        match self.state {
-            State::Down => {
-                if !self.starts_probe(now) && self.may_cruise(ack) {
-                    self.state = State::Cruise;
-                }
-            }
-            State::Cruise => {
-                self.starts_probe(now);
-            }
-            State::Refill => {
-                if self.round_start {
-                    self.probing_samples = true;
-                    self.ack_phase = AckPhase::Starting;
-                    self.next_round = self.delivered;
-                    self.reset_full_pipe(rate_of(sample));
-                    self.state = State::Up;
-                    self.raise_slope();
-                }
-            }
-            State::Up => {
-                if ack.cwnd_limited && self.window >= self.inflight_long {
-                    self.reset_full_pipe(rate_of(sample)); // the bound is the limit, not the path
-                } else if self.full_now {
-                    self.start_down(now);
-                }
-            }
-            State::Startup | State::Drain | State::ProbeRtt => {}
-        }
-    }
-
-    /// 5.3.3.5.3.
-    fn starts_probe(&mut self, now: Instant) -> bool {
-        let segments = self.target_in_flight() / self.units.mss().0.max(1);
-        let as_reno = u64::from(self.rounds_since_probe) >= segments.min(63);
-        if now.since(self.cycle_at) <= self.wait && !as_reno {
-            return false;
-        }
-        self.forget_short_term();
-        (self.up_rounds, self.up_acked) = (0, 0);
-        self.ack_phase = AckPhase::Refilling;
-        self.next_round = self.delivered;
-        self.state = State::Refill;
-        true
-    }
-
-    fn may_cruise(&self, ack: &Ack<'_>) -> bool {
-        ack.in_flight.0 <= self.with_headroom() && ack.in_flight.0 <= self.in_flight(1.0)
-    }
-
-    fn start_down(&mut self, now: Instant) {
-        self.loss_in_round = false;
-        self.rate_latest = 0.0;
-        self.inflight_latest = 0;
-        self.up_count = u64::MAX;
-        self.rounds_since_probe = self.random.below(2);
-        let more = (u64::from(self.random.below(1 << 20)) * 1_000_000_000) >> 20;
-        self.wait = Duration::from_secs(2) + Duration::from_nanos(more);
-        self.cycle_at = now;
-        self.ack_phase = AckPhase::Stopping;
-        self.next_round = self.delivered;
-        self.state = State::Down;
-    }
-
-    fn forget_short_term(&mut self) {
-        self.rate_short = f64::INFINITY;
-        self.inflight_short = u64::MAX;
-    }
-
-    /// 5.3.4.3.
-    fn update_min_rtt(&mut self, now: Instant, ack: &Ack<'_>) {
-        let known = self.probe_rtt_min != Duration::MAX;
-        self.probe_rtt_expired = known && now.since(self.probe_rtt_min_at) > PROBE_RTT_INTERVAL;
-        if let Some(rtt) = ack.newest_rtt.or(ack.rtt)
-            && (rtt < self.probe_rtt_min || self.probe_rtt_expired)
-        {
-            self.probe_rtt_min = rtt.max(Duration::from_nanos(1));
-            self.probe_rtt_min_at = now;
-        }
-        let expired = now.since(self.min_rtt_at) > MIN_RTT_FILTER;
-        if self.probe_rtt_min < self.min_rtt || expired {
-            self.min_rtt = self.probe_rtt_min;
-            self.min_rtt_at = self.probe_rtt_min_at;
-        }
-    }
-
-    fn check_probe_rtt(&mut self, now: Instant, ack: &Ack<'_>, new: u64) {
-        if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
-            self.save_window();
-            self.state = State::ProbeRtt;
-            self.probe_done_at = None;
-            self.ack_phase = AckPhase::Stopping;
-            self.next_round = self.delivered;
-        }
-        if self.state == State::ProbeRtt {
-            if self.probe_done_at.is_none() {
-                if ack.in_flight.0 <= self.probe_rtt_window() {
-                    self.probe_done_at = Some(now + PROBE_RTT);
-                    self.probe_round = false;
-                    self.next_round = self.delivered;
-                }
-            } else {
-                self.probe_round |= self.round_start;
-                if self.probe_round {
-                    self.check_probe_rtt_done(now);
-                }
-            }
-        }
-        if new > 0 {
-            self.idle_restart = false;
-        }
-    }
-
-    fn check_probe_rtt_done(&mut self, now: Instant) {
-        if self.probe_done_at.is_none_or(|done| now <= done) {
-            return;
-        }
-        self.probe_rtt_min_at = now;
-        self.restore_window();
-        self.forget_short_term();
-        if self.full {
-            self.start_down(now);
-            self.state = State::Cruise;
-        } else {
-            self.state = State::Startup;
-        }
-    }
-
-    fn probe_rtt_window(&self) -> u64 {
-        self.product(0.5).max(self.floor())
-    }
-
     /// 5.6.2: one per cent below.
     fn set_pacing(&mut self, gain: f64) {
         let rate = gain * self.rate() * 0.99;
@@ -748,14 +431,5 @@ impl Model {
     }
 }
 
-fn rate_of(sample: &RateSample) -> f64 {
-    sample.delivered.0 as f64 / sample.interval.as_secs_f64().max(1e-9)
-}
-
 const LOSSES: usize = 16;
 const EXTRA_ROUNDS: usize = 10;
-/// Lost segments of a round trip that end start-up (5.3.1.3).
-const STARTUP_LOSSES: u64 = 6;
-const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-const MIN_RTT_FILTER: Duration = Duration::from_secs(10);
-const PROBE_RTT: Duration = Duration::from_millis(200);

@@ -23,6 +23,8 @@ mod cubic_linux;
 mod dctcp;
 mod hystart;
 mod hystart_pp;
+mod path;
+mod prague;
 mod reno;
 mod slow_start;
 mod vegas;
@@ -33,6 +35,7 @@ pub use cdg::Cdg;
 pub use cdg_freebsd::CdgFreeBsd;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use prague::Prague;
 pub use reno::Reno;
 pub use vegas::Vegas;
 
@@ -336,6 +339,7 @@ registry! {
         Reno(Reno) = "reno" in "reno.rs",
         Cubic(Cubic) = "cubic" in "cubic.rs",
         Dctcp(Dctcp) = "dctcp" in "dctcp.rs",
+        Prague(Prague) = "prague" in "prague.rs",
         Cdg(Cdg) = "cdg" in "cdg.rs",
         CdgFreeBsd(CdgFreeBsd) = "cdg-freebsd" in "cdg_freebsd.rs",
         Vegas(Vegas) = "vegas" in "vegas.rs",
@@ -366,6 +370,7 @@ impl AnyController {
             AnyController::Reno(reno) => reno.pack(pack),
             AnyController::Cubic(cubic) => cubic.pack(pack),
             AnyController::Dctcp(dctcp) => dctcp.pack(pack),
+            AnyController::Prague(prague) => prague.pack(pack),
             AnyController::Cdg(cdg) => cdg.pack(pack),
             AnyController::CdgFreeBsd(cdg) => cdg.pack(pack),
             AnyController::Vegas(vegas) => vegas.pack(pack),

@@ -16,7 +16,10 @@
 //! the rest are skipped. Under overload L packets count for drops apart from marks: one counter, as the RFC prints, would be
 //! filled by the certain marks. The delay of a queue is the wait of its head; the L queue's own marking looks at the wait
 //! of the packet that leaves and spares one that leaves nothing behind. The ramp of A.1 (0.8 to 1.2 ms) is
-//! `step = "800 us"`, `ramp = "400 us"`; the default is the step in its middle, as in Linux. Linux spares all packets while less
+//! `step = "800 us"`, `ramp = "400 us"`; the default is the step in its middle, as in Linux, but never less than two of the
+//! largest packets take on the link: one that leaves a packet behind has waited for one, and on a line of 10 Mbit/s that is
+//! 1.2 ms, so a step of 1 ms would mark all of a flow that has two packets here. DOCSIS 3.1 has the same floor for its L queue (from
+//! memory); RFC 9332 leaves it to the operator. Linux spares all packets while less
 //! than two wait; the RFC does not.
 
 use super::fifo::Fifo;
@@ -130,8 +133,8 @@ impl DualPi2 {
         Parameter {
             name: "step",
             kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(10)),
-            default: Value::Duration(Duration::from_millis(1)),
-            doc: "Wait above which L packets are marked on their own account (Linux: 1 ms; RFC 9332 A.1: from 0.8 ms on)",
+            default: Value::Auto,
+            doc: "Wait above which L packets are marked on their own account; by default 1 ms (Linux; RFC 9332 A.1: from 0.8 ms on), or what two of the link's largest packets take if that is longer (DOCSIS's floor)",
         },
         Parameter {
             name: "ramp",
@@ -202,7 +205,10 @@ impl DualPi2 {
                 ),
             },
             coupling,
-            step: values.duration("step").unwrap_or(Duration::from_millis(1)),
+            step: values.duration("step").unwrap_or_else(|| {
+                let two = Bytes(2 * u64::from(surroundings.mtu));
+                surroundings.rate.time_for(two).max(Duration::from_millis(1))
+            }),
             ramp: values.duration("ramp").unwrap_or(Duration::ZERO),
             drops,
         }

@@ -66,6 +66,7 @@ impl Controller {
             AnyController::Reno(reno) => reno.progress(progress),
             AnyController::Cubic(cubic) => cubic.progress(now, progress),
             AnyController::Dctcp(_)
+            | AnyController::Prague(_)
             | AnyController::Cdg(_)
             | AnyController::CdgFreeBsd(_)
             | AnyController::Vegas(_)
@@ -109,6 +110,7 @@ impl Controller {
             AnyController::Reno(_)
             | AnyController::Cubic(_)
             | AnyController::Dctcp(_)
+            | AnyController::Prague(_)
             | AnyController::Cdg(_)
             | AnyController::CdgFreeBsd(_)
             | AnyController::Vegas(_)

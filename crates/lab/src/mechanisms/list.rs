@@ -77,13 +77,13 @@ pub static ENTRIES: &[Mechanism] = &[
         .turn_on("Linux 4.19 and later: tc qdisc replace dev IF root cake besteffort triple-isolate"),
     entry("dualpi2-l4s", Queues, QueueAndTcp, &[
         (QUEUE, Text("dualpi2")),
-        ("tcp.congestion_control", Text("dctcp")),
+        ("tcp.congestion_control", Text("prague")),
         ("tcp.ecn", Flag(true)),
         ("tcp.ecn_codepoint", Text("ect1")),
     ])
-        .document("Senders that reduce in proportion to the marks and say so with ECT(1) wait in a queue of their own, which is marked from 1 ms of wait on; others share the line with them through a coupled controller that holds 15 ms.", "RFC 9330, RFC 9331, RFC 9332; sender: RFC 8257")
+        .document("TCP Prague: senders reduce in proportion to the marks and say so with ECT(1). They wait in a queue of their own, which is marked from 1 ms of wait on, or from two packet times on a slow line; others share the line with them through a coupled controller that holds 15 ms.", "RFC 9330, RFC 9331, RFC 9332; sender: draft-briscoe-iccrg-prague-congestion-control")
         .evidence("De Schepper et al., CoNEXT 2016 and RFC 9332: queueing below a millisecond for L4S traffic beside classic flows of about the same rate.")
-        .turn_on("Linux 6.17 and later: tc qdisc replace dev IF root dualpi2; senders need TCP Prague (L4STeam kernels) or, in a network of one's own, DCTCP with ECT(1) by BPF"),
+        .turn_on("Linux 6.17 and later: tc qdisc replace dev IF root dualpi2; senders need TCP Prague (L4STeam kernels: net.ipv4.tcp_congestion_control=prague) or, in a network of one's own, DCTCP with ECT(1) by BPF"),
     entry("drr", Queues, Queue, &[(QUEUE, Text("drr"))])
         .document("One queue per flow, each served a quantum of bytes per round: equal shares for backlogged flows whatever their packet sizes, and no waiting behind another flow's backlog.", "Shreedhar and Varghese, SIGCOMM 1995")
         .evidence("The paper proves that what two backlogged flows got never differs by more than a constant number of bytes.")
@@ -93,8 +93,8 @@ pub static ENTRIES: &[Mechanism] = &[
         .evidence("The slides report 8 % less transfer time and 35 % fewer lost packets summed over 500 transfers on an access network. Sources can cheat, and normal packets can starve: see favourtail-budget.")
         .turn_on("In no kernel, and not yet outside the simulator. The nearest in Linux 3.5 and later is the list of new flows of fq_codel: tc qdisc replace dev IF root fq_codel"),
     entry("favourtail-budget", Queues, Queue, &[(QUEUE, Text("favourtail")), ("network.bottleneck.queue.budget", Flag(true))])
-        .document("FavourTail in which favour costs tokens, earned by half of the bytes that leave, and no host may hold more of it than tokens are left: many flows or paced packets cannot starve the others, and the longest wait has a bound.", "Fleetfoot's own, over Dedu and Lochin, PDP 2009; shares: Choudhury and Hahne 1998")
-        .evidence("The bound is proved in the queue's own page and held by its tests; what it costs honest flows is for experiments to say.")
+        .document("FavourTail in which favour costs tokens, earned by half of the bytes that leave; hosts owe what they spent and earn in turn, so that none is favoured with more than an equal part: many flows or paced packets cannot starve the others, and the longest wait has a bound.", "Fleetfoot's own, over Dedu and Lochin, PDP 2009; shares: Choudhury and Hahne 1998")
+        .evidence("The bound is proved in the queue's own page and held by its tests. Under attack by one host short flows are as fast as with drop-tail or faster, and without one as fast as with plain FavourTail: docs/favourtail.md.")
         .turn_on("In no kernel, and not yet outside the simulator. The nearest in Linux 4.19 and later, with shares for hosts: tc qdisc replace dev IF root cake bandwidth RATE"),
     entry("red", Queues, Queue, &[(QUEUE, Text("red"))])
         .document("Drops arriving packets with a probability that grows with the averaged queue length between two thresholds, before the queue is full.", "Floyd and Jacobson 1993; RFC 2309; gentle mode: Floyd 2000")

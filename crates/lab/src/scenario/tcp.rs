@@ -26,7 +26,7 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
             apply(&mut config, key.name, &field)?;
         }
     }
-    if config.congestion_control == "dctcp" && section.table.get("ecn_echo").is_none() {
+    if matches!(config.congestion_control, "dctcp" | "prague") && section.table.get("ecn_echo").is_none() {
         config.ecn_echo = EcnEcho::Rfc8257; // its receiver reports every mark
     }
     if config.congestion_control_values.is_none() {

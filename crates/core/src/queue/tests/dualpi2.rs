@@ -134,7 +134,16 @@ impl DualPi2Oracle {
     }
 }
 
+/// With a step of 1 ms, as on a fast line.
 fn dualpi2(change: impl Fn(&mut Values)) -> Bench<DualPi2> {
+    dualpi2_of_the_link(|values| {
+        let step = Value::Duration(Duration::from_millis(1));
+        values.set("step", step).expect("a time");
+        change(values);
+    })
+}
+
+fn dualpi2_of_the_link(change: impl Fn(&mut Values)) -> Bench<DualPi2> {
     let mut values = Values::defaults(DualPi2::PARAMETERS);
     values
         .set("limit", Value::Limit(Limit::Unlimited))
@@ -229,8 +238,18 @@ fn dualpi2_couples_as_worked_out_by_hand_from_rfc_9332() {
 
 #[test]
 fn dualpi2_marks_all_l_packets_above_the_step_and_none_below() {
-    for (wait_us, marked) in [(999, false), (1001, true)] {
-        let mut bench = dualpi2(|_| ());
+    // By itself the step is the time of two full packets at 10 Mbit/s.
+    for (set, wait_us, marked) in [
+        (true, 999, false),
+        (true, 1001, true),
+        (false, 2399, false),
+        (false, 2401, true),
+    ] {
+        let mut bench = if set {
+            dualpi2(|_| ())
+        } else {
+            dualpi2_of_the_link(|_| ())
+        };
         for number in 0..10 {
             bench.enqueue(Instant::ZERO, packet(1, number, 1500, Ecn::Ect1 as u8));
         }

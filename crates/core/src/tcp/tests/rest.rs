@@ -128,7 +128,7 @@ fn what_rested_goes_on_as_if_it_had_not() {
                 let mut config = Config::profile(profile);
                 config.congestion_control = entry.name;
                 config.patience.retries_as_time = false;
-                config.ecn = entry.name == "dctcp" || seed == 5;
+                config.ecn = matches!(entry.name, "dctcp" | "prague") || seed == 5;
                 match seed {
                     6 | 7 => config.sack = false,
                     8 | 9 => config.timestamps = !config.timestamps,

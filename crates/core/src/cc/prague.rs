@@ -1,0 +1,267 @@
+//! TCP Prague: DCTCP's answer to marks, made for the Internet: a virtual RTT, growth that goes on, pacing, Reno on loss.
+//!
+//! The share of bytes that were marked is averaged into alpha; a mark takes alpha / 2 of the window, at most once per round
+//! trip. Unmarked bytes add a segment per round trip, or less on short paths: from some rounds on a flow grows as if its RTT were
+//! `rtt_virtual`, so that flows of different paths get similar rates. It sends ECT(1), which asks the queue for early marks.
+//!
+//! **Source.** draft-briscoe-iccrg-prague-congestion-control (-04), sections 2.3 (moving average), 2.4 (response to marks and losses, additive
+//! increase, RTT-independence, pacing); RFC 9331 4.3. Details from memory of the draft and of Linux's tcp_prague.
+//! **Deviations.** Feedback is RFC 8257's echo, which reports every mark, not AccECN. What unmarked bytes earn during the round trip of a
+//! reduction is added at its end, since the window belongs to the recovery until then. A loss halves the window as NewReno's; the
+//! draft lets it be CUBIC's. The fall-back on a classic ECN queue is left out, as it is off by default in Linux. No HyStart.
+//! A round begins when the last one's data is acknowledged; the average waits for the longer of a round and `rtt_virtual`.
+//! **Parameters.** `gain` 1/16, `rtt_virtual` 25 ms, `transition` 500 rounds.
+
+use super::{
+    Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Reno, Units,
+};
+use crate::pack::Pack;
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::time::{Duration, Instant};
+use crate::units::{Bytes, Rate};
+
+/// TCP Prague.
+#[derive(Clone, Debug)]
+pub struct Prague {
+    /// Slow start, losses and timeouts.
+    reno: Reno,
+    units: Units,
+    gain: f64,
+    rtt_virtual: Duration,
+    transition: u32,
+    /// Estimate of the share of bytes marked.
+    alpha: f64,
+    /// A mark was seen.
+    marked_before: bool,
+    /// Bytes delivered, and of these marked, since the average was last moved.
+    delivered: u64,
+    marked: u64,
+    /// When that was.
+    moved: Instant,
+    /// Rounds so far, until growth depends on the virtual RTT.
+    rounds: u32,
+    srtt: Duration,
+    /// In the round trip of a reduction by a mark.
+    reducing: bool,
+    /// Growth that is not in the window yet, in bytes.
+    earned: f64,
+}
+
+impl Prague {
+    /// `gain`, `rtt_virtual`, `transition`.
+    pub const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "gain",
+            kind: ParameterKind::Number(0.000_976_562_5, 1.0),
+            default: Value::Number(0.0625),
+            doc: "Weight of a round's share of marked bytes in its average (the draft's g: 1/16)",
+        },
+        Parameter {
+            name: "rtt_virtual",
+            kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(1)),
+            default: Value::Duration(Duration::from_millis(25)),
+            doc: "RTT as which shorter ones count in growth and average (the draft: 25 ms; 0: none)",
+        },
+        Parameter {
+            name: "transition",
+            kind: ParameterKind::Integer(0, 1_000_000),
+            default: Value::Integer(500),
+            doc: "Rounds before growth depends on `rtt_virtual` (the draft's D: 500)",
+        },
+    ];
+
+    /// A controller with `config.initial_window`.
+    pub fn new(values: &Values, config: &Config) -> Prague {
+        let plain = Config {
+            hystart: HyStart::Off,
+            fractions: false,
+            ..*config
+        };
+        Prague {
+            reno: Reno::new(values, &plain),
+            units: Units::new(&plain),
+            gain: values.number("gain").unwrap_or(0.0625),
+            rtt_virtual: values
+                .duration("rtt_virtual")
+                .unwrap_or(Duration::from_millis(25)),
+            transition: values.integer("transition").unwrap_or(500) as u32,
+            alpha: 0.0,
+            marked_before: false,
+            delivered: 0,
+            marked: 0,
+            moved: Instant::ZERO,
+            rounds: 0,
+            srtt: config.handshake_rtt.unwrap_or(Duration::ZERO),
+            reducing: false,
+            earned: 0.0,
+        }
+    }
+
+    /// The estimate of the share of bytes marked.
+    pub const fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Prague {
+            reno,
+            units: _, // as configured
+            gain: _,
+            rtt_virtual: _,
+            transition: _,
+            alpha,
+            marked_before,
+            delivered,
+            marked,
+            moved,
+            rounds,
+            srtt,
+            reducing,
+            earned,
+        } = self;
+        reno.pack(pack);
+        pack.float(alpha);
+        pack.number(delivered);
+        pack.number(marked);
+        pack.instant(moved);
+        pack.word(rounds);
+        pack.duration(srtt);
+        pack.float(earned);
+        pack.flags([marked_before, reducing]);
+    }
+
+    /// Draft 2.3: the average moves once per round trip, a virtual one if that is longer.
+    fn observe(&mut self, now: Instant, ack: &Ack<'_>) {
+        let delivered = ack.acked.saturating_add(ack.sacked).0;
+        self.delivered = self.delivered.saturating_add(delivered);
+        self.marked = self.marked.saturating_add(ack.ce_bytes.0);
+        if !ack.round_start || now.since(self.moved) < self.srtt.max(self.rtt_virtual) {
+            return;
+        }
+        if self.delivered > 0 {
+            let share = (self.marked as f64 / self.delivered as f64).min(1.0);
+            self.alpha += self.gain * (share - self.alpha);
+        }
+        (self.delivered, self.marked, self.moved) = (0, 0, now);
+    }
+
+    /// Share of a segment per round trip that the window grows by: (RTT / virtual RTT)^2, so that the growth per second of
+    /// rate is that of a flow with the virtual RTT.
+    fn pace_of_growth(&self) -> f64 {
+        if self.rounds < self.transition || self.srtt >= self.rtt_virtual || self.srtt.is_zero() {
+            return 1.0;
+        }
+        let ratio = self.srtt.as_secs_f64() / self.rtt_virtual.as_secs_f64();
+        ratio * ratio
+    }
+
+    /// Puts whole units of what was earned into the window.
+    fn grow(&mut self) {
+        let whole = self.units.whole_units(Bytes(self.earned as u64));
+        if whole > Bytes::ZERO {
+            self.earned -= whole.0 as f64;
+            self.reno.enlarge(whole);
+        }
+    }
+}
+
+impl CongestionController for Prague {
+    fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
+        if let Some(srtt) = ack.srtt {
+            self.srtt = srtt;
+        }
+        if ack.round_start {
+            self.rounds = self.rounds.saturating_add(1);
+        }
+        self.observe(now, ack);
+        if ack.recovering && !self.reducing {
+            return Reaction::None;
+        }
+        if !ack.recovering && self.reno.window() < self.reno.ssthresh() {
+            return self.reno.on_ack(now, ack);
+        }
+        // Draft 2.4: only what was not marked earns, and it does so during a reduction too.
+        let unmarked = ack
+            .acked
+            .saturating_add(ack.sacked)
+            .saturating_sub(ack.ce_bytes)
+            .0;
+        if ack.cwnd_limited && unmarked > 0 {
+            let window = self.reno.window().0.max(1) as f64;
+            self.earned += self.pace_of_growth() * unmarked as f64 * self.units.mss().0 as f64 / window;
+        }
+        if !ack.recovering {
+            self.grow();
+        }
+        Reaction::None
+    }
+
+    fn on_congestion(&mut self, now: Instant, event: &Congestion) {
+        match event.kind {
+            CongestionKind::Ecn => {
+                if !core::mem::replace(&mut self.marked_before, true) {
+                    self.alpha = 1.0; // the first mark halves, as it ends slow start
+                }
+                let from_window = Congestion {
+                    flight_size: self.reno.window(),
+                    ..*event
+                };
+                self.reno.enter_recovery(&from_window, 1.0 - self.alpha / 2.0);
+                self.reducing = true;
+            }
+            CongestionKind::RecoveryEnd => {
+                self.reno.on_congestion(now, event);
+                self.reducing = false;
+                if self.reno.window() >= self.reno.ssthresh() {
+                    self.grow();
+                }
+            }
+            CongestionKind::Loss | CongestionKind::Timeout { .. } | CongestionKind::Delay => {
+                self.reducing = false;
+                self.earned = 0.0;
+                self.reno.on_congestion(now, event);
+            }
+            CongestionKind::Undo => self.reno.on_congestion(now, event),
+        }
+    }
+
+    fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.earned = 0.0;
+        self.reno.set_window(now, window, ssthresh);
+    }
+
+    fn window(&self) -> Bytes {
+        self.reno.window()
+    }
+
+    fn ssthresh(&self) -> Bytes {
+        self.reno.ssthresh()
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        if self.srtt.is_zero() {
+            return None;
+        }
+        // Draft 2.4: the window over a round trip, twice that in slow start.
+        let window = u128::from(self.reno.window().0);
+        let factor = if self.phase() == Phase::CongestionAvoidance {
+            1
+        } else {
+            2
+        };
+        let bits = 8 * factor * window * 1_000_000_000;
+        let bps = bits / u128::from(self.srtt.as_nanos());
+        Some(Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
+    }
+
+    fn uses_rates(&self) -> bool {
+        true
+    }
+
+    fn phase(&self) -> Phase {
+        self.reno.phase()
+    }
+}
+
+#[cfg(test)]
+mod tests;
