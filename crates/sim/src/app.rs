@@ -72,6 +72,7 @@ pub(crate) struct Group {
     playing: Vec<u32>,
     pub(crate) goodput: Bytes,
     pub(crate) goodput_per_connection: Vec<Bytes>,
+    pub(crate) pair_of_connection: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]

@@ -107,6 +107,7 @@ impl<O: Observer> World<'_, O> {
         let number = group.conversations;
         group.conversations += 1;
         group.goodput_per_connection.push(Bytes::ZERO);
+        group.pair_of_connection.push(opening.pair);
         let iss = [SeqNumber(group.iss.next_u32()), SeqNumber(group.iss.next_u32())];
         let interface = self.spec.groups[opening.group as usize].interface;
         let mut slot = Slot {

@@ -33,6 +33,8 @@ pub struct GroupOutput {
     pub goodput_bytes: Bytes,
     /// The same per connection in order of creation, for fairness.
     pub goodput_bytes_per_connection: Vec<Bytes>,
+    /// The same per pair of the group.
+    pub goodput_bytes_per_pair: Vec<Bytes>,
     /// Packets of each group of data packets that left within [warmup, duration), where super-packets are formed: 1 is a
     /// packet alone.
     pub super_packet_length: Histogram,

@@ -153,6 +153,7 @@ impl Writer {
             ack_latency,
             goodput_bytes,
             goodput_bytes_per_connection,
+            goodput_bytes_per_pair,
             super_packet_length,
             streams,
             watched,
@@ -163,6 +164,7 @@ impl Writer {
         self.list(delivery_latency, |writer, value| writer.f64(*value));
         self.list(ack_latency, |writer, value| writer.f64(*value));
         self.list(goodput_bytes_per_connection, |writer, value| writer.u64(value.0));
+        self.list(goodput_bytes_per_pair, |writer, value| writer.u64(value.0));
         self.histogram(super_packet_length);
         self.list(streams, |writer, stream| {
             let StreamRecord {
@@ -342,6 +344,7 @@ impl Reader<'_> {
             ack_latency: self.list(Reader::f64)?,
             goodput_bytes,
             goodput_bytes_per_connection: self.list(|reader| reader.u64().map(Bytes))?,
+            goodput_bytes_per_pair: self.list(|reader| reader.u64().map(Bytes))?,
             super_packet_length: self.histogram()?,
             streams: self.list(|reader| {
                 Some(StreamRecord {

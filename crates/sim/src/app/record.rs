@@ -101,12 +101,17 @@ impl<O: Observer> World<'_, O> {
                 // Stable: what began at one moment on one pair keeps its number.
                 group.records.sort_by_key(|record| (record.start, record.pair));
                 group.streams.sort_unstable_by_key(|stream| stream.number);
+                let mut goodput_bytes_per_pair = vec![Bytes::ZERO; group.routes.len()];
+                for (bytes, pair) in group.goodput_per_connection.iter().zip(&group.pair_of_connection) {
+                    goodput_bytes_per_pair[*pair as usize] += *bytes;
+                }
                 GroupOutput {
                     flows: group.records,
                     delivery_latency: group.delivery_latency,
                     ack_latency: group.ack_latency,
                     goodput_bytes: group.goodput,
                     goodput_bytes_per_connection: group.goodput_per_connection,
+                    goodput_bytes_per_pair,
                     super_packet_length: group.super_packet_length,
                     streams: group.streams,
                     watched: Vec::new(),

@@ -96,6 +96,7 @@ impl<O: Observer> World<'_, O> {
                 ack_latency: Vec::new(),
                 goodput: Bytes::ZERO,
                 goodput_per_connection: Vec::new(),
+                pair_of_connection: Vec::new(),
             });
             self.set_up_actors(index as u32, group);
         }

@@ -19,6 +19,8 @@ pub const ACTIVE: [u32; 2] = [100, 100_000];
 const LENGTH: u8 = 10;
 /// Packets whose decisions are timed one by one.
 const TIMED: usize = 200_000;
+/// FavourTail with its budget, which asks for hosts too.
+const BUDGET: &str = "favourtail, budget";
 /// Packets waiting.
 const BACKLOG: u32 = 32;
 
@@ -43,13 +45,14 @@ pub struct QueueCost {
     pub state_bytes: Option<usize>,
 }
 
-/// Measures every registered discipline at each of [`ACTIVE`]. `clock` counts nanoseconds.
+/// Measures every registered discipline, and FavourTail with a budget, at each of [`ACTIVE`]. `clock` counts nanoseconds.
 pub fn measure(clock: &mut dyn FnMut() -> u64) -> Vec<QueueCost> {
     let mut costs: Vec<QueueCost> = Vec::new();
     for active in ACTIVE {
         let mut drop_tail = None;
-        for entry in AnyQueue::ENTRIES {
-            let mut cost = one(entry.name, active, clock);
+        let names = AnyQueue::ENTRIES.iter().map(|entry| entry.name).chain([BUDGET]);
+        for name in names {
+            let mut cost = one(name, active, clock);
             let base = *drop_tail.get_or_insert(cost.packet_ns);
             cost.ratio = cost.packet_ns / base;
             costs.push(cost);
@@ -59,6 +62,10 @@ pub fn measure(clock: &mut dyn FnMut() -> u64) -> Vec<QueueCost> {
 }
 
 fn build(name: &str, active: u32) -> AnyQueue {
+    let (name, budget) = match name {
+        BUDGET => ("favourtail", true),
+        other => (other, false),
+    };
     let entry = AnyQueue::entry(name).expect("an entry of the registry");
     let mut values = Values::defaults(entry.parameters);
     for parameter in entry.parameters {
@@ -67,6 +74,9 @@ fn build(name: &str, active: u32) -> AnyQueue {
             let limit = Limit::Packets(12 * active + 1000);
             values.set(parameter.name, Value::Limit(limit)).expect("a limit");
         }
+    }
+    if budget {
+        values.set("budget", Value::Flag(true)).expect("a flag");
     }
     let surroundings = Surroundings {
         mtu: 1500,

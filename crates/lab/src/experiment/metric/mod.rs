@@ -179,6 +179,9 @@ fields! {
         LostDataPackets = "lost_data_packets",
         /// Jain's index of the bulk connections that are open: means of five bins, from 8 s after one came or went (`run.bins`).
         SettledFairness = "settled_fairness",
+        /// Of what a host wanted to send, or of an equal part of the bottleneck if that is less, what arrived in the time that
+        /// is measured: of the worst host that sends nothing raw.
+        WorstHost = "worst_host_share",
     }
 }
 

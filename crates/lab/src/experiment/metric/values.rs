@@ -248,6 +248,7 @@ fn variant_value(
         VariantMetric::LostDataPackets => Some(lost(run, 0..1)),
         // It has many values per run and is read apart.
         VariantMetric::SettledFairness => None,
+        VariantMetric::WorstHost => super::super::hosts::worst_share(resolved, run, bottleneck),
         VariantMetric::BytesSent => {
             let sent: u64 = flows().map(|flow| flow.bytes_sent.0).sum();
             let received: u64 = flows().map(|flow| flow.received.0).sum();
