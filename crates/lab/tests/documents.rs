@@ -14,6 +14,9 @@ use fleetfoot_lab::mechanisms;
 use fleetfoot_lab::report::figures;
 use std::fmt::Write as _;
 
+#[path = "documents/favourtail.rs"]
+mod favourtail;
+
 #[test]
 fn the_table_of_profiles_is_current() {
     let mut page = String::from(
