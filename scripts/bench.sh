@@ -20,11 +20,13 @@ fi
 instructions() {
     local log
     log=$(mktemp)
-    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bench" bench-xlf1g ns2-sack "$1" 2> "$log" |
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bench" bench-xlf1g "$1" "$2" 2> "$log" |
         sed -n 's/.*delivered \([0-9]*\).*/\1/p'
     sed -n 's/,//g; s/.*Collected : \([0-9]*\).*/\1/p' "$log"
     rm -f "$log"
 }
-mapfile -t short < <(instructions 3)
-mapfile -t long < <(instructions 6)
-echo "bench-xlf1g ns2-sack: $(((long[1] - short[1]) / (long[0] - short[0]))) instructions per delivered packet (limit 1300)"
+for profile in ns2-sack linux; do
+    mapfile -t short < <(instructions "$profile" 3)
+    mapfile -t long < <(instructions "$profile" 6)
+    echo "bench-xlf1g $profile: $(((long[1] - short[1]) / (long[0] - short[0]))) instructions per delivered packet (limit 1300)"
+done
