@@ -152,6 +152,8 @@ mod tests {
             },
             marks: 1,
             data_units: 0,
+            units: 0,
+            bytes: 0,
             counters: BTreeMap::new(),
         };
         let info = LinkInfo {

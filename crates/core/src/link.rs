@@ -28,7 +28,7 @@ mod lane;
 mod serialiser;
 mod statistics;
 
-pub use impairment::{Impairments, Loss, StreamEnd};
+pub use impairment::{Arq, Impairments, Loss, StreamEnd};
 pub use lane::{Counted, Lane, PacketSize, Passage, Refusal};
 pub use serialiser::{LinkRate, OPPORTUNITY_BYTES};
 pub use statistics::{LinkStatistics, PacketClass};
@@ -50,6 +50,9 @@ pub struct LinkConfig {
     /// Time per packet that the sending end needs before it serialises, not overlapped with another packet's
     /// serialisation (router digest 14.3).
     pub processing: Duration,
+    /// Whether a packet is processed while the one before is sent: each then takes the longer of both times, and arrives
+    /// later by `processing`.
+    pub overlap: bool,
     /// What else happens to packets.
     pub impairments: Impairments,
 }
@@ -63,7 +66,17 @@ impl LinkConfig {
             mtu: 1500,
             framing: 0,
             processing: Duration::ZERO,
+            overlap: false,
             impairments: Impairments::default(),
+        }
+    }
+
+    /// From the end of a packet's serialisation to its arrival.
+    fn latency(&self) -> Duration {
+        if self.overlap {
+            Duration::from_nanos(self.delay.as_nanos().saturating_add(self.processing.as_nanos()))
+        } else {
+            self.delay
         }
     }
 
@@ -154,9 +167,9 @@ impl<Q: QueueDiscipline> Link<Q> {
         });
         Link {
             queue,
-            serialiser: Serialiser::new(&config.rate, config.framing, config.processing),
+            serialiser: Serialiser::new(config),
             free_at: Instant::ZERO,
-            delay: config.delay,
+            delay: config.latency(),
             mtu: config.mtu,
             ingress: 0,
             wire: VecDeque::new(),
@@ -359,13 +372,20 @@ impl<Q: QueueDiscipline> Link<Q> {
         if self.impaired.is_none() {
             self.wire.push_back(InFlight { at, packet });
         } else {
-            self.travel(finish, at, packet, observer);
+            self.travel(start, finish, at, packet, observer);
         }
     }
 
     /// Sends a packet over an impaired wire.
     #[cold]
-    fn travel(&mut self, finish: Instant, at: Instant, packet: Packet, observer: &mut impl LinkObserver) {
+    fn travel(
+        &mut self,
+        start: Instant,
+        finish: Instant,
+        at: Instant,
+        packet: Packet,
+        observer: &mut impl LinkObserver,
+    ) {
         let Some(impaired) = &mut self.impaired else {
             return;
         };
@@ -375,7 +395,10 @@ impl<Q: QueueDiscipline> Link<Q> {
             lost,
             held,
             copies,
-        } = impaired.wire.fate(at, packet);
+            repair,
+        } = impaired.wire.fate(at, finish.since(start), packet);
+        self.free_at = finish.saturating_add(repair);
+        self.statistics.count_repair(repair);
         if lost {
             self.statistics.count_drop(&packet, DropReason::RandomLoss);
             observer.on_drop(finish, &packet, DropReason::RandomLoss);

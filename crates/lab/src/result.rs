@@ -53,6 +53,14 @@ pub struct Variant {
     pub groups: Vec<Group>,
     /// Directed links, in the order of the network.
     pub links: Vec<Link>,
+    /// Hosts and routers, in the order of the network.
+    pub nodes: Vec<Node>,
+    /// Headers that hosts sent, acknowledgments included, per payload byte that arrived in order; `null` if none did.
+    pub headers_per_byte_delivered: Option<f64>,
+    /// Look-ups of all routers per second, mean over the runs: one for each data unit that reaches a router.
+    pub lookups_per_s: f64,
+    /// Power that these look-ups take (W), estimated at 100 nJ each.
+    pub lookup_power_w: f64,
     /// Jain's index of the goodput of long-lived connections, mean over the runs; `null` with fewer than two.
     pub fairness_jain: Option<f64>,
     /// Data packets that left the bottleneck, all runs together.
@@ -103,6 +111,10 @@ pub struct Group {
     pub spurious_probes: u64,
     /// Payload bytes received more than once.
     pub redundant_bytes: u64,
+    /// Data units of its data senders that the network dropped within [warmup, duration).
+    pub dropped_units: u64,
+    /// Fast recoveries, timeouts and reductions on ECN within [warmup, duration): loss events.
+    pub congestion_events: u64,
     /// Further measures by name.
     pub more: BTreeMap<String, Summary>,
 }
@@ -117,6 +129,24 @@ pub struct SizeClass {
     pub to_bytes: u64,
     /// Their completion times.
     pub fct_s: Option<Summary>,
+}
+
+/// A host or router, within [warmup, duration).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Whether flows end here; routers forward.
+    pub host: bool,
+    /// Data units (packets, larger frames, acknowledgments) that reached it, all runs together.
+    pub units_received: u64,
+    /// Data units that it put on its links, all runs together.
+    pub units_sent: u64,
+    /// Headers that a router looks up per second, mean over the runs; `null` for a host.
+    pub lookups_per_s: Option<f64>,
+    /// Power that these look-ups take (W), estimated at 100 nJ each; `null` for a host.
+    pub lookup_power_w: Option<f64>,
 }
 
 /// One direction of a link, within [warmup, duration), all runs together.
@@ -139,6 +169,10 @@ pub struct Link {
     pub marks: u64,
     /// Data units that left (one per data packet unless a packet carries several).
     pub data_units: u64,
+    /// Everything that left, acknowledgments and handshakes included: headers.
+    pub units: u64,
+    /// Their layer-3 bytes.
+    pub bytes: u64,
     /// Drops by reason (`drop_full`...) and other queue events by name; zeros are left out.
     pub counters: BTreeMap<String, u64>,
 }

@@ -250,6 +250,7 @@ fn link(name: &str, from: NodeId, to: NodeId, bps: f64, delay: Duration, limit: 
         mtu: 1_500,
         framing: 0,
         processing: Duration::ZERO,
+        overlap: false,
     }
 }
 

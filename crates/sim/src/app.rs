@@ -70,6 +70,8 @@ pub(crate) struct Group {
     connections: Vec<f64>,
     /// By recorded connection, its conversation.
     playing: Vec<u32>,
+    /// Data packets of its data senders that the network dropped.
+    pub(crate) dropped: u64,
     pub(crate) goodput: Bytes,
     pub(crate) goodput_per_connection: Vec<Bytes>,
     pub(crate) pair_of_connection: Vec<u32>,

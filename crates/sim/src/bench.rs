@@ -243,6 +243,7 @@ impl Workload {
                     mtu: 1500,
                     framing: 0,
                     processing: Duration::ZERO,
+                    overlap: false,
                 });
             }
         };

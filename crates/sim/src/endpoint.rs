@@ -458,6 +458,14 @@ impl<O: Observer> World<'_, O> {
         self.free_if_over(now, index);
     }
 
+    /// Counts a packet that the network dropped at `at`.
+    pub(crate) fn count_dropped(&mut self, at: Instant, packet: &Packet) {
+        if packet.segment.is_data() && packet.flow.0 & 1 == 0 && self.window.contains(at) {
+            let group = self.slots[(packet.flow.0 >> 1) as usize].group;
+            self.groups[group as usize].dropped += 1;
+        }
+    }
+
     /// A packet was doubled on the way.
     pub(crate) fn doubled(&mut self, packet: &Packet) {
         self.slots[(packet.flow.0 >> 1) as usize].in_network += 1;

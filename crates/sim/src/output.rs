@@ -31,7 +31,9 @@ pub struct GroupOutput {
     pub ack_latency: Vec<f64>,
     /// Payload bytes received in order in [warmup, duration), over all flows, finished or not.
     pub goodput_bytes: Bytes,
-    /// The same per connection in order of creation, for fairness.
+    /// Packets with data from its data senders that the network dropped in [warmup, duration), wherever it was.
+    pub dropped: u64,
+    /// `goodput_bytes` per connection in order of creation, for fairness.
     pub goodput_bytes_per_connection: Vec<Bytes>,
     /// The same per pair of the group.
     pub goodput_bytes_per_pair: Vec<Bytes>,
@@ -133,6 +135,9 @@ impl FlowRecord {
 /// How the losses of a flow were repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repairs {
+    /// Fast recoveries, timeouts and other reductions of the window, within the measured time that the sender's
+    /// configuration names.
+    pub congestion_events: u32,
     /// Tail loss probes that carried new data.
     pub new_probes: u32,
     /// Packets that carried older data along (redundant data bundling).

@@ -232,6 +232,7 @@ mod tests {
                     mtu: 1500,
                     framing: 0,
                     processing: Duration::ZERO,
+                    overlap: false,
                 });
             }
         }

@@ -3,7 +3,7 @@
 //! Everything here is resolved: names are indices, units are types, defaults are filled in. Data flows from the first
 //! host of an endpoint pair to the second; requests of request-response traffic flow the other way first.
 
-pub use fleetfoot_core::link::{Impairments, LinkRate, Loss};
+pub use fleetfoot_core::link::{Arq, Impairments, LinkRate, Loss};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::superpacket::Layout;
@@ -76,8 +76,10 @@ pub struct LinkSpec {
     pub mtu: u32,
     /// Bytes per packet beyond layer 3 that take time on the wire.
     pub framing: u32,
-    /// Time per packet before it is serialised, not overlapped with another packet's serialisation.
+    /// Time per packet that the sending end needs before it serialises.
     pub processing: Duration,
+    /// Whether it happens while the packet before is sent.
+    pub overlap: bool,
 }
 
 /// One traffic group.

@@ -316,7 +316,7 @@ impl<'a, O: Observer> World<'a, O> {
         self.network.count_damaged(link, now, &packet);
         self.observer
             .on_drop(now, LinkIndex(link), &packet, DropReason::BitError);
-        self.network.notices.push(Notice::Dropped(packet));
+        self.network.notices.push(Notice::Dropped(packet, now));
     }
 
     /// Counts what left the network, or was added to it.
@@ -324,7 +324,10 @@ impl<'a, O: Observer> World<'a, O> {
         let now = self.now;
         while let Some(notice) = self.network.notices.pop() {
             match notice {
-                Notice::Dropped(packet) => self.left_network(now, &packet),
+                Notice::Dropped(packet, at) => {
+                    self.count_dropped(at, &packet);
+                    self.left_network(now, &packet);
+                }
                 Notice::Doubled(packet) => self.doubled(&packet),
             }
         }

@@ -73,6 +73,7 @@ fn dumbbell(seed: u64) -> Spec {
                 mtu: 1_500,
                 framing: 0,
                 processing: Duration::ZERO,
+                overlap: false,
             });
         }
     };

@@ -43,6 +43,7 @@ fn path(config: Config, rate: Rate, loss: Loss, duration: Duration, seed: u64) -
         mtu: 1_500,
         framing: 0,
         processing: Duration::ZERO,
+        overlap: false,
     };
     let config = Arc::new(config);
     Spec {

@@ -29,6 +29,18 @@ pub struct Impairments {
     pub duplicate: Probability,
     /// Bit error rate: a packet of n bytes arrives damaged with probability 1 - (1 - rate)^(8 n).
     pub bit_error_rate: f64,
+    /// What the link does about packets that bit errors damaged.
+    pub arq: Option<Arq>,
+}
+
+/// Link-layer retransmission: stop and wait. The sender learns of the damage after `delay` and sends the packet again at
+/// once; what follows waits, so the order is kept and every attempt takes its time on the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arq {
+    /// Attempts after the first; a packet that is damaged in all of them arrives damaged.
+    pub retransmissions: u32,
+    /// From the end of an attempt to the beginning of the next.
+    pub delay: Duration,
 }
 
 /// Loss model of a wire.
@@ -87,12 +99,15 @@ pub(super) struct Fate {
     pub(super) lost: bool,
     pub(super) held: bool,
     pub(super) copies: u8,
+    /// Time that the link's own retransmissions took.
+    pub(super) repair: Duration,
 }
 
 pub(super) struct ImpairedWire {
     loss: LossState,
     loss_data_only: bool,
     bit_errors: Option<BitErrors>,
+    arq: Option<Arq>,
     jitter: Option<Sampler>,
     /// Latest delivery among packets that were neither lost nor held back.
     latest: Instant,
@@ -118,6 +133,7 @@ impl ImpairedWire {
                 damaged: Probability::ZERO,
                 rng: stream("bit errors"),
             }),
+            arq: impairments.arq,
             jitter: impairments
                 .jitter
                 .clone()
@@ -130,16 +146,25 @@ impl ImpairedWire {
         })
     }
 
-    /// What becomes of `packet`, due at `at`.
-    pub(super) fn fate(&mut self, at: Instant, mut packet: Packet) -> Fate {
+    /// What becomes of `packet`, due at `at` if its first attempt, which took `airtime`, is the last.
+    pub(super) fn fate(&mut self, at: Instant, airtime: Duration, mut packet: Packet) -> Fate {
         let exempt = self.loss_data_only && !packet.segment.is_data();
         let lost = !exempt && self.loss.takes(&packet);
-        if let Some(errors) = &mut self.bit_errors
-            && errors.damage(packet.segment.len())
-        {
-            packet.segment.flags = packet.segment.flags.with(Flags::CORRUPT);
+        let mut again = 0;
+        if let Some(errors) = &mut self.bit_errors {
+            let most = self.arq.map_or(0, |arq| arq.retransmissions);
+            while errors.damage(packet.segment.len()) {
+                if again == most {
+                    packet.segment.flags = packet.segment.flags.with(Flags::CORRUPT);
+                    break;
+                }
+                again += 1;
+            }
         }
-        let mut at = at;
+        let wait = self.arq.map_or(0, |arq| arq.delay.as_nanos());
+        let attempt = airtime.as_nanos().saturating_add(wait);
+        let repair = Duration::from_nanos(attempt.saturating_mul(u64::from(again)));
+        let mut at = at.saturating_add(repair);
         if let Some(jitter) = &mut self.jitter {
             at = at.saturating_add(Duration::from_secs_f64(jitter.sample()));
         }
@@ -169,6 +194,7 @@ impl ImpairedWire {
             lost,
             held,
             copies,
+            repair,
         }
     }
 

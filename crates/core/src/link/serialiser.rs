@@ -6,6 +6,7 @@
 //!
 //! **Deviations.** None known. A packet leaves the queue at the opportunity that carries its first byte.
 
+use super::LinkConfig;
 use crate::time::{Duration, Instant};
 use crate::units::Rate;
 use alloc::sync::Arc;
@@ -62,6 +63,8 @@ pub(super) struct Constant {
     /// Wire bytes per packet beyond layer 3.
     framing: u32,
     processing: Duration,
+    /// It happens while the packet before is sent.
+    overlap: bool,
 }
 
 /// How long packets of one length take.
@@ -75,11 +78,12 @@ pub(super) struct Time {
 }
 
 impl Constant {
-    pub(super) fn new(rate: &LinkRate, framing: u32, processing: Duration) -> Constant {
+    pub(super) fn new(config: &LinkConfig) -> Constant {
         Constant {
-            bps: rate.mean().bps().max(1),
-            framing,
-            processing,
+            bps: config.rate.mean().bps().max(1),
+            framing: config.framing,
+            processing: config.processing,
+            overlap: config.overlap,
         }
     }
 
@@ -97,7 +101,13 @@ impl Constant {
                 fraction = (bits_ns % bps) as u64;
             }
         }
-        whole = whole.saturating_add(self.processing.as_nanos()).min(LONGEST_NS);
+        let processing = self.processing.as_nanos();
+        if !self.overlap {
+            whole = whole.saturating_add(processing);
+        } else if whole < processing {
+            (whole, fraction) = (processing, 0);
+        }
+        whole = whole.min(LONGEST_NS);
         Time { len, whole, fraction }
     }
 }
@@ -106,15 +116,15 @@ impl Constant {
 pub(super) const LONGEST_NS: u64 = u64::MAX / 4;
 
 impl Serialiser {
-    pub(super) fn new(rate: &LinkRate, framing: u32, processing: Duration) -> Serialiser {
-        let constant = Constant::new(rate, framing, processing);
+    pub(super) fn new(config: &LinkConfig) -> Serialiser {
+        let constant = Constant::new(config);
         let time = constant.time(0);
         Serialiser {
             constant,
             time,
             other: time,
             remainder: 0,
-            trace: Trace::new(rate),
+            trace: Trace::new(&config.rate),
         }
     }
 
@@ -132,7 +142,11 @@ impl Serialiser {
     pub(super) fn send(&mut self, start: Instant, len: u32) -> Instant {
         if let Some(trace) = &mut self.trace {
             return trace.send(
-                start.saturating_add(self.constant.processing),
+                if self.constant.overlap {
+                    start
+                } else {
+                    start.saturating_add(self.constant.processing)
+                },
                 u64::from(len) + u64::from(self.constant.framing),
             );
         }

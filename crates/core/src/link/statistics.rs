@@ -77,6 +77,10 @@ impl LinkStatistics {
         self.busy = Duration::from_nanos(self.busy.as_nanos().saturating_add(busy.as_nanos()));
     }
 
+    pub(super) fn count_repair(&mut self, time: Duration) {
+        self.busy = Duration::from_nanos(self.busy.as_nanos().saturating_add(time.as_nanos()));
+    }
+
     pub(super) fn count_drop(&mut self, packet: &Packet, reason: DropReason) {
         self.drops[reason as usize][PacketClass::of(packet) as usize] += 1;
     }

@@ -7,9 +7,10 @@
 //! **Source.** Floyd and Jacobson, "Random early detection gateways", IEEE/ACM ToN 1993, figure 2; gentle: Floyd, note of
 //! 2000; automatic thresholds and weight: ns-2.35's rules. Marking: RFC 3168 section 7.
 //!
-//! **Deviations.** In byte mode the average counts bytes and p_b grows with the size of the packet over the mean size, before
-//! it is spread out; the paper takes the maximum size, ns-2 scales what was spread out. Drops are spread out as in the paper;
-//! ns-2 by default also keeps them apart (`wait_`). While an idle queue is being refilled the average takes the idle time
+//! **Deviations.** Byte mode is ns-2's: the average counts bytes, drops are spread out over bytes, and what was spread out grows
+//! with the size of the packet over the mean size. The paper scales p_b first and spreads it out over packets; among packets
+//! of 1500 and 19500 bytes that drops the large ones not 13 but some 200 times as often (measured with TCP), because
+//! 1 / (1 - count * p_b) is large for them alone. Drops are spread out as in the paper; ns-2 by default also keeps them apart (`wait_`). While an idle queue is being refilled the average takes the idle time
 //! in mean-size packets at the link's rate; ns-2 in packets of 100 B. The queue counts what waits, without the packet being
 //! sent, as in ns-2. The slow adaptation of `max_probability` (Adaptive RED, 2001) is not there.
 
@@ -47,7 +48,8 @@ pub(super) struct EarlyDrop {
     rng: Rng,
     /// avg of the paper, in the unit of the thresholds.
     average: f64,
-    /// count of the paper: packets since the last drop while the average is above the lower threshold, else -1.
+    /// count of the paper: packets since the last drop while the average is above the lower threshold, else -1. In byte
+    /// mode packets of mean size.
     since_drop: f64,
     /// q_time of the paper: since when the queue is empty.
     empty_since: Option<Instant>,
@@ -225,14 +227,20 @@ impl EarlyDrop {
             self.since_drop = -1.0;
             return false;
         };
-        self.since_drop += 1.0;
+        let size = if self.byte_mode {
+            f64::from(len) / self.mean_packet
+        } else {
+            1.0
+        };
+        self.since_drop = if self.since_drop < 0.0 {
+            0.0
+        } else {
+            self.since_drop + size
+        };
         let mut p = base;
         if p < 1.0 {
-            if self.byte_mode {
-                p *= f64::from(len) / self.mean_packet;
-            }
             let spread = 1.0 - self.since_drop * p;
-            p = if spread > p { p / spread } else { 1.0 };
+            p = if spread > p { p / spread * size } else { 1.0 };
         }
         let chosen = p >= 1.0 || self.rng.chance(Probability::from_f64(p));
         if chosen {

@@ -4,7 +4,7 @@
 //! is a page of the documents. No behaviour of a connection depends on anything outside this type.
 
 use crate::cc::{CubicArithmetic, HyStart};
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 
 /// Everything that decides how a connection behaves.
@@ -12,6 +12,8 @@ use crate::units::{Bytes, Rate};
 pub struct Config {
     /// Largest IP packet of the path's first link, bytes; the MSS offered is this less headers.
     pub mtu: u32,
+    /// When [`Stats::congestion_events`](super::Stats::congestion_events) are counted: from the first up to the second.
+    pub measured: [Instant; 2],
     /// Registered name of the congestion control.
     pub congestion_control: &'static str,
     /// Its parameters; `None`: the defaults of its table.

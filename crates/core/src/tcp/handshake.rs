@@ -87,7 +87,11 @@ impl Connection {
         self.receive
             .on_syn(config, own.saturating_sub(stamps), shared.rcv_scale);
         // RFC 9293 3.7.1: the smaller of both, less what options take (RFC 6691).
-        let peer = syn.mss().map_or(config.default_mss(), u32::from);
+        let peer = match syn.mss() {
+            None => config.default_mss(),
+            Some(u16::MAX) => u32::MAX, // RFC 2675 5.1: no limit but the path's MTU
+            Some(mss) => u32::from(mss),
+        };
         let options = if shared.timestamps { 12 } else { 0 };
         shared.mss = peer.min(own).saturating_sub(options).max(config.path.min_mss);
         shared.ecn = if acked {

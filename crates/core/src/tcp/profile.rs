@@ -11,7 +11,7 @@ use super::config::{
 };
 pub use super::switches::SWITCHES;
 use crate::cc::{CubicArithmetic, HyStart};
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -125,6 +125,7 @@ pub(super) fn config(profile: Profile) -> Config {
             keep_alive: None,
             msl: Duration::from_secs(1),
             mtu: 1040,
+            measured: [Instant::ZERO, Instant::FAR_FUTURE],
             path: PathConfig {
                 ip: IpVersion::V4,
                 pmtu_discovery: false,
@@ -256,6 +257,7 @@ pub(super) fn config(profile: Profile) -> Config {
             keep_alive: None,
             msl: Duration::from_secs(1),
             mtu: 1500,
+            measured: [Instant::ZERO, Instant::FAR_FUTURE],
             path: PathConfig {
                 ip: IpVersion::V4,
                 pmtu_discovery: true,
@@ -354,6 +356,7 @@ pub(super) fn config(profile: Profile) -> Config {
             keep_alive: None,
             msl: Duration::from_secs(1),
             mtu: 1500,
+            measured: [Instant::ZERO, Instant::FAR_FUTURE],
             path: PathConfig {
                 ip: IpVersion::V4,
                 pmtu_discovery: true,

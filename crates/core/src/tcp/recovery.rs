@@ -236,6 +236,7 @@ impl Sender {
             self.begin_reduction(shared, delivery, window);
         }
         shared.stats.recoveries += 1;
+        shared.count_congestion(now);
         if self.thin.is_some() {
             self.note_loss(0, true);
         }
@@ -298,6 +299,7 @@ impl Sender {
         self.state = CaState::Cwr;
         self.high_seq = self.nxt;
         shared.stats.window_reductions += 1;
+        shared.count_congestion(now);
     }
 
     /// An ACK with ECE (RFC 3168 6.1.2; RFC 8257 3.3): at most one reduction per round trip.
@@ -489,6 +491,7 @@ impl Sender {
             shared.suspect_black_hole(now);
         }
         shared.stats.timeouts += 1;
+        shared.count_congestion(now);
         if self.thin.is_some() {
             self.note_loss(0, true);
         }

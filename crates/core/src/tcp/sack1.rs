@@ -419,6 +419,7 @@ impl Sender {
             self.cc.on_congestion(now, &event);
         }
         shared.stats.recoveries += 1;
+        shared.count_congestion(now);
         self.state = CaState::Recovery;
         self.high_seq = self.nxt;
         self.episode.recover = self.nxt;

@@ -63,6 +63,15 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// The window is reduced: a loss event, however many losses it has.
+    #[cold]
+    pub(super) fn count_congestion(&mut self, now: Instant) {
+        let [from, until] = self.config.measured;
+        if from <= now && now < until {
+            self.stats.congestion_events += 1;
+        }
+    }
+
     /// Where the timestamp clock of an end with this initial sequence number starts.
     pub(super) const fn ts_offset(iss: SeqNumber) -> u32 {
         iss.0.rotate_left(16) | 1

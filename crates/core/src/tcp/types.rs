@@ -161,6 +161,8 @@ pub struct Stats {
     pub recoveries: u32,
     /// Window reductions without retransmission: ECN, delay, a probe that repaired a loss.
     pub window_reductions: u32,
+    /// Fast recoveries, timeouts and reductions without loss within `Config::measured`: loss events of the throughput formula.
+    pub congestion_events: u32,
     /// ACKs with ECE received.
     pub ecn_echoes: u32,
     /// Segments received with CE.
@@ -199,6 +201,7 @@ impl super::lazy::Blank for Stats {
             spurious_probes: 0,
             recoveries: 0,
             window_reductions: 0,
+            congestion_events: 0,
             ecn_echoes: 0,
             ce_received: 0,
             undos: 0,

@@ -6,6 +6,7 @@
 
 mod favour_order;
 mod flow_length;
+mod packet_size;
 mod packet_time;
 mod pair;
 mod superpacket;
@@ -79,6 +80,8 @@ pub struct Curve {
 /// Every analysis.
 pub static ENTRIES: &[Analysis] = &[
     packet_time::ANALYSIS,
+    packet_size::flow_sizes::ANALYSIS,
+    packet_size::wireless::ANALYSIS,
     flow_length::ANALYSIS,
     favour_order::ANALYSIS,
     superpacket::equal_drop::ANALYSIS,

@@ -5,7 +5,7 @@
 //! age would measure when the run ended. Lost pings are the difference of `flows` and `completed`, and a note tells
 //! them.
 
-use super::{Planned, direction};
+use super::{Planned, direction, units};
 use crate::result::{Drops, Group, Link, RunData, SizeClass, Summary, Variant};
 use crate::scenario::Resolved;
 use crate::statistics::{Counted, Resamples, Sample, jain, summarize, summarize_counted};
@@ -69,6 +69,14 @@ pub(super) fn variant(
             .map(|(_, link)| link.data_packets)
             .sum()
     };
+    let lookups: u64 = outputs
+        .iter()
+        .map(|output| units::lookups(resolved, output))
+        .sum();
+    let lookups_per_s = match outputs.len() {
+        0 => 0.0,
+        runs => lookups as f64 / (units::measured_s(resolved) * runs as f64),
+    };
     Variant {
         name: planned.name.clone(),
         set: planned
@@ -82,6 +90,10 @@ pub(super) fn variant(
         links: (0..resolved.spec.links.len())
             .map(|index| link(resolved, index, runs, resamples))
             .collect(),
+        nodes: units::nodes(planned, &outputs),
+        headers_per_byte_delivered: units::headers_per_byte(resolved, outputs.iter().copied()),
+        lookups_per_s,
+        lookup_power_w: lookups_per_s * units::LOOKUP_J,
         fairness_jain: fairness(resolved, &outputs),
         data_packets_delivered: outputs.iter().map(bottleneck_packets).sum(),
         bytes_sent_per_byte_delivered: (received > 0 && sent > 0).then(|| sent as f64 / received as f64),
@@ -285,6 +297,8 @@ fn group(resolved: &Resolved, index: usize, outputs: &[&RunOutput], resamples: &
         probes: total(&|flow| u64::from(flow.probes)),
         spurious_probes: total(&|flow| u64::from(flow.spurious_probes)),
         redundant_bytes: total(&|flow| flow.redundant_bytes.0),
+        dropped_units: parts.iter().map(|part| part.dropped).sum(),
+        congestion_events: total(&|flow| u64::from(flow.repairs().congestion_events)),
         more: more(&parts, resamples),
     }
 }
@@ -445,6 +459,8 @@ fn link(resolved: &Resolved, index: usize, runs: &[RunData], resamples: &Resampl
         drops,
         marks,
         data_units: parts.iter().map(|part| part.data_packets).sum(),
+        units: parts.iter().map(|part| part.packets).sum(),
+        bytes: parts.iter().map(|part| part.bytes.0).sum(),
         counters,
     }
 }

@@ -7,6 +7,7 @@ mod ranking;
 pub mod sensitivity;
 #[cfg(test)]
 mod tests;
+pub mod units;
 
 use crate::mechanisms::{self, Mechanism};
 use crate::result::{

@@ -114,7 +114,7 @@ fn the_document_has_exactly_the_documented_fields() {
     assert_eq!(
         keys(variant),
         words(
-            "name set runs turn_on groups links fairness_jain data_packets_delivered bytes_sent_per_byte_delivered versus"
+            "name set runs turn_on groups links nodes headers_per_byte_delivered lookups_per_s lookup_power_w fairness_jain data_packets_delivered bytes_sent_per_byte_delivered versus"
         )
     );
     let group = &variant["groups"][0];
@@ -122,7 +122,8 @@ fn the_document_has_exactly_the_documented_fields() {
         keys(group),
         words(
             "name kind latency_sensitive flows completed censored fct_s acked_s delivery_latency_s ack_latency_s \
-             goodput_bps by_size retransmits timeouts spurious_timeouts probes spurious_probes redundant_bytes more"
+             goodput_bps by_size retransmits timeouts spurious_timeouts probes spurious_probes redundant_bytes dropped_units \
+             congestion_events more"
         )
     );
     assert_eq!(
@@ -134,7 +135,13 @@ fn the_document_has_exactly_the_documented_fields() {
     assert_eq!(keys(&group["by_size"][0]), words("from_bytes to_bytes fct_s"));
     assert_eq!(
         keys(&variant["links"][0]),
-        words("name direction utilisation queue_delay_s queue_packets drops marks data_units counters")
+        words(
+            "name direction utilisation queue_delay_s queue_packets drops marks data_units units bytes counters"
+        )
+    );
+    assert_eq!(
+        keys(&variant["nodes"][0]),
+        words("name host units_received units_sent lookups_per_s lookup_power_w")
     );
     assert_eq!(keys(&variant["links"][0]["drops"]), words("data ack other"));
     let versus = &variant["versus"];

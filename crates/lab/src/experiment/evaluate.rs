@@ -1,6 +1,6 @@
 //! From finished runs to checked values.
 
-use super::metric::{Metric, Of, Series, Statistic, Values, per_run, series, values};
+use super::metric::{Metric, Of, Series, Statistic, Values, per_run, series, unit_bytes, values};
 use super::record::Recorded;
 use super::verdict::{Counted, Interval, Verdict, holds, no_more_than, satisfies, verdict};
 use super::{CheckResult, Evaluated, Experiment, Level, Prepared};
@@ -260,10 +260,10 @@ impl<'a> Data<'a> {
 
     /// The value of a check.
     fn series(&self, check: &Check, point: usize) -> Series {
-        let own = if check.statistic == Statistic::Slope {
-            self.slope(check)
-        } else {
-            self.compared(check, point)
+        let own = match check.statistic {
+            Statistic::Slope => self.slope(check),
+            Statistic::SizeSlope => self.size_slope(check, point),
+            _ => self.compared(check, point),
         };
         let checks = &self.prepared.experiment.file.figure.checks;
         let others = check.beyond.iter().filter_map(|&index| checks.get(index));
@@ -370,16 +370,31 @@ impl<'a> Data<'a> {
             .enumerate()
             .filter_map(|(index, point)| Some((libm::log(point.number()?), self.compared(&mean, index))))
             .collect();
-        let n = points.len() as f64;
-        let middle = points.iter().map(|(x, _)| x).sum::<f64>() / n;
-        let spread: f64 = points.iter().map(|(x, _)| (x - middle) * (x - middle)).sum();
-        let start = Series {
-            estimate: 0.0,
-            resampled: vec![0.0; RESAMPLES],
+        slope_of(&points)
+    }
+
+    /// Slope over the groups of the kind of the check's group, against their data units.
+    fn size_slope(&self, check: &Check, point: usize) -> Series {
+        let Of::Group(named) = check.quantity.of else {
+            return slope_of(&[]);
         };
-        points.iter().fold(start, |sum, (x, y)| {
-            sum.with(y, |sum, y| sum + (x - middle) * libm::log(y) / spread)
-        })
+        let resolved = &self.prepared.points[point].1.variants[check.variant].resolved;
+        let kind = resolved.groups[named].kind;
+        let groups = (0..resolved.groups.len()).filter(|&index| resolved.groups[index].kind == kind);
+        let points: Vec<(f64, Series)> = groups
+            .map(|index| {
+                let one = Check {
+                    statistic: Statistic::Mean,
+                    quantity: Quantity {
+                        of: Of::Group(index),
+                        ..check.quantity
+                    },
+                    ..check.clone()
+                };
+                (libm::log(unit_bytes(resolved, index)), self.compared(&one, point))
+            })
+            .collect();
+        slope_of(&points)
     }
 
     fn values(&self, quantity: Quantity, variant: usize, point: usize) -> Values {
@@ -396,6 +411,20 @@ impl<'a> Data<'a> {
             &data.bottleneck,
         )
     }
+}
+
+/// Slope of the logarithms of series against numbers, by least squares.
+fn slope_of(points: &[(f64, Series)]) -> Series {
+    let n = points.len() as f64;
+    let middle = points.iter().map(|(x, _)| x).sum::<f64>() / n;
+    let spread: f64 = points.iter().map(|(x, _)| (x - middle) * (x - middle)).sum();
+    let start = Series {
+        estimate: 0.0,
+        resampled: vec![0.0; RESAMPLES],
+    };
+    points.iter().fold(start, |sum, (x, y)| {
+        sum.with(y, |sum, y| sum + (x - middle) * libm::log(y) / spread)
+    })
 }
 
 /// What is expected, as one would say it.

@@ -152,6 +152,7 @@ impl Writer {
             delivery_latency,
             ack_latency,
             goodput_bytes,
+            dropped,
             goodput_bytes_per_connection,
             goodput_bytes_per_pair,
             super_packet_length,
@@ -160,6 +161,7 @@ impl Writer {
             connections,
         } = group;
         self.u64(goodput_bytes.0);
+        self.u64(*dropped);
         self.list(flows, Writer::flow);
         self.list(delivery_latency, |writer, value| writer.f64(*value));
         self.list(ack_latency, |writer, value| writer.f64(*value));
@@ -225,6 +227,7 @@ impl Writer {
             ack_latency_count,
         } = flow;
         let Repairs {
+            congestion_events,
             new_probes,
             rdb_packets,
             rdb_losses,
@@ -244,7 +247,7 @@ impl Writer {
         }
         self.u32(u32::from(flow.repairs.is_some()));
         if flow.repairs.is_some() {
-            for count in [new_probes, rdb_packets, rdb_losses] {
+            for count in [congestion_events, new_probes, rdb_packets, rdb_losses] {
                 self.u32(count);
             }
             self.u64(rdb_bytes.0);
@@ -337,8 +340,9 @@ impl Reader<'_> {
     }
 
     fn group(&mut self) -> Option<GroupOutput> {
-        let goodput_bytes = Bytes(self.u64()?);
+        let (goodput_bytes, dropped) = (Bytes(self.u64()?), self.u64()?);
         Some(GroupOutput {
+            dropped,
             flows: self.list(Reader::flow)?,
             delivery_latency: self.list(Reader::f64)?,
             ack_latency: self.list(Reader::f64)?,
@@ -400,6 +404,7 @@ impl Reader<'_> {
             return Some(None);
         }
         Some(Some(Box::new(Repairs {
+            congestion_events: self.u32()?,
             new_probes: self.u32()?,
             rdb_packets: self.u32()?,
             rdb_losses: self.u32()?,

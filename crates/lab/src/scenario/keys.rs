@@ -12,7 +12,7 @@ mod tcp;
 mod traffic;
 
 pub(crate) use figure::{CHECK, FIGURE, PLOT};
-pub(crate) use network::{LINK, LINK_ENTRY, LOSS, NETWORK, REORDER, REVERSE, TRACE};
+pub(crate) use network::{ARQ, FEC, LINK, LINK_ENTRY, LOSS, NETWORK, REORDER, REVERSE, TRACE};
 #[cfg(test)]
 pub(crate) use tcp::PROFILES;
 pub(crate) use tcp::{DELAYED_ACK, RDB, SUPER_PACKETS, TCP};

@@ -10,8 +10,8 @@ use fleetfoot_core::parameter::Values;
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::Probability;
 use fleetfoot_core::time::Duration;
-use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::spec::{Impairments, LinkRate, Loss};
+use fleetfoot_core::units::{Bytes, Rate};
+use fleetfoot_sim::spec::{Arq, Impairments, LinkRate, Loss};
 
 /// A link as described, both directions.
 pub(crate) struct Plan {
@@ -20,6 +20,7 @@ pub(crate) struct Plan {
     pub(crate) mtu: u32,
     pub(crate) framing: u32,
     pub(crate) processing: Duration,
+    pub(crate) overlap: bool,
 }
 
 pub(crate) struct Half {
@@ -51,13 +52,15 @@ impl Plan {
         }
         let rate = match &rate_field {
             Some(field) => link_rate(field)?,
-            None => LinkRate::Constant(fleetfoot_core::units::Rate::from_bps(1_000_000_000)),
+            None => LinkRate::Constant(Rate::from_bps(1_000_000_000)),
         };
         let delay = delay.map_or(Ok(Duration::from_millis(1)), |field| field.duration())?;
         let mtu = section.need("mtu")?.integer()? as u32;
         let queue_field = section.need("queue")?;
         let queue = queue(&queue_field, mtu)?;
         let mut impairments = impairments(&section)?;
+        let coded = rate;
+        let rate = behind_code(&coded, &section)?;
         if let Some(reorder) = section.find("reorder")? {
             let reorder = Section::open(&reorder.node, keys::REORDER, &reorder.path)?;
             impairments.reorder = Some((
@@ -71,7 +74,8 @@ impl Plan {
         let back = Half {
             rate: reverse
                 .find("rate")?
-                .map_or(Ok(rate.clone()), |field| link_rate(&field))?,
+                .map_or(Ok(coded.clone()), |field| link_rate(&field))
+                .and_then(|rate| behind_code(&rate, &reverse))?,
             delay: reverse
                 .find("delay")?
                 .map_or(Ok(delay), |field| field.duration())?,
@@ -91,6 +95,7 @@ impl Plan {
             mtu,
             framing: section.need("framing")?.integer()? as u32,
             processing: section.need("processing")?.duration()?,
+            overlap: section.need("processing_overlap")?.flag()?,
         })
     }
 }
@@ -143,6 +148,24 @@ fn link_rate(field: &Field) -> Result<LinkRate, Error> {
     })
 }
 
+/// What a correcting code leaves of the rate.
+fn behind_code(rate: &LinkRate, section: &Section) -> Result<LinkRate, Error> {
+    let Some(field) = section.find("fec")? else {
+        return Ok(rate.clone());
+    };
+    let fec = Section::open(&field.node, keys::FEC, &field.path)?;
+    let share = 1.0 / (1.0 + fec.need("overhead")?.number()?);
+    match rate {
+        LinkRate::Constant(rate) => {
+            let left = libm::round(rate.bps() as f64 * share).max(1.0);
+            Ok(LinkRate::Constant(Rate::from_bps(left as u64)))
+        }
+        LinkRate::Trace { .. } => {
+            Err(field.fail("a trace says what arrives: a code on top of it has no rate to take from"))
+        }
+    }
+}
+
 fn impairments(section: &Section) -> Result<Impairments, Error> {
     let mut impairments = Impairments::default();
     if let Some(field) = section.find("loss")? {
@@ -152,6 +175,17 @@ fn impairments(section: &Section) -> Result<Impairments, Error> {
         impairments.jitter = Some(distribution::distribution(&field, Dimension::Time)?);
     }
     impairments.bit_error_rate = section.need("bit_errors")?.number()?;
+    if let Some(field) = section.find("fec")? {
+        let fec = Section::open(&field.node, keys::FEC, &field.path)?;
+        impairments.bit_error_rate = fec.need("bit_errors")?.number()?;
+    }
+    if let Some(field) = section.find("arq")? {
+        let arq = Section::open(&field.node, keys::ARQ, &field.path)?;
+        impairments.arq = Some(Arq {
+            retransmissions: arq.need("retransmissions")?.integer()? as u32,
+            delay: arq.need("delay")?.duration()?,
+        });
+    }
     Ok(impairments)
 }
 

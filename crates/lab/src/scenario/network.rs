@@ -362,6 +362,7 @@ impl Builder {
                 mtu: plan.mtu,
                 framing: plan.framing,
                 processing: plan.processing,
+                overlap: plan.overlap,
             });
         }
         (LinkIndex(first), LinkIndex(first + 1))

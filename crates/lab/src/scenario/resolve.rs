@@ -7,8 +7,9 @@ use super::network::{self, Network};
 use super::read::Section;
 use super::traffic::{self, Group};
 use fleetfoot_core::superpacket::Layout;
-use fleetfoot_core::time::Duration;
+use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic};
+use std::sync::Arc;
 
 /// A scenario ready to run.
 #[derive(Clone, Debug)]
@@ -74,7 +75,12 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
     let network = network::read(document, &bottleneck)?;
     let mut run = run(&section, &network)?;
     run.loss_free = loss_free(&section, document)?;
-    let (groups, specs) = traffic::read(document, &network)?;
+    let (groups, mut specs) = traffic::read(document, &network)?;
+    let measured = [run.warmup, run.duration].map(|span| Instant::ZERO + span);
+    for spec in &mut specs {
+        Arc::make_mut(&mut spec.sender).measured = measured;
+        spec.receiver = Arc::clone(&spec.sender);
+    }
     for (group, node) in specs.iter().zip(group_nodes(document)) {
         if group.start >= run.duration {
             let place = node

@@ -93,7 +93,7 @@ fn group(
     }
     let mut config = tcp::config(&merged, tcp_path)?;
     let interface = interface::interface(&merged, tcp_path, &config)?;
-    config.mtu = data_unit(kind, section, path_mtu(kind, &pairs, section, network)?)?;
+    config.mtu = data_unit(kind, section, &narrowest(kind, &pairs, section, network)?)?;
     if let Some(grouping) = interface.super_packets {
         config.mtu -= u32::from(grouping.layout.overhead()); // marks need room in full packets
     }
@@ -125,9 +125,10 @@ fn group(
 }
 
 /// Largest packets of the group: the path's, or smaller ones if it says so.
-fn data_unit(kind: &str, section: &Section, path_mtu: u32) -> Result<u32, Error> {
+fn data_unit(kind: &str, section: &Section, narrowest: &Narrowest) -> Result<u32, Error> {
+    let Narrowest { mtu, link, pair } = narrowest;
     let Some(field) = section.find("data_unit")? else {
-        return Ok(path_mtu);
+        return Ok(*mtu);
     };
     if matches!(kind, "cbr" | "ping" | "raw" | "tfrc") {
         return Err(field
@@ -137,17 +138,29 @@ fn data_unit(kind: &str, section: &Section, path_mtu: u32) -> Result<u32, Error>
             .help(field.place(), "write packet = \"...\" instead"));
     }
     let unit = field.bytes()?;
-    if unit.0 > u64::from(path_mtu) {
+    if unit.0 > u64::from(*mtu) {
         return Err(field
             .fail(format!(
-                "packets of {unit} do not fit through the path (mtu {path_mtu})"
+                "packets of {unit} from {pair} do not fit through link `{link}` (mtu {mtu})"
             ))
             .help(
                 field.place(),
-                format!("at most \"{path_mtu} B\", or give every link of the path a larger `mtu`"),
+                format!(
+                    "at most \"{mtu} B\", or give `{link}` and every other link of the path mtu = {}",
+                    unit.0
+                ),
             ));
     }
     Ok(unit.0 as u32)
+}
+
+/// The smallest MTU on the paths of a group, and where it is.
+struct Narrowest {
+    mtu: u32,
+    /// The first link with it.
+    link: String,
+    /// The hosts of a pair that passes there.
+    pair: String,
 }
 
 /// Pairs of data sender and data receiver, all of them connected both ways.
@@ -225,13 +238,17 @@ fn every_pair(from: &[NodeId], to: &[NodeId], section: &Section) -> Result<Vec<(
 const MOST_PAIRS: usize = 1_000_000;
 
 /// The smallest MTU on the paths of `pairs`; that every pair has a path is found out on the way.
-fn path_mtu(
+fn narrowest(
     kind: &str,
     pairs: &[(NodeId, NodeId)],
     section: &Section,
     network: &Network,
-) -> Result<u32, Error> {
-    let mut smallest = u32::MAX;
+) -> Result<Narrowest, Error> {
+    let mut found = Narrowest {
+        mtu: u32::MAX,
+        link: String::new(),
+        pair: String::new(),
+    };
     let mut ways = network.ways();
     for &(a, b) in pairs {
         if kind == "flows" && a == b {
@@ -262,11 +279,21 @@ fn path_mtu(
                     "packets pass routers only; connect both with [[link]] entries",
                 )
             })?;
-            let along = path.iter().map(|link| network.links[link.0 as usize].mtu);
-            smallest = along.fold(smallest, u32::min);
+            for link in path.iter().map(|link| &network.links[link.0 as usize]) {
+                if link.mtu < found.mtu {
+                    found = Narrowest {
+                        mtu: link.mtu,
+                        link: link.name.clone(),
+                        pair: format!("`{}` to `{}`", name(from), name(to)),
+                    };
+                }
+            }
         }
     }
-    Ok(if smallest == u32::MAX { 1500 } else { smallest })
+    if found.mtu == u32::MAX {
+        found.mtu = 1500;
+    }
+    Ok(found)
 }
 
 fn hosts(field: &Field, side: &str, network: &Network) -> Result<Vec<NodeId>, Error> {

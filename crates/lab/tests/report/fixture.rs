@@ -5,8 +5,8 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_lab::result::{
     Comparison, Document, Drops, FlowTrace, Group, GroupInfo, GroupVersus, Inapplicable, Link, LinkInfo,
-    PairInfo, Ratio, RunData, SCHEMA, SendPoint, SensitivityPoint, SizeClass, StatePoint, Summary, Variant,
-    VariantData, Versus,
+    Node, PairInfo, Ratio, RunData, SCHEMA, SendPoint, SensitivityPoint, SizeClass, StatePoint, Summary,
+    Variant, VariantData, Versus,
 };
 use fleetfoot_lab::statistics::{Resamples, Sample, summarize};
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput};
@@ -254,6 +254,8 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
             probes: 9,
             spurious_probes: 2,
             redundant_bytes: 5_792,
+            dropped_units: 12,
+            congestion_events: 3,
             more: BTreeMap::from([("answer_s".to_owned(), flat(0.2))]),
         }
     };
@@ -275,6 +277,8 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
             },
             marks: 30,
             data_units: 139_800,
+            units: 139_900,
+            bytes: 209_000_000,
             counters: BTreeMap::from([("drop_full".to_owned(), 330)]),
         }
     };
@@ -318,6 +322,17 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
             group(2, "backup", "bulk", false),
         ],
         links: vec![link("forward"), link("reverse")],
+        nodes: vec![Node {
+            name: "router-0".into(),
+            host: false,
+            units_received: 279_000,
+            units_sent: 278_000,
+            lookups_per_s: Some(4_650.0),
+            lookup_power_w: Some(0.000_465),
+        }],
+        headers_per_byte_delivered: Some(0.001_4),
+        lookups_per_s: 9_300.0,
+        lookup_power_w: 0.000_93,
         fairness_jain: Some(0.98),
         data_packets_delivered: 139_800,
         bytes_sent_per_byte_delivered: Some(1.013),

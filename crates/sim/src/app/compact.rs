@@ -80,6 +80,7 @@ struct Trouble {
     redundant_bytes: u64,
     retransmits: u32,
     timeouts: u32,
+    congestion_events: u32,
     spurious_timeouts: u32,
     probes: u32,
     new_probes: u32,
@@ -96,6 +97,7 @@ impl Counted {
             redundant_bytes,
             retransmits: sender.retransmits,
             timeouts: sender.timeouts,
+            congestion_events: sender.congestion_events,
             spurious_timeouts: sender.spurious_timeouts,
             probes: sender.probes,
             new_probes: sender.new_probes,
@@ -126,6 +128,7 @@ impl Counted {
             stats.redundant_bytes = trouble.redundant_bytes;
             stats.retransmits = trouble.retransmits;
             stats.timeouts = trouble.timeouts;
+            stats.congestion_events = trouble.congestion_events;
             stats.spurious_timeouts = trouble.spurious_timeouts;
             stats.probes = trouble.probes;
             stats.new_probes = trouble.new_probes;

@@ -110,6 +110,7 @@ impl<O: Observer> World<'_, O> {
                     delivery_latency: group.delivery_latency,
                     ack_latency: group.ack_latency,
                     goodput_bytes: group.goodput,
+                    dropped: group.dropped,
                     goodput_bytes_per_connection: group.goodput_per_connection,
                     goodput_bytes_per_pair,
                     super_packet_length: group.super_packet_length,
@@ -134,6 +135,7 @@ pub(super) fn add_difference(record: &mut FlowRecord, now: &Stats, before: &Stat
     record.ack_latency_sum += (now.ack_latency_sum - before.ack_latency_sum).as_secs_f64();
     record.ack_latency_count += (now.ack_latency_count - before.ack_latency_count) as u32;
     let mut repairs = record.repairs();
+    repairs.congestion_events += now.congestion_events - before.congestion_events;
     repairs.new_probes += now.new_probes - before.new_probes;
     repairs.rdb_packets += now.rdb_packets - before.rdb_packets;
     repairs.rdb_losses += now.rdb_losses - before.rdb_losses;

@@ -94,6 +94,7 @@ impl<O: Observer> World<'_, O> {
                 pings: Vec::new(),
                 delivery_latency: Vec::new(),
                 ack_latency: Vec::new(),
+                dropped: 0,
                 goodput: Bytes::ZERO,
                 goodput_per_connection: Vec::new(),
                 pair_of_connection: Vec::new(),

@@ -167,7 +167,7 @@ impl<O: Observer> LinkObserver for Tap<'_, O> {
     #[inline]
     fn on_drop(&mut self, now: Instant, packet: &Packet, reason: DropReason) {
         self.observer.on_drop(now, LinkIndex(self.index), packet, reason);
-        self.notices.push(Notice::Dropped(*packet));
+        self.notices.push(Notice::Dropped(*packet, now));
     }
 
     #[inline]

@@ -111,7 +111,8 @@ impl Default for Waiting {
 /// A packet left the network without arriving, or was added to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Notice {
-    Dropped(Packet),
+    /// With the moment.
+    Dropped(Packet, Instant),
     Doubled(Packet),
 }
 
@@ -342,6 +343,7 @@ impl Place {
             mtu: link.mtu,
             framing: link.framing,
             processing: link.processing,
+            overlap: link.overlap,
             impairments: link.impairments.clone(),
         };
         let seed = Rng::for_element(spec.seed, &name, "queue").next_u64();

@@ -334,7 +334,7 @@ impl Network {
         }
         observer.on_drop(now, LinkIndex(index), packet, reason);
         if before == NOBODY {
-            self.notices.push(Notice::Dropped(*packet));
+            self.notices.push(Notice::Dropped(*packet, now));
             return true;
         }
         let wire = &mut self.links[before as usize].wire;
@@ -419,7 +419,7 @@ impl Network {
     ) -> Option<(u32, u32)> {
         let packet = packets.get(id);
         if place == self.dropped {
-            self.notices.push(Notice::Dropped(*packet));
+            self.notices.push(Notice::Dropped(*packet, now));
             packets.free(id);
             return None;
         }

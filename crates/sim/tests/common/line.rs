@@ -53,6 +53,7 @@ pub(crate) fn link(name: &str, forward: bool, from: u32, to: u32) -> LinkSpec {
         mtu: 1_500,
         framing: 0,
         processing: Duration::ZERO,
+        overlap: false,
     }
 }
 

@@ -8,8 +8,8 @@ use fleetfoot_core::tfrc;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::spec::{
-    FlowLine, GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread,
-    Tfrc, Traffic,
+    Arq, FlowLine, GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec,
+    Spread, Tfrc, Traffic,
 };
 use std::sync::Arc;
 
@@ -104,6 +104,11 @@ fn duplex(spec: &mut Spec, rng: &mut Rng, from: u32, to: u32, rate: u64, delay: 
         let reorder = chance(rng, 0.02);
         let duplicate = chance(rng, 0.02);
         let bit_error_rate = if chance(rng, 1.0).is_zero() { 0.0 } else { 1e-7 };
+        let arq = (bit_error_rate > 0.0 && rng.below(2) == 0).then_some(Arq {
+            retransmissions: 2,
+            delay: Duration::from_micros(300),
+        });
+        let bit_error_rate = if arq.is_some() { 2e-5 } else { bit_error_rate };
         let jitter = (!chance(rng, 1.0).is_zero()).then_some(Distribution::Exponential { mean: 0.0005 });
         spec.links.push(LinkSpec {
             name: format!("{from}-{to}"),
@@ -121,10 +126,12 @@ fn duplex(spec: &mut Spec, rng: &mut Rng, from: u32, to: u32, rate: u64, delay: 
                 reorder: (!reorder.is_zero()).then_some((reorder, Duration::from_millis(4))),
                 duplicate,
                 bit_error_rate,
+                arq,
             },
             mtu: 1500,
             framing: 0,
             processing: Duration::ZERO,
+            overlap: false,
         });
     }
 }

@@ -183,7 +183,8 @@ impl DrrOracle {
 
 /// RED of Floyd and Jacobson's figure 2 over a line of 10 Mbit/s and packets of 1000 B on average, the draw supplied from
 /// outside. Gentle: Floyd's note of 2000, in the two-line form of ns-2 (slope and offset above the upper threshold).
-/// Byte mode: the paper's, over the mean size: the queue is measured in bytes and p_b grows with the packet.
+/// Byte mode: ns-2's `count_bytes`: the queue and what passed since the last drop are measured in bytes, and the probability
+/// that was spread out grows with the packet.
 struct RedOracle {
     wq: f64,
     minth: f64,
@@ -194,6 +195,8 @@ struct RedOracle {
     ecn: bool,
     avg: f64,
     count: i64,
+    /// Bytes since the last drop, those of the first packet above the lower threshold left out.
+    count_bytes: u64,
     q: usize,
     q_bytes: usize,
     q_time: f64,
@@ -237,9 +240,10 @@ impl RedOracle {
         }
         let scale = if self.bytes { Self::MEAN } else { 1.0 };
         let (minth, maxth) = (self.minth * scale, self.maxth * scale);
-        let mut pb;
+        let pb;
         if self.avg < minth {
             self.count = -1;
+            self.count_bytes = 0;
             return Verdict::Kept;
         } else if self.avg < maxth {
             pb = self.maxp * (self.avg - minth) / (maxth - minth);
@@ -248,19 +252,31 @@ impl RedOracle {
             pb = slope * self.avg + offset;
         } else {
             self.count = 0;
+            self.count_bytes = 0;
             return Verdict::Dropped; // no draw, and no mark (RFC 3168 7)
         }
         self.count += 1;
-        if self.bytes {
-            pb *= f64::from(len) / Self::MEAN;
+        if self.count > 0 {
+            self.count_bytes += u64::from(len);
         }
-        let pa = pb / (1.0 - self.count as f64 * pb);
-        let chosen =
-            !(0.0..1.0).contains(&pa) || f64::from(self.rng.next_u32()) < (pa * 4_294_967_296.0).round();
+        let passed = if self.bytes {
+            self.count_bytes as f64 / Self::MEAN
+        } else {
+            self.count as f64
+        };
+        let mut pa = pb / (1.0 - passed * pb);
+        let certain = !(0.0..1.0).contains(&pa);
+        if self.bytes {
+            pa *= f64::from(len) / Self::MEAN;
+        }
+        let chosen = certain
+            || !(0.0..1.0).contains(&pa)
+            || f64::from(self.rng.next_u32()) < (pa * 4_294_967_296.0).round();
         if !chosen {
             return Verdict::Kept;
         }
         self.count = 0;
+        self.count_bytes = 0;
         if self.ecn && capable && self.avg < maxth {
             Verdict::Marked
         } else {
@@ -420,7 +436,7 @@ proptest! {
         let mut bench = Bench::new(Red::new(&values, &SURROUNDINGS), flows(1), Limit::Unlimited);
         let rng = crate::rng::Rng::for_element(SURROUNDINGS.seed, "queue", "red");
         let mut oracle = RedOracle {
-            wq, minth, maxth, maxp, gentle, bytes, ecn, avg: 0.0, count: -1, q: 0, q_bytes: 0, q_time: 0.0, rng,
+            wq, minth, maxth, maxp, gentle, bytes, ecn, avg: 0.0, count: -1, count_bytes: 0, q: 0, q_bytes: 0, q_time: 0.0, rng,
         };
         let mut now = 0;
         let (mut marked, mut dropped) = (VecDeque::new(), 0);

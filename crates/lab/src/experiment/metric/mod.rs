@@ -8,6 +8,7 @@ mod values;
 mod watched;
 
 pub use series::{Series, Statistic, per_run, series};
+pub use values::unit_bytes;
 pub use values::{Values, values};
 
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
@@ -74,6 +75,16 @@ fields! {
         AckLatency = "ack_latency_s",
         /// Per transfer or connection.
         Goodput = "goodput_bps",
+        /// Per connection: layer-3 bits of the data units that arrived in order, per second.
+        Throughput = "throughput_bps",
+        /// Of the data units that the group sent, the share that the network dropped.
+        DropRate = "drop_rate",
+        /// Loss events per data unit: fast recoveries, timeouts and reductions on ECN.
+        CongestionEventRate = "congestion_event_rate",
+        /// Loss events.
+        CongestionEvents = "congestion_events",
+        /// Data units that the network dropped.
+        DroppedUnits = "dropped_units",
         /// Flows counted.
         Flows = "flows",
         /// Those that completed.
@@ -150,6 +161,12 @@ fields! {
         Marks = "marks",
         /// Data packets that left.
         DataUnits = "data_units",
+        /// Everything that left, acknowledgments included.
+        Units = "units",
+        /// Layer-3 bytes that left.
+        Bytes = "bytes",
+        /// Layer-3 bits that left per second.
+        Throughput = "throughput_bps",
     }
 }
 
@@ -173,6 +190,12 @@ fields! {
         Delivered = "data_packets_delivered",
         /// Cost in bytes sent.
         BytesSent = "bytes_sent_per_byte_delivered",
+        /// Headers that hosts sent per payload byte that arrived.
+        Headers = "headers_per_byte_delivered",
+        /// Look-ups of all routers per second.
+        Lookups = "lookups_per_s",
+        /// Power that they take.
+        LookupPower = "lookup_power_w",
         /// Packets dropped at all links, in one run.
         LostPackets = "lost_packets",
         /// Of these, those with payload.

@@ -16,6 +16,8 @@ pub enum Statistic {
     Share,
     /// Slope of the logarithms over the points of a sweep.
     Slope,
+    /// Slope of the logarithms of the mean over the groups of the same kind, against their data unit.
+    SizeSlope,
     /// Jain's index of each run's values, on average.
     Jain,
 }
@@ -40,6 +42,7 @@ impl Statistic {
             "sum" => Statistic::Sum,
             "share" => Statistic::Share,
             "slope" => Statistic::Slope,
+            "size-slope" => Statistic::SizeSlope,
             "jain" => Statistic::Jain,
             _ => return None,
         })
@@ -111,7 +114,7 @@ pub fn series(values: &Values, statistic: Statistic, resamples: &Resamples) -> S
         }
     };
     match (statistic, values) {
-        (Statistic::Mean | Statistic::Slope, values) => ratio_of_sums(sums(values)),
+        (Statistic::Mean | Statistic::Slope | Statistic::SizeSlope, values) => ratio_of_sums(sums(values)),
         (Statistic::Sum | Statistic::Share, values) => {
             ratio_of_sums(sums(values).into_iter().map(|(sum, _)| (sum, 1.0)).collect())
         }

@@ -3,9 +3,11 @@
 use super::watched;
 use super::{GroupMetric, LinkMetric, LinkPlain, Metric, Of, VariantMetric};
 use crate::compare::groups::{completion_times, is_connection_per_flow, normalised};
+use crate::compare::units;
 use crate::scenario::Resolved;
 use crate::statistics::{Counted, Sample, jain};
 use fleetfoot_core::queue::QueueEventKind;
+use fleetfoot_core::tcp::Config;
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, Histogram, LinkOutput, RunOutput};
 
 /// Values of a metric, run by run.
@@ -30,7 +32,11 @@ pub fn values(
     let measured_s = (resolved.run.duration - resolved.run.warmup).as_secs_f64();
     match (metric, of) {
         (Metric::Group(metric), Of::Group(index)) => {
-            let kind = resolved.groups[index].kind;
+            let info = GroupFacts {
+                kind: resolved.groups[index].kind,
+                unit: unit(&resolved.spec.groups[index].sender),
+                measured_s,
+            };
             if metric == GroupMetric::SuperPacketLength {
                 let groups = runs.iter().filter_map(|run| run.groups.get(index));
                 return Values::Counts(
@@ -43,12 +49,12 @@ pub fn values(
                 let times = runs
                     .iter()
                     .zip(twins)
-                    .map(|(run, twin)| normalised(kind, run, twin, index));
+                    .map(|(run, twin)| normalised(info.kind, run, twin, index));
                 return Values::Samples(times.collect());
             }
             let one = |run: &&RunOutput| {
                 run.groups.get(index).map_or_else(Sample::default, |group| {
-                    group_values(metric, kind, group, run, index, resolved)
+                    group_values(metric, &info, group, run, index, resolved)
                 })
             };
             Values::Samples(runs.iter().map(one).collect())
@@ -102,14 +108,22 @@ fn counted(histogram: &Histogram) -> Counted {
 
 fn group_values(
     metric: GroupMetric,
-    kind: &str,
+    info: &GroupFacts,
     group: &GroupOutput,
     run: &RunOutput,
     index: usize,
     resolved: &Resolved,
 ) -> Sample {
+    let &GroupFacts {
+        kind,
+        unit,
+        measured_s,
+    } = info;
+    // Sent, as far as it had an end within the measured time: arrived in order or dropped.
+    let sent = || group.goodput_bytes.0 as f64 / f64::from(unit.payload) + group.dropped as f64;
+    let events = || flows_total(group, |flow| u64::from(flow.repairs().congestion_events));
+    let per_unit = |count: f64| Sample::of((sent() > 0.0).then(|| count / sent()).into_iter().collect());
     let flows = &group.flows;
-    let measured_s = (resolved.run.duration - resolved.run.warmup).as_secs_f64();
     let (bin, warmup) = (
         resolved.run.bins.unwrap_or(resolved.run.duration),
         resolved.run.warmup,
@@ -133,6 +147,15 @@ fn group_values(
             let shares = group.goodput_bytes_per_connection.iter();
             Sample::of(shares.map(|bytes| bytes.0 as f64 * 8.0 / measured_s).collect())
         }
+        GroupMetric::Throughput => {
+            let shares = group.goodput_bytes_per_connection.iter();
+            let scale = f64::from(unit.len) / f64::from(unit.payload) * 8.0 / measured_s;
+            Sample::of(shares.map(|bytes| bytes.0 as f64 * scale).collect())
+        }
+        GroupMetric::DropRate => per_unit(group.dropped as f64),
+        GroupMetric::CongestionEventRate => per_unit(events() as f64),
+        GroupMetric::CongestionEvents => Sample::of(vec![events() as f64]),
+        GroupMetric::DroppedUnits => Sample::of(vec![group.dropped as f64]),
         GroupMetric::Flows => Sample::of(vec![flows.len() as f64]),
         GroupMetric::Completed => total(&|flow| u64::from(flow.completed.is_some())),
         GroupMetric::Censored => Sample::of(vec![completion_times(kind, run, index).censored.len() as f64]),
@@ -189,6 +212,39 @@ fn group_values(
     }
 }
 
+/// What the values of a group need beside its runs.
+struct GroupFacts {
+    kind: &'static str,
+    unit: Unit,
+    measured_s: f64,
+}
+
+/// A full data unit of a group.
+#[derive(Clone, Copy)]
+struct Unit {
+    /// Bytes at layer 3.
+    len: u32,
+    /// Payload.
+    payload: u32,
+}
+
+fn unit(config: &Config) -> Unit {
+    let options = if config.timestamps { 12 } else { 0 };
+    Unit {
+        len: config.mtu,
+        payload: config.mss().saturating_sub(options).max(1),
+    }
+}
+
+/// Layer-3 size of the full data units of a group, for slopes over groups.
+pub fn unit_bytes(resolved: &Resolved, index: usize) -> f64 {
+    f64::from(unit(&resolved.spec.groups[index].sender).len)
+}
+
+fn flows_total(group: &GroupOutput, count: impl Fn(&FlowRecord) -> u64) -> u64 {
+    group.flows.iter().map(count).sum()
+}
+
 fn link_value(metric: LinkMetric, link: &LinkOutput, measured_s: f64) -> f64 {
     let drops = |kind: usize| link.drops.iter().map(|kinds| kinds[kind]).sum::<u64>() as f64;
     let event = |index: usize| link.events.get(index).copied().unwrap_or(0) as f64;
@@ -208,6 +264,9 @@ fn link_value(metric: LinkMetric, link: &LinkOutput, measured_s: f64) -> f64 {
                 .position(|kind| *kind == QueueEventKind::Marked)
                 .map_or(0.0, event),
             LinkPlain::DataUnits => link.data_packets as f64,
+            LinkPlain::Units => link.packets as f64,
+            LinkPlain::Bytes => link.bytes.0 as f64,
+            LinkPlain::Throughput => link.bytes.0 as f64 * 8.0 / measured_s,
             // These have many values per run and are read as counts.
             LinkPlain::QueueDelay | LinkPlain::QueuePackets => f64::NAN,
         },
@@ -244,6 +303,9 @@ fn variant_value(
                 .map(|(_, link)| link.data_packets)
                 .sum::<u64>() as f64,
         ),
+        VariantMetric::Headers => units::headers_per_byte(resolved, std::iter::once(run)),
+        VariantMetric::Lookups => Some(lookups_per_s(resolved, run)),
+        VariantMetric::LookupPower => Some(lookups_per_s(resolved, run) * units::LOOKUP_J),
         VariantMetric::LostPackets => Some(lost(run, 0..3)),
         VariantMetric::LostDataPackets => Some(lost(run, 0..1)),
         // It has many values per run and is read apart.
@@ -255,6 +317,10 @@ fn variant_value(
             (sent > 0 && received > 0).then(|| sent as f64 / received as f64)
         }
     }
+}
+
+fn lookups_per_s(resolved: &Resolved, run: &RunOutput) -> f64 {
+    units::lookups(resolved, run) as f64 / units::measured_s(resolved)
 }
 
 /// Packets of some kinds (data, pure ACK, other) dropped at all links.

@@ -95,8 +95,24 @@ static QUICK: &[Key] = &[
 
 /// Statistics of a check.
 const STATISTICS: &[&str] = &[
-    "mean", "p40", "p50", "p60", "p70", "p80", "p90", "p95", "p97", "p99", "p99.9", "max", "min", "sum",
-    "share", "slope", "jain",
+    "mean",
+    "p40",
+    "p50",
+    "p60",
+    "p70",
+    "p80",
+    "p90",
+    "p95",
+    "p97",
+    "p99",
+    "p99.9",
+    "max",
+    "min",
+    "sum",
+    "share",
+    "slope",
+    "size-slope",
+    "jain",
 ];
 
 /// `[[check]]`.
@@ -118,7 +134,7 @@ pub(crate) static CHECK: &[Key] = &[
         "statistic",
         Kind::Choice(STATISTICS),
         Value("\"mean\""),
-        "Of the values of all runs together; `sum` is that of one run, on average; `share` is the group's of all groups; `slope` is that of the logarithms over the points of a sweep; `jain` is the fairness index of each run's values, on average.",
+        "Of the values of all runs together; `sum` is that of one run, on average; `share` is the group's of all groups; `slope` is that of the logarithms over the points of a sweep; `size-slope` that over all groups of the kind of `group`, against their `data_unit`; `jain` is the fairness index of each run's values, on average.",
     ),
     key(
         "per_run",

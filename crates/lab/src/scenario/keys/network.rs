@@ -213,6 +213,18 @@ pub(crate) static REVERSE: &[Key] = &[
         Value("0"),
         "Bit error rate of the way back.",
     ),
+    key(
+        "arq",
+        Kind::Table(ARQ),
+        Described("none"),
+        "Link-layer retransmission on the way back.",
+    ),
+    key(
+        "fec",
+        Kind::Table(FEC),
+        Described("none"),
+        "A correcting code on the way back.",
+    ),
 ];
 
 static RATE_FORMS: &[Kind] = &[Kind::Rate, Kind::Table(TRACE)];
@@ -276,6 +288,18 @@ pub(crate) static LINK: &[Key] = &[
         "Bit error rate, forward: a packet of n bytes is lost with probability 1 - (1 - rate)^(8 n).",
     ),
     key(
+        "arq",
+        Kind::Table(ARQ),
+        Described("none"),
+        "Link-layer retransmission of packets that bit errors damaged, forward: stop and wait, in order.",
+    ),
+    key(
+        "fec",
+        Kind::Table(FEC),
+        Described("none"),
+        "A correcting code, forward: it takes a share of the rate and leaves fewer bit errors.",
+    ),
+    key(
         "mtu",
         Kind::Integer(68, 1_000_000),
         Value("1500"),
@@ -285,7 +309,13 @@ pub(crate) static LINK: &[Key] = &[
         "processing",
         TIME,
         Value("\"0 s\""),
-        "Time per packet before it is queued.",
+        "Time per packet that the sending end needs before it sends: a look-up that the pipeline does not hide.",
+    ),
+    key(
+        "processing_overlap",
+        Kind::Flag,
+        Value("false"),
+        "A packet is processed while the one before is sent: it takes the longer of both times, and arrives later by `processing`.",
     ),
     key(
         "framing",
@@ -303,7 +333,7 @@ pub(crate) static LINK: &[Key] = &[
 
 /// `[[link]]`.
 pub(crate) static LINK_ENTRY: &[Key] = &{
-    let mut keys = [const { key("name", Kind::Text, Required, "Its name.") }; 15];
+    let mut keys = [const { key("name", Kind::Text, Required, "Its name.") }; 18];
     let mut at = 0;
     while at < LINK.len() {
         keys[at + 3] = key(LINK[at].name, LINK[at].kind, LINK[at].default, LINK[at].doc);
@@ -327,6 +357,36 @@ pub(crate) static LINK_ENTRY: &[Key] = &{
 pub(crate) const REORDER: &[Key] = &[
     key("probability", Kind::Probability, Required, "Of each packet."),
     key("delay", TIME, Required, "How long it is held back."),
+];
+
+pub(crate) static ARQ: &[Key] = &[
+    key(
+        "retransmissions",
+        Kind::Integer(1, 1000),
+        Value("7"),
+        "Attempts after the first (802.11: 7 for short frames).",
+    ),
+    key(
+        "delay",
+        TIME,
+        Value("\"100 us\""),
+        "From the end of an attempt to the beginning of the next.",
+    ),
+];
+
+pub(crate) static FEC: &[Key] = &[
+    key(
+        "overhead",
+        Kind::Number(0.0, 100.0),
+        Required,
+        "Check bits per bit: the rate left is 1 / (1 + overhead).",
+    ),
+    key(
+        "bit_errors",
+        Kind::Number(0.0, 0.1),
+        Value("0"),
+        "Bit error rate that is left.",
+    ),
 ];
 
 const DATA_ONLY: Key = key(
