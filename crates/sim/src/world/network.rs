@@ -69,7 +69,7 @@ pub(super) struct Place {
     pub(super) entered_at: Instant,
 }
 
-/// A lane that several lanes feed, which send over no other. What they bring is taken together.
+/// A lane that several lanes feed, but not very many, which send over no other. What they bring is taken together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Junction {
     pub(super) target: u32,
@@ -198,7 +198,7 @@ impl Network {
             let delays: Option<Vec<Duration>> = feeders.iter().map(meet).collect();
             if let Some(own) = delay(target)
                 && let Some(near) = delays.and_then(|delays| delays.into_iter().min())
-                && feeders.len() > 1
+                && (2..=MOST_FEEDERS).contains(&feeders.len())
             {
                 let around = near + own;
                 self.junctions.push(Junction { target, near, around });
@@ -378,6 +378,9 @@ pub(super) fn ingress(hops: &[u32], place: u32) -> u16 {
         before.saturating_add(1).min(u32::from(u16::MAX)) as u16
     })
 }
+
+/// Where more lanes meet than stand in a list, taking what they bring together costs more than it saves.
+const MOST_FEEDERS: usize = 64;
 
 /// So many pass a junction together at most.
 const CROWD: usize = 64;
