@@ -411,7 +411,7 @@ mod tests {
     fn connections_without_data_are_counted() {
         let mut taken = 0;
         let silent = read_from("SEQ 0 0 1 1\nw 1 1\nSEQ 5 1 1 1\n> 1\n".as_bytes(), |_| {
-            taken += 1
+            taken += 1;
         });
         assert_eq!((silent, taken), (Ok(1), 1));
     }
