@@ -181,5 +181,5 @@ fn replays_are_the_same_in_both_modes() {
         let answered = group.flows.iter().filter(|flow| flow.completed.is_some());
         assert!(answered.count() >= group.connections.len() / 2, "seed {seed}");
     }
-    assert!(complete > 900, "{complete} connections were complete");
+    assert!(complete > 800, "{complete} connections were complete");
 }
