@@ -168,7 +168,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
     fn on_frame(&mut self, frame: &Frame<'_>) {
         self.frames += 1;
         let first = *self.first_ns.get_or_insert(frame.time_ns);
-        let now_ns = frame.time_ns.saturating_sub(first);
+        let now_ns = frame.time_ns.saturating_sub(first).min(LATEST_NS);
         self.last_ns = self.last_ns.max(now_ns);
         match link_layer::link_name(frame.link_type) {
             Some(name) => *self.links.entry(name).or_default() += 1,
@@ -582,6 +582,9 @@ fn counted(count: u64, what: impl Into<String>) -> Counted {
 
 /// Frames between two questions whether to go on.
 const PROGRESS_FRAMES: u64 = 4096;
+
+/// Damaged times end here: thirty years after the first.
+const LATEST_NS: u64 = 1_000_000_000_000_000_000;
 
 /// Hosts with numbers of their own.
 const MOST_HOSTS: u32 = 1 << 20;
