@@ -187,6 +187,7 @@ impl Units {
 
     fn concurrent(&self, frame: &Frame, timed: &mut Timed) {
         // Stretches of one end between which it did not pause are one.
+        let mut ends = Vec::new();
         for side in [0, 1] {
             let mut joined: Vec<Said> = Vec::new();
             for said in self.said.iter().filter(|said| said.side == side) {
@@ -214,13 +215,15 @@ impl Units {
                 before = Some(said);
             }
             if let (Some(last), Some((closed, _))) = (before, frame.closed) {
-                timed.units.push(Unit {
+                ends.push(Unit {
                     opener: side == 0,
                     wait_us: closed.saturating_sub(last.last_ns) / 1000,
                     bytes: 0,
                 });
             }
         }
+        // As files of vectors are read: at the end, the opener's last.
+        timed.units.extend(ends.into_iter().rev());
     }
 }
 
