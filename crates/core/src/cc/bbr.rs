@@ -7,7 +7,8 @@
 //! **Source.** Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00.
 //! **Deviations.** Without policer detection and ACK aggregation (both came later). The first window leaves unpaced: the rate is not
 //! known before an RTT. A timeout restores the window when the data before it is acknowledged, as recovery does. `ssthresh` is the
-//! window in recovery, so that PRR keeps to it. The endpoint lets segments leave one by one; the draft hands them down in quanta.
+//! window in recovery, so that PRR keeps to it; the window is not cut to what is in flight when a recovery begins (4.2.3.4), PRR's
+//! conservation does that. ProbeRTT ends at the end of its 200 ms, the draft's after it. The endpoint lets segments leave one by one; the draft hands them down in quanta.
 //! **Parameters.** `startup_gain`, `window_gain`, `probe_rtt`: the draft's values.
 
 use super::path::{FullPipe, as_rate, rate_of};
