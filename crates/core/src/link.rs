@@ -29,7 +29,7 @@ mod serialiser;
 mod statistics;
 
 pub use impairment::{Arq, Impairments, Loss, StreamEnd};
-pub use lane::{Counted, Lane, PacketSize, Passage, Refusal};
+pub use lane::{Counted, Lane, LaneMeter, PacketSize, Passage, Passenger, Refusal};
 pub use serialiser::{LinkRate, OPPORTUNITY_BYTES};
 pub use statistics::{LinkStatistics, PacketClass};
 

@@ -100,6 +100,16 @@ impl<T: Copy> Ring<T> {
         [&straight[..first], &wrapped[..self.len() - first]]
     }
 
+    /// The newest, as many as that, which are there, the oldest of them first, in two pieces.
+    #[inline]
+    pub fn newest_mut(&mut self, count: usize) -> [&mut [T]; 2] {
+        debug_assert!(count <= self.len(), "as many are there");
+        let begin = (self.put.wrapping_sub(count) & self.mask).min(self.slots.len());
+        let (wrapped, straight) = self.slots.split_at_mut(begin);
+        let first = count.min(straight.len());
+        [&mut straight[..first], &mut wrapped[..count - first]]
+    }
+
     /// Drops the oldest, as many as that, which are there.
     #[inline]
     pub fn forget(&mut self, count: usize) {
@@ -117,10 +127,16 @@ impl<T: Copy> Ring<T> {
 
     /// Takes the oldest; says which is the oldest then.
     #[inline(always)]
-    pub fn advance(&mut self) -> Option<(T, Option<&T>)> {
-        let front = *self.front()?;
+    pub fn advance(&mut self) -> Option<(&T, Option<&T>)> {
+        if self.is_empty() {
+            return None;
+        }
+        let front = &self.slots[self.taken & self.mask];
         self.taken = self.taken.wrapping_add(1);
-        Some((front, self.front()))
+        if self.put == self.taken {
+            return Some((front, None));
+        }
+        Some((front, Some(&self.slots[self.taken & self.mask])))
     }
 
     /// Puts the one back that was taken last, before anything was put in.
@@ -211,7 +227,7 @@ mod tests {
                         assert_eq!(ring.front(), Some(&front));
                     }
                 } else if round % 3 == 1 {
-                    let advanced = ring.advance().map(|(front, next)| (front, next.copied()));
+                    let advanced = ring.advance().map(|(front, next)| (*front, next.copied()));
                     assert_eq!(
                         advanced,
                         deque.pop_front().map(|front| (front, deque.front().copied()))
@@ -222,6 +238,10 @@ mod tests {
             assert_eq!(ring.is_empty(), deque.is_empty());
             if round % 64 == 0 {
                 assert!(ring.pieces().concat().iter().eq(&deque));
+                let newest = ring.len() / 3;
+                let pieces = ring.newest_mut(newest);
+                let pieces = pieces.iter().flat_map(|piece| piece.iter());
+                assert!(pieces.eq(deque.iter().skip(deque.len() - newest)));
                 let some = ring.len() / 40;
                 ring.forget(some);
                 deque.drain(..some);

@@ -525,7 +525,10 @@ mod tests {
                             let mut taken = [0; 4];
                             let most = 1 + rng.below(4) as usize;
                             let until = 1 + feeders.first();
-                            let merged = feeders.merge(until, &mut taken[..most], &places, |link| Some((link, Some(next))));
+                            let merged = feeders.merge(until, &mut taken[..most], &places, |link, slot| {
+                        *slot = link;
+                        Some(Some(next))
+                    });
                             prop_assert_eq!((merged, taken[0]), (1, key.place()));
                             queue.put_back(group, feeders);
                         } else {

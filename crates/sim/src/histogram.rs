@@ -20,7 +20,7 @@ impl Histogram {
     }
 
     /// Counts one value.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, value: u64) {
         if value == 0 {
             self.zeros += 1;
@@ -119,7 +119,7 @@ impl Histogram {
         histogram
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, value: u64, count: u64) {
         let class = class_of(value);
         if let Some(counter) = self.table.get_mut(class) {

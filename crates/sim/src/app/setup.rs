@@ -170,10 +170,7 @@ impl<O: Observer> World<'_, O> {
                 },
                 Traffic::Replay(replay) => {
                     group.playing = vec![NONE; replay.connections.len()];
-                    self.delays |= replay
-                        .connections
-                        .iter()
-                        .any(|one| !one.delay.is_zero() || one.losses_ppm != [0; 2]);
+                    self.delays |= replay.connections.iter().any(|one| !one.delay.is_zero());
                     match replay.connections.first() {
                         Some(first) => at = at.saturating_add(first.start),
                         None => continue,

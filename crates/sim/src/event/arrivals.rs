@@ -114,15 +114,15 @@ impl Feeders {
         self.format.read(arrival)
     }
 
-    /// Takes arrivals before `until` in order, as many as `taken` has room for, and says how many. `take` takes that of a
-    /// link and says when the next over it is; `places` has the place of each link.
+    /// Takes arrivals before `until` in order, as many as `taken` has room for, and says how many. `take` puts that of a
+    /// link in its place and says when the next over it is; `places` has the place of each link.
     #[inline(always)]
     pub(crate) fn merge<T>(
         &mut self,
         until: u64,
         taken: &mut [T],
         places: &[u32],
-        mut take: impl FnMut(u32) -> Option<(T, Option<Instant>)>,
+        mut take: impl FnMut(u32, &mut T) -> Option<Option<Instant>>,
     ) -> usize {
         let format = self.format;
         let mut count = 0;
@@ -136,8 +136,7 @@ impl Feeders {
                         break;
                     }
                     let link = (arrival & format.link_mask) as u32;
-                    let Some((item, next)) = take(link) else { break };
-                    *slot = item;
+                    let Some(next) = take(link, slot) else { break };
                     count += 1;
                     ring[usize::from(first)] = 0;
                     first = first.wrapping_add(1);
@@ -161,8 +160,7 @@ impl Feeders {
                         break;
                     }
                     let link = (self.first & format.link_mask) as u32;
-                    let Some((item, next)) = take(link) else { break };
-                    *slot = item;
+                    let Some(next) = take(link, slot) else { break };
                     count += 1;
                     let arrival = next.map_or(NEVER, |at| format.write(link, at.as_nanos()));
                     self.first = set_one_of_many(nodes, places[link as usize], arrival);

@@ -10,6 +10,7 @@ use crate::endpoint::Application;
 use crate::observe::Observer;
 use crate::spec::LinkIndex;
 use fleetfoot_core::flow::FlowId;
+use fleetfoot_core::link::PacketSize;
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::tcp::{Connection, Exchange, State};
 use fleetfoot_core::time::{Duration, Instant};
@@ -47,6 +48,7 @@ impl<O: Observer> World<'_, O> {
             packet,
             at: first,
             place: end_of_path,
+            ..
         }) = wire.front()
         else {
             return false;
@@ -142,6 +144,7 @@ impl<O: Observer> World<'_, O> {
                             at,
                             packet: id,
                             place: onward,
+                            size: PacketSize::of(&packet.segment),
                         });
                     } else {
                         packets.free(id);
@@ -230,6 +233,7 @@ impl Run<'_> {
                 at,
                 packet: id,
                 place: self.onward,
+                size: PacketSize::of(&packet.segment),
             });
             done += 1;
         }
@@ -257,6 +261,7 @@ impl Run<'_> {
                     at,
                     packet: id,
                     place: self.onward,
+                    size: PacketSize::of(&packet.segment),
                 });
             } else {
                 self.packets.free(id);
@@ -310,6 +315,7 @@ fn drain<O: Observer>(
             at: now,
             packet: id,
             place: onward,
+            size: PacketSize::of(&packet.segment),
         });
         if !more {
             return;

@@ -47,7 +47,7 @@ impl Network {
                 self.queue.forget_arrival(index);
                 continue;
             };
-            let (id, place) = (head.packet, head.place);
+            let (id, place, size) = (head.packet, head.place, head.size);
             let next = next.map_or(Instant::FAR_FUTURE, |next| next.at);
             self.queue.move_first_arrival(index, next);
             if large {
@@ -60,7 +60,7 @@ impl Network {
             }
             let packet = packets.get_mut(id);
             observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
-            if self.enter_behind::<_, true>(observer, bounds, hop, place + 1, now, id, packet, NOBODY) {
+            if self.enter_behind::<_, true>(observer, bounds, hop, place + 1, now, id, size, packet, NOBODY) {
                 packets.free(id);
             }
             if !self.notices.is_empty() || passed.events == most {
@@ -104,7 +104,9 @@ impl Network {
                 Body::Lane(lane) => lane.sure_room(now),
                 Body::Link(_) => 0,
             };
-            let together = room.clamp(1, most - passed.events).min(crowd.len() as u64);
+            // More than are sure of room: while they come, others leave.
+            let together = if room == 0 { 1 } else { room.max(HOPEFUL) };
+            let together = together.min(most - passed.events).min(crowd.len() as u64);
             let next = feeders.first();
             let merged = if large {
                 self.merge::<true>(packets, &mut feeders, until, &mut crowd[..together as usize])
@@ -114,32 +116,34 @@ impl Network {
             let merged = &mut crowd[..merged];
             let through = self.go_through::<_, true>(packets, observer, target, bounds, merged);
             passed.events += through as u64;
-            if through < merged.len() {
-                if through > 0 || next > self.queue.first_arrival().0 {
-                    // It will be refused again when it is its turn.
-                    self.send_back(&mut feeders, &merged[through..]);
-                    break;
-                }
-                self.send_back(&mut feeders, &merged[1..]);
-                let Waiting {
-                    at,
-                    packet: id,
-                    place,
-                } = merged[0];
-                let packet = packets.get_mut(id);
-                let before = LinkIndex(self.hops[place as usize - 1] & !AT_ONCE);
-                observer.on_deliver(at, before, packet, at.since(packet.enqueued_at));
-                if self.enter_behind::<_, false>(observer, bounds, target, place + 1, at, id, packet, NOBODY)
-                {
-                    packets.free(id);
-                }
-                passed.events += 1;
-                passed.now = at;
-                stops = true;
+            if through > 0 {
+                // One that found no room will be refused again when it is its turn.
+                self.send_back(&mut feeders, &merged[through..]);
+                self.go_on(packets, observer, target, bounds, &merged[..through]);
+                stops = passed.events == most || !self.notices.is_empty();
+                continue;
+            }
+            if next > self.queue.first_arrival().0 {
+                self.send_back(&mut feeders, merged);
                 break;
             }
-            self.go_on(packets, observer, target, bounds, &crowd[..through]);
-            stops = passed.events == most || !self.notices.is_empty();
+            self.send_back(&mut feeders, &merged[1..]);
+            let Waiting {
+                at,
+                packet: id,
+                place,
+                size,
+            } = merged[0];
+            let packet = packets.get_mut(id);
+            let before = LinkIndex(self.hops[place as usize - 1] & !AT_ONCE);
+            observer.on_deliver(at, before, packet, at.since(packet.enqueued_at));
+            let place = place + 1;
+            if self.enter_behind::<_, false>(observer, bounds, target, place, at, id, size, packet, NOBODY) {
+                packets.free(id);
+            }
+            passed.events += 1;
+            passed.now = at;
+            stops = true;
         }
         self.crowd = crowd;
         self.queue.put_back(group, feeders);
@@ -158,19 +162,19 @@ impl Network {
         let Network {
             links, feeder_places, ..
         } = self;
-        feeders.merge(until, crowd, feeder_places, |index| {
+        feeders.merge(until, crowd, feeder_places, |index, slot| {
             let (head, next) = links[index as usize].wire.advance()?;
-            let next = next.copied();
+            *slot = *head;
             if LARGE && let Some(next) = next {
                 // See `look_ahead`.
                 std::hint::black_box(packets.get(next.packet).buf.0);
             }
-            Some((head, next.map(|next| next.at)))
+            Some(next.map(|next| next.at))
         })
     }
 
     /// Puts back what was merged last.
-    #[cold]
+    #[inline(never)]
     fn send_back(&mut self, feeders: &mut Feeders, crowd: &[Waiting]) {
         for waiting in crowd.iter().rev() {
             let index = self.hops[waiting.place as usize - 1] & !AT_ONCE;
@@ -189,22 +193,30 @@ impl Network {
         bounds: Bounds,
         crowd: &[Waiting],
     ) {
-        for &Waiting {
-            at,
-            packet: id,
-            place,
-        } in crowd
-        {
+        let mtu = match &self.links[index as usize].body {
+            Body::Lane(lane) => lane.mtu(),
+            Body::Link(_) => u32::MAX,
+        };
+        let mut crowd = crowd;
+        while !crowd.is_empty() {
+            if O::DEAF {
+                let entering = self.let_enter(bounds, mtu, crowd);
+                crowd = &crowd[entering..];
+            }
+            let Some(&waiting) = crowd.first() else { break };
+            crowd = &crowd[1..];
+            let Waiting {
+                at,
+                packet: id,
+                place,
+                size,
+            } = waiting;
             let place = place + 1;
             let next = self.hops[place as usize];
             if next & AT_ONCE == 0 || next == END_AT_ONCE || at > bounds.horizon {
                 let wire = &mut self.links[index as usize].wire;
                 let first = wire.is_empty();
-                wire.push_back(Waiting {
-                    at,
-                    packet: id,
-                    place,
-                });
+                wire.push_back(Waiting { place, ..waiting });
                 if first {
                     if next == END_AT_ONCE {
                         self.early.push(index);
@@ -214,13 +226,48 @@ impl Network {
                 }
                 continue;
             }
+            let next = next & !AT_ONCE;
+            let place = place + 1;
             let packet = packets.get_mut(id);
             observer.on_deliver(at, LinkIndex(index), packet, at.since(packet.enqueued_at));
-            let next = next & !AT_ONCE;
-            if self.enter_behind::<_, true>(observer, bounds, next, place + 1, at, id, packet, index) {
+            if self.enter_behind::<_, true>(observer, bounds, next, place, at, id, size, packet, index) {
                 packets.free(id);
             }
         }
+        while let Some(next) = self.entered.pop() {
+            self.go_through_entered(next, bounds);
+        }
+    }
+
+    /// Packets from the end of a lane of this `mtu` come to lanes that have room for all of them, and stand on their wires until they
+    /// go through: how many, from the first on.
+    #[inline(always)]
+    fn let_enter(&mut self, bounds: Bounds, mtu: u32, crowd: &[Waiting]) -> usize {
+        let Network {
+            links, hops, entered, ..
+        } = self;
+        let (links, hops) = (&mut links[..], &hops[..]);
+        for (count, &waiting) in crowd.iter().enumerate() {
+            let place = waiting.place + 1;
+            let next = hops[place as usize];
+            if next & AT_ONCE == 0 || next == END_AT_ONCE || waiting.at > bounds.horizon {
+                return count;
+            }
+            let next = next & !AT_ONCE;
+            let there = &mut links[next as usize];
+            if there.entering == 0 {
+                if !there.takes_all(waiting.at, mtu, crowd.len()) {
+                    return count;
+                }
+                entered.push(next);
+            }
+            there.entering += 1;
+            there.wire.push_back(Waiting {
+                place: place + 1,
+                ..waiting
+            });
+        }
+        crowd.len()
     }
 
     /// Reads of the next arrival what comes from memory, which takes as long as many instructions: while it is on its way,
@@ -245,3 +292,6 @@ impl Network {
             .map_or(0, |waiting| packets.get(waiting.packet).buf.0)
     }
 }
+
+/// So many are sent to a lane that has room for one at least.
+const HOPEFUL: u64 = 8;

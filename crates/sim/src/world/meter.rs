@@ -5,8 +5,8 @@ use super::network::Notice;
 use crate::observe::Observer;
 use crate::output::{Histogram, LinkOutput};
 use crate::spec::LinkIndex;
-use fleetfoot_core::link::{Counted, Lane, LinkObserver, LinkStatistics, Passage};
-use fleetfoot_core::packet::{Packet, Segment};
+use fleetfoot_core::link::{Counted, Lane, LaneMeter, LinkObserver, LinkStatistics, PacketSize, Passage};
+use fleetfoot_core::packet::Packet;
 use fleetfoot_core::queue::{Backlog, DropReason, QueueEvent};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -43,20 +43,19 @@ impl Meter {
         inside: Instant,
         window: Window,
         lane: &mut Lane,
-        segment: &Segment,
+        size: PacketSize,
         now: Instant,
         passage: Passage,
     ) {
         let (start, finish) = (passage.start, passage.finish);
         if finish >= inside {
             lane.pass_over(passage);
-            self.count_at_edge(window, segment, now, start, finish, passage.waiting);
+            self.count_at_edge(window, size, now, start, finish, passage.waiting);
             return;
         }
         lane.count();
         if start != now {
-            self.queue_delay.record(start.as_nanos() - now.as_nanos());
-            self.queue_packets.record(u64::from(passage.waiting));
+            self.on_wait(start.since(now), passage.waiting);
         }
     }
 
@@ -66,7 +65,7 @@ impl Meter {
     fn count_at_edge(
         &mut self,
         window: Window,
-        segment: &Segment,
+        size: PacketSize,
         now: Instant,
         start: Instant,
         finish: Instant,
@@ -78,8 +77,8 @@ impl Meter {
             self.queue_delay.record(waited.as_nanos());
             self.rest.waited_at_edge += u64::from(!waited.is_zero());
             self.rest.after.packets += 1;
-            self.rest.after.data_packets += u64::from(segment.is_data());
-            self.rest.after.bytes += Bytes(u64::from(segment.len()));
+            self.rest.after.data_packets += u64::from(size.is_data());
+            self.rest.after.bytes += Bytes(u64::from(size.len()));
         }
         if start < window.to {
             self.busy += finish.min(window.to).since(start.max(window.from));
@@ -137,6 +136,14 @@ impl Meter {
             queue_delay: self.queue_delay,
             queue_packets: self.queue_packets,
         }
+    }
+}
+
+impl LaneMeter for Meter {
+    #[inline(always)]
+    fn on_wait(&mut self, waited: Duration, waiting: u32) {
+        self.queue_delay.record(waited.as_nanos());
+        self.queue_packets.record(u64::from(waiting));
     }
 }
 

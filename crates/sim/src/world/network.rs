@@ -15,7 +15,9 @@ use crate::observe::Observer;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, LinkSpec, Spec};
 use fleetfoot_core::flow::{FlowId, FlowTable};
-use fleetfoot_core::link::{Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, StreamEnd};
+use fleetfoot_core::link::{
+    Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, PacketSize, Passenger, StreamEnd,
+};
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::ring::Ring;
@@ -46,6 +48,8 @@ pub(crate) struct Network {
     pub(super) feeder_places: Vec<u32>,
     /// What passes a junction together.
     pub(super) crowd: Vec<Waiting>,
+    /// Lanes on whose wires packets stand that have come to them and not gone through yet.
+    pub(super) entered: Vec<u32>,
     pub(crate) mode: Mode,
     pub(super) window: Window,
     /// What is sent now and is over before this lies within the window.
@@ -59,6 +63,10 @@ pub(super) struct Place {
     pub(super) body: Body,
     /// Of a lane: what is on its way.
     pub(super) wire: Ring<Waiting>,
+    /// So many of those, the last, have come to the lane and not gone through yet: their times are those of coming.
+    pub(super) entering: u32,
+    /// No packet goes on from its end at once.
+    stops: bool,
     /// Time of the pending delivery event of a link that is no lane; `FAR_FUTURE` without one.
     pub(super) delivery_at: Instant,
     /// Time of the pending departure event, in [`Mode::Plain`].
@@ -96,6 +104,8 @@ pub(super) struct Waiting {
     pub(super) packet: u32,
     /// Where it goes from there: a place in `hops`.
     pub(super) place: u32,
+    /// Of the packet, so that lanes need not look at it.
+    pub(super) size: PacketSize,
 }
 
 impl Default for Waiting {
@@ -104,7 +114,25 @@ impl Default for Waiting {
             at: Instant::ZERO,
             packet: 0,
             place: 0,
+            size: PacketSize::NONE,
         }
+    }
+}
+
+impl Passenger for Waiting {
+    #[inline(always)]
+    fn at(&self) -> Instant {
+        self.at
+    }
+
+    #[inline(always)]
+    fn set_at(&mut self, at: Instant) {
+        self.at = at;
+    }
+
+    #[inline(always)]
+    fn size(&self) -> PacketSize {
+        self.size
     }
 }
 
@@ -139,6 +167,7 @@ impl Network {
             junctions: Vec::new(),
             feeder_places: vec![0; spec.links.len()],
             crowd: vec![Waiting::default(); CROWD],
+            entered: Vec::new(),
             mode,
             window,
             inside: Instant::ZERO,
@@ -164,6 +193,15 @@ impl Network {
             if at_once { hop | AT_ONCE } else { hop }
         };
         self.hops = paths.hops().iter().map(&mut with_haste).collect();
+        for hops in self.hops.windows(2) {
+            if hops[0] != Paths::END
+                && hops[0] != END_AT_ONCE
+                && hops[1] & AT_ONCE != 0
+                && hops[1] != END_AT_ONCE
+            {
+                self.links[(hops[0] & !AT_ONCE) as usize].stops = false;
+            }
+        }
         self.dropped = self.hops.len() as u32;
         self.hops.push(DROPPED);
         let ends = self.hops.windows(2).filter(|hops| hops[1] == END_AT_ONCE);
@@ -334,6 +372,16 @@ impl Network {
 }
 
 impl Place {
+    /// Whether it is a lane that every packet leaves at its end for an event or an endpoint, and that has room for so many
+    /// packets of up to `mtu` bytes from `at` on.
+    #[inline(always)]
+    pub(super) fn takes_all(&mut self, at: Instant, mtu: u32, count: usize) -> bool {
+        match &mut self.body {
+            Body::Lane(lane) => self.stops && lane.mtu() >= mtu && lane.sure_room(at) >= count as u64,
+            Body::Link(_) => false,
+        }
+    }
+
     fn new(spec: &Spec, link: &LinkSpec, mode: Mode) -> Result<Place, RunError> {
         let direction = if link.forward { "forward" } else { "reverse" };
         let name = format!("{}/{direction}", link.name);
@@ -360,6 +408,8 @@ impl Place {
         Ok(Place {
             body,
             wire: Ring::new(),
+            entering: 0,
+            stops: true,
             delivery_at: Instant::FAR_FUTURE,
             departure_at: Instant::FAR_FUTURE,
             meter: Meter::default(),
@@ -383,7 +433,7 @@ pub(super) fn ingress(hops: &[u32], place: u32) -> u16 {
 const MOST_FEEDERS: usize = 64;
 
 /// So many pass a junction together at most.
-const CROWD: usize = 64;
+const CROWD: usize = 256;
 
 /// Beside a hop: a packet that comes there from the hop before may go on ahead of time.
 pub(super) const AT_ONCE: u32 = 1 << 31;

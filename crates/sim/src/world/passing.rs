@@ -50,7 +50,8 @@ impl Network {
             segment,
         });
         let first = self.hops[path.0 as usize];
-        if self.enter(observer, first, path.0 + 1, now, id, packets.get_mut(id)) {
+        let size = PacketSize::of(&segment);
+        if self.enter(observer, first, path.0 + 1, now, id, size, packets.get_mut(id)) {
             packets.free(id);
         }
     }
@@ -68,7 +69,10 @@ impl Network {
         let next = self.hops[place as usize];
         let waits = next & AT_ONCE == 0 || next == END_AT_ONCE;
         let mut left = leaving;
-        while let Some(&Waiting { at, packet: id, .. }) = left.first() {
+        while let Some(&Waiting {
+            at, packet: id, size, ..
+        }) = left.first()
+        {
             if waits {
                 let taken = self.take_in(packets, observer, first, next, left);
                 if taken > 0 {
@@ -77,7 +81,7 @@ impl Network {
                 }
             }
             let packet = packets.get_mut(id);
-            if self.enter(observer, first, place, at, id, packet) {
+            if self.enter(observer, first, place, at, id, size, packet) {
                 packets.free(id);
             }
             left = &mut left[1..];
@@ -124,40 +128,52 @@ impl Network {
         let Body::Lane(lane) = &mut at.body else {
             return 0;
         };
-        let mut through = 0;
-        for waiting in crowd {
-            let now = waiting.at;
-            let packet = packets.get_mut(waiting.packet);
-            let size = PacketSize::of(&packet.segment);
-            if !lane.is_usual(size) && !lane.turn_to(now, size) {
-                let Some(arrival) = go_through_unusual(lane, &mut at.meter, bounds, packet, now) else {
-                    break;
-                };
-                waiting.at = arrival;
-            } else {
-                let Ok(passage) = lane.on_usual(now) else {
-                    break;
-                };
-                at.meter
-                    .count_passage(bounds.inside, bounds.window, lane, &packet.segment, now, passage);
-                waiting.at = passage.arrival;
-            }
-            #[cfg(debug_assertions)]
-            {
-                assert!(now >= at.entered_at, "packets enter a link in order of time");
-                at.entered_at = now;
-            }
-            if !O::DEAF {
-                if ARRIVES {
-                    let before = LinkIndex(self.hops[waiting.place as usize - 1] & !AT_ONCE);
-                    observer.on_deliver(now, before, packet, now.since(packet.enqueued_at));
-                }
-                observer.on_enter(now, LinkIndex(index), packet);
-                packet.enqueued_at = now;
-            }
-            through += 1;
+        #[cfg(debug_assertions)]
+        {
+            let first = crowd.first().map_or(at.entered_at, |first| first.at);
+            let in_order = crowd.is_sorted_by_key(|waiting| waiting.at) && at.entered_at <= first;
+            assert!(in_order, "packets enter a link in order of time");
+            at.entered_at = first;
         }
-        through
+        if O::DEAF {
+            return pass_lane(lane, &mut at.meter, bounds, crowd);
+        }
+        for (through, waiting) in crowd.iter_mut().enumerate() {
+            let now = waiting.at;
+            let Some(arrival) = pass_alone(lane, &mut at.meter, bounds, waiting.size, now) else {
+                return through;
+            };
+            waiting.at = arrival;
+            let packet = packets.get_mut(waiting.packet);
+            if ARRIVES {
+                let before = LinkIndex(self.hops[waiting.place as usize - 1] & !AT_ONCE);
+                observer.on_deliver(now, before, packet, now.since(packet.enqueued_at));
+            }
+            observer.on_enter(now, LinkIndex(index), packet);
+            packet.enqueued_at = now;
+        }
+        crowd.len()
+    }
+
+    /// Packets that have come to a lane go through it: nothing is too large, and there is room for all.
+    #[inline(always)]
+    pub(super) fn go_through_entered(&mut self, index: u32, bounds: Bounds) {
+        let at = &mut self.links[index as usize];
+        let entering = std::mem::take(&mut at.entering) as usize;
+        let Body::Lane(lane) = &mut at.body else { return };
+        for crowd in at.wire.newest_mut(entering) {
+            let through = pass_lane(lane, &mut at.meter, bounds, crowd);
+            debug_assert_eq!(through, crowd.len(), "there was room for all");
+        }
+        if at.wire.len() == entering
+            && let Some(head) = at.wire.front()
+        {
+            if self.hops[head.place as usize] == END_AT_ONCE {
+                self.early.push(index);
+            } else {
+                self.queue.set_arrival(index, head.at);
+            }
+        }
     }
 
     /// Sends what a connection allows. Segments are written where they stay until they are delivered.
@@ -183,7 +199,8 @@ impl Network {
             packet.flow = flow;
             observer.on_send(now, flow, &packet.segment);
             let first = self.hops[path.0 as usize];
-            if self.enter(observer, first, path.0 + 1, now, id, packet) {
+            let size = PacketSize::of(&packet.segment);
+            if self.enter(observer, first, path.0 + 1, now, id, size, packet) {
                 packets.free(id);
             }
         }
@@ -199,10 +216,11 @@ impl Network {
         place: u32,
         now: Instant,
         id: u32,
+        size: PacketSize,
         packet: &mut Packet,
     ) -> bool {
         let bounds = self.bounds();
-        self.enter_behind::<_, true>(observer, bounds, index, place, now, id, packet, NOBODY)
+        self.enter_behind::<_, true>(observer, bounds, index, place, now, id, size, packet, NOBODY)
     }
 
     /// What stays as it is while packets pass.
@@ -225,11 +243,12 @@ impl Network {
         place: u32,
         now: Instant,
         id: u32,
+        size: PacketSize,
         packet: &mut Packet,
         before: u32,
     ) -> bool {
         let bounds = self.bounds();
-        self.enter_behind::<_, false>(observer, bounds, index, place, now, id, packet, before)
+        self.enter_behind::<_, false>(observer, bounds, index, place, now, id, size, packet, before)
     }
 
     /// The same at the end of the lane `before`; with `USUAL`, the code here is for the usual case alone.
@@ -243,10 +262,10 @@ impl Network {
         mut place: u32,
         mut now: Instant,
         id: u32,
+        size: PacketSize,
         packet: &mut Packet,
         mut before: u32,
     ) -> bool {
-        let size = PacketSize::of(&packet.segment);
         loop {
             let at = &mut self.links[index as usize];
             let Body::Lane(lane) = &mut at.body else {
@@ -256,7 +275,7 @@ impl Network {
                 return true;
             };
             if USUAL && !lane.is_usual(size) && !lane.turn_to(now, size) {
-                return self.enter_any(observer, index, place, now, id, packet, before);
+                return self.enter_any(observer, index, place, now, id, size, packet, before);
             }
             #[cfg(debug_assertions)]
             {
@@ -276,7 +295,7 @@ impl Network {
                 }
             };
             at.meter
-                .count_passage(bounds.inside, bounds.window, lane, &packet.segment, now, passage);
+                .count_passage(bounds.inside, bounds.window, lane, size, now, passage);
             let arrival = passage.arrival;
             let next = self.hops[place as usize];
             if next & AT_ONCE == 0 || next == END_AT_ONCE || arrival > bounds.horizon {
@@ -288,6 +307,7 @@ impl Network {
                     at: arrival,
                     packet: id,
                     place,
+                    size,
                 });
                 if first {
                     if next == END_AT_ONCE {
@@ -302,7 +322,7 @@ impl Network {
             if USUAL {
                 // No loop here: mostly it is not gone through twice.
                 let next = next & !AT_ONCE;
-                return self.enter_any(observer, next, place + 1, arrival, id, packet, index);
+                return self.enter_any(observer, next, place + 1, arrival, id, size, packet, index);
             }
             place += 1;
             before = index;
@@ -345,6 +365,7 @@ impl Network {
             at: now,
             packet: id,
             place: self.dropped,
+            size: PacketSize::of(&packet.segment),
         });
         false
     }
@@ -400,7 +421,8 @@ impl Network {
         }
         let packet = packets.get_mut(id);
         observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
-        if self.enter(observer, hop, place + 1, now, id, packet) {
+        let size = PacketSize::of(&packet.segment);
+        if self.enter(observer, hop, place + 1, now, id, size, packet) {
             packets.free(id);
         }
         None
@@ -433,17 +455,37 @@ impl Network {
     }
 }
 
-/// [`Network::go_through`] of one that finds packets of other sizes waiting. `None`: it does not find room.
+/// Packets pass a lane in order, as many of them as find room: how many. Their time becomes that at which they reach the far end.
 #[inline(never)]
-fn go_through_unusual(
+fn pass_lane(lane: &mut Lane, meter: &mut Meter, bounds: Bounds, crowd: &mut [Waiting]) -> usize {
+    let mut through = 0;
+    loop {
+        through += lane.on_run(&mut crowd[through..], bounds.inside, meter);
+        let Some(waiting) = crowd.get_mut(through) else {
+            return through;
+        };
+        if !lane.is_usual(waiting.size) && lane.turn_to(waiting.at, waiting.size) {
+            continue;
+        }
+        let Some(arrival) = pass_alone(lane, meter, bounds, waiting.size, waiting.at) else {
+            return through;
+        };
+        waiting.at = arrival;
+        through += 1;
+    }
+}
+
+/// A packet passes a lane: when it reaches the far end. `None`: it does not find room.
+#[inline(never)]
+fn pass_alone(
     lane: &mut Lane,
     meter: &mut Meter,
     bounds: Bounds,
-    packet: &Packet,
+    size: PacketSize,
     now: Instant,
 ) -> Option<Instant> {
-    let passage = lane.on_packet(now, PacketSize::of(&packet.segment)).ok()?;
-    meter.count_passage(bounds.inside, bounds.window, lane, &packet.segment, now, passage);
+    let passage = lane.on_packet(now, size).ok()?;
+    meter.count_passage(bounds.inside, bounds.window, lane, size, now, passage);
     Some(passage.arrival)
 }
 
