@@ -50,8 +50,7 @@ impl Network {
             segment,
         });
         let first = self.hops[path.0 as usize];
-        let size = PacketSize::of(&segment);
-        if self.enter(observer, first, path.0 + 1, now, id, size, packets.get_mut(id)) {
+        if self.enter(observer, first, path.0 + 1, now, id, packets.get_mut(id)) {
             packets.free(id);
         }
     }
@@ -69,10 +68,7 @@ impl Network {
         let next = self.hops[place as usize];
         let waits = next & AT_ONCE == 0 || next == END_AT_ONCE;
         let mut left = leaving;
-        while let Some(&Waiting {
-            at, packet: id, size, ..
-        }) = left.first()
-        {
+        while let Some(&Waiting { at, packet: id, .. }) = left.first() {
             if waits {
                 let taken = self.take_in(packets, observer, first, next, left);
                 if taken > 0 {
@@ -81,7 +77,7 @@ impl Network {
                 }
             }
             let packet = packets.get_mut(id);
-            if self.enter(observer, first, place, at, id, size, packet) {
+            if self.enter(observer, first, place, at, id, packet) {
                 packets.free(id);
             }
             left = &mut left[1..];
@@ -199,8 +195,7 @@ impl Network {
             packet.flow = flow;
             observer.on_send(now, flow, &packet.segment);
             let first = self.hops[path.0 as usize];
-            let size = PacketSize::of(&packet.segment);
-            if self.enter(observer, first, path.0 + 1, now, id, size, packet) {
+            if self.enter(observer, first, path.0 + 1, now, id, packet) {
                 packets.free(id);
             }
         }
@@ -216,10 +211,10 @@ impl Network {
         place: u32,
         now: Instant,
         id: u32,
-        size: PacketSize,
         packet: &mut Packet,
     ) -> bool {
         let bounds = self.bounds();
+        let size = PacketSize::of(&packet.segment);
         self.enter_behind::<_, true>(observer, bounds, index, place, now, id, size, packet, NOBODY)
     }
 
@@ -421,8 +416,7 @@ impl Network {
         }
         let packet = packets.get_mut(id);
         observer.on_deliver(now, LinkIndex(index), packet, now.since(packet.enqueued_at));
-        let size = PacketSize::of(&packet.segment);
-        if self.enter(observer, hop, place + 1, now, id, size, packet) {
+        if self.enter(observer, hop, place + 1, now, id, packet) {
             packets.free(id);
         }
         None
