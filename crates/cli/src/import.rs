@@ -7,7 +7,7 @@ use crate::session::stop_flag;
 use clap::Args;
 use fleetfoot_core::time::Duration;
 use fleetfoot_lab::import::files::Error;
-use fleetfoot_lab::import::{Imported, Options, import};
+use fleetfoot_lab::import::{Fit, Imported, Options, import};
 use fleetfoot_lab::workload::vectors::looks_like_vectors;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,17 @@ pub(crate) struct How {
     /// Seconds of silence after which a connection counts as over.
     #[arg(long, value_name = "S", default_value_t = 900)]
     idle_s: u32,
+    /// Replay the scenario once and tell how well it fits the recording; `auto`: up to two million data segments.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = When::Auto)]
+    fit: When,
+}
+
+/// Whether to do something that takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
 }
 
 impl Default for How {
@@ -54,6 +65,7 @@ impl Default for How {
             most_open: options.most_open as u32,
             quiet_ms: (options.quiet.as_nanos() / 1_000_000) as u32,
             idle_s: (options.idle.as_nanos() / 1_000_000_000) as u32,
+            fit: When::Auto,
         }
     }
 }
@@ -89,11 +101,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             )));
         }
     }
-    let imported = run(&arguments.file, &output, &arguments.how, common)?;
+    let (imported, fit) = run(&arguments.file, &output, &arguments.how, common)?;
     if common.json {
-        print(&json(&imported)?)?;
+        print(&json(&imported, fit.as_ref())?)?;
     } else {
-        print(&imported.summary.to_text())?;
+        print(&text(&imported, fit.as_ref()))?;
     }
     common.say(&format!(
         "\nWritten: {} and {}\nNext: fleetfoot compare {}",
@@ -107,11 +119,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     Ok(())
 }
 
-/// Imports, shows how far it is, and warns of what was not read.
-pub(crate) fn run(input: &Path, output: &Path, how: &How, common: &Common) -> Result<Imported, Failure> {
+/// Imports, shows how far it is, warns of what was not read, and replays it.
+fn run(input: &Path, output: &Path, how: &How, common: &Common) -> Result<(Imported, Option<Fit>), Failure> {
     let size = std::fs::metadata(input).map_or(0, |metadata| metadata.len());
     let reporter = ByteReporter::new(size, common);
-    let stop = stop_flag();
+    let stop = &*stop_flag();
     let imported = import(input, output, &how.options(), |progress| {
         reporter.at(&progress);
         !stop.load(Ordering::Relaxed)
@@ -130,7 +142,27 @@ pub(crate) fn run(input: &Path, output: &Path, how: &How, common: &Common) -> Re
     if imported.summary.interrupted {
         common.say("Interrupted: what was read so far is imported.");
     }
-    Ok(imported)
+    let segments: u64 = imported.summary.segments.iter().map(|one| one.segments).sum();
+    let wanted = match how.fit {
+        When::Auto => segments <= FIT_SEGMENTS,
+        When::Always => true,
+        When::Never => false,
+    };
+    let fit = match wanted && !imported.summary.interrupted {
+        true => Fit::of(&imported, stop).map_err(Failure::other)?,
+        false => None,
+    };
+    Ok((imported, fit))
+}
+
+/// Summary and fit.
+fn text(imported: &Imported, fit: Option<&Fit>) -> String {
+    let mut text = imported.summary.to_text();
+    if let Some(fit) = fit {
+        text.push('\n');
+        text.push_str(&fit.to_text());
+    }
+    text
 }
 
 /// Whether a file is a capture, or connection vectors, by its first bytes.
@@ -160,8 +192,8 @@ pub(crate) fn imported(capture: &Path, common: &Common) -> Result<PathBuf, Failu
     std::fs::create_dir_all(&folder)
         .map_err(|error| Failure::other(format!("cannot write {}: {error}", folder.display())))?;
     let output = folder.join(format!("{stem}.toml"));
-    let imported = run(capture, &output, &How::default(), common)?;
-    common.say(&imported.summary.to_text());
+    let (imported, fit) = run(capture, &output, &How::default(), common)?;
+    common.say(&text(&imported, fit.as_ref()));
     common.say(&format!(
         "The scenario made of it: {} (change it and compare again)",
         output.display()
@@ -172,13 +204,14 @@ pub(crate) fn imported(capture: &Path, common: &Common) -> Result<PathBuf, Failu
     Ok(output)
 }
 
-fn json(imported: &Imported) -> Result<String, Failure> {
+fn json(imported: &Imported, fit: Option<&Fit>) -> Result<String, Failure> {
     let document = serde_json::json!({
         "schema": "1.0",
         "fleetfoot": env!("CARGO_PKG_VERSION"),
         "scenario": imported.scenario.display().to_string(),
         "vectors": imported.vectors.display().to_string(),
         "summary": imported.summary,
+        "fit": fit,
     });
     let mut text =
         serde_json::to_string_pretty(&document).map_err(|error| Failure::other(error.to_string()))?;
@@ -192,3 +225,6 @@ fn beside(capture: &Path) -> PathBuf {
     let stem = stem.map_or_else(|| "capture".into(), |stem| stem.to_string_lossy());
     PathBuf::from(format!("{stem}.toml"))
 }
+
+/// Data segments whose replay takes some seconds.
+const FIT_SEGMENTS: u64 = 2_000_000;

@@ -454,19 +454,22 @@ impl<O: Observer> World<'_, O> {
     }
 
     fn open_pair(&mut self, now: Instant, index: u32, actor: u32, pair: u32, opener: Option<usize>) -> u32 {
+        let opening = self.opening(index, actor, pair, opener);
+        self.open(now, &opening)
+    }
+
+    /// A new conversation of a pair.
+    fn opening(&self, index: u32, actor: u32, pair: u32, opener: Option<usize>) -> Opening {
         let Route { hosts, paths, .. } = self.groups[index as usize].routes[pair as usize];
-        self.open(
-            now,
-            &Opening {
-                group: index,
-                actor,
-                pair,
-                hosts,
-                paths,
-                opener,
-                key: None,
-            },
-        )
+        Opening {
+            group: index,
+            actor,
+            pair,
+            hosts,
+            paths,
+            opener,
+            key: None,
+        }
     }
 }
 

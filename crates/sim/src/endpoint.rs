@@ -13,16 +13,17 @@ use crate::event::EventKey;
 use crate::interface;
 use crate::observe::{AppEvent, Observer};
 use crate::routing::PathStart;
-use crate::spec::{Interface, NodeId, Traffic};
+use crate::spec::{GroupSpec, Interface, NodeId, Traffic};
 use crate::world::World;
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId, Stream};
 use fleetfoot_core::link::StreamEnd;
 use fleetfoot_core::packet::{Flags, Kind, Packet, Segment};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::tcp::listener::{self, Answer};
-use fleetfoot_core::tcp::{Connection, Setting, State};
+use fleetfoot_core::tcp::{Config, Connection, Setting, State};
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
+use std::sync::Arc;
 
 mod end;
 
@@ -68,6 +69,18 @@ pub(crate) struct Slot {
     pub(crate) replay: Option<Box<Player>>,
 }
 
+impl Slot {
+    /// How one of its ends behaves.
+    fn config<'a>(&'a self, spec: &'a GroupSpec, side: usize) -> &'a Arc<Config> {
+        let own = self.replay.as_ref().and_then(|player| player.configs.as_ref());
+        match (own, side) {
+            (Some(own), _) => &own[side],
+            (None, 0) => &spec.sender,
+            (None, _) => &spec.receiver,
+        }
+    }
+}
+
 /// What a new conversation is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
@@ -101,6 +114,16 @@ impl Opening {
 impl<O: Observer> World<'_, O> {
     /// Makes a conversation. The opener's SYN leaves with the next [`World::pump`].
     pub(crate) fn open(&mut self, now: Instant, opening: &Opening) -> u32 {
+        self.open_recorded(now, opening, None)
+    }
+
+    /// The same of one that was recorded, if it was.
+    pub(crate) fn open_recorded(
+        &mut self,
+        now: Instant,
+        opening: &Opening,
+        replay: Option<Box<Player>>,
+    ) -> u32 {
         let group = &mut self.groups[opening.group as usize];
         let created = self.created;
         self.created = created.wrapping_add(1);
@@ -134,7 +157,7 @@ impl<O: Observer> World<'_, O> {
                 Traffic::Bulk { .. }
             ) && interface == Interface::default(),
             stream: None,
-            replay: None,
+            replay,
         };
         if interface.super_packets.is_some() && opening.opener.is_some() {
             let groupers = interface::groupers(interface.super_packets, &mut group.marks);
@@ -144,7 +167,7 @@ impl<O: Observer> World<'_, O> {
         }
         if let Some(opener) = opening.opener {
             let spec = &self.spec.groups[opening.group as usize];
-            let config = if opener == 0 { &spec.sender } else { &spec.receiver };
+            let config = slot.config(spec, opener);
             let mut connection = Connection::connect(now, config, iss[opener]);
             connection.set(now, Setting::AutoRead(true));
             slot.ends[opener].connection = Some(Box::new(connection));
@@ -318,8 +341,7 @@ impl<O: Observer> World<'_, O> {
             self.free_if_over(now, index);
             return;
         }
-        let spec = &self.spec.groups[slot.group as usize];
-        let config = if side == 0 { &spec.sender } else { &spec.receiver };
+        let config = slot.config(&self.spec.groups[slot.group as usize], side);
         // Drawn from the opener's number, so that a retransmitted SYN changes nothing.
         let iss = if side == 0 {
             slot.iss
@@ -415,9 +437,8 @@ impl<O: Observer> World<'_, O> {
     pub(crate) fn wake(&mut self, index: u32, side: usize) {
         let slot = &mut self.slots[index as usize];
         if slot.ends[side].resting.is_some() {
-            let spec = &self.spec.groups[slot.group as usize];
-            let config = if side == 0 { &spec.sender } else { &spec.receiver };
-            slot.ends[side].wake(config);
+            let config = Arc::clone(slot.config(&self.spec.groups[slot.group as usize], side));
+            slot.ends[side].wake(&config);
         }
     }
 

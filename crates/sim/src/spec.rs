@@ -260,6 +260,10 @@ pub struct Recorded {
     pub rtt: Duration,
     /// Both ends speak independently of each other; else a unit waits for the one before it.
     pub concurrent: bool,
+    /// Window that either end offers at most, bytes; 0: as its group is configured.
+    pub windows: [u32; 2],
+    /// Data segments of either end that are lost on their way, beside what queues drop, per million.
+    pub losses_ppm: [u32; 2],
     /// What is said, in order.
     pub units: Box<[Unit]>,
 }

@@ -296,7 +296,7 @@ impl<'a, O: Observer> World<'a, O> {
         let flags = self.packets.get(packet).segment.flags;
         if flags.contains(Flags::CORRUPT) {
             self.discard_damaged(link, now, packet);
-        } else if !self.delays || !self.delay(now, packet) {
+        } else if !self.delays || !self.delay(link, now, packet) {
             self.hand_up(now, packet);
         }
     }
@@ -312,10 +312,15 @@ impl<'a, O: Observer> World<'a, O> {
     /// The receiver's checksum fails.
     #[cold]
     fn discard_damaged(&mut self, link: u32, now: Instant, packet: u32) {
+        self.network.count_damaged(link, now, self.packets.get(packet));
+        self.discard(link, now, packet, DropReason::BitError);
+    }
+
+    /// A packet that came off a link goes no further.
+    #[cold]
+    pub(crate) fn discard(&mut self, link: u32, now: Instant, packet: u32, reason: DropReason) {
         let packet = self.packets.take(packet);
-        self.network.count_damaged(link, now, &packet);
-        self.observer
-            .on_drop(now, LinkIndex(link), &packet, DropReason::BitError);
+        self.observer.on_drop(now, LinkIndex(link), &packet, reason);
         self.network.notices.push(Notice::Dropped(packet, now));
     }
 

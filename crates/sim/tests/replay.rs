@@ -35,6 +35,8 @@ fn recorded(start_us: u64, concurrent: bool, list: &[(u8, u64, u64)]) -> Recorde
         delay: Duration::from_micros(5_000),
         rtt: Duration::from_micros(30_104),
         concurrent,
+        windows: [0; 2],
+        losses_ppm: [0; 2],
         units: units(list),
     }
 }
@@ -130,6 +132,45 @@ fn packets_of_every_connection_take_their_own_time() {
     assert_eq!(output.groups[0].connections.len(), 5);
 }
 
+#[test]
+fn a_recorded_window_is_all_that_an_end_offers() {
+    // 30 segments are three flights as the window of congestion grows; with a window of two segments they are 15.
+    let list = [(1, 0, 100), (0, 0, 30 * 1_460)];
+    let took = |windows| {
+        let connection = Recorded {
+            windows,
+            ..recorded(0, false, &list)
+        };
+        let output = outcome(&one(5_000, replay(vec![connection])));
+        micros(&output.groups[0].connections)[0]
+    };
+    let (free, held) = (took([0; 2]), took([0, 2_920]));
+    assert_eq!(free, took([60_000, 0]), "the opener says little");
+    // The request is there at 45,244. A segment is acknowledged 1,500 + 15,000 + 40 + 15,000 after it began to leave, 14 times;
+    // the last two take 3,000 and 15,000.
+    assert_eq!((free, held), (121_784, 45_244 + 14 * 31_540 + 18_000));
+}
+
+#[test]
+fn recorded_losses_take_data_of_the_end_that_they_are_for() {
+    let list = [(1, 0, 20_000), (0, 0, 200_000)];
+    let lost = |losses_ppm| {
+        let connections = (0..40).map(|number| Recorded {
+            losses_ppm,
+            ..recorded(number * 2_000_000, false, &list)
+        });
+        let output = outcome(&one(120_000, replay(connections.collect())));
+        let group = &output.groups[0];
+        assert_eq!(group.connections.len(), 40, "all arrives in the end");
+        group.dropped
+    };
+    assert_eq!(lost([0; 2]), 0);
+    // 137 segments each: 2 % of 5480 are 110, with a standard deviation of 10.4; some more, of what is sent again.
+    let data = lost([20_000, 0]);
+    assert!((75..=150).contains(&data), "{data}");
+    assert_eq!(lost([0, 20_000]), 0, "counted are those of the sender");
+}
+
 /// Random connections on a random network with losses, jitter and other traffic.
 fn random_replay(seed: u64) -> Spec {
     let mut spec = random_spec(seed);
@@ -147,6 +188,8 @@ fn random_replay(seed: u64) -> Spec {
                 pair: rng.below(5) as u32,
                 delay: Duration::from_micros([0, 0, 2_000, 30_000][rng.below(4) as usize]),
                 rtt: Duration::from_millis(rng.below(80)),
+                windows: [0, 1].map(|_| [0, 0, 4_000, 65_535][rng.below(4) as usize]),
+                losses_ppm: [0, 1].map(|_| [0, 0, 10_000][rng.below(3) as usize]),
                 ..recorded(rng.below(1_500_000), rng.below(2) == 0, &list)
             }
         })

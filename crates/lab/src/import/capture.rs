@@ -337,10 +337,11 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             }
             return;
         }
-        counts.open_before += u64::from(connection.opened_ns.is_none());
+        counts.open_before += u64::from(connection.opened_ns.is_none() && !connection.answered);
         counts.reset += u64::from(connection.reset);
         counts.cut += u64::from(connection.units.cut);
-        counts.one_way += u64::from(connection.ends.iter().any(|end| end.packets == 0));
+        let one_way = connection.ends.iter().any(|end| end.packets == 0);
+        counts.one_way += u64::from(one_way);
         let frame = connection.frame();
         let timed = connection.units.timed(&frame);
         let start_ns = connection.opened_ns.unwrap_or(connection.first_ns);
@@ -351,7 +352,9 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         match connection.rtt_ns() {
             Some(rtt) => {
                 samples.rtt.record(rtt);
-                for (sum, half) in self.halves.iter_mut().zip(frame.halves_ns) {
+                // Of one direction nobody knows where on the path it was seen.
+                let halves = self.halves.iter_mut().filter(|_| !one_way);
+                for (sum, half) in halves.zip(frame.halves_ns) {
                     *sum += half as f64 / rtt.max(1) as f64;
                 }
             }
@@ -368,9 +371,13 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         ] {
             values.iter().for_each(|value| histogram.record(*value));
         }
-        samples
-            .connection
-            .record(connection.last_data_ns().saturating_sub(start_ns));
+        // From where the SYN left to where the last byte arrives, wherever on the path it was seen.
+        let ways: u64 = [0, connection.last_listener()]
+            .map(|far| frame.halves_ns[far] / 2)
+            .iter()
+            .sum();
+        let seen = connection.last_data_ns().saturating_sub(start_ns);
+        samples.connection.record(seen + ways);
         let loss = [0, 1].map(|side| {
             let end: &super::connection::End = &connection.ends[side];
             end.retransmitted as f64 / end.segments.max(1) as f64
@@ -451,6 +458,8 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             exchanges: Quantiles::of(&samples.exchanges, 1.0),
             exchange_s: seconds(&samples.exchange),
             connection_s: seconds(&samples.connection),
+            exchange_counts: samples.exchange.counts(),
+            connection_counts: samples.connection.counts(),
             answer_wait_s: seconds(&samples.answer),
             ask_wait_s: seconds(&samples.ask),
             pause_s: seconds(&samples.pause),
@@ -532,7 +541,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             (counts.reset, "connections ended by a reset"),
             (
                 counts.one_way,
-                "connections were seen in one direction only: waits and round-trip times are not known",
+                "connections were seen in one direction only: what the other end said is known from acknowledgments, without its waits",
             ),
             (
                 counts.without_rtt,

@@ -9,7 +9,8 @@
 //! captured twice (soon again, or at another place: of each direction only the interface that saw it first counts, unless another
 //! one has what it missed), and segments that fill a hole sooner than their sender can have heard of it (reordering).
 //!
-//! Bytes are counted by sequence numbers: what the capture missed, but the peer acknowledged, is there.
+//! Bytes are counted by sequence numbers: what the capture missed, but the peer acknowledged, is there. So it is with an end that
+//! the capture does not show at all: its peer's acknowledgments tell how much it said, though not when, nor in how many segments.
 
 use super::link_layer::{ACK, FIN, RST, SYN, Tcp};
 use super::units::{Frame, Units};
@@ -123,8 +124,15 @@ impl Connection {
 
     /// Both ends are done, or one gave up.
     pub(super) fn is_over(&self) -> bool {
+        // Of a hidden end there is nothing to wait for, and nothing that would acknowledge the other's FIN.
+        let hidden = (self.ends[0].packets == 0) != (self.ends[1].packets == 0);
         let done = |end: &End| end.fin.is_some_and(|fin| end.acked >= fin);
-        self.reset || self.ends.iter().all(done)
+        let ended = |end: &End| end.packets == 0 || end.fin.is_some();
+        self.reset
+            || match hidden {
+                true => self.ends.iter().all(ended),
+                false => self.ends.iter().all(done),
+            }
     }
 
     /// Whether a SYN begins another connection with the same addresses and ports.
@@ -158,7 +166,9 @@ impl Connection {
         }
         self.on_data(now_ns, side, tcp, &mut seen);
         let halves = [self.ends[side].half_ns, self.ends[1 - side].half_ns];
-        if let [Some(own), Some(other)] = halves {
+        if let [Some(own), Some(other)] = halves
+            && self.ends[1 - side].packets > 0
+        {
             seen.from_afar = Some(own > other);
         }
         seen
@@ -211,28 +221,61 @@ impl Connection {
     }
 
     fn note_window(&mut self, side: usize, tcp: &Tcp) {
-        let scales = self.ends.iter().all(|end| end.scale.is_some());
+        let shift = if tcp.has(SYN) { Some(0) } else { self.scale(side) };
         let end = &mut self.ends[side];
-        let shift = if scales && !tcp.has(SYN) {
-            end.scale.unwrap_or(0)
-        } else {
-            0
+        if let Some(shift) = shift {
+            end.largest_window = end.largest_window.max(u64::from(tcp.window) << shift);
+        }
+        end.closed_window = tcp.window == 0 && !tcp.has(SYN) && !tcp.has(RST);
+    }
+
+    /// What the windows of an end are shifted by; `None`: the SYNs that say so were not seen.
+    fn scale(&self, side: usize) -> Option<u8> {
+        let [own, other] = [&self.ends[side], &self.ends[1 - side]];
+        // An answer has the option only if the question had it (RFC 7323 2.2).
+        let agreed = other.scale.is_some() || other.syns == 0 && side == 1;
+        (own.syns > 0 && (other.syns > 0 || side == 1)).then_some(match agreed {
+            true => own.scale.unwrap_or(0),
+            false => 0,
+        })
+    }
+
+    /// An acknowledgment of an end of which the capture shows nothing.
+    fn infer(&mut self, now_ns: u64, side: usize, ack: u32) {
+        let hidden = &mut self.ends[1 - side];
+        let origin = *hidden.origin.get_or_insert(ack);
+        let Some(ack) = offset(ack, origin, hidden.next) else {
+            return;
         };
-        let window = u64::from(tcp.window) << shift;
-        end.largest_window = end.largest_window.max(window);
-        end.closed_window = window == 0 && !tcp.has(SYN) && !tcp.has(RST);
+        // A FIN takes a number too: one that stands alone at the end is no byte.
+        let new = ack.saturating_sub(hidden.next);
+        if (2..LOST_TRACK).contains(&new) {
+            (hidden.next, hidden.acked) = (ack, ack);
+            hidden.last_data_ns = now_ns;
+            self.units.add((1 - side) as u8, now_ns, new, false);
+        }
     }
 
     /// An acknowledgment of what the other end sent.
     fn on_ack(&mut self, now_ns: u64, side: usize, tcp: &Tcp, seen: &mut Seen) {
         let echoed = tcp.timestamps.map(|stamps| stamps.1);
-        if side == 0 && self.answered && self.established_ns.is_none() && !tcp.has(SYN) {
+        let hidden = self.ends[1 - side].packets == 0;
+        if side == 0 && (self.answered || hidden) && self.established_ns.is_none() && !tcp.has(SYN) {
             self.established_ns = Some(now_ns);
-            let answer = &self.ends[1];
-            if answer.syns == 1 || answer.syn.1.is_some() && echoed == answer.syn.1 {
+            let [opener, answer] = &self.ends;
+            if hidden && opener.syns == 1 {
+                // SYN and its sender's answer to the SYN-ACK pass the same place a round-trip time apart.
+                let rtt = now_ns.saturating_sub(opener.syn.0);
+                self.ends[0].handshake(0);
+                self.ends[1].handshake(rtt);
+            } else if answer.syns == 1 || answer.syn.1.is_some() && echoed == answer.syn.1 {
                 let half = now_ns.saturating_sub(answer.syn.0);
                 self.ends[0].handshake(half);
             }
+        }
+        if hidden {
+            self.infer(now_ns, side, tcp.ack);
+            return;
         }
         let other = &mut self.ends[1 - side];
         let Some(origin) = other.origin else { return };
@@ -406,7 +449,12 @@ impl Connection {
         self.ends[0].last_data_ns.max(self.ends[1].last_data_ns)
     }
 
-    /// Largest windows.
+    /// The end that the last byte was for.
+    pub(super) fn last_listener(&self) -> usize {
+        usize::from(self.ends[0].last_data_ns > self.ends[1].last_data_ns)
+    }
+
+    /// Largest windows; 0: not known.
     pub(super) fn windows(&self) -> [u64; 2] {
         [0, 1].map(|side| self.ends[side].largest_window)
     }

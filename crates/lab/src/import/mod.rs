@@ -2,15 +2,16 @@
 //!
 //! Read in this order: `reader` (frames of a file), `link_layer` (TCP headers), [`capture`] and `table` (connections at once),
 //! `connection` (one of them), `units` (what was said), `rate` (the bottleneck), [`summary`], [`scenario`], [`files`] (what is
-//! written).
+//! written), [`fit`] (how well it fits).
 //!
 //! Memory is bounded: so many connections are followed at once, of each so many units are kept, and finished ones are written
-//! out; what remains of them is 20 bytes to put them in order. No address and no payload leaves this module unless it is
+//! out; what remains of them is 24 bytes to put them in order. No address and no payload leaves this module unless it is
 //! asked for: hosts are numbered as they come.
 
 pub mod capture;
 mod connection;
 pub mod files;
+pub mod fit;
 pub mod link_layer;
 pub mod rate;
 pub mod reader;
@@ -23,4 +24,5 @@ mod units;
 
 pub use capture::{Options, Progress};
 pub use files::{Imported, import};
+pub use fit::Fit;
 pub use summary::{Quantiles, Summary};

@@ -59,7 +59,8 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
          kind = \"replay\"\n\
          file = \"{vectors}\" # connection vectors, as tmix writes them\n\
          time_scale = 1 # 0.5: twice the load\n\
-         rtt_scale = 1\n\n\
+         rtt_scale = 1\n\
+         {}\n\
          # More traffic beside it, for example:\n\
          # [[traffic]]\n\
          # name = \"backup\"\n\
@@ -68,6 +69,16 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
          [run]\n\
          duration = \"{duration_s:.0} s\" # the capture had {:.3} s\n\
          seeds = 5 # starts and sizes are the same in all of them: few are enough\n",
+        match summary.source {
+            // The losses and windows of a capture are in what is simulated: a queue, and the profile's own.
+            "capture" =>
+                "windows = false # true: no more than the largest windows seen\n\
+                 losses = false # true: the retransmitted shares as random losses, beside those of the queue\n",
+            // Of a file of vectors nothing else is known.
+            _ =>
+                "windows = true # the windows of the file; false: those of the profile\n\
+                 losses = true # the loss rates of the file, beside what the queue drops\n",
+        },
         summary.span_s
     );
     text

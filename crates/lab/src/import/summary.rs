@@ -125,8 +125,14 @@ pub struct Summary {
     pub exchanges: Option<Quantiles>,
     /// Time of exchanges, without what applications waited, as the hosts that opened see it.
     pub exchange_s: Option<Quantiles>,
-    /// From the first SYN to the last payload byte.
+    /// From the first SYN to the last payload byte, as the hosts at the ends see it.
     pub connection_s: Option<Quantiles>,
+    /// The samples of these two, in nanoseconds: values in ascending order and how often each came.
+    #[serde(skip)]
+    pub exchange_counts: Vec<(u64, u64)>,
+    /// The same of connections.
+    #[serde(skip)]
+    pub connection_counts: Vec<(u64, u64)>,
     /// What the other ends waited before they answered.
     pub answer_wait_s: Option<Quantiles>,
     /// What the ends that opened waited before they asked again.
@@ -284,7 +290,7 @@ pub(super) fn rate(bps: f64) -> String {
     scaled(bps, &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")])
 }
 
-fn time(seconds: f64) -> String {
+pub(super) fn time(seconds: f64) -> String {
     if seconds == 0.0 {
         return String::from("0");
     }
@@ -315,7 +321,7 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 }
 
 /// A number with its thousands apart.
-fn count(number: u64) -> String {
+pub(super) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

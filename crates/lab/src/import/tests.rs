@@ -597,6 +597,55 @@ fn what_comes_before_the_damage_is_read() {
     assert!(interrupted.interrupted && interrupted.frames < 13);
 }
 
+/// Packets of one direction only, as a tap on one fibre sees them.
+fn one_way(up: bool) -> Vec<u8> {
+    let sender = if up { 1 } else { 2 };
+    let packets: Vec<_> = exchanges().packets.into_iter().collect();
+    let own: Vec<_> = packets
+        .into_iter()
+        .filter(|(_, packet)| packet[15] == sender)
+        .collect();
+    pcap(101, &own)
+}
+
+#[test]
+fn acknowledgments_tell_what_an_end_said_that_was_not_seen() {
+    // The opener alone: its SYN and the end of its handshake are a round-trip time apart.
+    let (vectors, summary) = import(&one_way(true));
+    let summary = summary.expect("a capture");
+    assert_eq!(
+        vectors[0].units,
+        [
+            unit(true, 2_000, 300),
+            unit(false, 25_200, 2_000), // when it was acknowledged, less the way
+            unit(true, 99_900, 200),
+            unit(false, 5_100, 500),
+            unit(false, 47_800, 0),
+        ]
+    );
+    assert_eq!((vectors[0].rtt_us, vectors[0].start_us), (40_000, 0));
+    assert_eq!(noted(&summary, "one direction only"), 1);
+    assert_eq!(noted(&summary, "open before"), 0);
+    assert_eq!(summary.capture_point, None, "nobody knows where it was seen");
+    // The server alone: nothing tells how far away it is.
+    let (vectors, summary) = import(&one_way(false));
+    let summary = summary.expect("a capture");
+    assert_eq!(vectors[0].bytes(), [500, 2_500]);
+    let answers: Vec<u64> = vectors[0].units.iter().map(|unit| unit.bytes).collect();
+    assert_eq!(answers, [300, 2_000, 200, 500, 0]);
+    assert_eq!((vectors[0].rtt_us, vectors[0].start_us), (0, 0));
+    assert_eq!(noted(&summary, "one direction only"), 1);
+    assert_eq!((summary.rtt_s, summary.capture_point), (None, None));
+}
+
+#[test]
+fn windows_whose_scale_is_not_known_are_not_told() {
+    let windows = |from: usize| import(&pcap(101, &exchanges().packets[from..])).0[0].windows;
+    assert_eq!(windows(0), [500, 500]);
+    // Without the SYNs the field may have been shifted by anything.
+    assert_eq!(windows(3), [0, 0]);
+}
+
 proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
 

@@ -52,10 +52,14 @@ pub(super) fn replay(
         section.need("rtt_scale")?.number()?,
     );
     let count = section.find("count")?.map(|field| field.integer()).transpose()?;
+    let (windows, losses) = (section.need("windows")?.flag()?, section.need("losses")?.flag()?);
     let files = &file.node.place.source.files;
     let read = read(files, &file)?;
     let bases: Vec<Duration> = pairs.iter().map(|&pair| base_rtt(network, pair)).collect();
-    let identity = format!("{} {time_scale} {rtt_scale} {count:?} {bases:?}", read.hash);
+    let identity = format!(
+        "{} {time_scale} {rtt_scale} {count:?} {windows} {losses} {bases:?}",
+        read.hash
+    );
     if let Ok(made) = files.made.lock()
         && let Some(known) = made.iter().find(|made| *made.identity == *identity)
     {
@@ -82,6 +86,10 @@ pub(super) fn replay(
                 delay,
                 rtt: base + delay + delay,
                 concurrent: vector.concurrent,
+                windows: of_ends(windows, vector.windows, |window| {
+                    u32::try_from(window).unwrap_or(u32::MAX)
+                }),
+                losses_ppm: of_ends(losses, vector.loss, |share| (share.clamp(0.0, 1.0) * 1e6) as u32),
                 units: vector.units.iter().map(unit).collect(),
             }
         })
@@ -95,6 +103,14 @@ pub(super) fn replay(
         made.push(replay.clone());
     }
     Ok(replay)
+}
+
+/// What a recording says of the end that opened and of the other, as ends are numbered; zeros unless it is `wanted`.
+fn of_ends<T>(wanted: bool, [opener, other]: [T; 2], as_number: impl Fn(T) -> u32) -> [u32; 2] {
+    match wanted {
+        true => [as_number(other), as_number(opener)], // end 1 opens
+        false => [0; 2],
+    }
 }
 
 fn unit(unit: &vectors::Unit) -> Unit {
@@ -170,7 +186,7 @@ mod tests {
     use fleetfoot_sim::spec::{Replay, Traffic};
     use std::sync::Arc;
 
-    const VECTORS: &str = "SEQ 1000 1 7 1\nr 50000\n> 100\nt 2000\n< 5000\n\
+    const VECTORS: &str = "SEQ 1000 1 7 1\nw 8192 65535\nr 50000\nl 0.01 0.25\n> 100\nt 2000\n< 5000\n\
         SEQ 500 1 9 2\nr 0\n> 100\nt 2000\n< 5000\n\
         CONC 3000 1 1 7 3\nr 10000\nc> 100\nc< 50\nt< 100\nSEQ 3500 1 8 4\nr 90000\n> 1\n";
 
@@ -255,6 +271,20 @@ mod tests {
             (one.start, one.rtt),
             (Duration::from_micros(500), Duration::from_millis(100))
         );
+    }
+
+    #[test]
+    fn windows_and_losses_are_those_of_the_file_if_wanted() {
+        let set = Setting::none()
+            .with("traffic.replay.windows", true)
+            .with("traffic.replay.losses", true);
+        let of = |set: &Setting| {
+            let replay = replayed("replay-windows", "", set).expect("a replay");
+            let one = &replay.connections[1]; // w 8192 65535, l 0.01 0.25
+            (one.windows, one.losses_ppm)
+        };
+        assert_eq!(of(&set), ([65_535, 8_192], [250_000, 10_000]), "end 1 opens");
+        assert_eq!(of(&Setting::none()), ([0; 2], [0; 2]));
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //!
 //! Packets of a recorded connection may take time beyond that of their links, each way, since no two connections of a capture
 //! need have the same round-trip time: they wait at the host that they reached. A recorded connection has up to four events
-//! of its own: one for each end that waits, one for each end where packets wait.
+//! of its own: one for each end that waits, one for each end where packets wait. It may offer windows of its own, and lose data
+//! at random where they would be handed up.
 
 use super::NONE;
 use super::compact::Counted;
@@ -17,9 +18,13 @@ use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
 use crate::spec::{GroupSpec, Recorded, Replay, Traffic, Unit};
 use crate::world::World;
+use fleetfoot_core::queue::DropReason;
+use fleetfoot_core::rng::{Probability, Rng};
+use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A recorded connection that is played.
 pub(crate) struct Player {
@@ -48,6 +53,16 @@ pub(crate) struct Player {
     waiting: [VecDeque<(Instant, u32)>; 2],
     /// The connection is over: nobody acts any more.
     over: bool,
+    /// Configurations of its ends, if its windows are those of the recording.
+    pub(crate) configs: Option<Box<[Arc<Config>; 2]>>,
+    /// What is lost on the way, if anything is.
+    losses: Option<Box<[Losses; 2]>>,
+}
+
+/// Random losses of what one end sends.
+struct Losses {
+    share: Probability,
+    random: Rng,
 }
 
 /// A unit on its way.
@@ -102,9 +117,6 @@ impl<O: Observer> World<'_, O> {
     }
 
     fn begin_recorded(&mut self, now: Instant, index: u32, connection: u32, recorded: &Recorded) {
-        let pairs = self.groups[index as usize].routes.len() as u32;
-        let slot = self.open_pair(now, index, 0, recorded.pair % pairs.max(1), Some(1));
-        self.groups[index as usize].playing[connection as usize] = slot;
         let of = |side: usize| {
             recorded
                 .units
@@ -125,6 +137,8 @@ impl<O: Observer> World<'_, O> {
             counted: [Counted::default(), Counted::default()],
             waiting: [VecDeque::new(), VecDeque::new()],
             over: false,
+            configs: self.configs(index, recorded),
+            losses: self.losses(index, connection, recorded),
         };
         let speaks = if recorded.concurrent {
             for side in 0..2 {
@@ -139,8 +153,10 @@ impl<O: Observer> World<'_, O> {
             [first == 0, first == 1]
         };
         let first = player.next;
-        let place = &mut self.slots[slot as usize];
-        place.replay = Some(Box::new(player));
+        let pairs = self.groups[index as usize].routes.len() as u32;
+        let opening = self.opening(index, 0, recorded.pair % pairs.max(1), Some(1));
+        let slot = self.open_recorded(now, &opening, Some(Box::new(player)));
+        self.groups[index as usize].playing[connection as usize] = slot;
         for side in [1, 0] {
             if !speaks[side] {
                 continue;
@@ -163,6 +179,40 @@ impl<O: Observer> World<'_, O> {
             self.wait_to_speak(now.saturating_add(connected), index, connection, side, wait);
         }
         self.pump(now, slot, 1);
+    }
+
+    /// The group's configurations with the windows of the recording, if it has any.
+    fn configs(&self, index: u32, recorded: &Recorded) -> Option<Box<[Arc<Config>; 2]>> {
+        if recorded.windows == [0; 2] {
+            return None;
+        }
+        let spec = &self.spec.groups[index as usize];
+        let own = |config: &Arc<Config>, window: u32| match window {
+            0 => Arc::clone(config),
+            window => Arc::new(Config {
+                receive_buffer: Bytes(u64::from(window.max(LEAST_WINDOW))),
+                receive_memory: None, // it would grow on its own
+                window_scale: config.window_scale.map(|_| least_scale(window)),
+                ..(**config).clone()
+            }),
+        };
+        let [sender, receiver] = recorded.windows;
+        Some(Box::new([
+            own(&spec.sender, sender),
+            own(&spec.receiver, receiver),
+        ]))
+    }
+
+    fn losses(&self, index: u32, connection: u32, recorded: &Recorded) -> Option<Box<[Losses; 2]>> {
+        if recorded.losses_ppm == [0; 2] {
+            return None;
+        }
+        let name = &self.spec.groups[index as usize].name;
+        let own = |side: usize| Losses {
+            share: Probability::from_f64(f64::from(recorded.losses_ppm[side]) * 1e-6),
+            random: Rng::for_element(self.spec.seed, name, &format!("losses {connection} {side}")),
+        };
+        Some(Box::new([own(0), own(1)]))
     }
 
     /// Lets an end speak after `wait`; time must pass, so that nobody speaks within the turn of another.
@@ -395,8 +445,9 @@ impl<O: Observer> World<'_, O> {
         }
     }
 
-    /// Keeps a packet that arrived for as long as its connection prescribes; `false`: for no time.
-    pub(crate) fn delay(&mut self, now: Instant, id: u32) -> bool {
+    /// Keeps a packet that arrived for as long as its connection prescribes, or for good; `false`: for no time.
+    pub(crate) fn delay(&mut self, link: u32, now: Instant, id: u32) -> bool {
+        let data = self.packets.get(id).segment.is_data();
         let flow = self.packets.get(id).flow.0;
         let side = 1 ^ flow & 1;
         let place = &mut self.slots[(flow >> 1) as usize];
@@ -406,6 +457,14 @@ impl<O: Observer> World<'_, O> {
         let Traffic::Replay(replay) = &self.spec.groups[place.group as usize].traffic else {
             return false;
         };
+        if let Some(losses) = &mut player.losses
+            && let Losses { share, random } = &mut losses[1 - side as usize]
+            && data
+            && random.chance(*share)
+        {
+            self.discard(link, now, id, DropReason::RandomLoss);
+            return true;
+        }
         let span = replay.connections[player.connection as usize].delay;
         if span.is_zero() {
             return false;
@@ -449,6 +508,14 @@ impl<O: Observer> World<'_, O> {
         }
     }
 }
+
+/// The smallest shift with which a window fits its field: a larger one would cut it.
+fn least_scale(window: u32) -> u8 {
+    (window >> 16).checked_ilog2().map_or(0, |bits| bits as u8 + 1)
+}
+
+/// Smaller windows hold no segment.
+const LEAST_WINDOW: u32 = 536;
 
 /// Whether what is left of a sequential connection from a unit on is only its end.
 fn silent(recorded: &Recorded, next: u32) -> bool {

@@ -170,7 +170,10 @@ impl<O: Observer> World<'_, O> {
                 },
                 Traffic::Replay(replay) => {
                     group.playing = vec![NONE; replay.connections.len()];
-                    self.delays |= replay.connections.iter().any(|one| !one.delay.is_zero());
+                    self.delays |= replay
+                        .connections
+                        .iter()
+                        .any(|one| !one.delay.is_zero() || one.losses_ppm != [0; 2]);
                     match replay.connections.first() {
                         Some(first) => at = at.saturating_add(first.start),
                         None => continue,

@@ -352,6 +352,18 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                     Described("all"),
                     "At most so many connections, in the order of the file.",
                 ),
+                key(
+                    "windows",
+                    Kind::Flag,
+                    Value("false"),
+                    "Each end offers at most the recorded window (`w`) instead of what its profile gives it, from the start and without growth. Of a capture that is the largest window seen, which mostly was not the limit.",
+                ),
+                key(
+                    "losses",
+                    Kind::Flag,
+                    Value("false"),
+                    "Data segments are lost at random with the recorded rates (`l`), beside what the queue drops. Where the recorded losses were those of the bottleneck, its queue makes them anew: both would count them twice.",
+                ),
             ],
         },
         Variety {

@@ -1,0 +1,265 @@
+//! `import` and `compare CAPTURE` as a user sees them: good captures, cut off and damaged ones, other files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Linux over a relay with 40 ms and 20 Mbit/s, captured at the client: three connections with two exchanges each.
+const PAGES: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../lab/tests/captures/pages-at-client.pcap"
+);
+
+/// A folder that goes away.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("fleetfoot-import-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary folder can be made");
+        Folder(path)
+    }
+
+    fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+            .args(arguments)
+            .current_dir(&self.0)
+            .output()
+            .expect("the program was built");
+        told(&output)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.0.join(name), bytes).expect("a temporary file can be written");
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).expect("the temporary folder can be read");
+        let mut names: Vec<String> = entries
+            .map(|entry| {
+                let entry = entry.expect("an entry");
+                entry.file_name().to_string_lossy().into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).expect("the temporary folder can be removed");
+    }
+}
+
+/// Exit code, standard output, standard error.
+fn told(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn pages() -> Vec<u8> {
+    std::fs::read(PAGES).expect("the capture is checked in")
+}
+
+#[test]
+fn a_capture_becomes_a_scenario_that_runs() {
+    let folder = Folder::new("good");
+    let (code, summary, talk) = folder.run(&["import", PAGES]);
+    assert_eq!(code, Some(0), "{talk}");
+    for line in [
+        "Taken                 at or near the hosts that opened",
+        "Connections           3 with data, 0 of them concurrent, opened by 1 host",
+        "RTT, handshakes",
+        "Exchange, recorded",
+        "Exchange, replayed",
+        "The fit is close.",
+    ] {
+        assert!(summary.contains(line), "{line} in {summary}");
+    }
+    assert!(
+        talk.contains("Next: fleetfoot compare pages-at-client.toml"),
+        "{talk}"
+    );
+    assert_eq!(folder.names(), ["pages-at-client.cvec", "pages-at-client.toml"]);
+    let vectors = std::fs::read_to_string(folder.0.join("pages-at-client.cvec")).expect("vectors");
+    assert_eq!(vectors.matches("SEQ ").count(), 3);
+    assert!(!vectors.contains("10.9.0."), "no address");
+
+    let (code, table, talk) = folder.run(&["run", "pages-at-client.toml", "--seeds", "1"]);
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(table.contains("recorded"), "{table}");
+
+    // What exists is not overwritten.
+    let (code, _, talk) = folder.run(&["import", PAGES]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        talk,
+        "error: pages-at-client.toml exists: give another name with --out FILE.toml, or --force\n"
+    );
+    let (code, json, talk) = folder.run(&["import", PAGES, "--force", "--json", "--fit", "never"]);
+    assert_eq!(code, Some(0), "{talk}");
+    let document: serde_json::Value = serde_json::from_str(&json).expect("one document");
+    assert_eq!(document["summary"]["connections"], 3);
+    assert!(document["fit"].is_null(), "it was not wanted");
+}
+
+#[test]
+fn a_capture_comes_through_a_pipe() {
+    use std::io::Write;
+    let folder = Folder::new("pipe");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .args(["import", "-", "--out", "piped.toml", "--fit", "never"])
+        .current_dir(&folder.0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program was built");
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(&pages()).expect("it reads");
+    drop(input);
+    let (code, summary, talk) = told(&child.wait_with_output().expect("it ends"));
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(summary.contains("3 with data"), "{summary}");
+    assert_eq!(folder.names(), ["piped.cvec", "piped.toml"]);
+}
+
+#[test]
+fn what_comes_before_the_end_or_the_damage_is_imported() {
+    let folder = Folder::new("damaged");
+    let good = pages();
+    folder.write("cut.pcap", &good[..good.len() - 10]);
+    let (code, summary, talk) = folder.run(&["import", "cut.pcap", "--fit", "never"]);
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(summary.contains("3 with data"), "{summary}");
+    let warning = talk.lines().next().unwrap_or_default();
+    assert!(
+        warning.starts_with("warning: cut.pcap was read up to packet ")
+            && warning.ends_with("the file ends within it. What came before is imported."),
+        "{talk}"
+    );
+
+    // Two thirds are good; then a length that no packet has.
+    let mut at = 24;
+    while at < good.len() * 2 / 3 {
+        let length = good[at + 8..at + 12].try_into().expect("four bytes");
+        at += 16 + u32::from_le_bytes(length) as usize;
+    }
+    let mut damaged = good.clone();
+    damaged[at + 8..at + 12].copy_from_slice(&u32::MAX.to_le_bytes());
+    folder.write("damaged.pcap", &damaged);
+    let (code, summary, talk) = folder.run(&["import", "damaged.pcap", "--fit", "never"]);
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(summary.contains("with data"), "{summary}");
+    assert!(talk.contains(&format!("at byte {at}: ")), "{talk}");
+
+    // Nothing usable came before.
+    folder.write("head.pcap", &good[..30]);
+    let (code, summary, talk) = folder.run(&["import", "head.pcap"]);
+    assert_eq!((code, summary.as_str()), (Some(2), ""), "{talk}");
+    assert!(
+        talk.starts_with("error: head.pcap: no TCP connection with data is in its 0 packets; it ended at"),
+        "{talk}"
+    );
+    assert!(
+        !folder
+            .names()
+            .iter()
+            .any(|name| name.starts_with("head.") && name != "head.pcap")
+    );
+}
+
+#[test]
+fn other_files_are_refused_in_one_sentence() {
+    let folder = Folder::new("text");
+    folder.write("notes.txt", b"Dear diary,\ntoday the line was slow.\n");
+    folder.write("empty.pcap", b"");
+    for (arguments, message) in [
+        (
+            &["import", "notes.txt"][..],
+            "error: notes.txt: it is neither pcap nor pcapng, nor a file of connection vectors\n",
+        ),
+        (&["import", "empty.pcap"], "error: empty.pcap: it is empty\n"),
+        (
+            &["import", "absent.pcap"],
+            "error: cannot read absent.pcap: there is no such file\n",
+        ),
+        (
+            &["import", "a.cvec", "--out", "a.toml"],
+            "error: a.cvec would be overwritten: give another name with --out FILE.toml\n",
+        ),
+    ] {
+        let (code, summary, talk) = folder.run(arguments);
+        assert_eq!((code, summary.as_str(), talk.as_str()), (Some(2), "", message));
+    }
+    assert_eq!(folder.names(), ["empty.pcap", "notes.txt"]);
+}
+
+/// From the example of the ns-2 manual.
+const TMIX: &str = "\
+SEQ 6851 1 21217 555382
+w 64800 6432
+r 1176194
+l 0.000000 0.000000
+> 245
+t 51257
+< 510
+t 6304943
+SEQ 200000 2 3 1
+w 4096 8192
+r 40000
+l 0.01 0.02
+> 300
+t 1000
+< 20000
+t 50000
+> 300
+t 1000
+< 20000
+";
+
+#[test]
+fn connection_vectors_of_tmix_become_a_scenario() {
+    let folder = Folder::new("tmix");
+    folder.write("sample.cvec", TMIX.as_bytes());
+    let (code, summary, talk) = folder.run(&["import", "sample.cvec", "--out", "mixed.toml"]);
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(summary.contains("2 with data"), "{summary}");
+    assert!(!summary.contains("Fit"), "no times are known: {summary}");
+    let scenario = std::fs::read_to_string(folder.0.join("mixed.toml")).expect("a scenario");
+    assert!(
+        scenario.contains("windows = true") && scenario.contains("losses = true"),
+        "{scenario}"
+    );
+    let (code, table, talk) = folder.run(&["run", "mixed.toml", "--seeds", "1"]);
+    assert_eq!(code, Some(0), "{talk}{table}");
+
+    folder.write("tmix.txt", TMIX.replace("t 51257", "t soon").as_bytes());
+    let (code, _, talk) = folder.run(&["import", "tmix.txt", "--out", "wrong.toml"]);
+    assert_eq!(code, Some(2));
+    assert!(talk.starts_with("error: tmix.txt: line 6: "), "{talk}");
+}
+
+#[test]
+fn compare_takes_a_capture() {
+    let folder = Folder::new("compare");
+    let arguments = ["compare", PAGES, "--seeds", "1", "--out", "compared"];
+    let (code, table, talk) = folder.run(&arguments);
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(
+        talk.contains("The scenario made of it: fleetfoot-out/import-pages-at-client/pages-at-client.toml"),
+        "{talk}"
+    );
+    assert!(talk.contains("3 with data"), "{talk}");
+    assert!(table.contains("recorded"), "{table}");
+    assert!(folder.0.join("compared/result.json").exists());
+    assert!(
+        Path::new(&folder.0)
+            .join("fleetfoot-out/import-pages-at-client/pages-at-client.cvec")
+            .exists()
+    );
+    // A second time the same scenario is written anew, and its runs are used again.
+    let (code, again, talk) = folder.run(&arguments);
+    assert_eq!((code, again), (Some(0), table), "{talk}");
+    assert!(talk.contains("0 runs computed"), "{talk}");
+}
