@@ -20,7 +20,7 @@ use fleetfoot_core::link::StreamEnd;
 use fleetfoot_core::packet::{Flags, Kind, Packet, Segment};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::tcp::listener::{self, Answer};
-use fleetfoot_core::tcp::{Config, Connection, Setting, State};
+use fleetfoot_core::tcp::{Config, Connection, PathMemory, Setting, State};
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
@@ -155,7 +155,8 @@ impl<O: Observer> World<'_, O> {
             endless: matches!(
                 self.spec.groups[opening.group as usize].traffic,
                 Traffic::Bulk { .. }
-            ) && interface == Interface::default(),
+            ) && interface == Interface::default()
+                && !self.spec.groups[opening.group as usize].sender.remembers_paths(),
             stream: None,
             replay,
         };
@@ -170,6 +171,8 @@ impl<O: Observer> World<'_, O> {
             let config = slot.config(spec, opener);
             let mut connection = Connection::connect(now, config, iss[opener]);
             connection.set(now, Setting::AutoRead(true));
+            let path = (opening.hosts[opener], opening.hosts[1 - opener]);
+            tell_path(&self.known_paths, now, path, &mut connection);
             slot.ends[opener].connection = Some(Box::new(connection));
         }
         let key = opening.key.unwrap_or_else(|| opening.usual_key(number));
@@ -350,6 +353,8 @@ impl<O: Observer> World<'_, O> {
         };
         let mut connection = Connection::accept(now, config, iss, segment);
         connection.set(now, Setting::AutoRead(true));
+        let path = (slot.ends[side].node, slot.ends[1 - side].node);
+        tell_path(&self.known_paths, now, path, &mut connection);
         slot.ends[side].connection = Some(Box::new(connection));
         self.pump(now, index, side);
     }
@@ -363,6 +368,7 @@ impl<O: Observer> World<'_, O> {
             slots,
             observer,
             armed,
+            known_paths,
             ..
         } = self;
         let slot = &mut slots[index as usize];
@@ -373,7 +379,15 @@ impl<O: Observer> World<'_, O> {
         }
         let number = 2 * index + side as u32;
         let in_network = &mut slot.in_network;
-        let over = slot.ends[side].pump(now, number, in_network, network, packets, *observer, armed);
+        let acted = slot.ends[side].pump(now, number, in_network, network, packets, *observer, armed);
+        let over = acted.over;
+        if acted.found {
+            let path = (slot.ends[side].node, slot.ends[1 - side].node);
+            let found = slot.ends[side].connection.as_mut().and_then(|c| c.take_path());
+            if let Some(found) = found {
+                known_paths.learn(now, path, found);
+            }
+        }
         let replayed = slot.replay.is_some();
         if slot.ends[side].grouper.is_some() {
             self.release(now, index, side, over);
@@ -530,5 +544,19 @@ impl<O: Observer> World<'_, O> {
             },
         );
         self.free.push(index);
+    }
+}
+
+/// Tells a new connection what earlier ones between the same two nodes learnt (RFC 9040 6.1), if it asks.
+fn tell_path(
+    known: &PathMemory<(NodeId, NodeId)>,
+    now: Instant,
+    path: (NodeId, NodeId),
+    connection: &mut Connection,
+) {
+    let config = connection.config();
+    if config.remembers_paths() {
+        let told = known.recall(now, path, config.spreading_memory);
+        connection.set(now, Setting::Path(told));
     }
 }

@@ -16,6 +16,7 @@ use crate::routing::{PathStart, Paths};
 use crate::spec::{FlowLine, Interface, LinkIndex, NodeId, Spec, Traffic};
 use fleetfoot_core::packet::Flags;
 use fleetfoot_core::queue::DropReason;
+use fleetfoot_core::tcp::PathMemory;
 use fleetfoot_core::time::{Duration, Instant};
 use std::ops::ControlFlow;
 
@@ -73,6 +74,8 @@ pub(crate) struct World<'a, O> {
     pub(crate) groups: Vec<Group>,
     /// By node: endpoints there whose connection has a deadline.
     pub(crate) armed: Vec<u32>,
+    /// What connections learnt, by the nodes of sender and receiver.
+    pub(crate) known_paths: PathMemory<(NodeId, NodeId)>,
     /// When things are counted.
     pub(crate) window: Window,
     /// Counted flows that are not complete.
@@ -125,6 +128,7 @@ impl<'a, O: Observer> World<'a, O> {
             free: Vec::new(),
             groups: Vec::new(),
             armed: vec![0; spec.nodes.len()],
+            known_paths: PathMemory::new(),
             window,
             open: 0,
             created: 0,

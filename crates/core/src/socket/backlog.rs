@@ -88,7 +88,8 @@ impl Stack {
     }
 
     /// A connection of a listener, half-open.
-    fn adopt(&mut self, now: Instant, index: usize, tuple: Tuple, connection: Connection) -> usize {
+    fn adopt(&mut self, now: Instant, index: usize, tuple: Tuple, mut connection: Connection) -> usize {
+        self.tell_path(now, tuple.1, &mut connection);
         let sock = &self.socks[index];
         let (options, family) = (sock.options.clone(), sock.family);
         let child = self.allocate(family);

@@ -4,7 +4,7 @@
 //! `inet_shutdown`, `inet_listen`, `tcp_close`), in RFC 9293's terms 3.10.1 to 3.10.5.
 
 use super::{Backlog, Body, Called, Errno, Family, Fd, How, Outcome, Phase, Stack, Tuple, canonical};
-use crate::tcp::{Connection, FastOpenRequest, Half, State};
+use crate::tcp::{Connection, FastOpenRequest, Half, Setting, State};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -320,10 +320,11 @@ impl Stack {
             iss = self.replace_wait(now, tuple).ok_or(Errno::EADDRNOTAVAIL)?;
         }
         let config = Arc::new(config);
-        let connection = match request {
+        let mut connection = match request {
             Some(request) => Connection::connect_fast_open(now, &config, iss, request),
             None => Connection::connect(now, &config, iss),
         };
+        self.tell_path(now, remote, &mut connection);
         let sock = &mut self.socks[index];
         sock.local = Some(local);
         sock.remote = Some(remote);
@@ -333,6 +334,17 @@ impl Stack {
         self.tuples.insert(tuple, index as u32);
         self.touch(now, index);
         Ok(())
+    }
+
+    /// Tells a new connection what others to the same host learnt (RFC 9040 6.1), if it asks.
+    pub(super) fn tell_path(&self, now: Instant, remote: SocketAddr, connection: &mut Connection) {
+        let config = connection.config();
+        if config.remembers_paths() {
+            let told = self
+                .paths
+                .recall(now, canonical(remote).ip(), config.spreading_memory);
+            connection.set(now, Setting::Path(told));
+        }
     }
 
     /// Back to an unconnected socket; whatever it had is ended, with a reset where the peer knows of it.

@@ -273,6 +273,11 @@ impl Stack {
                     }
                 }
                 Event::Urgent => sock.urgent = connection.urgent_mark(),
+                Event::PathFound => {
+                    if let (Some(remote), Some(found)) = (sock.remote, connection.take_path()) {
+                        self.paths.learn(now, canonical(remote).ip(), found);
+                    }
+                }
                 Event::Readable | Event::Writable | Event::SendClosed | Event::Trouble => {}
             }
         }

@@ -40,12 +40,12 @@ pub use option::{OptionValue, SocketOption};
 pub use poll::Events;
 
 use crate::rng::Rng;
-use crate::tcp::{Connection, FastOpenCache, State, listener};
+use crate::tcp::{Connection, FastOpenCache, PathMemory, State, listener};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use memory::SendMemory;
 use option::Options;
 
@@ -121,6 +121,8 @@ pub struct Stack {
     secret: [u64; 2],
     /// Fast Open cookies of servers.
     peers: FastOpenCache,
+    /// What connections learnt about paths, by the other end.
+    paths: PathMemory<IpAddr>,
 }
 
 /// A socket: options, names, and a connection or a listener. It may have no fd (not yet accepted, or closed).
@@ -306,6 +308,7 @@ impl Stack {
             cookie_sent_at: None,
             secret,
             peers: FastOpenCache::new(),
+            paths: PathMemory::new(),
         }
     }
 
@@ -405,9 +408,10 @@ impl Stack {
         }
     }
 
-    /// Forgets what was learnt about peers (Fast Open cookies).
+    /// Forgets what was learnt about peers (Fast Open cookies, rates of paths).
     pub fn forget_peers(&mut self) {
         self.peers.clear();
+        self.paths.clear();
     }
 
     /// ICMP errors about connections that are there which quoted nothing in flight (`OutOfWindowIcmps`).

@@ -44,10 +44,20 @@ pub struct Config {
     pub initial_spreading: InitialSpreading,
     /// Initial Spreading does nothing where RTT / initial window is less.
     pub spreading_jiffy: Duration,
-    /// Longest gap of Initial Spreading (`Bounded`, `Estimated`).
+    /// Longest gap of Initial Spreading (`Bounded`, `Known`, `Estimated`).
     pub spreading_gap: Duration,
-    /// The bottleneck's rate, as far as it is known (`Estimated`).
+    /// The bottleneck's rate (`Known`).
     pub spreading_rate: Rate,
+    /// The first two segments leave together, and the bottleneck's rate is measured (`Estimated`).
+    pub spreading_pair: bool,
+    /// How long its owner remembers what a connection measured, for others to the same host; zero: not (`Estimated`).
+    pub spreading_memory: Duration,
+    /// An acknowledgment whose round trip shows an empty queue ends the spreading (`Estimated`).
+    pub spreading_stop: bool,
+    /// The first segment waits for a random part of the gap (`Estimated`).
+    pub spreading_phase: bool,
+    /// The last two segments of the window leave together (`Estimated`).
+    pub spreading_tail: bool,
 
     /// Negotiate and use SACK (RFC 2018, RFC 6675). Without it recovery is NewReno (RFC 6582).
     pub sack: bool,
@@ -328,6 +338,8 @@ pub enum InitialSpreading {
     /// The same, at most `spreading_gap`.
     Bounded,
     /// The same, at most a packet's time at `spreading_rate`.
+    Known,
+    /// The same, at most a packet's time at the rate that this connection or earlier ones to the same host measured.
     Estimated,
 }
 
@@ -479,6 +491,12 @@ impl Config {
             IpVersion::V4 => 40,
             IpVersion::V6 => 60,
         }
+    }
+
+    /// Whether whoever opens connections is to tell them what is remembered of their path, and to take what they find.
+    #[inline]
+    pub fn remembers_paths(&self) -> bool {
+        self.initial_spreading == InitialSpreading::Estimated && !self.spreading_memory.is_zero()
     }
 
     /// The MSS this end announces: the MTU less IP and TCP headers (RFC 9293 3.7.1).

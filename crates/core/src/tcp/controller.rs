@@ -123,6 +123,11 @@ impl Controller {
         }
     }
 
+    /// Whether it asks for delivery rate samples.
+    pub(super) fn uses_rates(&self) -> bool {
+        self.any.uses_rates()
+    }
+
     /// The rate that the algorithm sets.
     pub(super) fn pacing_rate(&self) -> Option<Rate> {
         self.any.pacing_rate()

@@ -51,6 +51,8 @@ pub enum Event {
     SoftError,
     /// The peer's urgent point appeared or moved (RFC 9293 MUST-32).
     Urgent,
+    /// The rate of the bottleneck is known: [`Connection::take_path`](super::Connection::take_path).
+    PathFound,
     /// The connection is gone; TIME-WAIT, if any, is over.
     Closed,
     /// The connection is gone for this reason.

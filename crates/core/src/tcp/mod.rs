@@ -4,7 +4,7 @@
 //! the work is in `handshake` (SYN states), `segment` (arrival procedure), `build` (segments out), `receive`
 //! and `beyond` (reassembly), `window` (what is offered), `acking` (when to acknowledge), `room` (Linux's receive memory), `send`,
 //! `offload` and `persist` (what
-//! leaves when), `pacing` and `rates` (how fast), `validation` and `newcwv` (what idle time does to the window), `delivery`
+//! leaves when), `pacing`, `spreading` and `rates` (how fast), `path_memory` (what the next connection may know), `validation` and `newcwv` (what idle time does to the window), `delivery`
 //! (what an acknowledgment delivered), `recovery` (what follows from it), `judging` (what is lost), `undo` (what was a mistake), `sack1` (recovery
 //! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`, `thin` and `rdb` (streams of few small
 //! segments). [`Config`] holds every switch,
@@ -38,6 +38,7 @@ mod mtu;
 mod newcwv;
 mod offload;
 mod pacing;
+mod path_memory;
 mod patience;
 mod persist;
 pub mod profile;
@@ -60,6 +61,7 @@ mod segment;
 mod send;
 mod shared;
 mod short;
+mod spreading;
 mod switches;
 mod switches_network;
 mod switches_thin;
@@ -90,6 +92,7 @@ pub use fastopen::{
 };
 pub use handover::Remains;
 pub use icmp::{Icmp, IcmpKind, NetworkError};
+pub use path_memory::{PathMemory, PathSample};
 pub use rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
 pub use rest::Resting;
 pub use room::ReceiveMemory;
@@ -108,6 +111,7 @@ use receive::Receive;
 use rto::Rtt;
 use send::Sender;
 use shared::Shared;
+use spreading::PathNotes;
 use timers::Timers;
 use ways::Ways;
 
@@ -232,6 +236,7 @@ impl Connection {
                 orphan: false,
                 latencies: false,
                 ways: Ways::SHUT,
+                path: None,
                 cold: None,
                 config: Arc::clone(config),
             },
@@ -357,6 +362,7 @@ impl Connection {
             6 => Event::Closed,
             8 => Event::SoftError,
             9 => Event::Urgent,
+            10 => Event::PathFound,
             _ => Event::Failed(self.shared.failure.unwrap_or(ConnectionError::Aborted)),
         })
     }
@@ -437,6 +443,12 @@ impl Connection {
                 }
             }
             Setting::AutoRead(on) => self.auto_read = on,
+            Setting::Path(told) => {
+                self.shared.path = Some(Box::new(PathNotes { told, found: None }));
+                if let Some(sender) = &mut self.sender {
+                    sender.begin_spreading(now, &self.shared);
+                }
+            }
             Setting::NoteLatencies(on) => self.shared.latencies = on,
             Setting::QuickAck(on) => self.receive.set_quick(&self.shared.config, on),
             Setting::KeepAliveValues(_) => {
@@ -450,6 +462,13 @@ impl Connection {
             | Setting::Ttl(_)
             | Setting::FinWait2(_) => self.set_cold(setting),
         }
+    }
+
+    /// What this connection found out about its path, once, after [`Event::PathFound`].
+    pub fn take_path(&mut self) -> Option<PathSample> {
+        let found = self.shared.path.as_mut()?.found.take()?;
+        self.shared.path = None;
+        Some(found)
     }
 
     /// Counters.

@@ -1,21 +1,19 @@
-//! When what may be sent leaves: pacing, and Initial Spreading.
+//! When what may be sent leaves: pacing.
 //!
 //! Pacing lets a segment go every SRTT / window, divided by a factor: each window is spread over a round trip. Linux's form runs
-//! ahead of the window: twice as fast in slow start, 1.2 times after it. Initial Spreading spaces the
-//! segments of the first window only, so that their losses do not depend on each other, and leaves the rest to the clock of ACKs.
-//! A controller that computes a rate of its own is paced by it.
+//! ahead of the window: twice as fast in slow start, 1.2 times after it. The first window alone is
+//! [spread](super::spreading). A controller that computes a rate of its own is paced by it.
 //!
 //! **Source.** Aggarwal, Savage and Anderson, INFOCOM 2000; Linux `tcp_update_pacing_rate`, `tcp_update_skb_after_send`;
-//! draft-irtf-iccrg-sallantin-initial-spreading-00 (variable and bounded); RFC 7661 4.4.3 (pacing in the non-validated phase).
-//! **Deviations.** Gaps are exact: a jiffy decides only whether to spread at all, as in the draft. A gap follows each segment;
-//! Linux lets two segments or a millisecond of the rate go as one. Spreading ends a round trip after its first segment.
-//! `estimated` takes a rate that the path's owner knows, or a cache, for the gap; the draft has no such thing.
+//! RFC 7661 4.4.3 (pacing in the non-validated phase).
+//! **Deviations.** A gap follows each segment; Linux lets two segments or a millisecond of the rate go as one.
 
 use super::Shared;
-use super::config::{Config, InitialSpreading, Pacing, WindowValidation};
+use super::config::{Config, Pacing, WindowValidation};
 use super::newcwv::Validation;
 use super::rates::Rates;
 use super::send::Sender;
+use super::spreading::{Spread, Train};
 use crate::cc::RateSample;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
@@ -26,23 +24,12 @@ pub(super) struct Tempo {
     /// When the next segment is due, were it not for the quantum.
     next_at: Instant,
     pub(super) spread: Option<Spread>,
+    /// Looks for the rate of the bottleneck.
+    pub(super) train: Option<Train>,
     pub(super) validation: Option<Validation>,
     pub(super) rates: Option<Rates>,
     /// What a timer judged lost and no acknowledgment has told the controller.
     pub(super) unreported: u64,
-}
-
-/// Initial Spreading in progress.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Spread {
-    /// Segments of the initial window that have not left.
-    left: u32,
-    gap: Duration,
-    next_at: Instant,
-    /// The first window is over, sent or not; `FAR_FUTURE` before its first segment.
-    until: Instant,
-    /// From the first segment to that.
-    span: Duration,
 }
 
 /// How fast segments may follow each other.
@@ -56,15 +43,20 @@ struct Pace {
 
 impl Tempo {
     /// `None`: the sender sends when the window opens.
-    pub(super) fn new(shared: &Shared, uses_rates: bool) -> Option<Box<Tempo>> {
+    pub(super) fn new(now: Instant, shared: &Shared, uses_rates: bool) -> Option<Box<Tempo>> {
         let config = &shared.config;
         let validation = Validation::new(config.window_validation);
-        let spread = Spread::new(shared);
-        let needed = uses_rates || config.pacing != Pacing::Off || validation.is_some() || spread.is_some();
+        let (spread, train) = (Spread::new(now, shared), Train::new(shared));
+        let needed = uses_rates
+            || config.pacing != Pacing::Off
+            || validation.is_some()
+            || spread.is_some()
+            || train.is_some();
         needed.then(|| {
             Box::new(Tempo {
                 next_at: Instant::ZERO,
                 spread,
+                train,
                 validation,
                 rates: uses_rates.then(Rates::default),
                 unreported: 0,
@@ -75,41 +67,10 @@ impl Tempo {
     /// Nothing is left to do.
     fn is_over(&self, config: &Config) -> bool {
         self.spread.is_none()
+            && self.train.is_none()
             && self.validation.is_none()
             && self.rates.is_none()
             && config.pacing == Pacing::Off
-    }
-}
-
-impl Spread {
-    fn new(shared: &Shared) -> Option<Spread> {
-        let config = &shared.config;
-        if config.initial_spreading == InitialSpreading::Off || shared.syn_lost > 0 {
-            return None; // a SYN that was lost leaves no sample of the handshake to go by
-        }
-        let rtt = shared.rtt.srtt()?;
-        let segments = (shared.initial_window() / u64::from(shared.mss.max(1))).max(1);
-        let share = Duration::from_nanos(rtt.as_nanos() / segments);
-        if share < config.spreading_jiffy {
-            return None;
-        }
-        let gap = match config.initial_spreading {
-            InitialSpreading::Off => return None,
-            InitialSpreading::Variable => share,
-            InitialSpreading::Bounded => share.min(config.spreading_gap),
-            InitialSpreading::Estimated => {
-                let packet = Bytes(u64::from(shared.mss + config.header()));
-                let time = config.spreading_rate.time_for(packet);
-                share.min(config.spreading_gap).min(time)
-            }
-        };
-        (gap > Duration::ZERO).then(|| Spread {
-            left: segments as u32,
-            gap,
-            next_at: Instant::ZERO,
-            until: Instant::FAR_FUTURE,
-            span: rtt.max(gap.saturating_mul(segments)),
-        })
     }
 }
 
@@ -143,10 +104,10 @@ impl Sender {
     fn held_until(&mut self, now: Instant, shared: &Shared) -> Option<Instant> {
         let tempo = self.tempo.as_deref_mut()?;
         if let Some(spread) = tempo.spread {
-            if now >= spread.until {
+            if spread.is_over(now) {
                 tempo.spread = None;
             } else {
-                return (spread.next_at > now).then_some(spread.next_at);
+                return spread.held_until(now);
             }
         }
         let next_at = tempo.next_at;
@@ -219,10 +180,8 @@ impl Sender {
         if let Some(spread) = &mut tempo.spread
             && new
         {
-            spread.left = spread.left.saturating_sub(1);
-            spread.next_at = spread.next_at.max(now) + spread.gap;
-            spread.until = spread.until.min(now + spread.span);
-            if spread.left == 0 {
+            spread.on_sent(now, shared);
+            if spread.is_over(now) {
                 tempo.spread = None;
             }
         }
@@ -231,10 +190,29 @@ impl Sender {
         }
     }
 
-    /// A loss or a timeout ends the spreading of the first window.
+    /// A loss or a timeout ends the spreading of the first window, and what is learnt from it.
     pub(super) fn end_spreading(&mut self) {
         if let Some(tempo) = &mut self.tempo {
             tempo.spread = None;
+            tempo.train = None;
+        }
+    }
+
+    /// Nothing was sent yet, and more is known about the path.
+    pub(super) fn begin_spreading(&mut self, now: Instant, shared: &Shared) {
+        if self.nxt == 1 {
+            self.tempo = Tempo::new(now, shared, self.cc.uses_rates());
+        }
+    }
+
+    /// After the last segment that was to be spread or measured nothing is left to ask.
+    pub(super) fn end_tempo(&mut self, shared: &Shared) {
+        if self
+            .tempo
+            .as_deref()
+            .is_some_and(|tempo| tempo.is_over(&shared.config))
+        {
+            self.tempo = None;
         }
     }
 

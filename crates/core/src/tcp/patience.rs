@@ -229,6 +229,7 @@ impl Connection {
             | Setting::KeepAlive(_)
             | Setting::AutoRead(_)
             | Setting::NoteLatencies(_)
+            | Setting::Path(_)
             | Setting::QuickAck(_) => {}
         }
     }

@@ -44,6 +44,7 @@ impl Sender {
             ..Delivery::default()
         };
         let mut hidden = Hidden::default();
+        let before = self.una;
         if delivery.advanced {
             if self.thin.is_some() {
                 hidden = self.find_hidden(shared, segment, ack);
@@ -75,6 +76,7 @@ impl Sender {
         if self.tempo.is_some() {
             self.sample_pipe(now, shared, &delivery);
             rate = self.rate_sample(now, shared, delivery.delivered, delivery.newest_tx);
+            self.observe_path(now, shared, &delivery, self.una - before);
         }
         delivery.rate = rate;
         if hidden.segments > 0 {

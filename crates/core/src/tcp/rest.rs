@@ -13,10 +13,12 @@ use super::receive::Receive;
 use super::scoreboard::{Marks, Scoreboard};
 use super::send::{CaState, Episode, Sender};
 use super::shared::Shared;
-use super::{Config, Connection, Control, State, Stats};
+use super::spreading::PathNotes;
+use super::{Config, Connection, Control, PathSample, State, Stats};
 use crate::pack::Pack;
 use crate::seq::SeqNumber;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
+use crate::units::Rate;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
@@ -154,6 +156,7 @@ impl Shared {
             orphan,
             latencies,
             ways: _, // none until something happens
+            path,
             cold: _, // there is none
         } = self;
         rtt.pack(pack);
@@ -172,8 +175,24 @@ impl Shared {
         pack.byte(rcv_scale);
         pack.byte(syn_lost);
         pack.flags([sack, timestamps, ecn, nagle, peer_scales, orphan, latencies]);
+        pack.option(path, Box::default, |pack, path| path.pack(pack));
         #[cfg(test)]
         pack.flags([long_way]);
+    }
+}
+
+impl PathNotes {
+    fn pack(&mut self, pack: &mut Pack<'_>) {
+        for sample in [&mut self.told, &mut self.found] {
+            let blank = || PathSample {
+                rate: Rate::default(),
+                min_rtt: Duration::ZERO,
+            };
+            pack.option(sample, blank, |pack, sample| {
+                pack.number(&mut sample.rate.0);
+                pack.duration(&mut sample.min_rtt);
+            });
+        }
     }
 }
 
@@ -292,6 +311,7 @@ impl Beyond {
 impl Sender {
     fn pack(&mut self, pack: &mut Pack<'_>) {
         self.probed = Instant::FAR_FUTURE; // it only saves work
+        self.tempo = None; // that of a first window is over
         let Sender {
             board,
             cc,

@@ -167,7 +167,7 @@ impl Sender {
         }
         Sender {
             board: Scoreboard::new(shared.mss, config.window_unit != WindowUnit::Bytes),
-            tempo: Tempo::new(shared, cc.uses_rates()),
+            tempo: Tempo::new(now, shared, cc.uses_rates()),
             cc: Controller::new(cc),
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),
             thin: if sack1.is_none() {

@@ -5,6 +5,7 @@ use super::config::{Config, InitialWindow, WindowUnit};
 use super::error::{ConnectionError, Event};
 use super::lazy::Lazy;
 use super::rto::Rtt;
+use super::spreading::PathNotes;
 use super::timers::Timers;
 use super::types::Stats;
 use super::ways::Ways;
@@ -58,6 +59,8 @@ pub(super) struct Shared {
     pub(super) latencies: bool,
     /// Which short ways are open.
     pub(super) ways: Ways,
+    /// What is known of the path, if the owner remembers.
+    pub(super) path: Option<Box<PathNotes>>,
     /// What is rarely needed.
     pub(super) cold: Option<Box<Cold>>,
 }
@@ -126,6 +129,7 @@ impl Shared {
                 Event::Failed(_) => 7,
                 Event::SoftError => 8,
                 Event::Urgent => 9,
+                Event::PathFound => 10,
             };
     }
 

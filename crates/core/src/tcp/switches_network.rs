@@ -32,7 +32,7 @@ const fn same(
 }
 
 /// Switches of `Config::path` and `Config::patience`, and of pacing.
-pub(super) const NETWORK: [Switch; 23] = [
+pub(super) const NETWORK: [Switch; 28] = [
     same(
         "pacing",
         "How far segments of a window stay apart.",
@@ -75,10 +75,51 @@ pub(super) const NETWORK: [Switch; 23] = [
     ),
     same(
         "spreading_rate",
-        "The bottleneck's rate, for estimated spreading.",
+        "The bottleneck's rate, for spreading by a known one.",
         "10 Mbit/s",
-        ("10 Mbit/s", "of use with initial_spreading = estimated only"),
-        ("10 Mbit/s", "of use with initial_spreading = estimated only"),
+        ("10 Mbit/s", "of use with initial_spreading = known only"),
+        ("10 Mbit/s", "of use with initial_spreading = known only"),
+    ),
+    same(
+        "spreading_pair",
+        "The first two segments leave together and measure the bottleneck's rate.",
+        "true",
+        ("true", "of use with initial_spreading = estimated only"),
+        ("true", "of use with initial_spreading = estimated only"),
+    ),
+    same(
+        "spreading_memory",
+        "How long later connections to the same host use it.",
+        "3600 s",
+        (
+            "3600 s",
+            "as tcp_metrics (an hour); of use with initial_spreading = estimated only",
+        ),
+        (
+            "3600 s",
+            "RFC 9040 6 names no time; of use with initial_spreading = estimated only",
+        ),
+    ),
+    same(
+        "spreading_stop",
+        "An acknowledgment that found no queue ends the spreading.",
+        "true",
+        ("true", "of use with initial_spreading = estimated only"),
+        ("true", "of use with initial_spreading = estimated only"),
+    ),
+    same(
+        "spreading_phase",
+        "The first segment waits for a random part of the gap.",
+        "false",
+        ("false", "of use with initial_spreading = estimated only"),
+        ("false", "of use with initial_spreading = estimated only"),
+    ),
+    same(
+        "spreading_tail",
+        "The last two segments of the window leave together.",
+        "false",
+        ("false", "of use with initial_spreading = estimated only"),
+        ("false", "of use with initial_spreading = estimated only"),
     ),
     same(
         "path.ip",

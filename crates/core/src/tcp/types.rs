@@ -93,6 +93,8 @@ pub enum Setting {
     /// Keep the time from first transmission to acknowledgment of each segment, for
     /// [`ack_latencies`](super::Connection::ack_latencies). Before there is data to send.
     NoteLatencies(bool),
+    /// The owner remembers paths (RFC 9040), and this is what it knows of the one to the peer. Before anything is sent.
+    Path(Option<super::PathSample>),
     /// Acknowledge at once for a while, or not (`TCP_QUICKACK`).
     QuickAck(bool),
     /// Every in-order byte counts as read at once, until turned off.

@@ -177,12 +177,18 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
                 "off" => InitialSpreading::Off,
                 "variable" => InitialSpreading::Variable,
                 "bounded" => InitialSpreading::Bounded,
+                "known" => InitialSpreading::Known,
                 _ => InitialSpreading::Estimated,
             }
         }
         "spreading_jiffy" => config.spreading_jiffy = field.duration()?,
         "spreading_gap" => config.spreading_gap = field.duration()?,
         "spreading_rate" => config.spreading_rate = field.rate()?,
+        "spreading_pair" => config.spreading_pair = field.flag()?,
+        "spreading_memory" => config.spreading_memory = field.duration()?,
+        "spreading_stop" => config.spreading_stop = field.flag()?,
+        "spreading_phase" => config.spreading_phase = field.flag()?,
+        "spreading_tail" => config.spreading_tail = field.flag()?,
         "sack" => config.sack = field.flag()?,
         "sack_blocks" => config.sack_blocks = field.integer()? as u8,
         "dsack" => config.dsack = field.flag()?,

@@ -63,7 +63,7 @@ impl End {
 }
 
 impl End {
-    /// Lets the application write, sends, takes the events and arms the timer; says whether the connection is over.
+    /// Lets the application write, sends, takes the events and arms the timer.
     #[expect(
         clippy::too_many_arguments,
         reason = "parts of the world that are borrowed one by one"
@@ -77,22 +77,22 @@ impl End {
         packets: &mut Slab,
         observer: &mut O,
         armed: &mut [u32],
-    ) -> bool {
+    ) -> Acted {
         let Some(connection) = &mut self.connection else {
-            return false;
+            return Acted::default();
         };
         let mut application = Application {
             to_write: &mut self.to_write,
             closing: &mut self.closing,
         };
-        let over = application.act(now, connection);
+        let acted = application.act(now, connection);
         if self.grouper.is_some() {
             self.group(now, in_network);
-            return over; // `World::release` sends and arms
+            return acted; // `World::release` sends and arms
         }
         *in_network += network.send_all(packets, observer, now, self.path, FlowId(number), connection);
         self.arm(now, number, network, armed);
-        over
+        acted
     }
 
     /// Makes sure that an event comes no later than the deadline of the connection.
@@ -172,6 +172,15 @@ impl End {
     }
 }
 
+/// What came of the events of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Acted {
+    /// It is over.
+    pub(crate) over: bool,
+    /// It knows more about its path.
+    pub(crate) found: bool,
+}
+
 /// What an application has in mind at one end.
 pub(crate) struct Application<'a> {
     pub(crate) to_write: &'a mut u64,
@@ -185,9 +194,9 @@ impl Application<'_> {
         *self.to_write == 0 && !*self.closing
     }
 
-    /// Writes, closes and takes the events; says whether the connection is over.
+    /// Writes, closes and takes the events.
     #[inline(always)]
-    pub(crate) fn act(&mut self, now: Instant, connection: &mut Connection) -> bool {
+    pub(crate) fn act(&mut self, now: Instant, connection: &mut Connection) -> Acted {
         if *self.to_write > 0 {
             *self.to_write -= connection
                 .write(now, Bytes(*self.to_write), WriteFlags::default())
@@ -197,7 +206,7 @@ impl Application<'_> {
             *self.closing = false;
             connection.shutdown(now, Half::Write);
         }
-        let mut over = false;
+        let mut acted = Acted::default();
         while let Some(event) = connection.poll_event() {
             match event {
                 // A peer that is done is answered with our own FIN: applications here never half-close for long.
@@ -208,7 +217,8 @@ impl Application<'_> {
                         *self.closing = true;
                     }
                 }
-                Event::Closed | Event::Failed(_) => over = true,
+                Event::Closed | Event::Failed(_) => acted.over = true,
+                Event::PathFound => acted.found = true,
                 Event::Established
                 | Event::Readable
                 | Event::Writable
@@ -218,6 +228,6 @@ impl Application<'_> {
                 | Event::Urgent => {}
             }
         }
-        over
+        acted
     }
 }

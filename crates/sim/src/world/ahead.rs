@@ -160,7 +160,9 @@ impl<O: Observer> World<'_, O> {
                         to_write: &mut end.to_write,
                         closing: &mut end.closing,
                     };
-                    over = application.act(at, connection);
+                    let acted = application.act(at, connection);
+                    debug_assert!(!acted.found, "flows that tell others run on time");
+                    over = acted.over;
                     silent = application.is_silent();
                     drain(
                         packets,

@@ -158,6 +158,13 @@ const OTHERS: [Switch; 21] = [
             nothing,
             |c| c.initial_spreading = InitialSpreading::Variable,
             |c| c.initial_spreading = InitialSpreading::Bounded,
+            |c| c.initial_spreading = InitialSpreading::Known,
+            |c| c.initial_spreading = InitialSpreading::Estimated,
+            |c| {
+                c.initial_spreading = InitialSpreading::Estimated;
+                c.spreading_phase = true;
+                c.spreading_tail = true;
+            },
         ],
     ),
     (
@@ -475,12 +482,15 @@ impl Watch {
             }
             let (start, end) = (sent.transmit.start, sent.transmit.end);
             assert!(sent.transmit.segment.payload <= MSS, "{}: {sent:?}", self.name());
+            // RFC 9293 3.8.6 (MAY-7): what left when the window was larger may be sent again. Windows that are told in
+            // units of the scale shrink by less than one.
+            let new = end > self.highest;
             assert!(
-                end <= self.pair.a.shared.snd_edge || sent.transmit.segment.payload <= 1,
+                !new || end <= self.pair.a.shared.snd_edge || sent.transmit.segment.payload <= 1,
                 "{}: beyond the peer's window: {sent:?}",
                 self.name()
             );
-            if end > self.highest {
+            if new {
                 self.highest = end; // new data, maybe with older data before it
             } else if start < end {
                 self.look_at_repetition(&sent);

@@ -16,6 +16,7 @@ mod rdb;
 mod rest;
 mod script;
 mod short_ways;
+mod spreading;
 mod spurious;
 mod switched_off;
 mod tables;

@@ -14,7 +14,7 @@ fn open(config: &Config, rtt_ms: u64, cwnd: u32, ssthresh: Bytes) -> Connection 
     open_after(config, Duration::from_millis(rtt_ms), cwnd, ssthresh)
 }
 
-fn open_after(config: &Config, srtt: Duration, cwnd: u32, ssthresh: Bytes) -> Connection {
+pub(super) fn open_after(config: &Config, srtt: Duration, cwnd: u32, ssthresh: Bytes) -> Connection {
     let state = EstablishedState {
         srtt,
         rttvar: Duration::ZERO,
@@ -29,7 +29,7 @@ fn open_after(config: &Config, srtt: Duration, cwnd: u32, ssthresh: Bytes) -> Co
 }
 
 /// Microseconds after `T0` at which segments leave until `count` have.
-fn leave(connection: &mut Connection, from: Instant, count: usize) -> Vec<u64> {
+pub(super) fn leave(connection: &mut Connection, from: Instant, count: usize) -> Vec<u64> {
     let mut times = Vec::new();
     let mut now = from;
     loop {
@@ -54,7 +54,7 @@ fn first_window(config: &Config, rtt_ms: u64) -> Vec<u64> {
     leave(&mut connection, T0, 10)
 }
 
-fn spreading(kind: InitialSpreading) -> Config {
+pub(super) fn spreading(kind: InitialSpreading) -> Config {
     let mut config = bare();
     config.initial_spreading = kind;
     config.initial_window = InitialWindow::Segments(10);
@@ -87,7 +87,7 @@ fn the_first_window_is_spread_over_the_round_trip() {
     fine.spreading_jiffy = Duration::ZERO;
     assert_eq!(first_window(&fine, 20), every(2_000));
     // A packet of 1040 bytes takes 832 us at 10 Mbit/s.
-    let mut known = spreading(InitialSpreading::Estimated);
+    let mut known = spreading(InitialSpreading::Known);
     known.spreading_rate = Rate::from_bps(10_000_000);
     assert_eq!(first_window(&known, 80), every(832));
 }
@@ -109,7 +109,8 @@ fn naive_spreading(config: &Config, rtt_ns: f64, index: u32) -> f64 {
         InitialSpreading::Off => 0.0,
         InitialSpreading::Variable => q,
         InitialSpreading::Bounded => q.min(t_max),
-        InitialSpreading::Estimated => q.min(t_max).min(packet),
+        InitialSpreading::Known => q.min(t_max).min(packet),
+        InitialSpreading::Estimated => unreachable!("its oracle is another"),
     };
     f64::from(index) * gap
 }
@@ -124,7 +125,7 @@ proptest! {
         t_max in 1_u64..12,
         kbps in 500_u64..200_000,
     ) {
-        let kinds = [InitialSpreading::Off, InitialSpreading::Variable, InitialSpreading::Bounded, InitialSpreading::Estimated];
+        let kinds = [InitialSpreading::Off, InitialSpreading::Variable, InitialSpreading::Bounded, InitialSpreading::Known];
         let mut config = spreading(kinds[kind]);
         config.initial_window = InitialWindow::Segments(iw);
         config.spreading_jiffy = Duration::from_millis(jiffy);

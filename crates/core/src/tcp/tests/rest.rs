@@ -4,8 +4,9 @@
 use super::pair::{End, Fate, Pair};
 use crate::cc::{AnyController, HyStart};
 use crate::rng::Rng;
-use crate::tcp::{Config, Connection, Profile, Setting, State};
+use crate::tcp::{Config, Connection, InitialSpreading, PathSample, Profile, Setting, State};
 use crate::time::{Duration, Instant};
+use crate::units::Rate;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
@@ -60,8 +61,15 @@ fn compare(name: &str, config: &Config, seed: u64) -> usize {
     if opened {
         for pair in [&mut awake, &mut resting] {
             for end in [End::A, End::B] {
-                pair.connection(end)
-                    .set(Instant::ZERO, Setting::AutoRead(!seed.is_multiple_of(3)));
+                let connection = pair.connection(end);
+                connection.set(Instant::ZERO, Setting::AutoRead(!seed.is_multiple_of(3)));
+                if connection.config().remembers_paths() {
+                    let told = PathSample {
+                        rate: Rate::from_bps(3_000_000),
+                        min_rtt: Duration::from_millis(40),
+                    };
+                    connection.set(Instant::ZERO, Setting::Path(Some(told)));
+                }
             }
         }
     }
@@ -129,7 +137,10 @@ fn what_rested_goes_on_as_if_it_had_not() {
                 config.congestion_control = entry.name;
                 config.patience.retries_as_time = false;
                 config.ecn = matches!(entry.name, "dctcp" | "prague") || seed == 5;
+                config.spreading_jiffy = Duration::ZERO;
                 match seed {
+                    2 | 3 => config.initial_spreading = InitialSpreading::Bounded,
+                    4 => config.initial_spreading = InitialSpreading::Estimated,
                     6 | 7 => config.sack = false,
                     8 | 9 => config.timestamps = !config.timestamps,
                     10 | 11 => config.hystart = HyStart::HyStartPlusPlus,

@@ -117,6 +117,11 @@ fn parameters_of_what_is_off_do_nothing() {
             config.spreading_jiffy = Duration::ZERO;
             config.spreading_gap = Duration::from_millis(1);
             config.spreading_rate = crate::units::Rate::from_bps(1_000_000);
+            config.spreading_pair = false;
+            config.spreading_memory = Duration::ZERO;
+            config.spreading_stop = false;
+            config.spreading_phase = true;
+            config.spreading_tail = true;
         });
         same("the lifetime of segments", &rfc(), pipe, |config| {
             config.msl = Duration::from_secs(9);

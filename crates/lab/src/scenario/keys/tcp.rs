@@ -77,8 +77,8 @@ pub(crate) static TCP: &[Key] = &[
     ),
     switch(
         "initial_spreading",
-        Kind::Choice(&["off", "variable", "bounded", "estimated"]),
-        "Space the segments of the first window: by RTT / initial window, at most `spreading_gap`, or at most a packet's time at `spreading_rate`.",
+        Kind::Choice(&["off", "variable", "bounded", "known", "estimated"]),
+        "Space the segments of the first window: by RTT / initial window; at most `spreading_gap`; at most a packet's time at `spreading_rate`; at most a packet's time at the rate that this connection or earlier ones to the same host measured.",
     ),
     switch(
         "spreading_jiffy",
@@ -88,12 +88,37 @@ pub(crate) static TCP: &[Key] = &[
     switch(
         "spreading_gap",
         Kind::Duration(NANOSECOND, Duration::from_secs(1)),
-        "Longest gap of bounded and estimated spreading.",
+        "Longest gap of bounded, known and estimated spreading.",
     ),
     switch(
         "spreading_rate",
         Kind::Rate,
-        "The bottleneck's rate as far as it is known, for estimated spreading.",
+        "The bottleneck's rate, for known spreading.",
+    ),
+    switch(
+        "spreading_pair",
+        Kind::Flag,
+        "Estimated spreading sends its first two segments together and measures the bottleneck's rate.",
+    ),
+    switch(
+        "spreading_memory",
+        Kind::Duration(Duration::ZERO, Duration::from_secs(31_536_000)),
+        "How long later connections between the same two hosts use what estimated spreading measured; 0 s: not.",
+    ),
+    switch(
+        "spreading_stop",
+        Kind::Flag,
+        "Estimated spreading ends when an acknowledgment's round trip shows an empty queue.",
+    ),
+    switch(
+        "spreading_phase",
+        Kind::Flag,
+        "Estimated spreading begins after a random part of its gap.",
+    ),
+    switch(
+        "spreading_tail",
+        Kind::Flag,
+        "Estimated spreading sends the last two segments of the window together.",
     ),
     switch(
         "sack",
