@@ -9,6 +9,8 @@
 //! (5.5.10.2's `BBRInflightAtLoss`); discontiguous ranges are counted as lost segments. The first window leaves unpaced: the rate is not known
 //! before an RTT. `Drain` paces at 0.35 (5.3.2; the table of 5.6.1 has 0.5). `ssthresh` is the window in recovery, so that PRR keeps to
 //! it. ECN is not looked at, as in the draft. Samples during ProbeRTT are left out, where the draft marks the connection application-limited.
+//! The filter of the largest rate moves once per cycle (the text of 5.5.6 and Linux), where the pseudocode of 5.3.3.6 moves it in
+//! every round until the next refill. Before there is a sample of rate or RTT the product of both is the initial window.
 //! **Parameters.** `startup_gain`, `loss_threshold`, `beta`, `headroom`: the draft's values.
 
 use super::path::{FullPipe, as_rate, rate_of};
@@ -69,6 +71,10 @@ struct Model {
     /// Largest rate of this cycle of probes and of the one before, bytes per second.
     max_rates: [f64; 2],
     cycle: usize,
+    /// `BBR.max_bw`: the larger of them when a sample last went in.
+    max_rate: f64,
+    /// `BBR.bw`: the smaller of that and `rate_short`, at the end of an ACK.
+    rate: f64,
     rate_short: f64,
     inflight_short: u64,
     inflight_long: u64,
@@ -97,9 +103,9 @@ struct Model {
     cycle_at: Instant,
     wait: Duration,
     up_rounds: u32,
-    up_acked: u64,
-    /// Bytes delivered for each segment by which the long-term bound grows.
-    up_count: u64,
+    up_acked: f64,
+    /// Bytes delivered for each byte by which the long-term bound grows.
+    up_count: f64,
     /// Excess of ACKs over the rate: largest of this and of the last ten rounds.
     extra: [u64; EXTRA_ROUNDS],
     extra_from: Instant,
@@ -161,6 +167,8 @@ impl Bbr3 {
             round_start: false,
             max_rates: [0.0; 2],
             cycle: 0,
+            max_rate: 0.0,
+            rate: 0.0,
             rate_short: f64::INFINITY,
             inflight_short: u64::MAX,
             inflight_long: u64::MAX,
@@ -186,8 +194,8 @@ impl Bbr3 {
             cycle_at: Instant::ZERO,
             wait: Duration::from_secs(2),
             up_rounds: 0,
-            up_acked: 0,
-            up_count: u64::MAX,
+            up_acked: 0.0,
+            up_count: f64::INFINITY,
             extra: [0; EXTRA_ROUNDS],
             extra_from: Instant::ZERO,
             extra_delivered: 0,
@@ -198,7 +206,7 @@ impl Bbr3 {
 
     /// The estimate of the bottleneck's rate.
     pub fn bottleneck_rate(&self) -> Rate {
-        as_rate(self.0.max_rate())
+        as_rate(self.0.max_rate)
     }
 
     /// The long-term bound on data in flight; [`Bytes::MAX`]: none yet.
@@ -326,6 +334,7 @@ impl Model {
             self.rate_latest = rate_of(sample);
             self.inflight_latest = sample.delivered.0;
         }
+        self.rate = self.max_rate.min(self.rate_short);
         // 5.6
         if self.pacing <= 0.0
             && let Some(srtt) = ack.srtt
@@ -334,15 +343,6 @@ impl Model {
         }
         self.set_pacing(self.gains().0);
         self.set_window(new);
-    }
-
-    fn max_rate(&self) -> f64 {
-        self.max_rates[0].max(self.max_rates[1])
-    }
-
-    /// `BBR.bw`.
-    fn rate(&self) -> f64 {
-        self.max_rate().min(self.rate_short)
     }
 
     fn probes_bandwidth(&self) -> bool {
@@ -370,10 +370,14 @@ impl Model {
 
     /// 5.6.4.2 without quanta.
     fn product(&self, gain: f64) -> u64 {
-        if self.min_rtt == Duration::MAX || self.rate() <= 0.0 {
+        self.product_at(self.rate, gain)
+    }
+
+    fn product_at(&self, rate: f64, gain: f64) -> u64 {
+        if self.min_rtt == Duration::MAX || rate <= 0.0 {
             return self.initial;
         }
-        (gain * self.rate() * self.min_rtt.as_secs_f64()) as u64
+        (gain * rate * self.min_rtt.as_secs_f64()) as u64
     }
 
     fn quantized(&self, amount: u64) -> u64 {
@@ -392,7 +396,7 @@ impl Model {
 
     /// 5.6.2: one per cent below.
     fn set_pacing(&mut self, gain: f64) {
-        let rate = gain * self.rate() * 0.99;
+        let rate = gain * self.rate * 0.99;
         if rate > 0.0 && (self.full || rate > self.pacing) {
             self.pacing = rate;
         }

@@ -1,6 +1,7 @@
 //! Every controller against its naive transcription, the properties all of them have, published values, and tables.
 
 mod bbr;
+mod bbr3;
 mod cdg;
 mod delay_oracle;
 mod oracle;

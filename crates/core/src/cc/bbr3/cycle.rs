@@ -39,12 +39,11 @@ impl Model {
         }
         self.inflight_long = self.inflight_long.max(sample.in_flight.0);
         if self.state == State::Up && ack.cwnd_limited && self.window >= self.inflight_long {
-            self.up_acked = self.up_acked.saturating_add(new);
+            self.up_acked += new as f64;
             if self.up_acked >= self.up_count {
-                let segments = self.up_acked / self.up_count;
-                self.up_acked -= segments * self.up_count;
-                let more = segments.saturating_mul(self.units.mss().0);
-                self.inflight_long = self.inflight_long.saturating_add(more);
+                let more = libm::floor(self.up_acked / self.up_count);
+                self.up_acked -= more * self.up_count;
+                self.inflight_long = self.inflight_long.saturating_add(more as u64);
             }
             if self.round_start {
                 self.raise_slope();
@@ -53,9 +52,10 @@ impl Model {
     }
 
     fn raise_slope(&mut self) {
-        let growth = 1_u64 << self.up_rounds.min(30);
+        // A byte for each that is delivered is the most.
+        let growth = self.units.mss().0 << self.up_rounds;
         self.up_rounds = (self.up_rounds + 1).min(30);
-        self.up_count = (self.window / growth).max(1);
+        self.up_count = (self.window as f64 / growth as f64).max(1.0);
     }
 
     pub(super) fn step_cycle(&mut self, now: Instant, sample: &RateSample, ack: &Ack<'_>) {
@@ -97,7 +97,7 @@ impl Model {
             return false;
         }
         self.forget_short_term();
-        (self.up_rounds, self.up_acked) = (0, 0);
+        (self.up_rounds, self.up_acked) = (0, 0.0);
         self.ack_phase = AckPhase::Refilling;
         self.next_round = self.delivered;
         self.state = State::Refill;
@@ -105,14 +105,15 @@ impl Model {
     }
 
     fn may_cruise(&self, ack: &Ack<'_>) -> bool {
-        ack.in_flight.0 <= self.with_headroom() && ack.in_flight.0 <= self.in_flight(1.0)
+        let product = self.quantized(self.product_at(self.max_rate, 1.0));
+        ack.in_flight.0 <= self.with_headroom() && ack.in_flight.0 <= product
     }
 
     pub(super) fn start_down(&mut self, now: Instant) {
         self.loss_in_round = false;
         self.rate_latest = 0.0;
         self.inflight_latest = 0;
-        self.up_count = u64::MAX;
+        self.up_count = f64::INFINITY;
         self.rounds_since_probe = self.random.below(2);
         let more = (u64::from(self.random.below(1 << 20)) * 1_000_000_000) >> 20;
         self.wait = Duration::from_secs(2) + Duration::from_nanos(more);
@@ -129,8 +130,8 @@ impl Model {
 
     pub(super) fn check_probe_rtt(&mut self, now: Instant, ack: &Ack<'_>, new: u64) {
         if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
-            self.save_window();
             self.state = State::ProbeRtt;
+            self.save_window();
             self.probe_done_at = None;
             self.ack_phase = AckPhase::Stopping;
             self.next_round = self.delivered;

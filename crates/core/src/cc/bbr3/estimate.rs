@@ -54,9 +54,10 @@ impl Model {
             self.extra[(self.round % slots) as usize] = 0;
         }
         let low = self.state == State::ProbeRtt || sample.app_limited;
-        if rate > 0.0 && (rate >= self.max_rate() || !low) {
+        if rate > 0.0 && (rate >= self.max_rate || !low) {
             let slot = &mut self.max_rates[self.cycle];
             *slot = slot.max(rate);
+            self.max_rate = self.max_rates[0].max(self.max_rates[1]);
         }
         if !self.loss_round_start {
             return;
@@ -64,7 +65,7 @@ impl Model {
         let accelerating = matches!(self.state, State::Startup | State::Refill | State::Up);
         if self.loss_in_round && !accelerating {
             if self.rate_short.is_infinite() {
-                self.rate_short = self.max_rate();
+                self.rate_short = self.max_rate;
             }
             if self.inflight_short == u64::MAX {
                 self.inflight_short = self.window;
@@ -77,7 +78,7 @@ impl Model {
 
     /// 5.5.9.
     pub(super) fn update_aggregation(&mut self, now: Instant, new: u64) {
-        let mut expected = (self.rate() * now.since(self.extra_from).as_secs_f64()) as u64;
+        let mut expected = (self.rate * now.since(self.extra_from).as_secs_f64()) as u64;
         if self.extra_delivered <= expected {
             self.extra_delivered = 0;
             self.extra_from = now;
@@ -85,15 +86,16 @@ impl Model {
         }
         self.extra_delivered = self.extra_delivered.saturating_add(new);
         let extra = self.extra_delivered.saturating_sub(expected).min(self.window);
-        let slot = &mut self.extra[(self.round % EXTRA_ROUNDS as u64) as usize];
-        *slot = (*slot).max(extra);
+        let slot = (self.round % EXTRA_ROUNDS as u64) as usize;
+        let largest = self.extra[slot].max(extra);
+        if !self.full {
+            self.extra = [0; EXTRA_ROUNDS]; // start-up remembers one round
+        }
+        self.extra[slot] = largest;
     }
 
     pub(super) fn extra_acked(&self) -> u64 {
-        if self.full {
-            return self.extra.iter().copied().max().unwrap_or(0);
-        }
-        self.extra[(self.round % EXTRA_ROUNDS as u64) as usize]
+        self.extra.iter().copied().max().unwrap_or(0)
     }
 
     /// 5.3.1.2.
