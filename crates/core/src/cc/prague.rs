@@ -5,11 +5,14 @@
 //! `rtt_virtual`, so that flows of different paths get similar rates. It sends ECT(1), which asks the queue for early marks.
 //!
 //! **Source.** draft-briscoe-iccrg-prague-congestion-control (-04), sections 2.3 (moving average), 2.4 (response to marks and losses, additive
-//! increase, RTT-independence, pacing); RFC 9331 4.3. Details from memory of the draft and of Linux's tcp_prague.
+//! increase, RTT-independence, pacing); RFC 9331 4.3. Read were its authors' source text and what implementations of -04 cite; constants
+//! and what the text leaves open as in Linux's `tcp_prague` (the L4S tree).
 //! **Deviations.** Feedback is RFC 8257's echo, which reports every mark, not AccECN. What unmarked bytes earn during the round trip of a
-//! reduction is added at its end, since the window belongs to the recovery until then. A loss halves the window as NewReno's; the
-//! draft lets it be CUBIC's. The fall-back on a classic ECN queue is left out, as it is off by default in Linux. No HyStart.
-//! A round begins when the last one's data is acknowledged; the average waits for the longer of a round and `rtt_virtual`.
+//! reduction is added at its end, since the window belongs to the recovery until then; Linux moves its window a segment per ACK.
+//! A loss halves the window as NewReno's (the draft lets it be CUBIC's), also soon after a mark, where less would do. The fall-back on a
+//! classic ECN queue is left out, as it is off by default in Linux; so are windows below two segments. No HyStart.
+//! A round begins when the last one's data is acknowledged; the average waits for the longer of a round and `rtt_virtual` from the
+//! start, in Linux only after `transition`. A burst is what the endpoint's pacing lets go, not a quarter of a millisecond.
 //! **Parameters.** `gain` 1/16, `rtt_virtual` 25 ms, `transition` 500 rounds.
 
 use super::{
@@ -38,8 +41,10 @@ pub struct Prague {
     marked: u64,
     /// When that was.
     moved: Instant,
-    /// Rounds so far, until growth depends on the virtual RTT.
+    /// Rounds after slow start, until growth and reductions depend on the virtual RTT.
     rounds: u32,
+    /// When a mark last reduced the window.
+    reduced: Option<Instant>,
     srtt: Duration,
     /// In the round trip of a reduction by a mark.
     reducing: bool,
@@ -91,6 +96,7 @@ impl Prague {
             marked: 0,
             moved: Instant::ZERO,
             rounds: 0,
+            reduced: None,
             srtt: config.handshake_rtt.unwrap_or(Duration::ZERO),
             reducing: false,
             earned: 0.0,
@@ -115,6 +121,7 @@ impl Prague {
             marked,
             moved,
             rounds,
+            reduced,
             srtt,
             reducing,
             earned,
@@ -125,6 +132,7 @@ impl Prague {
         pack.number(marked);
         pack.instant(moved);
         pack.word(rounds);
+        pack.option(reduced, || Instant::ZERO, Pack::instant);
         pack.duration(srtt);
         pack.float(earned);
         pack.flags([marked_before, reducing]);
@@ -145,10 +153,15 @@ impl Prague {
         (self.delivered, self.marked, self.moved) = (0, 0, now);
     }
 
+    /// Whether the virtual RTT counts by now.
+    fn is_independent(&self) -> bool {
+        self.rounds >= self.transition
+    }
+
     /// Share of a segment per round trip that the window grows by: (RTT / virtual RTT)^2, so that the growth per second of
     /// rate is that of a flow with the virtual RTT.
     fn pace_of_growth(&self) -> f64 {
-        if self.rounds < self.transition || self.srtt >= self.rtt_virtual || self.srtt.is_zero() {
+        if !self.is_independent() || self.srtt >= self.rtt_virtual || self.srtt.is_zero() {
             return 1.0;
         }
         let ratio = self.srtt.as_secs_f64() / self.rtt_virtual.as_secs_f64();
@@ -170,7 +183,7 @@ impl CongestionController for Prague {
         if let Some(srtt) = ack.srtt {
             self.srtt = srtt;
         }
-        if ack.round_start {
+        if ack.round_start && self.reno.window() >= self.reno.ssthresh() {
             self.rounds = self.rounds.saturating_add(1);
         }
         self.observe(now, ack);
@@ -206,8 +219,15 @@ impl CongestionController for Prague {
                     flight_size: self.reno.window(),
                     ..*event
                 };
-                self.reno.enter_recovery(&from_window, 1.0 - self.alpha / 2.0);
+                // As alpha and growth, reductions go by the virtual round trip.
+                let again =
+                    self.is_independent() && self.reduced.is_some_and(|at| now.since(at) < self.rtt_virtual);
+                let share = if again { 1.0 } else { 1.0 - self.alpha / 2.0 };
+                self.reno.enter_recovery(&from_window, share);
                 self.reducing = true;
+                if !again {
+                    self.reduced = Some(now);
+                }
             }
             CongestionKind::RecoveryEnd => {
                 self.reno.on_congestion(now, event);
@@ -242,13 +262,10 @@ impl CongestionController for Prague {
         if self.srtt.is_zero() {
             return None;
         }
-        // Draft 2.4: the window over a round trip, twice that in slow start.
+        // Draft 2.4: the window over a round trip, twice that below half the threshold, where slow start doubles once more.
         let window = u128::from(self.reno.window().0);
-        let factor = if self.phase() == Phase::CongestionAvoidance {
-            1
-        } else {
-            2
-        };
+        let half_threshold = self.reno.ssthresh() / 2;
+        let factor = if self.reno.window() < half_threshold { 2 } else { 1 };
         let bits = 8 * factor * window * 1_000_000_000;
         let bps = bits / u128::from(self.srtt.as_nanos());
         Some(Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))

@@ -150,6 +150,37 @@ fn short_paths_grow_as_the_square_of_their_rtt() {
 }
 
 #[test]
+fn marks_reduce_once_per_virtual_round_trip_after_the_transition() {
+    let mut prague = prague(5);
+    prague.set_window(at(0), Bytes(100 * MSS), Bytes(100 * MSS));
+    let mark = |prague: &mut Prague, ms: u64| {
+        let window = prague.window().0;
+        prague.on_congestion(at(ms), &congestion(CongestionKind::Ecn, window));
+        prague.on_congestion(at(ms + 5), &congestion(CongestionKind::RecoveryEnd, window));
+        prague.window().0
+    };
+    // Before it every round trip of 5 ms may reduce; alpha is 1.
+    assert_eq!(
+        (mark(&mut prague, 0), mark(&mut prague, 10)),
+        (50 * MSS, 25 * MSS)
+    );
+    for round in 0..500 {
+        let told = Ack {
+            cwnd_limited: false,
+            ..ack(MSS, MSS, 5, true)
+        };
+        prague.on_ack(at(20 + 5 * round), &told);
+    }
+    prague.set_window(at(3_000), Bytes(100 * MSS), Bytes(100 * MSS));
+    assert_eq!(mark(&mut prague, 3_000), 50 * MSS);
+    assert_eq!(
+        (mark(&mut prague, 3_010), mark(&mut prague, 3_024)),
+        (50 * MSS, 50 * MSS)
+    );
+    assert_eq!(mark(&mut prague, 3_025), 25 * MSS, "25 ms later");
+}
+
+#[test]
 fn it_paces_at_a_window_per_round_trip_and_twice_that_in_slow_start() {
     let mut prague = prague(40);
     // 10 segments of 1000 bytes in 40 ms are 2 Mbit/s.

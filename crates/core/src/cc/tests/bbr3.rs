@@ -595,7 +595,7 @@ impl Naive {
     }
 
     fn quantization_budget(&self, inflight_cap: f64) -> f64 {
-        let send_quantum = (self.pacing_rate * 1e-3).floor().min(65_536.0).max(2.0 * SMSS);
+        let send_quantum = (self.pacing_rate * 1e-3).floor().clamp(2.0 * SMSS, 65_536.0);
         let cap = inflight_cap.max(3.0 * send_quantum).max(MIN_PIPE_CWND);
         if self.state == State::ProbeBwUp {
             cap + 2.0 * SMSS
