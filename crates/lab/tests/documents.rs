@@ -1,5 +1,5 @@
 //! Pages of the documents that are made from the code: `docs/profiles.md` and `docs/mechanisms.md`; and the figures in
-//! `docs/images` that are drawn from the record of full runs.
+//! `docs/images` that are drawn from the record of full runs, or from one run.
 //!
 //! `FLEETFOOT_BLESS=1 cargo test -p fleetfoot-lab --test documents` writes them; without it they are compared.
 
@@ -9,9 +9,10 @@ use fleetfoot_core::registry::Entry;
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_core::tcp::profile::SWITCHES;
 use fleetfoot_lab::experiment::record::Record;
-use fleetfoot_lab::experiment::{Evaluated, library};
+use fleetfoot_lab::experiment::{Evaluated, Level, Prepared, library};
 use fleetfoot_lab::mechanisms;
 use fleetfoot_lab::report::figures;
+use fleetfoot_lab::scenario::PlotKind;
 use std::fmt::Write as _;
 
 #[path = "documents/favourtail.rs"]
@@ -89,6 +90,28 @@ fn the_figures_in_the_documents_are_current() {
         compared > 0,
         "docs/images has no figure that is drawn from the record"
     );
+}
+
+/// The same of courses: the run that they show is made again.
+#[test]
+fn the_courses_in_the_documents_are_current() {
+    let mut compared = 0;
+    for experiment in library::all().unwrap_or_else(|error| panic!("{error}")) {
+        let plots = &experiment.file.figure.plots;
+        if !plots
+            .iter()
+            .any(|plot| matches!(plot.kind, PlotKind::Course { .. }))
+        {
+            continue;
+        }
+        let prepared = Prepared::new(&experiment, Level::Full).unwrap_or_else(|error| panic!("{error}"));
+        for figure in figures::courses(&prepared) {
+            let file = format!("images/{}/{}.svg", experiment.group, figure.name);
+            current(&file, &figure.standalone());
+            compared += 1;
+        }
+    }
+    assert!(compared > 0, "no experiment draws a course");
 }
 
 fn document(entry: &Entry) -> String {

@@ -139,6 +139,10 @@ fields! {
         FirstWindowLoss = "first_window_loss",
         /// The same of those whose predecessor was lost.
         FirstWindowLossAfterLoss = "first_window_loss_after_loss",
+        /// Segments 2 to 10 of connections that got through at first, as a share (`run.bins`).
+        FirstWindowThrough = "first_window_through",
+        /// The same of those whose predecessor was lost.
+        FirstWindowThroughAfterLoss = "first_window_through_after_loss",
     }
 }
 
@@ -266,6 +270,8 @@ impl Metric {
                     | GroupMetric::FirstSegmentLoss
                     | GroupMetric::FirstWindowLoss
                     | GroupMetric::FirstWindowLossAfterLoss
+                    | GroupMetric::FirstWindowThrough
+                    | GroupMetric::FirstWindowThroughAfterLoss
             ),
             Metric::Variant(metric) => metric == VariantMetric::SettledFairness,
             Metric::Link(_) | Metric::Analysis(_) => false,

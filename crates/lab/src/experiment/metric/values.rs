@@ -203,6 +203,8 @@ fn group_values(
         GroupMetric::FirstSegmentLoss => watched::first_segments(&group.watched),
         GroupMetric::FirstWindowLoss => watched::first_losses(&group.watched, false),
         GroupMetric::FirstWindowLossAfterLoss => watched::first_losses(&group.watched, true),
+        GroupMetric::FirstWindowThrough => watched::first_arrivals(&group.watched, false),
+        GroupMetric::FirstWindowThroughAfterLoss => watched::first_arrivals(&group.watched, true),
         GroupMetric::IntactShare => {
             let whole = |flow: &&FlowRecord| flow.completed.is_some() && flow.retransmits == 0;
             let intact = flows.iter().filter(whole).count() as f64;

@@ -81,16 +81,26 @@ pub(super) fn first_segments(watched: &[Watched]) -> Sample {
 
 /// Whether segments 2 to 10 of each connection were lost: 1 or 0. With `after_loss` only those whose predecessor was.
 pub(super) fn first_losses(watched: &[Watched], after_loss: bool) -> Sample {
-    let mut values = Vec::new();
-    for one in whole(watched) {
-        for place in 1..FIRST_WINDOW {
+    Sample::of(first_window(watched, after_loss).map(f64::from).collect())
+}
+
+/// Whether they got through.
+pub(super) fn first_arrivals(watched: &[Watched], after_loss: bool) -> Sample {
+    Sample::of(
+        first_window(watched, after_loss)
+            .map(|lost| f64::from(1 - lost))
+            .collect(),
+    )
+}
+
+fn first_window(watched: &[Watched], after_loss: bool) -> impl Iterator<Item = u8> {
+    whole(watched).flat_map(move |one| {
+        (1..FIRST_WINDOW).filter_map(move |place| {
             let (own, before) = (1_u32 << place, 1_u32 << (place - 1));
-            if one.first_sent & own != 0 && (!after_loss || one.first_lost & before != 0) {
-                values.push(f64::from(u8::from(one.first_lost & own != 0)));
-            }
-        }
-    }
-    Sample::of(values)
+            let counts = one.first_sent & own != 0 && (!after_loss || one.first_lost & before != 0);
+            counts.then(|| u8::from(one.first_lost & own != 0))
+        })
+    })
 }
 
 fn in_bin(bins: &[u32], bin: u64) -> f64 {
@@ -106,7 +116,9 @@ const FIRST_WINDOW: u32 = 10;
 
 #[cfg(test)]
 mod tests {
-    use super::{first_losses, first_segments, loss_synchronisation, reductions, settled_fairness};
+    use super::{
+        first_arrivals, first_losses, first_segments, loss_synchronisation, reductions, settled_fairness,
+    };
     use fleetfoot_core::time::{Duration, Instant};
     use fleetfoot_sim::output::{GroupOutput, RunOutput, Watched};
 
@@ -171,6 +183,7 @@ mod tests {
         };
         let both = [one, late];
         assert_eq!(first_losses(&both, true).completed, [0.0, 1.0, 0.0]);
+        assert_eq!(first_arrivals(&both, true).completed, [1.0, 0.0, 1.0]);
         assert_eq!(first_segments(&both).completed, [1.0]);
     }
 }

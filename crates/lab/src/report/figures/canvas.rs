@@ -153,6 +153,12 @@ impl Canvas {
         self.body.push_str(&other.body);
     }
 
+    /// Draws what another canvas has below what is here.
+    pub(super) fn append(&mut self, other: &Canvas) {
+        self.body.push_str(&other.moved(self.height));
+        self.height += other.height;
+    }
+
     /// What was drawn, moved down by `top`.
     pub(super) fn moved(&self, top: f64) -> String {
         format!(

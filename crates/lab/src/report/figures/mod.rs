@@ -2,10 +2,12 @@
 //!
 //! What is drawn is what the experiment's `[[plot]]` parts ask for. Without any it is what suits its checks: curves of
 //! its analysis, completion times in ascending order, checks against the sweep, ratios with their intervals. Everything
-//! but completion times needs only the checks' values, so it is also drawn from the record of full runs.
+//! but completion times and the course of a run needs only the checks' values, so it is also drawn from the record of full
+//! runs.
 
 mod axis;
 mod canvas;
+mod course;
 mod dots;
 mod heat;
 mod lines;
@@ -55,6 +57,25 @@ pub fn of(evaluated: &Evaluated, runs: Option<(&Prepared, &Batch)>) -> Vec<Figur
         }
     }
     figures
+}
+
+/// The courses that an experiment asks for: the first seed of their variants is run for them.
+pub fn courses(prepared: &Prepared) -> Vec<Figure> {
+    let experiment = &prepared.experiment;
+    let asked = experiment.file.figure.plots.iter();
+    asked
+        .filter_map(|plot| {
+            let PlotKind::Course { link, variants } = &plot.kind else {
+                return None;
+            };
+            Some(Figure {
+                name: format!("{}-{}", experiment.id, plot.name),
+                title: plot.title.clone(),
+                text: plot.text.clone().unwrap_or_default(),
+                canvas: course::draw(prepared, plot, *link, variants)?,
+            })
+        })
+        .collect()
 }
 
 /// The curves of an analysis.
@@ -174,6 +195,10 @@ impl Drawing<'_> {
             } => self.heat(plot, checks, rows, columns),
             PlotKind::Sweep { checks, x } => self.sweep(plot, checks, x),
             PlotKind::Times { group, variants } => self.times(plot, *group, variants),
+            PlotKind::Course { link, variants } => {
+                let (prepared, _) = self.runs?;
+                course::draw(prepared, plot, *link, variants)
+            }
         }
     }
 

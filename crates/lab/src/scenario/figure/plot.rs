@@ -51,6 +51,13 @@ pub enum PlotKind {
         /// The path.
         x: String,
     },
+    /// The first run of some variants bin by bin: the throughput of each traffic group, and the wait at a link.
+    Course {
+        /// Index of the link.
+        link: usize,
+        /// Indices of the variants.
+        variants: Vec<usize>,
+    },
     /// Completion times of a group in ascending order.
     Times {
         /// Index of the traffic group.
@@ -150,6 +157,21 @@ fn plot(node: &Node, names: &Names<'_>, checks: &[Check]) -> Result<Plot, Error>
     let paths = |key: &'static str| -> Result<Vec<String>, Error> {
         section.need(key)?.list()?.iter().map(path_of).collect()
     };
+    let position = |known: &[&str], word: &str| known.iter().position(|name| *name == word);
+    let variants = || -> Result<Vec<usize>, Error> {
+        match section.find("variants")? {
+            None => Ok((0..names.variants.len()).collect()),
+            Some(list) => list
+                .list()?
+                .iter()
+                .map(|field| {
+                    let word = field.text()?;
+                    position(&names.variants, word)
+                        .ok_or_else(|| unknown(field.place(), &field.path, "variant", word, &names.variants))
+                })
+                .collect(),
+        }
+    };
     let kind = match section.need("kind")?.choice()? {
         "dots" => PlotKind::Dots {
             checks: shown(&section, checks, |_| true)?,
@@ -187,25 +209,23 @@ fn plot(node: &Node, names: &Names<'_>, checks: &[Check]) -> Result<Plot, Error>
                     .ok_or_else(|| Error::at(&section.place, &section.path, "this figure has no sweep"))?,
             },
         },
+        "course" => {
+            let field = section.need("link")?;
+            let word = field.text()?;
+            let known: Vec<&str> = names.links.iter().map(|(name, _)| name.as_str()).collect();
+            let found = names.links.iter().find(|(name, _)| name == word);
+            let (_, link) = found.ok_or_else(|| unknown(field.place(), &field.path, "link", word, &known))?;
+            PlotKind::Course {
+                link: *link,
+                variants: variants()?,
+            }
+        }
         _ => {
             let field = section.need("group")?;
             let word = field.text()?;
-            let position = |known: &[&str], word: &str| known.iter().position(|name| *name == word);
             let group = position(&names.groups, word)
                 .ok_or_else(|| unknown(field.place(), &field.path, "traffic group", word, &names.groups))?;
-            let variants = match section.find("variants")? {
-                None => (0..names.variants.len()).collect(),
-                Some(list) => list
-                    .list()?
-                    .iter()
-                    .map(|field| {
-                        let word = field.text()?;
-                        position(&names.variants, word).ok_or_else(|| {
-                            unknown(field.place(), &field.path, "variant", word, &names.variants)
-                        })
-                    })
-                    .collect::<Result<_, Error>>()?,
-            };
+            let variants = variants()?;
             PlotKind::Times { group, variants }
         }
     };

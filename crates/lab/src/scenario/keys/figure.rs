@@ -267,9 +267,9 @@ pub(crate) static PLOT: &[Key] = &[
     ),
     key(
         "kind",
-        Kind::Choice(&["dots", "heat-map", "sweep", "times"]),
+        Kind::Choice(&["dots", "heat-map", "sweep", "times", "course"]),
         Required,
-        "`dots`: a row for each check, with its interval. `heat-map`: a panel for each check and a cell for each point of the sweep. `sweep`: checks against a path of the sweep. `times`: completion times of a group in ascending order, all runs together.",
+        "`dots`: a row for each check, with its interval. `heat-map`: a panel for each check and a cell for each point of the sweep. `sweep`: checks against a path of the sweep. `times`: completion times of a group in ascending order, all runs together. `course`: the first run of some variants bin by bin, the throughput of each traffic group and the wait at a link.",
     ),
     key("title", Kind::Text, Described("its name"), "Its heading."),
     key("text", Kind::Text, Described("none"), "How to read it."),
@@ -319,8 +319,9 @@ pub(crate) static PLOT: &[Key] = &[
         "variants",
         Kind::OneOrMore(&Kind::Text),
         Described("all"),
-        "Variants of `times`.",
+        "Variants of `times` and `course`.",
     ),
+    key("link", Kind::Text, Described("none"), "Link of `course`."),
     key(
         "better",
         Kind::Choice(&["lower", "higher", "neither"]),
