@@ -50,8 +50,8 @@ pub struct LinkConfig {
     /// Time per packet that the sending end needs before it serialises, not overlapped with another packet's
     /// serialisation (router digest 14.3).
     pub processing: Duration,
-    /// Whether a packet is processed while the one before is sent: each then takes the longer of both times, and arrives
-    /// later by `processing`.
+    /// Whether a packet is processed while the one before is sent: each then occupies the sending end for the longer of both
+    /// times, and arrives after both, one behind the other.
     pub overlap: bool,
     /// What else happens to packets.
     pub impairments: Impairments,
@@ -368,7 +368,7 @@ impl<Q: QueueDiscipline> Link<Q> {
         self.statistics
             .count_departure(&packet, self.serialiser.busy(start, finish, len));
         observer.on_departure(start, &packet, start.since(packet.enqueued_at));
-        let at = finish.saturating_add(self.delay);
+        let at = finish.saturating_add(self.delay.saturating_sub(self.serialiser.early()));
         if self.impaired.is_none() {
             self.wire.push_back(InFlight { at, packet });
         } else {

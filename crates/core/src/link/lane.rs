@@ -169,10 +169,11 @@ pub struct Counted {
 
 impl Lane {
     /// The lane that is the same as a link of this configuration with a drop-tail queue; `None` if the link is damaged in
-    /// any way or its rate varies.
+    /// any way, its rate varies or processing overlaps with sending.
     pub fn new(config: &LinkConfig, limit: Limit) -> Option<Lane> {
         let constant = matches!(config.rate, LinkRate::Constant(_));
-        if !constant || !config.impairments.is_none() {
+        let overlaps = config.overlap && !config.processing.is_zero();
+        if !constant || overlaps || !config.impairments.is_none() {
             return None;
         }
         let (most_packets, most_bytes) = match limit {

@@ -75,6 +75,9 @@ pub(super) struct Time {
     pub(super) whole: u64,
     /// What is left over, in bits times 10^9 below the rate.
     pub(super) fraction: u64,
+    /// So much of that is no longer needed for the packet itself, but for the one behind it: where packets are processed while
+    /// others are sent, and sending is the shorter of both.
+    early: u64,
 }
 
 impl Constant {
@@ -102,13 +105,20 @@ impl Constant {
             }
         }
         let processing = self.processing.as_nanos();
+        let mut early = 0;
         if !self.overlap {
             whole = whole.saturating_add(processing);
         } else if whole < processing {
+            early = processing - whole;
             (whole, fraction) = (processing, 0);
         }
         whole = whole.min(LONGEST_NS);
-        Time { len, whole, fraction }
+        Time {
+            len,
+            whole,
+            fraction,
+            early,
+        }
     }
 }
 
@@ -162,6 +172,12 @@ impl Serialiser {
             self.remainder -= self.constant.bps;
         }
         start.saturating_add(Duration::from_nanos(self.time.whole + u64::from(carry)))
+    }
+
+    /// By how much the packet that was sent last is on its way before its time is over.
+    #[inline]
+    pub(super) fn early(&self) -> Duration {
+        Duration::from_nanos(if self.trace.is_none() { self.time.early } else { 0 })
     }
 
     /// The link fell idle: the next packet starts on a whole nanosecond.

@@ -294,6 +294,35 @@ proptest! {
     }
 }
 
+#[test]
+fn processing_and_sending_overlap_as_two_stages_do() {
+    // 12 Mbit/s: 1500 B take 1 ms, 150 B 0.1 ms. A unit is processed for 0.4 ms while the one before is sent; none waits
+    // between the two.
+    let config = LinkConfig {
+        processing: Duration::from_micros(400),
+        overlap: true,
+        ..LinkConfig::new(Rate(12_000_000), Duration::from_millis(1))
+    };
+    let arrivals = |lens: &[u32]| -> Vec<u64> {
+        let mut link: Link<DropTail> = link(&config);
+        send(&mut link, 0, (0..).zip(lens).map(|(i, &len)| packet(0, i, len)));
+        let out = drain(&mut link);
+        out.iter().map(|(at, _)| at / 1_000 - 1_000).collect()
+    };
+    // Sending is the longer: out at 0.4 + 1, then one each millisecond.
+    assert_eq!(arrivals(&[1500, 1500, 1500]), [1_400, 2_400, 3_400]);
+    // Processing is the longer: out at 0.4 + 0.1, then one each 0.4 ms.
+    assert_eq!(arrivals(&[150, 150, 150]), [500, 900, 1_300]);
+    // Mixed: 0.5; processed at 0.8, out at 1.8; processed meanwhile, out at 1.9; processed from 1.8 to 2.2, out at 2.3; 2.6
+    // and 3.6.
+    assert_eq!(
+        arrivals(&[150, 1500, 150, 150, 1500]),
+        [500, 1_800, 1_900, 2_300, 3_600]
+    );
+    // A unit alone is processed and sent.
+    assert_eq!(arrivals(&[150]), [500]);
+}
+
 fn impaired(impairments: Impairments) -> Link<DropTail> {
     link(&LinkConfig {
         impairments,
