@@ -221,6 +221,7 @@ fn group(traffic: Traffic, pairs: Vec<(NodeId, NodeId)>) -> GroupSpec {
         sender: endpoint(),
         receiver: endpoint(),
         interface: Interface::default(),
+        relay: None,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::endpoint::Opening;
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
 use crate::output::{FlowRecord, Histogram, StreamRecord};
+use crate::relay::Onward;
 use crate::routing::PathStart;
 use crate::spec::{GroupSpec, NodeId, Spread, Traffic};
 use crate::world::World;
@@ -83,6 +84,8 @@ struct Route {
     paths: [PathStart; 2],
     /// Where packets for its hosts are held before they are handed up.
     receive_queues: [u32; 2],
+    /// What ends connections on the way; `paths` are those from the hosts to it.
+    relay: Option<Onward>,
 }
 
 impl Group {
@@ -460,13 +463,16 @@ impl<O: Observer> World<'_, O> {
 
     /// A new conversation of a pair.
     fn opening(&self, index: u32, actor: u32, pair: u32, opener: Option<usize>) -> Opening {
-        let Route { hosts, paths, .. } = self.groups[index as usize].routes[pair as usize];
+        let Route {
+            hosts, paths, relay, ..
+        } = self.groups[index as usize].routes[pair as usize];
         Opening {
             group: index,
             actor,
             pair,
             hosts,
             paths,
+            relay,
             opener,
             key: None,
         }

@@ -191,6 +191,7 @@ impl Workload {
             sender: Arc::clone(&config),
             receiver: Arc::clone(&config),
             interface: Interface::default(),
+            relay: None,
         };
         match self.transfer {
             Some(segments) => spec.groups.push(group(

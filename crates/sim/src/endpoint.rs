@@ -12,6 +12,7 @@ use crate::app::{NONE, Player, TfrcStream};
 use crate::event::EventKey;
 use crate::interface;
 use crate::observe::{AppEvent, Observer};
+use crate::relay::Onward;
 use crate::routing::PathStart;
 use crate::spec::{GroupSpec, Interface, NodeId, Traffic};
 use crate::world::World;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 
 mod end;
 
-pub(crate) use end::{Application, End};
+pub(crate) use end::{Application, End, Part};
 
 /// One conversation: a connection, or a stream of datagrams.
 pub(crate) struct Slot {
@@ -49,6 +50,8 @@ pub(crate) struct Slot {
     pub(crate) actor: u32,
     /// Index of the pair in the group.
     pub(crate) pair: u32,
+    /// The slot with the ends that this one's are connected to: itself, or the ends at a relay.
+    pub(crate) partner: u32,
     /// Number of the conversation in its group.
     pub(crate) number: u32,
     /// Packets in the network, both directions.
@@ -91,6 +94,8 @@ pub(crate) struct Opening {
     pub(crate) hosts: [NodeId; 2],
     /// Paths from the first to the second, and back.
     pub(crate) paths: [PathStart; 2],
+    /// What ends the connection on the way; the paths are those between its ends and this.
+    pub(crate) relay: Option<Onward>,
     /// Which end opens; `None`: datagrams.
     pub(crate) opener: Option<usize>,
     /// What its packets claim instead of [`Opening::usual_key`].
@@ -107,6 +112,18 @@ impl Opening {
             source_port: 1024 + (number % 60_000) as u16,
             destination_port: 1 + (self.group % 1000) as u16 + 1000 * (number / 60_000 % 60) as u16,
             protocol: if self.opener.is_some() { 6 } else { 17 },
+        }
+    }
+}
+
+impl Slot {
+    /// The initial sequence number of an end that accepts: drawn from the opener's number, so that a retransmitted SYN changes
+    /// nothing.
+    pub(crate) fn iss_of(&self, side: usize) -> SeqNumber {
+        if side == 0 {
+            self.iss
+        } else {
+            SeqNumber(self.iss.0.rotate_left(13).wrapping_mul(0x9e37_79b9))
         }
     }
 }
@@ -133,6 +150,7 @@ impl<O: Observer> World<'_, O> {
         group.pair_of_connection.push(opening.pair);
         let iss = [SeqNumber(group.iss.next_u32()), SeqNumber(group.iss.next_u32())];
         let interface = self.spec.groups[opening.group as usize].interface;
+        let relay = opening.relay.filter(|_| opening.opener.is_some());
         let mut slot = Slot {
             ends: [
                 End::new(opening.paths[0], opening.hosts[0], created),
@@ -146,6 +164,7 @@ impl<O: Observer> World<'_, O> {
             group: opening.group,
             actor: opening.actor,
             pair: opening.pair,
+            partner: NONE,
             number,
             in_network: 0,
             record: NONE,
@@ -156,7 +175,8 @@ impl<O: Observer> World<'_, O> {
                 self.spec.groups[opening.group as usize].traffic,
                 Traffic::Bulk { .. }
             ) && interface == Interface::default()
-                && !self.spec.groups[opening.group as usize].sender.remembers_paths(),
+                && !self.spec.groups[opening.group as usize].sender.remembers_paths()
+                && relay.is_none(),
             stream: None,
             replay,
         };
@@ -176,6 +196,26 @@ impl<O: Observer> World<'_, O> {
             slot.ends[opener].connection = Some(Box::new(connection));
         }
         let key = opening.key.unwrap_or_else(|| opening.usual_key(number));
+        let index = self.place(slot, key);
+        self.observer.on_app(
+            now,
+            &AppEvent::Opened {
+                group: opening.group,
+                pair: opening.pair,
+                number,
+                data: FlowId(2 * index),
+                acks: FlowId(2 * index + 1),
+                key,
+            },
+        );
+        if let Some(relay) = relay {
+            self.open_relay(now, index, relay, key);
+        }
+        index
+    }
+
+    /// Gives a conversation a slot; its ends are connected to each other.
+    pub(crate) fn place(&mut self, slot: Slot, key: FlowKey) -> u32 {
         let reverse = FlowKey {
             source: key.destination,
             destination: key.source,
@@ -194,17 +234,7 @@ impl<O: Observer> World<'_, O> {
             self.network.flows.push(reverse);
             (self.slots.len() - 1) as u32
         };
-        self.observer.on_app(
-            now,
-            &AppEvent::Opened {
-                group: opening.group,
-                pair: opening.pair,
-                number,
-                data: FlowId(2 * index),
-                acks: FlowId(2 * index + 1),
-                key,
-            },
-        );
+        self.slots[index as usize].partner = index;
         index
     }
 
@@ -220,6 +250,10 @@ impl<O: Observer> World<'_, O> {
         let conversation = &self.slots[slot as usize];
         let mtu = self.spec.groups[conversation.group as usize].sender.mtu;
         let path = conversation.ends[0].path;
+        if conversation.partner != slot && !conversation.ends[0].at_relay() {
+            self.stream_ends(now, conversation.partner, end);
+        }
+        let conversation = &self.slots[slot as usize];
         let end = StreamEnd {
             origin: conversation.iss + 1,
             end,
@@ -252,6 +286,9 @@ impl<O: Observer> World<'_, O> {
         let index = packet.flow.0 >> 1;
         let side = (1 ^ packet.flow.0 & 1) as usize;
         let slot = &mut slots[index as usize];
+        if slot.partner != index {
+            return self.deliver_relayed(now, id);
+        }
         let end = &mut slot.ends[side];
         if end.connection.is_none() && end.resting.is_some() {
             self.wake(index, side);
@@ -317,9 +354,10 @@ impl<O: Observer> World<'_, O> {
 
     /// A segment for a connection that is no more: the peer learns it by a reset (RFC 9293 3.10.7.1).
     #[cold]
-    fn on_stray_segment(&mut self, now: Instant, index: u32, side: usize, segment: &Segment) {
+    pub(crate) fn on_stray_segment(&mut self, now: Instant, index: u32, side: usize, segment: &Segment) {
+        let peer = self.slots[index as usize].partner;
         if let Answer::Reset(reset) = listener::on_closed(segment)
-            && !self.slots[index as usize].ends[1 - side].closed
+            && !self.slots[peer as usize].ends[1 - side].closed
         {
             self.send_from(now, index, side, reset);
         }
@@ -327,7 +365,7 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// The first segment for an end that has no connection yet, or a datagram.
-    fn on_first_segment(&mut self, now: Instant, index: u32, side: usize, segment: &Segment) {
+    pub(crate) fn on_first_segment(&mut self, now: Instant, index: u32, side: usize, segment: &Segment) {
         if segment.kind() == Kind::Datagram {
             self.on_datagram(now, index, side, segment);
             self.free_if_over(now, index);
@@ -344,14 +382,12 @@ impl<O: Observer> World<'_, O> {
             self.free_if_over(now, index);
             return;
         }
+        if slot.ends[side].at_relay() {
+            self.accept_at_relay(now, index, side, segment);
+            return;
+        }
         let config = slot.config(&self.spec.groups[slot.group as usize], side);
-        // Drawn from the opener's number, so that a retransmitted SYN changes nothing.
-        let iss = if side == 0 {
-            slot.iss
-        } else {
-            SeqNumber(slot.iss.0.rotate_left(13).wrapping_mul(0x9e37_79b9))
-        };
-        let mut connection = Connection::accept(now, config, iss, segment);
+        let mut connection = Connection::accept(now, config, slot.iss_of(side), segment);
         connection.set(now, Setting::AutoRead(true));
         let path = (slot.ends[side].node, slot.ends[1 - side].node);
         tell_path(&self.known_paths, now, path, &mut connection);
@@ -388,7 +424,7 @@ impl<O: Observer> World<'_, O> {
                 known_paths.learn(now, path, found);
             }
         }
-        let replayed = slot.replay.is_some();
+        let (replayed, at_relay) = (slot.replay.is_some(), slot.ends[side].at_relay());
         if slot.ends[side].grouper.is_some() {
             self.release(now, index, side, over);
         }
@@ -396,6 +432,8 @@ impl<O: Observer> World<'_, O> {
             self.end_closed(now, index, side);
         } else if replayed {
             self.on_replay_pumped(now, index, side);
+        } else if at_relay {
+            self.carry(now, index);
         }
     }
 
@@ -441,7 +479,7 @@ impl<O: Observer> World<'_, O> {
     #[cold]
     fn rest(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
-        if slot.in_network == 0 {
+        if slot.in_network == 0 && slot.partner == index {
             slot.ends.iter_mut().for_each(End::rest);
         }
     }
@@ -466,11 +504,15 @@ impl<O: Observer> World<'_, O> {
     }
 
     pub(crate) fn end_closed(&mut self, now: Instant, index: u32, side: usize) {
+        if self.slots[index as usize].partner != index {
+            self.relayed_end_closed(now, index, side);
+            return;
+        }
         self.wake(index, 1 - side);
         let slot = &mut self.slots[index as usize];
         slot.endless = false;
         slot.ends[side].closed = true;
-        slot.ends[side].timer_at = Instant::FAR_FUTURE;
+        slot.ends[side].forget_timer();
         let never_opened = slot.ends[1 - side].connection.is_none();
         let other_over = slot.ends[1 - side]
             .connection
@@ -519,15 +561,24 @@ impl<O: Observer> World<'_, O> {
     /// Frees the slot if nothing can happen in it any more.
     pub(crate) fn free_if_over(&mut self, now: Instant, index: u32) {
         let slot = &mut self.slots[index as usize];
+        if slot.partner != index {
+            self.free_relayed_if_over(now, index);
+            return;
+        }
         let [one, other] = &slot.ends;
         let over = one.closed && other.is_idle() || other.closed && one.is_idle();
         if !slot.live || slot.in_network > 0 || !over {
             return;
         }
+        self.record_connection(index);
+        self.free(now, index);
+    }
+
+    /// Frees a slot.
+    pub(crate) fn free(&mut self, now: Instant, index: u32) {
+        let slot = &mut self.slots[index as usize];
         slot.live = false;
         let paths = [slot.ends[0].path, slot.ends[1].path];
-        self.record_connection(index);
-        let slot = &mut self.slots[index as usize];
         slot.stream = None;
         slot.replay = None;
         for end in &mut slot.ends {

@@ -2,7 +2,7 @@
 //!
 //! [`spec`] is what goes in, [`world::run`] the loop, [`output`] what comes out, [`observe`] who may listen. [`event`]
 //! holds the order of events, [`routing`] the paths, `endpoint` the connections, `app` what uses them,
-//! `interface` what may stand between both and their links.
+//! `interface` what may stand between both and their links, `relay` what may end connections on the way.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ mod interface;
 pub mod observe;
 pub mod output;
 pub mod record;
+mod relay;
 pub mod routing;
 pub mod spec;
 pub mod watch;

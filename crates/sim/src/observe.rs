@@ -87,6 +87,17 @@ pub enum AppEvent {
         /// Key of the data flow.
         key: FlowKey,
     },
+    /// The connection opened last has a relay: these are the flows between it and the receiver of the data, towards the
+    /// receiver and back. Those of [`AppEvent::Opened`] lie between the sender and the receiver of the data without a relay;
+    /// with one the data is between the sender and the relay, and what the receiver sends goes to the relay.
+    Relayed {
+        /// Flow of the data.
+        data: FlowId,
+        /// Flow of what the relay sends to the sender of the data.
+        acks: FlowId,
+        /// Key of the data flow.
+        key: FlowKey,
+    },
     /// The ids may be used again.
     Closed {
         /// Flow of the data.

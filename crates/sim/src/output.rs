@@ -95,7 +95,7 @@ pub struct FlowRecord {
     pub start: Instant,
     /// Last payload byte received in order; `None`: did not complete (censored, or bulk).
     pub completed: Option<Instant>,
-    /// Last payload byte acknowledged at the sender.
+    /// Last payload byte acknowledged at the sender, or at the relay that sent it on.
     pub acked: Option<Instant>,
     /// Payload bytes received in order so far.
     pub received: Bytes,

@@ -181,6 +181,11 @@ impl Observer for Trace {
     }
 
     fn on_app(&mut self, _now: Instant, event: &AppEvent) {
+        if let AppEvent::Relayed { data, .. } = *event
+            && let Some(holder) = self.holders.get_mut((data.0 >> 1) as usize)
+        {
+            *holder = None;
+        }
         if let AppEvent::Opened {
             group, number, data, ..
         } = *event
@@ -287,7 +292,7 @@ impl Observer for Capture {
     }
 
     fn on_app(&mut self, _now: Instant, event: &AppEvent) {
-        if let AppEvent::Opened { data, acks, key, .. } = *event {
+        if let AppEvent::Opened { data, acks, key, .. } | AppEvent::Relayed { data, acks, key } = *event {
             let len = self.ids.len().max(acks.0 as usize + 1);
             self.ids.resize(len, FlowId(0));
             self.ids[data.0 as usize] = self.flows.push(key);

@@ -105,6 +105,18 @@ pub struct GroupSpec {
     pub receiver: Arc<Config>,
     /// What stands between its endpoints and their links.
     pub interface: Interface,
+    /// What ends its connections on the way.
+    pub relay: Option<Relay>,
+}
+
+/// A node on the path of a group that ends its connections and carries their bytes on over second ones: split TCP.
+#[derive(Clone, Debug)]
+pub struct Relay {
+    /// Where.
+    pub node: NodeId,
+    /// Endpoint configuration of the relay, towards both ends. What it holds for a connection and direction fills its receive
+    /// buffer and its send buffer.
+    pub config: Arc<Config>,
 }
 
 /// What a host's interface does with the packets of a traffic group.
@@ -227,6 +239,28 @@ pub enum Traffic {
     /// Connections that were recorded somewhere: they start at their times, and who speaks when and how long each waits
     /// is prescribed. A flow record is one exchange, its time without the prescribed waiting.
     Replay(Box<Replay>),
+}
+
+impl Traffic {
+    /// Whether it consists of connections that a relay can end: datagrams and recorded delays go past it.
+    pub fn can_be_relayed(&self) -> bool {
+        match self {
+            Traffic::Bulk { .. }
+            | Traffic::Transfer { .. }
+            | Traffic::Incast { .. }
+            | Traffic::ClosedLoop { .. }
+            | Traffic::RequestResponse { .. }
+            | Traffic::OnOff { .. }
+            | Traffic::Thin { .. }
+            | Traffic::Web(_)
+            | Traffic::Flows { .. } => true,
+            Traffic::Cbr { .. }
+            | Traffic::Ping { .. }
+            | Traffic::Raw(_)
+            | Traffic::Tfrc(_)
+            | Traffic::Replay(_) => false,
+        }
+    }
 }
 
 /// Recorded connections.

@@ -185,6 +185,7 @@ impl Observer for Watch {
                     }
                 });
             }
+            AppEvent::Relayed { .. } => {}
             AppEvent::Closed { data } => {
                 if let Some(slot) = self.holders.get_mut(data.0 as usize)
                     && let Some(holder) = slot.take()

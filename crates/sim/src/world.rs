@@ -185,7 +185,10 @@ impl<'a, O: Observer> World<'a, O> {
                 | Traffic::Tfrc(_) => false,
             };
             // Where an interface holds packets back, what is sent later may leave earlier.
-            let holds = group.interface != Interface::default();
+            let holds = group.interface != Interface::default() || group.relay.is_some();
+            if let Some(relay) = &group.relay {
+                eager_node[relay.node.0 as usize] = false;
+            }
             let listed: &[FlowLine] = match &group.traffic {
                 Traffic::Flows { list } => list,
                 _ => &[],

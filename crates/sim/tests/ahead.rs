@@ -154,6 +154,7 @@ fn dumbbell(seed: u64) -> Spec {
             sender: Arc::clone(&config),
             receiver: config,
             interface: Interface::default(),
+            relay: None,
         });
     }
     spec

@@ -65,6 +65,7 @@ fn path(config: Config, rate: Rate, loss: Loss, duration: Duration, seed: u64) -
             sender: config.clone(),
             receiver: config,
             interface: Interface::default(),
+            relay: None,
         }],
         duration,
         warmup: Duration::ZERO,

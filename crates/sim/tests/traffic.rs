@@ -545,6 +545,7 @@ impl Observer for Slots {
                 self.opened += 1;
                 self.highest = self.highest.max(data.0 / 2);
             }
+            AppEvent::Relayed { .. } => {}
             AppEvent::Closed { .. } => self.closed += 1,
         }
     }

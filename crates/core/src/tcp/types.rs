@@ -187,6 +187,39 @@ pub struct Stats {
     pub rdb_losses: u32,
 }
 
+impl Stats {
+    /// The counters of two connections together; of the longest recovery the longer.
+    #[must_use]
+    pub fn plus(&self, other: &Stats) -> Stats {
+        Stats {
+            bytes_sent: self.bytes_sent + other.bytes_sent,
+            ack_latency_sum: self.ack_latency_sum + other.ack_latency_sum,
+            ack_latency_count: self.ack_latency_count + other.ack_latency_count,
+            redundant_bytes: self.redundant_bytes + other.redundant_bytes,
+            segments_sent: self.segments_sent + other.segments_sent,
+            retransmits: self.retransmits + other.retransmits,
+            timeouts: self.timeouts + other.timeouts,
+            spurious_timeouts: self.spurious_timeouts + other.spurious_timeouts,
+            probes: self.probes + other.probes,
+            new_probes: self.new_probes + other.new_probes,
+            spurious_probes: self.spurious_probes + other.spurious_probes,
+            recoveries: self.recoveries + other.recoveries,
+            window_reductions: self.window_reductions + other.window_reductions,
+            congestion_events: self.congestion_events + other.congestion_events,
+            ecn_echoes: self.ecn_echoes + other.ecn_echoes,
+            ce_received: self.ce_received + other.ce_received,
+            undos: self.undos + other.undos,
+            dsacks: self.dsacks + other.dsacks,
+            challenge_acks: self.challenge_acks + other.challenge_acks,
+            bad_sacks: self.bad_sacks + other.bad_sacks,
+            longest_recovery: self.longest_recovery.max(other.longest_recovery),
+            rdb_packets: self.rdb_packets + other.rdb_packets,
+            rdb_bytes: self.rdb_bytes + other.rdb_bytes,
+            rdb_losses: self.rdb_losses + other.rdb_losses,
+        }
+    }
+}
+
 impl super::lazy::Blank for Stats {
     fn blank() -> &'static Stats {
         static BLANK: Stats = Stats {

@@ -302,7 +302,7 @@ impl Observer for Diagram {
                 }
             }
             AppEvent::Closed { data } if self.flows.is_some_and(|flows| flows[0] == data) => self.over = true,
-            AppEvent::Opened { .. } | AppEvent::Closed { .. } => {}
+            AppEvent::Opened { .. } | AppEvent::Relayed { .. } | AppEvent::Closed { .. } => {}
         }
     }
 

@@ -172,6 +172,7 @@ impl Observer for Course {
                     }
                 });
             }
+            AppEvent::Relayed { .. } => {}
             AppEvent::Closed { data } => {
                 if let Some(slot) = self.chosen.get_mut(data.0 as usize) {
                     *slot = None;

@@ -16,7 +16,7 @@ pub(crate) use network::{ARQ, FEC, LINK, LINK_ENTRY, LOSS, NETWORK, REORDER, REV
 #[cfg(test)]
 pub(crate) use tcp::PROFILES;
 pub(crate) use tcp::{DELAYED_ACK, RDB, SUPER_PACKETS, TCP};
-pub(crate) use traffic::{ARRIVALS, SIZE_DISTRIBUTION, TIME_DISTRIBUTION, TRAFFIC, TRAFFIC_COMMON};
+pub(crate) use traffic::{ARRIVALS, RELAY, SIZE_DISTRIBUTION, TIME_DISTRIBUTION, TRAFFIC, TRAFFIC_COMMON};
 
 /// One key of a table.
 #[derive(Debug)]

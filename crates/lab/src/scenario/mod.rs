@@ -19,6 +19,7 @@ mod quantity;
 mod raw;
 mod read;
 mod reference;
+mod relay;
 mod replay;
 mod resolve;
 mod tcp;

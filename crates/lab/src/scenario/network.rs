@@ -390,7 +390,7 @@ impl Builder {
 
 impl Network {
     /// The node called `name`.
-    fn node(&self, name: &str, place: &Place, path: &str) -> Result<NodeId, Error> {
+    pub(crate) fn node(&self, name: &str, place: &Place, path: &str) -> Result<NodeId, Error> {
         self.by_name
             .get(name)
             .copied()

@@ -208,6 +208,12 @@ pub fn reference() -> String {
         "Keys of every kind.",
         keys::TRAFFIC_COMMON,
     );
+    section(
+        &mut page,
+        "Relays",
+        "`relay = { ... }`; a name is the table with this `node`. What it is good for: [xlframes.md](xlframes.md).",
+        keys::RELAY,
+    );
     kinds(&mut page, "traffic", &keys::TRAFFIC);
     kinds(&mut page, "arrivals", &keys::ARRIVALS);
     kinds(&mut page, "sizes", &keys::SIZE_DISTRIBUTION);

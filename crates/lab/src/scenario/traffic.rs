@@ -6,7 +6,7 @@ use super::error::Error;
 use super::keys::{self, Dimension};
 use super::network::Network;
 use super::read::{Field, Section, join};
-use super::{interface, pace, raw, replay, tcp, tfrc};
+use super::{interface, pace, raw, relay, replay, tcp, tfrc};
 use crate::workload::{APPLICATION_NAMES, ThinApplication, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
@@ -105,6 +105,10 @@ fn group(
         return Err(field.fail(format!("`stop` is not after `start` ({start})")));
     }
     let traffic = traffic(kind, section, network, (&pairs, config.mtu), groups)?;
+    let relay = match section.find("relay")? {
+        Some(field) => relay::relay(&field, network, (&pairs, &traffic), interface, &config)?,
+        None => None,
+    };
     pace::moves(&traffic, &pairs, section, network)?;
     Ok(GroupSpec {
         name,
@@ -121,6 +125,7 @@ fn group(
         sender: Arc::clone(&config),
         receiver: config,
         interface,
+        relay,
     })
 }
 

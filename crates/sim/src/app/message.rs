@@ -7,7 +7,6 @@ use crate::observe::Observer;
 use crate::spec::Traffic;
 use crate::world::World;
 use fleetfoot_core::packet::Segment;
-use fleetfoot_core::tcp::Connection;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
@@ -154,6 +153,8 @@ impl<O: Observer> World<'_, O> {
     /// The oldest message has arrived in order at end 1.
     pub(super) fn message_arrived(&mut self, now: Instant, index: u32, actor: u32, slot: u32) {
         let stream = matches!(self.spec.groups[index as usize].traffic, Traffic::Thin { .. });
+        let sent = self.sent(slot).filter(|_| !stream);
+        let taken = self.taken(slot).filter(|_| !stream);
         let group = &mut self.groups[index as usize];
         let Some(dialogue) = &mut group.actors[actor as usize].dialogue else {
             return;
@@ -172,20 +173,21 @@ impl<O: Observer> World<'_, O> {
             return;
         }
         if let Some(connection) = &place.ends[0].connection
+            && let Some(sent) = &sent
             && message.record != NONE
         {
             let record = &mut group.records[message.record as usize];
             let counted = dialogue.counted.stats();
             let mut redundant = counted.redundant_bytes;
-            add_difference(record, connection.stats(), &counted);
+            add_difference(record, sent, &counted);
             record.completed = Some(now);
             record.received = record.bytes;
             record.min_rtt = connection.info(now).min_rtt;
-            if let Some(receiver) = &place.ends[1].connection {
-                let before = std::mem::replace(&mut redundant, receiver.stats().redundant_bytes);
+            if let Some(taken) = &taken {
+                let before = std::mem::replace(&mut redundant, taken.redundant_bytes);
                 record.redundant_bytes = Bytes(redundant - before);
             }
-            dialogue.counted = Counted::new(connection.stats(), redundant);
+            dialogue.counted = Counted::new(sent, redundant);
             group
                 .delivery_latency
                 .push(now.since(message.written_at).as_secs_f64());
@@ -194,6 +196,7 @@ impl<O: Observer> World<'_, O> {
 
     /// Data of interest was acknowledged.
     pub(crate) fn on_acked(&mut self, now: Instant, slot: u32) {
+        let acked = self.acked(slot);
         let place = &mut self.slots[slot as usize];
         let group = &mut self.groups[place.group as usize];
         let actor = &mut group.actors[place.actor as usize];
@@ -209,7 +212,6 @@ impl<O: Observer> World<'_, O> {
             place.acked_goal = u64::MAX;
             return;
         }
-        let acked = place.ends[0].connection.as_deref().map_or(0, Connection::acked);
         while let Some(&(end, record)) = dialogue.unacked.front()
             && end <= acked
         {
@@ -240,7 +242,7 @@ impl<O: Observer> World<'_, O> {
             return;
         }
         let stream = matches!(self.spec.groups[index].traffic, Traffic::Thin { .. });
-        let sender = place.ends[0].connection.as_ref().map(|sender| *sender.stats());
+        let sender = self.sent(slot);
         // A connection that died takes the messages on their way with it; the actor opens another with its next event.
         let group = &mut self.groups[index];
         let place = &mut group.actors[actor];

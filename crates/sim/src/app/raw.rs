@@ -95,6 +95,7 @@ impl<O: Observer> World<'_, O> {
             pair,
             hosts,
             paths,
+            relay: None,
             opener: None,
             key: None,
         };

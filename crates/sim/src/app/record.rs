@@ -36,18 +36,21 @@ impl<O: Observer> World<'_, O> {
         }
         self.wake(slot, 0);
         self.wake(slot, 1);
+        let (sent, taken) = (self.sent(slot), self.taken(slot));
         let place = &self.slots[slot as usize];
         let record = &mut self.groups[place.group as usize].records[place.record as usize];
         let happened = |at: Instant| (at != Instant::FAR_FUTURE).then_some(at);
         record.completed = happened(place.completed);
         record.acked = happened(place.acked);
-        if let Some(sender) = &place.ends[0].connection {
+        if let Some(sender) = &place.ends[0].connection
+            && let Some(sent) = &sent
+        {
             record.received = Bytes(place.ends[1].received);
             record.min_rtt = sender.info(self.now).min_rtt;
-            add_difference(record, sender.stats(), &Stats::default());
+            add_difference(record, sent, &Stats::default());
         }
-        if let Some(receiver) = &place.ends[1].connection {
-            record.redundant_bytes = Bytes(receiver.stats().redundant_bytes);
+        if let Some(taken) = &taken {
+            record.redundant_bytes = Bytes(taken.redundant_bytes);
         }
         if matches!(
             self.spec.groups[place.group as usize].traffic,
@@ -79,8 +82,9 @@ impl<O: Observer> World<'_, O> {
                 }
             }
         }
-        let slots = &self.slots;
-        std::mem::take(&mut self.groups)
+        let groups = std::mem::take(&mut self.groups);
+        let world = &*self;
+        groups
             .into_iter()
             .zip(&self.spec.groups)
             .map(|(mut group, spec)| {
@@ -91,11 +95,11 @@ impl<O: Observer> World<'_, O> {
                     if let Some(dialogue) = &mut actor.dialogue
                         && let Some(message) = dialogue.messages.front()
                         && message.record != NONE
-                        && let Some(slot) = slots.get(actor.slot as usize)
-                        && let Some(sender) = &slot.ends[0].connection
+                        && actor.slot != NONE
+                        && let Some(sent) = world.sent(actor.slot)
                     {
                         let record = &mut group.records[message.record as usize];
-                        add_difference(record, sender.stats(), &dialogue.counted.stats());
+                        add_difference(record, &sent, &dialogue.counted.stats());
                     }
                 }
                 // Stable: what began at one moment on one pair keeps its number.

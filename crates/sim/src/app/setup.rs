@@ -60,10 +60,14 @@ impl<O: Observer> World<'_, O> {
             }
             let mut routes = Vec::with_capacity(pairs.len());
             for &(from, to) in &pairs {
-                let paths = [self.path(index, from, to)?, self.path(index, to, from)?];
+                let mut paths = [self.path(index, from, to)?, self.path(index, to, from)?];
+                let relay = group.relay.as_ref().filter(|_| group.traffic.can_be_relayed());
+                let relay = relay.map(|relay| relay.node);
+                let relay = relay.map(|node| self.onward(index, node, [from, to], &mut paths));
                 routes.push(Route {
                     hosts: [from, to],
                     paths,
+                    relay: relay.transpose()?,
                     receive_queues: [from, to]
                         .map(|node| self.interfaces.queue(node, group.interface.coalesce)),
                 });

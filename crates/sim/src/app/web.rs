@@ -159,19 +159,22 @@ impl<O: Observer> World<'_, O> {
         for line in &page.lines {
             self.wake(line.slot, 0);
             self.wake(line.slot, 1);
-            let place = &mut self.slots[line.slot as usize];
-            place.ends[1].closing = true;
+            self.slots[line.slot as usize].ends[1].closing = true;
             if page.record == NONE {
                 continue;
             }
+            let (sent, taken) = (self.sent(line.slot), self.taken(line.slot));
+            let place = &mut self.slots[line.slot as usize];
             let record = &mut self.groups[index as usize].records[page.record as usize];
-            if let Some(sender) = &place.ends[0].connection {
-                add_difference(record, sender.stats(), &Stats::default());
+            if let Some(sender) = &place.ends[0].connection
+                && let Some(sent) = &sent
+            {
+                add_difference(record, sent, &Stats::default());
                 let rtt = sender.info(now).min_rtt;
                 record.min_rtt = record.min_rtt.into_iter().chain(rtt).min();
             }
-            if let Some(receiver) = &place.ends[1].connection {
-                record.redundant_bytes += Bytes(receiver.stats().redundant_bytes);
+            if let Some(taken) = &taken {
+                record.redundant_bytes += Bytes(taken.redundant_bytes);
             }
         }
         if page.record != NONE {

@@ -38,12 +38,29 @@ pub(crate) struct End {
     pub(crate) closing: bool,
     /// Nothing more will happen at this end.
     pub(crate) closed: bool,
+    /// What it is for.
+    pub(crate) part: Part,
     /// Forms super-packets of what it sends.
     pub(crate) grouper: Option<Box<Grouper>>,
 }
 
+/// What an end is for, and how far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// An application uses it.
+    Host,
+    /// A relay does, which carries on what arrives here.
+    Relay,
+    /// The peer has closed, which is to be carried on after what came before.
+    Ended,
+    /// The connection was reset or given up, which is to be carried on at once.
+    Failed,
+    /// Nothing more is to be carried on.
+    Told,
+}
+
 impl End {
-    pub(super) fn new(path: PathStart, node: NodeId, created: u32) -> End {
+    pub(crate) fn new(path: PathStart, node: NodeId, created: u32) -> End {
         End {
             connection: None,
             resting: None,
@@ -57,6 +74,7 @@ impl End {
             deadline: Instant::FAR_FUTURE,
             closing: false,
             closed: false,
+            part: Part::Host,
             grouper: None,
         }
     }
@@ -81,11 +99,15 @@ impl End {
         let Some(connection) = &mut self.connection else {
             return Acted::default();
         };
-        let mut application = Application {
-            to_write: &mut self.to_write,
-            closing: &mut self.closing,
+        let acted = if self.part == Part::Host {
+            let mut application = Application {
+                to_write: &mut self.to_write,
+                closing: &mut self.closing,
+            };
+            application.act(now, connection)
+        } else {
+            self.part.act(connection)
         };
-        let acted = application.act(now, connection);
         if self.grouper.is_some() {
             self.group(now, in_network);
             return acted; // `World::release` sends and arms
@@ -140,8 +162,19 @@ impl End {
         self.deadline != Instant::FAR_FUTURE
     }
 
+    /// Its timer event will find nothing.
+    pub(crate) fn forget_timer(&mut self) {
+        self.timer_at = Instant::FAR_FUTURE;
+    }
+
+    /// Whether it is one of the two ends that a relay has of a connection.
+    #[inline(always)]
+    pub(crate) fn at_relay(&self) -> bool {
+        self.part != Part::Host
+    }
+
     /// Whether this end is closed, or does nothing until a segment comes.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.closed
             || self.to_write == 0
                 && (self.resting.is_some()
@@ -179,6 +212,34 @@ pub(crate) struct Acted {
     pub(crate) over: bool,
     /// It knows more about its path.
     pub(crate) found: bool,
+}
+
+impl Part {
+    /// Takes the events of a connection at a relay; says what came of them.
+    #[cold]
+    fn act(&mut self, connection: &mut Connection) -> Acted {
+        let mut acted = Acted::default();
+        while let Some(event) = connection.poll_event() {
+            match event {
+                Event::PeerClosed => *self = Part::Ended,
+                Event::Closed => acted.over = true,
+                Event::Failed(_) => {
+                    acted.over = true;
+                    *self = Part::Failed;
+                }
+                Event::Established
+                | Event::Readable
+                | Event::Writable
+                | Event::SendClosed
+                | Event::Trouble
+                | Event::SoftError
+                | Event::Urgent
+                // The path of a relay's connections is not remembered.
+                | Event::PathFound => {}
+            }
+        }
+        acted
+    }
 }
 
 /// What an application has in mind at one end.

@@ -122,6 +122,7 @@ pub(crate) fn group(senders: u32, traffic: Traffic) -> GroupSpec {
         sender: Arc::clone(&config),
         receiver: config,
         interface: Interface::default(),
+        relay: None,
     }
 }
 

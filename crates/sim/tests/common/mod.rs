@@ -68,6 +68,7 @@ pub(crate) fn random_spec(seed: u64) -> Spec {
             sender: Arc::clone(&config),
             receiver: config,
             interface: Interface::default(),
+            relay: None,
         });
     }
     spec

@@ -315,7 +315,7 @@ pub(crate) static LINK: &[Key] = &[
         "processing_overlap",
         Kind::Flag,
         Value("false"),
-        "A packet is processed while the one before is sent: it takes the longer of both times, and arrives later by `processing`.",
+        "A packet is processed while the one before is sent: it occupies the router for the longer of both times, and is on its way after both.",
     ),
     key(
         "framing",

@@ -69,12 +69,29 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
         "Layer-3 size of its full packets, both ways: groups of small and of large packets can share a line. For TCP only.",
     ),
     key(
+        "relay",
+        Kind::Either(&[Kind::Text, Kind::Table(RELAY)]),
+        Described("none"),
+        "Split TCP: a router on the path, by name, that ends each connection and carries its bytes on over a second one (RFC 3135); or a table; or `none`. Counters are those of both connections, the smallest RTT is that of the first. Not for datagrams and replay, nor with `super_packets` or `host_coalesce`.",
+    ),
+    key(
         "latency_sensitive",
         Kind::Flag,
         Described(
             "true for transfer, incast, closed-loop, request-response, thin, web and replay, else false",
         ),
         "Whether a shorter completion time is what counts; else goodput is.",
+    ),
+];
+
+/// `relay`.
+pub(crate) static RELAY: &[Key] = &[
+    key("node", Kind::Text, Required, "The router."),
+    key(
+        "buffer",
+        Kind::Bytes(1500, 1 << 40),
+        Value("\"1 MB\""),
+        "Most that it holds of a connection and direction in its receive buffer, and as much again in its send buffer: when both are full, the window of the sender closes. A group's own buffers count if they are smaller.",
     ),
 ];
 

@@ -1,0 +1,175 @@
+//! `relay` of a traffic group: who ends its connections on the way.
+
+use super::document::Value;
+use super::error::{Error, alternatives};
+use super::keys;
+use super::network::Network;
+use super::read::{Field, Section};
+use fleetfoot_core::tcp::Config;
+use fleetfoot_core::units::Bytes;
+use fleetfoot_sim::spec::{Interface, NodeId, Relay, Traffic};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The relay of a group with these pairs, this traffic and this configuration of its hosts.
+pub(super) fn relay(
+    field: &Field,
+    network: &Network,
+    (pairs, traffic): (&[(NodeId, NodeId)], &Traffic),
+    interface: Interface,
+    config: &Config,
+) -> Result<Option<Relay>, Error> {
+    if field.node.as_text() == Some("none") {
+        return Ok(None);
+    }
+    let (node, buffer) = match &field.node.value {
+        Value::Table(_) => {
+            let section = Section::open(&field.node, keys::RELAY, &field.path)?;
+            (section.need("node")?, section.need("buffer")?.bytes()?)
+        }
+        _ => (field.clone(), BUFFER),
+    };
+    if !traffic.can_be_relayed() {
+        return Err(field
+            .fail("a relay ends TCP connections, and here it would find none that it can end")
+            .help(field.place(), "leave `relay` out for datagrams, TFRC and replay"));
+    }
+    if interface != Interface::default() {
+        return Err(field
+            .fail("`relay` does not go together with `super_packets` and `host_coalesce`")
+            .help(field.place(), "switch those off for this group"));
+    }
+    let name = node.text()?;
+    let place = network.node(name, node.place(), &node.path)?;
+    let listed: Vec<(NodeId, NodeId)> = match traffic {
+        Traffic::Flows { list } => list.iter().map(|line| (line.source, line.destination)).collect(),
+        _ => pairs.to_vec(),
+    };
+    let both_ways = listed.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
+    let mut ways = network.ways();
+    for (from, to) in both_ways.collect::<BTreeSet<_>>() {
+        // Every pair is connected: that was checked before.
+        let path = ways.path(from, to).unwrap_or_default();
+        let passed = path.iter().map(|link| network.links[link.0 as usize].to);
+        let passed: Vec<NodeId> = passed.filter(|&node| node != to).collect();
+        if !passed.contains(&place) {
+            let called = |id: NodeId| network.nodes[id.0 as usize].name.clone();
+            let passed: Vec<String> = passed.into_iter().map(called).collect();
+            let (from, to) = (called(from), called(to));
+            return Err(node
+                .fail(format!("`{name}` is not on the path from `{from}` to `{to}`"))
+                .help(
+                    node.place(),
+                    match passed.len() {
+                        0 => "there is no node between them".to_owned(),
+                        _ => format!("on that path: {}", alternatives(&passed)),
+                    },
+                ));
+        }
+    }
+    Ok(Some(Relay {
+        node: place,
+        config: Arc::new(Config {
+            receive_buffer: config.receive_buffer.min(buffer),
+            send_buffer: config.send_buffer.min(buffer),
+            ..config.clone()
+        }),
+    }))
+}
+
+/// What the key's default says.
+const BUFFER: Bytes = Bytes(1_000_000);
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Scenario, Setting};
+    use fleetfoot_core::units::Bytes;
+    use fleetfoot_sim::spec::Spec;
+
+    fn spec(traffic: &str) -> Result<Spec, String> {
+        let text = format!(
+            "[network]\nkind = \"dumbbell\"\npairs = 2\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n\
+             [[traffic]]\nname = \"it\"\n{traffic}\n"
+        );
+        let scenario = Scenario::parse("test.toml", &text).map_err(|error| error.to_string())?;
+        let resolved = scenario.resolve(&Setting::none());
+        resolved
+            .map(|resolved| resolved.spec)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_relay_is_a_name_or_a_table() {
+        let named = spec("kind = \"bulk\"\nrelay = \"router-1\"").expect("correct");
+        let relay = named.groups[0].relay.clone().expect("a relay");
+        assert_eq!(named.nodes[relay.node.0 as usize].name, "router-1");
+        assert_eq!(
+            (relay.config.receive_buffer, relay.config.send_buffer),
+            (Bytes(1_000_000), Bytes(1_000_000))
+        );
+        let table =
+            spec("kind = \"bulk\"\nrelay = { node = \"router-0\", buffer = \"64 kB\" }").expect("correct");
+        let relay = table.groups[0].relay.clone().expect("a relay");
+        assert_eq!(table.nodes[relay.node.0 as usize].name, "router-0");
+        assert_eq!(
+            (relay.config.receive_buffer, relay.config.send_buffer),
+            (Bytes(64_000), Bytes(64_000))
+        );
+        let without = spec("kind = \"bulk\"\nrelay = \"none\"").expect("correct");
+        assert!(without.groups[0].relay.is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_relayed_is_refused_with_its_line() {
+        for (traffic, line, said) in [
+            (
+                "kind = \"bulk\"\nrelay = \"router-9\"",
+                "test.toml:8",
+                "there is no node called `router-9`",
+            ),
+            (
+                "kind = \"bulk\"\nrelay = \"router-9\"",
+                "test.toml:8",
+                "did you mean `router-",
+            ),
+            (
+                "kind = \"bulk\"\nrelay = \"left-1\"",
+                "test.toml:8",
+                "`left-1` is not on the path from `left-0` to `right-0`",
+            ),
+            (
+                "kind = \"bulk\"\nrelay = \"right-0\"",
+                "test.toml:8",
+                "on that path: `router-0` or `router-1`",
+            ),
+            (
+                "kind = \"bulk\"\nrelay = { node = \"router-0\", buffer = \"10 B\" }",
+                "test.toml:8",
+                "buffer",
+            ),
+            (
+                "kind = \"bulk\"\nrelay = { buffer = \"64 kB\" }",
+                "test.toml:8",
+                "`node` is missing",
+            ),
+            (
+                "kind = \"ping\"\nrelay = \"router-0\"",
+                "test.toml:8",
+                "a relay ends TCP connections",
+            ),
+            (
+                "kind = \"bulk\"\nrelay = \"router-0\"\ntcp = { super_packets = \"burst\" }",
+                "test.toml:8",
+                "does not go together",
+            ),
+            (
+                "kind = \"bulk\"\nrelay = \"router-0\"\ntcp = { host_coalesce = \"1 ms\" }",
+                "test.toml:8",
+                "does not go together",
+            ),
+        ] {
+            let error = spec(traffic).expect_err(traffic);
+            assert!(error.contains(line) && error.contains(said), "{traffic}: {error}");
+        }
+    }
+}
