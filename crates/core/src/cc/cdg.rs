@@ -16,6 +16,7 @@
 //! **Parameters.** `window`, `beta_delay`, `backoff_factor`, `hystart`, `ineffective`, `shadow`, `tolerance` with the defaults of Linux;
 //! `gradient`, `freeze`.
 
+use super::delays::{Delays, Extremes, Round};
 use super::{
     Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Reno, Units,
 };
@@ -40,19 +41,16 @@ pub struct Cdg {
 struct Law {
     units: Units,
     settings: Settings,
-    /// Of this round.
-    rtt: Extremes,
+    /// Microseconds, of this round.
+    delays: Delays,
     /// Of the round before.
-    previous: Extremes,
+    previous: Option<Extremes>,
     gradients: Gradients,
-    /// The round ends when more than this was delivered.
-    round_end: Bytes,
+    round: Round,
     /// A reduction is over: the next acknowledgment begins a round.
     restart: bool,
     /// Loss tolerance: the queue is judged not to be full.
     nonfull: bool,
-    /// Suspected delayed ACKs to come.
-    delayed: u8,
     /// What NewReno would have.
     shadow: Bytes,
     /// Back-offs since the gradient last fell.
@@ -75,15 +73,6 @@ struct Settings {
     tolerance: bool,
     one_way: bool,
     freeze: bool,
-}
-
-/// Smallest and largest delay, microseconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct Extremes {
-    min: i64,
-    max: i64,
-    /// There was a sample.
-    any: bool,
 }
 
 /// The differences of the last rounds.
@@ -184,12 +173,12 @@ impl Cdg {
         };
         let reno = Reno::new(values, &inner);
         let window = values.integer("window").unwrap_or(8).clamp(1, 256) as usize;
-        let mut rtt = Extremes::default();
+        let mut delays = Delays::default();
         if let Some(handshake) = config
             .handshake_rtt
             .filter(|_| values.choice("gradient") == "rtt")
         {
-            rtt.take(handshake.as_micros() as i64); // the first round's, as in Linux
+            delays.put(handshake.as_micros() as i64); // the first round's, as in Linux
         }
         Cdg {
             law: Box::new(Law {
@@ -205,18 +194,17 @@ impl Cdg {
                     one_way: values.choice("gradient") == "one-way",
                     freeze: values.flag("freeze"),
                 },
-                rtt,
-                previous: Extremes::default(),
+                delays,
+                previous: None,
                 gradients: Gradients {
                     ring: alloc::vec![(0, 0); window].into_boxed_slice(),
                     sum: (0, 0),
                     tail: 0,
                     filled: false,
                 },
-                round_end: Bytes::ZERO,
+                round: Round::default(),
                 restart: false,
                 nonfull: false,
-                delayed: 0,
                 shadow: reno.window(),
                 backoffs: 0,
                 start: Start::default(),
@@ -243,24 +231,20 @@ impl Cdg {
         let Law {
             units: _,    // as configured
             settings: _, // as configured
-            rtt,
+            delays,
             previous,
             gradients,
-            round_end,
+            round,
             restart,
             nonfull,
-            delayed,
             shadow,
             backoffs,
             start,
             clock,
             random,
         } = &mut **law;
-        for extremes in [rtt, previous] {
-            pack.integer(&mut extremes.min);
-            pack.integer(&mut extremes.max);
-            pack.flags([&mut extremes.any]);
-        }
+        delays.pack(pack);
+        pack.option(previous, Extremes::default, Extremes::pack);
         for difference in &mut gradients.ring {
             pack.integer(&mut difference.0);
             pack.integer(&mut difference.1);
@@ -270,8 +254,7 @@ impl Cdg {
         let mut tail = gradients.tail as u32;
         pack.word(&mut tail);
         gradients.tail = tail as usize % gradients.ring.len();
-        pack.bytes(round_end);
-        pack.byte(delayed);
+        pack.bytes(&mut round.end);
         pack.bytes(shadow);
         pack.word(backoffs);
         pack.integer(&mut start.delay_min_us);
@@ -301,13 +284,10 @@ impl CongestionController for Cdg {
         if self.reno.window() < self.reno.ssthresh() && law.ends_slow_start(now, ack) {
             self.reno.end_slow_start();
         }
-        if ack.delivered_total > law.round_end && law.rtt.any {
+        if let Some(rtt) = law.delays.extremes.filter(|_| law.round.is_over(ack)) {
             let frozen = law.settings.freeze && ack.app_limited;
-            let gradient = if law.previous.any && !frozen {
-                law.gradients.add(law.rtt, law.previous)
-            } else {
-                None
-            };
+            let before = law.previous.filter(|_| !frozen);
+            let gradient = before.and_then(|before| law.gradients.add(rtt, before));
             law.begin_round(ack);
             law.start.last_ack = None;
             law.start.samples = 0;
@@ -364,12 +344,12 @@ impl CongestionController for Cdg {
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {
         let window = self.reno.window();
         let law = &mut *self.law;
-        law.rtt = Extremes::default();
-        law.previous = Extremes::default();
+        law.delays = Delays::default();
+        law.previous = None;
         law.gradients.clear();
-        law.round_end = Bytes::ZERO; // the first acknowledgment ends the round
+        law.round = Round::default(); // the first acknowledgment ends the round
         (law.restart, law.nonfull) = (false, false);
-        (law.delayed, law.backoffs) = (0, 0);
+        law.backoffs = 0;
         law.shadow = window;
         law.start = Start::default();
     }
@@ -410,7 +390,7 @@ struct Gradient {
 }
 
 impl Law {
-    /// The delay that an acknowledgment tells, unless the receiver may have waited with it.
+    /// The delay that an acknowledgment tells.
     fn sample(&mut self, ack: &Ack<'_>) {
         let rtt = ack.newest_rtt.or(ack.rtt).map(|rtt| rtt.as_micros() as i64);
         let mut delay = rtt.filter(|rtt| *rtt > 0);
@@ -422,27 +402,14 @@ impl Law {
                 delay.map_or(least, |rtt| if least == 0 { rtt } else { least.min(rtt) });
             delay = Some(self.clock.relative_us(one_way));
         }
-        let Some(delay) = delay else { return };
-        if ack.sacked_total == Bytes::ZERO {
-            // Hayes, CAIA TR 100219A: an ACK of one segment from a receiver that acknowledges several may have waited.
-            if ack.segments == 1 && self.delayed > 0 {
-                if self.rtt.any {
-                    self.rtt.min = self.rtt.min.min(delay);
-                }
-                self.delayed -= 1;
-                return;
-            }
-            if ack.segments > 1 && self.delayed < MOST_DELAYED {
-                self.delayed += 1;
-            }
+        if let Some(delay) = delay {
+            self.delays.take(ack, delay);
         }
-        self.rtt.take(delay);
     }
 
     fn begin_round(&mut self, ack: &Ack<'_>) {
-        self.round_end = ack.delivered_total.saturating_add(ack.in_flight);
-        self.previous = self.rtt;
-        self.rtt = Extremes::default();
+        self.round.begin(ack);
+        self.previous = self.delays.extremes.take();
     }
 
     /// What the sums say besides the back-off.
@@ -498,7 +465,7 @@ impl Law {
             return false;
         }
         if !settings.one_way {
-            start.round_min_us = if self.rtt.any { self.rtt.min } else { 0 };
+            start.round_min_us = self.delays.extremes.map_or(0, |rtt| rtt.min);
         }
         start.delay_min_us = match (start.delay_min_us, start.round_min_us) {
             (0, least) | (least, 0) => least,
@@ -533,17 +500,6 @@ impl Law {
             }
         }
         false
-    }
-}
-
-impl Extremes {
-    fn take(&mut self, delay: i64) {
-        if self.any {
-            self.min = self.min.min(delay);
-            self.max = self.max.max(delay);
-        } else {
-            (self.min, self.max, self.any) = (delay, delay, true);
-        }
     }
 }
 
@@ -599,7 +555,6 @@ fn nearest(sum_us: i64) -> i64 {
 
 /// A fall of so much shows that a back-off had an effect.
 const FALL_US: i64 = 32;
-const MOST_DELAYED: u8 = 5;
 const TRAIN_GAP: Duration = Duration::from_millis(3);
 const LEAST_US: i64 = 125;
 const SAMPLES: u8 = 8;

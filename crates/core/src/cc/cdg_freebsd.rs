@@ -14,6 +14,7 @@
 //! **Parameters.** `smoothing`, `beta_delay`, `beta_loss`, `scale`, `consecutive`, `hold`, `alpha_rounds`: FreeBSD's sysctls with their
 //! defaults.
 
+use super::delays::{Delays, Extremes, Round};
 use super::{
     Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Reno, Units,
 };
@@ -36,10 +37,10 @@ pub struct CdgFreeBsd {
 struct Law {
     units: Units,
     settings: Settings,
-    /// Smallest and largest RTT of this round, ms; `None` before the first sample.
-    rtt: Option<(i64, i64)>,
+    /// RTTs of this round, ms.
+    delays: Delays,
     /// Of the round before, if it is to be compared with.
-    previous: Option<(i64, i64)>,
+    previous: Option<Extremes>,
     /// The last gradients, 1/128 ms, and how many there are.
     ring: Box<[(i64, i64)]>,
     filled: u32,
@@ -47,11 +48,9 @@ struct Law {
     /// Moving averages, kept as FreeBSD adds them up: each difference divided, cut to whole 1/128 ms.
     trend: (i64, i64),
     queue: Queue,
-    /// The round ends when more than this was delivered.
-    round_end: Bytes,
+    round: Round,
     /// A reduction is being answered until more than this was delivered.
     recover: Bytes,
-    delayed: u8,
     /// What NewReno would have; zero: nothing.
     shadow: Bytes,
     /// Rounds in a row that asked for a back-off.
@@ -151,16 +150,15 @@ impl CdgFreeBsd {
                     hold: number("hold"),
                     alpha_rounds: number("alpha_rounds"),
                 },
-                rtt: None,
+                delays: Delays::default(),
                 previous: None,
                 ring: alloc::vec![(0, 0); number("smoothing") as usize].into_boxed_slice(),
                 filled: 0,
                 tail: 0,
                 trend: (0, 0),
                 queue: Queue::Unknown,
-                round_end: Bytes::ZERO,
+                round: Round::default(),
                 recover: Bytes::ZERO,
-                delayed: 0,
                 shadow: reno.window(),
                 consecutive: 0,
                 increment: 0,
@@ -182,16 +180,15 @@ impl CdgFreeBsd {
         let Law {
             units: _,    // as configured
             settings: _, // as configured
-            rtt,
+            delays,
             previous,
             ring,
             filled,
             tail,
             trend,
             queue,
-            round_end,
+            round,
             recover,
-            delayed,
             shadow,
             consecutive,
             increment,
@@ -202,8 +199,8 @@ impl CdgFreeBsd {
             pack.integer(&mut pair.0);
             pack.integer(&mut pair.1);
         };
-        pack.option(rtt, Default::default, pair);
-        pack.option(previous, Default::default, pair);
+        delays.pack(pack);
+        pack.option(previous, Extremes::default, Extremes::pack);
         for gradient in ring {
             pair(pack, gradient);
         }
@@ -221,10 +218,9 @@ impl CdgFreeBsd {
             ],
             queue,
         );
-        for bytes in [round_end, recover, shadow] {
+        for bytes in [&mut round.end, recover, shadow] {
             pack.bytes(bytes);
         }
-        pack.byte(delayed);
         random.pack(pack);
     }
 }
@@ -234,11 +230,11 @@ impl CongestionController for CdgFreeBsd {
         let law = &mut *self.law;
         law.sample(ack);
         let mut congested = false;
-        let measured = ack.delivered_total > law.round_end && law.rtt.is_some();
+        let measured = law.round.is_over(ack) && law.delays.extremes.is_some();
         if measured {
             let slow_start = self.reno.window() <= self.reno.ssthresh();
             congested = law.end_round(slow_start);
-            law.round_end = ack.delivered_total.saturating_add(ack.in_flight);
+            law.round.begin(ack);
         }
         if !congested {
             if !ack.recovering && ack.acked > Bytes::ZERO && ack.cwnd_limited {
@@ -255,7 +251,7 @@ impl CongestionController for CdgFreeBsd {
             let kept = law.units.share(self.reno.window(), law.settings.beta_delay);
             self.reno.reduce_to(kept);
             self.reno.fall_to_threshold();
-            law.recover = law.round_end;
+            law.recover = law.round.end;
             (law.increment, law.rounds) = (0, 0);
         } else if law.consecutive >= law.settings.consecutive + law.settings.hold {
             law.consecutive = 0;
@@ -313,32 +309,20 @@ impl Law {
         if ack.delivered_total > self.recover {
             self.recover = Bytes::ZERO;
         }
-        let Some(rtt) = ack.newest_rtt.or(ack.rtt) else {
-            return;
-        };
-        if ack.sacked_total == Bytes::ZERO {
-            if ack.segments == 1 && self.delayed > 0 {
-                self.delayed -= 1;
-                let least = rtt.as_millis() as i64;
-                if let Some((min, _)) = &mut self.rtt {
-                    *min = least.min(*min);
-                }
-                return;
-            }
-            if ack.segments > 1 && self.delayed < MOST_DELAYED {
-                self.delayed += 1;
-            }
+        if let Some(rtt) = ack.newest_rtt.or(ack.rtt) {
+            self.delays.take(ack, rtt.as_millis() as i64);
         }
-        let rtt = rtt.as_millis() as i64;
-        let (min, max) = self.rtt.unwrap_or((rtt, rtt));
-        self.rtt = Some((min.min(rtt), max.max(rtt)));
     }
 
     /// Gradients, their trends and the queue; whether to back off.
     fn end_round(&mut self, slow_start: bool) -> bool {
         let mut congested = false;
-        if let (Some(rtt), Some(previous)) = (self.rtt, self.previous) {
-            let last = ((rtt.0 - previous.0) * PRECISION, (rtt.1 - previous.1) * PRECISION);
+        let rtt = self.delays.extremes.take();
+        if let (Some(rtt), Some(previous)) = (rtt, self.previous) {
+            let last = (
+                (rtt.min - previous.min) * PRECISION,
+                (rtt.max - previous.max) * PRECISION,
+            );
             self.average(last);
             let (min, max) = self.trend;
             congested = if slow_start && last.0 > 0 {
@@ -366,7 +350,7 @@ impl Law {
                 self.consecutive = 0;
             }
         }
-        self.previous = self.rtt.take();
+        self.previous = rtt;
         congested
     }
 
@@ -437,4 +421,3 @@ const PRECISION: i64 = 128;
 const MOST_EXPONENT: i64 = 5;
 /// Of a trend that rounds to nothing: 10 / 2^15.
 const LEAST_PROBABILITY: f64 = 10.0 / 32_768.0;
-const MOST_DELAYED: u8 = 5;

@@ -21,6 +21,7 @@ mod cdg_freebsd;
 mod cubic;
 mod cubic_linux;
 mod dctcp;
+mod delays;
 mod hystart;
 mod hystart_pp;
 mod path;

@@ -10,6 +10,7 @@
 //! use and does nothing else otherwise (Linux judges then too). Without three RTT samples in a round it is NewReno.
 //! **Parameters.** `alpha` 2, `beta` 4, `gamma` 1 segments (Linux; the paper has 1 to 3 for the first two).
 
+use super::delays::Round;
 use super::{
     Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Reno, Units,
 };
@@ -31,8 +32,7 @@ pub struct Vegas {
     samples: u32,
     base: Duration,
     least: Duration,
-    /// The round ends when more than this was delivered.
-    round_end: Bytes,
+    round: Round,
     restart: bool,
 }
 
@@ -77,7 +77,7 @@ impl Vegas {
             samples: 0,
             base: Duration::MAX,
             least: Duration::MAX,
-            round_end: Bytes::ZERO,
+            round: Round::default(),
             restart: false,
         }
     }
@@ -92,19 +92,19 @@ impl Vegas {
             samples,
             base,
             least,
-            round_end,
+            round,
             restart,
         } = self;
         reno.pack(pack);
         pack.word(samples);
         pack.duration(base);
         pack.duration(least);
-        pack.bytes(round_end);
+        pack.bytes(&mut round.end);
         pack.flags([restart]);
     }
 
     fn begin_round(&mut self, ack: &Ack<'_>) {
-        self.round_end = ack.delivered_total.saturating_add(ack.in_flight);
+        self.round.begin(ack);
         self.samples = 0;
         self.least = Duration::MAX;
     }
@@ -168,7 +168,7 @@ impl CongestionController for Vegas {
         if !ack.cwnd_limited || ack.acked == Bytes::ZERO {
             return Reaction::None;
         }
-        if ack.delivered_total > self.round_end {
+        if self.round.is_over(ack) {
             if self.samples <= FEW {
                 self.reno.on_ack(now, ack);
             } else {
