@@ -10,11 +10,11 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Shows how far a batch of runs is.
-pub(crate) struct Reporter {
-    bar: Option<ProgressBar>,
-    lines: Option<Mutex<Lines>>,
-    events: Option<Mutex<File>>,
+/// A bar on a terminal, else lines at growing intervals; nothing if it is to be quiet.
+enum Display {
+    Bar(ProgressBar),
+    Lines(Mutex<Lines>),
+    Nothing,
 }
 
 struct Lines {
@@ -22,25 +22,64 @@ struct Lines {
     next: Duration,
 }
 
+impl Display {
+    /// `total`: where it ends, if that is known.
+    fn new(total: Option<u64>, template: &str, common: &Common) -> Display {
+        if common.quiet {
+            return Display::Nothing;
+        }
+        if !std::io::stderr().is_terminal() {
+            return Display::Lines(Mutex::new(Lines {
+                started: Instant::now(),
+                next: Duration::from_secs(2),
+            }));
+        }
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Display::Bar(bar)
+    }
+
+    /// Shows `position` with a message on a bar, or a line, if one is due, of the seconds gone.
+    fn show(&self, position: u64, message: impl FnOnce() -> String, line: impl FnOnce(f64) -> String) {
+        match self {
+            Display::Bar(bar) => {
+                bar.set_position(position);
+                bar.set_message(message());
+            }
+            Display::Lines(lines) => {
+                let Ok(mut lines) = lines.lock() else { return };
+                let elapsed = lines.started.elapsed();
+                if elapsed >= lines.next {
+                    lines.next = elapsed.mul_f64(2.0);
+                    // Talk that nobody can read is no reason to stop.
+                    let _ = writeln!(std::io::stderr(), "{}", line(elapsed.as_secs_f64()));
+                }
+            }
+            Display::Nothing => {}
+        }
+    }
+
+    /// Takes the bar away.
+    fn finish(&self) {
+        if let Display::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Shows how far a batch of runs is.
+pub(crate) struct Reporter {
+    display: Display,
+    events: Option<Mutex<File>>,
+}
+
 impl Reporter {
     /// A reporter for `total` runs.
     pub(crate) fn new(total: u64, common: &Common, events: Option<&Path>) -> Result<Reporter, Failure> {
-        let terminal = std::io::stderr().is_terminal();
-        let bar = (!common.quiet && terminal).then(|| {
-            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-            let style =
-                ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} left  {msg}");
-            if let Ok(style) = style {
-                bar.set_style(style);
-            }
-            bar
-        });
-        let lines = (!common.quiet && !terminal).then(|| {
-            Mutex::new(Lines {
-                started: Instant::now(),
-                next: Duration::from_secs(2),
-            })
-        });
+        let template = "{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} left  {msg}";
+        let display = Display::new(Some(total), template, common);
         let events = events
             .map(|path| {
                 let file = File::create(path).map_err(|error| {
@@ -49,33 +88,20 @@ impl Reporter {
                 file.map(Mutex::new)
             })
             .transpose()?;
-        Ok(Reporter { bar, lines, events })
+        Ok(Reporter { display, events })
     }
 
     /// A run finished.
     pub(crate) fn run(&self, progress: &Progress) {
-        if let Some(bar) = &self.bar {
-            bar.set_position(progress.done);
-            bar.set_message(progress.variant.clone());
-        }
-        if let Some(lines) = &self.lines
-            && let Ok(mut lines) = lines.lock()
-        {
-            let elapsed = lines.started.elapsed();
-            if elapsed >= lines.next {
-                lines.next = elapsed.mul_f64(2.0);
-                let left =
-                    elapsed.as_secs_f64() / progress.done as f64 * (progress.total - progress.done) as f64;
-                // Talk that nobody can read is no reason to stop.
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "{} of {} runs after {:.0} s, about {left:.0} s left",
-                    progress.done,
-                    progress.total,
-                    elapsed.as_secs_f64()
-                );
-            }
-        }
+        let (done, total) = (progress.done, progress.total);
+        self.display.show(
+            done,
+            || progress.variant.clone(),
+            |elapsed_s| {
+                let left_s = elapsed_s / done as f64 * (total - done) as f64;
+                format!("{done} of {total} runs after {elapsed_s:.0} s, about {left_s:.0} s left")
+            },
+        );
         self.event(&serde_json::json!({
             "event": "run",
             "variant": progress.variant,
@@ -100,78 +126,46 @@ impl Reporter {
 
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.display.finish();
     }
 }
 
 /// Shows how much of a file is read.
 pub(crate) struct ByteReporter {
     size: u64,
-    bar: Option<ProgressBar>,
-    lines: Option<Mutex<Lines>>,
+    display: Display,
 }
 
 impl ByteReporter {
     /// A reporter for a file of `size` bytes; 0: it is not known.
     pub(crate) fn new(size: u64, common: &Common) -> ByteReporter {
-        let terminal = std::io::stderr().is_terminal();
-        let bar = (!common.quiet && terminal).then(|| {
-            let bar = ProgressBar::with_draw_target(
-                Some(size).filter(|size| *size > 0),
-                ProgressDrawTarget::stderr(),
-            );
-            let style = ProgressStyle::with_template(
-                "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left  {msg}",
-            );
-            if let Ok(style) = style {
-                bar.set_style(style);
-            }
-            bar
-        });
-        let lines = (!common.quiet && !terminal).then(|| {
-            Mutex::new(Lines {
-                started: Instant::now(),
-                next: Duration::from_secs(2),
-            })
-        });
-        ByteReporter { size, bar, lines }
+        let template = "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left  {msg}";
+        let display = Display::new(Some(size).filter(|size| *size > 0), template, common);
+        ByteReporter { size, display }
     }
 
     /// So much is read.
     pub(crate) fn at(&self, progress: &fleetfoot_lab::import::Progress) {
-        if let Some(bar) = &self.bar {
-            bar.set_position(progress.bytes);
-            bar.set_message(format!("{} connections", progress.connections));
-        }
-        if let Some(lines) = &self.lines
-            && let Ok(mut lines) = lines.lock()
-        {
-            let elapsed = lines.started.elapsed();
-            if elapsed >= lines.next {
-                lines.next = elapsed.mul_f64(2.0);
+        self.display.show(
+            progress.bytes,
+            || format!("{} connections", progress.connections),
+            |elapsed_s| {
                 let share = match self.size {
                     0 => String::new(),
                     size => format!(" ({:.0} %)", progress.bytes as f64 / size as f64 * 100.0),
                 };
-                // Talk that nobody can read is no reason to stop.
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "{} packets, {} MB{share}, {} connections after {:.0} s",
+                format!(
+                    "{} packets, {} MB{share}, {} connections after {elapsed_s:.0} s",
                     progress.packets,
                     progress.bytes / 1_000_000,
-                    progress.connections,
-                    elapsed.as_secs_f64()
-                );
-            }
-        }
+                    progress.connections
+                )
+            },
+        );
     }
 
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.display.finish();
     }
 }

@@ -23,7 +23,7 @@ use proptest::prelude::*;
 
 const MSS: u64 = 1_460;
 
-fn config(hystart: HyStart) -> Config {
+pub(super) fn config(hystart: HyStart) -> Config {
     Config {
         handshake_rtt: None,
         mss: Bytes(MSS),
@@ -44,7 +44,7 @@ fn build(name: &str, config: &Config) -> AnyController {
 }
 
 /// An acknowledgment of `segments` that may grow the window.
-fn ack(segments: u64) -> Ack<'static> {
+pub(super) fn ack(segments: u64) -> Ack<'static> {
     Ack {
         acked: Bytes(segments * MSS),
         sacked: Bytes::ZERO,

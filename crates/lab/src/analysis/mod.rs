@@ -39,6 +39,10 @@ pub struct Metric {
     pub doc: &'static str,
 }
 
+const fn metric(name: &'static str, doc: &'static str) -> Metric {
+    Metric { name, doc }
+}
+
 /// What an analysis found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {

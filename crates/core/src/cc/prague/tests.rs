@@ -1,7 +1,7 @@
 //! Hand-worked values: the average, reductions, growth of unmarked bytes, the virtual RTT, pacing.
 
 use super::*;
-use crate::cc::CubicArithmetic;
+use crate::cc::tests;
 
 const MSS: u64 = 1_000;
 
@@ -9,14 +9,9 @@ fn prague(rtt_ms: u64) -> Prague {
     let config = Config {
         mss: Bytes(MSS),
         initial_window: Bytes(10 * MSS),
-        hystart: HyStart::HyStart,
-        abc_limit: None,
         reduce_from_window: true,
-        count_segments: false,
-        fractions: false,
-        cubic_arithmetic: CubicArithmetic::Rfc9438,
         handshake_rtt: Some(Duration::from_millis(rtt_ms)),
-        seed: 1,
+        ..tests::config(HyStart::HyStart)
     };
     Prague::new(&Values::defaults(Prague::PARAMETERS), &config)
 }
@@ -33,24 +28,11 @@ fn congestion(kind: CongestionKind, flight: u64) -> Congestion {
 fn ack(acked: u64, marked: u64, rtt_ms: u64, round_start: bool) -> Ack<'static> {
     Ack {
         acked: Bytes(acked),
-        sacked: Bytes::ZERO,
-        sacked_total: Bytes::ZERO,
         segments: (acked / MSS) as u32,
-        delivered_total: Bytes::ZERO,
-        lost: Bytes::ZERO,
-        in_flight: Bytes::ZERO,
-        prior_in_flight: Bytes::ZERO,
-        rtt: None,
-        newest_rtt: None,
-        one_way_delay: None,
-        rate: None,
         round_start,
-        app_limited: false,
-        cwnd_limited: true,
-        recovering: false,
         ce_bytes: Bytes(marked),
         srtt: Some(Duration::from_millis(rtt_ms)),
-        min_rtt: None,
+        ..tests::ack(0)
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! **Source.** Seed 002, section V-A and figure 2; router digest 14.2 with its decision D-27 (Lomax). **Deviations.** None known.
 
-use super::super::{Analysis, Curve, Measured, Metric, Outcome};
+use super::super::{Analysis, Curve, Measured, Outcome, metric};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::rng::{Distribution, Rng, Sampler};
@@ -56,10 +56,6 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
     timed: false,
     run,
 };
-
-const fn metric(name: &'static str, doc: &'static str) -> Metric {
-    Metric { name, doc }
-}
 
 const OPTIONS: &[Parameter] = &[
     Parameter {

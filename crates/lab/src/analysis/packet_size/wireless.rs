@@ -9,7 +9,7 @@
 //! Kurose, SIGCOMM 1998, equation (32). **Deviations.** None known. The model has neither headers nor link-layer
 //! retransmission: it is reproduced as mathematics, not as advice.
 
-use super::super::{Analysis, Curve, Measured, Metric, Outcome};
+use super::super::{Analysis, Curve, Measured, Outcome, metric};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::time::Duration;
@@ -58,10 +58,6 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
     timed: false,
     run,
 };
-
-const fn metric(name: &'static str, doc: &'static str) -> Metric {
-    Metric { name, doc }
-}
 
 const OPTIONS: &[Parameter] = &[
     Parameter {

@@ -4,7 +4,7 @@
 //! **Source.** Opstad et al., slides of 2015 (specs/published-endpoint.toml, rdb-vectors and rdb-header-budget). **Deviations.** None known.
 
 use super::super::pair::{Pair, Sent};
-use super::super::{Analysis, Measured, Metric, Outcome};
+use super::super::{Analysis, Measured, Outcome, metric};
 use super::{MSS, config};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
@@ -38,10 +38,6 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
     timed: false,
     run,
 };
-
-const fn metric(name: &'static str, doc: &'static str) -> Metric {
-    Metric { name, doc }
-}
 
 const OPTIONS: &[Parameter] = &[Parameter {
     name: "payload",

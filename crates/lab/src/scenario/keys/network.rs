@@ -23,6 +23,11 @@ const EGRESS: Key = key(
 );
 const HOPS_DOC: &str = "Links between routers, `hop-0`..";
 
+/// The link, or each link, that matters.
+const fn bottleneck(doc: &'static str) -> Key {
+    key("bottleneck", Kind::Table(LINK), Required, doc)
+}
+
 /// `[network]`.
 pub(crate) static NETWORK: Tagged = Tagged {
     tag: "kind",
@@ -35,12 +40,7 @@ pub(crate) static NETWORK: Tagged = Tagged {
             keys: &[
                 PAIRS,
                 ACCESS,
-                key(
-                    "bottleneck",
-                    Kind::Table(LINK),
-                    Required,
-                    "The link all flows share; `rate` and `delay` have no default.",
-                ),
+                bottleneck("The link all flows share; `rate` and `delay` have no default."),
                 EGRESS,
             ],
         },
@@ -51,10 +51,7 @@ pub(crate) static NETWORK: Tagged = Tagged {
                 PAIRS,
                 key("hops", Kind::Integer(1, 1000), Value("2"), HOPS_DOC),
                 ACCESS,
-                key(
-                    "bottleneck",
-                    Kind::Table(LINK),
-                    Required,
+                bottleneck(
                     "Each link between routers; `rate` and `delay` have no default. `link` entries change single ones.",
                 ),
                 EGRESS,
@@ -73,12 +70,7 @@ pub(crate) static NETWORK: Tagged = Tagged {
                     "Crossing pairs of hosts per hop; select them with `from = \"enter\"` and `to = \"leave\"`, or `enter-0` for those of one hop.",
                 ),
                 ACCESS,
-                key(
-                    "bottleneck",
-                    Kind::Table(LINK),
-                    Required,
-                    "Each link between routers; `rate` and `delay` have no default.",
-                ),
+                bottleneck("Each link between routers; `rate` and `delay` have no default."),
                 EGRESS,
             ],
         },
@@ -116,10 +108,7 @@ pub(crate) static NETWORK: Tagged = Tagged {
                     Value("3"),
                     "Hosts at each DSLAM.",
                 ),
-                key(
-                    "bottleneck",
-                    Kind::Table(LINK),
-                    Required,
+                bottleneck(
                     "Every link; `rate` and `delay` have no default. The tables below are laid over it.",
                 ),
                 key(
