@@ -4,6 +4,10 @@
 //! connection, and the compiler knows if one is missing. It costs about a microsecond each way, so the driver rests
 //! connections that were silent for some time.
 //!
+//! A connection does not rest while its sender is paced, its window is validated (new-CWV) or its controller takes rate samples (BBR,
+//! Prague): these act on time that passes without a segment, and the state of the last two is large, so that little would be
+//! saved.
+//!
 //! **Source.** None: nothing of it can be seen from outside.
 //! **Deviations.** None.
 
