@@ -12,7 +12,7 @@ use crate::spec::LinkIndex;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::link::PacketSize;
 use fleetfoot_core::packet::{Flags, Segment};
-use fleetfoot_core::tcp::{Connection, Exchange, State};
+use fleetfoot_core::tcp::{Acknowledgments, Connection, Exchange, Mirror, State};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
@@ -223,13 +223,18 @@ struct Run<'r> {
 impl Run<'_> {
     /// Gives packets to an end that only receives, as long as each is reflected ([`Connection::reflect`]): how many.
     #[inline(never)]
-    fn reflect(self, connection: &mut Connection, piece: &[Waiting]) -> usize {
+    fn reflect(mut self, connection: &mut Connection, piece: &[Waiting]) -> usize {
         let mut done = 0;
-        for &Waiting { at, packet: id, .. } in piece {
+        while let Some(&Waiting { at, packet: id, .. }) = piece.get(done) {
             let packet = self.packets.get_mut(id);
-            if at > self.until || packet.flow != self.flow || !connection.reflect(at, &mut packet.segment) {
+            if at > self.until || packet.flow != self.flow {
                 break;
             }
+            let came = packet.segment;
+            if !connection.reflect(at, &mut packet.segment) {
+                break;
+            }
+            let mirror = connection.mirror(&came, &packet.segment);
             packet.flow = FlowId(self.flow.0 ^ 1);
             self.leaving.push(Waiting {
                 at,
@@ -238,6 +243,35 @@ impl Run<'_> {
                 size: PacketSize::of(&packet.segment),
             });
             done += 1;
+            if let Some(mut mirror) = mirror {
+                done += self.mirror(connection, &mut mirror, &piece[done..]);
+            }
+        }
+        done
+    }
+
+    /// The same of those that follow and are like the one before.
+    #[inline(never)]
+    fn mirror(&mut self, connection: &mut Connection, mirror: &mut Mirror, piece: &[Waiting]) -> usize {
+        let size = PacketSize::of(mirror.answer());
+        let (mut done, mut last) = (0, Instant::ZERO);
+        for &Waiting { at, packet: id, .. } in piece {
+            let packet = self.packets.get_mut(id);
+            if at > self.until || packet.flow != self.flow || !mirror.reflect(&mut packet.segment) {
+                break;
+            }
+            packet.flow = FlowId(self.flow.0 ^ 1);
+            self.leaving.push(Waiting {
+                at,
+                packet: id,
+                place: self.onward,
+                size,
+            });
+            last = at;
+            done += 1;
+        }
+        if done > 0 {
+            connection.take_mirror(mirror, last);
         }
         done
     }
@@ -245,14 +279,15 @@ impl Run<'_> {
     /// Gives packets to a sender as long as each is nothing but progress ([`Connection::progress`]) and raises no event, with
     /// what it sends then. How many, and whether the last is still to be drained.
     #[inline(never)]
-    fn progress(self, connection: &mut Connection, piece: &[Waiting], latest: Instant) -> (usize, bool) {
-        let (mut done, mut until) = (0, self.until);
+    fn progress(mut self, connection: &mut Connection, piece: &[Waiting], latest: Instant) -> (usize, bool) {
+        let mut done = 0;
         let number = FlowId(self.flow.0 ^ 1);
-        for &Waiting { at, packet: id, .. } in piece {
+        while let Some(&Waiting { at, packet: id, .. }) = piece.get(done) {
             let packet = self.packets.get_mut(id);
-            if at > until || packet.flow != self.flow {
+            if at > self.until || packet.flow != self.flow {
                 break;
             }
+            let came = packet.segment;
             let Some(exchange) = connection.progress(at, &mut packet.segment) else {
                 break;
             };
@@ -284,10 +319,81 @@ impl Run<'_> {
             }
             if exchange.more || !exchange.settled {
                 let deadline = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-                until = latest.min(deadline.max(at));
+                self.until = latest.min(deadline.max(at));
+            }
+            if exchange.answers
+                && let Some(last) = self.leaving.last()
+            {
+                let sent = self.packets.get(last.packet).segment;
+                done += self.stride(connection, &came, &sent, &piece[done..]);
             }
         }
         (done, false)
+    }
+
+    /// The same of those that follow and are like the one before.
+    #[inline(never)]
+    fn stride(
+        &mut self,
+        connection: &mut Connection,
+        came: &Segment,
+        sent: &Segment,
+        piece: &[Waiting],
+    ) -> usize {
+        let mut acks = Acks {
+            packets: self.packets,
+            leaving: self.leaving,
+            piece,
+            flow: self.flow,
+            onward: self.onward,
+            until: self.until,
+            size: PacketSize::of(sent),
+        };
+        connection.stride(came, sent, &mut acks)
+    }
+}
+
+/// Acknowledgments for one connection, and where what it sends goes.
+struct Acks<'r> {
+    packets: &'r mut Slab,
+    leaving: &'r mut Vec<Waiting>,
+    piece: &'r [Waiting],
+    flow: FlowId,
+    onward: u32,
+    until: Instant,
+    size: PacketSize,
+}
+
+impl Acknowledgments for Acks<'_> {
+    #[inline(always)]
+    fn next(&mut self) -> Option<(Instant, &mut Segment)> {
+        let first = self.piece.first()?;
+        let packet = self.packets.get_mut(first.packet);
+        (first.at <= self.until && packet.flow == self.flow).then_some((first.at, &mut packet.segment))
+    }
+
+    #[inline(always)]
+    fn answered(&mut self) {
+        if let Some((first, rest)) = self.piece.split_first() {
+            self.packets.get_mut(first.packet).flow = FlowId(self.flow.0 ^ 1);
+            self.leaving.push(Waiting {
+                place: self.onward,
+                size: self.size,
+                ..*first
+            });
+            self.piece = rest;
+        }
+    }
+
+    #[inline(always)]
+    fn another(&mut self) -> &mut Segment {
+        let (packet, free) = self.packets.reserve();
+        let id = std::mem::replace(free, packet.buf.0);
+        packet.flow = FlowId(self.flow.0 ^ 1);
+        if let Some(&last) = self.leaving.last() {
+            self.leaving.push(Waiting { packet: id, ..last });
+        }
+        &mut packet.segment
     }
 }
 

@@ -14,6 +14,7 @@ mod patience;
 mod protocol;
 mod rdb;
 mod rest;
+mod rows;
 mod script;
 mod short_ways;
 mod spreading;
