@@ -19,6 +19,12 @@ struct Pair {
     wire: Vec<(Instant, usize, Packet)>,
     delay: Duration,
     cut: bool,
+    /// Time that data takes on the way from the server, one after the other.
+    packet_time: Duration,
+    /// When the last of it has passed.
+    free: Instant,
+    /// When data left, and from which host.
+    data: Vec<(Instant, usize)>,
 }
 
 fn done<T: core::fmt::Debug>(called: Called<T>) -> T {
@@ -50,14 +56,25 @@ impl Pair {
             wire: Vec::new(),
             delay: Duration::from_millis(10),
             cut: false,
+            packet_time: Duration::ZERO,
+            free: Instant::ZERO,
+            data: Vec::new(),
         }
     }
 
     fn drain(&mut self) {
         for (host, stack) in self.hosts.iter_mut().enumerate() {
             while let Some(packet) = stack.poll_transmit(self.now) {
+                let mut at = self.now;
+                if packet.segment.payload > 0 {
+                    self.data.push((self.now, host));
+                    if host == 1 {
+                        self.free = self.free.max(self.now) + self.packet_time;
+                        at = self.free;
+                    }
+                }
                 if !self.cut {
-                    self.wire.push((self.now + self.delay, 1 - host, packet));
+                    self.wire.push((at + self.delay, 1 - host, packet));
                 }
             }
             assert!(
@@ -630,6 +647,7 @@ fn the_urgent_byte_is_read_apart() {
 mod blocking;
 mod families;
 mod options;
+mod paths;
 mod table;
 
 mod random {
