@@ -1,18 +1,20 @@
 //! Relays: nodes that end connections on the way and carry their bytes on over second ones.
 //!
-//! **Source.** RFC 3135: a transparent TCP proxy that splits connections (2.4, 3.1.1, 4.1.2 "TCP Spoofing" it is not: every
-//! byte that a relay acknowledges it holds until the other connection has it acknowledged).
+//! **Source.** RFC 3135: split connections (2.4), transparent to hosts (2.5), with local acknowledgments (3.1.2): a relay acknowledges
+//! bytes that the far end does not have, and holds them until it does. What that means for reliability between hosts is
+//! its 4.1.3.
 //!
 //! A relayed conversation has two slots. That of its own has the ends of its hosts, whose applications know nothing of the
 //! relay; its partner has the two ends at the relay. Packets go from the end of one slot to that of the other: what the first
 //! host sends (flow 2c) reaches the first connection's end at the relay, which carries it on as flow 2p. Both keep the
 //! addresses and ports of the hosts.
 //!
-//! The relay opens the second connection when the SYN of the first comes, so that both handshakes overlap. It takes from the receive buffer of one connection
-//! what the send buffer of the other has room for, so that the first window closes when the second connection is slow. A
-//! FIN is carried on after the bytes before it, a reset or a connection that was given up at once.
+//! The relay opens the second connection when the SYN of the first comes, so that both handshakes overlap. It takes from
+//! the receive buffer of one connection what the send buffer of the other has room for, so that the first window closes when
+//! the second connection is slow. A FIN is carried on after the bytes before it; a reset, or that a connection was given
+//! up, at once.
 //!
-//! **Deviations.** None known; what a relay does is not prescribed.
+//! **Deviations.** None known; RFC 3135 describes and prescribes nothing.
 
 use crate::app::NONE;
 use crate::endpoint::{End, Part, Slot};
