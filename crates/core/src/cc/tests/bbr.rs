@@ -319,6 +319,65 @@ fn seconds(now: Instant) -> f64 {
     now.as_nanos() as f64 / 1e9
 }
 
+/// What a path tells that grows until it is full, with noise; the RTT drifts so that a smallest one expires.
+pub(super) struct Path {
+    pub(super) rng: Rng,
+    pub(super) now: Instant,
+    longest_step_ms: u64,
+    delivered: u64,
+    rate: f64,
+    capacity: f64,
+}
+
+impl Path {
+    /// Acknowledgments come up to so many milliseconds apart.
+    pub(super) fn new(mut rng: Rng, longest_step_ms: u64) -> Path {
+        let (rate, capacity) = (1e5 * (1.0 + rng.uniform()), 2e5 * (1.0 + 40.0 * rng.uniform()));
+        Path {
+            rng,
+            now: Instant::from_millis(1),
+            longest_step_ms,
+            delivered: 0,
+            rate,
+            capacity,
+        }
+    }
+
+    /// The next acknowledgment, and the sample of the rate that it brings.
+    pub(super) fn step(&mut self) -> (Option<RateSample>, Ack<'static>) {
+        let rng = &mut self.rng;
+        self.now += Duration::from_nanos(1 + rng.below(self.longest_step_ms * 1_000_000));
+        self.rate = (self.rate * (1.0 + 0.05 * rng.uniform())).min(self.capacity);
+        let new = if rng.below(12) == 0 {
+            0
+        } else {
+            MSS * (1 + rng.below(4))
+        };
+        self.delivered += new;
+        let sample = RateSample {
+            delivered: Bytes((self.rate * 0.05 * (0.6 + 0.4 * rng.uniform())) as u64),
+            prior_delivered: Bytes(self.delivered.saturating_sub(MSS * (1 + rng.below(30)))),
+            in_flight: Bytes(MSS * rng.below(60)),
+            interval: Duration::from_micros(50_000 + rng.below(5_000)),
+            app_limited: rng.below(8) == 0,
+        };
+        let rtt = Duration::from_micros(20_000 + rng.below(30_000));
+        let most = if rng.below(3) == 0 { 5 } else { 80 };
+        let lost = if rng.below(25) == 0 { 1 + rng.below(8) } else { 0 };
+        let told = Ack {
+            delivered_total: Bytes(self.delivered),
+            lost: Bytes(MSS * lost),
+            in_flight: Bytes(MSS * rng.below(most)),
+            prior_in_flight: Bytes(MSS * rng.below(90)),
+            cwnd_limited: rng.below(3) > 0,
+            rtt: (rng.below(4) > 0).then_some(rtt),
+            srtt: Some(Duration::from_millis(40)),
+            ..ack(0)
+        };
+        ((new > 0 && rng.below(10) > 0).then_some(sample), told)
+    }
+}
+
 #[test]
 fn version_1_is_the_naive_transcription_call_by_call() {
     let mut seen = [0_u32; 4];
@@ -330,42 +389,14 @@ fn version_1_is_the_naive_transcription_call_by_call() {
         };
         let mut bbr = Bbr::new(&Values::defaults(Bbr::PARAMETERS), &config);
         let mut naive = Naive::new(&config);
-        let mut rng = Rng::for_element(seed, "bbr", "inputs");
-        let (mut now, mut delivered) = (Instant::from_millis(1), 0_u64);
-        // A path that grows until it is full, with noise; the RTT drifts so that a smallest one expires.
-        let (mut rate, capacity) = (1e5 * (1.0 + rng.uniform()), 1e6 * (1.0 + 20.0 * rng.uniform()));
+        let mut path = Path::new(Rng::for_element(seed, "bbr", "inputs"), 60);
         let mut recovering = false;
         for _ in 0..1500 {
-            now += Duration::from_nanos(1 + rng.below(60_000_000));
-            rate = (rate * (1.0 + 0.05 * rng.uniform())).min(capacity);
-            let new = if rng.below(12) == 0 {
-                0
-            } else {
-                MSS * (1 + rng.below(4))
-            };
-            delivered += new;
-            let sample = RateSample {
-                delivered: Bytes((rate * 0.05 * (0.6 + 0.4 * rng.uniform())) as u64),
-                prior_delivered: Bytes(delivered.saturating_sub(MSS * rng.below(40))),
-                in_flight: Bytes(MSS * rng.below(60)),
-                interval: Duration::from_micros(50_000 + rng.below(5_000)),
-                app_limited: rng.below(8) == 0,
-            };
-            let rtt = Duration::from_micros(20_000 + rng.below(30_000));
-            let most = if rng.below(3) == 0 { 5 } else { 80 };
+            let (sample, told) = path.step();
+            let (now, rng) = (path.now, &mut path.rng);
             let told = Ack {
-                delivered_total: Bytes(delivered),
-                lost: Bytes(if rng.below(15) == 0 {
-                    MSS * (1 + rng.below(3))
-                } else {
-                    0
-                }),
-                in_flight: Bytes(MSS * rng.below(most)),
-                prior_in_flight: Bytes(MSS * rng.below(90)),
-                rtt: (rng.below(4) > 0).then_some(rtt),
-                srtt: Some(Duration::from_millis(40)),
-                rate: (rng.below(10) > 0).then_some(&sample),
-                ..ack(0)
+                rate: sample.as_ref(),
+                ..told
             };
             match rng.below(60) {
                 0 if !recovering => {

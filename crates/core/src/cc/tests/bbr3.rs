@@ -6,7 +6,8 @@
 //! cycle, Drain paces at 0.35. What 5.3.1.3 says of start-up and losses in words is told at the end of the round of losses.
 
 use super::super::{Ack, Bbr3, Config, CongestionController, CongestionKind, HyStart, RateSample};
-use super::{MSS, ack, config, congestion};
+use super::bbr::Path;
+use super::{MSS, config, congestion};
 use crate::parameter::Values;
 use crate::rng::{Draws, Rng};
 use crate::time::{Duration, Instant};
@@ -680,40 +681,14 @@ fn version_3_is_the_naive_transcription_call_by_call() {
         };
         let mut bbr = Bbr3::new(&Values::defaults(Bbr3::PARAMETERS), &config);
         let mut naive = Naive::new(&config);
-        let mut rng = Rng::for_element(seed, "bbr3", "inputs");
-        let (mut now, mut delivered) = (Instant::from_millis(1), 0_u64);
-        // A path that grows until it is full, with noise. Short paths have few segments in flight.
-        let (mut rate, capacity) = (1e5 * (1.0 + rng.uniform()), 2e5 * (1.0 + 40.0 * rng.uniform()));
+        let mut path = Path::new(Rng::for_element(seed, "bbr3", "inputs"), 40);
         let mut recovering = false;
         for _ in 0..2000 {
-            now += Duration::from_nanos(1 + rng.below(40_000_000));
-            rate = (rate * (1.0 + 0.05 * rng.uniform())).min(capacity);
-            let new = if rng.below(12) == 0 {
-                0
-            } else {
-                MSS * (1 + rng.below(4))
-            };
-            delivered += new;
-            let sample = RateSample {
-                delivered: Bytes((rate * 0.05 * (0.6 + 0.4 * rng.uniform())) as u64),
-                prior_delivered: Bytes(delivered.saturating_sub(MSS * (1 + rng.below(30)))),
-                in_flight: Bytes(MSS * rng.below(60)),
-                interval: Duration::from_micros(50_000 + rng.below(5_000)),
-                app_limited: rng.below(8) == 0,
-            };
-            let rtt = Duration::from_micros(20_000 + rng.below(30_000));
-            let most = if rng.below(3) == 0 { 5 } else { 80 };
-            let lost = if rng.below(25) == 0 { 1 + rng.below(8) } else { 0 };
+            let (sample, told) = path.step();
+            let (now, rng) = (path.now, &mut path.rng);
             let told = Ack {
-                delivered_total: Bytes(delivered),
-                lost: Bytes(MSS * lost),
-                in_flight: Bytes(MSS * rng.below(most)),
-                prior_in_flight: Bytes(MSS * rng.below(90)),
-                cwnd_limited: rng.below(3) > 0,
-                rtt: (rng.below(4) > 0).then_some(rtt),
-                srtt: Some(Duration::from_millis(40)),
-                rate: (new > 0 && rng.below(10) > 0).then_some(&sample),
-                ..ack(0)
+                rate: sample.as_ref(),
+                ..told
             };
             match rng.below(60) {
                 0 if !recovering => {
