@@ -27,11 +27,17 @@ impl Sender {
         let mss = u64::from(shared.mss);
         let weight = self.board.weight(shared.mss).max(1);
         let window = self.window(shared);
-        let room = window.saturating_sub(self.in_flight(shared)) / weight;
-        if room < 2 {
+        let free = window.saturating_sub(self.in_flight(shared));
+        if free < 2 * weight {
             return 0; // mostly: what one acknowledgment made room for
         }
         let usable = shared.snd_edge.saturating_sub(self.nxt);
+        // Or one of two segments, without a division: nothing below makes it less.
+        let two = free < 3 * weight && least >= 2 && 2 * mss <= GROUP_BYTES;
+        if two && window >= 4 * weight && self.unsent().min(usable) >= 2 * mss {
+            return 2;
+        }
+        let room = free / weight;
         // What the peer's window cuts off ends the group, if Nagle lets it.
         let free = !shared.nagle || self.small_end <= self.una;
         let cut = usable < self.unsent() && usable > mss && !usable.is_multiple_of(mss) && free;
