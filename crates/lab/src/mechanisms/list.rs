@@ -138,11 +138,11 @@ pub static ENTRIES: &[Mechanism] = &[
         .turn_on("In no kernel; a patch for Linux by its authors"),
     entry("initial-spreading-known", StartUp, Tcp, &[("tcp.initial_spreading", Text("known")), ("tcp.spreading_jiffy", Text("0 ms"))])
         .document("Initial Spreading with gaps of one packet's time at the bottleneck's rate, as a person told it (10 Mbit/s unless set), and no longer than bounded.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00")
-        .evidence("The ideal beside initial-spreading-estimated: on an empty path it costs no more than the bottleneck's own spacing.")
+        .evidence("docs/start-up.md: nothing lost on an empty path; on a busy drop-tail line a gap of exactly a packet's time keeps step with the queue, and one shorter by a hundredth takes 0.7 of its time.")
         .turn_on("In no kernel"),
     entry("initial-spreading-estimated", StartUp, Tcp, &[("tcp.initial_spreading", Text("estimated")), ("tcp.spreading_jiffy", Text("0 ms"))])
         .document("Initial Spreading with gaps of one packet's time at a rate that was measured: the first two segments leave together, their acknowledgments tell the bottleneck's rate, and the next connections to the same host begin with it. The first one to a host spreads as bounded does.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00; packet pair: Keshav, SIGCOMM 1991; RFC 9040 6")
-        .evidence("docs/start-up.md: as good as a rate that is known, from the second connection on, where a receiver acknowledges every segment at first.")
+        .evidence("docs/start-up.md: from the second connection to a host on free on an empty path; on busy lines as good as bounded but at 4 Mbit/s, where it takes 1.19 times as long.")
         .turn_on("In no kernel; Linux has the place for it (ip tcp_metrics), but keeps no rate there"),
     entry("pacing", StartUp, Tcp, &[("tcp.pacing", Text("linux"))])
         .document("Sends the segments of a window at twice its rate in slow start and 1.2 times after it, from the tenth segment on, instead of as ACKs come.", "Linux tcp_update_pacing_rate")
