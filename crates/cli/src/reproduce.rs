@@ -120,7 +120,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         reporter: &reporter,
         runs,
     };
-    let mut results: Vec<(Evaluated, Batch)> = Vec::new();
+    // What the runs gave is dropped as soon as it is drawn: a group has thousands of them.
+    let mut results: Vec<Finding> = Vec::new();
     let (mut done, mut reused) = (0, 0);
     for prepared in &prepared {
         let batch = work.run(prepared, done, reused)?;
@@ -133,23 +134,23 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         let evaluated = prepared.evaluate(&batch, record.full(id));
         let verdict = evaluated.verdict.name();
         reporter.event(&serde_json::json!({ "event": "experiment", "id": id, "verdict": verdict }));
-        results.push((evaluated, batch));
+        results.push(Finding {
+            figures: figures::of(&evaluated, Some((prepared, &batch))),
+            detail: detail(&folder, prepared, &evaluated, &batch)?,
+            evaluated,
+        });
     }
     reporter.finish();
     let interrupted = results.len() < prepared.len();
-    let evaluated: Vec<&Evaluated> = results.iter().map(|(evaluated, _)| evaluated).collect();
+    let evaluated: Vec<&Evaluated> = results.iter().map(|result| &result.evaluated).collect();
     let document = document(&evaluated);
     folder.write_texts(&[
         ("reproduce.json", document.to_json_text()),
         ("command.txt", format!("{}\n", command())),
-        ("reproduce.html", report(&folder, &prepared, &results)?),
+        ("reproduce.html", report(&results)?),
     ])?;
     if let Some(folder) = &arguments.figures {
-        let drawn = prepared
-            .iter()
-            .zip(&results)
-            .flat_map(|(prepared, (evaluated, batch))| figures::of(evaluated, Some((prepared, batch))));
-        draw(folder, drawn, common)?;
+        draw(folder, results.iter().flat_map(|result| &result.figures), common)?;
     }
     if let Some(path) = &arguments.record {
         enter(path, &prepared, &evaluated, level)?;
@@ -196,7 +197,11 @@ fn recorded(experiments: &[Experiment], arguments: &Arguments, common: &Common) 
     if let Some(folder) = &arguments.figures {
         draw(
             folder,
-            found.iter().flat_map(|evaluated| figures::of(evaluated, None)),
+            found
+                .iter()
+                .flat_map(|evaluated| figures::of(evaluated, None))
+                .collect::<Vec<_>>()
+                .iter(),
             common,
         )?;
     }
@@ -207,9 +212,9 @@ fn recorded(experiments: &[Experiment], arguments: &Arguments, common: &Common) 
 }
 
 /// Writes figures into `folder`.
-fn draw(
+fn draw<'f>(
     folder: &Path,
-    figures: impl Iterator<Item = figures::Figure>,
+    figures: impl Iterator<Item = &'f figures::Figure>,
     common: &Common,
 ) -> Result<(), Failure> {
     let mut count = 0;
@@ -241,35 +246,48 @@ fn document(evaluated: &[&Evaluated]) -> Document {
     }
 }
 
-/// The report: a chapter per experiment, and beside it a page with all measurements of each that was simulated.
-fn report(folder: &Folder, prepared: &[Prepared], results: &[(Evaluated, Batch)]) -> Result<String, Failure> {
-    let cannot = |error| Failure::other(format!("the report: {error}"));
-    let mut details = Vec::new();
-    for (prepared, (evaluated, batch)) in prepared.iter().zip(results) {
-        let Some((_, plan)) = prepared.points.first() else {
-            details.push(None);
-            continue;
-        };
-        let mut comparison = build(plan, &prepared.batch_of(0, batch), &command());
-        let figure = &evaluated.experiment.file.figure;
-        comparison.document.question.clone_from(&figure.claim);
-        comparison.document.answer = format!("{}: {}", evaluated.experiment.id, evaluated.verdict.name());
-        let name = format!("{}.html", evaluated.experiment.id);
-        folder.write_texts(&[(&name, html::render(&comparison).map_err(cannot)?)])?;
-        details.push(Some(name));
-    }
-    let chapters: Vec<Chapter<'_>> = prepared
+/// What is kept of an experiment.
+struct Finding {
+    evaluated: Evaluated,
+    figures: Vec<figures::Figure>,
+    /// Name of the page with all measurements, if it was simulated.
+    detail: Option<String>,
+}
+
+fn no_report(error: impl std::fmt::Display) -> Failure {
+    Failure::other(format!("the report: {error}"))
+}
+
+/// Writes the page with all measurements of an experiment that was simulated: its name.
+fn detail(
+    folder: &Folder,
+    prepared: &Prepared,
+    evaluated: &Evaluated,
+    batch: &Batch,
+) -> Result<Option<String>, Failure> {
+    let Some((_, plan)) = prepared.points.first() else {
+        return Ok(None);
+    };
+    let mut comparison = build(plan, &prepared.batch_of(0, batch), &command());
+    let figure = &evaluated.experiment.file.figure;
+    comparison.document.question.clone_from(&figure.claim);
+    comparison.document.answer = format!("{}: {}", evaluated.experiment.id, evaluated.verdict.name());
+    let name = format!("{}.html", evaluated.experiment.id);
+    folder.write_texts(&[(&name, html::render(&comparison).map_err(no_report)?)])?;
+    Ok(Some(name))
+}
+
+/// The report: a chapter per experiment.
+fn report(results: &[Finding]) -> Result<String, Failure> {
+    let chapters: Vec<Chapter<'_>> = results
         .iter()
-        .zip(results)
-        .zip(&details)
-        .map(|((prepared, (evaluated, batch)), detail)| Chapter {
-            prepared,
-            evaluated,
-            batch,
-            detail: detail.as_deref(),
+        .map(|result| Chapter {
+            evaluated: &result.evaluated,
+            figures: &result.figures,
+            detail: result.detail.as_deref(),
         })
         .collect();
-    chapters::render(&chapters, &command()).map_err(cannot)
+    chapters::render(&chapters, &command()).map_err(no_report)
 }
 
 /// What running an experiment takes.

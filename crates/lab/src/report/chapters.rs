@@ -2,11 +2,10 @@
 //!
 //! Figures are plain SVG (see `figures`), so that the page needs no script.
 
-use super::figures;
+use super::figures::Figure;
 use super::text::short;
 use crate::experiment::verdict::Verdict;
-use crate::experiment::{CheckResult, Evaluated, Prepared};
-use crate::run::Batch;
+use crate::experiment::{CheckResult, Evaluated};
 use crate::scenario::Published;
 use minijinja::Environment;
 use serde_json::json;
@@ -14,15 +13,13 @@ use serde_json::json;
 const TEMPLATE: &str = include_str!("../../assets/chapters.html.j2");
 const STYLE: &str = include_str!("../../assets/report.bundle.css");
 
-/// An experiment with its runs.
+/// An experiment with its figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Chapter<'a> {
-    /// What was prepared.
-    pub prepared: &'a Prepared,
     /// Its verdict.
     pub evaluated: &'a Evaluated,
-    /// Its runs.
-    pub batch: &'a Batch,
+    /// Its figures.
+    pub figures: &'a [Figure],
     /// File name of a report with all measurements, if one was written.
     pub detail: Option<&'a str>,
 }
@@ -75,8 +72,8 @@ fn chapter(chapter: &Chapter<'_>) -> serde_json::Value {
         ..
     } = chapter.evaluated;
     let figure = &experiment.file.figure;
-    let figures = figures::of(chapter.evaluated, Some((chapter.prepared, chapter.batch)));
-    let figures: Vec<_> = figures
+    let figures: Vec<_> = chapter
+        .figures
         .iter()
         .map(|figure| json!({ "title": figure.title, "text": figure.text, "drawing": figure.inline() }))
         .collect();
