@@ -188,11 +188,15 @@ pub(crate) fn imported(capture: &Path, common: &Common) -> Result<PathBuf, Failu
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.unwrap_or_else(|| String::from("capture"));
-    let folder = PathBuf::from("fleetfoot-out").join(format!("import-{stem}"));
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| Failure::other(format!("cannot write {}: {error}", folder.display())))?;
-    let output = folder.join(format!("{stem}.toml"));
-    let (imported, fit) = run(capture, &output, &How::default(), common)?;
+    let out = Path::new("fleetfoot-out");
+    let made = out.join(format!("import-{stem}.part"));
+    let cannot = |error| Failure::other(format!("cannot write {}: {error}", made.display()));
+    let name = format!("{stem}.toml");
+    std::fs::create_dir_all(&made).map_err(cannot)?;
+    let (imported, fit) = run(capture, &made.join(&name), &How::default(), common)?;
+    let output = settle(&made, &out.join(format!("import-{stem}")))
+        .map_err(cannot)?
+        .join(&name);
     common.say(&text(&imported, fit.as_ref()));
     common.say(&format!(
         "The scenario made of it: {} (change it and compare again)",
@@ -202,6 +206,38 @@ pub(crate) fn imported(capture: &Path, common: &Common) -> Result<PathBuf, Failu
         return Err(Failure::interrupted());
     }
     Ok(output)
+}
+
+/// Gives a folder its name: what stands under that name already is kept, if it is not the same, and the next free number goes
+/// behind it. Somebody may have changed it.
+fn settle(made: &Path, wanted: &Path) -> std::io::Result<PathBuf> {
+    let numbered = |number: u32| match number {
+        1 => wanted.to_owned(),
+        _ => PathBuf::from(format!("{}-{number}", wanted.display())),
+    };
+    for number in 1..u32::MAX {
+        let place = numbered(number);
+        if !place.exists() {
+            std::fs::rename(made, &place)?;
+            return Ok(place);
+        }
+        if same(made, &place) {
+            std::fs::remove_dir_all(made)?;
+            return Ok(place);
+        }
+    }
+    Ok(made.to_owned())
+}
+
+/// Whether a folder has all the files of another.
+fn same(one: &Path, other: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(one) else {
+        return false;
+    };
+    entries.flatten().all(|entry| {
+        let read = |path: PathBuf| std::fs::read(path).ok();
+        read(entry.path()).is_some_and(|text| read(other.join(entry.file_name())) == Some(text))
+    })
 }
 
 fn json(imported: &Imported, fit: Option<&Fit>) -> Result<String, Failure> {

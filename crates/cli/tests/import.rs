@@ -262,4 +262,27 @@ fn compare_takes_a_capture() {
     let (code, again, talk) = folder.run(&arguments);
     assert_eq!((code, again), (Some(0), table), "{talk}");
     assert!(talk.contains("0 runs computed"), "{talk}");
+    // What somebody changed stays.
+    let mine = folder
+        .0
+        .join("fleetfoot-out/import-pages-at-client/pages-at-client.toml");
+    let changed = std::fs::read_to_string(&mine).expect("it was written") + "# mine\n";
+    std::fs::write(&mine, &changed).expect("it can be written");
+    let (code, _, talk) = folder.run(&arguments);
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(
+        talk.contains("import-pages-at-client-2/pages-at-client.toml"),
+        "{talk}"
+    );
+    assert_eq!(std::fs::read_to_string(&mine).ok(), Some(changed));
+}
+
+#[test]
+fn any_file_name_makes_a_scenario() {
+    let folder = Folder::new("names");
+    for name in ["a\"b.pcap", "a\\b.pcap", "a\u{7f}\tb.pcap"] {
+        std::fs::copy(PAGES, folder.0.join(name)).expect("a capture can be copied");
+        let (code, said, talk) = folder.run(&["import", name]);
+        assert_eq!(code, Some(0), "{name}: {said}{talk}");
+    }
 }

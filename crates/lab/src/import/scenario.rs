@@ -7,7 +7,15 @@ use std::fmt::Write as _;
 /// The text of a scenario that replays the file of connection vectors `vectors`.
 pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
     let mut text = String::new();
-    let title = title.replace(['"', '\\'], "'");
+    let title = title.replace(
+        |letter: char| letter == '"' || letter == '\\' || letter.is_control(),
+        "'",
+    );
+    // A basic string of TOML, quotes and all; the comment shows the name as far as a line can.
+    let file = serde_json::Value::from(vectors)
+        .to_string()
+        .replace('\u{7f}', "\\u007f");
+    let vectors = vectors.replace(char::is_control, " ");
     let (rtt_s, basis) = match &summary.rtt_s {
         Some(rtt) => (rtt.min, "the smallest round-trip time of all connections"),
         None => (0.02, "nothing is known of round-trip times"),
@@ -57,7 +65,7 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
          [[traffic]]\n\
          name = \"recorded\"\n\
          kind = \"replay\"\n\
-         file = \"{vectors}\" # connection vectors, as tmix writes them\n\
+         file = {file} # connection vectors, as tmix writes them\n\
          time_scale = 1 # 0.5: twice the load\n\
          rtt_scale = 1\n\
          {}\n\
