@@ -103,25 +103,28 @@ impl Plan {
 /// A queue that holds at least one packet of the link.
 fn queue(field: &Field, mtu: u32) -> Result<(&'static str, Values), Error> {
     let (name, values) = value::queue(&field.node, &field.path)?;
-    let has_limit = values.table().iter().any(|parameter| parameter.name == "limit");
-    if has_limit
-        && let Limit::Bytes(bytes) = values.limit("limit")
-        && bytes < Bytes(u64::from(mtu))
-    {
+    let has = |name: &str| values.table().iter().any(|parameter| parameter.name == name);
+    for key in ["limit", "flow_limit"].into_iter().filter(|key| has(key)) {
         let place = field
             .node
             .as_table()
-            .and_then(|table| table.get("limit"))
+            .and_then(|table| table.get(key))
             .map_or(field.place(), |node| &node.place);
-        return Err(Error::at(
-            place,
-            &join(&field.path, "limit"),
-            format!("a queue of {bytes} is smaller than one packet of this link (mtu {mtu})"),
-        )
-        .help(
-            place,
-            format!("at least \"{mtu} B\", or count packets: \"50 packets\""),
-        ));
+        let path = join(&field.path, key);
+        match values.limit(key) {
+            Limit::Bytes(bytes) if bytes < Bytes(u64::from(mtu)) => {
+                let problem =
+                    format!("a queue of {bytes} is smaller than one packet of this link (mtu {mtu})");
+                let choice = format!("at least \"{mtu} B\", or count packets: \"50 packets\"");
+                return Err(Error::at(place, &path, problem).help(place, choice));
+            }
+            Limit::Packets(1) if has("ns2_compat") && values.flag("ns2_compat") => {
+                let problem =
+                    "a queue with `ns2_compat` holds one packet less than its limit, so this one holds none";
+                return Err(Error::at(place, &path, problem).help(place, "at least \"2 packets\""));
+            }
+            Limit::Bytes(_) | Limit::Packets(_) | Limit::Unlimited => {}
+        }
     }
     Ok((name, values))
 }

@@ -5,6 +5,7 @@ use super::error::{Error, alternatives};
 use super::keys;
 use super::network::Network;
 use super::read::{Field, Section};
+use super::tcp::window_field;
 use fleetfoot_core::tcp::Config;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::spec::{Interface, NodeId, Relay, Traffic};
@@ -22,13 +23,25 @@ pub(super) fn relay(
     if field.node.as_text() == Some("none") {
         return Ok(None);
     }
-    let (node, buffer) = match &field.node.value {
+    let (node, buffer, said) = match &field.node.value {
         Value::Table(_) => {
             let section = Section::open(&field.node, keys::RELAY, &field.path)?;
-            (section.need("node")?, section.need("buffer")?.bytes()?)
+            let said = section.need("buffer")?;
+            (section.need("node")?, said.bytes()?, said)
         }
-        _ => (field.clone(), BUFFER),
+        _ => (field.clone(), BUFFER, field.clone()),
     };
+    if buffer < Bytes(u64::from(config.mtu)) {
+        return Err(said.fail(format!(
+            "a relay that keeps {buffer} has no room for one data unit of {}",
+            Bytes(u64::from(config.mtu))
+        )));
+    }
+    if let Some(problem) = window_field(config, config.receive_buffer.min(buffer)) {
+        return Err(said
+            .fail(problem)
+            .help(said.place(), "a larger `buffer`, or a smaller `tcp.window_scale`"));
+    }
     if !traffic.can_be_relayed() {
         return Err(field
             .fail("a relay ends TCP connections, and here it would find none that it can end")

@@ -12,6 +12,7 @@ use fleetfoot_core::tcp::{
     InitialSpreading, InitialWindow, Pacing, Profile, Prr, Rdb, RtoFloor, RttSamples, TailLossProbe,
     ThinRule, WindowUnit, WindowValidation,
 };
+use fleetfoot_core::units::Bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -42,7 +43,27 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
             config.rto.min, config.rto.max
         )));
     }
+    if let Some(problem) = window_field(&config, config.receive_buffer) {
+        let field = section
+            .find("receive_buffer")?
+            .map_or_else(|| section.need("window_scale"), Ok)?;
+        return Err(field.fail(problem).help(
+            field.place(),
+            "a larger `receive_buffer`, or a smaller `window_scale`",
+        ));
+    }
     Ok(config)
+}
+
+/// Why a window field cannot tell of a receive buffer, if it cannot.
+pub(super) fn window_field(config: &Config, buffer: Bytes) -> Option<String> {
+    let shift = config.window_scale.unwrap_or(0);
+    (buffer < Bytes(1 << shift)).then(|| {
+        format!(
+            "a receive buffer of {buffer} is less than one unit of the window field, {} with `window_scale` {shift}",
+            Bytes(1 << shift)
+        )
+    })
 }
 
 /// Sets the switch `key` of `config` to `value`, as `key = value` under `[tcp]` would; a word without quotes is text.
