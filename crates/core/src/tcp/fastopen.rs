@@ -331,15 +331,9 @@ impl Connection {
         sender.una = ack;
         sender.nxt = 1 + on_syn;
         if ack <= on_syn {
-            sender.board.push(Record {
-                seq: ack,
-                first_tx: sent_at,
-                last_tx: sent_at,
-                len: (1 + on_syn - ack) as u32,
-                order: 0,
-                tx_count: 1,
-                flags: PUSH, // whatever else was written (Linux `tcp_send_syn_data`)
-            });
+            let rest = (1 + on_syn - ack) as u32;
+            // PSH whatever else was written (Linux `tcp_send_syn_data`).
+            sender.board.push(Record::new(sent_at, ack, rest, PUSH));
             // RFC 7413 4.1.3: at once, and it says nothing about congestion.
             sender.board.mark_lost(0);
             sender.resend_without_reduction(now);

@@ -211,15 +211,7 @@ mod tests {
     use alloc::vec::Vec;
 
     fn record(seq: u64) -> Record {
-        Record {
-            seq,
-            first_tx: Instant::ZERO,
-            last_tx: Instant::ZERO,
-            len: 1,
-            order: 0,
-            tx_count: 1,
-            flags: 0,
-        }
+        Record::new(Instant::ZERO, seq, 1, 0)
     }
 
     #[test]

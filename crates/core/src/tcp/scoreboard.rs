@@ -45,6 +45,20 @@ pub(super) const FIN: u8 = 8;
 pub(super) const PUSH: u8 = 16;
 
 impl Record {
+    /// What is transmitted for the first time.
+    #[inline(always)]
+    pub(super) fn new(now: Instant, seq: u64, len: u32, flags: u8) -> Record {
+        Record {
+            seq,
+            first_tx: now,
+            last_tx: now,
+            len,
+            order: 0,
+            tx_count: 1,
+            flags,
+        }
+    }
+
     /// One past its last offset.
     #[inline]
     pub(super) fn end(&self) -> u64 {

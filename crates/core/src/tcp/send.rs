@@ -415,15 +415,8 @@ impl Sender {
         self.last_send = now;
         let pushed = seq + u64::from(len) >= self.end && !self.unpushed;
         let mark = |on: bool, flag: u8| if on { flag } else { 0 };
-        self.board.push(Record {
-            seq,
-            first_tx: now,
-            last_tx: now,
-            len,
-            order: 0,
-            tx_count: 1,
-            flags: mark(fin, FIN) | mark(pushed, PUSH),
-        });
+        let flags = mark(fin, FIN) | mark(pushed, PUSH);
+        self.board.push(Record::new(now, seq, len, flags));
         self.nxt += u64::from(len);
         if let Some(thin) = &mut self.thin {
             thin.on_sent(self.nxt);

@@ -406,15 +406,7 @@ impl Sender {
             Some(least) => self.group_ends(now, shared, least),
             None => false,
         };
-        let record = Record {
-            seq,
-            first_tx: now,
-            last_tx: now,
-            len: shared.mss,
-            order: 0,
-            tx_count: 1,
-            flags: 0,
-        };
+        let record = Record::new(now, seq, shared.mss, 0);
         self.board.push_weighing(record, weight);
         self.nxt = end;
         self.sws_override = false;

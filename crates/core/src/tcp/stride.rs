@@ -95,15 +95,7 @@ impl Connection {
             if ack > sender.round_end {
                 sender.round_end = nxt;
             }
-            let record = Record {
-                seq: nxt,
-                first_tx: now,
-                last_tx: now,
-                len: shared.mss,
-                order: 0,
-                tx_count: 1,
-                flags: 0,
-            };
+            let record = Record::new(now, nxt, shared.mss, 0);
             *segment = *sent;
             segment.seq = SeqNumber::from_offset(shared.iss, nxt);
             sender.board.push_weighing(record, 0);

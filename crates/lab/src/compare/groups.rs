@@ -194,9 +194,17 @@ pub(super) fn answer(variant: &Variant) -> String {
         .iter()
         .find(|group| group.latency_sensitive && group.fct_s.is_some());
     match group.and_then(|group| Some((group, group.fct_s.as_ref()?))) {
-        Some((group, fct)) => format!(
+        Some((group, fct)) if group.censored == 0 => format!(
             "{} transfers of {} took {:.3} s on average (median {:.3} s, 99th percentile {:.3} s).",
             fct.n, group.name, fct.mean, fct.p50, fct.p99
+        ),
+        Some((group, fct)) if group.completed == 0 => format!(
+            "None of the {} transfers of {} completed; they were {:.3} s old on average when the run ended.",
+            fct.n, group.name, fct.mean
+        ),
+        Some((group, fct)) => format!(
+            "{} of {} transfers of {} completed; all took at least {:.3} s on average, those that did not complete counted with their age.",
+            group.completed, fct.n, group.name, fct.mean
         ),
         None => String::from("No latency-sensitive transfer was measured."),
     }

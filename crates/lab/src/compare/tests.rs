@@ -88,6 +88,29 @@ fn a_faster_variant_that_leaves_flows_open_is_not_called_better() {
 }
 
 #[test]
+fn one_run_says_of_how_many_transfers_its_mean_is_an_age() {
+    let mut variant = compare(with_window(6), 2).document.variants.remove(2);
+    assert_eq!(
+        super::groups::answer(&variant),
+        format!(
+            "2160 of 2400 transfers of short completed; all took at least {:.3} s on average, those that did not complete counted with their age.",
+            variant.groups[0]
+                .fct_s
+                .as_ref()
+                .expect("there are transfers")
+                .mean
+        )
+    );
+    variant.groups[0].completed = 0;
+    assert!(
+        super::groups::answer(&variant)
+            .starts_with("None of the 2400 transfers of short completed; they were ")
+    );
+    variant.groups[0].censored = 0;
+    assert!(super::groups::answer(&variant).starts_with("2400 transfers of short took "));
+}
+
+#[test]
 fn the_document_does_not_depend_on_threads_and_reads_back() {
     let one = compare(scenario(), 1);
     let text = one.document.to_file_text();

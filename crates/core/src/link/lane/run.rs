@@ -1,0 +1,115 @@
+//! Packets that come one after the other and are alike: a lane takes them in one loop, with its state in registers.
+
+use super::{ANY, Lane, LaneMeter, PacketTime, Passenger, Size, times};
+use crate::link::serialiser::LONGEST_NS;
+use crate::time::{Duration, Instant};
+
+impl Lane {
+    /// [`Lane::on_packet`] of packets that come one after the other, as long as nothing is out of the ordinary: each
+    /// [`Lane::is_usual`], finds room, waits only if sending takes whole nanoseconds, and has been sent before `inside`.
+    /// Each is counted, and its time becomes that of its arrival. How many packets these were: of the next nothing is done.
+    #[inline(always)]
+    pub fn on_run<P: Passenger>(
+        &mut self,
+        run: &mut [P],
+        inside: Instant,
+        meter: &mut impl LaneMeter,
+    ) -> usize {
+        let inside = inside.as_nanos().min(LONGEST_NS);
+        let done = match (self.size().inverse > 0, self.remainder > 0) {
+            (true, false) if self.is_sure(run, inside) => self.on_run_of::<P, true>(run, inside, meter),
+            (true, false) => self.on_run_of::<P, false>(run, inside, meter),
+            (true, true) => 0,
+            (false, _) => self.on_idle_run(run, inside),
+        };
+        self.size_mut().count += done as u64;
+        done
+    }
+
+    /// Whether all these packets find room and have been sent before `inside`, if sending takes whole nanoseconds.
+    #[inline(always)]
+    fn is_sure<P: Passenger>(&self, run: &[P], inside: u64) -> bool {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else {
+            return false;
+        };
+        let (free_at, count) = (self.free_at.as_nanos(), run.len() as u64);
+        // No more than this is to be sent, and no more packets wait, when one of them comes.
+        let backlog = free_at.saturating_sub(first.at().as_nanos());
+        let sending = count.saturating_mul(self.size().time.whole);
+        let waiting = times(backlog, self.size().inverse) + count;
+        backlog.saturating_add(sending) < self.size().inverse
+            && waiting <= u64::from(self.size().most)
+            && waiting <= self.since
+            && free_at.max(last.at().as_nanos()).saturating_add(sending) < inside
+    }
+
+    /// [`Lane::on_run`] where sending takes whole nanoseconds, perhaps of packets that [are sure](Lane::is_sure).
+    #[inline(always)]
+    fn on_run_of<P: Passenger, const SURE: bool>(
+        &mut self,
+        run: &mut [P],
+        inside: u64,
+        meter: &mut impl LaneMeter,
+    ) -> usize {
+        let Size {
+            time: PacketTime { whole, .. },
+            most,
+            inverse,
+            ..
+        } = *self.size();
+        let (usual, delay) = (self.usual, self.delay.as_nanos());
+        let (mut free_at, since) = (self.free_at.as_nanos(), self.since);
+        let mut done = 0;
+        for passenger in run {
+            let now = passenger.at().as_nanos();
+            if passenger.size() != usual {
+                break;
+            }
+            let finish = now.max(free_at) + whole;
+            if !SURE && finish >= inside {
+                break;
+            }
+            if free_at > now {
+                // See `alike_waiting`.
+                let left = free_at - now - 1;
+                let mut waiting = times(left, inverse);
+                if !SURE {
+                    waiting = waiting.min(since + done as u64);
+                    if left >= inverse || waiting >= u64::from(most) {
+                        break;
+                    }
+                }
+                meter.on_wait(Duration::from_nanos(free_at - now), waiting as u32);
+            }
+            free_at = finish;
+            passenger.set_at(Instant::from_nanos(finish + delay));
+            done += 1;
+        }
+        self.free_at = Instant::from_nanos(free_at);
+        self.since += done as u64;
+        done
+    }
+
+    /// [`Lane::on_run`] of packets that find the lane idle.
+    #[inline(always)]
+    fn on_idle_run<P: Passenger>(&mut self, run: &mut [P], inside: u64) -> usize {
+        let (usual, whole) = (self.usual, self.size().time.whole);
+        let (mut free_at, delay) = (self.free_at.as_nanos(), self.delay.as_nanos());
+        let mut done = 0;
+        for passenger in run {
+            let now = passenger.at().as_nanos();
+            let finish = now + whole;
+            if passenger.size() != usual || free_at >= now || finish >= inside {
+                break;
+            }
+            free_at = finish;
+            passenger.set_at(Instant::from_nanos(finish + delay));
+            done += 1;
+        }
+        if done > 0 {
+            self.free_at = Instant::from_nanos(free_at);
+            (self.since, self.remainder) = (ANY, self.size().time.fraction);
+        }
+        done
+    }
+}
