@@ -93,7 +93,7 @@ fn one_run_says_of_how_many_transfers_its_mean_is_an_age() {
     assert_eq!(
         super::groups::answer(&variant),
         format!(
-            "2160 of 2400 transfers of short completed; all took at least {:.3} s on average, those that did not complete counted with their age.",
+            "2160 of 2400 transfers of pages completed; all took at least {:.3} s on average, those that did not complete counted with their age.",
             variant.groups[0]
                 .fct_s
                 .as_ref()
@@ -104,10 +104,10 @@ fn one_run_says_of_how_many_transfers_its_mean_is_an_age() {
     variant.groups[0].completed = 0;
     assert!(
         super::groups::answer(&variant)
-            .starts_with("None of the 2400 transfers of short completed; they were ")
+            .starts_with("None of the 2400 transfers of pages completed; they were ")
     );
     variant.groups[0].censored = 0;
-    assert!(super::groups::answer(&variant).starts_with("2400 transfers of short took "));
+    assert!(super::groups::answer(&variant).starts_with("2400 transfers of pages took "));
 }
 
 #[test]
