@@ -18,7 +18,7 @@ const ENGINE: &str = concat!(
     env!("FLEETFOOT_ENGINE")
 );
 
-const MAGIC: &[u8; 8] = b"ffrun\0\0\x04";
+const MAGIC: &[u8; 8] = b"ffrun\0\0\x05";
 
 /// A folder of finished runs.
 #[derive(Clone, Debug)]
@@ -109,20 +109,25 @@ struct Writer {
 }
 
 impl Writer {
-    fn u64(&mut self, value: u64) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
+    /// Seven bits a byte, the lowest first (LEB128): most of what a run counts is small.
+    fn u64(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
     }
 
     fn u32(&mut self, value: u32) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self.u64(u64::from(value));
     }
 
     fn f64(&mut self, value: f64) {
-        self.u64(value.to_bits());
+        self.bytes.extend_from_slice(&value.to_bits().to_le_bytes());
     }
 
     fn time(&mut self, value: Option<u64>) {
-        self.u64(value.unwrap_or(u64::MAX));
+        self.u64(value.unwrap_or(u64::MAX).wrapping_add(1));
     }
 
     fn list<T>(&mut self, list: &[T], mut one: impl FnMut(&mut Writer, &T)) {
@@ -303,19 +308,28 @@ impl Reader<'_> {
     }
 
     fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let [byte] = self.take()?;
+            let bits = u64::from(byte & 0x7f);
+            value |= bits << shift;
+            if byte < 0x80 {
+                return (bits << shift >> shift == bits).then_some(value);
+            }
+        }
+        None
     }
 
     fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
+        self.u64()?.try_into().ok()
     }
 
     fn f64(&mut self) -> Option<f64> {
-        self.u64().map(f64::from_bits)
+        self.take().map(|bytes| f64::from_bits(u64::from_le_bytes(bytes)))
     }
 
     fn time(&mut self) -> Option<Option<u64>> {
-        self.u64().map(|value| (value != u64::MAX).then_some(value))
+        self.u64().map(|value| value.checked_sub(1))
     }
 
     fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
@@ -431,5 +445,44 @@ impl Reader<'_> {
         let max = self.u64()?;
         let counts = self.list(|reader| Some((reader.u64()?, reader.u64()?)))?;
         Some(Histogram::from_counts(&counts, sum, max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reader, Writer};
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(value in any::<u64>(), shift in 0_u32..64, rate in any::<f64>(), time in any::<Option<u64>>()) {
+            let (wide, narrow) = (value >> shift, (value >> shift) as u32);
+            // The largest time is not one.
+            let time = time.filter(|&time| time < u64::MAX);
+            let mut writer = Writer { bytes: Vec::new() };
+            writer.u64(wide);
+            writer.u32(narrow);
+            writer.f64(rate);
+            writer.time(time);
+            let mut reader = Reader { rest: &writer.bytes };
+            prop_assert_eq!(reader.u64(), Some(wide));
+            prop_assert_eq!(reader.u32(), Some(narrow));
+            prop_assert_eq!(reader.f64().map(f64::to_bits), Some(rate.to_bits()));
+            prop_assert_eq!(reader.time(), Some(time));
+            prop_assert_eq!(reader.rest.len(), 0);
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_too_long_are_refused() {
+        let longest = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+        assert_eq!(Reader { rest: &longest }.u64(), Some(u64::MAX));
+        assert_eq!(Reader { rest: &longest }.u32(), None);
+        let mut beyond = longest;
+        beyond[9] = 0x02;
+        assert_eq!(Reader { rest: &beyond }.u64(), None);
+        beyond[9] = 0x81;
+        assert_eq!(Reader { rest: &beyond }.u64(), None);
+        assert_eq!(Reader { rest: &longest[..9] }.u64(), None);
     }
 }
