@@ -6,17 +6,19 @@
 
 use fleetfoot_core::time::Duration;
 
+mod distribution;
 mod figure;
 mod network;
 mod tcp;
 mod traffic;
 
+pub(crate) use distribution::{ARRIVALS, SIZE_DISTRIBUTION, TIME_DISTRIBUTION};
 pub(crate) use figure::{CHECK, FIGURE, PLOT};
 pub(crate) use network::{ARQ, FEC, LINK, LINK_ENTRY, LOSS, NETWORK, REORDER, REVERSE, TRACE};
 #[cfg(test)]
 pub(crate) use tcp::PROFILES;
 pub(crate) use tcp::{DELAYED_ACK, RDB, SUPER_PACKETS, TCP};
-pub(crate) use traffic::{ARRIVALS, RELAY, SIZE_DISTRIBUTION, TIME_DISTRIBUTION, TRAFFIC, TRAFFIC_COMMON};
+pub(crate) use traffic::{RELAY, TRAFFIC, TRAFFIC_COMMON};
 
 /// One key of a table.
 #[derive(Debug)]
