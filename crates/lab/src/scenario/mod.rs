@@ -13,6 +13,7 @@ mod interface;
 mod keys;
 mod link;
 mod network;
+mod node;
 mod pace;
 mod path;
 mod quantity;
@@ -28,6 +29,7 @@ mod tests;
 mod tfrc;
 mod traffic;
 mod value;
+mod ways;
 
 pub use error::{Error, ErrorKind};
 pub use figure::{
