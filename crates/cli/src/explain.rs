@@ -13,14 +13,16 @@ use fleetfoot_lab::compare::shown;
 use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
-use fleetfoot_lab::scenario::{Resolved, Scenario, Setting, parameter_type};
+use fleetfoot_lab::scenario::{
+    Resolved, Scenario, Setting, SwitchInfo, needs, parameter_type, switch, switches, switches_of_spreading,
+};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A mechanism, queue, congestion control, profile, experiment or example.
+    /// A mechanism, queue, congestion control, switch of `[tcp]`, profile, experiment or example.
     name: String,
     /// Print how to cite its source, and the program, as BibTeX.
     #[arg(long)]
@@ -44,10 +46,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         return print(&bibtex(name, &source));
     }
     if common.json {
-        let mut document = match (mechanism, entry) {
-            (Some(mechanism), _) => mechanism_json(mechanism),
-            (None, Some(entry)) => serde_json::json!({ "name": entry.name }),
-            (None, None) => return Err(unknown(name)),
+        let mut document = match (mechanism, entry, switch(name)) {
+            (Some(mechanism), _, _) => mechanism_json(mechanism),
+            (None, Some(entry), _) => serde_json::json!({ "name": entry.name }),
+            (None, None, Some(switch)) => switch_json(&switch),
+            (None, None, None) => return Err(unknown(name)),
         };
         if let Some(entry) = entry {
             document["text"] = entry.document().collect::<Vec<_>>().join("\n").into();
@@ -69,7 +72,13 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         describe(&mut text, mechanism);
     }
     if let Some(entry) = entry {
-        registered(&mut text, entry);
+        registered(&mut text, entry, mechanism.is_none());
+    }
+    if let Some(found) = switch(name) {
+        if !text.is_empty() {
+            text.push('\n'); // `pacing` is a mechanism and a switch
+        }
+        describe_switch(&mut text, &found);
     }
     if let Some(path) = &arguments.scenario {
         waits(&mut text, name, mechanism, path)?;
@@ -101,7 +110,7 @@ pub(crate) fn mechanism_json(mechanism: &Mechanism) -> serde_json::Value {
                 Preset::Text(text) => text.into(),
                 Preset::Integer(number) => number.into(),
                 Preset::Flag(flag) => flag.into(),
-                Preset::RttShare(_) => value.to_string().into(),
+                Preset::RttShare(_) | Preset::BottleneckRate => value.to_string().into(),
             };
             (path.to_owned(), value)
         })
@@ -132,6 +141,77 @@ fn describe(text: &mut String, mechanism: &Mechanism) {
     for (path, value) in mechanism.set {
         let _ = writeln!(text, "  \"{path}\" = {value}");
     }
+    let spreading = mechanism
+        .set
+        .iter()
+        .find_map(|(path, value)| match (*path, value) {
+            ("tcp.initial_spreading", Preset::Text(kind)) => Some(*kind),
+            _ => None,
+        });
+    if let Some(kind) = spreading {
+        text.push_str("\nIts switches, under [tcp]:\n");
+        for found in switches_of_spreading(kind).filter_map(switch) {
+            let _ = writeln!(text, "  {}: {}; {}", found.name, found.values, today(&found));
+            let _ = writeln!(text, "{}", wrapped(found.doc, width, "      "));
+        }
+    }
+}
+
+/// A switch of `[tcp]`: what it does, what may be written, what the profiles have and which mechanisms set it.
+fn describe_switch(text: &mut String, found: &SwitchInfo) {
+    let width = width();
+    let path = format!("tcp.{}", found.name);
+    let _ = writeln!(text, "{} (switch of [tcp])\n", found.name);
+    let _ = writeln!(text, "{}\n", wrapped(found.doc, width, "  "));
+    let _ = writeln!(text, "Values:\n{}\n", wrapped(&found.values, width, "  "));
+    if !found.profiles.is_empty() {
+        text.push_str("In the profiles:\n");
+        for (profile, value, source) in &found.profiles {
+            let _ = writeln!(text, "  {profile}: {value} ({source})");
+        }
+        text.push('\n');
+    }
+    let users: Vec<&str> = ENTRIES
+        .iter()
+        .filter(|entry| entry.set.iter().any(|(other, _)| *other == path))
+        .map(|entry| entry.name)
+        .collect();
+    if !users.is_empty() {
+        let _ = writeln!(
+            text,
+            "Mechanisms that set it:\n{}\n",
+            wrapped(&users.join(", "), width, "  ")
+        );
+    }
+    let _ = writeln!(
+        text,
+        "In a scenario:\n  [tcp]\n  {} = ...\nIn a variant, or with --set:\n  \"{path}\" = ...",
+        found.name
+    );
+}
+
+fn switch_json(found: &SwitchInfo) -> serde_json::Value {
+    let profiles: serde_json::Map<String, serde_json::Value> = found
+        .profiles
+        .iter()
+        .map(|(profile, value, source)| {
+            let cell = serde_json::json!({ "value": value, "source": source });
+            ((*profile).to_owned(), cell)
+        })
+        .collect();
+    serde_json::json!({
+        "name": found.name, "path": format!("tcp.{}", found.name), "values": found.values, "doc": found.doc,
+        "profiles": profiles,
+    })
+}
+
+/// The value in profile `linux`, in words.
+fn today(found: &SwitchInfo) -> String {
+    let cell = found.profiles.iter().find(|(profile, _, _)| *profile == "linux");
+    cell.map_or_else(
+        || String::from("as the profile says"),
+        |(_, value, _)| format!("default {value}"),
+    )
 }
 
 /// An experiment: where it was published, what was said of it, and its file.
@@ -171,7 +251,7 @@ fn experiment(text: &mut String, name: &str, file: &str) -> Result<(), Failure> 
     Ok(())
 }
 
-fn registered(text: &mut String, entry: &Entry) {
+fn registered(text: &mut String, entry: &Entry, alone: bool) {
     let width = width();
     if !text.is_empty() {
         text.push('\n');
@@ -188,6 +268,33 @@ fn registered(text: &mut String, entry: &Entry) {
                 shown(parameter.default)
             );
             let _ = writeln!(text, "{}", wrapped(parameter.doc, width, "      "));
+        }
+    }
+    if AnyController::entry(entry.name).is_none() {
+        if alone {
+            let path = "network.bottleneck.queue.kind";
+            let _ = writeln!(text, "\nIn a scenario:\n  \"{path}\" = \"{}\"", entry.name);
+        }
+        return;
+    }
+    let name = entry.name;
+    if alone {
+        let _ = writeln!(
+            text,
+            "\nIn a scenario:\n  \"tcp.congestion_control\" = \"{name}\""
+        );
+    }
+    if !entry.parameters.is_empty() {
+        let _ = writeln!(
+            text,
+            "With parameters:\n  \"tcp.congestion_control\" = {{ kind = \"{name}\", {} = ... }}",
+            entry.parameters[0].name
+        );
+    }
+    if let Some(needs) = needs(name) {
+        text.push_str("It needs:\n");
+        for (path, value, what) in needs.keys {
+            let _ = writeln!(text, "  \"{path}\" = {value}: {what}");
         }
     }
 }
@@ -277,6 +384,7 @@ fn unknown(name: &str) -> Failure {
         .chain(AnyController::ENTRIES.iter().map(|entry| entry.name))
         .chain(PROFILES.iter().map(|profile| profile.0))
         .chain(EXAMPLES.iter().map(|example| example.0))
+        .chain(switches())
         .chain(library::ids());
     let nearest = all
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))

@@ -140,6 +140,7 @@ fn both_modes_of_the_engine_agree_whatever_is_learnt() {
             config.initial_window = InitialWindow::Segments(10);
             config.spreading_phase = index % 2 == 0;
             config.spreading_tail = seed % 2 == 0;
+            config.spreading_jitter_percent = (seed % 3 * 50) as u8;
             if seed % 3 == 0 {
                 config.spreading_memory = Duration::from_millis(700);
             }

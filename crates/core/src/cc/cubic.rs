@@ -9,7 +9,8 @@
 //! **Deviations.** In the Reno-friendly region the window is raised to W_est, never lowered to it.
 //! `reduce_from_window` (Linux) takes beta of the window instead of FlightSize, which RFC 9438 4.6 permits when growth
 //! needs a used window; `count_segments` (Linux) keeps the window a whole number of segments. With `cubic_arithmetic` `linux`
-//! congestion avoidance, reduction and undo are those of `cubic_linux.rs`.
+//! congestion avoidance, reduction and undo are those of `cubic_linux.rs`. An answer that New-CWV gives in its place begins a new epoch
+//! under either arithmetic; what the window was before the last reduction of CUBIC's own stays known.
 //! **Parameters.** `c` 0.4, `beta` 0.7, `fast_convergence` and `tcp_friendliness` on (RFC 9438 4.1, 4.6, 4.7, 4.3).
 
 use super::cubic_linux::Linux;
@@ -485,7 +486,7 @@ impl CongestionController for Cubic {
 
     fn set_window(&mut self, _now: Instant, window: Bytes, ssthresh: Bytes) {
         if self.linux.is_some() {
-            // Nothing is told to the algorithm.
+            // `tcp_cwnd_restart`, `tcp_cwnd_application_limited`: nothing is told to the algorithm.
             self.curve.window = self.units.whole_units(window).max(self.units.mss());
             self.curve.ssthresh = ssthresh;
             return;
@@ -496,6 +497,15 @@ impl CongestionController for Cubic {
         self.curve.epoch = None;
         self.prior = None; // what it would restore is from before the idle period
         self.slow_start.on_restart();
+    }
+
+    fn answer(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        if let Some(linux) = &mut self.linux {
+            // The kernel has no New-CWV; what it forgets at every other answer to congestion.
+            linux.forget_epoch();
+            self.slow_start.on_restart();
+        }
+        self.set_window(now, window, ssthresh);
     }
 
     fn window(&self) -> Bytes {

@@ -219,6 +219,13 @@ impl Linux {
         scaled(window, self.beta, 1024).max(2)
     }
 
+    /// An answer to congestion that is not CUBIC's own: the next growth begins an epoch, and nothing is to be undone.
+    pub(super) fn forget_epoch(&mut self) {
+        self.epoch = None;
+        self.paid = 0;
+        self.prior = (Bytes::ZERO, Bytes::ZERO);
+    }
+
     /// A timeout forgets the path (`bictcp_reset`).
     pub(super) fn on_timeout(&mut self) {
         *self = Linux {

@@ -56,6 +56,11 @@ pub trait CongestionController {
     fn on_start(&mut self, _now: Instant, _idle: Duration) {}
     /// Window validation and restarts set both values; epochs and rounds begin anew.
     fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes);
+    /// Window validation answered congestion, or a period without use, in the controller's place: as `set_window`, and for
+    /// algorithms too that a restart after a pause tells nothing.
+    fn answer(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.set_window(now, window, ssthresh);
+    }
     /// Congestion window in bytes; at least one segment.
     fn window(&self) -> Bytes;
     /// Slow-start threshold in bytes; [`Bytes::MAX`] before the first congestion event.
@@ -355,6 +360,7 @@ registry! {
         fn on_idle(&mut self)(now: Instant, idle: Duration);
         fn on_start(&mut self)(now: Instant, idle: Duration);
         fn set_window(&mut self)(now: Instant, window: Bytes, ssthresh: Bytes);
+        fn answer(&mut self)(now: Instant, window: Bytes, ssthresh: Bytes);
     }
     ref {
         fn window(&self)() -> Bytes;

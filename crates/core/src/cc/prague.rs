@@ -4,12 +4,15 @@
 //! trip. Unmarked bytes add a segment per round trip, or less on short paths: from some rounds on a flow grows as if its RTT were
 //! `rtt_virtual`, so that flows of different paths get similar rates. It sends ECT(1), which asks the queue for early marks.
 //!
-//! **Source.** draft-briscoe-iccrg-prague-congestion-control (-04), sections 2.3 (moving average), 2.4 (response to marks and losses, additive
-//! increase, RTT-independence, pacing); RFC 9331 4.3. Read were its authors' source text and what implementations of -04 cite; constants
-//! and what the text leaves open as in Linux's `tcp_prague` (the L4S tree).
+//! **Source.** draft-briscoe-iccrg-prague-congestion-control (-04): 2.3 (moving average), 2.4.1 (answer to loss), 2.4.2 (answer to marks,
+//! once per round trip), 2.4.4 (reduced dependence on the RTT: 25 ms, 500 rounds), 2.4 (additive increase, pacing); RFC 9331 4.3. Of -04 only
+//! its abstract and what implementations of it cite could be read (Chromium's QUIC and quinn: the numbers of 2.4.2 and 2.4.4, gain, virtual RTT,
+//! 500 rounds, alpha of 1 at the first mark), the rest in the authors' earlier texts; constants and what the text leaves open as in Linux's
+//! `tcp_prague` (the L4S tree).
 //! **Deviations.** Feedback is RFC 8257's echo, which reports every mark, not AccECN. What unmarked bytes earn during the round trip of a
 //! reduction is added at its end, since the window belongs to the recovery until then; Linux moves its window a segment per ACK.
-//! A loss halves the window as NewReno's (the draft lets it be CUBIC's), also soon after a mark, where less would do. The fall-back on a
+//! A loss halves the window as NewReno's (the draft lets it be CUBIC's), also within a virtual round trip after a mark, where implementations
+//! of -04 first take that reduction back. The fall-back on a
 //! classic ECN queue is left out, as it is off by default in Linux; so are windows below two segments. No HyStart.
 //! A round begins when the last one's data is acknowledged; the average waits for the longer of a round and `rtt_virtual` from the
 //! start, in Linux only after `transition`. A burst is what the endpoint's pacing lets go, not a quarter of a millisecond.

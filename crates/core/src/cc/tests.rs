@@ -749,3 +749,52 @@ fn entries_have_documents_and_valid_defaults() {
         assert_eq!(build(entry.name, &config(HyStart::Off)).name(), entry.name);
     }
 }
+
+/// New-CWV's answer to a loss: the curve begins there, in both arithmetics (endpoint digest 12).
+#[test]
+fn an_answer_in_its_place_begins_a_new_epoch_of_cubic() {
+    for cubic_arithmetic in [CubicArithmetic::Rfc9438, CubicArithmetic::Linux] {
+        let config = Config {
+            count_segments: true,
+            cubic_arithmetic,
+            ..config(HyStart::Off)
+        };
+        let mut cc = build("cubic", &config);
+        let mut now = Instant::from_millis(100_000);
+        let rtt = Duration::from_millis(100);
+        cc.set_window(now, Bytes(40 * MSS), Bytes(40 * MSS));
+        cc.on_congestion(now, &congestion(CongestionKind::Loss, 40));
+        assert_eq!(cc.window(), Bytes(28 * MSS));
+        let round = |cc: &mut AnyController, now: &mut Instant| {
+            let segments = cc.window().0 / MSS;
+            for part in 0..segments {
+                let at = *now + rtt.mul_div(part, segments);
+                let ack = Ack {
+                    rtt: Some(rtt),
+                    newest_rtt: Some(rtt),
+                    srtt: Some(rtt),
+                    ..ack(1)
+                };
+                cc.on_ack(at, &ack);
+            }
+            *now += rtt;
+        };
+        for _ in 0..60 {
+            round(&mut cc, &mut now);
+        }
+        assert!(cc.window() > Bytes(45 * MSS), "past the plateau");
+        cc.answer(now, Bytes(20 * MSS), Bytes(20 * MSS));
+        assert_eq!((cc.window(), cc.ssthresh()), (Bytes(20 * MSS), Bytes(20 * MSS)));
+        let mut windows = Vec::new();
+        for _ in 0..10 {
+            round(&mut cc, &mut now);
+            windows.push(cc.window().0 / MSS);
+        }
+        // K = cbrt((40 - 20) / 0.4) = 3.68 s: W(1 s + RTT) = 40 - 0.4 * 2.58^3 = 33.1.
+        assert!(
+            (31..=34).contains(&windows[9]),
+            "{cubic_arithmetic:?}: {windows:?}"
+        );
+        assert!(windows[0] <= 23, "{cubic_arithmetic:?}: {windows:?}");
+    }
+}

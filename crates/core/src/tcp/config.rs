@@ -58,6 +58,8 @@ pub struct Config {
     pub spreading_phase: bool,
     /// The last two segments of the window leave together (`Estimated`).
     pub spreading_tail: bool,
+    /// Each gap is drawn from so much less to so much more than the gap, per cent of it; at most 100.
+    pub spreading_jitter_percent: u8,
 
     /// Negotiate and use SACK (RFC 2018, RFC 6675). Without it recovery is NewReno (RFC 6582).
     pub sack: bool,

@@ -169,6 +169,12 @@ impl Controller {
         self.look();
     }
 
+    /// In the controller's place; see [`CongestionController::answer`].
+    pub(super) fn answer(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.any.answer(now, window, ssthresh);
+        self.look();
+    }
+
     pub(super) fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
         self.any.set_window(now, window, ssthresh);
         self.look();

@@ -448,7 +448,11 @@ impl Connection {
             }
             Setting::AutoRead(on) => self.auto_read = on,
             Setting::Path(told) => {
-                self.shared.path = Some(Box::new(PathNotes { told, found: None }));
+                self.shared.path = Some(Box::new(PathNotes {
+                    began: now,
+                    told,
+                    found: None,
+                }));
                 if let Some(sender) = &mut self.sender {
                     sender.begin_spreading(now, &self.shared);
                 }
@@ -468,9 +472,11 @@ impl Connection {
         }
     }
 
-    /// What this connection found out about its path, once, after [`Event::PathFound`].
-    pub fn take_path(&mut self) -> Option<PathSample> {
-        let found = self.shared.path.as_mut()?.found.take()?;
+    /// When this connection was told of its path ([`Setting::Path`]) and what it found out about it, once, after
+    /// [`Event::PathFound`]: for [`PathMemory::learn`].
+    pub fn take_path(&mut self) -> Option<(Instant, PathSample)> {
+        let path = self.shared.path.as_mut()?;
+        let found = (path.began, path.found.take()?);
         self.shared.path = None;
         Some(found)
     }

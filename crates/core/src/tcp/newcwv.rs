@@ -12,6 +12,8 @@
 //! Retransmitted bytes count once each (4.4.1's R), not with each retransmission. In the non-validated phase segments leave at
 //! window / SRTT after the first ten (4.4.3: SHOULD; the numbers are ours). `Probing` is not in the RFC: after a pause it sends at the
 //! rate that pipeACK had, for one sampling period, and at half of it if the first RTTs are a quarter above the smallest known.
+//! Whatever it sets in the controller's place begins an epoch of CUBIC anew, under Linux's arithmetic too (the RFC is silent; RFC 9438 4.2
+//! begins one at every congestion event). A pause only moves the epoch by its length, as RFC 9438 4.2 and Linux have it.
 
 use super::Shared;
 use super::config::WindowValidation;
@@ -242,7 +244,7 @@ impl Sender {
         }
         if reduced != window || ssthresh != self.cc.ssthresh() {
             let reduced = self.whole(reduced);
-            self.cc.set_window(now, reduced, ssthresh);
+            self.cc.answer(now, reduced, ssthresh);
         }
     }
 
@@ -275,7 +277,7 @@ impl Sender {
             prior,
         });
         let half = self.at_least_a_segment(shared, used / 2);
-        self.cc.set_window(now, half, half);
+        self.cc.answer(now, half, half);
         true
     }
 
@@ -300,7 +302,7 @@ impl Sender {
             // RFC 7661 4.4.1: (max(pipeACK, LossFlightSize) - R) / 2
             let left = episode.used.saturating_sub(episode.lost) / 2;
             let window = self.at_least_a_segment(shared, left);
-            self.cc.set_window(now, window, window);
+            self.cc.answer(now, window, window);
         }
     }
 
@@ -310,7 +312,7 @@ impl Sender {
             return false;
         };
         let window = self.cc.window().max(episode.prior.0);
-        self.cc.set_window(now, window, episode.prior.1);
+        self.cc.answer(now, window, episode.prior.1);
         true
     }
 

@@ -187,7 +187,9 @@ impl Shared {
 
 impl PathNotes {
     fn pack(&mut self, pack: &mut Pack<'_>) {
-        for sample in [&mut self.told, &mut self.found] {
+        let PathNotes { began, told, found } = self;
+        pack.instant(began);
+        for sample in [told, found] {
             let blank = || PathSample {
                 rate: Rate::default(),
                 min_rtt: Duration::ZERO,

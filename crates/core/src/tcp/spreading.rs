@@ -8,10 +8,16 @@
 //! gaps, if anything is, and is kept for the next connection between the same hosts ([`super::path_memory`]). Without one,
 //! `estimated` is `bounded`.
 //!
+//! Equal gaps keep step with a full queue whose packets leave at just that distance: all segments find room, or none does. With
+//! `spreading_jitter_percent` each gap is drawn anew from a range around the gap, evenly, so that none keeps step and the window
+//! takes as long on average.
+//!
 //! **Source.** draft-irtf-iccrg-sallantin-initial-spreading-00 (variable and bounded). The packet pair is Keshav's (SIGCOMM 1991);
-//! what passes from connection to connection follows RFC 9040 6. The estimated gap is Fleetfoot's own.
+//! what passes from connection to connection follows RFC 9040 6. Phase effects, and a random time before each packet as the remedy: Floyd
+//! and Jacobson, Internetworking: Research and Experience 3(3), 1992 (ns-2 has it as `overhead_`). The estimated gap is Fleetfoot's own.
 //! **Deviations.** Gaps are exact: a jiffy decides only whether to spread at all, as in the draft. Spreading ends a round trip
-//! after its first segment. The draft knows neither rate nor pairs. With recovery as ns-2 has it nothing is measured.
+//! after its first segment. The draft knows neither rate nor pairs, nor random gaps; Floyd and Jacobson add from nothing to a
+//! packet's time at the bottleneck, here the range lies on both sides of the gap. With recovery as ns-2 has it nothing is measured.
 //! **A pair that counts.** Two acknowledgments in order, neither of them SACKing nor of retransmissions, of full segments; the last
 //! segments of both left within an eighth of the time between them; more is in flight, so that no delayed acknowledgment's timer
 //! is measured. A receiver that acknowledges every second segment shows nothing of a lone pair; then the first acknowledgments of the
@@ -22,7 +28,7 @@
 //! Parameters (of `estimated`): `spreading_pair` on; `spreading_memory` 1 h (as long as Linux keeps its metrics, 0: no memory);
 //! `spreading_stop` on: an acknowledgment whose round trip shows an empty queue ends the spreading; `spreading_phase` off: the
 //! first segment waits for a random part of the gap, so that parallel connections do not begin together; `spreading_tail` off:
-//! the last two segments leave together.
+//! the last two segments leave together. Of every kind: `spreading_jitter_percent` 0: half of the range of gaps, in per cent of the gap.
 
 use super::Shared;
 use super::config::InitialSpreading;
@@ -40,6 +46,10 @@ pub(super) struct Spread {
     /// Segments of the initial window that have not left.
     left: u32,
     gap: Duration,
+    /// Half of the range from which gaps are drawn, in per cent of the gap.
+    jitter_percent: u8,
+    /// Of the connection's draws.
+    seed: u64,
     next_at: Instant,
     /// When the last segment left.
     left_at: Instant,
@@ -63,6 +73,8 @@ pub(super) struct Train {
 /// What a connection was told of its path, and what it found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PathNotes {
+    /// When it was told.
+    pub(super) began: Instant,
     pub(super) told: Option<PathSample>,
     pub(super) found: Option<PathSample>,
 }
@@ -82,6 +94,7 @@ impl Spread {
         let bound = share.min(config.spreading_gap);
         let told = shared.path.as_deref().and_then(|path| path.told);
         let (mut next_at, mut empty) = (Instant::ZERO, rtt);
+        let seed = u64::from(shared.iss.0) << 32 | u64::from(shared.irs.0);
         let gap = match config.initial_spreading {
             InitialSpreading::Off => return None,
             InitialSpreading::Variable => share,
@@ -90,7 +103,6 @@ impl Spread {
             InitialSpreading::Estimated => {
                 let gap = told.map_or(bound, |path| bound.min(path.rate.time_for(full_packet(shared))));
                 if config.spreading_phase && gap > Duration::ZERO {
-                    let seed = u64::from(shared.iss.0) << 32 | u64::from(shared.irs.0);
                     next_at = now + Duration::from_nanos(Rng::from_seed(seed).below(gap.as_nanos()));
                 }
                 // A segment takes a packet's time longer than the SYN.
@@ -101,10 +113,13 @@ impl Spread {
         (gap > Duration::ZERO).then(|| Spread {
             left: segments,
             gap,
+            jitter_percent: config.spreading_jitter_percent.min(100),
+            seed,
             next_at,
             left_at: Instant::ZERO,
             until: Instant::FAR_FUTURE,
-            span: rtt.max(gap.saturating_mul(u64::from(segments))),
+            // Gaps that are drawn may add up to more than the round trip.
+            span: rtt.max(longest(gap, config.spreading_jitter_percent).saturating_mul(u64::from(segments))),
             empty,
         })
     }
@@ -125,17 +140,28 @@ impl Spread {
         let first = self.until == Instant::FAR_FUTURE;
         let together = config.initial_spreading == InitialSpreading::Estimated
             && (first && config.spreading_pair || self.left == 1 && config.spreading_tail);
-        let gap = if together { Duration::ZERO } else { self.gap };
+        let gap = if together { Duration::ZERO } else { self.drawn() };
         self.next_at = self.next_at.max(now) + gap;
         self.left_at = now;
         self.until = self.until.min(now + self.span);
+    }
+
+    /// The gap after the last segment: the same each time it is asked for.
+    fn drawn(&self) -> Duration {
+        let range = longest(self.gap, self.jitter_percent).saturating_sub(self.gap);
+        if range == Duration::ZERO {
+            return self.gap;
+        }
+        let mut rng = Rng::from_seed(self.seed ^ (u64::from(self.left) + 1).wrapping_mul(DRAWS));
+        let above_least = Duration::from_nanos(rng.below(2 * range.as_nanos() + 1));
+        self.gap.saturating_sub(range) + above_least
     }
 
     /// Gaps need not be longer than `packet`, from the last segment on.
     fn shorten(&mut self, packet: Duration) {
         if packet < self.gap {
             self.gap = packet;
-            self.next_at = self.next_at.min(self.left_at + packet);
+            self.next_at = self.next_at.min(self.left_at + self.drawn());
         }
     }
 }
@@ -219,6 +245,11 @@ impl Sender {
     }
 }
 
+/// The longest gap that may be drawn.
+fn longest(gap: Duration, jitter_percent: u8) -> Duration {
+    gap.mul_div(100 + u64::from(jitter_percent.min(100)), 100)
+}
+
 /// Of the first window, whatever the lengths of what is written.
 fn initial_segments(shared: &Shared) -> u32 {
     (shared.initial_window() / u64::from(shared.mss.max(1))).max(1) as u32
@@ -234,5 +265,7 @@ fn full_packet(shared: &Shared) -> Bytes {
 const TOGETHER: u64 = 8;
 /// Initial windows of segments: the first window, and the second of slow start.
 const WINDOWS: u32 = 3;
+/// Tells the draws of a connection apart.
+const DRAWS: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Bytes of the timestamp option with its padding.
 const TIMESTAMPS: u32 = 12;

@@ -32,7 +32,7 @@ const fn same(
 }
 
 /// Switches of `Config::path` and `Config::patience`, and of pacing.
-pub(super) const NETWORK: [Switch; 28] = [
+pub(super) const NETWORK: [Switch; 29] = [
     same(
         "pacing",
         "How far segments of a window stay apart.",
@@ -120,6 +120,16 @@ pub(super) const NETWORK: [Switch; 28] = [
         "false",
         ("false", "of use with initial_spreading = estimated only"),
         ("false", "of use with initial_spreading = estimated only"),
+    ),
+    same(
+        "spreading_jitter_percent",
+        "Gaps are drawn at random around the gap.",
+        "0",
+        ("0", "of use with initial_spreading only"),
+        (
+            "0",
+            "draft-irtf-iccrg-sallantin-initial-spreading-00 has equal gaps; of use with initial_spreading only",
+        ),
     ),
     same(
         "path.ip",

@@ -15,7 +15,7 @@ use crate::result::{
     VariantData,
 };
 use crate::run::{Batch, Job};
-use crate::scenario::{Error, Resolved, Scenario, Setting};
+use crate::scenario::{Error, ErrorKind, Resolved, Scenario, Setting};
 use crate::statistics::{RESAMPLES, Resamples};
 use std::collections::BTreeMap;
 
@@ -111,7 +111,13 @@ impl Plan {
             .find(|variant| variant.name == name);
         let set = match (variant, mechanisms::find(name)) {
             (Some(variant), _) => variant.set.clone(),
-            (None, Some(mechanism)) => mechanism.setting(&plan.described),
+            (None, Some(mechanism)) => {
+                if let Some(reason) = mechanism.missing(&plan.described) {
+                    let message = format!("`{name}` does not apply here: {reason}");
+                    return Err(Error::of_file(plan.scenario.title(), message).of_kind(ErrorKind::Invalid));
+                }
+                mechanism.setting(&plan.described)
+            }
             (None, None) => return Ok(None),
         };
         plan.variants = vec![Planned {
@@ -273,7 +279,6 @@ pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
                 "What would make the short transfers of \"{title}\" finish sooner, and what would it cost?"
             )
         },
-        lookup_energy_source: units::LOOKUP_SOURCE.to_owned(),
         answer: if single {
             groups::answer(&variants[0])
         } else {

@@ -2,7 +2,7 @@
 
 use super::Family::{Acknowledgments, BurstyFlows, GreedyFlows, Queues, StartUp, SuperPackets, TailLoss};
 use super::Needs::{Controller, Queue, QueueAndTcp, Sack, Tcp};
-use super::Preset::{Flag, Integer, RttShare, Text};
+use super::Preset::{BottleneckRate, Flag, Integer, RttShare, Text};
 use super::{Family, Mechanism, Needs, Preset};
 
 const QUEUE: &str = "network.bottleneck.queue.kind";
@@ -136,8 +136,12 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Initial Spreading over the whole first round trip, without a longest gap.", "draft-irtf-iccrg-sallantin-initial-spreading-00")
         .evidence("Over long paths it waits longer than the queue needs; the draft recommends the bound.")
         .turn_on("In no kernel; a patch for Linux by its authors"),
-    entry("initial-spreading-known", StartUp, Tcp, &[("tcp.initial_spreading", Text("known")), ("tcp.spreading_jiffy", Text("0 ms"))])
-        .document("Initial Spreading with gaps of one packet's time at the bottleneck's rate, as a person told it (10 Mbit/s unless set), and no longer than bounded.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00")
+    entry("initial-spreading-known", StartUp, Tcp, &[
+        ("tcp.initial_spreading", Text("known")),
+        ("tcp.spreading_rate", BottleneckRate),
+        ("tcp.spreading_jiffy", Text("0 ms")),
+    ])
+        .document("Initial Spreading with gaps of one packet's time at the bottleneck's rate, which senders are told, and no longer than bounded.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00")
         .evidence("docs/start-up.md: nothing lost on an empty path; on a busy drop-tail line a gap of exactly a packet's time keeps step with the queue, and one shorter by a hundredth takes 0.7 of its time.")
         .turn_on("In no kernel"),
     entry("initial-spreading-estimated", StartUp, Tcp, &[("tcp.initial_spreading", Text("estimated")), ("tcp.spreading_jiffy", Text("0 ms"))])

@@ -11,6 +11,8 @@ pub use list::{ENTRIES, PAIRS};
 
 use crate::scenario::{ErrorKind, Resolved, Scenario, Setting};
 use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::Rate;
+use fleetfoot_sim::spec::LinkRate;
 
 /// A mechanism users choose between.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +65,17 @@ pub enum Preset {
     Flag(bool),
     /// This part of the largest base RTT of the scenario.
     RttShare(u64),
+    /// The rate of the scenario's bottleneck.
+    BottleneckRate,
+}
+
+/// What of a scenario a preset may depend on.
+#[derive(Clone, Copy, Debug)]
+struct Surroundings {
+    /// The largest.
+    base_rtt: Duration,
+    /// Of every bottleneck forward, if they have the same and it is constant.
+    rate: Option<Rate>,
 }
 
 /// What must be true of a scenario.
@@ -107,16 +120,18 @@ impl Family {
 }
 
 impl Preset {
-    fn to_toml(self, base_rtt: Duration) -> toml::Value {
-        match self {
+    /// `None`: the scenario has no such value.
+    fn to_toml(self, scenario: Surroundings) -> Option<toml::Value> {
+        Some(match self {
             Preset::Text(text) => toml::Value::String(text.to_owned()),
             Preset::Integer(number) => toml::Value::Integer(number),
             Preset::Flag(flag) => toml::Value::Boolean(flag),
             Preset::RttShare(part) => {
-                let micros = base_rtt.as_nanos().div_ceil(1000 * part.max(1)).max(1);
+                let micros = scenario.base_rtt.as_nanos().div_ceil(1000 * part.max(1)).max(1);
                 toml::Value::String(format!("{micros} us"))
             }
-        }
+            Preset::BottleneckRate => toml::Value::String(scenario.rate?.to_string()),
+        })
     }
 }
 
@@ -125,11 +140,27 @@ pub fn find(name: &str) -> Option<&'static Mechanism> {
     ENTRIES.iter().find(|entry| entry.name == name)
 }
 
+/// The rate of the bottlenecks forward, if it is one and constant.
+fn one_rate(described: &Resolved) -> Option<Rate> {
+    let mut rates = described
+        .bottleneck_links()
+        .filter(|link| link.forward)
+        .map(|link| match link.rate {
+            LinkRate::Constant(rate) if rate != Rate::UNLIMITED => Some(rate),
+            LinkRate::Constant(_) | LinkRate::Trace { .. } => None,
+        });
+    let first = rates.next()??;
+    rates.all(|rate| rate == Some(first)).then_some(first)
+}
+
 impl std::fmt::Display for Preset {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Preset::RttShare(part) => write!(f, "1/{part} of the largest base RTT"),
-            other => write!(f, "{}", other.to_toml(Duration::ZERO)),
+            Preset::BottleneckRate => f.write_str("the bottleneck's rate"),
+            Preset::Text(text) => write!(f, "{text:?}"),
+            Preset::Integer(number) => write!(f, "{number}"),
+            Preset::Flag(flag) => write!(f, "{flag}"),
         }
     }
 }
@@ -137,11 +168,22 @@ impl std::fmt::Display for Preset {
 impl Mechanism {
     /// Its settings in the scenario `described`.
     pub fn setting(&self, described: &Resolved) -> Setting {
-        let base_rtt = described.base_rtts().iter().map(|pair| pair.rtt).max();
+        let scenario = Surroundings {
+            base_rtt: described
+                .base_rtts()
+                .iter()
+                .map(|pair| pair.rtt)
+                .max()
+                .unwrap_or(Duration::ZERO),
+            rate: one_rate(described),
+        };
         self.set
             .iter()
             .fold(Setting::from_origin(self.name), |setting, &(path, value)| {
-                setting.with(path, value.to_toml(base_rtt.unwrap_or(Duration::ZERO)))
+                match value.to_toml(scenario) {
+                    Some(value) => setting.with(path, value),
+                    None => setting, // `missing` says so to whoever asks whether it applies
+                }
             })
     }
 
@@ -161,7 +203,8 @@ impl Mechanism {
             })
     }
 
-    fn missing(&self, described: &Resolved) -> Option<String> {
+    /// Why it does not apply whatever it changes, as a sentence for the user.
+    pub(crate) fn missing(&self, described: &Resolved) -> Option<String> {
         let (tcp, queue) = match self.needs {
             Needs::Queue => (false, true),
             Needs::QueueAndTcp => (true, true),
@@ -172,6 +215,12 @@ impl Mechanism {
         }
         if queue && described.bottleneck_links().next().is_none() && !described.run.bottleneck.is_empty() {
             return Some(String::from("no queue at the bottleneck"));
+        }
+        if self.set.iter().any(|(_, value)| *value == Preset::BottleneckRate) && one_rate(described).is_none()
+        {
+            return Some(String::from(
+                "the bottleneck has no one constant rate that senders could be told",
+            ));
         }
         let any = |wanted: &dyn Fn(&fleetfoot_core::tcp::Config) -> bool| {
             described.spec.groups.iter().any(|group| wanted(&group.sender))

@@ -75,3 +75,61 @@ fn every_entry_runs_on_the_home_line_or_says_why_not() {
     }
     assert!(ran > ENTRIES.len() / 2, "only {ran} of {} ran", ENTRIES.len());
 }
+
+/// The gap of `initial-spreading-known` is told from the scenario's bottleneck, whatever its rate.
+#[test]
+fn the_known_rate_is_the_bottlenecks() {
+    let text = include_str!("../../../../examples/home-line.toml");
+    let entry = find("initial-spreading-known").expect("an entry");
+    for rate in ["2 Mbit/s", "37.5 Mbit/s", "999.999 kbit/s"] {
+        let scenario = Scenario::parse("home-line.toml", text).expect("it is correct");
+        let set = Setting::none().with("network.bottleneck.rate", rate);
+        let scenario = scenario.with(&set).expect("another rate");
+        let described = scenario.resolve(&Setting::none()).expect("it is correct");
+        let resolved = entry.apply(&scenario, &described).expect("it applies");
+        let told: Vec<String> = resolved
+            .spec
+            .groups
+            .iter()
+            .map(|group| group.sender.spreading_rate.to_string())
+            .collect();
+        assert!(told.iter().all(|told| told == rate), "{told:?} for {rate}");
+    }
+}
+
+#[test]
+fn without_one_rate_nobody_is_told() {
+    let text = r#"
+        [network]
+        kind = "graph"
+        hosts = ["a", "b", "c"]
+        [[link]]
+        name = "one"
+        from = "a"
+        to = "c"
+        rate = "2 Mbit/s"
+        delay = "9 ms"
+        [[link]]
+        name = "two"
+        from = "b"
+        to = "c"
+        rate = "3 Mbit/s"
+        delay = "9 ms"
+        [tcp]
+        profile = "linux"
+        [[traffic]]
+        name = "short"
+        kind = "transfer"
+        from = "a"
+        to = "c"
+        size = "15 kB"
+        arrivals = { dist = "poisson", rate = "1 per second" }
+        [run]
+        bottleneck = ["one", "two"]
+    "#;
+    let scenario = Scenario::parse("test.toml", text).expect("it is correct");
+    let described = scenario.resolve(&Setting::none()).expect("it is correct");
+    let entry = find("initial-spreading-known").expect("an entry");
+    let reason = entry.apply(&scenario, &described).expect_err("two rates");
+    assert!(reason.contains("no one constant rate"), "{reason}");
+}

@@ -5,6 +5,7 @@
 //! tables become), `reference` (the generated documents).
 
 mod access_tree;
+mod combinations;
 mod distribution;
 mod document;
 mod error;
@@ -13,7 +14,6 @@ mod interface;
 mod keys;
 mod link;
 mod network;
-mod node;
 mod pace;
 mod path;
 mod quantity;
@@ -29,8 +29,8 @@ mod tests;
 mod tfrc;
 mod traffic;
 mod value;
-mod ways;
 
+pub use combinations::{NEEDS, Needs, SwitchInfo, needs, switch, switches, switches_of_spreading};
 pub use error::{Error, ErrorKind};
 pub use figure::{
     Check, Expect, Figure, FigureSource, Plot, PlotKind, Point, Published, Quantity, Relative, Role, Series,
@@ -142,6 +142,7 @@ impl Scenario {
         let resolved = check_file(&document)
             .and_then(|()| resolve::resolve(&document, &self.title))
             .map_err(|error| set.mentioned_in(error))?;
+        combinations::spreading_of_setting(set, &resolved)?;
         if resolved.describes_the_same(&plain()?)
             && let Some((place, path)) = set.place()
         {
@@ -191,6 +192,9 @@ impl Scenario {
             .help(&node.place, "`fleetfoot reproduce FILE` computes it"));
         }
         check_file(&document)?;
+        if !lenient {
+            combinations::spreading_of_file(&document)?;
+        }
         let mut scenario = Scenario {
             title: document.text("title").unwrap_or(fallback).to_owned(),
             variants: variants(&document)?,

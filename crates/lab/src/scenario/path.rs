@@ -129,6 +129,13 @@ impl Setting {
         Some((first.nodes(&self.origin).0, &first.path))
     }
 
+    /// Every path with its value, for messages about one of them.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&str, Node)> {
+        self.assignments
+            .iter()
+            .map(|assignment| (assignment.path.as_str(), assignment.nodes(&self.origin).1))
+    }
+
     /// The error, with what was set if it stands elsewhere.
     pub(crate) fn mentioned_in(&self, error: Error) -> Error {
         let stands_here = self.assignments.iter().any(|assignment| {
@@ -208,7 +215,7 @@ fn assign(document: &mut Table, path: &str, place: &Place, node: Node) -> Result
     if matches!(segments[0], "variant" | "extends" | "figure" | "check" | "plot") {
         return Err(Error::at(place, path, format!("`{}` cannot be set", segments[0])));
     }
-    let named = matches!(segments[0], "traffic" | "link" | "node");
+    let named = matches!(segments[0], "traffic" | "link");
     if !named || segments.len() == 1 {
         return assign_below(document, &segments, path, 0, place, node);
     }
@@ -287,7 +294,6 @@ fn assign_below(
         let entry = table
             .get_mut(segment)
             .expect("it was put there if it was missing");
-        written_out(entry, segment);
         let shown = shown(entry);
         let Value::Table(inner) = &mut entry.value else {
             return Err(
@@ -300,25 +306,6 @@ fn assign_below(
     let at = segment_place(place, path, offset, last);
     finish(table, last, at, node);
     Ok(())
-}
-
-/// Keys whose table has a short form that is the value of one of its keys.
-const SHORT_FORMS: &[(&str, &str)] = &[
-    ("relay", "node"),
-    ("congestion_control", "kind"),
-    ("super_packets", "mode"),
-];
-
-/// Makes the table that a short form stands for, so that a path can lead into it.
-fn written_out(node: &mut Node, key: &str) {
-    let form = SHORT_FORMS.iter().find(|(name, _)| *name == key);
-    if let (Some((_, inner)), Some(word)) = (form, node.as_text())
-        && !matches!(word, "none" | "off")
-    {
-        let mut table = Table::default();
-        table.put(inner, node.place.clone(), node.clone());
-        node.value = Value::Table(table);
-    }
 }
 
 fn shown(node: &Node) -> String {
@@ -340,7 +327,7 @@ fn finish(table: &mut Table, key: &str, place: Place, node: Node) {
     table.put(key, place, node);
 }
 
-/// The entry called `name`; a link or node without an entry of its own gets one.
+/// The entry called `name`; a link without an entry of its own gets one.
 fn select<'a>(
     list: &'a mut Vec<Node>,
     which: &str,
@@ -350,7 +337,7 @@ fn select<'a>(
     if let Some(index) = list.iter().position(|node| node.name() == Some(name)) {
         return Ok(&mut list[index]);
     }
-    if which != "traffic" {
+    if which == "link" {
         let entry = Node {
             value: Value::Table(Table::default()),
             place: place.clone(),

@@ -1,5 +1,6 @@
 //! `[tcp]`: a profile and switches become the configuration of an endpoint.
 
+use super::combinations;
 use super::document::{self, Node};
 use super::error::{Error, Place, Source};
 use super::keys;
@@ -30,10 +31,14 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
     if matches!(config.congestion_control, "dctcp" | "prague") && section.table.get("ecn_echo").is_none() {
         config.ecn_echo = EcnEcho::Rfc8257; // its receiver reports every mark
     }
+    if config.congestion_control == "prague" && section.table.get("ecn_codepoint").is_none() {
+        config.ecn_codepoint = EcnCodepoint::Ect1; // what asks for the queue of L4S (RFC 9331 4.1)
+    }
     if config.congestion_control_values.is_none() {
         config.congestion_control_values =
             AnyController::entry(config.congestion_control).map(|entry| Values::defaults(entry.parameters));
     }
+    combinations::controller(&config, &section)?;
     if config.rto.min > config.rto.max {
         let field = section
             .find("min_rto")?
@@ -210,6 +215,7 @@ fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
         "spreading_stop" => config.spreading_stop = field.flag()?,
         "spreading_phase" => config.spreading_phase = field.flag()?,
         "spreading_tail" => config.spreading_tail = field.flag()?,
+        "spreading_jitter_percent" => config.spreading_jitter_percent = field.integer()? as u8,
         "sack" => config.sack = field.flag()?,
         "sack_blocks" => config.sack_blocks = field.integer()? as u8,
         "dsack" => config.dsack = field.flag()?,

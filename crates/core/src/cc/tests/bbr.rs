@@ -378,20 +378,54 @@ impl Path {
     }
 }
 
-#[test]
-fn version_1_is_the_naive_transcription_call_by_call() {
-    let mut seen = [0_u32; 4];
-    let (mut calls, mut recoveries) = (0, 0);
-    for seed in 0..60 {
-        let config = Config {
-            seed,
-            ..config(HyStart::Off)
-        };
-        let mut bbr = Bbr::new(&Values::defaults(Bbr::PARAMETERS), &config);
-        let mut naive = Naive::new(&config);
-        let mut path = Path::new(Rng::for_element(seed, "bbr", "inputs"), 60);
+/// What a transcription of either version is told; it says what the controller must say.
+pub(super) trait Transcription {
+    fn on_loss(&mut self);
+    fn on_timeout(&mut self);
+    fn on_recovery_end(&mut self);
+    fn on_start(&mut self, now: f64);
+    fn on_ack(&mut self, now: f64, ack: &Ack<'_>);
+    fn window(&self) -> f64;
+    fn pacing_rate(&self) -> f64;
+    /// Number of its state.
+    fn state(&self) -> usize;
+}
+
+/// How far a walk leads, and how far apart the two may be.
+pub(super) struct Walk {
+    /// Acknowledgments.
+    pub(super) steps: u32,
+    /// A recovery ends at numbers from 2 to this, of sixty.
+    pub(super) ends: u64,
+    /// Bytes.
+    pub(super) tolerance: f64,
+}
+
+/// What was met on walks.
+pub(super) struct Met<const STATES: usize> {
+    pub(super) calls: u32,
+    pub(super) recoveries: u32,
+    /// Calls in each state.
+    pub(super) seen: [u32; STATES],
+}
+
+impl<const STATES: usize> Met<STATES> {
+    pub(super) const NOTHING: Met<STATES> = Met {
+        calls: 0,
+        recoveries: 0,
+        seen: [0; STATES],
+    };
+
+    /// Tells both the same, losses, timeouts and pauses among it, and compares window and rate after each acknowledgment.
+    pub(super) fn walk<B: CongestionController, N: Transcription>(
+        &mut self,
+        (bbr, naive): (&mut B, &mut N),
+        path: &mut Path,
+        walk: &Walk,
+        mut look: impl FnMut(&B, &N),
+    ) {
         let mut recovering = false;
-        for _ in 0..1500 {
+        for step in 0..walk.steps {
             let (sample, told) = path.step();
             let (now, rng) = (path.now, &mut path.rng);
             let told = Ack {
@@ -402,16 +436,17 @@ fn version_1_is_the_naive_transcription_call_by_call() {
                 0 if !recovering => {
                     bbr.on_congestion(now, &congestion(CongestionKind::Loss, 10));
                     naive.on_loss();
-                    (recovering, recoveries) = (true, recoveries + 1);
+                    recovering = true;
+                    self.recoveries += 1;
                 }
                 1 => {
                     bbr.on_congestion(now, &congestion(CongestionKind::Timeout { first: true }, 10));
                     naive.on_timeout();
                     recovering = true;
                 }
-                2..8 if recovering => {
+                number if recovering && (2..walk.ends).contains(&number) => {
                     bbr.on_congestion(now, &congestion(CongestionKind::RecoveryEnd, 10));
-                    naive.restore_cwnd();
+                    naive.on_recovery_end();
                     recovering = false;
                 }
                 8 => {
@@ -422,28 +457,87 @@ fn version_1_is_the_naive_transcription_call_by_call() {
             }
             bbr.on_ack(now, &told);
             naive.on_ack(seconds(now), &told);
-            calls += 1;
-            seen[naive.state as usize] += 1;
-            let (window, expected) = (bbr.window().0 as f64, naive.cwnd.max(SMSS));
+            self.calls += 1;
+            self.seen[naive.state()] += 1;
+            let (window, expected) = (bbr.window().0 as f64, naive.window());
             assert!(
-                (window - expected).abs() <= 1.0,
-                "seed {seed}, call {calls}: window {window}, naive {expected}, {:?}",
-                naive.state
+                (window - expected).abs() <= walk.tolerance,
+                "step {step}, call {}: window {window}, naive {expected} in state {}",
+                self.calls,
+                naive.state()
             );
-            let paced = bbr.pacing_rate().map_or(0.0, |rate| rate.bps() as f64 / 8.0);
+            let (paced, expected) = (
+                bbr.pacing_rate().map_or(0.0, |rate| rate.bps() as f64 / 8.0),
+                naive.pacing_rate(),
+            );
             assert!(
-                (paced - naive.pacing_rate).abs() <= 1.0 + 1e-9 * paced,
-                "seed {seed}, call {calls}: rate {paced}, naive {}",
-                naive.pacing_rate
+                (paced - expected).abs() <= 1.0 + 1e-9 * paced,
+                "step {step}, call {}: rate {paced}, naive {expected} in state {}",
+                self.calls,
+                naive.state()
             );
+            look(bbr, naive);
         }
     }
+}
+
+impl Transcription for Naive {
+    fn on_loss(&mut self) {
+        Naive::on_loss(self);
+    }
+
+    fn on_timeout(&mut self) {
+        Naive::on_timeout(self);
+    }
+
+    fn on_recovery_end(&mut self) {
+        self.restore_cwnd();
+    }
+
+    fn on_start(&mut self, now: f64) {
+        Naive::on_start(self, now);
+    }
+
+    fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
+        Naive::on_ack(self, now, ack);
+    }
+
+    fn window(&self) -> f64 {
+        self.cwnd.max(SMSS)
+    }
+
+    fn pacing_rate(&self) -> f64 {
+        self.pacing_rate
+    }
+
+    fn state(&self) -> usize {
+        self.state as usize
+    }
+}
+
+#[test]
+fn version_1_is_the_naive_transcription_call_by_call() {
+    let mut met = Met::<4>::NOTHING;
+    let walk = Walk {
+        steps: 1500,
+        ends: 8,
+        tolerance: 1.0,
+    };
+    for seed in 0..60 {
+        let config = Config {
+            seed,
+            ..config(HyStart::Off)
+        };
+        let mut bbr = Bbr::new(&Values::defaults(Bbr::PARAMETERS), &config);
+        let mut naive = Naive::new(&config);
+        let mut path = Path::new(Rng::for_element(seed, "bbr", "inputs"), 60);
+        met.walk((&mut bbr, &mut naive), &mut path, &walk, |_, _| ());
+    }
+    assert_eq!(met.calls, 90_000);
+    assert!(met.recoveries > 500, "{} recoveries", met.recoveries);
     assert!(
-        calls == 90_000 && recoveries > 500,
-        "{calls} calls, {recoveries} recoveries"
-    );
-    assert!(
-        seen.iter().all(|calls| *calls > 50),
-        "{seen:?} calls in each state"
+        met.seen.iter().all(|calls| *calls > 50),
+        "{:?} calls in each state",
+        met.seen
     );
 }

@@ -5,12 +5,12 @@
 //! was in flight when the delivered segment left, samples of ProbeRTT are left out, the filter of the largest rate moves once per
 //! cycle, Drain paces at 0.35. What 5.3.1.3 says of start-up and losses in words is told at the end of the round of losses.
 
-use super::super::{Ack, Bbr3, Config, CongestionController, CongestionKind, HyStart, RateSample};
-use super::bbr::Path;
-use super::{MSS, config, congestion};
+use super::super::{Ack, Bbr3, Config, HyStart, RateSample};
+use super::bbr::{Met, Path, Transcription, Walk};
+use super::{MSS, config};
 use crate::parameter::Values;
 use crate::rng::{Draws, Rng};
-use crate::time::{Duration, Instant};
+use crate::time::Duration;
 use crate::units::Bytes;
 use alloc::vec::Vec;
 
@@ -102,10 +102,6 @@ struct Naive {
     inflight: f64,
     is_cwnd_limited: bool,
     rs: Option<RateSample>,
-}
-
-fn seconds(now: Instant) -> f64 {
-    now.as_nanos() as f64 / 1e9
 }
 
 fn delivery_rate(rs: &RateSample) -> f64 {
@@ -670,10 +666,50 @@ impl Naive {
     }
 }
 
+impl Transcription for Naive {
+    fn on_loss(&mut self) {
+        self.enter_recovery();
+    }
+
+    fn on_timeout(&mut self) {
+        self.enter_recovery();
+        self.cwnd = SMSS;
+    }
+
+    fn on_recovery_end(&mut self) {
+        self.leave_recovery();
+    }
+
+    fn on_start(&mut self, now: f64) {
+        Naive::on_start(self, now);
+    }
+
+    fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
+        Naive::on_ack(self, now, ack);
+    }
+
+    fn window(&self) -> f64 {
+        self.cwnd.max(SMSS)
+    }
+
+    fn pacing_rate(&self) -> f64 {
+        self.pacing_rate
+    }
+
+    fn state(&self) -> usize {
+        self.state as usize
+    }
+}
+
 #[test]
 fn version_3_is_the_naive_transcription_call_by_call() {
-    let mut seen = [0_u32; 7];
-    let (mut calls, mut recoveries, mut bounded) = (0, 0, 0);
+    let mut met = Met::<7>::NOTHING;
+    let mut bounded = 0;
+    let walk = Walk {
+        steps: 2000,
+        ends: 6,
+        tolerance: 4.0,
+    };
     for seed in 0..60 {
         let config = Config {
             seed,
@@ -682,69 +718,25 @@ fn version_3_is_the_naive_transcription_call_by_call() {
         let mut bbr = Bbr3::new(&Values::defaults(Bbr3::PARAMETERS), &config);
         let mut naive = Naive::new(&config);
         let mut path = Path::new(Rng::for_element(seed, "bbr3", "inputs"), 40);
-        let mut recovering = false;
-        for _ in 0..2000 {
-            let (sample, told) = path.step();
-            let (now, rng) = (path.now, &mut path.rng);
-            let told = Ack {
-                rate: sample.as_ref(),
-                ..told
-            };
-            match rng.below(60) {
-                0 if !recovering => {
-                    bbr.on_congestion(now, &congestion(CongestionKind::Loss, 10));
-                    naive.enter_recovery();
-                    (recovering, recoveries) = (true, recoveries + 1);
-                }
-                1 => {
-                    bbr.on_congestion(now, &congestion(CongestionKind::Timeout { first: true }, 10));
-                    naive.enter_recovery();
-                    naive.cwnd = SMSS;
-                    recovering = true;
-                }
-                2..6 if recovering => {
-                    bbr.on_congestion(now, &congestion(CongestionKind::RecoveryEnd, 10));
-                    naive.leave_recovery();
-                    recovering = false;
-                }
-                8 => {
-                    bbr.on_start(now, Duration::from_millis(300));
-                    naive.on_start(seconds(now));
-                }
-                _ => {}
-            }
-            bbr.on_ack(now, &told);
-            naive.on_ack(seconds(now), &told);
-            calls += 1;
-            seen[naive.state as usize] += 1;
+        met.walk((&mut bbr, &mut naive), &mut path, &walk, |bbr, naive| {
             bounded += u32::from(naive.inflight_longterm < INFINITY);
-            let (window, expected) = (bbr.window().0 as f64, naive.cwnd.max(SMSS));
-            assert!(
-                (window - expected).abs() <= 4.0,
-                "seed {seed}, call {calls}: window {window}, naive {expected}, {:?}",
-                naive.state
-            );
-            let paced = bbr.pacing_rate().map_or(0.0, |rate| rate.bps() as f64 / 8.0);
-            assert!(
-                (paced - naive.pacing_rate).abs() <= 1.0 + 1e-9 * paced,
-                "seed {seed}, call {calls}: rate {paced}, naive {}, {:?}",
-                naive.pacing_rate,
-                naive.state
-            );
             // Bytes are whole in the code; they must not drift apart.
             assert_eq!(
                 bbr.inflight_bound() == Bytes::MAX,
                 naive.inflight_longterm == INFINITY,
-                "seed {seed}, call {calls}"
+                "seed {seed}"
             );
-        }
+        });
     }
+    assert_eq!(met.calls, 120_000);
     assert!(
-        calls == 120_000 && recoveries > 500 && bounded > 10_000,
-        "{calls} calls, {recoveries} recoveries, {bounded} with a bound"
+        met.recoveries > 500 && bounded > 10_000,
+        "{} recoveries, {bounded} with a bound",
+        met.recoveries
     );
     assert!(
-        seen.iter().all(|calls| *calls > 50),
-        "{seen:?} calls in each state"
+        met.seen.iter().all(|calls| *calls > 50),
+        "{:?} calls in each state",
+        met.seen
     );
 }

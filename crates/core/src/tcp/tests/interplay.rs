@@ -165,6 +165,10 @@ const OTHERS: [Switch; 21] = [
                 c.spreading_phase = true;
                 c.spreading_tail = true;
             },
+            |c| {
+                c.initial_spreading = InitialSpreading::Estimated;
+                c.spreading_jitter_percent = 60;
+            },
         ],
     ),
     (

@@ -18,6 +18,7 @@ mod rows;
 mod script;
 mod short_ways;
 mod spreading;
+mod spreading_jitter;
 mod spurious;
 mod switched_off;
 mod tables;

@@ -2,7 +2,7 @@
 
 use super::script::{Script, T0, bare};
 use crate::packet::Flags;
-use crate::tcp::{CaState, Config, WindowValidation};
+use crate::tcp::{CaState, Config, Profile, WindowValidation};
 use crate::time::Duration;
 use crate::units::Bytes;
 use alloc::vec::Vec;
@@ -348,5 +348,48 @@ proptest! {
             (script.cwnd(), script.ssthresh()),
             naive_periods(before.0, before.1, 10_000, periods)
         );
+    }
+}
+
+/// Section 12: after an answer of New-CWV the curve of CUBIC begins anew, under the arithmetic of every profile.
+#[test]
+fn after_an_answer_cubic_begins_a_new_epoch() {
+    for profile in Profile::ALL {
+        let mut settings = config(WindowValidation::NewCwvUnpaced);
+        settings.congestion_control = "cubic";
+        settings.cubic_arithmetic = Config::profile(profile).cubic_arithmetic;
+        let mut script = Script::open(&settings, 10);
+        let sender = script.connection.sender.as_mut().expect("established");
+        sender.cc.set_window(T0, Bytes(10_000), Bytes(10_000));
+        let (mut sent, mut at) = (0, 0);
+        // Round trips in which as much is written as `most` and the window allow, and one segment waits.
+        let mut rounds = |script: &mut Script, count: u32, most: u32| {
+            for _ in 0..count {
+                let window = (script.cwnd() / 1000) as u32;
+                sent += script.at(at).write(most.min(window + 1)).len() as u32;
+                at += 100;
+                sent += script.at(at).ack(sent, &[]).len() as u32;
+            }
+            (sent, at)
+        };
+        // An epoch of twelve seconds, in the last ten of which two segments are used.
+        rounds(&mut script, 20, u32::MAX);
+        let (sent, at) = rounds(&mut script, 100, 2);
+        assert!(nonvalidated(&script), "{profile:?}");
+        // Four of which the first is lost.
+        assert_eq!(script.at(at).write(4).len(), 4);
+        let again = script.at(at + 100).ack(sent, &[(sent + 1, sent + 4)]);
+        assert_eq!(again, [sent], "{profile:?}");
+        let mut sent = sent + 4;
+        script.at(at + 200).ack(sent, &[]);
+        let after = script.cwnd();
+        assert_eq!(after, 1_500, "{profile:?}: half of four less one");
+        // A second of full windows: along the old curve it would grow by half in each round trip.
+        for round in 2..12 {
+            let window = (script.cwnd() / 1000) as u32;
+            sent += script.at(at + round * 100).write(window + 1).len() as u32;
+            sent += script.at(at + (round + 1) * 100).ack(sent, &[]).len() as u32;
+        }
+        assert!(script.cwnd() <= 8_000, "{profile:?}: {}", script.cwnd());
     }
 }

@@ -72,7 +72,10 @@ fn found(connection: &mut Connection) -> Option<PathSample> {
     while let Some(event) = connection.poll_event() {
         told |= event == Event::PathFound;
     }
-    let found = connection.take_path();
+    let found = connection.take_path().map(|(began, found)| {
+        assert_eq!(began, T0);
+        found
+    });
     assert_eq!(told, found.is_some(), "an event announces it");
     assert_eq!(connection.take_path(), None, "once");
     found
@@ -500,13 +503,14 @@ proptest! {
     /// The memory against a list of everything that was ever learnt.
     #[test]
     fn a_list_of_all_samples_recalls_the_same(
-        events in prop::collection::vec((0_u8..4, 0_u64..50, 1_u64..1_000, 1_u64..300), 1..80),
+        events in prop::collection::vec((0_u8..4, 0_u64..50, 1_u64..1_000, 1_u64..300, 0_u64..40), 1..80),
         lifetime_s in 1_u64..200,
     ) {
         let mut memory = PathMemory::new();
+        // Path, when it was learnt, rate, round trip; those of one bunch are one.
         let mut all: Vec<(u8, Instant, u64, u64)> = vec![];
-        let mut now = Instant::ZERO;
-        for (path, pause_s, kbps, rtt_ms) in events {
+        let mut now = Instant::from_millis(100_000);
+        for (path, pause_s, kbps, rtt_ms, ran_s) in events {
             now += Duration::from_secs(pause_s);
             let naive = {
                 // The last three of this path, of those that are young enough the middle one: of two the slower.
@@ -525,8 +529,12 @@ proptest! {
             };
             let got = memory.recall(now, path, Duration::from_secs(lifetime_s));
             prop_assert_eq!(got.map(|path| (path.rate.bps(), path.min_rtt.as_millis())), naive);
-            memory.learn(now, path, PathSample { rate: Rate::from_bps(kbps), min_rtt: ms(rtt_ms) });
-            all.push((path, now, kbps, rtt_ms));
+            let began = Instant::from_millis(now.since(Instant::ZERO).as_millis() - ran_s * 1000);
+            memory.learn(now, path, (began, PathSample { rate: Rate::from_bps(kbps), min_rtt: ms(rtt_ms) }));
+            match all.iter_mut().rev().find(|sample| sample.0 == path) {
+                Some(newest) if began < newest.1 => newest.3 = newest.3.min(rtt_ms),
+                _ => all.push((path, now, kbps, rtt_ms)),
+            }
         }
         memory.clear();
         prop_assert_eq!(memory.recall(now, 0, Duration::from_secs(lifetime_s)), None);
@@ -534,21 +542,57 @@ proptest! {
 }
 
 #[test]
-fn the_memory_is_bounded() {
+fn the_memory_is_bounded_and_forgets_what_is_oldest() {
     let mut memory = PathMemory::new();
-    let sample = PathSample {
-        rate: Rate::from_bps(1),
+    let sample = |bps| PathSample {
+        rate: Rate::from_bps(bps),
         min_rtt: ms(1),
     };
-    for path in 0..5000_u32 {
-        memory.learn(T0, path, sample);
+    let rate = |memory: &PathMemory<u32>, path| {
+        let known = memory.recall(T0 + ms(9_000), path, ms(100_000));
+        known.map(|path| path.rate.bps())
+    };
+    // Names fall while time passes: what is oldest has the greatest name.
+    for turn in 0..5000_u32 {
+        let at = T0 + ms(u64::from(turn));
+        memory.learn(at, 5000 - turn, (at, sample(u64::from(turn) + 1)));
+        if turn == 4095 {
+            memory.learn(at, 5000, (at, sample(7))); // the first path is used again, and stays
+        }
     }
-    let known = (0..5000).filter(|path| memory.recall(T0, *path, ms(1)).is_some());
+    let known = (0..=5000).filter(|path| rate(&memory, *path).is_some());
     assert_eq!(known.count(), 4096);
-    assert_eq!(memory.recall(T0, 4999, ms(1)), Some(sample), "the newest stays");
+    assert_eq!(rate(&memory, 1), Some(5000), "the newest");
+    assert_eq!(rate(&memory, 5000), Some(1), "used again: of two the slower");
+    assert_eq!(rate(&memory, 4999), None, "the oldest went");
+    assert_eq!(rate(&memory, 5000 - 904), None);
+    assert_eq!(rate(&memory, 5000 - 905), Some(906));
     assert_eq!(
-        memory.recall(T0 + ms(1), 4999, ms(1)),
+        memory.recall(T0 + ms(9_000), 1, ms(1)),
         None,
         "it is forgotten in time"
+    );
+}
+
+/// Six connections at a time count as one of the three, the first of them.
+#[test]
+fn parallel_connections_are_one_voice() {
+    let mut memory = PathMemory::new();
+    let sample = |mbps: u64, rtt: u64| PathSample {
+        rate: Rate::from_bps(mbps * 1_000_000),
+        min_rtt: ms(rtt),
+    };
+    for page in 0..3_u64 {
+        let began = T0 + ms(10_000 * page);
+        for (index, mbps) in [10 + page, 1, 1, 1, 1, 1].into_iter().enumerate() {
+            let now = began + ms(80 + index as u64);
+            memory.learn(now, 0_u32, (began, sample(mbps, 80 - index as u64)));
+        }
+    }
+    let known = memory.recall(T0 + ms(40_000), 0, ms(100_000));
+    assert_eq!(
+        known,
+        Some(sample(11, 75)),
+        "the middle of 10, 11 and 12; the shortest round trip"
     );
 }

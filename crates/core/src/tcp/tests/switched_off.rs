@@ -122,6 +122,7 @@ fn parameters_of_what_is_off_do_nothing() {
             config.spreading_stop = false;
             config.spreading_phase = true;
             config.spreading_tail = true;
+            config.spreading_jitter_percent = 50;
         });
         same("the lifetime of segments", &rfc(), pipe, |config| {
             config.msl = Duration::from_secs(9);

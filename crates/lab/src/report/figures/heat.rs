@@ -17,8 +17,10 @@ pub(super) struct Cell {
 #[derive(Clone, Debug)]
 pub(super) struct Panel {
     pub(super) title: String,
-    /// Whether the values are ratios to something: 1 is no change.
+    /// Whether the values are ratios to another variant: 1 is no change.
     pub(super) ratio: bool,
+    /// Whether they are quotients of two things of one run: 1 is equal. All panels have one scale then.
+    pub(super) quotient: bool,
     pub(super) cells: Vec<Vec<Option<Cell>>>,
 }
 
@@ -120,14 +122,15 @@ fn fill(canvas: &mut Canvas, panel: &Panel, frame: &Frame, left: f64, top: f64, 
             let (x, y) = (left + width * column as f64, top + ROW * row as f64);
             canvas.area(x + 1.0, y + 1.0, width - 2.0, ROW - 2.0, "e");
             let Some(cell) = cell else { continue };
-            let sure = !panel.ratio || cell.ends.is_some_and(|[low, high]| low > 1.0 || high < 1.0);
+            let around_one = panel.ratio || panel.quotient;
+            let sure = !around_one || cell.ends.is_some_and(|[low, high]| low > 1.0 || high < 1.0);
             let words = if panel.ratio {
                 change(cell.value)
             } else {
                 short(cell.value)
             };
             let words = if sure { words } else { format!("({words})") };
-            let (strength, good) = if panel.ratio {
+            let (strength, good) = if around_one {
                 let doubled = libm::log2(cell.value.max(1e-9));
                 (
                     doubled.abs().min(1.0),
@@ -154,26 +157,32 @@ fn fill(canvas: &mut Canvas, panel: &Panel, frame: &Frame, left: f64, top: f64, 
 
 /// What colours and brackets mean.
 fn key(canvas: &mut Canvas, panels: &[Panel], frame: &Frame, left: f64, top: f64) -> f64 {
-    if !panels.iter().any(|panel| panel.ratio) {
+    let changes = panels.iter().any(|panel| panel.ratio);
+    if !changes && !panels.iter().any(|panel| panel.quotient) {
         return top;
     }
+    let (least, most, none) = if changes {
+        ("half or less", "double or more", "no change")
+    } else {
+        ("a half or less", "two or more", "1")
+    };
     let (below, above) = match frame.lower_is_better {
         Some(false) => (BAD, GOOD),
         _ => (GOOD, BAD),
     };
     let swatches = [(below, 0.5), (below, 0.75), (above, 4.0 / 3.0), (above, 2.0)];
     let y = top + 4.0;
-    canvas.text(left, y + 12.0, Anchor::Start, "q", "half or less");
-    let start = left + width_of("half or less") + 4.0;
+    canvas.text(left, y + 12.0, Anchor::Start, "q", least);
+    let start = left + width_of(least) + 4.0;
     for (index, (color, ratio)) in swatches.iter().enumerate() {
         let x = start + 30.0 * index as f64;
         canvas.area(x, y, 28.0, 16.0, "e");
         canvas.cell(x, y, 28.0, 16.0, color, 0.12 + 0.83 * libm::log2(*ratio).abs());
     }
     let end = start + 30.0 * swatches.len() as f64 + 6.0;
-    canvas.text(end, y + 12.0, Anchor::Start, "q", "double or more");
-    let words = "(in brackets): the 95 % interval contains no change";
-    canvas.text(left, y + 32.0, Anchor::Start, "q", words);
+    canvas.text(end, y + 12.0, Anchor::Start, "q", most);
+    let words = format!("(in brackets): the 95 % interval contains {none}");
+    canvas.text(left, y + 32.0, Anchor::Start, "q", &words);
     y + 42.0
 }
 
@@ -222,6 +231,7 @@ mod tests {
         let panel = Panel {
             title: String::from("FCT"),
             ratio: true,
+            quotient: false,
             cells: vec![vec![cell, None]],
         };
         draw(&[panel], &frame).moved(0.0)
@@ -249,5 +259,41 @@ mod tests {
         let drawn = drawn(None);
         assert_eq!(drawn.matches(">60/s<").count(), 1, "{drawn}");
         assert_eq!(drawn.matches(">small<").count(), 1);
+    }
+
+    /// Quotients stay numbers, and the same number has the same colour in every panel.
+    #[test]
+    fn quotients_have_one_scale_around_one() {
+        let frame = Frame {
+            row_name: String::from("RTT"),
+            rows: vec![String::from("20 ms")],
+            column_names: vec![String::from("buffer")],
+            columns: vec![vec![String::from("25")], vec![String::from("400")]],
+            lower_is_better: None,
+        };
+        let cell = |value: f64| {
+            Some(Cell {
+                value,
+                ends: Some([value * 0.9, value * 1.1]),
+            })
+        };
+        let panel = |large: f64| Panel {
+            title: String::from("share"),
+            ratio: false,
+            quotient: true,
+            cells: vec![vec![cell(0.706), cell(large)]],
+        };
+        let text = |large: f64| draw(&[panel(large)], &frame).moved(0.0);
+        let color = |text: &str| {
+            let first = text.find("fill-opacity").expect("coloured");
+            text[first..first + 20].to_owned()
+        };
+        assert!(text(80.0).contains(">0.706<") && text(80.0).contains("two or more"));
+        assert_eq!(
+            color(&text(80.0)),
+            color(&text(0.7)),
+            "whatever else is in the panel"
+        );
+        assert!(text(1.05).contains(">(1.05)<"), "1 is within the interval");
     }
 }

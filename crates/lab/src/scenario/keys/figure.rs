@@ -310,12 +310,6 @@ pub(crate) static PLOT: &[Key] = &[
         "Path of the sweep that is the axis of `sweep`.",
     ),
     key(
-        "logarithmic",
-        Kind::Flag,
-        Value("false"),
-        "Values of `sweep` on a logarithmic axis, down to a ten-thousandth of the largest; what is less lies at its end.",
-    ),
-    key(
         "group",
         Kind::Text,
         Described("none"),
@@ -338,7 +332,7 @@ pub(crate) static PLOT: &[Key] = &[
         "labels",
         Kind::Map(&Kind::Text),
         Described("none"),
-        "Words to write instead of paths, values and points of the sweep: `{ \"traffic.short.size\" = \"size\" }`; those of `value` stand at the axis of `sweep`.",
+        "Words to write instead of paths, values and points of the sweep, and of the axis of `sweep` (`value`): `{ \"traffic.short.size\" = \"size\" }`.",
     ),
 ];
 

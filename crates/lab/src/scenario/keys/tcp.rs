@@ -121,6 +121,11 @@ pub(crate) static TCP: &[Key] = &[
         "Estimated spreading sends the last two segments of the window together.",
     ),
     switch(
+        "spreading_jitter_percent",
+        Kind::Integer(0, 100),
+        "Initial Spreading draws each gap at random from the gap less this share of it to the gap and this share: out of step with the departures of a full queue.",
+    ),
+    switch(
         "sack",
         Kind::Flag,
         "Selective acknowledgments (RFC 2018, RFC 6675).",

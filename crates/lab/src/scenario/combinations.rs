@@ -1,0 +1,394 @@
+//! Switches that need others: what would be read and have no effect is refused, at its place and with what to set.
+
+use super::document::{Node, Table, Value};
+use super::error::Error;
+use super::keys;
+use super::path::Setting;
+use super::read::{Section, join};
+use super::reference::type_of;
+use super::resolve::Resolved;
+use fleetfoot_core::tcp::profile::SWITCHES;
+use fleetfoot_core::tcp::{Config, InitialSpreading, Profile};
+
+/// What a congestion control needs besides its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// Its name in the registry.
+    pub controller: &'static str,
+    /// A key and its value, and what it is for.
+    pub keys: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// Of every congestion control that needs something.
+pub const NEEDS: &[Needs] = &[
+    Needs {
+        controller: "prague",
+        keys: &[
+            ("tcp.ecn", "true", "marks are what it answers; required"),
+            (
+                "tcp.ecn_codepoint",
+                "\"ect1\"",
+                "the queue of L4S; so unless written otherwise",
+            ),
+            (
+                "tcp.ecn_echo",
+                "\"rfc8257\"",
+                "every mark is reported; so unless written otherwise",
+            ),
+            (
+                "network.bottleneck.queue.kind",
+                "\"dualpi2\"",
+                "a queue that marks early",
+            ),
+        ],
+    },
+    Needs {
+        controller: "dctcp",
+        keys: &[
+            ("tcp.ecn", "true", "marks are what it answers; required"),
+            (
+                "tcp.ecn_echo",
+                "\"rfc8257\"",
+                "every mark is reported; so unless written otherwise",
+            ),
+            (
+                "network.bottleneck.queue.ce_threshold",
+                "1/7 of the RTT",
+                "a queue that marks early; a key of codel and fq-codel",
+            ),
+        ],
+    },
+    Needs {
+        controller: "cdg",
+        keys: &[(
+            "tcp.timestamps",
+            "true",
+            "with gradient = \"one-way\" only; required then",
+        )],
+    },
+];
+
+/// What the congestion control called `name` needs, if anything.
+pub fn needs(name: &str) -> Option<&'static Needs> {
+    NEEDS.iter().find(|needs| needs.controller == name)
+}
+
+/// A switch of `[tcp]`, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchInfo {
+    /// Its key under `[tcp]`.
+    pub name: &'static str,
+    /// What may be written.
+    pub values: String,
+    /// What it does.
+    pub doc: &'static str,
+    /// Its value in every profile, with the source.
+    pub profiles: Vec<(&'static str, &'static str, &'static str)>,
+}
+
+/// The switch called `name`, with or without `tcp.` before it.
+pub fn switch(name: &str) -> Option<SwitchInfo> {
+    let name = name.strip_prefix("tcp.").unwrap_or(name);
+    let key = keys::TCP.iter().find(|key| key.name == name)?;
+    let row = SWITCHES.iter().find(|row| row.name == name);
+    let names = Profile::ALL.iter().map(|profile| profile.name());
+    Some(SwitchInfo {
+        name: key.name,
+        values: type_of(&key.kind),
+        doc: key.doc,
+        profiles: row.map_or_else(Vec::new, |row| {
+            names
+                .zip(row.cells)
+                .map(|(profile, (value, source))| (profile, value, source))
+                .collect()
+        }),
+    })
+}
+
+/// Names of all switches of `[tcp]`.
+pub fn switches() -> impl Iterator<Item = &'static str> {
+    keys::TCP.iter().map(|key| key.name)
+}
+
+/// Switches of Initial Spreading that have an effect with its kind `word`.
+pub fn switches_of_spreading(word: &str) -> impl Iterator<Item = &'static str> {
+    SPREADING
+        .iter()
+        .filter(move |(_, kinds)| kinds.contains(&word))
+        .map(|(name, _)| *name)
+}
+
+const SPREAD: &[&str] = &["variable", "bounded", "known", "estimated"];
+/// Switches of Initial Spreading and the kinds of it that look at them.
+const SPREADING: &[(&str, &[&str])] = &[
+    ("spreading_jiffy", SPREAD),
+    ("spreading_gap", &["bounded", "known", "estimated"]),
+    ("spreading_rate", &["known"]),
+    ("spreading_pair", &["estimated"]),
+    ("spreading_memory", &["estimated"]),
+    ("spreading_stop", &["estimated"]),
+    ("spreading_phase", &["estimated"]),
+    ("spreading_tail", &["estimated"]),
+    ("spreading_jitter_percent", SPREAD),
+];
+
+/// A congestion control without what it needs.
+pub(super) fn controller(config: &Config, section: &Section) -> Result<(), Error> {
+    let name = config.congestion_control;
+    let values = config.congestion_control_values.as_ref();
+    let (wanted, reason) = match name {
+        "prague" | "dctcp" if !config.ecn => (
+            "ecn",
+            format!("`{name}` answers marks, and without ECN it would see none: it would be Reno"),
+        ),
+        "cdg"
+            if !config.timestamps && values.is_some_and(|values| values.choice("gradient") == "one-way") =>
+        {
+            (
+                "timestamps",
+                String::from(
+                    "one-way delays are read from timestamps, which are off here: it would take round trips",
+                ),
+            )
+        }
+        _ => return Ok(()),
+    };
+    let written = section.table.get(wanted).is_some();
+    let field = section.need_named(if written { wanted } else { "congestion_control" })?;
+    let path = join(&section.path, wanted);
+    Err(field
+        .fail(reason)
+        .help(field.place(), format!("set {path} = true")))
+}
+
+/// Switches of Initial Spreading in a file in which no kind of it is chosen, by a group, a variant or a sweep, that looks at them.
+pub(super) fn spreading_of_file(document: &Table) -> Result<(), Error> {
+    let (mut kinds, mut unused) = (Vec::new(), Vec::new());
+    walk(document, &mut |key, node| {
+        let last = key.rsplit('.').next().unwrap_or(key);
+        match &node.value {
+            _ if last == "initial_spreading" => kinds.push(node.as_text().unwrap_or("").to_owned()),
+            Value::Text(text) if text.ends_with("initial_spreading") => kinds.push(String::new()), // a sweep's path
+            _ => {}
+        }
+        if let Some((name, of)) = SPREADING.iter().find(|(name, _)| *name == last) {
+            unused.push((*name, *of, node.clone()));
+        }
+    });
+    for (name, of, node) in unused {
+        if !kinds
+            .iter()
+            .any(|kind| kind.is_empty() || of.contains(&kind.as_str()))
+        {
+            return Err(without_effect(name, of, &node));
+        }
+    }
+    Ok(())
+}
+
+/// The same for what a setting adds, in the run that it makes.
+pub(super) fn spreading_of_setting(set: &Setting, resolved: &Resolved) -> Result<(), Error> {
+    for (path, place) in set.places() {
+        let last = path.rsplit('.').next().unwrap_or(path);
+        if let Some((name, of)) = SPREADING.iter().find(|(name, _)| *name == last) {
+            let groups = &resolved.spec.groups;
+            if !groups
+                .iter()
+                .any(|group| of.contains(&word(group.sender.initial_spreading)))
+            {
+                return Err(without_effect(name, of, &place));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn without_effect(name: &str, of: &[&str], node: &Node) -> Error {
+    let kinds: Vec<String> = of.iter().map(|kind| format!("\"{kind}\"")).collect();
+    let kinds = kinds.join(" or ");
+    Error::at(
+        &node.place,
+        &join("tcp", name),
+        format!("`{name}` has no effect: initial_spreading is nowhere {kinds}"),
+    )
+    .help(
+        &node.place,
+        format!("set tcp.initial_spreading = {kinds}, or leave it out"),
+    )
+}
+
+const fn word(kind: InitialSpreading) -> &'static str {
+    match kind {
+        InitialSpreading::Off => "off",
+        InitialSpreading::Variable => "variable",
+        InitialSpreading::Bounded => "bounded",
+        InitialSpreading::Known => "known",
+        InitialSpreading::Estimated => "estimated",
+    }
+}
+
+/// Every value of the tree that stands under a key.
+fn walk(table: &Table, see: &mut impl FnMut(&str, &Node)) {
+    for entry in &table.entries {
+        see(&entry.key, &entry.node);
+        descend(&entry.node, see);
+    }
+}
+
+fn descend(node: &Node, see: &mut impl FnMut(&str, &Node)) {
+    match &node.value {
+        Value::Table(table) => walk(table, see),
+        Value::List(nodes) => {
+            for node in nodes {
+                descend(node, see);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SPREADING, switch, switches_of_spreading};
+    use crate::scenario::{Error, Scenario, Setting};
+    use fleetfoot_core::tcp::EcnCodepoint;
+
+    fn file(tcp: &str, group: &str, rest: &str) -> Result<Scenario, Error> {
+        let text = format!(
+            "[network]\nkind = \"dumbbell\"\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n\
+             [tcp]\nprofile = \"linux\"\n{tcp}\n\
+             [[traffic]]\nname = \"short\"\nkind = \"transfer\"\nsize = \"15 kB\"\narrivals = {{ dist = \"poisson\", rate = \"1 per second\" }}\n{group}\n{rest}\n"
+        );
+        Scenario::parse("test.toml", &text)
+    }
+
+    fn refused(tcp: &str, group: &str, key: &str, line: u32, help: &str) {
+        let error = file(tcp, group, "").expect_err(tcp);
+        assert_eq!((&*error.key, error.line), (key, line), "{error}");
+        assert!(error.help.iter().any(|text| text.contains(help)), "{error}");
+    }
+
+    #[test]
+    fn a_controller_without_what_it_needs_is_refused() {
+        for name in ["prague", "dctcp"] {
+            let tcp = format!("congestion_control = \"{name}\"");
+            refused(&tcp, "", "tcp.congestion_control", 6, "set tcp.ecn = true");
+            refused(
+                &format!("{tcp}\necn = false"),
+                "",
+                "tcp.ecn",
+                7,
+                "set tcp.ecn = true",
+            );
+            file(&format!("{tcp}\necn = true"), "", "").expect("complete");
+        }
+        let one_way = "congestion_control = { kind = \"cdg\", gradient = \"one-way\" }";
+        refused(
+            &format!("{one_way}\ntimestamps = false"),
+            "",
+            "tcp.timestamps",
+            7,
+            "set tcp.timestamps = true",
+        );
+        file(one_way, "", "").expect("Linux has timestamps");
+        file("congestion_control = \"cdg\"\ntimestamps = false", "", "").expect("round trips need none");
+        // A group of its own, and what a mechanism turns off.
+        let error = file("", "tcp = { congestion_control = \"prague\" }", "").expect_err("no ECN");
+        assert!(error.message.contains("answers marks"), "{error}");
+        let scenario = file("congestion_control = \"prague\"\necn = true", "", "").expect("complete");
+        let set = Setting::from_origin("--set").with("tcp.ecn", false);
+        let error = scenario.resolve(&set).expect_err("no ECN");
+        assert!(error.message.contains("answers marks"), "{error}");
+    }
+
+    #[test]
+    fn prague_asks_for_the_queue_of_l4s_unless_told_otherwise() {
+        let codepoint = |tcp: &str| {
+            let scenario = file(tcp, "", "").expect("complete");
+            let resolved = scenario.resolve(&Setting::none()).expect("complete");
+            resolved.spec.groups[0].sender.ecn_codepoint
+        };
+        let prague = "congestion_control = \"prague\"\necn = true";
+        assert_eq!(codepoint(prague), EcnCodepoint::Ect1);
+        assert_eq!(
+            codepoint(&format!("{prague}\necn_codepoint = \"ect0\"")),
+            EcnCodepoint::Ect0
+        );
+        assert_eq!(
+            codepoint("congestion_control = \"dctcp\"\necn = true"),
+            EcnCodepoint::Ect0
+        );
+    }
+
+    #[test]
+    fn a_switch_of_spreading_that_nobody_looks_at_is_refused() {
+        let rate = "spreading_rate = \"5 Mbit/s\"";
+        for kind in ["off", "variable", "bounded", "estimated"] {
+            let tcp = format!("initial_spreading = \"{kind}\"\n{rate}");
+            refused(
+                &tcp,
+                "",
+                "tcp.spreading_rate",
+                7,
+                "tcp.initial_spreading = \"known\"",
+            );
+        }
+        refused(rate, "", "tcp.spreading_rate", 6, "\"known\"");
+        refused(
+            "spreading_phase = true",
+            "",
+            "tcp.spreading_phase",
+            6,
+            "\"estimated\"",
+        );
+        refused(
+            "spreading_jitter_percent = 50",
+            "",
+            "tcp.spreading_jitter_percent",
+            6,
+            "\"variable\" or",
+        );
+        file(&format!("initial_spreading = \"known\"\n{rate}"), "", "").expect("looked at");
+        // In a group, a variant or a sweep: whoever writes the kind.
+        file(rate, "tcp = { initial_spreading = \"known\" }", "").expect("looked at by a group");
+        let variant = "[[variant]]\nname = \"told\"\nset = { \"tcp.initial_spreading\" = \"known\" }";
+        let scenario = file(rate, "", variant).expect("looked at by a variant");
+        // What a setting adds must count in the run that it makes.
+        let alone = Setting::from_origin("--set").with("tcp.spreading_gap", "2 ms");
+        let error = scenario.resolve(&alone).expect_err("nothing is spread");
+        assert!(error.message.contains("`spreading_gap` has no effect"), "{error}");
+        let both = alone.with("tcp.initial_spreading", "bounded");
+        scenario.resolve(&both).expect("spread");
+    }
+
+    #[test]
+    fn every_switch_of_spreading_is_listed_with_its_kinds() {
+        let keys = super::switches().filter(|name| name.starts_with("spreading_"));
+        for name in keys {
+            assert!(SPREADING.iter().any(|(known, _)| *known == name), "{name}");
+        }
+        for (name, kinds) in SPREADING {
+            assert!(switch(name).is_some() && !kinds.is_empty(), "{name}");
+        }
+        assert_eq!(
+            switches_of_spreading("known").collect::<Vec<_>>(),
+            [
+                "spreading_jiffy",
+                "spreading_gap",
+                "spreading_rate",
+                "spreading_jitter_percent"
+            ]
+        );
+        assert_eq!(switch("tcp.pacing"), switch("pacing"));
+        assert_eq!(switch("nothing"), None);
+    }
+
+    /// Every switch of the core's table has its sources here, so that `explain` can print them.
+    #[test]
+    fn a_switch_tells_its_value_in_every_profile() {
+        let pacing = switch("pacing").expect("a switch");
+        assert_eq!(pacing.profiles.len(), 6);
+        assert!(pacing.values.contains("`full`"), "{}", pacing.values);
+        assert_eq!(pacing.profiles[4].0, "linux");
+    }
+}
