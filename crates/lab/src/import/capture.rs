@@ -2,9 +2,9 @@
 
 use super::connection::{Connection, Seen};
 use super::link_layer::{self, ACK, Parsed, RST, SYN, Tcp};
-use super::rate::Meter;
+use super::rate::{Arrival, Meter, Place};
 use super::reader::{self, Frame, Stop};
-use super::summary::{Counted, Quantiles, Segments, Summary};
+use super::summary::{Quantiles, Segments, Summary};
 use super::table::{Entry, Key, Table};
 use crate::workload::vectors::Vector;
 use fleetfoot_core::time::Duration;
@@ -13,6 +13,10 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::IpAddr;
+
+mod counts;
+
+use counts::{Counts, counted};
 
 /// How to import.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,34 +98,8 @@ struct Capture<F> {
     mss: BTreeMap<u16, u64>,
     /// Sums of the halves of round-trip times.
     halves: [f64; 2],
-}
-
-/// What is left out or needs to be known.
-#[derive(Debug, Default)]
-struct Counts {
-    not_ip: u64,
-    other_protocol: u64,
-    fragments: u64,
-    short: u64,
-    malformed: u64,
-    stray: u64,
-    duplicates: u64,
-    reordered: u64,
-    probes: u64,
-    aggregates: u64,
-    lost_track: u64,
-    missing: u64,
-    unanswered: u64,
-    refused: u64,
-    silent: u64,
-    open_before: u64,
-    open_after: u64,
-    one_way: u64,
-    evicted: u64,
-    idle: u64,
-    reset: u64,
-    cut: u64,
-    without_rtt: u64,
+    /// Their smallest between two hosts.
+    least: FxHashMap<[u32; 2], [u64; 2]>,
 }
 
 #[derive(Default)]
@@ -130,6 +108,8 @@ struct Samples {
     rtt: Histogram,
     half: [Histogram; 2],
     beyond: Histogram,
+    /// What data waited in queues, from the hosts that opened and to them: behind the capture point, and before it.
+    waits: [[Histogram; 2]; 2],
     bytes: Histogram,
     units: [Histogram; 2],
     exchanges: Histogram,
@@ -162,6 +142,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             meters: [Meter::default(), Meter::default()],
             mss: BTreeMap::new(),
             halves: [0.0; 2],
+            least: FxHashMap::default(),
         }
     }
 
@@ -221,8 +202,14 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         };
         let side = usize::from(entry.smaller_opened != smaller_sent);
         let seen = entry.connection.on_packet(now_ns, side, interface, tcp);
+        let half = entry.connection.halves_ns()[side];
+        let least = self
+            .least
+            .get(&entry.connection.hosts)
+            .map_or(half, |least| least[side]);
+        let always = half.saturating_sub(least);
         self.table.touch(place);
-        self.count(now_ns, side, tcp, &seen);
+        self.count(now_ns, place, side, tcp, &seen, always);
     }
 
     /// A new connection.
@@ -262,7 +249,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         })
     }
 
-    fn count(&mut self, now_ns: u64, side: usize, tcp: &Tcp, seen: &Seen) {
+    fn count(&mut self, now_ns: u64, connection: u32, side: usize, tcp: &Tcp, seen: &Seen, always: u64) {
         let counts = &mut self.counts;
         for (count, happened) in [
             (&mut counts.duplicates, seen.duplicate),
@@ -283,19 +270,32 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             self.samples.half[side].record(sample);
             self.samples.beyond.record(beyond);
         }
-        // Behind the bottleneck data show its rate, before it their acknowledgments.
-        if tcp.payload > 0 && seen.from_afar != Some(false) {
-            let headers = u64::from(tcp.length - tcp.payload);
-            let more = u64::from(tcp.payload).div_ceil(1460).saturating_sub(1) * headers;
-            self.meters[side].add(now_ns, u64::from(tcp.length) + more, tcp.payload >= FULL);
+        // What this connection always found counts, if another one between the same hosts did not.
+        if let Some(waited) = seen.waited_ns {
+            self.samples.waits[1 - side][0].record(waited + always);
         }
-        if seen.acknowledged > 0 && seen.from_afar == Some(true) {
-            let headers = seen.acknowledged.div_ceil(1448) * 52;
-            self.meters[1 - side].add(
+        if let Some(waited) = seen.queued_ns.filter(|_| tcp.payload > 0) {
+            self.samples.waits[side][1].record(waited + always);
+        }
+        if tcp.payload > 0 {
+            let headers = u64::from(tcp.headers());
+            let more = u64::from(tcp.payload).div_ceil(1460).saturating_sub(1) * headers;
+            let arrival = Arrival {
                 now_ns,
-                seen.acknowledged + headers,
-                seen.acknowledged >= u64::from(FULL),
-            );
+                bytes: u64::from(tcp.length) + more,
+                full: tcp.payload >= FULL,
+                connection,
+            };
+            self.meters[side].on_data(&arrival, seen.queued_ns);
+        }
+        if let Some((told, bytes)) = &seen.told {
+            let arrival = Arrival {
+                now_ns,
+                bytes: *bytes,
+                full: told.bytes >= u64::from(FULL),
+                connection,
+            };
+            self.meters[1 - side].on_told(&arrival, told);
         }
     }
 
@@ -342,7 +342,22 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         counts.cut += u64::from(connection.units.cut);
         let one_way = connection.ends.iter().any(|end| end.packets == 0);
         counts.one_way += u64::from(one_way);
-        let frame = connection.frame();
+        let halves = connection.halves_ns();
+        let base = match connection.rtt_ns() {
+            None => halves,
+            Some(_) => {
+                let least = self.least.entry(connection.hosts).or_insert(halves);
+                *least = [0, 1].map(|side| least[side].min(halves[side]));
+                *least
+            }
+        };
+        // A SYN may have waited for other things than a queue, such as the address of its neighbour: no longer than data did.
+        let waits = &self.samples.waits[0][1];
+        let longest = match waits.n() {
+            n if n >= LEAST_WAITS => waits.max(),
+            _ => 0,
+        };
+        let frame = connection.frame(base, longest);
         let timed = connection.units.timed(&frame);
         let start_ns = connection.opened_ns.unwrap_or(connection.first_ns);
         let samples = &mut self.samples;
@@ -373,11 +388,12 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         }
         // From where the SYN left to where the last byte arrives, wherever on the path it was seen.
         let ways: u64 = [0, connection.last_listener()]
-            .map(|far| frame.halves_ns[far] / 2)
+            .map(|far| frame.base_ns[far] / 2)
             .iter()
             .sum();
-        let seen = connection.last_data_ns().saturating_sub(start_ns);
-        samples.connection.record(seen + ways);
+        let (last_ns, queued_ns) = connection.units.last_ns(&frame);
+        let seen = last_ns.saturating_sub(start_ns);
+        samples.connection.record(seen + ways + queued_ns + frame.late_ns);
         let loss = [0, 1].map(|side| {
             let end: &super::connection::End = &connection.ends[side];
             end.retransmitted as f64 / end.segments.max(1) as f64
@@ -412,7 +428,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         if self.written == 0 {
             return Err(self.nothing(stop));
         }
-        let (left_out, notes) = self.counted(stop);
+        let (left_out, notes) = self.counts.told(self.unknown_links.values().sum(), stop);
         let Capture {
             samples,
             meters,
@@ -422,7 +438,20 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         } = self;
         let [from, to] = meters;
         let seconds = |histogram: &Histogram| Quantiles::of(histogram, 1e-9);
+        // On one side of the capture point is the queue.
+        let deepest = |direction: usize| {
+            let waits = samples.waits[direction].iter();
+            let waits = waits.filter(|waits| waits.n() >= LEAST_WAITS);
+            waits.max_by_key(|waits| waits.quantile(0.999))
+        };
+        let deep = |direction: usize| Some(deepest(direction)?.quantile(0.999)? as f64 * 1e-9);
         let known = halves[0] + halves[1];
+        // Shares of round-trip times to the receiver of a direction.
+        let place = |receiver: usize| match halves[receiver] / known {
+            share if share < 0.1 => Place::Receiver,
+            share if share < 0.25 => Place::Near,
+            _ => Place::Elsewhere,
+        };
         let mss = self
             .mss
             .iter()
@@ -449,6 +478,8 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             rtt_s: seconds(&samples.rtt),
             half_rtt_s: [seconds(&samples.half[0]), seconds(&samples.half[1])],
             beyond_rtt_s: seconds(&samples.beyond),
+            queue_s: [deep(0), deep(1)],
+            wait_s: [0, 1].map(|direction| deepest(direction).and_then(seconds)),
             capture_point: (known > 0.0).then_some(halves[0] / known),
             connection_bytes: Quantiles::of(&samples.bytes, 1.0),
             unit_bytes: [
@@ -465,7 +496,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             pause_s: seconds(&samples.pause),
             interarrival_s: None,
             segments: segments.map(|(bytes, all, again)| Segments::of(bytes, all, again)),
-            rate: [from.estimate(), to.estimate()],
+            rate: [from.estimate(place(1)), to.estimate(place(0))],
             mss,
             hosts: match self.options.keep_addresses {
                 true => self.addresses.iter().map(IpAddr::to_string).collect(),
@@ -484,7 +515,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             );
         }
         let mut message = format!("no TCP connection with data is in its {} packets", stop.frames);
-        let (left_out, _) = self.counted(stop);
+        let (left_out, _) = self.counts.told(self.unknown_links.values().sum(), stop);
         if !left_out.is_empty() {
             let list: Vec<String> = left_out
                 .iter()
@@ -496,96 +527,6 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             message.push_str(&format!("; it ended at {damage}"));
         }
         message
-    }
-
-    fn counted(&self, stop: &Stop) -> (Vec<Counted>, Vec<Counted>) {
-        let counts = &self.counts;
-        let unknown: u64 = self.unknown_links.values().sum();
-        let list = |entries: &[(u64, &str)]| {
-            let some = entries.iter().filter(|entry| entry.0 > 0);
-            some.map(|&(count, what)| counted(count, what)).collect()
-        };
-        let left_out = list(&[
-            (counts.unanswered, "connection attempts that nobody answered"),
-            (counts.refused, "connection attempts that were refused"),
-            (counts.silent, "connections on which nothing was said"),
-            (counts.other_protocol, "packets of other protocols than TCP"),
-            (counts.not_ip, "frames that are not IP"),
-            (counts.fragments, "fragments of IP packets"),
-            (counts.malformed, "packets whose headers contradict themselves"),
-            (
-                counts.short,
-                "packets cut off within their headers: capture more bytes of each",
-            ),
-            (counts.stray, "packets of connections of which no data was seen"),
-            (
-                counts.duplicates,
-                "packets that were captured twice, or at another place too",
-            ),
-            (unknown, "frames of links that are not read"),
-            (stop.timeless, "packets without a time (simple packet blocks)"),
-            (
-                stop.homeless,
-                "packets of interfaces that the file does not describe",
-            ),
-        ]);
-        let notes = list(&[
-            (
-                counts.open_before,
-                "connections were open before the capture began: they begin with what was seen first",
-            ),
-            (
-                counts.open_after,
-                "connections were open when it ended: what came later is not there",
-            ),
-            (counts.reset, "connections ended by a reset"),
-            (
-                counts.one_way,
-                "connections were seen in one direction only: what the other end said is known from acknowledgments, without its waits",
-            ),
-            (
-                counts.without_rtt,
-                "connections have no known round-trip time: they get the median of the others",
-            ),
-            (
-                counts.aggregates,
-                "packets are longer than a segment: taken at a host with segmentation offload, which hides single packets",
-            ),
-            (
-                counts.missing,
-                "gaps in the data that were acknowledged: the capture missed packets",
-            ),
-            (
-                stop.dropped,
-                "packets were dropped by the capturing system, as it says itself",
-            ),
-            (
-                counts.reordered,
-                "segments came out of order, not counted as retransmitted",
-            ),
-            (
-                counts.probes,
-                "keep-alives and probes of closed windows, not counted as data",
-            ),
-            (counts.idle, "connections were silent for long and taken as over"),
-            (
-                counts.evicted,
-                "connections were given up early: too many were open at once",
-            ),
-            (
-                counts.cut,
-                "connections said more than is kept: the rest of each was added to its last units",
-            ),
-            (counts.lost_track, "sequence numbers jumped out of all bounds"),
-        ]);
-        (left_out, notes)
-    }
-}
-
-fn counted(count: u64, what: impl Into<String>) -> Counted {
-    Counted {
-        count,
-        what: what.into(),
     }
 }
 
@@ -600,6 +541,9 @@ const MOST_HOSTS: u32 = 1 << 20;
 
 /// How long stragglers of a connection that is over are awaited.
 const LINGER_NS: u64 = 5_000_000_000;
+
+/// Fewer waits tell nothing of a queue.
+const LEAST_WAITS: u64 = 100;
 
 /// Payload of a packet that counts as large.
 const FULL: u32 = 1000;

@@ -12,9 +12,12 @@
 //! Bytes are counted by sequence numbers: what the capture missed, but the peer acknowledged, is there. So it is with an end that
 //! the capture does not show at all: its peer's acknowledgments tell how much it said, though not when, nor in how many segments.
 
+use super::delivery::{Clock, Ledger, TICK_NS, Told};
 use super::link_layer::{ACK, FIN, RST, SYN, Tcp};
 use super::units::{Frame, Units};
 use std::collections::VecDeque;
+
+mod told;
 
 /// One end of a connection, and what it sent.
 #[derive(Debug, Default)]
@@ -35,8 +38,8 @@ pub(super) struct End {
     /// Those that were acknowledged and never seen.
     pub(super) missing: u64,
     fin: Option<u64>,
-    /// Segments whose ACK is awaited: end, time, timestamp; whether they were sent again.
-    timed: VecDeque<(u64, u64, Option<u32>, bool)>,
+    /// Segments whose ACK is awaited.
+    timed: VecDeque<Timed>,
     /// SYNs, or SYN-ACKs, sent; the last of them.
     syns: u32,
     syn: (u64, Option<u32>),
@@ -55,10 +58,33 @@ pub(super) struct End {
     /// Smallest and handshake's round-trip time between the capture point and it.
     pub(super) half_ns: Option<u64>,
     pub(super) handshake_half_ns: Option<u64>,
+    /// What its peer's ACKs told of its deliveries.
+    ledger: Ledger,
+    /// Its clock by the timestamps of its packets, and its peer's by those that it echoes.
+    clock: Clock,
+    echo: Clock,
+    /// Layer-3 bytes of headers of its last data packet.
+    headers: u32,
+    /// What its last ACKs were late by, where only round-trip times tell.
+    late_ns: u64,
+    /// The last round-trip time to it without the wait of a delayed ACK, and from the ACK before to this one.
+    prompt_ns: Option<(u64, u64)>,
     pub(super) packets: u64,
     pub(super) segments: u64,
     pub(super) retransmitted: u64,
     pub(super) retransmitted_bytes: u64,
+}
+
+/// A segment whose ACK is awaited.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    start: u64,
+    end: u64,
+    /// When it was sent first, and last.
+    first_ns: u64,
+    last_ns: u64,
+    stamp: Option<u32>,
+    again: bool,
 }
 
 /// What tells a packet from all others but its copies.
@@ -71,10 +97,12 @@ pub(super) struct Seen {
     pub(super) duplicate: bool,
     /// A round-trip time to the sender of this packet (ns), and how much more than the smallest known.
     pub(super) sample_ns: Option<(u64, u64)>,
-    /// Bytes of the other end that it acknowledged for the first time.
-    pub(super) acknowledged: u64,
-    /// Whether the sender of this packet is further from the capture point than its receiver; `None`: not known.
-    pub(super) from_afar: Option<bool>,
+    /// What it told of deliveries of the other end, and their layer-3 bytes.
+    pub(super) told: Option<(Told, u64)>,
+    /// What the data that it acknowledges waited behind the capture point.
+    pub(super) waited_ns: Option<u64>,
+    /// What it waited in queues at least before it was captured, by its timestamp.
+    pub(super) queued_ns: Option<u64>,
     /// Sent before its turn and late.
     pub(super) reordered: bool,
     /// A keep-alive or a probe of a closed window.
@@ -97,6 +125,8 @@ pub(super) struct Connection {
     pub(super) opened_ns: Option<u64>,
     pub(super) answered: bool,
     established_ns: Option<u64>,
+    /// By how much more than the SYN the end of the handshake waited, by their timestamps.
+    waited_more_ns: i64,
     closed: Option<(u64, u8)>,
     pub(super) reset: bool,
     /// Numbers of the hosts.
@@ -115,6 +145,7 @@ impl Connection {
             opened_ns: None,
             answered: false,
             established_ns: None,
+            waited_more_ns: 0,
             closed: None,
             reset: false,
             hosts,
@@ -156,8 +187,12 @@ impl Connection {
             self.on_syn(now_ns, side, tcp);
         }
         self.note_window(side, tcp);
+        let late = tcp
+            .timestamps
+            .and_then(|stamps| self.ends[side].clock.late(now_ns, stamps.0));
+        seen.queued_ns = late.map(|late| late.saturating_sub(TICK_NS));
         if tcp.has(ACK) && !tcp.has(RST) {
-            self.on_ack(now_ns, side, tcp, &mut seen);
+            self.on_ack(now_ns, side, tcp, late, &mut seen);
         }
         if tcp.has(RST) {
             self.reset = true;
@@ -165,12 +200,6 @@ impl Connection {
             return seen;
         }
         self.on_data(now_ns, side, tcp, &mut seen);
-        let halves = [self.ends[side].half_ns, self.ends[1 - side].half_ns];
-        if let [Some(own), Some(other)] = halves
-            && self.ends[1 - side].packets > 0
-        {
-            seen.from_afar = Some(own > other);
-        }
         seen
     }
 
@@ -240,28 +269,29 @@ impl Connection {
         })
     }
 
-    /// An acknowledgment of an end of which the capture shows nothing.
-    fn infer(&mut self, now_ns: u64, side: usize, ack: u32) {
+    /// An acknowledgment of an end of which the capture shows nothing. Where it acknowledged up to before.
+    fn infer(&mut self, now_ns: u64, side: usize, ack: u32) -> Option<u64> {
         let hidden = &mut self.ends[1 - side];
         let origin = *hidden.origin.get_or_insert(ack);
-        let Some(ack) = offset(ack, origin, hidden.next) else {
-            return;
-        };
+        let ack = offset(ack, origin, hidden.next)?;
         // A FIN takes a number too: one that stands alone at the end is no byte.
-        let new = ack.saturating_sub(hidden.next);
+        let before = hidden.next;
+        let new = ack.saturating_sub(before);
         if (2..LOST_TRACK).contains(&new) {
             (hidden.next, hidden.acked) = (ack, ack);
             hidden.last_data_ns = now_ns;
             self.units.add((1 - side) as u8, now_ns, new, false);
         }
+        Some(before)
     }
 
     /// An acknowledgment of what the other end sent.
-    fn on_ack(&mut self, now_ns: u64, side: usize, tcp: &Tcp, seen: &mut Seen) {
+    fn on_ack(&mut self, now_ns: u64, side: usize, tcp: &Tcp, late_ns: Option<u64>, seen: &mut Seen) {
         let echoed = tcp.timestamps.map(|stamps| stamps.1);
         let hidden = self.ends[1 - side].packets == 0;
         if side == 0 && (self.answered || hidden) && self.established_ns.is_none() && !tcp.has(SYN) {
             self.established_ns = Some(now_ns);
+            self.waited_more_ns = late_ns.map_or(0, |_| self.ends[0].clock.difference);
             let [opener, answer] = &self.ends;
             if hidden && opener.syns == 1 {
                 // SYN and its sender's answer to the SYN-ACK pass the same place a round-trip time apart.
@@ -273,20 +303,37 @@ impl Connection {
                 self.ends[0].handshake(half);
             }
         }
-        if hidden {
-            self.infer(now_ns, side, tcp.ack);
-            return;
-        }
-        let other = &mut self.ends[1 - side];
-        let Some(origin) = other.origin else { return };
-        // A FIN takes a number too; an ACK of what was not sent means nothing.
-        let Some(ack) = offset(tcp.ack, origin, other.acked) else {
-            return;
+        let waiting = self.ends[1 - side].timed.front().copied();
+        let before = match hidden {
+            true => self.infer(now_ns, side, tcp.ack),
+            false => self.acknowledge(now_ns, side, tcp, echoed, seen),
         };
-        if ack > other.next + 1 || ack <= other.acked {
-            return;
+        let Some(before) = before else { return };
+        // Not all segments are remembered.
+        let first = waiting.filter(|timed| timed.start <= before);
+        let sent_ns = first.map(|timed| timed.first_ns);
+        self.tell(now_ns, side, tcp, (before, sent_ns, late_ns), seen);
+    }
+
+    /// An acknowledgment of an end that is seen. Where it acknowledged up to before.
+    fn acknowledge(
+        &mut self,
+        now_ns: u64,
+        side: usize,
+        tcp: &Tcp,
+        echoed: Option<u32>,
+        seen: &mut Seen,
+    ) -> Option<u64> {
+        let other = &mut self.ends[1 - side];
+        // A FIN takes a number too; an ACK of what was not sent means nothing.
+        let ack = offset(tcp.ack, other.origin?, other.acked)?;
+        let acked = other.acked;
+        if ack > other.next + 1 || ack < acked {
+            return None;
         }
-        seen.acknowledged = ack.min(other.next) - other.acked.min(other.next);
+        if ack == acked {
+            return Some(acked);
+        }
         other.acked = ack;
         if ack >= other.next {
             other.idle_since_ns = Some(now_ns);
@@ -296,25 +343,24 @@ impl Connection {
         other.holes.retain(|hole| hole.1 > ack);
         other.missing += (before - other.holes.len()) as u64;
         let mut sample = None;
-        while let Some(&(end, sent_ns, stamp, again)) = other.timed.front() {
-            if end > ack {
-                break;
-            }
+        while let Some(timed) = other.timed.front().copied().filter(|timed| timed.end <= ack) {
             other.timed.pop_front();
-            let told = match (stamp, echoed) {
-                (Some(stamp), Some(echoed)) => stamp == echoed || !again,
-                _ => !again,
+            let told = match (timed.stamp, echoed) {
+                (Some(stamp), Some(echoed)) => stamp == echoed || !timed.again,
+                _ => !timed.again,
             };
             if told {
-                sample = Some(now_ns.saturating_sub(sent_ns));
+                sample = Some(now_ns.saturating_sub(timed.last_ns));
             }
         }
         if let Some(sample) = sample {
             let end = &mut self.ends[side];
             let least = end.half_ns.map_or(sample, |least| least.min(sample));
             end.half_ns = Some(least);
+            end.late_ns = sample - least;
             seen.sample_ns = Some((sample, sample - least));
         }
+        Some(acked)
     }
 
     fn on_data(&mut self, now_ns: u64, side: usize, tcp: &Tcp, seen: &mut Seen) {
@@ -348,6 +394,8 @@ impl Connection {
             end.timed.clear();
         }
         end.stamps = tcp.timestamps.is_some();
+        end.largest = end.largest.max(tcp.payload.min(65_535));
+        end.headers = tcp.headers();
         let full = end.full();
         seen.aggregate = tcp.payload > full.max(536) && end.mss.is_some();
         let pieces = length.div_ceil(u64::from(full.max(1))).max(1);
@@ -377,10 +425,10 @@ impl Connection {
             }
             end.retransmitted += pieces;
             end.retransmitted_bytes += length;
-            for timed in end.timed.iter_mut().filter(|timed| timed.0 > start) {
-                timed.3 = true;
-                if timed.0 == stop {
-                    (timed.1, timed.2) = (now_ns, tcp.timestamps.map(|stamps| stamps.0));
+            for timed in end.timed.iter_mut().filter(|timed| timed.end > start) {
+                timed.again = true;
+                if timed.end == stop {
+                    (timed.last_ns, timed.stamp) = (now_ns, tcp.timestamps.map(|stamps| stamps.0));
                 }
             }
             return;
@@ -413,10 +461,15 @@ impl Connection {
         end.next = stop;
         end.idle_since_ns = None;
         (end.last_data_ns, end.last_length) = (now_ns, tcp.payload);
-        end.largest = end.largest.max(tcp.payload.min(65_535));
         if end.timed.len() < MOST_TIMED {
-            end.timed
-                .push_back((stop, now_ns, tcp.timestamps.map(|stamps| stamps.0), false));
+            end.timed.push_back(Timed {
+                start,
+                end: stop,
+                first_ns: now_ns,
+                last_ns: now_ns,
+                stamp: tcp.timestamps.map(|stamps| stamps.0),
+                again: false,
+            });
         }
         if tcp.has(ACK) && acked_other.is_some_and(|ack| ack < other_next) && !tcp.has(SYN) {
             self.units.concurrent = true;
@@ -424,14 +477,29 @@ impl Connection {
         self.units.add(side as u8, now_ns, new, pause);
     }
 
-    /// What its units are timed by.
-    pub(super) fn frame(&self) -> Frame {
+    /// What its units are timed by; `base_ns`: the smallest round-trip times that any connection between the same hosts
+    /// had; `longest_ns`: what its first packet waited at most.
+    pub(super) fn frame(&self, base_ns: [u64; 2], longest_ns: u64) -> Frame {
+        let halves_ns = self.halves_ns();
+        // What the end of the handshake waited, less what it waited more than the SYN did.
+        let waited = self.ends[0]
+            .handshake_half_ns
+            .unwrap_or(0)
+            .saturating_sub(base_ns[0]);
+        let late_ns = waited.saturating_add_signed(-self.waited_more_ns).min(longest_ns);
         Frame {
             opened_ns: self.opened_ns,
             established_ns: self.established_ns.unwrap_or(self.first_ns),
             closed: self.closed,
-            halves_ns: [0, 1].map(|side| self.ends[side].half_ns.unwrap_or(0)),
+            halves_ns,
+            base_ns,
+            late_ns,
         }
+    }
+
+    /// Smallest round-trip times between the capture point and the ends; 0: not known.
+    pub(super) fn halves_ns(&self) -> [u64; 2] {
+        [0, 1].map(|side| self.ends[side].half_ns.unwrap_or(0))
     }
 
     /// Smallest round-trip time from end to end, as far as both halves are known.
@@ -442,11 +510,6 @@ impl Connection {
     /// That of the handshake.
     pub(super) fn handshake_ns(&self) -> Option<u64> {
         Some(self.ends[0].handshake_half_ns? + self.ends[1].handshake_half_ns?)
-    }
-
-    /// When the last new byte of either end came.
-    pub(super) fn last_data_ns(&self) -> u64 {
-        self.ends[0].last_data_ns.max(self.ends[1].last_data_ns)
     }
 
     /// The end that the last byte was for.
@@ -463,6 +526,7 @@ impl Connection {
 impl End {
     fn handshake(&mut self, half_ns: u64) {
         self.handshake_half_ns.get_or_insert(half_ns);
+        self.prompt_ns.get_or_insert((half_ns, 0));
         self.half_ns = Some(self.half_ns.map_or(half_ns, |least| least.min(half_ns)));
     }
 
@@ -472,6 +536,12 @@ impl End {
             Some(mss) => {
                 let options = if self.stamps { 12 } else { 0 };
                 u32::from(mss).saturating_sub(options).max(1)
+            }
+            // More than fits into a frame, and no round number of it: segmentation offload.
+            None if self.largest > ETHERNET_MSS && self.largest < JUMBO_MSS
+                || self.largest > JUMBO_MSS + 52 =>
+            {
+                ETHERNET_MSS - if self.stamps { 12 } else { 0 }
             }
             None => self.largest.max(1),
         }
@@ -485,6 +555,9 @@ fn offset(seq: u32, origin: u32, near: u64) -> Option<u64> {
     near.checked_add_signed(distance)
 }
 
+/// Payload of an Ethernet frame, and of a jumbo frame with timestamps over IPv6.
+const ETHERNET_MSS: u32 = 1460;
+const JUMBO_MSS: u32 = 8908;
 /// A copy of a packet on the same interface comes within this.
 const COPY_NS: u64 = 1_000_000;
 /// After a full segment an end pauses if it is silent for this long beyond a round-trip time (Tmix takes half a second too).

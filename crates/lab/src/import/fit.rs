@@ -2,7 +2,8 @@
 //! against the times that were seen.
 //!
 //! The two distributions are compared quantile by quantile: what a replayed quantile is more or less than the recorded one, as
-//! a share of it, on average over all quantiles.
+//! a share of it, on average over all quantiles. Round-trip times, waits in the queue, and retransmissions are compared as well: the
+//! verdict is that of the worst.
 //!
 //! **Source.** None; it is the first Wasserstein distance between the logarithms of the times.
 //! **Deviations.** It is told as a difference, not tested: a replay has the same connections as the recording, so the two are no
@@ -12,7 +13,9 @@ use super::files::Imported;
 use super::summary::Quantiles;
 use crate::run::simulate;
 use crate::scenario::{Scenario, Setting};
-use fleetfoot_sim::output::Histogram;
+use fleetfoot_core::link::LinkRate;
+use fleetfoot_core::units::Rate;
+use fleetfoot_sim::output::{Histogram, RunOutput};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
@@ -24,8 +27,33 @@ pub struct Fit {
     pub exchange_s: Likeness,
     /// From the first SYN of a connection to its last byte.
     pub connection_s: Likeness,
+    /// Median of the smallest round-trip times: recorded and replayed.
+    pub rtt_s: [Option<f64>; 2],
+    /// What nine tenths of the data waited no longer than in queues, from the hosts that opened and to them: recorded and replayed.
+    pub wait_s: [[Option<f64>; 2]; 2],
     /// Retransmitted shares of segments: recorded and replayed, both directions together.
     pub retransmitted: [f64; 2],
+    /// By how much the quantiles of exchanges, or their mean, differ from those of another replay over a line that is faster by a
+    /// ten-thousandth: what chance alone does.
+    pub chance: Option<f64>,
+    /// Whether the rate of the line that most data took is an estimate, not a bound.
+    pub rate_known: bool,
+    /// All of it together.
+    pub verdict: Verdict,
+    /// What of it is not close, in words.
+    pub reasons: Vec<String>,
+}
+
+/// How well a replay fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nothing differs by much.
+    Close,
+    /// Something does.
+    Rough,
+    /// Something is quite different.
+    Poor,
 }
 
 /// The same sample of a recording and of its replay.
@@ -53,19 +81,32 @@ impl Fit {
         let resolved = scenario
             .resolve(&Setting::none())
             .map_err(|error| error.to_string())?;
-        let output = simulate(&resolved.spec(1), stop)?;
-        if output.interrupted {
+        let spec = resolved.spec(1);
+        // The same on a line that is faster by a ten-thousandth: how far is all of this chance?
+        let mut neighbour = spec.clone();
+        for link in &mut neighbour.links {
+            if let LinkRate::Constant(rate) = &mut link.rate
+                && *rate != Rate::UNLIMITED
+            {
+                *rate = Rate::from_bps(rate.bps() + rate.bps() / 10_000);
+            }
+        }
+        let (output, beside) = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| simulate(&neighbour, stop));
+            (simulate(&spec, stop), beside.join())
+        });
+        let (output, beside) = (output?, beside.map_err(|_| "a replay failed")??);
+        if output.interrupted || beside.interrupted {
             return Ok(None);
         }
-        let (mut exchange, mut connection) = (Histogram::new(), Histogram::new());
+        let again_exchange = exchanges(&beside);
+        let exchange = exchanges(&output);
+        let mut connection = Histogram::new();
         let (mut segments, mut again) = (0, 0);
         for group in &output.groups {
             for flow in &group.flows {
                 segments += u64::from(flow.segments_sent);
                 again += u64::from(flow.retransmits);
-                if let Some(completed) = flow.completed {
-                    exchange.record(completed.since(flow.start).as_nanos());
-                }
             }
             for took in &group.connections {
                 connection.record((took * 1e9) as u64);
@@ -76,11 +117,85 @@ impl Fit {
             (sums.0 + one.segments, sums.1 + one.retransmitted)
         });
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-        Ok(Some(Fit {
+        let mut rtts: Vec<f64> = output
+            .groups
+            .iter()
+            .flat_map(|group| &group.flows)
+            .filter_map(|flow| Some(flow.min_rtt?.as_secs_f64()))
+            .collect();
+        rtts.sort_by(f64::total_cmp);
+        let mut wait_s = summary.wait_s.map(|wait| [wait.map(|wait| wait.p90), None]);
+        for (link, said) in resolved.spec.links.iter().zip(&output.links) {
+            if link.name == "bottleneck" {
+                let wait = said.queue_delay.quantile(0.9).map(|wait| wait as f64 * 1e-9);
+                wait_s[usize::from(link.forward)][1] = wait;
+            }
+        }
+        let busy = usize::from(summary.segments[1].bytes > summary.segments[0].bytes);
+        let mut fit = Fit {
             exchange_s: Likeness::of(summary.exchange_s, &summary.exchange_counts, &exchange),
             connection_s: Likeness::of(summary.connection_s, &summary.connection_counts, &connection),
+            rtt_s: [
+                summary.rtt_s.map(|rtt| rtt.p50),
+                rtts.get(rtts.len() / 2).copied(),
+            ],
+            wait_s,
             retransmitted: [share(retransmitted, all), share(again, segments)],
-        }))
+            chance: difference(&exchange.counts(), &again_exchange.counts()).map(|quantiles| {
+                let means = [&exchange, &again_exchange].map(|times| times.mean().unwrap_or(1.0).max(1.0));
+                quantiles.max(apart(means[0], means[1]))
+            }),
+            rate_known: summary.rate[busy].basis.is_estimate(),
+            verdict: Verdict::Close,
+            reasons: Vec::new(),
+        };
+        fit.judge(busy);
+        Ok(Some(fit))
+    }
+
+    /// The worst of all measures; `busy`: the direction that most data took.
+    fn judge(&mut self, busy: usize) {
+        let mut doubt = |what: &str, difference: Option<f64>, limits: [f64; 2]| {
+            let verdict = match difference {
+                Some(difference) if difference <= limits[0] => return,
+                Some(difference) if difference <= limits[1] => Verdict::Rough,
+                Some(_) | None => Verdict::Poor,
+            };
+            self.verdict = self.verdict.max(verdict);
+            self.reasons.push(match difference {
+                Some(difference) => format!("{what} {:.0} %", difference * 100.0),
+                None => format!("{what} that cannot be told"),
+            });
+        };
+        let exchanges = &self.exchange_s;
+        doubt("exchanges differ by", exchanges.difference, [CLOSE, ROUGH]);
+        if let (Some(recorded), Some(replayed)) = (exchanges.recorded, exchanges.replayed) {
+            let missing = 1.0 - replayed.n as f64 / recorded.n.max(1) as f64;
+            doubt("exchanges did not end:", Some(missing), [0.02, 0.1]);
+            for (what, one, other) in [
+                ("their mean differs by", recorded.mean, replayed.mean),
+                ("their 90th percentile differs by", recorded.p90, replayed.p90),
+            ] {
+                doubt(what, Some(apart(one, other)), [CLOSE, ROUGH]);
+            }
+        }
+        if let Some(chance) = self.chance.filter(|chance| *chance > CLOSE) {
+            doubt("chance alone makes", Some(chance), [CLOSE, f64::MAX]);
+        }
+        if let [Some(recorded), Some(replayed)] = self.rtt_s {
+            let difference = apart(recorded, replayed);
+            doubt("round-trip times differ by", Some(difference), [CLOSE, ROUGH]);
+            if let [Some(before), Some(after)] = self.wait_s[busy] {
+                let difference = libm::fabs(after - before) / (recorded + before);
+                doubt("waits in the queue differ by", Some(difference), [CLOSE, ROUGH]);
+            }
+        }
+        let [recorded, replayed] = self.retransmitted;
+        let difference = libm::fabs(recorded - replayed);
+        // Some segments more or less are chance.
+        let relative = difference / recorded.max(replayed).max(1e-9);
+        let relative = if difference <= 0.005 { 0.0 } else { relative };
+        doubt("retransmissions differ by", Some(relative), [0.25, 0.5]);
     }
 
     /// The text that is printed.
@@ -104,6 +219,21 @@ impl Fit {
             Some(share) => format!("{:.1} %", share * 100.0),
             None => String::from("-"),
         };
+        let told = |what: Option<f64>| what.map_or_else(|| String::from("-"), super::summary::time);
+        let pair = |pair: [Option<f64>; 2]| format!("{} recorded, {} replayed", told(pair[0]), told(pair[1]));
+        let _ = writeln!(text, "RTT, smallest, median: {}", pair(self.rtt_s));
+        for (way, waits) in ["from them", "to them"].iter().zip(self.wait_s) {
+            if waits[0].is_some() {
+                let _ = writeln!(text, "Queues {way}, p90: {}", pair(waits));
+            }
+        }
+        if let Some(chance) = self.chance {
+            let _ = writeln!(
+                text,
+                "Another replay, over a line faster by a ten-thousandth, differs by {:.1} % from this one.",
+                chance * 100.0
+            );
+        }
         let _ = writeln!(
             text,
             "Retransmitted: {:.2} % recorded, {:.2} % replayed\n\
@@ -112,15 +242,25 @@ impl Fit {
             self.retransmitted[1] * 100.0,
             percent(&self.exchange_s),
             percent(&self.connection_s),
-            match self.exchange_s.difference {
-                Some(share) if share <= CLOSE => "The fit is close.",
-                Some(share) if share <= ROUGH =>
-                    "The fit is rough: rate and queue in the scenario are estimates, write what you know of the line.",
-                Some(_) | None =>
-                    "The fit is poor: write what you know of the line into the scenario before you compare.",
-            }
+            self.sentence(),
         );
         text
+    }
+
+    fn sentence(&self) -> String {
+        let reasons = self.reasons.join(", ");
+        match self.verdict {
+            Verdict::Close if self.rate_known => String::from("The fit is close."),
+            Verdict::Close => String::from(
+                "The fit is close at this load; the rate of the line is a guess, and more would show it: write what you know of it.",
+            ),
+            Verdict::Rough => format!(
+                "The fit is rough ({reasons}): rate and queue in the scenario are estimates, write what you know of the line."
+            ),
+            Verdict::Poor => format!(
+                "The fit is poor ({reasons}): write what you know of the line into the scenario before you compare."
+            ),
+        }
     }
 }
 
@@ -132,6 +272,23 @@ impl Likeness {
             difference: difference(counts, &replayed.counts()),
         }
     }
+}
+
+/// Times of the exchanges of a replay.
+fn exchanges(output: &RunOutput) -> Histogram {
+    let mut times = Histogram::new();
+    let flows = output.groups.iter().flat_map(|group| &group.flows);
+    for flow in flows {
+        if let Some(completed) = flow.completed {
+            times.record(completed.since(flow.start).as_nanos());
+        }
+    }
+    times
+}
+
+/// How much more the larger of two values is than the smaller, as a share.
+fn apart(one: f64, other: f64) -> f64 {
+    one.max(other).max(1e-12) / one.min(other).max(1e-12) - 1.0
 }
 
 /// The mean of |ln| of the ratio of all quantiles, as a share, of values in ascending order and how often each came.

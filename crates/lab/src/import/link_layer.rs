@@ -3,7 +3,7 @@
 //! Only headers are looked at, and lengths are those that the headers state, since captures are cut at a snap length and
 //! payload is nobody's business. Nothing is checked by checksum: hosts that let their cards compute them capture wrong ones.
 //!
-//! **Source.** The link types of tcpdump.org; RFC 791, RFC 8200, RFC 4302, RFC 6275, RFC 9293, RFC 7323, RFC 2675.
+//! **Source.** The link types of tcpdump.org; RFC 791, RFC 8200, RFC 4302, RFC 6275, RFC 9293, RFC 2018, RFC 7323, RFC 2675.
 //! **Deviations.** Tunnels are not looked into. Fragments are counted and skipped.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -56,9 +56,18 @@ pub struct Tcp {
     pub scale: Option<u8>,
     /// Timestamp value and echo.
     pub timestamps: Option<(u32, u32)>,
+    /// Selectively acknowledged ranges; the rest of the four is empty.
+    pub sack: [(u32, u32); 4],
 }
 
 impl Tcp {
+    /// Layer-3 bytes of headers, without selective ACKs: as a data packet has them.
+    pub fn headers(&self) -> u32 {
+        let blocks = self.sack.iter().filter(|range| range.0 != range.1).count() as u32;
+        let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
+        (self.length - self.payload).saturating_sub(sack)
+    }
+
     /// Whether all of these flags are set.
     pub fn has(&self, flags: u8) -> bool {
         self.flags & flags == flags
@@ -279,6 +288,7 @@ fn tcp(segment: Option<&[u8]>, length: usize, total: usize, ends: [IpAddr; 2], i
         mss: None,
         scale: None,
         timestamps: None,
+        sack: [(0, 0); 4],
     };
     let options = segment.get(20..header_length.min(segment.len())).unwrap_or(&[]);
     read_options(options, &mut tcp);
@@ -304,6 +314,14 @@ fn read_options(mut options: &[u8], tcp: &mut Tcp) {
             [3, 3, scale] => tcp.scale = Some(scale.min(14)),
             [8, 10, a, b, c, d, e, f, g, h] => {
                 tcp.timestamps = Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
+            }
+            [5, _, ref blocks @ ..] => {
+                for (range, block) in tcp.sack.iter_mut().zip(blocks.chunks_exact(8)) {
+                    let edge = |at: usize| {
+                        u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+                    };
+                    *range = (edge(0), edge(4));
+                }
             }
             _ => {}
         }

@@ -1,46 +1,83 @@
-//! An estimate of the rate of the bottleneck, for each direction.
+//! An estimate of the rate of the bottleneck, for each direction: what is certain, and what evidence there is for more.
 //!
-//! Two things are looked at. **What was held**: bytes delivered in windows of half a second; a line that is full for a while shows the
-//! same rate again and again. **Spacing**: two full packets one behind the other leave a bottleneck as far apart as the second
-//! takes to be sent. Behind the bottleneck both are seen in the data; before it data come as their sender likes, so there it is the
-//! ACKs that tell. Which side the capture point is on is judged for each connection by the round-trip times to its ends.
+//! **At least.** What arrived at the receiver within some tenths of a second went through the line within that time. Arrivals are
+//! those that acknowledgments tell, wherever the capture was made, within the time that they leave open (see `delivery`).
+//!
+//! **About.** Only a line that packets wait for shows its rate. Such packets are known by what they waited: the round-trip time
+//! beyond the smallest, or the timestamps of their sender. Of them two things are looked at. *Spacing*: two segments one behind
+//! the other leave the bottleneck as far apart as the second takes to be sent. *What was held*: half seconds in which all had to
+//! wait. Spacing of data that were seen before the bottleneck is that of another line; the slowest is the bottleneck.
+//!
+//! **At most.** Of data without acknowledgments nobody knows what they met behind the capture point.
 //!
 //! **Source.** Packet dispersion: Keshav 1991; Dovrolis, Ramanathan and Moore, INFOCOM 2001 (its modes).
-//! **Deviations.** The mode is the densest tenth of the rates. All of it is an estimate.
+//! **Deviations.** The mode is the densest five per cent of the rates, of packets that waited.
 
+use super::delivery::Told;
+use super::spans::Spans;
 use serde::Serialize;
 
-/// Delivered bytes of one direction.
-#[derive(Debug)]
+/// What was seen of one direction.
+#[derive(Debug, Default)]
 pub(super) struct Meter {
-    bin: u64,
-    bins: [u64; BINS],
-    /// Windows by rate, in classes of 1 per cent.
-    windows: Vec<u32>,
-    busy: u32,
-    largest_bin: u64,
-    /// The last delivery: when, bytes.
-    last: Option<(u64, u64)>,
-    spacing: Vec<u32>,
-    total: u64,
+    told: Spans,
+    seen: Spans,
+    /// Of acknowledged data that had waited, of data seen that had, and of all data seen.
+    acknowledged: Spacing,
+    waited: Spacing,
+    all: Spacing,
+    /// Of all acknowledged data.
+    every: Spacing,
+    /// The last two ACKs: of which connection, when.
+    acks: [Option<(u32, u64)>; 2],
+    /// The last full packet.
+    last_ns: Option<u64>,
+    arrived: u64,
+    sent: u64,
+}
+
+/// A data packet that was seen, or data that were acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arrival {
+    pub(super) now_ns: u64,
+    /// Layer-3 bytes.
+    pub(super) bytes: u64,
+    /// As large as may be.
+    pub(super) full: bool,
+    pub(super) connection: u32,
+}
+
+/// Where a capture was made, as seen from the receiver of a direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    /// At it: data come as the bottleneck lets them.
+    Receiver,
+    /// Nearer to it than to the sender.
+    Near,
+    #[default]
+    Elsewhere,
 }
 
 /// What is known of the rate of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct RateEstimate {
-    /// The estimate; `None` if nothing was sent.
+    /// The number that `basis` speaks of; `None` if nothing is known.
     pub bps: Option<f64>,
-    /// What it is made from.
+    /// What it is.
     pub basis: Basis,
-    /// The rate that nine tenths of the busy half seconds do not exceed.
+    /// What certainly arrived within some tenths of a second.
+    pub at_least_bps: Option<f64>,
+    /// Where it is only a lower bound: the most common spacing of packets, waiting or not.
+    pub guess_bps: Option<f64>,
+    /// The rate that nine tenths of the half seconds in which all had to wait do not exceed.
     pub held_bps: Option<f64>,
-    /// The most common rate by the spacing of packets.
+    /// The most common rate by the spacing of packets that had waited.
     pub spacing_bps: Option<f64>,
     /// Pairs of packets that were looked at.
     pub pairs: u64,
     /// Share of them near the most common rate.
     pub spacing_share: f64,
-    /// Layer-3 bytes delivered.
+    /// Layer-3 bytes that arrived, or were seen if there are no acknowledgments.
     pub bytes: u64,
 }
 
@@ -48,188 +85,208 @@ pub struct RateEstimate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// The line was full, again and again at the same rate.
+    /// An estimate: the line was full, again and again at the same rate.
     Held,
-    /// The spacing of packets.
+    /// An estimate: the spacing of packets that had waited.
     Spacing,
-    /// The busiest twentieth of a second: the line has at least this rate.
-    #[default]
+    /// A lower bound: what certainly arrived within some tenths of a second.
     AtLeast,
+    /// An upper bound: the rate of the path up to the capture point.
+    AtMost,
+    /// Nothing tells.
+    #[default]
+    Unknown,
 }
 
-impl Default for Meter {
-    fn default() -> Meter {
-        Meter {
-            bin: 0,
-            bins: [0; BINS],
-            windows: vec![0; CLASSES],
-            busy: 0,
-            largest_bin: 0,
-            last: None,
-            spacing: vec![0; CLASSES],
-            total: 0,
-        }
+impl Basis {
+    /// Whether it is an estimate of the rate, not a bound.
+    pub fn is_estimate(self) -> bool {
+        matches!(self, Basis::Held | Basis::Spacing)
     }
 }
 
 impl Meter {
-    /// `bytes` of layer 3 were delivered; `full`: in packets as large as may be.
-    pub(super) fn add(&mut self, now_ns: u64, bytes: u64, full: bool) {
-        self.advance(now_ns / BIN_NS);
-        self.bins[(self.bin % BINS as u64) as usize] += bytes;
-        self.total += bytes;
-        if let (true, Some((at, _))) = (full, self.last)
-            && now_ns > at
-        {
-            let bps = bytes as f64 * 8e9 / (now_ns - at) as f64;
-            self.spacing[class(bps)] += 1;
+    /// Data were seen, which had waited for so long at least, if that is known.
+    pub(super) fn on_data(&mut self, arrival: &Arrival, queued_ns: Option<u64>) {
+        let Arrival {
+            now_ns, bytes, full, ..
+        } = *arrival;
+        self.sent += bytes;
+        let gap = self.last_ns.map(|last| now_ns.saturating_sub(last));
+        let gap = gap.filter(|gap| full && *gap > 0);
+        let waited = queued_ns.is_some_and(|queued| queued > 0 && queued >= gap.unwrap_or(0));
+        self.seen.add(now_ns, now_ns, None, bytes, waited);
+        if let Some(gap) = gap {
+            self.all.add(bytes, gap, true);
+            self.waited.add(bytes, gap, waited);
         }
-        self.last = full.then_some((now_ns, bytes));
+        self.last_ns = full.then_some(now_ns);
     }
 
-    fn advance(&mut self, bin: u64) {
-        if bin <= self.bin {
-            return; // captures of several interfaces are not in order
+    /// An ACK told of data, `arrival.bytes` with their headers.
+    pub(super) fn on_told(&mut self, arrival: &Arrival, told: &Told) {
+        let Arrival {
+            now_ns,
+            bytes,
+            full,
+            connection,
+        } = *arrival;
+        self.arrived += bytes;
+        let gap = self.acks[1].map(|(_, at)| now_ns.saturating_sub(at));
+        let waited = told.queued_ns > 0 && told.queued_ns >= gap.unwrap_or(0);
+        let from = told.told_ns.unwrap_or(now_ns).max(told.since_ns.unwrap_or(0));
+        self.told.add(now_ns, from, told.since_ns, bytes, waited);
+        // ACKs of other connections between them: nobody knows what lay between the data.
+        let alone = self
+            .acks
+            .iter()
+            .all(|ack| ack.is_some_and(|ack| ack.0 == connection));
+        if let Some(gap) = gap.filter(|gap| *gap > 0 && alone && full && told.prompt) {
+            self.acknowledged.add(bytes, gap, waited);
+            self.every.add(bytes, gap, true);
         }
-        for passed in self.bin..bin.min(self.bin + 2 * BINS as u64) {
-            self.largest_bin = self.largest_bin.max(self.bins[(passed % BINS as u64) as usize]);
-            let bytes: u64 = self.bins.iter().sum();
-            if self.bins.iter().all(|bytes| *bytes > 0) {
-                self.windows[class(bytes as f64 * 8e9 / (BIN_NS * BINS as u64) as f64)] += 1;
-                self.busy += 1;
-            }
-            self.bins[((passed + 1) % BINS as u64) as usize] = 0;
-        }
-        self.bin = bin;
+        self.acks = [self.acks[1], Some((connection, now_ns))];
     }
 
-    pub(super) fn estimate(mut self) -> RateEstimate {
-        self.advance(self.bin + 1);
-        let held = quantile(&self.windows, self.busy, 0.9);
-        let near = held.map_or(0, |held| {
-            self.windows
-                .iter()
-                .skip(held.saturating_sub(5))
-                .take(11)
-                .sum::<u32>()
-        });
-        let full = self.busy >= 10 && f64::from(near) >= 0.4 * f64::from(self.busy);
-        let pairs: u32 = self.spacing.iter().sum();
-        let mode = (0..CLASSES.saturating_sub(5)).max_by_key(|&from| {
-            // The first of the densest.
-            (self.spacing[from..from + 5].iter().sum::<u32>(), CLASSES - from)
-        });
-        let mode = mode.filter(|_| pairs >= 20);
-        let dense = mode.map_or(0, |from| self.spacing[from..from + 5].iter().sum::<u32>());
-        let spacing_bps = mode.map(|from| {
-            let weighted = (from..from + 5).map(|class| value(class) * f64::from(self.spacing[class]));
-            weighted.sum::<f64>() / f64::from(dense.max(1))
-        });
-        let share = f64::from(dense) / f64::from(pairs.max(1));
-        let least = self.largest_bin as f64 * 8e9 / BIN_NS as f64;
+    pub(super) fn estimate(mut self, place: Place) -> RateEstimate {
+        let acknowledged = self.arrived > 0;
+        let spans = if acknowledged {
+            &mut self.told
+        } else {
+            &mut self.seen
+        };
+        let (held, full) = spans.held();
         let held_bps = held.map(value);
-        let (bps, basis) = judge(held_bps, full, spacing_bps.filter(|_| share >= 0.3), least);
+        let least = self.told.least().filter(|_| acknowledged);
+        let fits = |mode: &Mode| {
+            mode.bps >= 0.97 * least.unwrap_or(0.0)
+                && mode.bps >= 0.95 * held_bps.filter(|_| full).unwrap_or(0.0)
+        };
+        // The slowest of what fits with what certainly arrived.
+        let told = self.acknowledged.mode().filter(fits);
+        let seen = self
+            .waited
+            .mode()
+            .filter(fits)
+            .filter(|_| told.is_some() || place != Place::Elsewhere || !acknowledged);
+        let plain = self
+            .all
+            .mode()
+            .filter(fits)
+            .filter(|_| place == Place::Receiver && acknowledged && !self.waited.is_known());
+        let modes = [seen, told, plain];
+        let mode = modes
+            .into_iter()
+            .flatten()
+            .min_by(|one, other| one.bps.total_cmp(&other.bps));
+        let agrees = |mode: &Mode| held_bps.is_some_and(|held| (0.93..1.07).contains(&(mode.bps / held)));
+        let (bps, basis) = match (mode, held_bps.filter(|_| full)) {
+            (Some(mode), Some(_)) if agrees(&mode) => (Some(mode.bps), Basis::Spacing),
+            (Some(mode), _) if !acknowledged => (Some(mode.bps), Basis::AtMost),
+            (_, Some(held)) if acknowledged => (Some(held), Basis::Held),
+            (Some(mode), _) => (Some(mode.bps), Basis::Spacing),
+            (None, _) if least.is_some() => (least, Basis::AtLeast),
+            (None, _) => (None, Basis::Unknown),
+        };
+        let spacings = [self.all.mode(), self.every.mode()].into_iter().flatten();
+        let guess = spacings.map(|mode| mode.bps).min_by(f64::total_cmp);
         RateEstimate {
-            bps: (self.total > 0).then_some(bps),
+            bps,
             basis,
+            guess_bps: guess.filter(|guess| basis == Basis::AtLeast && *guess > bps.unwrap_or(0.0)),
+            at_least_bps: least,
             held_bps,
-            spacing_bps,
-            pairs: u64::from(pairs),
-            spacing_share: share,
-            bytes: self.total,
+            spacing_bps: mode.map(|mode| mode.bps),
+            pairs: mode.map_or(0, |mode| mode.pairs),
+            spacing_share: mode.map_or(0.0, |mode| mode.share),
+            bytes: if acknowledged { self.arrived } else { self.sent },
         }
     }
 }
 
-/// The rate that several measures speak for: what was held, whether again and again, the spacing of packets if enough of them agree,
-/// and the busiest moment.
-fn judge(held: Option<f64>, full: bool, spacing: Option<f64>, least: f64) -> (f64, Basis) {
-    match (held.filter(|_| full), spacing) {
-        (Some(held), Some(spacing)) if (0.9..1.25).contains(&(spacing / held)) => (spacing, Basis::Spacing),
-        (Some(held), _) => (held, Basis::Held),
-        // A line cannot hold more than its packets are spaced by; the classes of both are some per cent wide.
-        (None, Some(spacing)) if spacing >= 0.95 * held.unwrap_or(0.0) => (spacing, Basis::Spacing),
-        (None, _) => (least, Basis::AtLeast),
+/// Pairs of packets by the rate that their spacing speaks of.
+#[derive(Debug)]
+struct Spacing {
+    /// Pairs, bytes and nanoseconds.
+    classes: Vec<(u32, u64, u64)>,
+    /// Pairs of packets that had not waited.
+    idle: u32,
+}
+
+/// The most common rate.
+#[derive(Clone, Copy, Debug)]
+struct Mode {
+    bps: f64,
+    pairs: u64,
+    share: f64,
+}
+
+impl Default for Spacing {
+    fn default() -> Spacing {
+        Spacing {
+            classes: vec![(0, 0, 0); CLASSES],
+            idle: 0,
+        }
+    }
+}
+
+impl Spacing {
+    fn add(&mut self, bytes: u64, gap_ns: u64, waited: bool) {
+        if !waited {
+            self.idle = self.idle.saturating_add(1);
+            return;
+        }
+        let class = &mut self.classes[class(bytes as f64 * 8e9 / gap_ns as f64)];
+        class.0 = class.0.saturating_add(1);
+        class.1 += bytes;
+        class.2 += gap_ns;
+    }
+
+    /// Whether any packet was known to have waited.
+    fn is_known(&self) -> bool {
+        self.classes.iter().any(|class| class.0 > 0)
+    }
+
+    fn mode(&self) -> Option<Mode> {
+        let pairs: u64 = self.classes.iter().map(|class| u64::from(class.0)).sum();
+        let density = |from: usize| -> u64 {
+            let near = &self.classes[from..from + WIDTH];
+            near.iter().map(|class| u64::from(class.0)).sum()
+        };
+        // The first of the densest.
+        let from = (0..CLASSES - WIDTH).max_by_key(|&from| (density(from), CLASSES - from))?;
+        let near = &self.classes[from..from + WIDTH];
+        let sum = near
+            .iter()
+            .fold((0, 0), |sum, class| (sum.0 + class.1, sum.1 + class.2));
+        let share = density(from) as f64 / pairs.max(1) as f64;
+        // Where hardly any packet waits, those that did by chance tell nothing.
+        let many = pairs >= LEAST_PAIRS && pairs * 10 >= u64::from(self.idle);
+        (many && share >= 0.3).then_some(Mode {
+            bps: sum.0 as f64 * 8e9 / sum.1.max(1) as f64,
+            pairs,
+            share,
+        })
     }
 }
 
 /// Classes of 1 per cent from 1 kbit/s on.
-fn class(bps: f64) -> usize {
+pub(super) fn class(bps: f64) -> usize {
     let class = libm::log(bps.max(1000.0) / 1000.0) / libm::log(1.01);
     (class as usize).min(CLASSES - 1)
 }
 
 /// The middle of a class.
-fn value(class: usize) -> f64 {
+pub(super) fn value(class: usize) -> f64 {
     1000.0 * libm::pow(1.01, class as f64 + 0.5)
 }
 
-fn quantile(classes: &[u32], n: u32, quantile: f64) -> Option<usize> {
-    let wanted = libm::ceil(f64::from(n) * quantile) as u32;
-    let mut seen = 0;
-    let reached = |count: &u32| {
-        seen += count;
-        seen >= wanted
-    };
-    (n > 0).then(|| classes.iter().position(reached))?
-}
-
-/// A twentieth of a second, ten of which are a window.
-const BIN_NS: u64 = 50_000_000;
-const BINS: usize = 10;
 /// Up to 10 Tbit/s.
-const CLASSES: usize = 2320;
+pub(super) const CLASSES: usize = 2320;
+/// Classes of a mode.
+const WIDTH: usize = 5;
+/// Fewer pairs say nothing.
+const LEAST_PAIRS: u64 = 20;
 
 #[cfg(test)]
-mod tests {
-    use super::{Basis, Meter, class, judge, value};
-
-    #[test]
-    fn classes_are_within_a_percent() {
-        for bps in [1_000.0, 12_345.0, 1e6, 9.87e8, 1e12] {
-            assert!((value(class(bps)) / bps - 1.0).abs() < 0.006, "{bps}");
-        }
-    }
-
-    #[test]
-    fn a_full_line_is_known_by_its_spacing() {
-        let mut meter = Meter::default();
-        // 1500 bytes every 1.2 ms: 10 Mbit/s, for 3 s.
-        for packet in 0..2500 {
-            meter.add(packet * 1_200_000, 1500, true);
-        }
-        let estimate = meter.estimate();
-        assert_eq!(estimate.basis, Basis::Spacing);
-        assert!(
-            (estimate.bps.expect("sent") / 1e7 - 1.0).abs() < 0.01,
-            "{estimate:?}"
-        );
-        assert!((estimate.held_bps.expect("held") / 1e7 - 1.0).abs() < 0.02);
-    }
-
-    #[test]
-    fn measures_that_agree_but_for_their_classes_are_believed() {
-        // A line of 8 Mbit/s that was full half of the time: 7 of 10 pairs are spaced by 8.013 Mbit/s, the busy half seconds held 8.023.
-        let told = judge(Some(8.023e6), false, Some(8.013e6), 25.4e6);
-        assert_eq!(told, (8.013e6, Basis::Spacing));
-        // Packets two by two at a fraction of what was held say nothing.
-        assert_eq!(judge(Some(8e6), false, Some(4e6), 25e6).1, Basis::AtLeast);
-        assert_eq!(judge(Some(8e6), true, Some(4e6), 25e6), (8e6, Basis::Held));
-        assert_eq!(judge(None, false, None, 1e6), (1e6, Basis::AtLeast));
-    }
-
-    #[test]
-    fn a_line_that_was_never_full_has_a_lower_bound() {
-        let mut meter = Meter::default();
-        // A burst of ten every second.
-        for burst in 0..10 {
-            for packet in 0..10 {
-                meter.add(burst * 1_000_000_000 + packet * 1000 * (1 + burst), 1500, false);
-            }
-        }
-        let estimate = meter.estimate();
-        assert_eq!((estimate.basis, estimate.held_bps), (Basis::AtLeast, None));
-        assert_eq!(estimate.bps, Some(15_000.0 * 8.0 / 0.05));
-        assert_eq!(Meter::default().estimate().bps, None);
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! The scenario that an import writes: a file like any other, with the measured numbers as comments.
 
-use super::rate::{Basis, RateEstimate};
+use super::rate::Basis;
 use super::summary::{Summary, rate};
 use std::fmt::Write as _;
 
@@ -21,9 +21,9 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
         None => (0.02, "nothing is known of round-trip times"),
     };
     let pairs = summary.openers.clamp(1, MOST_PAIRS);
-    let forward = line_rate(summary, 1);
-    let backward = line_rate(summary, 0);
-    let queue = queue_packets(summary, forward.bps);
+    let [backward, forward] = [0, 1].map(|direction| line_rate(summary, direction));
+    let queues = [&backward, &forward].map(|line| queue_packets(summary, line.like, line.bps));
+    let queue = queues[1];
     let duration_s = (summary.span_s + 1.0).ceil().min(86_400.0);
     let _ = write!(
         text,
@@ -51,11 +51,14 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
         queue.0,
         queue.1,
     );
-    if (forward.bps - backward.bps).abs() > 0.1 * forward.bps {
+    if (forward.bps - backward.bps).abs() > 0.01 * forward.bps || queues[0].0 != queue.0 {
         let _ = write!(
             text,
-            "\n[network.bottleneck.reverse] # from the hosts that opened\n{}\n",
-            backward.text("rate")
+            "\n[network.bottleneck.reverse] # from the hosts that opened\n{}\n\
+             queue = {{ kind = \"drop-tail\", limit = \"{} packets\" }} # {}\n",
+            backward.text("rate"),
+            queues[0].0,
+            queues[0].1,
         );
     }
     let _ = write!(
@@ -94,7 +97,9 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
 
 struct LineRate {
     bps: f64,
-    why: String,
+    why: &'static str,
+    /// The direction that it is taken from.
+    like: usize,
 }
 
 impl LineRate {
@@ -107,57 +112,71 @@ impl LineRate {
 fn line_rate(summary: &Summary, direction: usize) -> LineRate {
     let estimate = &summary.rate[direction];
     let other = &summary.rate[1 - direction];
-    let most = |estimate: &RateEstimate| estimate.bps.filter(|_| estimate.bytes > 0);
-    match (most(estimate), most(other)) {
-        // Little was sent this way: lines are mostly the same both ways.
-        (own, Some(bps)) if estimate.bytes * 5 < other.bytes && own.is_none_or(|own| own < bps) => LineRate {
+    let payload = [direction, 1 - direction].map(|direction| summary.segments[direction].bytes);
+    // Of a direction of which hardly more than ACKs were seen nothing is known. It gets the other's rate, unless it certainly has
+    // more: there it matters little. A direction with data never gets its rate from one with ACKs.
+    if let Some(bps) = other.bps.filter(|_| !estimate.basis.is_estimate())
+        && payload[0] * 5 < payload[1]
+        && estimate.at_least_bps.is_none_or(|least| least < bps)
+    {
+        return LineRate {
             bps,
-            why: String::from("as the other way: too little was sent this way to tell"),
-        },
-        (Some(bps), _) => LineRate {
+            why: "not known, for too little was sent this way: as the other way. Write what you know of it",
+            like: 1 - direction,
+        };
+    }
+    if let Some(bps) = estimate.guess_bps {
+        return LineRate {
             bps,
-            why: String::from(match estimate.basis {
-                Basis::Held => "an estimate: the line held this for half seconds",
-                Basis::Spacing => "an estimate from the spacing of packets",
+            why: "a guess from the spacing of packets, none of which was seen to wait for the line. Write what you know of it",
+            like: direction,
+        };
+    }
+    if let Some(bps) = estimate.bps {
+        return LineRate {
+            bps,
+            why: match estimate.basis {
+                Basis::Held => "an estimate: the line held this while packets had to wait",
+                Basis::Spacing => "an estimate from the spacing of packets that had to wait",
                 Basis::AtLeast => {
-                    "only a lower bound: the line was never seen full. Write what you know of it"
+                    "only a lower bound: no packet was seen to wait for the line. Write what you know of it"
                 }
-            }),
-        },
-        (None, _) => {
-            // A file of vectors says nothing about the line: one that is 70 % full.
-            let bytes = summary
-                .segments
-                .iter()
-                .map(|segments| segments.bytes)
-                .max()
-                .unwrap_or(0);
-            LineRate {
-                bps: (bytes as f64 * 8.0 / summary.span_s.max(1.0) / 0.7).max(100_000.0),
-                why: String::from(
-                    "not known: what was sent would fill 70 % of it. Write what you know of it",
-                ),
-            }
-        }
+                Basis::AtMost | Basis::Unknown => {
+                    "only an upper bound, that of the path up to where the capture was made. Write what you know of it"
+                }
+            },
+            like: direction,
+        };
+    }
+    // A file of vectors, or data without their ACKs, say nothing about the line: one that is 70 % full.
+    let bytes = payload[0].max(payload[1]);
+    LineRate {
+        bps: (bytes as f64 * 8.0 / summary.span_s.max(1.0) / 0.7).max(100_000.0),
+        why: "not known: what was sent would fill 70 % of it. Write what you know of it",
+        like: direction,
     }
 }
 
-/// Room of the queue, and where it comes from.
-fn queue_packets(summary: &Summary, bps: f64) -> (u64, &'static str) {
-    let packets = |seconds: f64| ((seconds * bps / 12_000.0) as u64).clamp(20, 10_000);
-    let waited = summary
-        .beyond_rtt_s
-        .filter(|beyond| beyond.n >= 100 && beyond.p99 > 0.001);
+/// Room of the queue in front of the line to the hosts that opened (1) or from them (0), and where it comes from.
+fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'static str) {
+    let packets = |seconds: f64| (libm::ceil(seconds * bps / 12_000.0) as u64).clamp(20, 10_000);
+    let waited = summary.queue_s[direction].filter(|waited| *waited > 0.001);
+    let lost = summary.segments[direction].rate > 0.001;
     match (waited, summary.rtt_s) {
-        (Some(waited), _) => (
-            packets(waited.p99),
-            "what round-trip times grew by, 99th percentile: an estimate",
+        (Some(waited), _) if lost => (
+            packets(waited),
+            "hardly any packet waited longer (99.9th percentile): an estimate",
         ),
-        (None, Some(rtt)) => (
-            packets(rtt.p90),
+        // It was never full: it has room for at least what was seen.
+        (Some(waited), Some(rtt)) => (
+            packets(waited.max(rtt.p50)),
+            "no less than was seen to wait, nor than a bandwidth-delay product: it was never seen full",
+        ),
+        (_, Some(rtt)) => (
+            packets(rtt.p50),
             "one bandwidth-delay product: queues were not seen",
         ),
-        (None, None) => (100, "not known"),
+        (_, None) => (100, "not known"),
     }
 }
 

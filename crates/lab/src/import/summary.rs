@@ -115,6 +115,10 @@ pub struct Summary {
     pub half_rtt_s: [Option<Quantiles>; 2],
     /// Every sample beyond the smallest of its connection: mostly queues and delayed ACKs.
     pub beyond_rtt_s: Option<Quantiles>,
+    /// What hardly any data waited longer than in queues (99.9th percentile), by direction.
+    pub queue_s: [Option<f64>; 2],
+    /// What data waited in queues.
+    pub wait_s: [Option<Quantiles>; 2],
     /// Share of the round-trip time between the capture point and the hosts that opened: 0 at these, 1 at the others.
     pub capture_point: Option<f64>,
     /// Payload bytes of connections.
@@ -230,6 +234,8 @@ impl Summary {
         row("  to those who opened", &self.half_rtt_s[0], time);
         row("  to the others", &self.half_rtt_s[1], time);
         row("  beyond the smallest", &self.beyond_rtt_s, time);
+        row("Queues from them", &self.wait_s[0], time);
+        row("Queues to them", &self.wait_s[1], time);
         row("Bytes asked", &self.unit_bytes[0], size);
         row("Bytes answered", &self.unit_bytes[1], size);
         row("Bytes per connection", &self.connection_bytes, size);
@@ -275,13 +281,19 @@ fn rate_text(estimate: &RateEstimate) -> String {
     };
     let rate = rate(bps);
     match estimate.basis {
-        Basis::Held => format!("about {rate} (estimate: held for half seconds)"),
+        Basis::Held => format!("about {rate} (estimate: held while packets had to wait)"),
         Basis::Spacing => format!(
             "about {rate} (estimate: spacing of {} pairs of packets, {:.0} % agree)",
             count(estimate.pairs),
             estimate.spacing_share * 100.0
         ),
-        Basis::AtLeast => format!("at least {rate} (the busiest 50 ms; the line was never seen full)"),
+        Basis::AtLeast => format!(
+            "at least {rate} (what came in some tenths of a second; no packet was seen to wait for the line)"
+        ),
+        Basis::AtMost => format!(
+            "at most {rate} (up to the capture point; without ACKs nothing tells what comes behind it)"
+        ),
+        Basis::Unknown => String::from("not known: nothing in the capture tells it"),
     }
 }
 

@@ -9,7 +9,10 @@
 //! or until a retransmission, is no pause.
 //!
 //! **Waits** are those of applications: what the packets took from the capture point to the end and back (the smallest that was
-//! seen) is taken off.
+//! seen, and what the last byte waited in a queue) is taken off.
+//!
+//! **Exchanges** last as the ends see them: the ways between them and the capture point are added, and what the first packet waited
+//! before it (by its timestamp) and the last one behind it (by its ACK).
 
 use crate::workload::vectors::Unit;
 
@@ -26,6 +29,8 @@ struct Said {
     last_ns: u64,
     /// The last byte, retransmissions included.
     settled_ns: u64,
+    /// From the capture point to the other end and back, queues and all, as the ACK of the last byte tells; 0: not known.
+    way_ns: u64,
 }
 
 /// All of it, in order.
@@ -50,6 +55,24 @@ pub(super) struct Frame {
     pub(super) closed: Option<(u64, u8)>,
     /// Smallest round-trip time between the capture point and each end.
     pub(super) halves_ns: [u64; 2],
+    /// The smallest that any connection between the same hosts had: queues that this one always found are not in it.
+    pub(super) base_ns: [u64; 2],
+    /// What the first packet waited in queues before it was captured.
+    pub(super) late_ns: u64,
+}
+
+impl Frame {
+    /// What the last byte of a stretch waited in queues behind the capture point.
+    fn queued_ns(&self, said: &Said) -> u64 {
+        let listener = 1 - usize::from(said.side);
+        // Captured at the listener: what its ACKs took is its own.
+        if self.base_ns[listener] * 20 < self.base_ns[0] + self.base_ns[1] {
+            return 0;
+        }
+        said.way_ns
+            .max(self.halves_ns[listener])
+            .saturating_sub(self.base_ns[listener])
+    }
 }
 
 /// What a connection vector says, and what it was made from.
@@ -87,6 +110,7 @@ impl Units {
             said.bytes = said.bytes.saturating_add(bytes);
             said.last_ns = now_ns;
             said.settled_ns = now_ns;
+            said.way_ns = 0;
             return;
         }
         self.latest[usize::from(side)] = Some(self.said.len() as u32);
@@ -97,6 +121,7 @@ impl Units {
             first_ns: now_ns,
             last_ns: now_ns,
             settled_ns: now_ns,
+            way_ns: 0,
         });
     }
 
@@ -107,6 +132,21 @@ impl Units {
         {
             said.settled_ns = now_ns;
         }
+    }
+
+    /// All that an end said has arrived; the way of the last byte from the capture point, and of its ACK back to it.
+    pub(super) fn settle(&mut self, side: u8, way_ns: u64) {
+        if let Some(said) =
+            self.latest[usize::from(side)].and_then(|latest| self.said.get_mut(latest as usize))
+        {
+            said.way_ns = way_ns;
+        }
+    }
+
+    /// When the last byte of all was sent for the last time, and what it waited in queues behind the capture point then.
+    pub(super) fn last_ns(&self, frame: &Frame) -> (u64, u64) {
+        let last = self.said.iter().max_by_key(|said| said.settled_ns);
+        last.map_or((0, 0), |said| (said.settled_ns, frame.queued_ns(said)))
     }
 
     /// The units and their waits.
@@ -131,14 +171,13 @@ impl Units {
         // Start and prescribed waiting of the exchange that is not answered yet.
         let mut asked: Option<(u64, u64)> = None;
         for (number, said) in self.said.iter().enumerate() {
-            let half = frame.halves_ns[usize::from(said.side)];
             let wait = match before {
                 None => first_wait(said, frame),
                 Some(before) if before.side == said.side => said.first_ns.saturating_sub(before.last_ns),
                 Some(before) => said
                     .first_ns
                     .saturating_sub(before.settled_ns)
-                    .saturating_sub(half),
+                    .saturating_sub(frame.base_ns[usize::from(said.side)] + frame.queued_ns(&before)),
             };
             match before {
                 None => {}
@@ -155,18 +194,16 @@ impl Units {
             };
             let (start, waits, last_way) = match asked.take() {
                 // The answer goes on from the capture point to the end that asked.
-                Some((start, waits)) if said.side == 1 => (start, waits + wait, frame.halves_ns[0]),
-                _ => (
-                    begins.0,
-                    begins.1,
-                    frame.halves_ns[0].midpoint(frame.halves_ns[1]),
-                ),
+                Some((start, waits)) if said.side == 1 => (start, waits + wait, frame.base_ns[0]),
+                _ => (begins.0, begins.1, frame.base_ns[0].midpoint(frame.base_ns[1])),
             };
             if answered_next {
                 asked = Some(begins);
             } else {
                 let seen = said.settled_ns.saturating_sub(start);
-                timed.exchanges_ns.push((seen + last_way).saturating_sub(waits));
+                let late = if number < 2 { frame.late_ns } else { 0 };
+                let ways = last_way + frame.queued_ns(said) + late;
+                timed.exchanges_ns.push((seen + ways).saturating_sub(waits));
             }
             before = Some(*said);
         }
@@ -195,6 +232,7 @@ impl Units {
                     Some(last) if !said.pause => {
                         last.bytes = last.bytes.saturating_add(said.bytes);
                         (last.last_ns, last.settled_ns) = (said.last_ns, said.settled_ns);
+                        last.way_ns = said.way_ns;
                     }
                     _ => joined.push(*said),
                 }
@@ -209,8 +247,9 @@ impl Units {
                         pause
                     }
                 };
-                let way = frame.halves_ns[0].midpoint(frame.halves_ns[1]);
-                timed.exchanges_ns.push(said.settled_ns - said.first_ns + way);
+                let way = frame.base_ns[0].midpoint(frame.base_ns[1]);
+                let seen = said.settled_ns - said.first_ns;
+                timed.exchanges_ns.push(seen + way + frame.queued_ns(&said));
                 timed.units.push(unit(&said, wait));
                 before = Some(said);
             }

@@ -1,0 +1,92 @@
+//! What an acknowledgment tells of deliveries, and how long the data waited for it.
+
+use super::{Connection, LOST_TRACK, Seen, offset};
+use crate::import::delivery::{Ack, TICK_NS};
+use crate::import::link_layer::{FIN, SYN, Tcp};
+
+impl Connection {
+    /// What an ACK tells of deliveries. Of it: where the one before ended, when the first byte that was not acknowledged yet was
+    /// sent, and how late the ACK is by its timestamp.
+    pub(super) fn tell(
+        &mut self,
+        now_ns: u64,
+        side: usize,
+        tcp: &Tcp,
+        (before, sent_ns, late_ns): (u64, Option<u64>, Option<u64>),
+        seen: &mut Seen,
+    ) {
+        let [own, other] = match &mut self.ends {
+            [first, second] if side == 0 => [first, second],
+            [first, second] => [second, first],
+        };
+        let Some(origin) = other.origin else { return };
+        let mut blocks = [(0, 0); 4];
+        for (block, sack) in blocks.iter_mut().zip(tcp.sack) {
+            let edges = [sack.0, sack.1].map(|edge| offset(edge, origin, other.acked));
+            if let [Some(from), Some(to)] = edges
+                && (other.packets == 0 || to <= other.next)
+                && to.saturating_sub(from) < LOST_TRACK
+            {
+                *block = (from, to);
+            }
+        }
+        let advances = other.acked > before;
+        // In a recovery the timestamp echoed stays what it was.
+        let waited = tcp
+            .timestamps
+            .filter(|_| advances && !other.ledger.has_hole() && !tcp.has(SYN))
+            .and_then(|stamps| own.echo.late(now_ns, stamps.1))
+            .map_or(0, |late| late.saturating_sub(TICK_NS));
+        let beyond = seen.sample_ns.map_or(0, |sample| sample.1);
+        let hidden = other.packets == 0;
+        let full = match hidden {
+            true => u64::from(1500_u32.saturating_sub(tcp.headers())).max(1),
+            false => u64::from(other.full()),
+        };
+        let headers = match hidden {
+            true => tcp.headers(),
+            false => other.headers,
+        };
+        let told = other.ledger.on_ack(
+            now_ns,
+            &Ack {
+                before: before.min(other.next),
+                ack: other.acked.min(other.next),
+                sent: other.next,
+                blocks: &blocks,
+                duplicate: !advances
+                    && tcp.payload == 0
+                    && !tcp.has(SYN)
+                    && !tcp.has(FIN)
+                    && (hidden || other.next > other.acked),
+                sent_ns,
+                late_ns: late_ns.unwrap_or(own.late_ns),
+                queued_ns: waited.max(beyond),
+                full,
+            },
+        );
+        if let (Some(told), Some((sample, _))) = (&told, seen.sample_ns) {
+            // The ACK of a single segment may have been delayed, one with data waited for the application.
+            let gap = told.told_ns.map(|before| now_ns.saturating_sub(before));
+            let gap = gap.filter(|gap| *gap < DELAYED_NS);
+            let known = tcp.payload == 0 && (told.double || beyond < DELAYED_NS);
+            let way = match own.prompt_ns {
+                _ if known => sample,
+                Some((before, earlier)) => sample.min(before + gap.unwrap_or(earlier)),
+                None => 0,
+            };
+            let waited = way.saturating_sub(own.half_ns.unwrap_or(0));
+            if known || tcp.payload == 0 && gap.is_some() {
+                own.prompt_ns = Some((way, gap.unwrap_or(0)));
+                seen.waited_ns = Some(waited);
+            }
+            if other.acked >= other.next {
+                self.units.settle((1 - side) as u8, way);
+            }
+        }
+        seen.told = told.map(|told| (told, told.bytes + told.bytes.div_ceil(full) * u64::from(headers)));
+    }
+}
+
+/// ACKs are delayed by this at least (Linux: 40 ms).
+const DELAYED_NS: u64 = 38_000_000;

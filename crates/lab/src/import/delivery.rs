@@ -1,0 +1,293 @@
+//! What acknowledgments tell of deliveries: how many bytes arrived at the receiver, and within what time.
+//!
+//! A byte counts once, when it was first acknowledged, be it selectively (RFC 2018), cumulatively, or by a duplicate ACK of
+//! a connection without selective ones (a segment each, RFC 5681 3.2). An ACK that ends a recovery adds only what no earlier one told.
+//!
+//! **Clocks.** With timestamps (RFC 7323) a packet says when it was sent, by its sender's clock, in milliseconds: by how much it
+//! is later than the most punctual one is what it waited on its way, to a millisecond.
+
+/// The clock of a host as its timestamps show it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clock {
+    first: Option<(u64, u32)>,
+    /// Smallest difference between the two clocks in this span of time and in the one before, and when it began: clocks drift.
+    least: [Option<i64>; 2],
+    since_ns: u64,
+    /// The last one: by how much more than the first packet the last one waited.
+    pub(super) difference: i64,
+    /// It does not count milliseconds.
+    other: bool,
+}
+
+impl Clock {
+    /// By how much a packet is later than the most punctual one (ns, at most a millisecond too much).
+    pub(super) fn late(&mut self, now_ns: u64, stamp: u32) -> Option<u64> {
+        let (began_ns, began) = *self.first.get_or_insert((now_ns, stamp));
+        let elapsed = now_ns.saturating_sub(began_ns) as i64;
+        let ticks = i64::from(stamp.wrapping_sub(began) as i32) * 1_000_000;
+        if elapsed >= CLOCK_NS && !(elapsed / 2..elapsed * 2).contains(&ticks) {
+            self.other = true;
+        }
+        if self.other {
+            return None;
+        }
+        if now_ns.saturating_sub(self.since_ns) >= DRIFT_NS {
+            self.since_ns = now_ns;
+            self.least = [None, self.least[0]];
+        }
+        let difference = elapsed - ticks;
+        let own = self.least[0].map_or(difference, |least| least.min(difference));
+        self.least[0] = Some(own);
+        let least = self.least[1].map_or(own, |before| before.min(own));
+        self.difference = difference;
+        Some(u64::try_from(difference - least).unwrap_or(0))
+    }
+}
+
+/// What is known of the deliveries of what one end sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    /// Ranges beyond the cumulative ACK that were acknowledged selectively, in order.
+    ranges: Vec<(u64, u64)>,
+    /// Bytes that duplicate ACKs spoke of.
+    presumed: u64,
+    /// There were selective ACKs.
+    selective: bool,
+    /// The last ACK, and by how much it was late.
+    told: Option<(u64, u64)>,
+    /// The first ACK with a hole before it, and what had been sent when the last one came.
+    hole_ns: Option<u64>,
+    sent: u64,
+    /// The last ACK was of less than two segments.
+    small: bool,
+}
+
+/// An ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ack<'a> {
+    /// Stream offsets acknowledged before, and now.
+    pub(super) before: u64,
+    pub(super) ack: u64,
+    /// Stream offset of all that was sent, as far as it was seen.
+    pub(super) sent: u64,
+    /// Selectively acknowledged ranges.
+    pub(super) blocks: &'a [(u64, u64)],
+    /// It repeats the last one, and there is something to acknowledge.
+    pub(super) duplicate: bool,
+    /// When the first byte that it acknowledges for the first time was sent, where that is known.
+    pub(super) sent_ns: Option<u64>,
+    /// How late it is; 0 if that is not known.
+    pub(super) late_ns: u64,
+    /// What what it acknowledges waited in queues at least.
+    pub(super) queued_ns: u64,
+    /// Payload of a full segment.
+    pub(super) full: u64,
+}
+
+/// What an ACK told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Bytes that were told of for the first time.
+    pub(super) bytes: u64,
+    /// They arrived after this, up to now; `None`: nobody knows.
+    pub(super) since_ns: Option<u64>,
+    /// The ACK before.
+    pub(super) told_ns: Option<u64>,
+    /// What they waited in queues at least.
+    pub(super) queued_ns: u64,
+    /// It was not delayed for want of a second segment, as far as one can see.
+    pub(super) prompt: bool,
+    /// It was of two segments or more.
+    pub(super) double: bool,
+}
+
+impl Ledger {
+    /// Whether something beyond the cumulative ACK has arrived.
+    pub(super) fn has_hole(&self) -> bool {
+        !self.ranges.is_empty() || self.presumed > 0
+    }
+
+    /// Takes an ACK; `None`: it told nothing new.
+    pub(super) fn on_ack(&mut self, now_ns: u64, ack: &Ack<'_>) -> Option<Told> {
+        let mut bytes = 0;
+        for block in ack.blocks {
+            self.selective |= block.0 < block.1;
+            bytes += self.add(block.0.max(ack.ack), block.1);
+        }
+        let mut recovered = false;
+        if ack.ack > ack.before {
+            recovered = self.hole_ns.is_some();
+            let known = self.pass(ack.before, ack.ack).saturating_add(self.presumed);
+            bytes += (ack.ack - ack.before).saturating_sub(known);
+            self.presumed = self.presumed.saturating_sub(ack.ack - ack.before);
+        } else if ack.duplicate && !self.selective {
+            self.presumed += ack.full;
+            self.sent = ack.sent;
+            bytes += ack.full;
+        }
+        // Where holes were, what an ACK adds may have come since the first of them.
+        let since_hole = self.hole_ns.filter(|_| recovered);
+        // Duplicate ACKs do not say how many holes there are.
+        let unclear = !self.selective && (ack.ack < self.sent || bytes > 2 * ack.full);
+        self.hole_ns = match self.hole_ns {
+            Some(hole) if self.has_hole() || unclear => Some(hole),
+            None if self.has_hole() => Some(now_ns),
+            Some(_) | None => None,
+        };
+        let before = self.told.replace((now_ns, ack.late_ns));
+        if bytes == 0 {
+            return None;
+        }
+        let told_since = before.map(|(at, late)| at.saturating_sub(late + TICK_NS));
+        let since_ns = since_hole.or(told_since).into_iter().chain(ack.sent_ns).max();
+        let small = bytes < 2 * ack.full;
+        let prompt = !small || self.small;
+        self.small = small;
+        Some(Told {
+            bytes,
+            since_ns: since_ns.map(|since| match since_hole {
+                Some(hole) => since.min(hole),
+                None => since,
+            }),
+            told_ns: before.map(|before| before.0),
+            queued_ns: ack.queued_ns,
+            prompt: prompt && !recovered,
+            double: !small,
+        })
+    }
+
+    /// The range is known now; how much of it was not before.
+    fn add(&mut self, from: u64, to: u64) -> u64 {
+        if from >= to {
+            return 0;
+        }
+        let begin = self.ranges.partition_point(|range| range.1 < from);
+        let end = self.ranges.partition_point(|range| range.0 <= to);
+        let touched = self.ranges.get(begin..end).unwrap_or(&[]);
+        let known: u64 = touched
+            .iter()
+            .map(|range| range.1.min(to).saturating_sub(range.0.max(from)))
+            .sum();
+        let all = (
+            touched.first().map_or(from, |first| first.0.min(from)),
+            touched.last().map_or(to, |last| last.1.max(to)),
+        );
+        self.ranges.splice(begin..end, [all]);
+        if self.ranges.len() > MOST_RANGES {
+            // The gap between the first two is not counted any more: rather too little than too much.
+            let second = self.ranges.remove(1);
+            self.ranges[0].1 = second.1;
+        }
+        to - from - known
+    }
+
+    /// All up to `ack` is acknowledged; how much of it was known.
+    fn pass(&mut self, before: u64, ack: u64) -> u64 {
+        let mut known = 0;
+        self.ranges.retain_mut(|range| {
+            known += range.1.min(ack).saturating_sub(range.0.max(before));
+            range.0 = range.0.max(ack);
+            range.0 < range.1
+        });
+        known
+    }
+}
+
+/// Timestamps tell the time to this, and what became of it on the way here.
+pub(super) const TICK_NS: u64 = 1_000_000;
+/// How long a clock is watched before it is believed not to count milliseconds.
+const CLOCK_NS: i64 = 500_000_000;
+/// Clocks drift by less than a millisecond in this time.
+const DRIFT_NS: u64 = 10_000_000_000;
+/// Ranges that are remembered.
+const MOST_RANGES: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::{Ack, Clock, Ledger, Told};
+
+    fn ack(before: u64, ack: u64) -> Ack<'static> {
+        Ack {
+            before,
+            ack,
+            sent: ack,
+            full: 1000,
+            ..Ack::default()
+        }
+    }
+
+    #[test]
+    fn a_byte_counts_when_it_was_told_of_first() {
+        let mut ledger = Ledger::default();
+        let bytes = |told: Option<Told>| told.map_or(0, |told| told.bytes);
+        assert_eq!(bytes(ledger.on_ack(1, &ack(0, 2000))), 2000);
+        // 2000..3000 is lost; three segments behind it come one by one.
+        for (at, end) in [(2, 4000), (3, 5000), (4, 6000)] {
+            let blocks = [(3000, end)];
+            let told = ledger.on_ack(
+                at,
+                &Ack {
+                    blocks: &blocks,
+                    duplicate: true,
+                    ..ack(2000, 2000)
+                },
+            );
+            assert_eq!(bytes(told), 1000, "{end}");
+        }
+        // The hole is filled: only it is new.
+        let told = ledger.on_ack(50, &ack(2000, 6000)).expect("something new");
+        assert_eq!(
+            (told.bytes, told.since_ns, told.told_ns),
+            (1000, Some(2), Some(4))
+        );
+        assert!(!ledger.has_hole());
+    }
+
+    #[test]
+    fn duplicate_acks_tell_of_a_segment_each() {
+        let mut ledger = Ledger::default();
+        ledger.on_ack(1, &ack(0, 2000));
+        let duplicate = Ack {
+            duplicate: true,
+            ..ack(2000, 2000)
+        };
+        for at in 2..7 {
+            assert_eq!(ledger.on_ack(at, &duplicate).expect("a segment").bytes, 1000);
+        }
+        assert_eq!(ledger.on_ack(9, &ack(2000, 8000)).expect("the hole").bytes, 1000);
+        assert_eq!(ledger.on_ack(10, &ack(8000, 10_000)).expect("more").bytes, 2000);
+    }
+
+    #[test]
+    fn ranges_are_joined_and_bounded() {
+        let mut ledger = Ledger::default();
+        assert_eq!(ledger.add(10, 20), 10);
+        assert_eq!(ledger.add(30, 40), 10);
+        assert_eq!(ledger.add(15, 35), 10);
+        assert_eq!(ledger.ranges, [(10, 40)]);
+        assert_eq!(ledger.pass(0, 25), 15);
+        assert_eq!(ledger.ranges, [(25, 40)]);
+        let mut sum = 0;
+        for number in 0..2000 {
+            sum += ledger.add(100 + 10 * number, 105 + 10 * number);
+        }
+        assert!(ledger.ranges.len() <= 256 && sum <= 10_000);
+    }
+
+    #[test]
+    fn timestamps_tell_how_long_a_packet_waited() {
+        let mut clock = Clock::default();
+        let mut late = |ms: u64, stamp: u32| clock.late(ms * 1_000_000, stamp);
+        assert_eq!(late(1000, 77), Some(0));
+        assert_eq!(late(1500, 577), Some(0));
+        // 80 ms in queues.
+        assert_eq!(late(2080, 1077), Some(80_000_000));
+        // Earlier than all before by 2 ms.
+        assert_eq!(late(2498, 1577), Some(0));
+        assert_eq!(late(2600, 1677), Some(2_000_000));
+        // A clock of ten milliseconds is none of ours.
+        let mut slow = Clock::default();
+        assert_eq!(slow.late(0, 0), Some(0));
+        assert_eq!(slow.late(1_000_000_000, 100), None);
+    }
+}

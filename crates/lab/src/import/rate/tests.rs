@@ -1,0 +1,125 @@
+use super::{Arrival, Basis, Meter, Place, class, value};
+use crate::import::delivery::Told;
+
+#[test]
+fn classes_are_within_a_percent() {
+    for bps in [1_000.0, 12_345.0, 1e6, 9.87e8, 1e12] {
+        assert!((value(class(bps)) / bps - 1.0).abs() < 0.006, "{bps}");
+    }
+}
+
+fn packet(now_ns: u64, bytes: u64) -> Arrival {
+    Arrival {
+        now_ns,
+        bytes,
+        full: true,
+        connection: 1,
+    }
+}
+
+/// An ACK of what came since the ACK before.
+fn told(before_ns: u64, bytes: u64, queued_ns: u64) -> Told {
+    Told {
+        bytes,
+        since_ns: Some(before_ns),
+        told_ns: Some(before_ns),
+        queued_ns,
+        prompt: true,
+        double: true,
+    }
+}
+
+/// ACKs of two segments each, 2.4 ms apart: 10 Mbit/s, for 3 s.
+fn full_line(meter: &mut Meter, queued_ns: u64) {
+    for ack in 1..1250_u64 {
+        let now = ack * 2_400_000;
+        meter.on_told(&packet(now, 3000), &told(now - 2_400_000, 2896, queued_ns));
+    }
+}
+
+fn near(found: Option<f64>, known: f64) {
+    let found = found.expect("a rate");
+    assert!((found / known - 1.0).abs() < 0.01, "{found}, known {known}");
+}
+
+#[test]
+fn a_full_line_is_known_by_its_acks() {
+    let mut meter = Meter::default();
+    full_line(&mut meter, 50_000_000);
+    let estimate = meter.estimate(Place::Elsewhere);
+    assert_eq!(estimate.basis, Basis::Spacing);
+    near(estimate.bps, 1e7);
+    assert!((estimate.held_bps.expect("held") / 1e7 - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn what_never_waited_is_the_pace_of_its_sender() {
+    let mut meter = Meter::default();
+    full_line(&mut meter, 0);
+    let estimate = meter.estimate(Place::Elsewhere);
+    assert_eq!((estimate.basis, estimate.held_bps), (Basis::AtLeast, None));
+    let least = estimate.bps.expect("a bound");
+    assert!((0.95e7..=1.001e7).contains(&least), "{least}");
+}
+
+#[test]
+fn an_ack_that_may_tell_of_long_ago_is_no_burst() {
+    let mut meter = Meter::default();
+    full_line(&mut meter, 0);
+    // After a recovery: a megabyte at once, that came within three seconds.
+    meter.on_told(&packet(3_010_000_000, 1_000_000), &told(10_000_000, 1_000_000, 0));
+    let least = meter.estimate(Place::Elsewhere).bps.expect("a bound");
+    assert!(least <= 1.001e7, "{least}");
+}
+
+#[test]
+fn data_before_the_bottleneck_are_not_its_rate() {
+    let mut meter = Meter::default();
+    // Sent two by two at 1 Gbit/s, acknowledged at 10 Mbit/s.
+    for ack in 1..1250_u64 {
+        let now = ack * 2_400_000;
+        meter.on_told(&packet(now, 3000), &told(now - 2_400_000, 2896, 50_000_000));
+        for packets in [1, 2] {
+            meter.on_data(&packet(now + packets * 12_000, 1500), Some(0));
+        }
+    }
+    let estimate = meter.estimate(Place::Elsewhere);
+    assert_eq!(estimate.basis, Basis::Spacing);
+    near(estimate.bps, 1e7);
+    // Without their ACKs nothing is known.
+    let mut meter = Meter::default();
+    for pair in 0..1000_u64 {
+        for packets in [1, 2] {
+            meter.on_data(&packet(pair * 2_400_000 + packets * 12_000, 1500), Some(0));
+        }
+    }
+    let estimate = meter.estimate(Place::Elsewhere);
+    assert_eq!((estimate.basis, estimate.bps), (Basis::Unknown, None));
+}
+
+#[test]
+fn data_alone_tell_of_the_path_that_they_took() {
+    // In bursts of fifty, queued behind each other at 10 Mbit/s.
+    let mut meter = Meter::default();
+    for burst in 0..20_u64 {
+        for number in 0..50 {
+            let now = burst * 1_000_000_000 + number * 1_200_000;
+            meter.on_data(
+                &packet(now, 1500),
+                Some((number * 1_200_000).saturating_sub(1_000_000)),
+            );
+        }
+    }
+    let estimate = meter.estimate(Place::Elsewhere);
+    assert_eq!(estimate.basis, Basis::AtMost);
+    near(estimate.bps, 1e7);
+}
+
+#[test]
+fn nothing_sent_is_nothing_known() {
+    let estimate = Meter::default().estimate(Place::Receiver);
+    assert_eq!(
+        (estimate.basis, estimate.bps, estimate.bytes),
+        (Basis::Unknown, None, 0)
+    );
+}

@@ -1,0 +1,187 @@
+//! Is what an import says of a line's rate true, wherever the capture was made and whatever it shows?
+
+use fleetfoot_lab::import::capture::{Options, read};
+use fleetfoot_lab::import::rate::{Basis, RateEstimate};
+use fleetfoot_lab::report::pcapng;
+use fleetfoot_lab::run::course::{captured, links_called};
+use fleetfoot_lab::run::observe;
+use fleetfoot_lab::scenario::{Scenario, Setting};
+use fleetfoot_sim::record::{Capture, CapturePlace, Captured};
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
+
+/// What a line had to carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    Idle,
+    Busy,
+    Saturated,
+    /// A sender that keeps to a pace of half the rate.
+    Paced,
+}
+
+/// Where a capture was made, on the way of the data.
+const PLACES: [&str; 4] = ["sender", "before", "behind", "receiver"];
+/// What it shows.
+const SIGHTS: [&str; 3] = ["both", "data", "acks"];
+
+fn scenario(mbps: f64, load: Load, queue: &str, seconds: f64, tcp: &str) -> String {
+    let size_kb = (mbps * 2.0).clamp(20.0, 400.0);
+    let arrivals = |share: f64| share * mbps * 1e6 / (size_kb * 8e3);
+    let transfers = |share: f64| {
+        format!(
+            "kind = \"transfer\"\nsize = {{ dist = \"lomax\", mean = \"{size_kb} kB\", shape = 1.5 }}\n\
+             arrivals = {{ dist = \"poisson\", rate = \"{} per second\" }}\n",
+            arrivals(share)
+        )
+    };
+    let traffic = match load {
+        Load::Idle => transfers(0.2),
+        Load::Busy => transfers(0.8),
+        Load::Saturated => String::from("kind = \"bulk\"\ncount = 3\n"),
+        // Half of what fits into the path of 20 ms.
+        Load::Paced => format!(
+            "kind = \"bulk\"\ncount = 1\ntcp = {{ pacing = \"full\", max_window = {} }}\n",
+            (mbps * 1e6 * 0.02 / 12_000.0 / 2.0).max(2.0) as u64
+        ),
+    };
+    let access = if mbps > 400.0 { 10 } else { 1 };
+    let packets = (mbps * 1e6 * 0.04 / 12_000.0).max(30.0) as u64;
+    let limit = match queue {
+        "drop-tail" => format!(", limit = \"{packets} packets\""),
+        _ => String::new(),
+    };
+    format!(
+        "[network]\nkind = \"dumbbell\"\naccess = {{ rate = \"{access} Gbit/s\", delay = \"7 ms\" }}\n\
+         egress = {{ rate = \"{access} Gbit/s\", delay = \"1 ms\" }}\n\
+         bottleneck = {{ rate = \"{mbps} Mbit/s\", delay = \"2 ms\", queue = {{ kind = \"{queue}\"{limit} }} }}\n\
+         [tcp]\n{tcp}\n[[traffic]]\nname = \"data\"\n{traffic}[run]\nduration = \"{seconds} s\"\nwarmup = \"0 s\"\nseeds = 1\n"
+    )
+}
+
+/// What is said of the rate of the data's direction, for each place and sight.
+fn said(text: &str) -> Vec<(&'static str, &'static str, RateEstimate)> {
+    let scenario = Scenario::parse("line.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let resolved = scenario
+        .resolve(&Setting::none())
+        .unwrap_or_else(|error| panic!("{error}"));
+    let names = ["access-0", "bottleneck", "egress-0"].map(String::from);
+    let links = links_called(&resolved, &names);
+    let mut capture = Capture::new(links.iter().copied(), usize::MAX);
+    observe(&resolved.spec(1), &AtomicBool::new(false), &mut capture).expect("a run");
+    let mut all = Vec::new();
+    for place in PLACES {
+        let (name, forward, reverse) = match place {
+            "sender" => ("access-0", CapturePlace::Enter, CapturePlace::Deliver),
+            "before" => ("bottleneck", CapturePlace::Enter, CapturePlace::Deliver),
+            "behind" => ("bottleneck", CapturePlace::Deliver, CapturePlace::Enter),
+            _ => ("egress-0", CapturePlace::Deliver, CapturePlace::Enter),
+        };
+        for sight in SIGHTS {
+            let shown = |seen: &&Captured| {
+                let link = &resolved.spec.links[seen.link.0 as usize];
+                let (wanted, shown) = match link.forward {
+                    true => (forward, sight != "acks"),
+                    false => (reverse, sight != "data"),
+                };
+                link.name == name && seen.place == wanted && shown
+            };
+            let mut one = capture.clone();
+            one.packets.retain(|seen| shown(&seen));
+            let (interfaces, packets) = captured(&one, &links, &resolved);
+            let packets = packets.into_iter().map(|packet| pcapng::Captured {
+                interface: 0,
+                ..packet
+            });
+            let mut file = Vec::new();
+            pcapng::write_to(
+                &mut file,
+                packets,
+                &interfaces,
+                &capture.flows,
+                "test",
+                96,
+                pcapng::Protocol::V4,
+            )
+            .expect("memory can be written");
+            let summary = read(&file[..], &Options::default(), |_, _| (), |_| true)
+                .unwrap_or_else(|error| panic!("{error}"));
+            let data = usize::from(summary.segments[1].bytes > summary.segments[0].bytes);
+            all.push((place, sight, summary.rate[data]));
+        }
+    }
+    all
+}
+
+/// Whether what is said of a line is true.
+fn is_true(said: &RateEstimate, bps: f64) -> bool {
+    let ratio = said.bps.unwrap_or(bps) / bps;
+    match said.basis {
+        Basis::Held | Basis::Spacing => (0.95..=1.05).contains(&ratio),
+        Basis::AtLeast => ratio <= 1.01,
+        Basis::AtMost => ratio >= 0.99,
+        Basis::Unknown => said.bps.is_none(),
+    }
+}
+
+/// A table of what is said, and what of it is false.
+fn table(lines: &[(f64, f64)], loads: &[Load], queues: &[&str], tcp: &str) -> (String, Vec<String>) {
+    let (mut text, mut wrong) = (String::new(), Vec::new());
+    for &(mbps, seconds) in lines {
+        for &load in loads {
+            for queue in queues {
+                let all = said(&scenario(mbps, load, queue, seconds, tcp));
+                for (place, sight, said) in all {
+                    let row = format!(
+                        "{mbps:>5} Mbit/s {load:<10?} {queue:<10} {place:<9} {sight:<5} {:?} {:.3} (least {:.3}, held {:.3}, {} pairs, {:.2})",
+                        said.basis,
+                        said.bps.unwrap_or(0.0) / 1e6,
+                        said.at_least_bps.unwrap_or(0.0) / 1e6,
+                        said.held_bps.unwrap_or(0.0) / 1e6,
+                        said.pairs,
+                        said.spacing_share,
+                    );
+                    let good = is_true(&said, mbps * 1e6);
+                    let _ = writeln!(text, "{}{row}", if good { "  " } else { "! " });
+                    if !good {
+                        wrong.push(row);
+                    }
+                }
+            }
+        }
+    }
+    (text, wrong)
+}
+
+#[test]
+fn nothing_false_is_said_of_a_line() {
+    let (text, wrong) = table(
+        &[(2.0, 8.0), (50.0, 2.0)],
+        &[Load::Idle, Load::Busy, Load::Saturated],
+        &["drop-tail", "fq-codel"],
+        "",
+    );
+    println!("{text}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Minutes: the whole range.
+#[test]
+#[ignore = "minutes; run by hand"]
+fn nothing_false_is_said_of_any_line() {
+    let tcp = std::env::var("FLEETFOOT_TCP").unwrap_or_default();
+    let (text, wrong) = table(
+        &[
+            (1.0, 60.0),
+            (10.0, 20.0),
+            (50.0, 8.0),
+            (200.0, 4.0),
+            (1000.0, 2.5),
+        ],
+        &[Load::Idle, Load::Busy, Load::Saturated, Load::Paced],
+        &["drop-tail", "fq-codel"],
+        &tcp,
+    );
+    println!("{text}");
+    assert!(wrong.is_empty(), "{} are wrong: {wrong:#?}", wrong.len());
+}
