@@ -14,7 +14,8 @@ use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
 use fleetfoot_lab::scenario::{
-    Resolved, Scenario, Setting, SwitchInfo, needs, parameter_type, switch, switches, switches_of_spreading,
+    Resolved, Scenario, Setting, SwitchInfo, needs, parameter_type, reference, switch, switches,
+    switches_of_spreading,
 };
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A mechanism, queue, congestion control, switch of `[tcp]`, profile, experiment or example.
+    /// A mechanism, queue, congestion control, switch of `[tcp]`, key of scenario files, profile, experiment or example.
     name: String,
     /// Print how to cite its source, and the program, as BibTeX.
     #[arg(long)]
@@ -93,6 +94,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             text.push_str(file);
         } else if let Some(file) = library::file(name) {
             experiment(&mut text, name, file)?;
+        } else if keys_of_files(&mut text, name) {
+            // Said.
         } else {
             return Err(unknown(name));
         }
@@ -185,9 +188,35 @@ fn describe_switch(text: &mut String, found: &SwitchInfo) {
     }
     let _ = writeln!(
         text,
-        "In a scenario:\n  [tcp]\n  {} = ...\nIn a variant, or with --set:\n  \"{path}\" = ...",
+        "In a scenario:\n  [tcp]\n  {} = ...\nIn a variant:\n  \"{path}\" = ...",
         found.name
     );
+}
+
+/// Keys of scenario files with this name, wherever they stand; false if there is none.
+fn keys_of_files(text: &mut String, name: &str) -> bool {
+    let (page, row) = (reference(), format!("| `{name}` | "));
+    let mut place = "";
+    for line in page.lines() {
+        if let Some(heading) = line.strip_prefix('#') {
+            place = heading.trim_start_matches('#').trim();
+        }
+        let Some(cells) = line.strip_prefix(&row) else {
+            continue;
+        };
+        if text.is_empty() {
+            let _ = writeln!(text, "{name} (key of scenario files)");
+        }
+        let mut cells = cells.trim_end_matches(" |").splitn(3, " | ");
+        let mut next = || cells.next().unwrap_or_default();
+        let (values, default, meaning) = (next(), next(), next());
+        let _ = writeln!(
+            text,
+            "\n{place}: {values}; default: {default}\n{}",
+            wrapped(meaning, width(), "  ")
+        );
+    }
+    !text.is_empty()
 }
 
 fn switch_json(found: &SwitchInfo) -> serde_json::Value {

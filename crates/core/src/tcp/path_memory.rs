@@ -5,7 +5,7 @@
 //! Whoever opens connections keeps the memory: a connection is told on its first day, and tells, but holds nothing shared.
 //! Connections that ran at the same time met the same traffic, so that together they are one of the three: the first rate counts.
 //!
-//! **Source.** RFC 9040 6 (temporal sharing): what is passed on, when it is read (6.1) and updated (6.2); 8.1 and 8.3 on hosts
+//! **Source.** RFC 9040 6 (temporal sharing): what is passed on, when it is read (6.1) and updated (6.2); 8 on hosts
 //! whose connections take several paths. The middle of three is ours, against single measurements that other packets spoilt.
 //! **Deviations.** RFC 9040 names no rate: it passes on round-trip times, their variation and windows. Of these only the
 //! shortest round trip is kept, and no connection begins with it as its estimate. A connection that runs is told nothing of what

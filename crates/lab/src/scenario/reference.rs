@@ -162,7 +162,7 @@ pub fn reference() -> String {
     }
     page.push_str(
         "\n## Paths\n\n\
-         A variant's `set`, a mechanism and `--set` name a key by its path: `network.bottleneck.queue.kind`.\n\
+         A variant's `set` and a mechanism name a key by its path: `network.bottleneck.queue.kind`.\n\
          `traffic.NAME` and `link.NAME` select an entry by its name. Setting a `kind` keeps only the keys that every kind\n\
          has (`limit` and `ecn` of a queue, the common keys of traffic) and drops the rest. A table replaces the whole\n\
          table. A setting that changes nothing is an error.\n\n\
