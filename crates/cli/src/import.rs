@@ -87,6 +87,16 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         None => beside(&arguments.file),
     };
     let vectors = output.with_extension("cvec");
+    let ending = arguments.out.as_ref().and_then(|out| out.extension());
+    if let Some(ending) = ending.and_then(|ending| ending.to_str())
+        && OTHER_ENDINGS.contains(&ending)
+    {
+        return Err(Failure::usage(format!(
+            "--out names the scenario to write, not a file of .{ending}: --out {}; the connection vectors are written beside it, as {}",
+            output.with_extension("toml").display(),
+            vectors.display(),
+        )));
+    }
     if output == vectors || vectors == arguments.file || output == arguments.file {
         return Err(Failure::usage(format!(
             "{} would be overwritten: give another name with --out FILE.toml",
@@ -165,21 +175,91 @@ fn text(imported: &Imported, fit: Option<&Fit>) -> String {
     text
 }
 
+/// What a file is that is no scenario, in words, and what to do with it; `None`: it may be one.
+pub(crate) fn something_else(file: &Path) -> Option<String> {
+    if !is_regular(file) {
+        return None;
+    }
+    let head = head(file)?;
+    let begins = |bytes: &[u8]| head.starts_with(bytes);
+    let said = file.display();
+    let what = if is_capture(file) {
+        return Some(format!(
+            "{said}: it is a capture, no scenario: `fleetfoot import {said}` makes one of it, `fleetfoot compare {said}` takes it as it is"
+        ));
+    } else if let Some((unpack, _)) = PACKED.into_iter().find(|(_, magic)| begins(magic)) {
+        return Some(format!(
+            "{said}: it is compressed: `{unpack} -dc {said} | fleetfoot import - --out NAME.toml` makes a scenario of a capture in it"
+        ));
+    } else if head.is_empty() {
+        "it is empty"
+    } else if is_begun_capture(&head) {
+        "it begins like a capture, but is cut off within its header"
+    } else if begins(b"snoop\0") || begins(b"GMBU") || begins(b"RTSS") {
+        "it is a capture of a kind that is not read (editcap -F pcapng converts it)"
+    } else if head.contains(&0) || std::str::from_utf8(&head).is_err_and(|error| error.error_len().is_some())
+    {
+        "it is no text"
+    } else if head.trim_ascii_start().starts_with(b"{") {
+        "it looks like JSON"
+    } else if head.trim_ascii_start().starts_with(b"<") {
+        "it looks like HTML or XML"
+    } else if !head.split(|byte| *byte == b'\n').any(is_of_toml) {
+        match is_table(&head) {
+            true => "it looks like a table (CSV)",
+            false => "it is text, but no scenario",
+        }
+    } else {
+        return None;
+    };
+    Some(format!(
+        "{said}: {what}. What is taken: a scenario (TOML with [network] and [[traffic]]; `examples/` has some), a capture (pcap, pcapng), \
+         or connection vectors of tmix"
+    ))
+}
+
+/// Lines with as many commas each.
+fn is_table(head: &[u8]) -> bool {
+    let lines = head.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let mut commas = lines.map(|line| line.iter().filter(|byte| **byte == b',').count());
+    let first = commas.next().unwrap_or(0);
+    first > 0 && commas.next() == Some(first)
+}
+
+/// A table or a key with its value.
+fn is_of_toml(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    !line.starts_with(b"#") && (line.starts_with(b"[") || line.contains(&b'='))
+}
+
+/// The beginning of the magic number of a capture that ends before its header does.
+fn is_begun_capture(head: &[u8]) -> bool {
+    head.len() < 24
+        && MAGIC
+            .iter()
+            .any(|magic| magic.starts_with(head) || head.starts_with(magic))
+}
+
+/// Whether it can be read twice: no pipe, no terminal.
+pub(crate) fn is_regular(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file())
+}
+
+fn head(file: &Path) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    let file = std::fs::File::open(file).ok()?;
+    file.take(4096).read_to_end(&mut head).ok()?;
+    Some(head)
+}
+
 /// Whether a file is a capture, or connection vectors, by its first bytes.
 pub(crate) fn is_capture(file: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = std::fs::File::open(file).and_then(|file| file.take(4096).read_to_end(&mut head));
-    let magic = matches!(
-        head.get(..4),
-        Some(
-            [0x0a, 0x0d, 0x0d, 0x0a]
-                | [0xa1, 0xb2, 0xc3, 0xd4]
-                | [0xd4, 0xc3, 0xb2, 0xa1]
-                | [0xa1, 0xb2, 0x3c, 0x4d]
-                | [0x4d, 0x3c, 0xb2, 0xa1]
-        )
-    );
-    read.is_ok() && (magic || looks_like_vectors(&head))
+    let head = Some(file)
+        .filter(|file| is_regular(file))
+        .and_then(head)
+        .unwrap_or_default();
+    let magic = MAGIC.iter().any(|magic| head.starts_with(magic));
+    magic && !is_begun_capture(&head) || looks_like_vectors(&head)
 }
 
 /// Makes a scenario of a capture for a comparison, in a folder of its own beside the other results.
@@ -261,6 +341,26 @@ fn beside(capture: &Path) -> PathBuf {
     let stem = stem.map_or_else(|| "capture".into(), |stem| stem.to_string_lossy());
     PathBuf::from(format!("{stem}.toml"))
 }
+
+/// How captures begin: pcapng; pcap in either byte order, with micro- or nanoseconds.
+const MAGIC: [[u8; 4]; 5] = [
+    [0x0a, 0x0d, 0x0d, 0x0a],
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+];
+
+/// What unpacks a file, and how it begins.
+const PACKED: [(&str, &[u8]); 4] = [
+    ("gzip", &[0x1f, 0x8b]),
+    ("zstd", &[0x28, 0xb5, 0x2f, 0xfd]),
+    ("xz", &[0xfd, b'7', b'z', b'X', b'Z']),
+    ("bzip2", b"BZh"),
+];
+
+/// Endings of what is no scenario.
+const OTHER_ENDINGS: [&str; 7] = ["cvec", "pcap", "pcapng", "cap", "json", "html", "csv"];
 
 /// Data segments whose replay takes some seconds.
 const FIT_SEGMENTS: u64 = 2_000_000;

@@ -1,6 +1,7 @@
 //! What verbs that run simulations share: the scenario, Ctrl-C, the first line, the command that repeats.
 
 use crate::failure::Failure;
+use crate::import::{is_regular, something_else};
 use clap::Args;
 use fleetfoot_lab::compare::Plan;
 use fleetfoot_lab::scenario::Scenario;
@@ -29,7 +30,20 @@ pub(crate) struct BatchFlags {
 /// The scenario of `file`, or the built-in home line.
 pub(crate) fn scenario(file: Option<&Path>) -> Result<Scenario, Failure> {
     Ok(match file {
-        Some(path) => Scenario::load(path)?,
+        Some(path) if path.exists() && !is_regular(path) && !path.is_dir() => {
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Failure::usage(format!(
+                    "{}: a scenario is expected from a pipe, and this is none: {error}. A capture: fleetfoot import - --out NAME.toml",
+                    path.display()
+                ))
+            })?;
+            Scenario::parse(&path.to_string_lossy(), &text)?
+        }
+        // What cannot be read as a scenario may be something else.
+        Some(path) => Scenario::load(path).map_err(|error| match something_else(path) {
+            Some(message) => Failure::usage(message),
+            None => Failure::from(error),
+        })?,
         None => Scenario::home_line()?,
     })
 }

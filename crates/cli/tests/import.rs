@@ -135,7 +135,9 @@ fn what_comes_before_the_end_or_the_damage_is_imported() {
     let warning = talk.lines().next().unwrap_or_default();
     assert!(
         warning.starts_with("warning: cut.pcap was read up to packet ")
-            && warning.ends_with("the file ends within it. What came before is imported."),
+            && warning.ends_with(
+                "the file ends within it: 72 of 82 bytes are there. What came before is imported."
+            ),
         "{talk}"
     );
 
@@ -185,6 +187,10 @@ fn other_files_are_refused_in_one_sentence() {
             "error: cannot read absent.pcap: there is no such file\n",
         ),
         (
+            &["import", "notes.txt", "-o", "v2.cvec"],
+            "error: --out names the scenario to write, not a file of .cvec: --out v2.toml; the connection vectors are written beside it, as v2.cvec\n",
+        ),
+        (
             &["import", "a.cvec", "--out", "a.toml"],
             "error: a.cvec would be overwritten: give another name with --out FILE.toml\n",
         ),
@@ -193,6 +199,86 @@ fn other_files_are_refused_in_one_sentence() {
         assert_eq!((code, summary.as_str(), talk.as_str()), (Some(2), "", message));
     }
     assert_eq!(folder.names(), ["empty.pcap", "notes.txt"]);
+}
+
+#[test]
+fn compare_says_what_a_file_is_that_is_no_scenario() {
+    let folder = Folder::new("others");
+    let good = pages();
+    folder.write("notes.txt", b"Dear diary,\ntoday the line was slow.\n");
+    folder.write("table.csv", b"start,source,destination,bytes\n0,a,b,7\n");
+    folder.write("result.json", b"{ \"schema\": \"1.0\" }");
+    folder.write("capture.pcap.gz", &[0x1f, 0x8b, 8, 0, 0, 0]);
+    folder.write("short.pcap", &good[..3]);
+    folder.write("head.pcap", &good[..20]);
+    folder.write("noise.bin", &[7, 0, 9, 200, 0]);
+    folder.write("broken.toml", b"[network\nkind = 7\n");
+    for (name, what) in [
+        (
+            "notes.txt",
+            "it is text, but no scenario. What is taken: a scenario (TOML",
+        ),
+        ("table.csv", "it looks like a table (CSV). What is taken"),
+        ("result.json", "it looks like JSON. What is taken"),
+        (
+            "capture.pcap.gz",
+            "it is compressed: `gzip -dc capture.pcap.gz | fleetfoot import -",
+        ),
+        (
+            "short.pcap",
+            "it begins like a capture, but is cut off within its header. What",
+        ),
+        (
+            "head.pcap",
+            "it begins like a capture, but is cut off within its header. What",
+        ),
+        ("noise.bin", "it is no text. What is taken"),
+    ] {
+        let (code, _, talk) = folder.run(&["compare", name]);
+        assert_eq!(code, Some(2), "{name}: {talk}");
+        assert!(talk.starts_with(&format!("error: {name}: {what}")), "{talk}");
+        assert!(!talk.contains("TOML:"), "{talk}");
+    }
+    // What is meant to be a scenario keeps its place and reason.
+    let (code, _, talk) = folder.run(&["compare", "broken.toml"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        talk.contains("broken.toml") && talk.contains("not TOML"),
+        "{talk}"
+    );
+    let (code, _, talk) = folder.run(&["run", PAGES]);
+    assert_eq!(code, Some(2));
+    assert!(
+        talk.contains("it is a capture, no scenario: `fleetfoot import "),
+        "{talk}"
+    );
+}
+
+#[test]
+fn a_scenario_comes_through_a_pipe_and_a_capture_is_told_how() {
+    use std::io::Write;
+    let folder = Folder::new("pipes");
+    let scenario = "[network]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n\
+                    [[traffic]]\nname = \"one\"\nkind = \"bulk\"\n[run]\nduration = \"1 s\"\nseeds = 1\n";
+    for (input, good) in [(scenario.as_bytes(), true), (&pages()[..], false)] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+            .args(["compare", "/dev/stdin", "--out", "compared"])
+            .current_dir(&folder.0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program was built");
+        let mut pipe = child.stdin.take().expect("a pipe");
+        pipe.write_all(input).expect("it reads");
+        drop(pipe);
+        let (code, _, talk) = told(&child.wait_with_output().expect("it ends"));
+        assert_eq!(code, Some(if good { 0 } else { 2 }), "{talk}");
+        assert!(
+            good || talk.contains("fleetfoot import - --out NAME.toml"),
+            "{talk}"
+        );
+    }
 }
 
 /// From the example of the ns-2 manual.

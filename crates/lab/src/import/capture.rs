@@ -15,8 +15,10 @@ use std::io::Read;
 use std::net::IpAddr;
 
 mod counts;
+mod times;
 
 use counts::{Counts, counted};
+use times::Times;
 
 /// How to import.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,7 +67,7 @@ pub fn read(
 ) -> Result<Summary, String> {
     let mut capture = Capture::new(*options, take);
     let stop = reader::read(source, |frame, bytes| {
-        capture.on_frame(&frame);
+        capture.on_frame(&frame, bytes);
         !capture.frames.is_multiple_of(PROGRESS_FRAMES)
             || progress(Progress {
                 bytes,
@@ -86,7 +88,7 @@ struct Capture<F> {
     frames: u64,
     written: u64,
     concurrent: u64,
-    first_ns: Option<u64>,
+    times: Times,
     last_ns: u64,
     links: BTreeMap<&'static str, u64>,
     unknown_links: BTreeMap<i32, u64>,
@@ -132,7 +134,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             frames: 0,
             written: 0,
             concurrent: 0,
-            first_ns: None,
+            times: Times::default(),
             last_ns: 0,
             links: BTreeMap::new(),
             unknown_links: BTreeMap::new(),
@@ -146,10 +148,9 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         }
     }
 
-    fn on_frame(&mut self, frame: &Frame<'_>) {
+    fn on_frame(&mut self, frame: &Frame<'_>, bytes: u64) {
         self.frames += 1;
-        let first = *self.first_ns.get_or_insert(frame.time_ns);
-        let now_ns = frame.time_ns.saturating_sub(first).min(LATEST_NS);
+        let now_ns = self.times.take(frame.time_ns, self.frames, bytes);
         self.last_ns = self.last_ns.max(now_ns);
         match link_layer::link_name(frame.link_type) {
             Some(name) => *self.links.entry(name).or_default() += 1,
@@ -428,7 +429,8 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         if self.written == 0 {
             return Err(self.nothing(stop));
         }
-        let (left_out, notes) = self.counts.told(self.unknown_links.values().sum(), stop);
+        let (left_out, mut notes) = self.counts.told(self.unknown_links.values().sum(), stop);
+        notes.extend(self.times.told(self.last_ns));
         let Capture {
             samples,
             meters,
@@ -532,9 +534,6 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
 
 /// Frames between two questions whether to go on.
 const PROGRESS_FRAMES: u64 = 4096;
-
-/// Damaged times end here: thirty years after the first.
-const LATEST_NS: u64 = 1_000_000_000_000_000_000;
 
 /// Hosts with numbers of their own.
 const MOST_HOSTS: u32 = 1 << 20;

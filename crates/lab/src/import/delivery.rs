@@ -114,7 +114,7 @@ impl Ledger {
             self.selective |= block.0 < block.1;
             bytes += self.add(block.0.max(ack.ack), block.1);
         }
-        let mut recovered = false;
+        let (mut recovered, mut guessed) = (false, false);
         if ack.ack > ack.before {
             recovered = self.hole_ns.is_some();
             let known = self.pass(ack.before, ack.ack).saturating_add(self.presumed);
@@ -124,6 +124,7 @@ impl Ledger {
             self.presumed += ack.full;
             self.sent = ack.sent;
             bytes += ack.full;
+            guessed = true; // it may have been a short one
         }
         // Where holes were, what an ACK adds may have come since the first of them.
         let since_hole = self.hole_ns.filter(|_| recovered);
@@ -145,7 +146,7 @@ impl Ledger {
         self.small = small;
         Some(Told {
             bytes,
-            since_ns: since_ns.map(|since| match since_hole {
+            since_ns: since_ns.filter(|_| !guessed).map(|since| match since_hole {
                 Some(hole) => since.min(hole),
                 None => since,
             }),

@@ -150,7 +150,10 @@ fn read_vectors(text: impl io::BufRead, spill: &mut Spill) -> Result<Summary, St
             0 => Vec::new(),
             count => vec![Counted {
                 count,
-                what: String::from("connections on which nothing was said"),
+                what: String::from(match count {
+                    1 => "connection on which nothing was said",
+                    _ => "connections on which nothing was said",
+                }),
             }],
         },
         rtt_s: Quantiles::of(rtt, 1e-6),

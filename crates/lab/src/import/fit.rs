@@ -200,21 +200,17 @@ impl Fit {
 
     /// The text that is printed.
     pub fn to_text(&self) -> String {
-        let mut text = format!(
-            "Fit: this scenario, replayed once, beside the recording\n{:<24}{:>9}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
-            "", "n", "mean", "p10", "p50", "p90", "p99"
-        );
+        let mut table = super::summary::Table::new(["", "n", "mean", "p10", "p50", "p90", "p99"]);
         for (name, likeness) in [("Exchange", &self.exchange_s), ("Connection", &self.connection_s)] {
             for (what, sample) in [("recorded", &likeness.recorded), ("replayed", &likeness.replayed)] {
                 let Some(s) = sample else { continue };
-                let name = format!("{name}, {what}");
-                let _ = write!(text, "{name:<24}{:>9}", super::summary::count(s.n));
-                for value in [s.mean, s.p10, s.p50, s.p90, s.p99] {
-                    let _ = write!(text, "{:>10}", super::summary::time(value));
-                }
-                text.push('\n');
+                let head = [format!("{name}, {what}"), super::summary::count(s.n)];
+                let values = [s.mean, s.p10, s.p50, s.p90, s.p99].map(super::summary::time);
+                table.row(head.into_iter().chain(values));
             }
         }
+        let mut text = String::from("Fit: this scenario, replayed once, beside the recording\n");
+        text.push_str(&table.to_text());
         let percent = |likeness: &Likeness| match likeness.difference {
             Some(share) => format!("{:.1} %", share * 100.0),
             None => String::from("-"),

@@ -70,6 +70,10 @@ pub fn read(source: impl Read + Send, mut take: impl FnMut(Frame<'_>, u64) -> bo
     }
     let source = Whole(io::Cursor::new(head[..got].to_vec()).chain(source.0));
     let mut reader = create_reader(CAPACITY, source).map_err(|_| match head {
+        // The beginning of a magic number.
+        [0x0a | 0xa1 | 0xd4 | 0x4d, ..] if got < 4 => {
+            String::from("it begins like a capture, but is cut off within its header")
+        }
         [0x0a, 0x0d, 0x0d, 0x0a] => String::from("it is pcapng, but its first block is damaged or cut off"),
         [0xa1, 0xb2, ..] | [0xd4 | 0x4d, ..] => {
             String::from("it is pcap, but its header is damaged or cut off")
@@ -91,6 +95,10 @@ pub fn read(source: impl Read + Send, mut take: impl FnMut(Frame<'_>, u64) -> bo
         let problem = match reader.next() {
             Ok((length, block)) => {
                 let at = stop.bytes;
+                if let Some(reason) = state.absurd(&block) {
+                    stop.damage = Some(format!("packet {} at byte {at}: {reason}", stop.frames + 1));
+                    return Ok(stop);
+                }
                 stop.bytes += length as u64;
                 let go_on = match state.block(&block, &mut stop) {
                     Some(frame) => {
@@ -116,19 +124,17 @@ pub fn read(source: impl Read + Send, mut take: impl FnMut(Frame<'_>, u64) -> bo
                 capacity *= 4;
                 match reader.grow(capacity) {
                     true => None,
-                    false => Some("a block that does not fit into memory"),
+                    false => Some(String::from("it does not fit into memory")),
                 }
             }
-            Err(PcapError::BufferTooSmall) => {
-                Some("what stands there as its length is more than 64 MiB, which is no packet")
-            }
-            Err(PcapError::UnexpectedEof) => Some("the file ends within it"),
-            Err(PcapError::ReadError) => Some("it cannot be read from the disk"),
-            Err(_) => Some("what stands there is not a packet"),
+            Err(PcapError::ReadError) => Some(String::from("it cannot be read from the disk")),
+            Err(_) => Some(state.why(reader.data())),
         };
+        // A length that cannot be is told before the rest of the file is read in search of its end.
+        let problem = problem.or_else(|| state.no_length(reader.data()));
         let problem = problem.or_else(|| match reader.refill() {
             Ok(()) => None,
-            Err(_) => Some("it cannot be read from the disk"),
+            Err(_) => Some(String::from("it cannot be read from the disk")),
         });
         if let Some(problem) = problem {
             stop.damage = Some(format!(
@@ -164,6 +170,10 @@ impl<R: Read> Read for Whole<R> {
 struct State {
     /// Of a pcap file: link type, and nanoseconds per unit of the fraction.
     legacy: Option<(i32, u64)>,
+    /// Bytes of a packet that a pcap file keeps at most.
+    snap: u32,
+    /// Numbers have their high byte first.
+    big: bool,
     interfaces: Vec<Interface>,
 }
 
@@ -196,11 +206,77 @@ impl Interface {
 }
 
 impl State {
+    fn word(&self, data: &[u8], at: usize) -> Option<u32> {
+        let bytes = *data.get(at..)?.first_chunk::<4>()?;
+        Some(match self.big {
+            true => u32::from_be_bytes(bytes),
+            false => u32::from_le_bytes(bytes),
+        })
+    }
+
+    /// Why what begins with `data` has a length that none has; `None`: it may have.
+    fn no_length(&self, data: &[u8]) -> Option<String> {
+        if self.legacy.is_some() {
+            let kept = self.word(data, 8)?;
+            return (kept > self.most()).then(|| self.too_long(kept));
+        }
+        let length = self.word(data, 4)?;
+        // The byte order of a section stands behind its length.
+        let section = data.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
+        (!section && (length < 12 || !length.is_multiple_of(4) || length as usize > MOST_CAPACITY)).then(|| {
+            format!("{length} stands there as the length of its block, which is that of none: it or what is before it is damaged")
+        })
+    }
+
+    /// What a packet of a pcap file can have.
+    fn most(&self) -> u32 {
+        self.snap.max(LARGEST)
+    }
+
+    fn too_long(&self, kept: u32) -> String {
+        format!(
+            "{kept} bytes are said to be kept of it, where the file keeps {} at most: it or what is before it is damaged",
+            self.snap
+        )
+    }
+
+    /// Why a packet that could be read is none.
+    fn absurd(&self, block: &PcapBlockOwned<'_>) -> Option<String> {
+        match block {
+            PcapBlockOwned::Legacy(packet) if packet.caplen > self.most() => {
+                Some(self.too_long(packet.caplen))
+            }
+            _ => None,
+        }
+    }
+
+    /// Why what begins with `data`, the rest of the file or of the buffer, cannot be read.
+    fn why(&self, data: &[u8]) -> String {
+        if let Some(reason) = self.no_length(data) {
+            return reason;
+        }
+        let header = if self.legacy.is_some() { 16 } else { 8 };
+        let wanted = match self.legacy {
+            Some(_) => self.word(data, 8).map(|kept| u64::from(kept) + header),
+            None => self.word(data, 4).map(u64::from),
+        };
+        let there = data.len() as u64;
+        match wanted {
+            None => format!("the file ends within its header: {there} of {header} bytes are there"),
+            Some(wanted) if there < wanted => {
+                format!("the file ends within it: {there} of {wanted} bytes are there")
+            }
+            Some(_) => String::from("what stands there is not a packet: it is damaged"),
+        }
+    }
+
     fn block<'a>(&mut self, block: &'a PcapBlockOwned<'a>, stop: &mut Stop) -> Option<Frame<'a>> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 let unit = if header.is_nanosecond_precision() { 1 } else { 1000 };
                 self.legacy = Some((header.network.0 & 0x0fff_ffff, unit));
+                self.big = header.is_bigendian();
+                self.snap = header.snaplen;
                 None
             }
             PcapBlockOwned::Legacy(packet) => {
@@ -214,7 +290,8 @@ impl State {
                     length: packet.origlen,
                 })
             }
-            PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+            PcapBlockOwned::NG(Block::SectionHeader(section)) => {
+                self.big = section.big_endian();
                 self.interfaces.clear();
                 None
             }
@@ -264,6 +341,9 @@ impl State {
 
 /// Bytes read at once.
 const CAPACITY: usize = 1 << 20;
+
+/// Bytes of a packet that tcpdump keeps at most.
+const LARGEST: u32 = 262_144;
 
 /// A longer block is damage.
 const MOST_CAPACITY: usize = 1 << 26;

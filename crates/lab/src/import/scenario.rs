@@ -24,7 +24,7 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
     let [backward, forward] = [0, 1].map(|direction| line_rate(summary, direction));
     let queues = [&backward, &forward].map(|line| queue_packets(summary, line.like, line.bps));
     let queue = queues[1];
-    let duration_s = (summary.span_s + 1.0).ceil().min(86_400.0);
+    let duration_s = (summary.span_s + 1.0).ceil().min(DAY_S);
     let _ = write!(
         text,
         "# Made by `fleetfoot import`. Everything here can be changed.\n\
@@ -78,7 +78,7 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
          # kind = \"bulk\"\n\
          # count = 1\n\n\
          [run]\n\
-         duration = \"{duration_s:.0} s\" # the capture had {:.3} s\n\
+         duration = \"{duration_s:.0} s\" # the capture had {:.3} s{}\n\
          seeds = 5 # starts and sizes are the same in all of them: few are enough\n",
         match summary.source {
             // The losses and windows of a capture are in what is simulated: a queue, and the profile's own.
@@ -90,7 +90,12 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
                 "windows = true # the windows of the file; false: those of the profile\n\
                  losses = true # the loss rates of the file, beside what the queue drops\n",
         },
-        summary.span_s
+        summary.span_s,
+        if summary.span_s + 1.0 > DAY_S {
+            ": only its first day is replayed"
+        } else {
+            ""
+        }
     );
     text
 }
@@ -180,5 +185,7 @@ fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'stati
     }
 }
 
+/// No longer than this without being told so.
+const DAY_S: f64 = 86_400.0;
 /// Pairs of hosts of a scenario.
 const MOST_PAIRS: u64 = 64;

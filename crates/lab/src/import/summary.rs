@@ -215,18 +215,12 @@ impl Summary {
                 line(name, rate_text(estimate));
             }
         }
-        let _ = writeln!(
-            text,
-            "\n{:<22}{:>9}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}",
-            "", "n", "min", "p10", "p50", "p90", "p99", "max"
-        );
+        let mut table = Table::new(["", "n", "min", "p10", "p50", "p90", "p99", "max"]);
         let mut row = |name: &str, sample: &Option<Quantiles>, show: fn(f64) -> String| {
             if let Some(s) = sample {
-                let _ = write!(text, "{name:<22}{:>9}", count(s.n));
-                for value in [s.min, s.p10, s.p50, s.p90, s.p99, s.max] {
-                    let _ = write!(text, "{:>10}", show(value));
-                }
-                text.push('\n');
+                let values = [s.min, s.p10, s.p50, s.p90, s.p99, s.max].map(show);
+                let head = [String::from(name), count(s.n)];
+                table.row(head.into_iter().chain(values));
             }
         };
         row("RTT, handshakes", &self.handshake_rtt_s, time);
@@ -246,19 +240,61 @@ impl Summary {
         row("Wait before next", &self.ask_wait_s, time);
         row("Pause of one end", &self.pause_s, time);
         row("Between starts", &self.interarrival_s, time);
+        text.push('\n');
+        text.push_str(&table.to_text());
         for (title, list) in [("Left out", &self.left_out), ("To know", &self.notes)] {
             if !list.is_empty() {
                 let _ = writeln!(text, "\n{title}:");
             }
             for entry in list {
-                let _ = writeln!(text, "{:>9}  {}", count(entry.count), entry.what);
+                let _ = writeln!(text, "{:>11}  {}", count(entry.count), entry.what);
             }
         }
         if !self.hosts.is_empty() {
             let _ = writeln!(text, "\nHosts:");
             for (number, host) in self.hosts.iter().enumerate() {
-                let _ = writeln!(text, "{number:>9}  {host}");
+                let _ = writeln!(text, "{number:>11}  {host}");
             }
+        }
+        text
+    }
+}
+
+/// Lines of a name and numbers; columns are as wide as they need to be.
+pub(super) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn new<const N: usize>(head: [&str; N]) -> Table {
+        Table {
+            rows: vec![head.map(String::from).to_vec()],
+        }
+    }
+
+    pub(super) fn row(&mut self, cells: impl Iterator<Item = String>) {
+        self.rows.push(cells.collect());
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let width = |column: usize, least: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+                .max(least)
+        };
+        let mut text = String::new();
+        for row in &self.rows {
+            for (column, cell) in row.iter().enumerate() {
+                let _ = match column {
+                    0 => write!(text, "{cell:<0$}", width(0, 22)),
+                    1 => write!(text, "  {cell:>0$}", width(1, 7)),
+                    _ => write!(text, "  {cell:>0$}", width(column, 8)),
+                };
+            }
+            text.push('\n');
         }
         text
     }

@@ -572,7 +572,8 @@ fn what_comes_before_the_damage_is_read() {
     let cut = import(&file[..file.len() - 7]).1.expect("most of a capture");
     let damage = cut.damage.expect("it is cut off");
     assert!(
-        damage.starts_with("packet 13 at byte ") && damage.ends_with("the file ends within it"),
+        damage.starts_with("packet 13 at byte ")
+            && damage.ends_with("the file ends within it: 49 of 56 bytes are there"),
         "{damage}"
     );
     assert_eq!(cut.packets, 12);
@@ -582,7 +583,32 @@ fn what_comes_before_the_damage_is_read() {
     broken[second + 8..second + 12].copy_from_slice(&0xffff_fff0_u32.to_le_bytes());
     let stop = reader::read(&broken[..], |_, _| true).expect("some of a capture");
     let damage = stop.damage.expect("it is damaged");
-    assert!(damage.starts_with("packet 2 at byte 84: "), "{damage}");
+    assert!(
+        damage.starts_with("packet 2 at byte 84: 4294967280 bytes are said to be kept of it, where the file keeps 65535 at most"),
+        "{damage}"
+    );
+    // One that could be, but not in this file.
+    broken[second + 8..second + 12].copy_from_slice(&1_000_000_u32.to_le_bytes());
+    let stop = reader::read(&broken[..], |_, _| true).expect("some of a capture");
+    let damage = stop.damage.expect("it is damaged");
+    assert!(
+        damage.starts_with("packet 2 at byte 84: 1000000 bytes"),
+        "{damage}"
+    );
+    let cut = reader::read(&file[..90], |_, _| true).expect("some of a capture");
+    assert_eq!(
+        cut.damage.as_deref(),
+        Some("packet 2 at byte 84: the file ends within its header: 6 of 16 bytes are there")
+    );
+    // A block of pcapng without a possible length.
+    let mut broken = pcapng(6, 1 << 50, &Maker::new().ip(Step(0, true, ACK, 1, 1, 100)));
+    broken[64..68].copy_from_slice(&6_u32.to_le_bytes());
+    let stop = reader::read(&broken[..], |_, _| true).expect("some of a capture");
+    let damage = stop.damage.expect("it is damaged");
+    assert!(
+        damage.starts_with("packet 1 at byte 60: 6 stands there as the length of its block"),
+        "{damage}"
+    );
     for (bytes, said) in [
         (&b""[..], "it is empty"),
         (&file[..10], "header is damaged or cut off"),
@@ -595,6 +621,39 @@ fn what_comes_before_the_damage_is_read() {
     }
     let interrupted = reader::read(&file[..], |_, bytes| bytes < 300).expect("some of a capture");
     assert!(interrupted.interrupted && interrupted.frames < 13);
+}
+
+#[test]
+fn a_clock_that_jumps_is_told_and_takes_no_time() {
+    let mut file = exchanges().pcap();
+    // The first packet is of 1970: its clock was not set yet.
+    file[24..28].copy_from_slice(&7_u32.to_le_bytes());
+    let (vectors, summary) = import(&file);
+    let summary = summary.expect("a capture");
+    assert_eq!(
+        noted(
+            &summary,
+            "packet 2, which ends at byte 144: from the year 1970 to 2023"
+        ),
+        1
+    );
+    assert!(summary.span_s < 1.0, "{}", summary.span_s);
+    assert_eq!(vectors[0].bytes(), [500, 2500]);
+    assert_eq!(
+        noted(&import(&exchanges().pcap()).1.expect("a capture"), "jump"),
+        0
+    );
+}
+
+#[test]
+fn segments_are_counted_where_the_handshake_was_not_seen() {
+    let mut maker = Maker::new();
+    let steps: Vec<Step> = (0..20)
+        .map(|n| Step(u64::from(n) * 1000, false, ACK, 1 + n * 1460, 301, 1460))
+        .collect();
+    maker.add(&steps);
+    let summary = import(&maker.pcap()).1.expect("a capture");
+    assert_eq!(summary.segments[1].segments, 20, "segments, not bytes");
 }
 
 /// Packets of one direction only, as a tap on one fibre sees them.

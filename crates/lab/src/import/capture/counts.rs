@@ -40,85 +40,125 @@ impl Counts {
             some.map(|&(count, what)| counted(count, what)).collect()
         };
         let left_out = list(&[
-            (counts.unanswered, "connection attempts that nobody answered"),
-            (counts.refused, "connection attempts that were refused"),
-            (counts.silent, "connections on which nothing was said"),
-            (counts.other_protocol, "packets of other protocols than TCP"),
-            (counts.not_ip, "frames that are not IP"),
-            (counts.fragments, "fragments of IP packets"),
-            (counts.malformed, "packets whose headers contradict themselves"),
+            (counts.unanswered, "connection attempt[s] that nobody answered"),
+            (counts.refused, "connection attempt[s] that were refused"),
+            (counts.silent, "connection[s] on which nothing was said"),
+            (counts.other_protocol, "packet[s] of other protocols than TCP"),
+            (counts.not_ip, "frame[s that are| that is] not IP"),
+            (counts.fragments, "fragment[s] of IP packets"),
+            (
+                counts.malformed,
+                "packet[s] whose headers contradict [themselves|each other]",
+            ),
             (
                 counts.short,
-                "packets cut off within their headers: capture more bytes of each",
+                "packet[s] cut off within [their headers|its header]: capture more bytes of each",
             ),
-            (counts.stray, "packets of connections of which no data was seen"),
+            (counts.stray, "packet[s] of connections of which no data was seen"),
             (
                 counts.duplicates,
-                "packets that were captured twice, or at another place too",
+                "packet[s that were| that was] captured twice, or at another place too",
             ),
-            (unknown, "frames of links that are not read"),
-            (stop.timeless, "packets without a time (simple packet blocks)"),
+            (unknown, "frame[s] of links that are not read"),
+            (stop.timeless, "packet[s] without a time (simple packet blocks)"),
             (
                 stop.homeless,
-                "packets of interfaces that the file does not describe",
+                "packet[s] of interfaces that the file does not describe",
             ),
         ]);
         let notes = list(&[
             (
                 counts.open_before,
-                "connections were open before the capture began: they begin with what was seen first",
+                "connection[s were| was] open before the capture began: [they begin|it begins] with what was seen first",
             ),
             (
                 counts.open_after,
-                "connections were open when it ended: what came later is not there",
+                "connection[s were| was] open when it ended: what came later is not there",
             ),
-            (counts.reset, "connections ended by a reset"),
+            (counts.reset, "connection[s] ended by a reset"),
             (
                 counts.one_way,
-                "connections were seen in one direction only: what the other end said is known from acknowledgments, without its waits",
+                "connection[s were| was] seen in one direction only: what the other end said is known from acknowledgments, without its waits",
             ),
             (
                 counts.without_rtt,
-                "connections have no known round-trip time: they get the median of the others",
+                "connection[s have| has] no known round-trip time: [they get|it gets] the median of the others",
             ),
             (
                 counts.aggregates,
-                "packets are longer than a segment: taken at a host with segmentation offload, which hides single packets",
+                "packet[s are| is] longer than a segment: taken at a host with segmentation offload, which hides single packets",
             ),
             (
                 counts.missing,
-                "gaps in the data that were acknowledged: the capture missed packets",
+                "gap[s] in the data that [were|was] acknowledged: the capture missed packets",
             ),
             (
                 stop.dropped,
-                "packets were dropped by the capturing system, as it says itself",
+                "packet[s were| was] dropped by the capturing system, as it says itself",
             ),
             (
                 counts.reordered,
-                "segments came out of order, not counted as retransmitted",
+                "segment[s] came out of order, not counted as retransmitted",
             ),
             (
                 counts.probes,
-                "keep-alives and probes of closed windows, not counted as data",
+                "[keep-alives and probes of closed windows|keep-alive or probe of a closed window], not counted as data",
             ),
-            (counts.idle, "connections were silent for long and taken as over"),
+            (
+                counts.idle,
+                "connection[s were| was] silent for long and taken as over",
+            ),
             (
                 counts.evicted,
-                "connections were given up early: too many were open at once",
+                "connection[s were| was] given up early: too many were open at once",
             ),
             (
                 counts.cut,
-                "connections said more than is kept: the rest of each was added to its last units",
+                "connection[s] said more than is kept: the rest of each was added to its last units",
             ),
-            (counts.lost_track, "sequence numbers jumped out of all bounds"),
+            (counts.lost_track, "sequence number[s] jumped out of all bounds"),
         ]);
         (left_out, notes)
     }
 }
 
+/// `what` has `[plural|singular]` where the words differ; `[s]` is a plural alone.
 pub(super) fn counted(count: u64, what: impl Into<String>) -> Counted {
-    Counted {
-        count,
-        what: what.into(),
+    let what: String = what.into();
+    let mut text = String::new();
+    let mut rest = what.as_str();
+    while let Some((before, inner, after)) = bracketed(rest) {
+        let (many, one) = inner.split_once('|').unwrap_or((inner, ""));
+        text.push_str(before);
+        text.push_str(if count == 1 { one } else { many });
+        rest = after;
+    }
+    text.push_str(rest);
+    Counted { count, what: text }
+}
+
+/// Before, within and after the first brackets.
+fn bracketed(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('[')?;
+    let (inner, after) = rest.split_once(']')?;
+    Some((before, inner, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn one_is_not_many() {
+        let what = "connection[s were| was] open: [they begin|it begins] with segment[s]";
+        assert_eq!(
+            counted(1, what).what,
+            "connection was open: it begins with segment"
+        );
+        assert_eq!(
+            counted(2, what).what,
+            "connections were open: they begin with segments"
+        );
+        assert_eq!(counted(1, "capture of 2 days").what, "capture of 2 days");
     }
 }

@@ -52,7 +52,8 @@ impl Connection {
             &Ack {
                 before: before.min(other.next),
                 ack: other.acked.min(other.next),
-                sent: other.next,
+                // Of a hidden end nobody knows.
+                sent: if hidden { u64::MAX } else { other.next },
                 blocks: &blocks,
                 duplicate: !advances
                     && tcp.payload == 0
