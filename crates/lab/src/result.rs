@@ -30,6 +30,9 @@ pub struct Document {
     pub question: String,
     /// One sentence made from the first line of the ranking.
     pub answer: String,
+    /// Where the energy of a look-up comes from, of which every `lookup_power_w` is made.
+    #[serde(default)]
+    pub lookup_energy_source: String,
     /// The first is the scenario as described.
     pub variants: Vec<Variant>,
     /// The only part that differs between two equal runs; absent in files.
@@ -59,7 +62,7 @@ pub struct Variant {
     pub headers_per_byte_delivered: Option<f64>,
     /// Look-ups of all routers per second, mean over the runs: one for each data unit that reaches a router.
     pub lookups_per_s: f64,
-    /// Power that these look-ups take (W), estimated at 100 nJ each.
+    /// Power that these look-ups take (W), estimated at 100 nJ each ([`Document::lookup_energy_source`]).
     pub lookup_power_w: f64,
     /// Jain's index of the goodput of long-lived connections, mean over the runs; `null` with fewer than two.
     pub fairness_jain: Option<f64>,

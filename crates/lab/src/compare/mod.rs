@@ -279,6 +279,7 @@ pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
                 "What would make the short transfers of \"{title}\" finish sooner, and what would it cost?"
             )
         },
+        lookup_energy_source: units::LOOKUP_SOURCE.to_owned(),
         answer: if single {
             groups::answer(&variants[0])
         } else {

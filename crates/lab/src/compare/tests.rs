@@ -130,7 +130,9 @@ fn the_document_has_exactly_the_documented_fields() {
     let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
     assert_eq!(
         keys(&document),
-        words("schema fleetfoot scenario seeds duration_s question answer variants timing")
+        words(
+            "schema fleetfoot scenario seeds duration_s question answer lookup_energy_source variants timing"
+        )
     );
     assert_eq!(document["schema"], "1.0");
     let variant = &document["variants"][1];

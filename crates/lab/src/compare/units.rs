@@ -4,9 +4,10 @@
 //! looks up each one that reaches it, and that is all its work here; hosts handle what they send and what they receive.
 //! Everything is made from the counters of the links, so runs cost nothing more.
 //!
-//! **Energy.** [`LOOKUP_J`] per look-up: seed 002 (section V-A) gives TCAMs more than 10 W of a line card, most of it proportional
-//! to the number of searches. **Assumed**: a card that then makes 100 million searches per second, which is what TCAMs of
-//! that time did. Small differences mean nothing, ratios do.
+//! **Energy.** [`LOOKUP_J`] per look-up, and [`LOOKUP_SOURCE`] says whose number that is. Seed 002 (section V-A) gives TCAMs more
+//! than 10 W of a line card, most of it proportional to the number of searches; Panigrahy and Sharma (Hot Interconnects 2002)
+//! give a system of four up to 60 W, 15 W each. **Assumed**: 100 million searches per second at that power. A modelled
+//! or a small TCAM needs less, a whole router more per packet. Small differences mean nothing, ratios do.
 
 use super::Planned;
 use crate::result::Node;
@@ -16,6 +17,9 @@ use fleetfoot_sim::output::{LinkOutput, RunOutput};
 
 /// Energy of one look-up (J): 10 W over 100 million searches per second.
 pub const LOOKUP_J: f64 = 10.0 / 100e6;
+
+/// Where that comes from, for every output.
+pub const LOOKUP_SOURCE: &str = "100 nJ per look-up: 10 W of a line card for its TCAM (Divakaran et al. 2009, section V-A; Panigrahy and Sharma 2002: up to 15 W each) at 100 million searches per second, which is assumed";
 
 /// What a node did in one run, between warm-up and end of arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -14,7 +14,7 @@ mod traffic;
 
 pub(crate) use distribution::{ARRIVALS, SIZE_DISTRIBUTION, TIME_DISTRIBUTION};
 pub(crate) use figure::{CHECK, FIGURE, PLOT};
-pub(crate) use network::{ARQ, FEC, LINK, LINK_ENTRY, LOSS, NETWORK, REORDER, REVERSE, TRACE};
+pub(crate) use network::{ARQ, FEC, LINK, LINK_ENTRY, LOSS, NETWORK, NODE, REORDER, REVERSE, TRACE};
 #[cfg(test)]
 pub(crate) use tcp::PROFILES;
 pub(crate) use tcp::{DELAYED_ACK, RDB, SUPER_PACKETS, TCP};
@@ -171,6 +171,12 @@ pub(crate) static FILE: &[Key] = &[
         Kind::List(&Kind::Table(LINK_ENTRY)),
         Value("[]"),
         "Links by name: all of a graph's, or what single links of another network have of their own.",
+    ),
+    key(
+        "node",
+        Kind::List(&Kind::Table(NODE)),
+        Value("[]"),
+        "Hosts and routers by name: what single ones have of their own.",
     ),
     key(
         "tcp",

@@ -19,8 +19,10 @@ pub(crate) struct Plan {
     pub(crate) back: Half,
     pub(crate) mtu: u32,
     pub(crate) framing: u32,
-    pub(crate) processing: Duration,
-    pub(crate) overlap: bool,
+    /// Time per packet; `None`: what the node at the sending end needs.
+    pub(crate) processing: Option<Duration>,
+    /// Whether that is hidden; `None`: as the node at the sending end has it.
+    pub(crate) overlap: Option<bool>,
 }
 
 pub(crate) struct Half {
@@ -84,6 +86,8 @@ impl Plan {
                 .map_or(Ok(queue.clone()), |field| self::queue(&field, mtu))?,
             impairments: self::impairments(&reverse)?,
         };
+        let [processing, overlap] = ["processing", "processing_overlap"].map(|key| section.need_named(key));
+        let (processing, overlap) = (processing?, overlap?);
         Ok(Plan {
             forward: Half {
                 rate,
@@ -94,8 +98,8 @@ impl Plan {
             back,
             mtu,
             framing: section.need("framing")?.integer()? as u32,
-            processing: section.need("processing")?.duration()?,
-            overlap: section.need("processing_overlap")?.flag()?,
+            processing: processing.given.then(|| processing.duration()).transpose()?,
+            overlap: overlap.given.then(|| overlap.flag()).transpose()?,
         })
     }
 }

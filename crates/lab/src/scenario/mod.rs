@@ -14,6 +14,7 @@ mod interface;
 mod keys;
 mod link;
 mod network;
+mod node;
 mod pace;
 mod path;
 mod quantity;
@@ -29,6 +30,7 @@ mod tests;
 mod tfrc;
 mod traffic;
 mod value;
+mod ways;
 
 pub use combinations::{NEEDS, Needs, SwitchInfo, needs, switch, switches, switches_of_spreading};
 pub use error::{Error, ErrorKind};

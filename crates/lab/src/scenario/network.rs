@@ -2,13 +2,13 @@
 
 use super::document::{Node, Table, Value};
 use super::error::{Error, Place, alternatives, nearest};
-use super::keys;
 use super::link::Plan;
 use super::read::{Field, Section, join};
 use super::value;
+use super::{keys, node};
 use fleetfoot_core::time::Duration;
 use fleetfoot_sim::spec::{LinkIndex, LinkSpec, NodeId, NodeSpec};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Nodes, links and what traffic may call them.
 #[derive(Debug)]
@@ -21,12 +21,12 @@ pub(crate) struct Network {
     by_name: BTreeMap<String, NodeId>,
     /// Names of the duplex links, in order.
     pub(crate) link_names: Vec<String>,
-    routes: Routes,
+    pub(super) routes: Routes,
 }
 
 /// How packets find their way.
 #[derive(Debug)]
-enum Routes {
+pub(super) enum Routes {
     /// Hosts at a row of routers: for each node its way out and in and its router, and the hops both ways.
     Row {
         ends: Vec<Option<(LinkIndex, LinkIndex, usize)>>,
@@ -42,7 +42,7 @@ pub(crate) fn read(document: &Table, bottleneck: &[Field]) -> Result<Network, Er
         unreachable!("the file was checked against the list of keys")
     };
     let (kind, section) = Section::open_tagged(node, &keys::NETWORK, "network")?;
-    let entries = link_entries(document)?;
+    let entries = entries(document, "link")?;
     let mut builder = Builder {
         network: Network {
             kind,
@@ -55,6 +55,7 @@ pub(crate) fn read(document: &Table, bottleneck: &[Field]) -> Result<Network, Er
         },
         entries,
         used: Vec::new(),
+        own: Vec::new(),
     };
     if kind == "graph" {
         builder.graph(&section, bottleneck)?;
@@ -64,7 +65,8 @@ pub(crate) fn read(document: &Table, bottleneck: &[Field]) -> Result<Network, Er
         builder.row(kind, &section)?;
     }
     builder.all_entries_used()?;
-    let network = builder.network;
+    let Builder { mut network, own, .. } = builder;
+    node::read(document, &mut network, &own)?;
     for field in bottleneck {
         let name = field.text()?;
         if !network.link_names.iter().any(|link| link == name) {
@@ -80,11 +82,12 @@ pub(crate) fn read(document: &Table, bottleneck: &[Field]) -> Result<Network, Er
     Ok(network)
 }
 
-fn link_entries(document: &Table) -> Result<Vec<(String, Node)>, Error> {
+/// The tables of `[[link]]` or `[[node]]`, by name.
+pub(super) fn entries(document: &Table, which: &str) -> Result<Vec<(String, Node)>, Error> {
     let Some(Node {
         value: Value::List(list),
         ..
-    }) = document.get("link")
+    }) = document.get(which)
     else {
         return Ok(Vec::new());
     };
@@ -98,8 +101,8 @@ fn link_entries(document: &Table) -> Result<Vec<(String, Node)>, Error> {
         if entries.iter().any(|(other, _)| *other == name) {
             return Err(Error::at(
                 &node.place,
-                &format!("link.{name}"),
-                format!("two links are called `{name}`"),
+                &format!("{which}.{name}"),
+                format!("two {which}s are called `{name}`"),
             ));
         }
         entries.push((name, node.clone()));
@@ -111,6 +114,8 @@ pub(super) struct Builder {
     pub(super) network: Network,
     entries: Vec<(String, Node)>,
     used: Vec<String>,
+    /// For each directed link which of its keys it says itself: `processing`, `processing_overlap`.
+    own: Vec<[bool; 2]>,
 }
 
 impl Builder {
@@ -361,9 +366,10 @@ impl Builder {
                 impairments: half.impairments.clone(),
                 mtu: plan.mtu,
                 framing: plan.framing,
-                processing: plan.processing,
-                overlap: plan.overlap,
+                processing: plan.processing.unwrap_or(Duration::ZERO),
+                overlap: plan.overlap.unwrap_or(false),
             });
+            self.own.push([plan.processing.is_some(), plan.overlap.is_some()]);
         }
         (LinkIndex(first), LinkIndex(first + 1))
     }
@@ -395,6 +401,24 @@ impl Network {
             .get(name)
             .copied()
             .ok_or_else(|| unknown(place, path, "node", name, &self.names(false)))
+    }
+
+    /// The router called `name`.
+    pub(crate) fn router(&self, name: &str, place: &Place, path: &str) -> Result<NodeId, Error> {
+        let routers: Vec<String> = self
+            .nodes
+            .iter()
+            .filter(|node| !node.host)
+            .map(|node| node.name.clone())
+            .collect();
+        if self.host_called(name).is_some() {
+            let message = format!("`{name}` is a host, and a relay is a router on the path");
+            return Err(
+                Error::at(place, path, message).help(place, format!("routers here: {}", few(&routers)))
+            );
+        }
+        self.by_name(name)
+            .ok_or_else(|| unknown(place, path, "router", name, &routers))
     }
 
     /// The host called `name`.
@@ -435,101 +459,20 @@ impl Network {
         })
     }
 
-    fn names(&self, hosts: bool) -> Vec<String> {
+    pub(super) fn by_name(&self, name: &str) -> Option<NodeId> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(super) fn names(&self, hosts: bool) -> Vec<String> {
         self.nodes
             .iter()
             .filter(|node| node.host || !hosts)
             .map(|node| node.name.clone())
             .collect()
     }
-
-    /// The links from one host to another, in order; `None`: there is no way.
-    pub(crate) fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
-        match &self.routes {
-            Routes::Row { ends, hops } => {
-                let (out, _, first) = ends[from.0 as usize]?;
-                let (_, into, last) = ends[to.0 as usize]?;
-                let mut path = vec![out];
-                if first <= last {
-                    path.extend(hops[first..last].iter().map(|hop| hop.0));
-                } else {
-                    path.extend(hops[last..first].iter().rev().map(|hop| hop.1));
-                }
-                path.push(into);
-                Some(path)
-            }
-            Routes::Graph(leaving) => self.along(&self.tree(leaving, from), from, to),
-        }
-    }
-
-    /// For many paths: what was found out for one host serves the next path from it.
-    pub(crate) fn ways(&self) -> Ways<'_> {
-        Ways {
-            network: self,
-            trees: BTreeMap::new(),
-        }
-    }
-
-    /// The last link to every node from `from`: fewest links, then least delay, as the simulator routes. Hosts do not forward.
-    fn tree(&self, leaving: &[Vec<LinkIndex>], from: NodeId) -> Vec<Option<LinkIndex>> {
-        let mut reached: Vec<Option<LinkIndex>> = vec![None; self.nodes.len()];
-        let mut distance = vec![(u32::MAX, Duration::MAX); self.nodes.len()];
-        distance[from.0 as usize] = (0, Duration::ZERO);
-        let mut open = BTreeSet::from([(0, Duration::ZERO, from)]);
-        while let Some((hops, delay, node)) = open.pop_first() {
-            if node != from && self.nodes[node.0 as usize].host {
-                continue;
-            }
-            for &index in &leaving[node.0 as usize] {
-                let link = &self.links[index.0 as usize];
-                let known = &mut distance[link.to.0 as usize];
-                let candidate = (hops + 1, delay + link.delay);
-                if candidate < *known {
-                    open.remove(&(known.0, known.1, link.to));
-                    *known = candidate;
-                    reached[link.to.0 as usize] = Some(index);
-                    open.insert((candidate.0, candidate.1, link.to));
-                }
-            }
-        }
-        reached
-    }
-
-    fn along(&self, tree: &[Option<LinkIndex>], from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
-        let mut path = Vec::new();
-        let mut at = to;
-        while at != from {
-            let link = tree[at.0 as usize]?;
-            path.push(link);
-            at = self.links[link.0 as usize].from;
-        }
-        path.reverse();
-        Some(path)
-    }
 }
 
-/// Paths of a network, with the trees they were read from.
-pub(crate) struct Ways<'a> {
-    network: &'a Network,
-    trees: BTreeMap<NodeId, Vec<Option<LinkIndex>>>,
-}
-
-impl Ways<'_> {
-    /// The links from one host to another, in order; `None`: there is no way.
-    pub(crate) fn path(&mut self, from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
-        let network = self.network;
-        let Routes::Graph(leaving) = &network.routes else {
-            return network.path(from, to);
-        };
-        let tree = self
-            .trees
-            .entry(from)
-            .or_insert_with(|| network.tree(leaving, from));
-        network.along(tree, from, to)
-    }
-}
-
-fn unknown(place: &Place, path: &str, what: &str, name: &str, names: &[String]) -> Error {
+pub(super) fn unknown(place: &Place, path: &str, what: &str, name: &str, names: &[String]) -> Error {
     let mut error = Error::at(place, path, format!("there is no {what} called `{name}`"));
     if let Some(near) = nearest(name, names.iter().map(String::as_str)) {
         error = error.help(place, format!("did you mean `{near}`?"));
@@ -538,7 +481,7 @@ fn unknown(place: &Place, path: &str, what: &str, name: &str, names: &[String]) 
 }
 
 /// The names, for messages; those that only count up are drawn together.
-fn few(names: &[String]) -> String {
+pub(super) fn few(names: &[String]) -> String {
     let stem = |name: &str| {
         name.rsplit_once('-')
             .filter(|(_, number)| number.bytes().all(|digit| digit.is_ascii_digit()))

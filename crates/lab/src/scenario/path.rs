@@ -215,7 +215,7 @@ fn assign(document: &mut Table, path: &str, place: &Place, node: Node) -> Result
     if matches!(segments[0], "variant" | "extends" | "figure" | "check" | "plot") {
         return Err(Error::at(place, path, format!("`{}` cannot be set", segments[0])));
     }
-    let named = matches!(segments[0], "traffic" | "link");
+    let named = matches!(segments[0], "traffic" | "link" | "node");
     if !named || segments.len() == 1 {
         return assign_below(document, &segments, path, 0, place, node);
     }
@@ -294,6 +294,7 @@ fn assign_below(
         let entry = table
             .get_mut(segment)
             .expect("it was put there if it was missing");
+        written_out(entry, segment);
         let shown = shown(entry);
         let Value::Table(inner) = &mut entry.value else {
             return Err(
@@ -306,6 +307,25 @@ fn assign_below(
     let at = segment_place(place, path, offset, last);
     finish(table, last, at, node);
     Ok(())
+}
+
+/// Keys whose table has a short form that is the value of one of its keys.
+const SHORT_FORMS: &[(&str, &str)] = &[
+    ("relay", "node"),
+    ("congestion_control", "kind"),
+    ("super_packets", "mode"),
+];
+
+/// Makes the table that a short form stands for, so that a path can lead into it.
+fn written_out(node: &mut Node, key: &str) {
+    let form = SHORT_FORMS.iter().find(|(name, _)| *name == key);
+    if let (Some((_, inner)), Some(word)) = (form, node.as_text())
+        && !matches!(word, "none" | "off")
+    {
+        let mut table = Table::default();
+        table.put(inner, node.place.clone(), node.clone());
+        node.value = Value::Table(table);
+    }
 }
 
 fn shown(node: &Node) -> String {
@@ -327,7 +347,7 @@ fn finish(table: &mut Table, key: &str, place: Place, node: Node) {
     table.put(key, place, node);
 }
 
-/// The entry called `name`; a link without an entry of its own gets one.
+/// The entry called `name`; a link or node without an entry of its own gets one.
 fn select<'a>(
     list: &'a mut Vec<Node>,
     which: &str,
@@ -337,7 +357,7 @@ fn select<'a>(
     if let Some(index) = list.iter().position(|node| node.name() == Some(name)) {
         return Ok(&mut list[index]);
     }
-    if which == "link" {
+    if which != "traffic" {
         let entry = Node {
             value: Value::Table(Table::default()),
             place: place.clone(),

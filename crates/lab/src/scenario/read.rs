@@ -232,7 +232,11 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
             Value::List(nodes) => check_list(nodes, inner, path),
             _ => check(node, inner, path),
         },
-        Kind::Either(forms) => check(node, fitting_form(node, forms), path),
+        Kind::Either(forms) => match fitting_form(node, forms) {
+            Some(form) => check(node, form, path),
+            None if matches!(forms[0], Kind::Text) => Err(value::wrong_type(node, path, &form_names(forms))),
+            None => check(node, &forms[0], path),
+        },
         Kind::Queue => queue(node, path).map(drop),
         Kind::CongestionControl => congestion_control(node, path).map(drop),
         Kind::Distribution(dimension) => match &node.value {
@@ -254,24 +258,36 @@ impl Dimension {
     }
 }
 
-/// The form that the type of `node` points to; the first if none does.
-fn fitting_form<'a>(node: &Node, forms: &'a [Kind]) -> &'a Kind {
-    let fits = |form: &&Kind| {
-        matches!(
-            (&node.value, form),
-            (Value::Table(_), Kind::Table(_) | Kind::Tagged(_))
-                | (
-                    Value::Text(_),
-                    Kind::Text | Kind::Choice(_) | Kind::Rate | Kind::Probability
-                )
-                | (
-                    Value::Integer(_) | Value::Float(_),
-                    Kind::Integer(..) | Kind::Number(..) | Kind::Probability
-                )
-                | (Value::Flag(_), Kind::Flag)
-        )
+/// The form that the type of `node` points to.
+fn fitting_form<'a>(node: &Node, forms: &'a [Kind]) -> Option<&'a Kind> {
+    let fits = |form: &&Kind| match (&node.value, form) {
+        (Value::Table(_), form) => matches!(form, Kind::Table(_) | Kind::Tagged(_)),
+        (Value::Text(_), form) => !matches!(
+            form,
+            Kind::Table(_) | Kind::Tagged(_) | Kind::Integer(..) | Kind::Number(..) | Kind::Flag
+        ),
+        (Value::Integer(_) | Value::Float(_), form) => {
+            matches!(form, Kind::Integer(..) | Kind::Number(..) | Kind::Probability)
+        }
+        (Value::Flag(_), form) => matches!(form, Kind::Flag),
+        (Value::List(_), _) => false,
     };
-    forms.iter().find(fits).unwrap_or(&forms[0])
+    forms.iter().find(fits)
+}
+
+/// What may be written, in words.
+fn form_names(forms: &[Kind]) -> String {
+    let name = |form: &Kind| match *form {
+        Kind::Integer(..) => String::from("a whole number"),
+        Kind::Number(..) => String::from("a number"),
+        Kind::Table(keys) => {
+            let names: Vec<String> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
+            format!("a table of {}", names.join(", "))
+        }
+        _ => String::from("text in quotes"),
+    };
+    let names: Vec<String> = forms.iter().map(name).collect();
+    names.join(" or ")
 }
 
 fn check_list(nodes: &[Node], inner: &Kind, path: &str) -> Result<(), Error> {

@@ -163,7 +163,7 @@ pub fn reference() -> String {
     page.push_str(
         "\n## Paths\n\n\
          A variant's `set` and a mechanism name a key by its path: `network.bottleneck.queue.kind`.\n\
-         `traffic.NAME` and `link.NAME` select an entry by its name. Setting a `kind` keeps only the keys that every kind\n\
+         `traffic.NAME`, `link.NAME` and `node.NAME` select an entry by its name. Setting a `kind` keeps only the keys that every kind\n\
          has (`limit` and `ecn` of a queue, the common keys of traffic) and drops the rest. A table replaces the whole\n\
          table. A setting that changes nothing is an error.\n\n\
          `extends = \"other.toml\"`: tables merge, named entries merge by name, other lists are replaced.\n\n## The file\n\n",
@@ -176,6 +176,7 @@ pub fn reference() -> String {
         "`access`, `bottleneck`, `egress` and `[[link]]` entries.",
         keys::LINK,
     );
+    section(&mut page, "Nodes", "`[[node]]` entries.", keys::NODE);
     section(&mut page, "The way back of a link", "`reverse`.", keys::REVERSE);
     section(&mut page, "Reordering", "`reorder`.", keys::REORDER);
     kinds(&mut page, "loss", &keys::LOSS);

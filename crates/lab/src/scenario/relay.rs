@@ -9,7 +9,6 @@ use super::tcp::window_field;
 use fleetfoot_core::tcp::Config;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::spec::{Interface, NodeId, Relay, Traffic};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The relay of a group with these pairs, this traffic and this configuration of its hosts.
@@ -52,34 +51,13 @@ pub(super) fn relay(
             .fail("`relay` does not go together with `super_packets` and `host_coalesce`")
             .help(field.place(), "switch those off for this group"));
     }
-    let name = node.text()?;
-    let place = network.node(name, node.place(), &node.path)?;
     let listed: Vec<(NodeId, NodeId)> = match traffic {
         Traffic::Flows { list } => list.iter().map(|line| (line.source, line.destination)).collect(),
         _ => pairs.to_vec(),
     };
-    let both_ways = listed.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
-    let mut ways = network.ways();
-    for (from, to) in both_ways.collect::<BTreeSet<_>>() {
-        // Every pair is connected: that was checked before.
-        let path = ways.path(from, to).unwrap_or_default();
-        let passed = path.iter().map(|link| network.links[link.0 as usize].to);
-        let passed: Vec<NodeId> = passed.filter(|&node| node != to).collect();
-        if !passed.contains(&place) {
-            let called = |id: NodeId| network.nodes[id.0 as usize].name.clone();
-            let passed: Vec<String> = passed.into_iter().map(called).collect();
-            let (from, to) = (called(from), called(to));
-            return Err(node
-                .fail(format!("`{name}` is not on the path from `{from}` to `{to}`"))
-                .help(
-                    node.place(),
-                    match passed.len() {
-                        0 => "there is no node between them".to_owned(),
-                        _ => format!("on that path: {}", alternatives(&passed)),
-                    },
-                ));
-        }
-    }
+    let name = node.text()?;
+    let place = network.router(name, node.place(), &node.path)?;
+    on_every_path(&node, place, network, listed)?;
     Ok(Some(Relay {
         node: place,
         config: Arc::new(Config {
@@ -88,6 +66,38 @@ pub(super) fn relay(
             ..config.clone()
         }),
     }))
+}
+
+/// Refuses a relay at `place` that a packet of one of `pairs` does not pass, either way.
+fn on_every_path(
+    node: &Field,
+    place: NodeId,
+    network: &Network,
+    pairs: Vec<(NodeId, NodeId)>,
+) -> Result<(), Error> {
+    let mut both_ways: Vec<(NodeId, NodeId)> =
+        pairs.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    both_ways.sort_unstable();
+    both_ways.dedup();
+    let mut passing = network.passing(place);
+    // Every pair is connected: that was checked before.
+    let Some(&(from, to)) = both_ways.iter().find(|&&(from, to)| !passing.passes(from, to)) else {
+        return Ok(());
+    };
+    let path = network.path(from, to).unwrap_or_default();
+    let passed = path.iter().map(|link| network.links[link.0 as usize].to);
+    let called = |id: NodeId| network.nodes[id.0 as usize].name.clone();
+    let passed: Vec<String> = passed.filter(|&node| node != to).map(called).collect();
+    let (name, from, to) = (called(place), called(from), called(to));
+    Err(node
+        .fail(format!("`{name}` is not on the path from `{from}` to `{to}`"))
+        .help(
+            node.place(),
+            match passed.len() {
+                0 => "there is no router between them".to_owned(),
+                _ => format!("on that path: {}", alternatives(&passed)),
+            },
+        ))
 }
 
 /// What the key's default says.
@@ -132,13 +142,73 @@ mod tests {
         assert!(without.groups[0].relay.is_none());
     }
 
+    /// Two paths around a ring: `router-a` or `router-b` in the middle, and a host that is reached at once.
+    fn ring(relay: &str) -> Result<Spec, String> {
+        let link = |name: &str, from: &str, to: &str, delay: u32| {
+            format!("[[link]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\ndelay = \"{delay} ms\"\n")
+        };
+        let text = format!(
+            "[network]\nkind = \"graph\"\nhosts = [\"x\", \"y\", \"z\"]\nrouters = [\"in\", \"a\", \"b\", \"out\"]\n\
+             groups = {{ all = [\"x\", \"y\", \"z\"] }}\n{}{}{}{}{}{}{}\
+             [[traffic]]\nname = \"it\"\nkind = \"bulk\"\nfrom = \"all\"\nto = \"all\"\npairing = \"all\"\nrelay = \"{relay}\"\n",
+            link("x", "x", "in", 1),
+            link("y", "y", "out", 1),
+            link("z", "z", "in", 1),
+            link("in-a", "in", "a", 2),
+            link("a-out", "a", "out", 2),
+            link("in-b", "in", "b", 3),
+            link("b-out", "b", "out", 3),
+        );
+        let scenario = Scenario::parse("test.toml", &text).map_err(|error| error.to_string())?;
+        let resolved = scenario.resolve(&Setting::none());
+        resolved
+            .map(|resolved| resolved.spec)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_path_has_to_pass_the_relay() {
+        assert!(ring("in").is_ok());
+        for (relay, said) in [
+            ("a", "`a` is not on the path from `x` to `z`"),
+            ("b", "`b` is not on the path from `x` to `y`"),
+            ("out", "`out` is not on the path from `x` to `z`"),
+            ("b", "on that path: `in`, `a` or `out`"),
+        ] {
+            let error = ring(relay).expect_err(relay);
+            assert!(error.contains(said), "{relay}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_buffer_of_a_named_relay_is_set_by_its_path() {
+        let text = "[network]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n\
+             [[traffic]]\nname = \"it\"\nkind = \"bulk\"\nrelay = RELAY\n";
+        let buffer = |relay: &str| {
+            let text = text.replace("RELAY", relay);
+            let scenario = Scenario::parse("test.toml", &text).map_err(|error| error.to_string())?;
+            let set = Setting::from_origin("--set").with("traffic.it.relay.buffer", "70 kB");
+            let resolved = scenario.resolve(&set).map_err(|error| error.to_string())?;
+            let relay = resolved.spec.groups[0].relay.clone();
+            Ok::<_, String>(relay.map(|relay| (relay.node, relay.config.receive_buffer)))
+        };
+        let named = buffer("\"router-1\"");
+        assert_eq!(
+            named.clone().map(|relay| relay.map(|relay| relay.1)),
+            Ok(Some(Bytes(70_000)))
+        );
+        assert_eq!(named, buffer("{ node = \"router-1\", buffer = \"9 kB\" }"));
+        let error = buffer("\"none\"").expect_err("there is no relay");
+        assert!(error.contains("`relay` is \"none\", not a table"), "{error}");
+    }
+
     #[test]
     fn what_cannot_be_relayed_is_refused_with_its_line() {
         for (traffic, line, said) in [
             (
                 "kind = \"bulk\"\nrelay = \"router-9\"",
                 "test.toml:8",
-                "there is no node called `router-9`",
+                "there is no router called `router-9`",
             ),
             (
                 "kind = \"bulk\"\nrelay = \"router-9\"",
@@ -148,12 +218,23 @@ mod tests {
             (
                 "kind = \"bulk\"\nrelay = \"left-1\"",
                 "test.toml:8",
-                "`left-1` is not on the path from `left-0` to `right-0`",
+                "`left-1` is a host, and a relay is a router on the path",
+            ),
+            (
+                "kind = \"bulk\"\nrelay = \"left-1\"",
+                "test.toml:8",
+                "routers here: router-0 to router-1",
+            ),
+            ("kind = \"bulk\"\nrelay = true", "test.toml:8", "found true"),
+            (
+                "kind = \"bulk\"\nrelay = true",
+                "test.toml:8",
+                "text in quotes or a table of `node`, `buffer` is wanted",
             ),
             (
                 "kind = \"bulk\"\nrelay = \"right-0\"",
                 "test.toml:8",
-                "on that path: `router-0` or `router-1`",
+                "`right-0` is a host",
             ),
             (
                 "kind = \"bulk\"\nrelay = { node = \"router-0\", buffer = \"10 B\" }",

@@ -76,6 +76,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
             seeds: (1..=seeds).collect(),
             duration_s: 20.0,
             question: "What would make the short transfers on this network finish sooner, and what would it cost everyone else?".to_owned(),
+            lookup_energy_source: fleetfoot_lab::compare::units::LOOKUP_SOURCE.to_owned(),
             answer: format!("Switch the bottleneck's queue to \u{201c}fq-codel\u{201d}: pages finish 41.3 % sooner on average and nobody loses more than 1.2 %. {HOSTILE}"),
             variants: documents,
             timing: None,

@@ -154,6 +154,7 @@ impl Drawing<'_> {
                     let kind = PlotKind::Sweep {
                         checks: vec![shown(index)],
                         x: path.to_owned(),
+                        logarithmic: false,
                     };
                     plots.push(plot(
                         format!("sweep-{}", slug(&check.name)),
@@ -193,7 +194,11 @@ impl Drawing<'_> {
                 rows,
                 columns,
             } => self.heat(plot, checks, rows, columns),
-            PlotKind::Sweep { checks, x } => self.sweep(plot, checks, x),
+            PlotKind::Sweep {
+                checks,
+                x,
+                logarithmic,
+            } => self.sweep(plot, checks, x, *logarithmic),
             PlotKind::Times { group, variants } => self.times(plot, *group, variants),
             PlotKind::Course { link, variants } => {
                 let (prepared, _) = self.runs?;
@@ -343,7 +348,7 @@ impl Drawing<'_> {
             .then(|| heat::draw(&panels, &frame))
     }
 
-    fn sweep(&self, plot: &Plot, checks: &[Shown], path: &str) -> Option<Canvas> {
+    fn sweep(&self, plot: &Plot, checks: &[Shown], path: &str, logarithmic: bool) -> Option<Canvas> {
         let mut drawn: Vec<lines::Line> = Vec::new();
         let mut ratios = true;
         for shown in checks {
@@ -382,7 +387,20 @@ impl Drawing<'_> {
         if drawn.is_empty() {
             return None;
         }
+        if logarithmic {
+            let points = drawn.iter().flat_map(|line| &line.points);
+            let floor = points.fold(0.0_f64, |most, point| most.max(point[1])) * LEAST;
+            for line in &mut drawn {
+                line.points
+                    .iter_mut()
+                    .for_each(|point| point[1] = point[1].max(floor));
+                // No interval stays none.
+                let ends = line.intervals.iter_mut().flatten().filter(|end| !end.is_nan());
+                ends.for_each(|end| *end = end.max(floor));
+            }
+        }
         let y = match (checks, ratios) {
+            _ if plot.labels.contains_key("value") => plot.label("value").to_owned(),
             ([shown], _) => shown.title.clone(),
             (_, true) => String::from("ratio"),
             (_, false) => plot.label("value").to_owned(),
@@ -395,7 +413,7 @@ impl Drawing<'_> {
             x: plot.label(path),
             y: &y,
             reference: ratios.then_some(1.0),
-            wide: false,
+            wide: logarithmic,
         };
         Some(lines::draw(&[panel], axes))
     }
@@ -488,6 +506,9 @@ fn slug(name: &str) -> String {
 
 /// Points of a sweep of which completion times are drawn.
 const MOST_POINTS: usize = 4;
+
+/// The least value on a logarithmic axis, as a share of the largest.
+const LEAST: f64 = 1e-4;
 
 /// Points of a sweep that are told apart in one row.
 const MOST_SERIES: usize = 4;

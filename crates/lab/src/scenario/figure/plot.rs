@@ -50,6 +50,8 @@ pub enum PlotKind {
         checks: Vec<Shown>,
         /// The path.
         x: String,
+        /// Whether values lie on a logarithmic axis.
+        logarithmic: bool,
     },
     /// The first run of some variants bin by bin: the throughput of each traffic group, and the wait at a link.
     Course {
@@ -199,6 +201,7 @@ fn plot(node: &Node, names: &Names<'_>, checks: &[Check]) -> Result<Plot, Error>
         }
         "sweep" => PlotKind::Sweep {
             checks: shown(&section, checks, |check| check.point.is_none())?,
+            logarithmic: section.need("logarithmic")?.flag()?,
             x: match section.find("x")? {
                 Some(field) => path_of(&field)?,
                 None => names

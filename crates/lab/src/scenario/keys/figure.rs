@@ -310,6 +310,12 @@ pub(crate) static PLOT: &[Key] = &[
         "Path of the sweep that is the axis of `sweep`.",
     ),
     key(
+        "logarithmic",
+        Kind::Flag,
+        Value("false"),
+        "Values of `sweep` on a logarithmic axis, down to a ten-thousandth of the largest; what is less lies at its end.",
+    ),
+    key(
         "group",
         Kind::Text,
         Described("none"),

@@ -298,7 +298,7 @@ pub(crate) static LINK: &[Key] = &[
         "processing",
         TIME,
         Value("\"0 s\""),
-        "Time per packet that the sending end needs before it sends: a look-up that the pipeline does not hide.",
+        "Time per packet that the sending end needs before it sends, at both ends of the link: a look-up that the pipeline does not hide. What a `[[node]]` needs for all that leaves it is said there.",
     ),
     key(
         "processing_overlap",
@@ -342,6 +342,28 @@ pub(crate) static LINK_ENTRY: &[Key] = &{
     );
     keys
 };
+
+/// `[[node]]`.
+pub(crate) static NODE: &[Key] = &[
+    key(
+        "name",
+        Kind::Text,
+        Required,
+        "A host or a router; or a group of hosts, each of which it then is said of, unless an entry of its own says otherwise.",
+    ),
+    key(
+        "processing",
+        TIME,
+        Described("that of each link"),
+        "Time per packet that it needs before it sends, on each of its links: as if each had this `processing` at this end. A link that says so itself keeps its own.",
+    ),
+    key(
+        "processing_overlap",
+        Kind::Flag,
+        Described("that of each link"),
+        "Whether a packet is processed while the one before is sent, on each of its links. A link that says so itself keeps its own.",
+    ),
+];
 
 pub(crate) const REORDER: &[Key] = &[
     key("probability", Kind::Probability, Required, "Of each packet."),
