@@ -5,7 +5,7 @@ use crate::folder::Folder;
 use crate::import::{imported, is_capture};
 use crate::layout::width;
 use crate::output::{Common, print};
-use crate::progress::Reporter;
+use crate::progress::{Part, Reporter};
 use crate::session::{BatchFlags, about, command, cores, expected_s, scenario, stop_flag};
 use crate::table;
 use clap::Args;
@@ -55,6 +55,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     };
     let plan = Plan::compare(scenario(file.as_deref())?, &choice)?;
     let runs = (plan.variants.len() * plan.seeds.len()) as u64;
+    let expected_s = expected_s(&plan, arguments.batch.jobs);
     common.say(&format!(
         "Comparing {} variants of \"{}\" with seeds {} to {}: {runs} runs on {} cores, about {}.",
         plan.variants.len(),
@@ -62,7 +63,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         plan.seeds.first().copied().unwrap_or(0),
         plan.seeds.last().copied().unwrap_or(0),
         cores(arguments.batch.jobs),
-        about(expected_s(&plan, arguments.batch.jobs)),
+        about(expected_s),
     ));
     let folder = Folder::open(
         arguments.out.as_deref(),
@@ -70,7 +71,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         &plan.hash(),
         arguments.batch.force,
     )?;
-    let reporter = Reporter::new(runs, common, arguments.batch.events.as_deref())?;
+    let reporter = Reporter::new(
+        vec![Part { runs, expected_s }],
+        common,
+        arguments.batch.events.as_deref(),
+    )?;
     let stop = stop_flag();
     let options = Options {
         jobs: arguments.batch.jobs,

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::Common;
+use crate::session::about;
 use fleetfoot_lab::run::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::File;
@@ -41,12 +42,12 @@ impl Display {
         Display::Bar(bar)
     }
 
-    /// Shows `position` with a message on a bar, or a line, if one is due, of the seconds gone.
-    fn show(&self, position: u64, message: impl FnOnce() -> String, line: impl FnOnce(f64) -> String) {
+    /// Shows `position` with a message on a bar, or a line, if one is due; each is told the seconds gone.
+    fn show(&self, position: u64, message: impl FnOnce(f64) -> String, line: impl FnOnce(f64) -> String) {
         match self {
             Display::Bar(bar) => {
                 bar.set_position(position);
-                bar.set_message(message());
+                bar.set_message(message(bar.elapsed().as_secs_f64()));
             }
             Display::Lines(lines) => {
                 let Ok(mut lines) = lines.lock() else { return };
@@ -72,13 +73,37 @@ impl Display {
 /// Shows how far a batch of runs is.
 pub(crate) struct Reporter {
     display: Display,
+    parts: Vec<Part>,
     events: Option<Mutex<File>>,
 }
 
+/// A part of the work: its runs take about as long, those of another may take a hundred times that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) runs: u64,
+    /// What is expected of it all (s).
+    pub(crate) expected_s: f64,
+}
+
+/// The share of the work that is done with the first `done` runs.
+fn share(parts: &[Part], done: u64) -> f64 {
+    let (mut before, mut passed, mut total) = (0, 0.0, 0.0);
+    for part in parts {
+        let inside = done.saturating_sub(before).min(part.runs);
+        // No run takes no time at all.
+        let expected_s = part.expected_s.max(1e-3 * part.runs as f64);
+        passed += expected_s * inside as f64 / part.runs.max(1) as f64;
+        total += expected_s;
+        before += part.runs;
+    }
+    passed / total
+}
+
 impl Reporter {
-    /// A reporter for `total` runs.
-    pub(crate) fn new(total: u64, common: &Common, events: Option<&Path>) -> Result<Reporter, Failure> {
-        let template = "{bar:30} {pos}/{len} runs, {elapsed} gone, {eta} left  {msg}";
+    /// A reporter for these parts, which are worked on in this order.
+    pub(crate) fn new(parts: Vec<Part>, common: &Common, events: Option<&Path>) -> Result<Reporter, Failure> {
+        let template = "{bar:30} {pos}/{len} runs, {elapsed} gone{wide_msg}";
+        let total = parts.iter().map(|part| part.runs).sum();
         let display = Display::new(Some(total), template, common);
         let events = events
             .map(|path| {
@@ -88,19 +113,24 @@ impl Reporter {
                 file.map(Mutex::new)
             })
             .transpose()?;
-        Ok(Reporter { display, events })
+        Ok(Reporter {
+            display,
+            parts,
+            events,
+        })
     }
 
     /// A run finished.
     pub(crate) fn run(&self, progress: &Progress) {
         let (done, total) = (progress.done, progress.total);
+        let left = |elapsed_s: f64| match share(&self.parts, done) {
+            share if done < total => format!(", about {} left", about(elapsed_s * (1.0 / share - 1.0))),
+            _ => String::new(),
+        };
         self.display.show(
             done,
-            || progress.variant.clone(),
-            |elapsed_s| {
-                let left_s = elapsed_s / done as f64 * (total - done) as f64;
-                format!("{done} of {total} runs after {elapsed_s:.0} s, about {left_s:.0} s left")
-            },
+            |elapsed_s| format!("{}  {}", left(elapsed_s), progress.variant),
+            |elapsed_s| format!("{done} of {total} runs after {elapsed_s:.0} s{}", left(elapsed_s)),
         );
         self.event(&serde_json::json!({
             "event": "run",
@@ -148,7 +178,7 @@ impl ByteReporter {
     pub(crate) fn at(&self, progress: &fleetfoot_lab::import::Progress) {
         self.display.show(
             progress.bytes,
-            || format!("{} connections", progress.connections),
+            |_| format!("{} connections", progress.connections),
             |elapsed_s| {
                 let share = match self.size {
                     0 => String::new(),
@@ -167,5 +197,21 @@ impl ByteReporter {
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.display.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, share};
+
+    #[test]
+    fn long_runs_count_for_more() {
+        let part = |runs, expected_s| Part { runs, expected_s };
+        let parts = [part(100, 10.0), part(0, 0.0), part(10, 90.0)];
+        assert_eq!(share(&parts, 0), 0.0);
+        assert_eq!(share(&parts, 50), 0.05);
+        assert_eq!(share(&parts, 100), 0.1);
+        assert_eq!(share(&parts, 101), 0.19);
+        assert_eq!(share(&parts, 110), 1.0);
     }
 }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::layout::{fit, new_table, width, wrapped};
 use crate::output::{Common, print};
-use crate::progress::Reporter;
+use crate::progress::{Part, Reporter};
 use crate::session::{BatchFlags, about, command, cores, expected_s, stop_flag};
 use clap::Args;
 use fleetfoot_lab::compare::build;
@@ -84,18 +84,24 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .iter()
         .map(|experiment| Prepared::new(experiment, level))
         .collect::<Result<Vec<_>, _>>()?;
-    let runs: u64 = prepared.iter().map(runs_of).sum();
-    let expected: f64 = prepared
+    let parts: Vec<Part> = prepared
         .iter()
-        .flat_map(|prepared| &prepared.points)
-        .map(|(_, plan)| expected_s(plan, arguments.batch.jobs))
-        .sum();
+        .map(|prepared| Part {
+            runs: runs_of(prepared),
+            expected_s: prepared
+                .points
+                .iter()
+                .map(|(_, plan)| expected_s(plan, arguments.batch.jobs))
+                .sum(),
+        })
+        .collect();
+    let runs: u64 = parts.iter().map(|part| part.runs).sum();
     common.say(&format!(
         "Reproducing {} ({}): {runs} runs on {} cores, about {}.",
         counted(prepared.len(), "experiment"),
         level.name(),
         cores(arguments.batch.jobs),
-        about(expected),
+        about(parts.iter().map(|part| part.expected_s).sum()),
     ));
     let place = arguments
         .out
@@ -107,7 +113,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         Some(path) => written(path)?,
         None => embedded()?,
     };
-    let reporter = Reporter::new(runs, common, arguments.batch.events.as_deref())?;
+    let reporter = Reporter::new(parts, common, arguments.batch.events.as_deref())?;
     reporter.event(&serde_json::json!({ "event": "started", "experiments": prepared.len(), "runs": runs }));
     let started = Instant::now();
     let work = Work {

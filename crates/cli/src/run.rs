@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::layout::width;
 use crate::output::{Common, print};
-use crate::progress::Reporter;
+use crate::progress::{Part, Reporter};
 use crate::session::{BatchFlags, about, command, cores, expected_s, scenario, stop_flag};
 use crate::table;
 use clap::Args;
@@ -89,6 +89,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     {
         check_writable(path)?;
     }
+    let expected_s = expected_s(&plan, arguments.batch.jobs);
     common.say(&format!(
         "Running \"{}\" ({}), runs: {}, first seed: {}, on {} cores, about {}.",
         plan.scenario.title(),
@@ -96,7 +97,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         plan.seeds.len(),
         plan.seeds[0],
         cores(arguments.batch.jobs),
-        about(expected_s(&plan, arguments.batch.jobs))
+        about(expected_s)
     ));
     let folder = match &arguments.out {
         Some(path) => Some(Folder::open(
@@ -107,7 +108,12 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         )?),
         None => None,
     };
-    let reporter = Reporter::new(plan.seeds.len() as u64, common, arguments.batch.events.as_deref())?;
+    let runs = plan.seeds.len() as u64;
+    let reporter = Reporter::new(
+        vec![Part { runs, expected_s }],
+        common,
+        arguments.batch.events.as_deref(),
+    )?;
     let stop = stop_flag();
     let options = Options {
         jobs: arguments.batch.jobs,
