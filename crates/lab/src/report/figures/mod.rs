@@ -400,7 +400,6 @@ impl Drawing<'_> {
             }
         }
         let y = match (checks, ratios) {
-            _ if plot.labels.contains_key("value") => plot.label("value").to_owned(),
             ([shown], _) => shown.title.clone(),
             (_, true) => String::from("ratio"),
             (_, false) => plot.label("value").to_owned(),
