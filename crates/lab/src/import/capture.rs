@@ -447,6 +447,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             waits.max_by_key(|waits| waits.quantile(0.999))
         };
         let deep = |direction: usize| Some(deepest(direction)?.quantile(0.999)? as f64 * 1e-9);
+        let back = |direction: usize| segments[1 - direction].0 as f64 / segments[direction].0.max(1) as f64;
         let known = halves[0] + halves[1];
         // Shares of round-trip times to the receiver of a direction.
         let place = |receiver: usize| match halves[receiver] / known {
@@ -498,7 +499,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             pause_s: seconds(&samples.pause),
             interarrival_s: None,
             segments: segments.map(|(bytes, all, again)| Segments::of(bytes, all, again)),
-            rate: [from.estimate(place(1)), to.estimate(place(0))],
+            rate: [from.estimate(place(1), back(0)), to.estimate(place(0), back(1))],
             mss,
             hosts: match self.options.keep_addresses {
                 true => self.addresses.iter().map(IpAddr::to_string).collect(),

@@ -99,6 +99,10 @@ pub(super) struct Told {
     pub(super) prompt: bool,
     /// It was of two segments or more.
     pub(super) double: bool,
+    /// How late the ACK was by its timestamp.
+    pub(super) late_ns: Option<u64>,
+    /// Nothing tells how late it was: there are neither timestamps nor round-trip times.
+    pub(super) blind: bool,
 }
 
 impl Ledger {
@@ -154,6 +158,8 @@ impl Ledger {
             queued_ns: ack.queued_ns,
             prompt: prompt && !recovered,
             double: !small,
+            late_ns: None,
+            blind: false,
         })
     }
 

@@ -13,7 +13,7 @@
 //! **Source.** Packet dispersion: Keshav 1991; Dovrolis, Ramanathan and Moore, INFOCOM 2001 (its modes).
 //! **Deviations.** The mode is the densest five per cent of the rates, of packets that waited.
 
-use super::delivery::Told;
+use super::delivery::{TICK_NS, Told};
 use super::spans::Spans;
 use serde::Serialize;
 
@@ -34,6 +34,9 @@ pub(super) struct Meter {
     last_ns: Option<u64>,
     arrived: u64,
     sent: u64,
+    /// Of what arrived: told by ACKs with timestamps, and by ACKs of which nobody knows how late they were.
+    timed: u64,
+    blind: u64,
 }
 
 /// A data packet that was seen, or data that were acknowledged.
@@ -132,6 +135,8 @@ impl Meter {
             connection,
         } = *arrival;
         self.arrived += bytes;
+        self.timed += if told.late_ns.is_some() { bytes } else { 0 };
+        self.blind += if told.blind { bytes } else { 0 };
         let gap = self.acks[1].map(|(_, at)| now_ns.saturating_sub(at));
         let waited = told.queued_ns > 0 && told.queued_ns >= gap.unwrap_or(0);
         let from = told.told_ns.unwrap_or(now_ns).max(told.since_ns.unwrap_or(0));
@@ -141,29 +146,46 @@ impl Meter {
             .acks
             .iter()
             .all(|ack| ack.is_some_and(|ack| ack.0 == connection));
-        if let Some(gap) = gap.filter(|gap| *gap > 0 && alone && full && told.prompt) {
+        // One that waited itself, among data on the way back, keeps no distance of the data.
+        let on_time = |gap: u64| told.late_ns.is_none_or(|late| late <= TICK_NS + gap);
+        let gap = gap.filter(|gap| *gap > 0 && on_time(*gap));
+        if let Some(gap) = gap.filter(|_| alone && full && told.prompt) {
             self.acknowledged.add(bytes, gap, waited);
             self.every.add(bytes, gap, true);
         }
         self.acks = [self.acks[1], Some((connection, now_ns))];
     }
 
-    pub(super) fn estimate(mut self, place: Place) -> RateEstimate {
+    /// `back`: how much data went the other way, as a share of these.
+    pub(super) fn estimate(mut self, place: Place, back: f64) -> RateEstimate {
         let acknowledged = self.arrived > 0;
+        // ACKs among data come in bunches: without timestamps nobody knows what of their spacing is that of the data.
+        let alone = back < 0.05;
+        let clear = alone || self.timed * 10 >= self.arrived * 9;
+        let bounded = acknowledged && (alone || self.blind * 10 <= self.arrived);
         let spans = if acknowledged {
             &mut self.told
         } else {
             &mut self.seen
         };
         let (held, full) = spans.held();
+        let full = full && (clear || !acknowledged);
         let held_bps = held.map(value);
-        let least = self.told.least().filter(|_| acknowledged);
+        let least = self.told.least().filter(|_| bounded);
         let fits = |mode: &Mode| {
             mode.bps >= 0.97 * least.unwrap_or(0.0)
                 && mode.bps >= 0.95 * held_bps.filter(|_| full).unwrap_or(0.0)
         };
         // The slowest of what fits with what certainly arrived.
-        let told = self.acknowledged.mode().filter(fits);
+        // Among data short waits of ACKs go unseen: there their spacing needs what came to be near it.
+        let borne = |mode: &Mode| {
+            alone || mode.bps <= 1.25 * least.unwrap_or(0.0).max(held_bps.filter(|_| full).unwrap_or(0.0))
+        };
+        let told = self
+            .acknowledged
+            .mode()
+            .filter(fits)
+            .filter(|mode| clear && borne(mode));
         let seen = self
             .waited
             .mode()
@@ -179,7 +201,7 @@ impl Meter {
             .into_iter()
             .flatten()
             .min_by(|one, other| one.bps.total_cmp(&other.bps));
-        let agrees = |mode: &Mode| held_bps.is_some_and(|held| (0.93..1.07).contains(&(mode.bps / held)));
+        let agrees = |mode: &Mode| held_bps.is_some_and(|held| (0.93..1.2).contains(&(mode.bps / held)));
         let (bps, basis) = match (mode, held_bps.filter(|_| full)) {
             (Some(mode), Some(_)) if agrees(&mode) => (Some(mode.bps), Basis::Spacing),
             (Some(mode), _) if !acknowledged => (Some(mode.bps), Basis::AtMost),
@@ -193,7 +215,7 @@ impl Meter {
         RateEstimate {
             bps,
             basis,
-            guess_bps: guess.filter(|guess| basis == Basis::AtLeast && *guess > bps.unwrap_or(0.0)),
+            guess_bps: guess.filter(|guess| clear && basis == Basis::AtLeast && *guess > bps.unwrap_or(0.0)),
             at_least_bps: least,
             held_bps,
             spacing_bps: mode.map(|mode| mode.bps),

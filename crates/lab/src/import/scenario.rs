@@ -189,3 +189,58 @@ fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'stati
 const DAY_S: f64 = 86_400.0;
 /// Pairs of hosts of a scenario.
 const MOST_PAIRS: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::{Basis, Summary, line_rate};
+    use crate::import::rate::RateEstimate;
+    use crate::import::summary::Segments;
+
+    fn estimate(bps: f64, basis: Basis) -> RateEstimate {
+        RateEstimate {
+            bps: Some(bps),
+            basis,
+            at_least_bps: Some(bps).filter(|_| basis == Basis::AtLeast),
+            ..RateEstimate::default()
+        }
+    }
+
+    #[test]
+    fn data_never_get_the_rate_of_their_acks() {
+        let summary = |rate: [RateEstimate; 2], bytes: [u64; 2]| Summary {
+            rate,
+            segments: bytes.map(|bytes| Segments::of(bytes, 1, 0)),
+            span_s: 8.0,
+            ..Summary::default()
+        };
+        // A download, of which nothing is known but its questions' rate.
+        let unknown = summary(
+            [estimate(5e6, Basis::Spacing), RateEstimate::default()],
+            [1000, 7_000_000],
+        );
+        let line = line_rate(&unknown, 1);
+        assert!(
+            (line.bps - 1e7).abs() < 1.0 && line.why.starts_with("not known"),
+            "{}",
+            line.why
+        );
+        // Its own way back, with a bound of nothing, gets what the data had, and says so.
+        let known = summary(
+            [estimate(1e4, Basis::AtLeast), estimate(8e6, Basis::Spacing)],
+            [1000, 7_000_000],
+        );
+        assert_eq!(line_rate(&known, 1).bps, 8e6);
+        let back = line_rate(&known, 0);
+        assert!(
+            back.bps == 8e6 && back.why.starts_with("not known"),
+            "{}",
+            back.why
+        );
+        // What was measured stays, however little it was.
+        let both = summary(
+            [estimate(1e6, Basis::Spacing), estimate(8e6, Basis::Spacing)],
+            [1000, 7_000_000],
+        );
+        assert_eq!(line_rate(&both, 0).bps, 1e6);
+    }
+}

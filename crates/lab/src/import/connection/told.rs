@@ -1,7 +1,7 @@
 //! What an acknowledgment tells of deliveries, and how long the data waited for it.
 
 use super::{Connection, LOST_TRACK, Seen, offset};
-use crate::import::delivery::{Ack, TICK_NS};
+use crate::import::delivery::{Ack, TICK_NS, Told};
 use crate::import::link_layer::{FIN, SYN, Tcp};
 
 impl Connection {
@@ -62,10 +62,16 @@ impl Connection {
                     && (hidden || other.next > other.acked),
                 sent_ns,
                 late_ns: late_ns.unwrap_or(own.late_ns),
-                queued_ns: waited.max(beyond),
+                // What the ACK itself waited is not the data's.
+                queued_ns: waited.max(beyond).saturating_sub(late_ns.unwrap_or(0)),
                 full,
             },
         );
+        let told = told.map(|told| Told {
+            late_ns,
+            blind: hidden && late_ns.is_none(),
+            ..told
+        });
         if let (Some(told), Some((sample, _))) = (&told, seen.sample_ns) {
             // The ACK of a single segment may have been delayed, one with data waited for the application.
             let gap = told.told_ns.map(|before| now_ns.saturating_sub(before));

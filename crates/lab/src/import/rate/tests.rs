@@ -26,6 +26,7 @@ fn told(before_ns: u64, bytes: u64, queued_ns: u64) -> Told {
         queued_ns,
         prompt: true,
         double: true,
+        ..Told::default()
     }
 }
 
@@ -46,7 +47,7 @@ fn near(found: Option<f64>, known: f64) {
 fn a_full_line_is_known_by_its_acks() {
     let mut meter = Meter::default();
     full_line(&mut meter, 50_000_000);
-    let estimate = meter.estimate(Place::Elsewhere);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0);
     assert_eq!(estimate.basis, Basis::Spacing);
     near(estimate.bps, 1e7);
     assert!((estimate.held_bps.expect("held") / 1e7 - 1.0).abs() < 0.02);
@@ -56,7 +57,7 @@ fn a_full_line_is_known_by_its_acks() {
 fn what_never_waited_is_the_pace_of_its_sender() {
     let mut meter = Meter::default();
     full_line(&mut meter, 0);
-    let estimate = meter.estimate(Place::Elsewhere);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0);
     assert_eq!((estimate.basis, estimate.held_bps), (Basis::AtLeast, None));
     let least = estimate.bps.expect("a bound");
     assert!((0.95e7..=1.001e7).contains(&least), "{least}");
@@ -68,7 +69,7 @@ fn an_ack_that_may_tell_of_long_ago_is_no_burst() {
     full_line(&mut meter, 0);
     // After a recovery: a megabyte at once, that came within three seconds.
     meter.on_told(&packet(3_010_000_000, 1_000_000), &told(10_000_000, 1_000_000, 0));
-    let least = meter.estimate(Place::Elsewhere).bps.expect("a bound");
+    let least = meter.estimate(Place::Elsewhere, 0.0).bps.expect("a bound");
     assert!(least <= 1.001e7, "{least}");
 }
 
@@ -83,7 +84,7 @@ fn data_before_the_bottleneck_are_not_its_rate() {
             meter.on_data(&packet(now + packets * 12_000, 1500), Some(0));
         }
     }
-    let estimate = meter.estimate(Place::Elsewhere);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0);
     assert_eq!(estimate.basis, Basis::Spacing);
     near(estimate.bps, 1e7);
     // Without their ACKs nothing is known.
@@ -93,7 +94,7 @@ fn data_before_the_bottleneck_are_not_its_rate() {
             meter.on_data(&packet(pair * 2_400_000 + packets * 12_000, 1500), Some(0));
         }
     }
-    let estimate = meter.estimate(Place::Elsewhere);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0);
     assert_eq!((estimate.basis, estimate.bps), (Basis::Unknown, None));
 }
 
@@ -110,16 +111,44 @@ fn data_alone_tell_of_the_path_that_they_took() {
             );
         }
     }
-    let estimate = meter.estimate(Place::Elsewhere);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0);
     assert_eq!(estimate.basis, Basis::AtMost);
     near(estimate.bps, 1e7);
 }
 
 #[test]
 fn nothing_sent_is_nothing_known() {
-    let estimate = Meter::default().estimate(Place::Receiver);
+    let estimate = Meter::default().estimate(Place::Receiver, 0.0);
     assert_eq!(
         (estimate.basis, estimate.bps, estimate.bytes),
         (Basis::Unknown, None, 0)
     );
+}
+
+#[test]
+fn acks_that_waited_among_data_are_not_the_data() {
+    // Two of them 0.4 ms apart, of 3000 bytes each, every 4.8 ms: 60 Mbit/s by the spacing of the ACKs.
+    let both_ways = |late_ns: Option<u64>| {
+        let mut meter = Meter::default();
+        for pair in 1..800_u64 {
+            for (now, before) in [
+                (pair * 4_800_000, pair * 4_800_000 - 4_400_000),
+                (pair * 4_800_000 + 400_000, pair * 4_800_000),
+            ] {
+                let told = Told {
+                    late_ns,
+                    ..told(before, 2896, 50_000_000)
+                };
+                meter.on_told(&packet(now, 3000), &told);
+            }
+        }
+        meter.estimate(Place::Elsewhere, 0.5)
+    };
+    // By their timestamps they waited; without any nobody knows.
+    let known = both_ways(Some(20_000_000));
+    assert_eq!((known.basis, known.spacing_bps), (Basis::Held, None));
+    near(known.bps, 1e7);
+    let unknown = both_ways(None);
+    assert_eq!(unknown.basis, Basis::AtLeast);
+    assert!(unknown.bps.expect("a bound") <= 1.001e7);
 }
