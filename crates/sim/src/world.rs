@@ -14,7 +14,6 @@ use crate::observe::Observer;
 use crate::output::RunOutput;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{FlowLine, Interface, LinkIndex, NodeId, Spec, Traffic};
-use fleetfoot_core::packet::Flags;
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::tcp::PathMemory;
 use fleetfoot_core::time::{Duration, Instant};
@@ -300,10 +299,7 @@ impl<'a, O: Observer> World<'a, O> {
     /// A packet is at the end of its path.
     #[inline(never)]
     fn on_delivery(&mut self, link: u32, now: Instant, packet: u32) {
-        let flags = self.packets.get(packet).segment.flags;
-        if flags.contains(Flags::CORRUPT) {
-            self.discard_damaged(link, now, packet);
-        } else if !self.delays || !self.delay(link, now, packet) {
+        if !self.delays || !self.delay(link, now, packet) {
             self.hand_up(now, packet);
         }
     }
@@ -314,13 +310,6 @@ impl<'a, O: Observer> World<'a, O> {
         if self.interfaces.is_empty() || !self.hold(now, packet) {
             self.deliver(now, packet);
         }
-    }
-
-    /// The receiver's checksum fails.
-    #[cold]
-    fn discard_damaged(&mut self, link: u32, now: Instant, packet: u32) {
-        self.network.count_damaged(link, now, self.packets.get(packet));
-        self.discard(link, now, packet, DropReason::BitError);
     }
 
     /// A packet that came off a link goes no further.

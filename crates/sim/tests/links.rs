@@ -419,17 +419,59 @@ fn the_receiver_drops_damaged_packets_and_they_are_counted() {
         p,
         1.0
     ));
+}
 
-    // Damaged on the first of two links: carried on, and counted where it arrives.
+/// What the links of [`network`] saw of packets: those that came, were delivered, and were damaged, by link.
+#[derive(Default)]
+struct Seen {
+    entered: [u64; 6],
+    delivered: [u64; 6],
+    damaged: [u64; 6],
+}
+
+impl Observer for Seen {
+    fn on_enter(&mut self, _now: Instant, at: LinkIndex, _packet: &Packet) {
+        self.entered[at.0 as usize] += 1;
+    }
+
+    fn on_deliver(&mut self, _now: Instant, at: LinkIndex, _packet: &Packet, _sojourn: Duration) {
+        self.delivered[at.0 as usize] += 1;
+    }
+
+    fn on_drop(&mut self, _now: Instant, at: LinkIndex, _packet: &Packet, reason: DropReason) {
+        self.damaged[at.0 as usize] += u64::from(reason == DropReason::BitError);
+    }
+}
+
+#[test]
+fn a_router_throws_away_what_the_link_to_it_damaged() {
+    // 1000 packets of 100 bytes; 1 - (1 - 1e-3)^(8 x 100) = 55 % are damaged on the first of two links. Neither the queue of
+    // the second nor the receiver sees them.
     let mut spec = network(2, 1_000);
     spec.groups
         .push(group(2, datagrams(1, 100, Duration::from_millis(1))));
-    spec.links[2].impairments.bit_error_rate = 1.0;
+    spec.links[2].impairments.bit_error_rate = 1e-3;
     let output = outcome(&spec);
+    let damaged = output.links[2].drops[DropReason::BitError as usize][0];
+    assert!(plausible(damaged, 1_000, 0.5509, 1.0), "{damaged}");
+    assert_eq!((output.links[2].packets, all_drops(&output)), (1_000, 0));
+    let left = 1_000 - damaged;
     assert_eq!(
-        (output.links[0].packets, dropped(&output, DropReason::BitError)),
-        (1_000, 990)
+        (output.links[0].packets, output.links[0].queue_packets.n()),
+        (left, left)
     );
+    assert_eq!(output.groups[0].dropped, damaged);
+
+    for mode in [Mode::Fast, Mode::Plain] {
+        let mut seen = Seen::default();
+        let mut observed =
+            run(&spec, mode, &mut seen, |_| ControlFlow::Continue(())).expect("a runnable scenario");
+        assert_eq!((seen.entered[2], seen.entered[0]), (1_000, left));
+        assert_eq!((seen.damaged[2], seen.damaged[0]), (damaged, 0));
+        assert_eq!(seen.delivered[2], left);
+        observed.events = output.events;
+        assert_eq!(format!("{observed:?}"), format!("{output:?}"));
+    }
 }
 
 #[test]

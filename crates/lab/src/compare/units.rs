@@ -40,11 +40,14 @@ pub(crate) fn handled(resolved: &Resolved, run: &RunOutput) -> Vec<Handled> {
     nodes
 }
 
-/// Data units that left the queue and did not arrive. What bit errors damaged is thrown away by its receiver.
+/// Data units that left the queue and did not reach the node at the far end: lost, or damaged, which its interface finds
+/// before anything is looked up.
 fn lost_on_the_wire(link: &LinkOutput) -> u64 {
-    link.drops
-        .get(DropReason::RandomLoss as usize)
-        .map_or(0, |kinds| kinds.iter().sum())
+    [DropReason::RandomLoss, DropReason::BitError]
+        .iter()
+        .filter_map(|&reason| link.drops.get(reason as usize))
+        .flatten()
+        .sum()
 }
 
 /// Look-ups of all routers in one run.

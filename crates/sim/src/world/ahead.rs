@@ -443,4 +443,4 @@ fn feed(connection: &mut Connection, now: Instant, segment: &Segment) -> Exchang
 }
 
 /// What an ordinary segment does not carry.
-const EXTRAORDINARY: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::CORRUPT.0);
+const EXTRAORDINARY: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0);

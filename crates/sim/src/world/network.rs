@@ -15,9 +15,7 @@ use crate::observe::Observer;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, LinkSpec, Spec};
 use fleetfoot_core::flow::{FlowId, FlowTable};
-use fleetfoot_core::link::{
-    Lane, Link, LinkConfig, LinkStatistics, Loss, PacketClass, PacketSize, Passenger, StreamEnd,
-};
+use fleetfoot_core::link::{Lane, Link, LinkConfig, LinkStatistics, Loss, PacketSize, Passenger, StreamEnd};
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::ring::Ring;
@@ -249,13 +247,6 @@ impl Network {
     /// Whether a link is a lane with a delay.
     pub(super) fn takes_time(&self, link: u32) -> bool {
         matches!(&self.links[link as usize].body, Body::Lane(lane) if !lane.delay().is_zero())
-    }
-
-    /// Counts a packet whose checksum fails at the receiver.
-    pub(super) fn count_damaged(&mut self, link: u32, now: Instant, packet: &Packet) {
-        if self.window.contains(now) {
-            self.links[link as usize].meter.rest.damaged[PacketClass::of(packet) as usize] += 1;
-        }
     }
 
     pub(super) fn on_departure<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant) {

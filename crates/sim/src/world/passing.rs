@@ -8,8 +8,8 @@ use crate::routing::PathStart;
 use crate::spec::LinkIndex;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::link::{Lane, PacketClass, PacketSize, Refusal};
-use fleetfoot_core::packet::{BufId, Packet, Segment};
-use fleetfoot_core::queue::QueueDiscipline as _;
+use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
+use fleetfoot_core::queue::{DropReason, QueueDiscipline as _};
 use fleetfoot_core::tcp::Connection;
 use fleetfoot_core::time::Instant;
 
@@ -408,6 +408,10 @@ impl Network {
         self.queue.set_arrival(index, Instant::FAR_FUTURE);
         self.after_link(index);
         let packet = packet?;
+        if packet.segment.flags.contains(Flags::CORRUPT) {
+            self.discard_damaged(observer, index, now, packet);
+            return None;
+        }
         let place = packet.buf.0;
         let hop = self.hops[place as usize] & !AT_ONCE;
         let id = packets.insert(packet);
@@ -420,6 +424,18 @@ impl Network {
             packets.free(id);
         }
         None
+    }
+
+    /// The node at the far end of a link, a router as well as a host, finds that a frame fails its check and throws it away. Lanes
+    /// damage nothing, so what comes over them need not be looked at.
+    #[cold]
+    fn discard_damaged<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, packet: Packet) {
+        if self.window.contains(now) {
+            let damaged = &mut self.links[index as usize].meter.rest.damaged;
+            damaged[PacketClass::of(&packet) as usize] += 1;
+        }
+        observer.on_drop(now, LinkIndex(index), &packet, DropReason::BitError);
+        self.notices.push(Notice::Dropped(packet, now));
     }
 
     /// A packet reaches the end of its path, or the moment has come at which it is dropped.
