@@ -97,11 +97,19 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             vectors.display(),
         )));
     }
-    if output == vectors || vectors == arguments.file || output == arguments.file {
+    // By whatever name or link.
+    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let input = place(&arguments.file);
+    if output == vectors || place(&vectors) == input || place(&output) == input {
         return Err(Failure::usage(format!(
             "{} would be overwritten: give another name with --out FILE.toml",
             arguments.file.display()
         )));
+    }
+    if let Some(folder) = output.parent().filter(|folder| *folder != Path::new(""))
+        && !folder.is_dir()
+    {
+        return Err(Failure::usage(format!("there is no folder {}", folder.display())));
     }
     for path in [&output, &vectors] {
         if path.exists() && !arguments.force {

@@ -98,9 +98,11 @@ struct Capture<F> {
     segments: [(u64, u64, u64); 2],
     meters: [Meter; 2],
     mss: BTreeMap<u16, u64>,
+    /// Small segments sent behind small ones that were not acknowledged.
+    unheld: u64,
     /// Sums of the halves of round-trip times.
     halves: [f64; 2],
-    /// Their smallest between two hosts.
+    /// Their smallest between two hosts, that with the smaller number first.
     least: FxHashMap<[u32; 2], [u64; 2]>,
 }
 
@@ -143,6 +145,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             segments: [(0, 0, 0); 2],
             meters: [Meter::default(), Meter::default()],
             mss: BTreeMap::new(),
+            unheld: 0,
             halves: [0.0; 2],
             least: FxHashMap::default(),
         }
@@ -204,10 +207,11 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         let side = usize::from(entry.smaller_opened != smaller_sent);
         let seen = entry.connection.on_packet(now_ns, side, interface, tcp);
         let half = entry.connection.halves_ns()[side];
+        let (pair, turned) = pair(entry.connection.hosts);
         let least = self
             .least
-            .get(&entry.connection.hosts)
-            .map_or(half, |least| least[side]);
+            .get(&pair)
+            .map_or(half, |least| least[side ^ usize::from(turned)]);
         let always = half.saturating_sub(least);
         self.table.touch(place);
         self.count(now_ns, place, side, tcp, &seen, always);
@@ -341,15 +345,18 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         counts.open_before += u64::from(connection.opened_ns.is_none() && !connection.answered);
         counts.reset += u64::from(connection.reset);
         counts.cut += u64::from(connection.units.cut);
+        self.unheld += connection.unheld;
         let one_way = connection.ends.iter().any(|end| end.packets == 0);
         counts.one_way += u64::from(one_way);
         let halves = connection.halves_ns();
         let base = match connection.rtt_ns() {
             None => halves,
             Some(_) => {
-                let least = self.least.entry(connection.hosts).or_insert(halves);
-                *least = [0, 1].map(|side| least[side].min(halves[side]));
-                *least
+                let (pair, turned) = pair(connection.hosts);
+                let of_pair = in_order(halves, turned);
+                let least = self.least.entry(pair).or_insert(of_pair);
+                *least = [0, 1].map(|side| least[side].min(of_pair[side]));
+                in_order(*least, turned)
             }
         };
         // A SYN may have waited for other things than a queue, such as the address of its neighbour: no longer than data did.
@@ -429,7 +436,9 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         if self.written == 0 {
             return Err(self.nothing(stop));
         }
-        let (left_out, mut notes) = self.counts.told(self.unknown_links.values().sum(), stop);
+        let (left_out, mut notes) = self
+            .counts
+            .told(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
         notes.extend(self.times.told(self.last_ns));
         let Capture {
             samples,
@@ -498,6 +507,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             ask_wait_s: seconds(&samples.ask),
             pause_s: seconds(&samples.pause),
             interarrival_s: None,
+            unheld: self.unheld,
             segments: segments.map(|(bytes, all, again)| Segments::of(bytes, all, again)),
             rate: [from.estimate(place(1), back(0)), to.estimate(place(0), back(1))],
             mss,
@@ -518,7 +528,9 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             );
         }
         let mut message = format!("no TCP connection with data is in its {} packets", stop.frames);
-        let (left_out, _) = self.counts.told(self.unknown_links.values().sum(), stop);
+        let (left_out, _) = self
+            .counts
+            .told(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
         if !left_out.is_empty() {
             let list: Vec<String> = left_out
                 .iter()
@@ -530,6 +542,18 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             message.push_str(&format!("; it ended at {damage}"));
         }
         message
+    }
+}
+
+/// Two hosts, the smaller number first, and whether they changed places.
+fn pair([one, other]: [u32; 2]) -> ([u32; 2], bool) {
+    ([one.min(other), one.max(other)], one > other)
+}
+
+fn in_order(two: [u64; 2], turned: bool) -> [u64; 2] {
+    match turned {
+        true => [two[1], two[0]],
+        false => two,
     }
 }
 

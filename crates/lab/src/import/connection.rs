@@ -131,6 +131,8 @@ pub(super) struct Connection {
     pub(super) reset: bool,
     /// Numbers of the hosts.
     pub(super) hosts: [u32; 2],
+    /// Small segments that were sent while a small one was not acknowledged.
+    pub(super) unheld: u64,
     /// Time that counts as a pause.
     quiet_ns: u64,
 }
@@ -149,6 +151,7 @@ impl Connection {
             closed: None,
             reset: false,
             hosts,
+            unheld: 0,
             quiet_ns,
         }
     }
@@ -280,7 +283,7 @@ impl Connection {
         if (2..LOST_TRACK).contains(&new) {
             (hidden.next, hidden.acked) = (ack, ack);
             hidden.last_data_ns = now_ns;
-            self.units.add((1 - side) as u8, now_ns, new, false);
+            self.units.add((1 - side) as u8, now_ns, new, false, ack);
         }
         Some(before)
     }
@@ -410,7 +413,7 @@ impl Connection {
                 .iter()
                 .position(|hole| hole.0 <= start && stop <= hole.1);
             end.segments += pieces;
-            self.units.repeat(side as u8, now_ns);
+            self.units.repeat(side as u8, now_ns, stop);
             if let Some(hole) = hole {
                 let (from, to, since) = end.holes.swap_remove(hole);
                 for (from, to) in [(from, start), (stop, to)] {
@@ -458,6 +461,10 @@ impl Connection {
         let paused = short && now_ns.saturating_sub(end.last_data_ns) >= self.quiet_ns;
         // Behind a hole nobody can tell a pause from a loss.
         let pause = end.next > 0 && (rested || paused) && start <= known;
+        // RFC 1122 4.2.3.4, and as Minshall would have it: a second one would have waited.
+        let small = |length: u32| !length.is_multiple_of(full.max(1));
+        let follows = end.next > end.acked && start == end.next && small(end.last_length);
+        self.unheld += u64::from(follows && small(tcp.payload) && !tcp.has(FIN));
         end.next = stop;
         end.idle_since_ns = None;
         (end.last_data_ns, end.last_length) = (now_ns, tcp.payload);
@@ -474,7 +481,7 @@ impl Connection {
         if tcp.has(ACK) && acked_other.is_some_and(|ack| ack < other_next) && !tcp.has(SYN) {
             self.units.concurrent = true;
         }
-        self.units.add(side as u8, now_ns, new, pause);
+        self.units.add(side as u8, now_ns, new, pause, stop);
     }
 
     /// What its units are timed by; `base_ns`: the smallest round-trip times that any connection between the same hosts

@@ -175,9 +175,9 @@ struct Spill {
     file: BufWriter<File>,
     /// Start of the connection, place and length in the file, pair of hosts.
     index: Vec<(u64, u64, u32, u32)>,
-    /// Pairs of hosts, and the smallest round-trip time between each: a queue that one connection always found is not
+    /// Pairs of hosts, whichever opened, and the smallest round-trip time between each: a queue that one connection always found is not
     /// part of the path.
-    pairs: FxHashMap<(u64, u32), u32>,
+    pairs: FxHashMap<(u32, u32), u32>,
     least_us: Vec<u64>,
     written: u64,
     failed: Option<io::Error>,
@@ -209,7 +209,8 @@ impl Spill {
     fn take(&mut self, vector: &Vector, other: Option<u32>) {
         let next = self.least_us.len() as u32;
         let pair = other.map_or(NO_PAIR, |other| {
-            *self.pairs.entry((vector.host, other)).or_insert_with(|| {
+            let own = vector.host as u32;
+            *self.pairs.entry((own.min(other), own.max(other))).or_insert_with(|| {
                 self.least_us.push(0);
                 next
             })

@@ -17,8 +17,11 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
         .replace('\u{7f}', "\\u007f");
     let vectors = vectors.replace(char::is_control, " ");
     let (rtt_s, basis) = match &summary.rtt_s {
-        Some(rtt) => (rtt.min, "the smallest round-trip time of all connections"),
-        None => (0.02, "nothing is known of round-trip times"),
+        Some(rtt) => (
+            rtt.min,
+            "half of the smallest round-trip time of all connections; what others have beyond it is added to each",
+        ),
+        None => (0.02, "not known: no connection has a known round-trip time. Write what you know of it"),
     };
     let pairs = summary.openers.clamp(1, MOST_PAIRS);
     let [backward, forward] = [0, 1].map(|direction| line_rate(summary, direction));
@@ -38,7 +41,7 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
          access = {{ rate = \"10 Gbit/s\", delay = \"0 ms\" }}\n\n\
          [network.bottleneck]\n\
          {}\n\
-         delay = \"{:.3} ms\" # one way: half of {basis}; what others have beyond it is added to each\n\
+         delay = \"{:.3} ms\" # one way: {basis}\n\
          queue = {{ kind = \"drop-tail\", limit = \"{} packets\" }} # {}\n",
         summary.connections,
         if summary.openers > MOST_PAIRS {
@@ -64,7 +67,8 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
     let _ = write!(
         text,
         "\n[tcp]\n\
-         profile = \"linux\" # of all hosts: a capture does not say what they run\n\n\
+         profile = \"linux\" # of all hosts: a capture does not say what they run\n\
+         {}\n\
          [[traffic]]\n\
          name = \"recorded\"\n\
          kind = \"replay\"\n\
@@ -80,6 +84,11 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
          [run]\n\
          duration = \"{duration_s:.0} s\" # the capture had {:.3} s{}\n\
          seeds = 5 # starts and sizes are the same in all of them: few are enough\n",
+        if summary.unheld >= LEAST_UNHELD {
+            "nagle = false # small segments left while others were not acknowledged: without it they would wait for each other\n"
+        } else {
+            ""
+        },
         match summary.source {
             // The losses and windows of a capture are in what is simulated: a queue, and the profile's own.
             "capture" =>
@@ -102,7 +111,7 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
 
 struct LineRate {
     bps: f64,
-    why: &'static str,
+    why: String,
     /// The direction that it is taken from.
     like: usize,
 }
@@ -124,32 +133,34 @@ fn line_rate(summary: &Summary, direction: usize) -> LineRate {
         && payload[0] * 5 < payload[1]
         && estimate.at_least_bps.is_none_or(|least| least < bps)
     {
+        // With its basis: where only this direction is written, it stands nowhere else.
         return LineRate {
             bps,
-            why: "not known, for too little was sent this way: as the other way. Write what you know of it",
+            why: format!(
+                "not known, for too little was sent this way: as the other way, of which it is {}. Write what you know of it",
+                basis(other.basis)
+            ),
             like: 1 - direction,
         };
     }
     if let Some(bps) = estimate.guess_bps {
         return LineRate {
             bps,
-            why: "a guess from the spacing of packets, none of which was seen to wait for the line. Write what you know of it",
+            why: String::from(
+                "a guess from the spacing of packets, none of which was seen to wait for the line. Write what you know of it",
+            ),
             like: direction,
         };
     }
     if let Some(bps) = estimate.bps {
+        let more = if estimate.basis.is_estimate() {
+            ""
+        } else {
+            ". Write what you know of it"
+        };
         return LineRate {
             bps,
-            why: match estimate.basis {
-                Basis::Held => "an estimate: the line held this while packets had to wait",
-                Basis::Spacing => "an estimate from the spacing of packets that had to wait",
-                Basis::AtLeast => {
-                    "only a lower bound: no packet was seen to wait for the line. Write what you know of it"
-                }
-                Basis::AtMost | Basis::Unknown => {
-                    "only an upper bound, that of the path up to where the capture was made. Write what you know of it"
-                }
-            },
+            why: format!("{}{more}", basis(estimate.basis)),
             like: direction,
         };
     }
@@ -157,8 +168,20 @@ fn line_rate(summary: &Summary, direction: usize) -> LineRate {
     let bytes = payload[0].max(payload[1]);
     LineRate {
         bps: (bytes as f64 * 8.0 / summary.span_s.max(1.0) / 0.7).max(100_000.0),
-        why: "not known: what was sent would fill 70 % of it. Write what you know of it",
+        why: String::from("not known: what was sent would fill 70 % of it. Write what you know of it"),
         like: direction,
+    }
+}
+
+/// What a rate is.
+fn basis(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Held => "an estimate: the line held this while packets had to wait",
+        Basis::Spacing => "an estimate from the spacing of packets that had to wait",
+        Basis::AtLeast => "only a lower bound: no packet was seen to wait for the line",
+        Basis::AtMost | Basis::Unknown => {
+            "only an upper bound, that of the path up to where the capture was made"
+        }
     }
 }
 
@@ -187,6 +210,8 @@ fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'stati
 
 /// No longer than this without being told so.
 const DAY_S: f64 = 86_400.0;
+/// Fewer may be chance: ACKs that the capture missed.
+const LEAST_UNHELD: u64 = 3;
 /// Pairs of hosts of a scenario.
 const MOST_PAIRS: u64 = 64;
 

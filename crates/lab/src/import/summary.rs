@@ -145,6 +145,8 @@ pub struct Summary {
     pub pause_s: Option<Quantiles>,
     /// Between the starts of connections.
     pub interarrival_s: Option<Quantiles>,
+    /// Small segments that were sent while a small one was not acknowledged: Nagle's algorithm was off.
+    pub unheld: u64,
     /// Data and retransmissions, by direction.
     pub segments: [Segments; 2],
     /// The bottleneck's rate, by direction.

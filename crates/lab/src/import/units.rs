@@ -29,6 +29,8 @@ struct Said {
     last_ns: u64,
     /// The last byte, retransmissions included.
     settled_ns: u64,
+    /// Stream offset behind the last byte.
+    end: u64,
     /// From the capture point to the other end and back, queues and all, as the ACK of the last byte tells; 0: not known.
     way_ns: u64,
 }
@@ -39,6 +41,8 @@ pub(super) struct Units {
     said: Vec<Said>,
     /// Index of the latest stretch of each side.
     latest: [Option<u32>; 2],
+    /// Index of the first stretch of each side that may not be acknowledged.
+    open: [u32; 2],
     pub(super) concurrent: bool,
     /// There was more than fits: what came later was added to the last stretches.
     pub(super) cut: bool,
@@ -91,8 +95,8 @@ impl Units {
         self.said.is_empty()
     }
 
-    /// New data of an end.
-    pub(super) fn add(&mut self, side: u8, now_ns: u64, bytes: u64, pause: bool) {
+    /// New data of an end, up to this offset of its stream.
+    pub(super) fn add(&mut self, side: u8, now_ns: u64, bytes: u64, pause: bool, end: u64) {
         let latest = self.latest[usize::from(side)];
         let last = self.said.len().checked_sub(1).map(|last| last as u32);
         let goes_on = match latest {
@@ -110,7 +114,11 @@ impl Units {
             said.bytes = said.bytes.saturating_add(bytes);
             said.last_ns = now_ns;
             said.settled_ns = now_ns;
-            said.way_ns = 0;
+            (said.end, said.way_ns) = (end, 0);
+            if let Some(latest) = latest {
+                let open = &mut self.open[usize::from(side)];
+                *open = (*open).min(latest);
+            }
             return;
         }
         self.latest[usize::from(side)] = Some(self.said.len() as u32);
@@ -121,25 +129,32 @@ impl Units {
             first_ns: now_ns,
             last_ns: now_ns,
             settled_ns: now_ns,
+            end,
             way_ns: 0,
         });
     }
 
-    /// Data of an end that was sent before.
-    pub(super) fn repeat(&mut self, side: u8, now_ns: u64) {
-        if let Some(said) =
-            self.latest[usize::from(side)].and_then(|latest| self.said.get_mut(latest as usize))
-        {
+    /// Data of an end that was sent before, up to this offset of its stream.
+    pub(super) fn repeat(&mut self, side: u8, now_ns: u64, end: u64) {
+        let open = self.open[usize::from(side)] as usize;
+        let mut later = self.said.iter_mut().skip(open);
+        let whole = later.find(|said| said.side == side && said.end >= end);
+        if let Some(said) = whole {
             said.settled_ns = now_ns;
         }
     }
 
-    /// All that an end said has arrived; the way of the last byte from the capture point, and of its ACK back to it.
-    pub(super) fn settle(&mut self, side: u8, way_ns: u64) {
-        if let Some(said) =
-            self.latest[usize::from(side)].and_then(|latest| self.said.get_mut(latest as usize))
-        {
-            said.way_ns = way_ns;
+    /// What an end said up to `acked` has arrived; the way of the last byte from the capture point, and of its ACK back to it.
+    pub(super) fn settle(&mut self, side: u8, acked: u64, way_ns: u64) {
+        let open = &mut self.open[usize::from(side)];
+        for said in self.said.iter_mut().skip(*open as usize) {
+            if said.side == side {
+                if said.end > acked {
+                    break;
+                }
+                said.way_ns = way_ns;
+            }
+            *open += 1;
         }
     }
 

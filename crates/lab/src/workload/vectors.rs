@@ -231,7 +231,15 @@ impl Parser {
         };
         match (word, concurrent) {
             ("w", _) => vector.windows = [number("a window")?, number("a second window")?],
-            ("r", _) => vector.rtt_us = number("a round-trip time in microseconds")?,
+            ("r", _) => {
+                let rtt_us = number("a round-trip time in microseconds")?;
+                if rtt_us > MOST_RTT_US {
+                    return Err(format!(
+                        "a round-trip time of {rtt_us} microseconds is more than an hour"
+                    ));
+                }
+                vector.rtt_us = rtt_us;
+            }
             ("l", _) => vector.loss = [rate(words.next())?, rate(words.next())?],
             (">" | "<", false) => say(&mut self.waits, word == ">", number("a size in bytes")?),
             ("c>" | "c<", true) => say(&mut self.waits, word == "c>", number("a size in bytes")?),
@@ -310,6 +318,9 @@ fn rate(word: Option<&str>) -> Result<f64, String> {
     rate.filter(|rate| (0.0..=1.0).contains(rate))
         .ok_or_else(|| format!("\"{word}\" is not a loss rate from 0 to 1"))
 }
+
+/// Longest round-trip time: an hour.
+const MOST_RTT_US: u64 = 3_600_000_000;
 
 /// Largest number: 35 years in microseconds, a pebibyte.
 const MOST: u64 = 1 << 50;
@@ -397,6 +408,10 @@ mod tests {
             (
                 "CONC 0 1 1 1 1\n\n# x\nt 3\n",
                 "line 4: `t` is for sequential connections",
+            ),
+            (
+                "SEQ 0 1 1 1\nr 99999999999999\n",
+                "line 2: a round-trip time of 99999999999999 microseconds is more than an hour",
             ),
             ("SEQ 0 1 1 1\nl 2 0\n", "line 2: \"2\" is not a loss rate"),
             ("SEQ 0 1 1 1\n> -4\n", "line 2: \"-4\" is not a size"),

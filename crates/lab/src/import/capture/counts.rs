@@ -32,8 +32,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// What is left out, and what needs to be known; `unknown`: frames of links that are not read.
-    pub(super) fn told(&self, unknown: u64, stop: &Stop) -> (Vec<Counted>, Vec<Counted>) {
+    /// What is left out, and what needs to be known; `unknown`: frames of links that are not read; `some_rtt`: there are known round-trip times.
+    pub(super) fn told(&self, unknown: u64, some_rtt: bool, stop: &Stop) -> (Vec<Counted>, Vec<Counted>) {
         let counts = self;
         let list = |entries: &[(u64, &str)]| {
             let some = entries.iter().filter(|entry| entry.0 > 0);
@@ -82,7 +82,14 @@ impl Counts {
             ),
             (
                 counts.without_rtt,
-                "connection[s have| has] no known round-trip time: [they get|it gets] the median of the others",
+                match some_rtt {
+                    true => {
+                        "connection[s have| has] no known round-trip time: [they get|it gets] the median of the others"
+                    }
+                    false => {
+                        "connection[s have| has] no known round-trip time, and there are no others: what is in the scenario is no measurement"
+                    }
+                },
             ),
             (
                 counts.aggregates,

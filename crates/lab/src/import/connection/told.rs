@@ -87,9 +87,7 @@ impl Connection {
                 own.prompt_ns = Some((way, gap.unwrap_or(0)));
                 seen.waited_ns = Some(waited);
             }
-            if other.acked >= other.next {
-                self.units.settle((1 - side) as u8, way);
-            }
+            self.units.settle((1 - side) as u8, other.acked, way);
         }
         seen.told = told.map(|told| (told, told.bytes + told.bytes.div_ceil(full) * u64::from(headers)));
     }
