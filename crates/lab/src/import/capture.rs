@@ -85,6 +85,10 @@ struct Capture<F> {
     hosts: FxHashMap<IpAddr, u32>,
     addresses: Vec<IpAddr>,
     openers: FxHashMap<u32, ()>,
+    /// Sides of hosts: of the first that opened (0), and of those that answered it.
+    sides: FxHashMap<u32, bool>,
+    /// Connections with data opened from the other side, or between hosts without sides, and bytes of these.
+    back: (u64, u64),
     frames: u64,
     written: u64,
     concurrent: u64,
@@ -133,6 +137,8 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             hosts: FxHashMap::default(),
             addresses: Vec::new(),
             openers: FxHashMap::default(),
+            sides: FxHashMap::default(),
+            back: (0, 0),
             frames: 0,
             written: 0,
             concurrent: 0,
@@ -213,8 +219,9 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             .get(&pair)
             .map_or(half, |least| least[side ^ usize::from(turned)]);
         let always = half.saturating_sub(least);
+        let back = entry.connection.back;
         self.table.touch(place);
-        self.count(now_ns, place, side, tcp, &seen, always);
+        self.count(now_ns, place, side, back, tcp, &seen, always);
     }
 
     /// A new connection.
@@ -237,8 +244,25 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         };
         let hosts = ends.map(|address| self.host(address));
         let quiet_ns = self.options.quiet.as_nanos();
-        let connection = Connection::new(now_ns, hosts, quiet_ns);
+        let mut connection = Connection::new(now_ns, hosts, quiet_ns);
+        connection.back = self.is_back(hosts);
         self.table.insert(key, sender_opened == smaller_sent, connection)
+    }
+
+    /// Whether a connection is opened from the other side of the line than the first one; `None`: both hosts are on one side.
+    fn is_back(&mut self, [opener, answerer]: [u32; 2]) -> Option<bool> {
+        if opener == answerer || opener.max(answerer) >= MOST_HOSTS {
+            return Some(false);
+        }
+        let side = match (self.sides.get(&opener), self.sides.get(&answerer)) {
+            (Some(one), Some(other)) if one == other => return None,
+            (Some(side), _) => *side,
+            (None, Some(other)) => !other,
+            (None, None) => false,
+        };
+        self.sides.insert(opener, side);
+        self.sides.insert(answerer, !side);
+        Some(side)
     }
 
     /// The number of a host, in the order in which they come; all later ones share the last.
@@ -254,7 +278,17 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         })
     }
 
-    fn count(&mut self, now_ns: u64, connection: u32, side: usize, tcp: &Tcp, seen: &Seen, always: u64) {
+    #[expect(clippy::too_many_arguments, reason = "what a packet is, and what it told")]
+    fn count(
+        &mut self,
+        now_ns: u64,
+        connection: u32,
+        side: usize,
+        back: Option<bool>,
+        tcp: &Tcp,
+        seen: &Seen,
+        always: u64,
+    ) {
         let counts = &mut self.counts;
         for (count, happened) in [
             (&mut counts.duplicates, seen.duplicate),
@@ -275,6 +309,9 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             self.samples.half[side].record(sample);
             self.samples.beyond.record(beyond);
         }
+        // From here on by sides of the line. Without sides nobody knows which way the packet went.
+        let Some(back) = back else { return };
+        let side = side ^ usize::from(back);
         // What this connection always found counts, if another one between the same hosts did not.
         if let Some(waited) = seen.waited_ns {
             self.samples.waits[1 - side][0].record(waited + always);
@@ -328,7 +365,9 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
     /// A connection is over: it is counted, and written if anything was said.
     fn conclude(&mut self, Entry { connection, .. }: &Entry) {
         let counts = &mut self.counts;
-        for (sum, end) in self.segments.iter_mut().zip(&connection.ends) {
+        let back = connection.back.unwrap_or(false);
+        for (side, end) in connection.ends.iter().enumerate() {
+            let sum = &mut self.segments[side ^ usize::from(back)];
             sum.0 += end.next.min(1 << 50);
             sum.1 += end.segments;
             sum.2 += end.retransmitted;
@@ -341,6 +380,10 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
                 (false, false) => counts.unanswered += 1,
             }
             return;
+        }
+        if connection.back != Some(false) {
+            let said: u64 = connection.ends.iter().map(|end| end.next.min(1 << 50)).sum();
+            self.back = (self.back.0 + 1, self.back.1 + said);
         }
         counts.open_before += u64::from(connection.opened_ns.is_none() && !connection.answered);
         counts.reset += u64::from(connection.reset);
@@ -360,7 +403,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             }
         };
         // A SYN may have waited for other things than a queue, such as the address of its neighbour: no longer than data did.
-        let waits = &self.samples.waits[0][1];
+        let waits = &self.samples.waits[usize::from(back)][1];
         let longest = match waits.n() {
             n if n >= LEAST_WAITS => waits.max(),
             _ => 0,
@@ -377,7 +420,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
                 samples.rtt.record(rtt);
                 // Of one direction nobody knows where on the path it was seen.
                 let halves = self.halves.iter_mut().filter(|_| !one_way);
-                for (sum, half) in halves.zip(frame.halves_ns) {
+                for (sum, half) in halves.zip(in_order(frame.halves_ns, back)) {
                     *sum += half as f64 / rtt.max(1) as f64;
                 }
             }
@@ -436,10 +479,19 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         if self.written == 0 {
             return Err(self.nothing(stop));
         }
-        let (left_out, mut notes) = self
-            .counts
-            .told(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
+        let (left_out, mut notes) =
+            self.counts
+                .told(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
         notes.extend(self.times.told(self.last_ns));
+        if self.back.0 > 0 {
+            notes.push(counted(
+                self.back.0,
+                "connection[s were| was] opened from the other side: some hosts both open and answer. Payload, rates and queues are told by \
+                 sides (\"them\": the side that opened first), but all connections are replayed as opened from one side",
+            ));
+        }
+        let all: u64 = self.segments.iter().map(|segments| segments.0).sum();
+        let back_share = self.back.1 as f64 / all.max(1) as f64;
         let Capture {
             samples,
             meters,
@@ -508,6 +560,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             pause_s: seconds(&samples.pause),
             interarrival_s: None,
             unheld: self.unheld,
+            back_share,
             segments: segments.map(|(bytes, all, again)| Segments::of(bytes, all, again)),
             rate: [from.estimate(place(1), back(0)), to.estimate(place(0), back(1))],
             mss,
@@ -528,9 +581,9 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             );
         }
         let mut message = format!("no TCP connection with data is in its {} packets", stop.frames);
-        let (left_out, _) = self
-            .counts
-            .told(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
+        let (left_out, _) =
+            self.counts
+                .told(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
         if !left_out.is_empty() {
             let list: Vec<String> = left_out
                 .iter()

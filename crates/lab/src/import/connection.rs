@@ -69,6 +69,8 @@ pub(super) struct End {
     late_ns: u64,
     /// The last round-trip time to it without the wait of a delayed ACK, and from the ACK before to this one.
     prompt_ns: Option<(u64, u64)>,
+    /// The least that an ACK of a single segment took beyond the smallest round-trip time, where that may have been a delay.
+    alone_ns: Option<u64>,
     pub(super) packets: u64,
     pub(super) segments: u64,
     pub(super) retransmitted: u64,
@@ -133,6 +135,8 @@ pub(super) struct Connection {
     pub(super) hosts: [u32; 2],
     /// Small segments that were sent while a small one was not acknowledged.
     pub(super) unheld: u64,
+    /// It was opened from the other side of the line than the first of all; `None`: its hosts have no sides.
+    pub(super) back: Option<bool>,
     /// Time that counts as a pause.
     quiet_ns: u64,
 }
@@ -152,6 +156,7 @@ impl Connection {
             reset: false,
             hosts,
             unheld: 0,
+            back: Some(false),
             quiet_ns,
         }
     }

@@ -210,10 +210,13 @@ impl Spill {
         let next = self.least_us.len() as u32;
         let pair = other.map_or(NO_PAIR, |other| {
             let own = vector.host as u32;
-            *self.pairs.entry((own.min(other), own.max(other))).or_insert_with(|| {
-                self.least_us.push(0);
-                next
-            })
+            *self
+                .pairs
+                .entry((own.min(other), own.max(other)))
+                .or_insert_with(|| {
+                    self.least_us.push(0);
+                    next
+                })
         });
         if let Some(least) = self.least_us.get_mut(pair as usize)
             && vector.rtt_us > 0

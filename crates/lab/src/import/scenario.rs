@@ -21,7 +21,10 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
             rtt.min,
             "half of the smallest round-trip time of all connections; what others have beyond it is added to each",
         ),
-        None => (0.02, "not known: no connection has a known round-trip time. Write what you know of it"),
+        None => (
+            0.02,
+            "not known: no connection has a known round-trip time. Write what you know of it",
+        ),
     };
     let pairs = summary.openers.clamp(1, MOST_PAIRS);
     let [backward, forward] = [0, 1].map(|direction| line_rate(summary, direction));

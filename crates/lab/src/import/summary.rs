@@ -147,6 +147,9 @@ pub struct Summary {
     pub interarrival_s: Option<Quantiles>,
     /// Small segments that were sent while a small one was not acknowledged: Nagle's algorithm was off.
     pub unheld: u64,
+    /// Share of the payload on connections that were opened from the other side than the first: their data are counted where
+    /// they went, but they are replayed as opened from the first one's side.
+    pub back_share: f64,
     /// Data and retransmissions, by direction.
     pub segments: [Segments; 2],
     /// The bottleneck's rate, by direction.

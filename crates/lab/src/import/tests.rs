@@ -737,3 +737,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn sides_stay_where_they_are_whoever_opens() {
+    let mut maker = Maker::new();
+    maker.shake(0, 10_000).add(&[
+        Step(11_000, true, ACK, 1, 1, 1400),
+        Step(21_000, false, ACK, 1, 1401, 0),
+    ]);
+    // The same two hosts, opened by the other one: its data go the other way. The second small segment waits for no ACK.
+    maker.port += 1;
+    maker.add(&[
+        Step(50_000, false, SYN, 0, 0, 0),
+        Step(50_000, true, SYN | ACK, 0, 1, 0),
+        Step(60_000, false, ACK, 1, 1, 0),
+        Step(61_000, false, ACK, 1, 1, 300),
+        Step(61_500, false, ACK, 301, 1, 300),
+        Step(61_500, true, ACK, 1, 601, 0),
+    ]);
+    let (vectors, summary) = import(&maker.pcap());
+    let summary = summary.expect("two connections");
+    assert_eq!(vectors.len(), 2);
+    assert_eq!(summary.segments.map(|one| one.bytes), [1400, 600]);
+    assert!((summary.back_share - 0.3).abs() < 1e-9, "{}", summary.back_share);
+    assert!(
+        summary
+            .notes
+            .iter()
+            .any(|note| note.count == 1 && note.what.contains("opened from the other side"))
+    );
+    assert_eq!(summary.unheld, 1);
+}

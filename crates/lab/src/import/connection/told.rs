@@ -82,12 +82,19 @@ impl Connection {
                 Some((before, earlier)) => sample.min(before + gap.unwrap_or(earlier)),
                 None => 0,
             };
+            // No timer of a delayed ACK runs longer than the shortest delay that one had.
+            let alone = tcp.payload == 0 && !known;
+            if alone {
+                own.alone_ns = Some(own.alone_ns.map_or(beyond, |least| least.min(beyond)));
+            }
+            let delayed = own.alone_ns.unwrap_or(u64::MAX);
+            let settled = way.max(if alone { sample.saturating_sub(delayed) } else { 0 });
             let waited = way.saturating_sub(own.half_ns.unwrap_or(0));
             if known || tcp.payload == 0 && gap.is_some() {
                 own.prompt_ns = Some((way, gap.unwrap_or(0)));
                 seen.waited_ns = Some(waited);
             }
-            self.units.settle((1 - side) as u8, other.acked, way);
+            self.units.settle((1 - side) as u8, other.acked, settled);
         }
         seen.told = told.map(|told| (told, told.bytes + told.bytes.div_ceil(full) * u64::from(headers)));
     }
