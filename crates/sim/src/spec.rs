@@ -268,6 +268,8 @@ impl Traffic {
 pub struct Replay {
     /// In order of start.
     pub connections: Arc<[Recorded]>,
+    /// Each starts up to so much later, at random.
+    pub start_jitter: Duration,
     /// Stands for all of them where specifications are compared: there may be millions.
     pub identity: Arc<str>,
 }
@@ -276,6 +278,7 @@ impl std::fmt::Debug for Replay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Replay")
             .field("connections", &self.connections.len())
+            .field("start_jitter", &self.start_jitter)
             .field("identity", &self.identity)
             .finish()
     }

@@ -45,6 +45,7 @@ fn replay(mut connections: Vec<Recorded>) -> Traffic {
     connections.sort_by_key(|connection| connection.start);
     Traffic::Replay(Box::new(Replay {
         connections: connections.into(),
+        start_jitter: Duration::ZERO,
         identity: "test".into(),
     }))
 }
@@ -225,4 +226,35 @@ fn replays_are_the_same_in_both_modes() {
         assert!(answered.count() >= group.connections.len() / 2, "seed {seed}");
     }
     assert!(complete > 800, "{complete} connections were complete");
+}
+
+#[test]
+fn a_seed_moves_starts_by_less_than_the_jitter() {
+    let list = [(1, 0, 100)];
+    let starts = |seed: u64, jitter_us: u64| -> Vec<u64> {
+        let mut traffic = replay(
+            (0..50)
+                .map(|number| recorded(number * 20_000, false, &list))
+                .collect(),
+        );
+        if let Traffic::Replay(replay) = &mut traffic {
+            replay.start_jitter = Duration::from_micros(jitter_us);
+        }
+        let mut spec = one(1_000, traffic);
+        spec.seed = seed;
+        let flows = &outcome(&spec).groups[0].flows;
+        flows.iter().map(|flow| flow.start.as_nanos() / 1_000).collect()
+    };
+    let (plain, moved) = (starts(1, 0), starts(1, 5_000));
+    assert_eq!(plain, (0..50).map(|number| number * 20_000).collect::<Vec<_>>());
+    assert_eq!(plain, starts(2, 0));
+    assert_ne!(moved, starts(2, 5_000));
+    let late: Vec<u64> = moved
+        .iter()
+        .zip(&plain)
+        .map(|(moved, plain)| moved - plain)
+        .collect();
+    assert!(late.iter().all(|&late| late < 5_000), "{late:?}");
+    let mean = late.iter().sum::<u64>() / 50;
+    assert!((1_500..3_500).contains(&mean), "{mean}");
 }

@@ -22,6 +22,12 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             "too few seeds ({finished}): with {ENOUGH_SEEDS} or more the intervals can be trusted"
         ));
     }
+    if plan.variants.len() > 1 && draws_nothing(document) {
+        notes.push(String::from(
+            "every seed gave the same in every variant: nothing in this scenario is drawn at random, so nothing can be called significant; \
+             jitter of one packet time (network.access.jitter) shows what chance does: docs/trust.md, Phase effects",
+        ));
+    }
     if plan.variants.len() > 1 && keeps_step(plan) {
         notes.push(String::from(
             "no link has jitter, so long flows keep step with the drop-tail queue and others take the losses; \
@@ -82,6 +88,19 @@ fn keeps_step(plan: &Plan) -> bool {
             let varies = |jitter: &Distribution| !matches!(jitter, Distribution::Constant(_));
             constant && !jitter.as_ref().is_some_and(varies)
         })
+}
+
+/// Whether no seed gave anything else than another.
+fn draws_nothing(document: &Document) -> bool {
+    let mut times = document
+        .variants
+        .iter()
+        .filter(|variant| variant.runs > 1)
+        .flat_map(|variant| &variant.groups)
+        .filter_map(|group| group.fct_s.as_ref().or(group.delivery_latency_s.as_ref()))
+        .peekable();
+    times.peek().is_some()
+        && times.all(|summary| summary.ci95.is_some_and(|[low, high]| high - low <= 1e-12 * high))
 }
 
 /// Counts by variant as text, `None` if all are zero. Of many variants the first (as described), the fewest and the most.

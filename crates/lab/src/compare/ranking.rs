@@ -225,10 +225,13 @@ impl Rows {
         let variant = &variants[index];
         let seeds = variant.runs;
         let percent = |ratio: f64| format!("{:.0} %", 100.0 * (1.0 - ratio));
-        let interval = estimate
-            .ci95
-            .map(|[low, high]| format!(" (95 % interval {} to {})", percent(high), percent(low)))
-            .unwrap_or_default();
+        let interval = match estimate.ci95 {
+            Some([low, high]) if low < high => {
+                format!(" (95 % interval {} to {})", percent(high), percent(low))
+            }
+            Some(_) => String::from(", the same with every seed"),
+            None => String::new(),
+        };
         let name = &variant.name;
         let cost = match variant.versus.as_ref().and_then(|versus| versus.cost) {
             Some(cost) if cost >= 0.005 => format!(

@@ -78,6 +78,7 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
          file = {file} # connection vectors, as tmix writes them\n\
          time_scale = 1 # 0.5: twice the load\n\
          rtt_scale = 1\n\
+         start_jitter = \"{} us\" # each connection starts up to a few packets' time later, drawn anew for each seed: else all seeds are one\n\
          {}\n\
          # More traffic beside it, for example:\n\
          # [[traffic]]\n\
@@ -86,12 +87,13 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
          # count = 1\n\n\
          [run]\n\
          duration = \"{duration_s:.0} s\" # the capture had {:.3} s{}\n\
-         seeds = 5 # starts and sizes are the same in all of them: few are enough\n",
+         seeds = 10 # sizes are the same in all of them, starts but for their jitter\n",
         if summary.unheld >= LEAST_UNHELD {
             "nagle = false # small segments left while others were not acknowledged: without it they would wait for each other\n"
         } else {
             ""
         },
+        libm::ceil((36_000.0 / forward.bps).clamp(1e-6, 0.1) * 1e6),
         match summary.source {
             // The losses and windows of a capture are in what is simulated: a queue, and the profile's own.
             "capture" =>

@@ -51,13 +51,14 @@ pub(super) fn replay(
         section.need("time_scale")?.number()?,
         section.need("rtt_scale")?.number()?,
     );
+    let start_jitter = section.need("start_jitter")?.duration()?;
     let count = section.find("count")?.map(|field| field.integer()).transpose()?;
     let (windows, losses) = (section.need("windows")?.flag()?, section.need("losses")?.flag()?);
     let files = &file.node.place.source.files;
     let read = read(files, &file)?;
     let bases: Vec<Duration> = pairs.iter().map(|&pair| base_rtt(network, pair)).collect();
     let identity = format!(
-        "{} {time_scale} {rtt_scale} {count:?} {windows} {losses} {bases:?}",
+        "{} {time_scale} {rtt_scale} {start_jitter:?} {count:?} {windows} {losses} {bases:?}",
         read.hash
     );
     if let Ok(made) = files.made.lock()
@@ -97,6 +98,7 @@ pub(super) fn replay(
     connections.sort_by_key(|connection| connection.start); // stable
     let replay = Replay {
         connections: connections.into(),
+        start_jitter,
         identity: identity.into(),
     };
     if let Ok(mut made) = files.made.lock() {

@@ -71,7 +71,7 @@ pub struct Estimate {
     pub value: f64,
     /// 95 % interval; `None` with fewer than two seeds.
     pub ci95: Option<[f64; 2]>,
-    /// Two-sided probability under "the ratio is one"; 1 with fewer than two seeds.
+    /// Two-sided probability under "the ratio is one"; 1 with fewer than two seeds, or where all gave the same.
     pub p: f64,
 }
 
@@ -225,7 +225,8 @@ impl Resamples {
         }
     }
 
-    /// Two-sided probability of a deviation from a ratio of one as large as this by chance.
+    /// Two-sided probability of a deviation from a ratio of one as large as this by chance; 1 where every seed gave the same, for
+    /// that says nothing about chance: runs that draw nothing are one run.
     pub fn probability(&self, ratio: &LogRatio) -> f64 {
         if self.seeds < 2 || ratio.resampled.len() < 2 {
             return 1.0;
@@ -233,11 +234,8 @@ impl Resamples {
         let n = self.seeds as f64;
         // The bootstrap's variance is that of the plug-in estimate: n/(n-1) makes it unbiased for a mean.
         let error = standard_deviation(&ratio.resampled) * libm::sqrt(n / (n - 1.0));
-        if ratio.estimate.abs() < 1e-12 {
+        if ratio.estimate.abs() < 1e-12 || error < 1e-12 {
             return 1.0;
-        }
-        if error <= 0.0 {
-            return 0.0;
         }
         let t = ratio.estimate.abs() / error;
         let student = StudentsT::new(0.0, 1.0, n - 1.0).expect("degrees of freedom are positive");

@@ -97,7 +97,10 @@ impl<O: Observer> World<'_, O> {
         self.groups[index as usize].actors[0].pending = false;
         let mut next = self.groups[index as usize].started as usize;
         while let Some(recorded) = replay.connections.get(next) {
-            let at = (Instant::ZERO + spec.start).saturating_add(recorded.start);
+            let at = (Instant::ZERO + spec.start)
+                .saturating_add(recorded.start)
+                .saturating_add(self.start_jitter(spec, replay, next));
+            // Those after one that is late wait for it.
             if at > now {
                 self.act_at(index, 0, at);
                 break;
@@ -106,6 +109,15 @@ impl<O: Observer> World<'_, O> {
             next += 1;
         }
         self.groups[index as usize].started = next as u64;
+    }
+
+    /// By how much this connection starts later than recorded.
+    fn start_jitter(&self, spec: &GroupSpec, replay: &Replay, connection: usize) -> Duration {
+        if replay.start_jitter == Duration::ZERO {
+            return Duration::ZERO;
+        }
+        let mut random = Rng::for_element(self.spec.seed, &spec.name, &format!("start {connection}"));
+        Duration::from_secs_f64(replay.start_jitter.as_secs_f64() * random.uniform())
     }
 
     /// Whether this conversation is still that of this recorded connection.

@@ -358,6 +358,12 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                     "The recorded start times times this: 0.5 doubles the load. What ends wait stays.",
                 ),
                 key(
+                    "start_jitter",
+                    TIME,
+                    Value("0 s"),
+                    "Each connection starts up to so much later, at random. Without it a replay may draw nothing: every seed gives the same, and phase effects pass for answers (docs/trust.md).",
+                ),
+                key(
                     "rtt_scale",
                     Kind::Number(0.0, 1e6),
                     Value("1"),
