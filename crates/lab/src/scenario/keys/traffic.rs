@@ -360,7 +360,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 key(
                     "start_jitter",
                     TIME,
-                    Value("0 s"),
+                    Value("\"0 s\""),
                     "Each connection starts up to so much later, at random. Without it a replay may draw nothing: every seed gives the same, and phase effects pass for answers (docs/trust.md).",
                 ),
                 key(
