@@ -499,7 +499,11 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             halves,
             ..
         } = self;
-        let [from, to] = meters;
+        let [mut from, mut to] = meters;
+        if self.times.went_back() {
+            from.clock_went_back();
+            to.clock_went_back();
+        }
         let seconds = |histogram: &Histogram| Quantiles::of(histogram, 1e-9);
         // On one side of the capture point is the queue.
         let deepest = |direction: usize| {

@@ -60,6 +60,8 @@ pub(super) struct Ledger {
     sent: u64,
     /// The last ACK was of less than two segments.
     small: bool,
+    /// Selective ACKs were cut off: ranges that nobody knows of, up to what had been sent.
+    unread: bool,
 }
 
 /// An ACK.
@@ -82,6 +84,8 @@ pub(super) struct Ack<'a> {
     pub(super) queued_ns: u64,
     /// Payload of a full segment.
     pub(super) full: u64,
+    /// Its options were cut off.
+    pub(super) cut: bool,
 }
 
 /// What an ACK told.
@@ -130,13 +134,18 @@ impl Ledger {
             bytes += ack.full;
             guessed = true; // it may have been a short one
         }
+        if ack.cut && ack.duplicate {
+            (self.unread, self.sent) = (true, ack.sent);
+        } else if ack.ack >= self.sent {
+            self.unread = false;
+        }
         // Where holes were, what an ACK adds may have come since the first of them.
         let since_hole = self.hole_ns.filter(|_| recovered);
         // Duplicate ACKs do not say how many holes there are.
-        let unclear = !self.selective && (ack.ack < self.sent || bytes > 2 * ack.full);
+        let unclear = self.unread || !self.selective && (ack.ack < self.sent || bytes > 2 * ack.full);
         self.hole_ns = match self.hole_ns {
             Some(hole) if self.has_hole() || unclear => Some(hole),
-            None if self.has_hole() => Some(now_ns),
+            None if self.has_hole() || self.unread => Some(now_ns),
             Some(_) | None => None,
         };
         let before = self.told.replace((now_ns, ack.late_ns));
@@ -263,6 +272,34 @@ mod tests {
         }
         assert_eq!(ledger.on_ack(9, &ack(2000, 8000)).expect("the hole").bytes, 1000);
         assert_eq!(ledger.on_ack(10, &ack(8000, 10_000)).expect("more").bytes, 2000);
+    }
+
+    #[test]
+    fn ranges_that_were_cut_off_are_no_burst() {
+        let mut ledger = Ledger::default();
+        ledger.on_ack(1, &ack(0, 2000));
+        for (at, end) in [(20, 4000), (30, 5000)] {
+            let blocks = [(3000, end)];
+            ledger.on_ack(
+                at,
+                &Ack {
+                    blocks: &blocks,
+                    duplicate: true,
+                    cut: true,
+                    sent: 90_000,
+                    ..ack(2000, 2000)
+                },
+            );
+        }
+        // What is told now came since the first range was cut off.
+        for end in [6000, 80_000] {
+            let all = Ack {
+                sent: 90_000,
+                ..ack(2000, end)
+            };
+            let told = ledger.on_ack(50_000_000, &all).expect("something new");
+            assert_eq!(told.since_ns, Some(20), "{end}");
+        }
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub struct Tcp {
     pub timestamps: Option<(u32, u32)>,
     /// Selectively acknowledged ranges; the rest of the four is empty.
     pub sack: [(u32, u32); 4],
+    /// Not all of its options were kept: there may be more ranges.
+    pub cut: bool,
 }
 
 impl Tcp {
@@ -289,6 +291,7 @@ fn tcp(segment: Option<&[u8]>, length: usize, total: usize, ends: [IpAddr; 2], i
         scale: None,
         timestamps: None,
         sack: [(0, 0); 4],
+        cut: segment.len() < header_length,
     };
     let options = segment.get(20..header_length.min(segment.len())).unwrap_or(&[]);
     read_options(options, &mut tcp);
@@ -305,7 +308,11 @@ fn read_options(mut options: &[u8], tcp: &mut Tcp) {
                 _ => return,
             },
         };
-        let Some(option) = options.get(..length) else {
+        // Of selective ACKs that were cut off, the first ranges are whole, and the newest.
+        let kept = options
+            .get(..length)
+            .or((kind == 5 && tcp.cut).then_some(options));
+        let Some(option) = kept else {
             return;
         };
         match *option {
@@ -325,7 +332,7 @@ fn read_options(mut options: &[u8], tcp: &mut Tcp) {
             }
             _ => {}
         }
-        options = &options[length..];
+        options = options.get(length..).unwrap_or(&[]);
     }
 }
 

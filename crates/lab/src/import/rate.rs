@@ -6,7 +6,8 @@
 //! **About.** Only a line that packets wait for shows its rate. Such packets are known by what they waited: the round-trip time
 //! beyond the smallest, or the timestamps of their sender. Of them two things are looked at. *Spacing*: two segments one behind
 //! the other leave the bottleneck as far apart as the second takes to be sent. *What was held*: half seconds in which all had to
-//! wait. Spacing of data that were seen before the bottleneck is that of another line; the slowest is the bottleneck.
+//! wait; it is none if much more came at other times: then an application was the limit. ACKs that waited themselves have the spacing
+//! of their own line, and a spacing far beyond all that came is theirs too. Spacing of data that were seen before the bottleneck is that of another line; the slowest is the bottleneck.
 //!
 //! **At most.** Of data without acknowledgments nobody knows what they met behind the capture point.
 //!
@@ -37,6 +38,8 @@ pub(super) struct Meter {
     /// Of what arrived: told by ACKs with timestamps, and by ACKs of which nobody knows how late they were.
     timed: u64,
     blind: u64,
+    /// Times went back: nothing is certain.
+    backwards: bool,
 }
 
 /// A data packet that was seen, or data that were acknowledged.
@@ -156,6 +159,11 @@ impl Meter {
         self.acks = [self.acks[1], Some((connection, now_ns))];
     }
 
+    /// Packets had earlier times than those before them.
+    pub(super) fn clock_went_back(&mut self) {
+        self.backwards = true;
+    }
+
     /// `back`: how much data went the other way, as a share of these.
     pub(super) fn estimate(mut self, place: Place, back: f64) -> RateEstimate {
         let acknowledged = self.arrived > 0;
@@ -171,16 +179,17 @@ impl Meter {
         let (held, full) = spans.held();
         let full = full && (clear || !acknowledged);
         let held_bps = held.map(value);
-        let least = self.told.least().filter(|_| bounded);
+        let least = self.told.least().filter(|_| bounded && !self.backwards);
+        // Where much more came at other times, an application was the limit and not the line.
+        let line = held_bps.filter(|held| full && *held >= LIKE_LEAST * least.unwrap_or(0.0));
         let fits = |mode: &Mode| {
             mode.bps >= 0.97 * least.unwrap_or(0.0)
-                && mode.bps >= 0.95 * held_bps.filter(|_| full).unwrap_or(0.0)
+                && least.is_none_or(|least| mode.bps <= MOST_OF_LEAST * least)
+                && mode.bps >= 0.95 * line.unwrap_or(0.0)
         };
         // The slowest of what fits with what certainly arrived.
         // Among data short waits of ACKs go unseen: there their spacing needs what came to be near it.
-        let borne = |mode: &Mode| {
-            alone || mode.bps <= 1.25 * least.unwrap_or(0.0).max(held_bps.filter(|_| full).unwrap_or(0.0))
-        };
+        let borne = |mode: &Mode| alone || mode.bps <= 1.25 * least.unwrap_or(0.0).max(line.unwrap_or(0.0));
         let told = self
             .acknowledged
             .mode()
@@ -202,7 +211,7 @@ impl Meter {
             .flatten()
             .min_by(|one, other| one.bps.total_cmp(&other.bps));
         let agrees = |mode: &Mode| held_bps.is_some_and(|held| (0.93..1.2).contains(&(mode.bps / held)));
-        let (bps, basis) = match (mode, held_bps.filter(|_| full)) {
+        let (bps, basis) = match (mode, line) {
             (Some(mode), Some(_)) if agrees(&mode) => (Some(mode.bps), Basis::Spacing),
             (Some(mode), _) if !acknowledged => (Some(mode.bps), Basis::AtMost),
             (_, Some(held)) if acknowledged => (Some(held), Basis::Held),
@@ -307,6 +316,10 @@ pub(super) fn value(class: usize) -> f64 {
 pub(super) const CLASSES: usize = 2320;
 /// Classes of a mode.
 const WIDTH: usize = 5;
+/// What was held is the line's if no more than this share of what certainly came is missing.
+const LIKE_LEAST: f64 = 0.9;
+/// A line that packets waited for carried more than this part of its rate at some time.
+const MOST_OF_LEAST: f64 = 20.0;
 /// Fewer pairs say nothing.
 const LEAST_PAIRS: u64 = 20;
 

@@ -329,7 +329,7 @@ fn rate_text(estimate: &RateEstimate) -> String {
             estimate.spacing_share * 100.0
         ),
         Basis::AtLeast => format!(
-            "at least {rate} (what came in some tenths of a second; no packet was seen to wait for the line)"
+            "at least {rate} (what came in some tenths of a second; nothing shows that the line was full)"
         ),
         Basis::AtMost => format!(
             "at most {rate} (up to the capture point; without ACKs nothing tells what comes behind it)"

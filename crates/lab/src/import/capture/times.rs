@@ -15,6 +15,9 @@ pub(super) struct Times {
     /// The first: packet, byte behind it, times.
     first_jump: Option<(u64, u64, u64, u64)>,
     back: u64,
+    /// Packets earlier than one before, by more than interfaces are apart, and the most.
+    earlier: u64,
+    earlier_ns: u64,
     /// The first step back: packet, and by how much.
     first_back: Option<(u64, u64)>,
 }
@@ -36,6 +39,10 @@ impl Times {
             self.back += 1;
             self.first_back.get_or_insert((packet, before - time_ns));
         }
+        if time_ns + APART_NS < before {
+            self.earlier += 1;
+            self.earlier_ns = self.earlier_ns.max(before - time_ns);
+        }
         if time_ns < before {
             // Several interfaces, or several files one behind the other: time waits until it is reached again.
             return since.saturating_sub(before - time_ns);
@@ -43,6 +50,11 @@ impl Times {
         let since = since + (time_ns - before);
         self.last = Some((time_ns, since));
         since
+    }
+
+    /// Whether times cannot be trusted to tell how fast anything came.
+    pub(super) fn went_back(&self) -> bool {
+        self.earlier > 0
     }
 
     /// What needs to be known; `span_ns`: from the first packet to the last.
@@ -56,6 +68,15 @@ impl Times {
                      byte {end}: from the year {} to {}",
                     year(before),
                     year(after)
+                ),
+            ));
+        }
+        if self.earlier > self.back {
+            notes.push(counted(
+                self.earlier,
+                format!(
+                    "[packets are|packet is] earlier than one before, by {:.3} s at most: no lower bound of a rate is told",
+                    self.earlier_ns as f64 / 1e9
                 ),
             ));
         }
@@ -92,6 +113,8 @@ fn year(time_ns: u64) -> u64 {
 
 const DAY_NS: u64 = 86_400_000_000_000;
 const BACK_NS: u64 = 1_000_000_000;
+/// Captures of several interfaces are not in order by less than this.
+const APART_NS: u64 = 1_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -65,6 +65,7 @@ impl Connection {
                 // What the ACK itself waited is not the data's.
                 queued_ns: waited.max(beyond).saturating_sub(late_ns.unwrap_or(0)),
                 full,
+                cut: tcp.cut,
             },
         );
         let told = told.map(|told| Told {

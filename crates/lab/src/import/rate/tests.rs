@@ -117,6 +117,47 @@ fn data_alone_tell_of_the_path_that_they_took() {
 }
 
 #[test]
+fn what_an_application_sends_now_and_then_is_not_held() {
+    // Every 100 ms a burst of 40 ms at 10 Mbit/s, which waits.
+    let bursts = |meter: &mut Meter, late_ns: u64, gap_ns: u64| {
+        let mut before = 0;
+        for burst in 0..40_u64 {
+            for ack in 1..=17_u64 {
+                let now = burst * 100_000_000 + ack * gap_ns + (ack + 16) / 17 * 20_000_000;
+                let told = Told {
+                    late_ns: Some(late_ns),
+                    ..told(before, 2896, 50_000_000)
+                };
+                meter.on_told(&packet(now, 3000), &told);
+                before = now;
+            }
+        }
+    };
+    let mut meter = Meter::default();
+    bursts(&mut meter, 0, 2_400_000);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    assert!(estimate.held_bps.is_none_or(|held| held < 0.9e7), "{estimate:?}");
+    assert_eq!(estimate.basis, Basis::Spacing);
+    near(estimate.bps, 1e7);
+    // ACKs driven together: those that were late themselves tell of no line, nor does one that was hardly used.
+    for late_ns in [0, 5_000_000] {
+        let mut meter = Meter::default();
+        bursts(&mut meter, late_ns, 832);
+        let estimate = meter.estimate(Place::Elsewhere, 0.0);
+        assert_eq!(estimate.basis, Basis::AtLeast, "{estimate:?}");
+    }
+}
+
+#[test]
+fn without_a_clock_nothing_is_certain() {
+    let mut meter = Meter::default();
+    full_line(&mut meter, 0);
+    meter.clock_went_back();
+    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    assert_eq!((estimate.basis, estimate.at_least_bps), (Basis::Unknown, None));
+}
+
+#[test]
 fn nothing_sent_is_nothing_known() {
     let estimate = Meter::default().estimate(Place::Receiver, 0.0);
     assert_eq!(
@@ -136,7 +177,7 @@ fn acks_that_waited_among_data_are_not_the_data() {
                 (pair * 4_800_000 + 400_000, pair * 4_800_000),
             ] {
                 let told = Told {
-                    late_ns,
+                    late_ns: Some(late_ns),
                     ..told(before, 2896, 50_000_000)
                 };
                 meter.on_told(&packet(now, 3000), &told);
