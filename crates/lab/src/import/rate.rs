@@ -220,6 +220,8 @@ impl Meter {
             (None, _) => (None, Basis::Unknown),
         };
         let spacings = [self.all.mode(), self.every.mode()].into_iter().flatten();
+        // Of packets that waited elsewhere it tells nothing.
+        let spacings = spacings.filter(|_| held_bps.is_none());
         let guess = spacings.map(|mode| mode.bps).min_by(f64::total_cmp);
         RateEstimate {
             bps,
