@@ -182,11 +182,29 @@ fn impairments(section: &Section) -> Result<Impairments, Error> {
         impairments.jitter = Some(distribution::distribution(&field, Dimension::Time)?);
     }
     impairments.bit_error_rate = section.need("bit_errors")?.number()?;
+    let raw = impairments.bit_error_rate;
+    let nothing = |field: &Field, what: &str| {
+        field.fail(format!(
+            "`{what}` has nothing to do: this way has no `bit_errors`"
+        ))
+    };
     if let Some(field) = section.find("fec")? {
+        if raw <= 0.0 {
+            return Err(nothing(&field, "fec"));
+        }
         let fec = Section::open(&field.node, keys::FEC, &field.path)?;
-        impairments.bit_error_rate = fec.need("bit_errors")?.number()?;
+        let left = fec.need("bit_errors")?;
+        impairments.bit_error_rate = left.number()?;
+        if impairments.bit_error_rate >= raw {
+            return Err(left.fail(format!(
+                "a code leaves fewer bit errors than there are without it: {raw:e}"
+            )));
+        }
     }
     if let Some(field) = section.find("arq")? {
+        if raw <= 0.0 {
+            return Err(nothing(&field, "arq"));
+        }
         let arq = Section::open(&field.node, keys::ARQ, &field.path)?;
         impairments.arq = Some(Arq {
             retransmissions: arq.need("retransmissions")?.integer()? as u32,

@@ -32,6 +32,9 @@ pub(super) fn read(document: &Table, network: &mut Network, own: &[[bool; 2]]) -
                 .map(|field| field.flag())
                 .transpose()?,
         };
+        if read.processing.is_none() && read.overlap.is_none() {
+            return Err(section.need("name")?.fail(format!("nothing is said of `{name}`")));
+        }
         match (network.by_name(&name), network.groups.get(&name)) {
             (Some(id), _) => {
                 of_nodes.insert(id, read);
@@ -132,6 +135,40 @@ mod tests {
             let spec = spec(network, node, &Setting::none()).expect("correct");
             assert_eq!(slow(&spec), wanted);
         }
+    }
+
+    #[test]
+    fn what_would_do_nothing_is_refused() {
+        let refused =
+            |network: &str, rest: &str| spec(network, rest, &Setting::none()).expect_err("no effect");
+        let with = |keys: &str| ROW.replace("\"10 ms\" }", &format!("\"10 ms\", {keys} }}"));
+        for (network, rest, what) in [
+            (
+                ROW.to_owned(),
+                "[[node]]\nname = \"router-0\"",
+                "nothing is said of `router-0`",
+            ),
+            (
+                with("fec = { overhead = 0.1, bit_errors = 1e-9 }"),
+                "",
+                "`fec` has nothing to do",
+            ),
+            (
+                with("arq = { retransmissions = 7, delay = \"100 us\" }"),
+                "",
+                "`arq` has nothing to do",
+            ),
+            (
+                with("bit_errors = 1e-9, fec = { overhead = 0.1, bit_errors = 1e-5 }"),
+                "",
+                "fewer bit errors than there are without it: 1e-9",
+            ),
+        ] {
+            let message = refused(&network, rest);
+            assert!(message.contains(what), "{message}");
+        }
+        let code = with("bit_errors = 1e-5, fec = { overhead = 0.1, bit_errors = 1e-9 }");
+        assert!(spec(&code, "", &Setting::none()).is_ok());
     }
 
     #[test]
