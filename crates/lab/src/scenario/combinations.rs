@@ -8,7 +8,9 @@ use super::read::{Section, join};
 use super::reference::type_of;
 use super::resolve::Resolved;
 use fleetfoot_core::tcp::profile::SWITCHES;
-use fleetfoot_core::tcp::{Config, InitialSpreading, Profile};
+use fleetfoot_core::tcp::{Config, EcnCodepoint, EcnEcho, InitialSpreading, Profile};
+use fleetfoot_sim::spec::{GroupSpec, NodeId};
+use std::collections::BTreeSet;
 
 /// What a congestion control needs besides its name.
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +30,12 @@ pub const NEEDS: &[Needs] = &[
             (
                 "tcp.ecn_codepoint",
                 "\"ect1\"",
-                "the queue of L4S; so unless written otherwise",
+                "the queue of L4S; required, and set by itself",
             ),
             (
                 "tcp.ecn_echo",
                 "\"rfc8257\"",
-                "every mark is reported; so unless written otherwise",
+                "every mark is reported; required, and set by itself",
             ),
             (
                 "network.bottleneck.queue.kind",
@@ -136,16 +138,32 @@ const SPREADING: &[(&str, &[&str])] = &[
 pub(super) fn controller(config: &Config, section: &Section) -> Result<(), Error> {
     let name = config.congestion_control;
     let values = config.congestion_control_values.as_ref();
-    let (wanted, reason) = match name {
+    let (wanted, value, reason) = match name {
         "prague" | "dctcp" if !config.ecn => (
             "ecn",
+            "true",
             format!("`{name}` answers marks, and without ECN it would see none: it would be Reno"),
+        ),
+        "prague" if config.ecn_codepoint == EcnCodepoint::Ect0 => (
+            "ecn_codepoint",
+            "\"ect1\"",
+            String::from(
+                "`prague` needs ECT(1) (RFC 9331 4.1): with ECT(0) it would wait in the classic queue, whose marks ask for more than it gives; `dctcp` takes either",
+            ),
+        ),
+        "prague" if config.ecn_echo == EcnEcho::Rfc3168 => (
+            "ecn_echo",
+            "\"rfc8257\"",
+            String::from(
+                "`prague` answers the share of marks (RFC 9331 4.2), and this echo tells only that there was one",
+            ),
         ),
         "cdg"
             if !config.timestamps && values.is_some_and(|values| values.choice("gradient") == "one-way") =>
         {
             (
                 "timestamps",
+                "true",
                 String::from(
                     "one-way delays are read from timestamps, which are off here: it would take round trips",
                 ),
@@ -158,7 +176,84 @@ pub(super) fn controller(config: &Config, section: &Section) -> Result<(), Error
     let path = join(&section.path, wanted);
     Err(field
         .fail(reason)
-        .help(field.place(), format!("set {path} = true")))
+        .help(field.place(), format!("set {path} = {value}")))
+}
+
+/// Known spreading that nobody tells the rate.
+pub(super) fn spreading_rate(config: &Config, section: &Section) -> Result<(), Error> {
+    if config.initial_spreading != InitialSpreading::Known || section.table.get("spreading_rate").is_some() {
+        return Ok(());
+    }
+    let field = section.need_named("initial_spreading")?;
+    let path = |name| join(&section.path, name);
+    let (rate, kind) = (path("spreading_rate"), path("initial_spreading"));
+    Err(field
+        .fail("`known` spreading is told the bottleneck's rate, and `spreading_rate` is not written")
+        .help(
+            field.place(),
+            format!("set {rate} to that rate, or {kind} = \"estimated\" to measure it"),
+        ))
+}
+
+/// Estimated spreading that can never have a rate: the groups are those of `nodes`, with what the file says for all at `shared`.
+pub(super) fn spreading_of_groups(
+    specs: &[GroupSpec],
+    nodes: &[Node],
+    shared: Option<&Node>,
+) -> Result<(), Error> {
+    for (spec, node) in specs.iter().zip(nodes) {
+        let config = &spec.sender;
+        if config.initial_spreading != InitialSpreading::Estimated || measures(config) {
+            continue;
+        }
+        let remembers = config.remembers_paths();
+        let tells = |other: &GroupSpec| {
+            measures(&other.sender) && other.sender.remembers_paths() && meet(spec, other)
+        };
+        if remembers && specs.iter().any(tells) {
+            continue;
+        }
+        let measured = match config.spreading_pair {
+            false => "`spreading_pair` is off",
+            true => "`sack1_recovery` measures none",
+        };
+        let told = match remembers {
+            false => "`spreading_memory` is 0 s",
+            true => "no other group between these hosts fills `spreading_memory`",
+        };
+        let written = |table: Option<&Node>, path: &str| {
+            let table = table?.as_table()?;
+            let names = ["spreading_pair", "sack1_recovery", "initial_spreading"];
+            let name = names.iter().find(|name| table.get(name).is_some())?;
+            Some((table.get(name)?.place.clone(), join(path, name)))
+        };
+        let own = node.as_table().and_then(|table| table.get("tcp"));
+        let (place, path) = written(own, &format!("traffic.{}.tcp", spec.name))
+            .or_else(|| written(shared, "tcp"))
+            .unwrap_or_else(|| (node.place.clone(), join("traffic", &spec.name)));
+        return Err(Error::at(
+            &place,
+            &path,
+            format!("estimated spreading would never have a rate: {measured}, and {told}"),
+        )
+        .help(
+            &place,
+            "set `spreading_pair` = true without `sack1_recovery`, or `initial_spreading` = \"bounded\", which it would be",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether connections with this configuration measure the rate of their path.
+fn measures(config: &Config) -> bool {
+    config.initial_spreading == InitialSpreading::Estimated && config.spreading_pair && !config.sack1_recovery
+}
+
+/// Whether some connections of both groups have the same ends.
+fn meet(one: &GroupSpec, other: &GroupSpec) -> bool {
+    let ends = |&(a, b): &(NodeId, NodeId)| (a.min(b), a.max(b));
+    let of_one: BTreeSet<_> = one.pairs.iter().map(ends).collect();
+    other.pairs.iter().any(|pair| of_one.contains(&ends(pair)))
 }
 
 /// Switches of Initial Spreading in a file in which no kind of it is chosen, by a group, a variant or a sweep, that looks at them.
@@ -253,13 +348,16 @@ mod tests {
     use crate::scenario::{Error, Scenario, Setting};
     use fleetfoot_core::tcp::EcnCodepoint;
 
-    fn file(tcp: &str, group: &str, rest: &str) -> Result<Scenario, Error> {
-        let text = format!(
+    fn text(tcp: &str, group: &str, rest: &str) -> String {
+        format!(
             "[network]\nkind = \"dumbbell\"\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n\
              [tcp]\nprofile = \"linux\"\n{tcp}\n\
              [[traffic]]\nname = \"short\"\nkind = \"transfer\"\nsize = \"15 kB\"\narrivals = {{ dist = \"poisson\", rate = \"1 per second\" }}\n{group}\n{rest}\n"
-        );
-        Scenario::parse("test.toml", &text)
+        )
+    }
+
+    fn file(tcp: &str, group: &str, rest: &str) -> Result<Scenario, Error> {
+        Scenario::parse("test.toml", &text(tcp, group, rest))
     }
 
     fn refused(tcp: &str, group: &str, key: &str, line: u32, help: &str) {
@@ -310,14 +408,136 @@ mod tests {
         };
         let prague = "congestion_control = \"prague\"\necn = true";
         assert_eq!(codepoint(prague), EcnCodepoint::Ect1);
-        assert_eq!(
-            codepoint(&format!("{prague}\necn_codepoint = \"ect0\"")),
-            EcnCodepoint::Ect0
-        );
+        let written = "ecn_codepoint = \"ect1\"\necn_echo = \"rfc8257\"";
+        assert_eq!(codepoint(&format!("{prague}\n{written}")), EcnCodepoint::Ect1);
         assert_eq!(
             codepoint("congestion_control = \"dctcp\"\necn = true"),
             EcnCodepoint::Ect0
         );
+    }
+
+    #[test]
+    fn prague_with_the_codepoint_or_the_echo_of_classic_ecn_is_refused() {
+        for (key, classic, needed) in [
+            ("ecn_codepoint", "ect0", "ect1"),
+            ("ecn_echo", "rfc3168", "rfc8257"),
+        ] {
+            let written = format!("{key} = \"{classic}\"");
+            let path = format!("tcp.{key}");
+            let help = format!("set tcp.{key} = \"{needed}\"");
+            let prague = "congestion_control = \"prague\"\necn = true";
+            refused(&format!("{prague}\n{written}"), "", &path, 8, &help);
+            // Of the file, with the controller of a group; DCTCP and CUBIC take it.
+            let group = |name| format!("tcp = {{ congestion_control = \"{name}\", ecn = true }}");
+            let help = format!("set traffic.short.tcp.{key} = \"{needed}\"");
+            refused(
+                &written,
+                &group("prague"),
+                &format!("traffic.short.{path}"),
+                6,
+                &help,
+            );
+            for other in ["dctcp", "cubic"] {
+                file(&written, &group(other), "").expect(other);
+            }
+        }
+        // What a setting adds.
+        let scenario = file("congestion_control = \"prague\"\necn = true", "", "").expect("complete");
+        let set = Setting::from_origin("--set").with("tcp.ecn_codepoint", "ect0");
+        let error = scenario.resolve(&set).expect_err("classic");
+        assert!(error.message.contains("RFC 9331 4.1"), "{error}");
+    }
+
+    #[test]
+    fn known_spreading_without_a_rate_is_refused() {
+        let known = "initial_spreading = \"known\"";
+        refused(known, "", "tcp.initial_spreading", 6, "set tcp.spreading_rate to");
+        refused(
+            "",
+            &format!("tcp = {{ {known} }}"),
+            "traffic.short.tcp.initial_spreading",
+            12,
+            "traffic.short.tcp.spreading_rate",
+        );
+        let rate = "spreading_rate = \"5 Mbit/s\"";
+        file(rate, &format!("tcp = {{ {known} }}"), "").expect("told by the file");
+        file("", &format!("tcp = {{ {known}, {rate} }}"), "").expect("told by the group");
+        // A variant and a setting.
+        let variant = "[[variant]]\nname = \"told\"\nset = { \"tcp.initial_spreading\" = \"known\" }";
+        let error = file("", "", variant).expect_err("not told");
+        assert!(
+            error.message.contains("`spreading_rate` is not written"),
+            "{error}"
+        );
+        file(rate, "", variant).expect("told by the file");
+        let set = Setting::from_origin("--set").with("tcp.initial_spreading", "known");
+        let scenario = file("", "", "").expect("nothing is spread");
+        let error = scenario.resolve(&set).expect_err("not told");
+        assert!(
+            error.message.contains("`spreading_rate` is not written"),
+            "{error}"
+        );
+        scenario
+            .resolve(&set.with("tcp.spreading_rate", "5 Mbit/s"))
+            .expect("told");
+    }
+
+    #[test]
+    fn estimated_spreading_that_can_never_have_a_rate_is_refused() {
+        let estimated = "initial_spreading = \"estimated\"";
+        let blind = format!("{estimated}\nspreading_pair = false");
+        let refused = |tcp: &str, group: &str, rest: &str, key: &str, line: u32, words: &str| {
+            let error = file(tcp, group, rest).expect_err(words);
+            assert_eq!((&*error.key, error.line), (key, line), "{error}");
+            assert!(error.message.contains(words), "{error}");
+        };
+        let forgetful = format!("{blind}\nspreading_memory = \"0 s\"");
+        let words = "`spreading_pair` is off, and `spreading_memory` is 0 s";
+        refused(&forgetful, "", "", "tcp.spreading_pair", 7, words);
+        let words = "`spreading_pair` is off, and no other group";
+        refused(&blind, "", "", "tcp.spreading_pair", 7, words);
+        let own = "tcp = { initial_spreading = \"estimated\", spreading_pair = false }";
+        refused("", own, "", "traffic.short.tcp.spreading_pair", 12, words);
+        // Recovery as in ns-2 measures nothing either.
+        let ns2 = format!(
+            "{estimated}\nsack1_recovery = true\nrack = false\nprr = \"off\"\ntail_loss_probe = \"off\"\nearly_retransmit = \"off\""
+        );
+        refused(
+            &ns2,
+            "",
+            "",
+            "tcp.sack1_recovery",
+            7,
+            "`sack1_recovery` measures none",
+        );
+        // Either a pair or a memory that others fill is enough.
+        file(&format!("{estimated}\nspreading_memory = \"0 s\""), "", "").expect("a pair");
+        let other = |pair: bool, place: &str| {
+            format!(
+                "[[traffic]]\nname = \"other\"\nkind = \"transfer\"\nsize = \"15 kB\"\narrivals = {{ dist = \"poisson\", rate = \"1 per second\" }}\n{place}\n\
+                 tcp = {{ initial_spreading = \"estimated\", spreading_pair = {pair} }}"
+            )
+        };
+        file("", own, &other(true, "")).expect("the other group measures");
+        refused(
+            "",
+            own,
+            &other(false, ""),
+            "traffic.short.tcp.spreading_pair",
+            12,
+            words,
+        );
+        let two_pairs = |at: u32| {
+            let ends = |at: u32| format!("from = {at}\nto = {at}");
+            let text = text("", &format!("{own}\n{}", ends(0)), &other(true, &ends(at)));
+            Scenario::parse(
+                "test.toml",
+                &text.replace("\"dumbbell\"", "\"dumbbell\"\npairs = 2"),
+            )
+        };
+        two_pairs(0).expect("the same hosts");
+        let error = two_pairs(1).expect_err("other hosts");
+        assert!(error.message.contains(words), "{error}");
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
             AnyController::entry(config.congestion_control).map(|entry| Values::defaults(entry.parameters));
     }
     combinations::controller(&config, &section)?;
+    combinations::spreading_rate(&config, &section)?;
     if config.rto.min > config.rto.max {
         let field = section
             .find("min_rto")?

@@ -246,6 +246,11 @@ fn messages_name_file_line_key_and_choices() {
         ("closed loop without time", STILL.replace("PAUSE", "0 s")),
         ("bulk without time", STILL.replace("kind = \"closed-loop\"\nsize = \"1 B\"\nthink = \"PAUSE\"", "kind = \"bulk\"")),
         ("packets larger than the path's", home("kind = \"bulk\"", "kind = \"bulk\"\ndata_unit = \"9000 B\"")),
+        ("known spreading without a rate", home("[tcp]", "[tcp]\ninitial_spreading = \"known\"")),
+        ("estimated spreading without pairs and memory", home("[tcp]", "[tcp]\ninitial_spreading = \"estimated\"\nspreading_pair = false\nspreading_memory = \"0 s\"")),
+        ("estimated spreading where nobody measures", home("[tcp]", "[tcp]\ninitial_spreading = \"estimated\"\nspreading_pair = false")),
+        ("Prague with ECT(0)", home("[tcp]", "[tcp]\ncongestion_control = \"prague\"\necn = true\necn_codepoint = \"ect0\"")),
+        ("Prague with one echo per round trip", home("[tcp]", "[tcp]\ncongestion_control = \"prague\"\necn = true\necn_echo = \"rfc3168\"")),
         ("data unit of a ping", home("kind = \"ping\"", "kind = \"ping\"\ndata_unit = \"200 B\"")),
         ("nothing", String::new()),
     ];

@@ -93,12 +93,12 @@ pub(crate) static TCP: &[Key] = &[
     switch(
         "spreading_rate",
         Kind::Rate,
-        "The bottleneck's rate, for known spreading.",
+        "The bottleneck's rate, for known spreading, which needs it written.",
     ),
     switch(
         "spreading_pair",
         Kind::Flag,
-        "Estimated spreading sends its first two segments together and measures the bottleneck's rate.",
+        "Estimated spreading sends its first two segments together and measures the bottleneck's rate; where no connection does, nothing is estimated, and that is refused.",
     ),
     switch(
         "spreading_memory",
@@ -151,12 +151,12 @@ pub(crate) static TCP: &[Key] = &[
     switch(
         "ecn_echo",
         Kind::Choice(&["rfc3168", "rfc8257"]),
-        "How the receiver echoes marks; `rfc8257` with DCTCP unless written.",
+        "How the receiver echoes marks; `rfc8257` with DCTCP and `prague` unless written, and `prague` takes nothing else.",
     ),
     switch(
         "ecn_codepoint",
         Kind::Choice(&["ect0", "ect1"]),
-        "Codepoint of data with ECN; `ect1` with a DCTCP-like sender asks for L4S treatment (RFC 9331), as queue `dualpi2` gives.",
+        "Codepoint of data with ECN; `ect1` with a DCTCP-like sender asks for L4S treatment (RFC 9331), as queue `dualpi2` gives; `ect1` with `prague` unless written, which takes nothing else.",
     ),
     switch(
         "dup_thresh",
