@@ -13,11 +13,11 @@ pub(crate) fn run(bytes: &[u8]) {
         ..Options::default()
     };
     let mut all = Vec::new();
-    match read(bytes, &options, |vector, _| all.push(vector), |_| true) {
+    match read(bytes, &options, |over| all.push(over.vector), |_| true) {
         Ok(summary) => {
             assert_eq!(summary.connections, all.len() as u64);
             assert!(!summary.to_text().is_empty());
-            assert!(scenario::text("fuzz", "fuzz.cvec", &summary).contains("replay"));
+            assert!(scenario::text("fuzz", ["fuzz.cvec", "fuzz-back.cvec"], &summary).contains("replay"));
         }
         Err(message) => assert!(!message.is_empty()),
     }

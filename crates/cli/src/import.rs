@@ -6,7 +6,7 @@ use crate::progress::ByteReporter;
 use crate::session::stop_flag;
 use clap::Args;
 use fleetfoot_core::time::Duration;
-use fleetfoot_lab::import::files::Error;
+use fleetfoot_lab::import::files::{Error, vectors_beside};
 use fleetfoot_lab::import::{Fit, Imported, Options, import};
 use fleetfoot_lab::workload::vectors::looks_like_vectors;
 use std::io::Read;
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Arguments {
     /// A capture (pcap or pcapng), or a file of connection vectors (tmix); `-` is the standard input.
     file: PathBuf,
-    /// The scenario to write; the connection vectors are written beside it, as .cvec. By default the name of the capture
+    /// The scenario to write; the connection vectors are written beside it, as .cvec (those that the other side opened as -back.cvec). By default the name of the capture
     /// with the ending .toml, in this folder.
     #[arg(long, short, value_name = "FILE.toml")]
     out: Option<PathBuf>,
@@ -86,7 +86,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         Some(path) => path.clone(),
         None => beside(&arguments.file),
     };
-    let vectors = output.with_extension("cvec");
+    let [vectors, back] = vectors_beside(&output);
     let ending = arguments.out.as_ref().and_then(|out| out.extension());
     if let Some(ending) = ending.and_then(|ending| ending.to_str())
         && OTHER_ENDINGS.contains(&ending)
@@ -100,7 +100,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     // By whatever name or link.
     let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let input = place(&arguments.file);
-    if output == vectors || place(&vectors) == input || place(&output) == input {
+    if output == vectors
+        || [&output, &vectors, &back]
+            .into_iter()
+            .any(|written| place(written) == input)
+    {
         return Err(Failure::usage(format!(
             "{} would be overwritten: give another name with --out FILE.toml",
             arguments.file.display()
@@ -111,7 +115,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     {
         return Err(Failure::usage(format!("there is no folder {}", folder.display())));
     }
-    for path in [&output, &vectors] {
+    for path in [&output, &vectors, &back] {
         if path.exists() && !arguments.force {
             return Err(Failure::usage(format!(
                 "{} exists: give another name with --out FILE.toml, or --force",
@@ -126,15 +130,23 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         print(&text(&imported, fit.as_ref()))?;
     }
     common.say(&format!(
-        "\nWritten: {} and {}\nNext: fleetfoot compare {}",
-        imported.scenario.display(),
-        imported.vectors.display(),
+        "\nWritten: {}\nNext: fleetfoot compare {}",
+        written(&imported),
         imported.scenario.display()
     ));
     if imported.summary.interrupted {
         return Err(Failure::interrupted());
     }
     Ok(())
+}
+
+/// The files that were written, in words.
+fn written(imported: &Imported) -> String {
+    let [scenario, vectors] = [&imported.scenario, &imported.vectors].map(|path| path.display());
+    match &imported.back {
+        Some(back) => format!("{scenario}, {vectors} and {}", back.display()),
+        None => format!("{scenario} and {vectors}"),
+    }
 }
 
 /// Imports, shows how far it is, warns of what was not read, and replays it.
@@ -280,6 +292,8 @@ pub(crate) fn imported(capture: &Path, common: &Common) -> Result<PathBuf, Failu
     let made = out.join(format!("import-{stem}.part"));
     let cannot = |error| Failure::other(format!("cannot write {}: {error}", made.display()));
     let name = format!("{stem}.toml");
+    // What an import that was ended left there is not of this one.
+    let _ = std::fs::remove_dir_all(&made);
     std::fs::create_dir_all(&made).map_err(cannot)?;
     let (imported, fit) = run(capture, &made.join(&name), &How::default(), common)?;
     let output = settle(&made, &out.join(format!("import-{stem}")))
@@ -334,6 +348,7 @@ fn json(imported: &Imported, fit: Option<&Fit>) -> Result<String, Failure> {
         "fleetfoot": env!("CARGO_PKG_VERSION"),
         "scenario": imported.scenario.display().to_string(),
         "vectors": imported.vectors.display().to_string(),
+        "vectors_back": imported.back.as_ref().map(|path| path.display().to_string()),
         "summary": imported.summary,
         "fit": fit,
     });

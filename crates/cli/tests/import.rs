@@ -101,6 +101,89 @@ fn a_capture_becomes_a_scenario_that_runs() {
     let document: serde_json::Value = serde_json::from_str(&json).expect("one document");
     assert_eq!(document["summary"]["connections"], 3);
     assert!(document["fit"].is_null(), "it was not wanted");
+    assert!(document["vectors_back"].is_null(), "only one side opened");
+}
+
+/// Hosts on the left upload, hosts on the right too.
+const TWO_WAY: &str = r#"
+title = "Both ways"
+[network]
+kind = "dumbbell"
+pairs = 2
+bottleneck = { rate = "10 Mbit/s", delay = "10 ms" }
+[[traffic]]
+name = "there"
+kind = "transfer"
+size = "20 kB"
+arrivals = { dist = "poisson", rate = "4 per second" }
+count = 12
+[[traffic]]
+name = "back"
+kind = "transfer"
+direction = "up"
+size = "50 kB"
+arrivals = { dist = "poisson", rate = "2 per second" }
+count = 6
+[run]
+duration = "6 s"
+seeds = 1
+"#;
+
+#[test]
+fn what_the_other_side_opened_gets_a_file_of_its_own() {
+    let folder = Folder::new("two-way");
+    folder.write("ways.toml", TWO_WAY.as_bytes());
+    let (code, _, talk) = folder.run(&["run", "ways.toml", "--pcap", "ways.pcapng"]);
+    assert_eq!(code, Some(0), "{talk}");
+    let (code, summary, talk) = folder.run(&["import", "ways.pcapng", "--out", "again.toml"]);
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(
+        summary.contains("18 with data")
+            && summary.contains("From the other side")
+            && !summary.contains("one side"),
+        "{summary}"
+    );
+    assert!(summary.contains("The fit is close"), "{summary}");
+    assert!(
+        talk.contains("Written: again.toml, again.cvec and again-back.cvec\n"),
+        "{talk}"
+    );
+    let said = |name: &str| {
+        let text = std::fs::read_to_string(folder.0.join(name)).expect("vectors");
+        ["> 20000\n", "> 50000\n"].map(|unit| text.matches(unit).count())
+    };
+    let mut both = [said("again.cvec"), said("again-back.cvec")];
+    both.sort_unstable();
+    assert_eq!(both, [[0, 6], [12, 0]]);
+    let (code, table, talk) = folder.run(&["run", "again.toml", "--seeds", "1"]);
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(table.contains("recorded-back"), "{table}");
+
+    // Neither of the files is overwritten.
+    for name in ["again.toml", "again.cvec"] {
+        std::fs::remove_file(folder.0.join(name)).expect("it was written");
+    }
+    let (code, _, talk) = folder.run(&["import", "ways.pcapng", "--out", "again.toml"]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        talk,
+        "error: again-back.cvec exists: give another name with --out FILE.toml, or --force\n"
+    );
+    let arguments = [
+        "import",
+        "ways.pcapng",
+        "--out",
+        "again.toml",
+        "--force",
+        "--fit",
+        "never",
+        "--json",
+    ];
+    let (code, json, talk) = folder.run(&arguments);
+    assert_eq!(code, Some(0), "{talk}");
+    let document: serde_json::Value = serde_json::from_str(&json).expect("one document");
+    assert_eq!(document["vectors_back"], "again-back.cvec");
+    assert_eq!(document["summary"]["back_openers"], 2);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use fleetfoot_lab::import::{Fit, Imported, Options, import};
 use fleetfoot_lab::report::pcapng;
 use fleetfoot_lab::run::course::captured;
 use fleetfoot_lab::run::{observe, simulate};
-use fleetfoot_lab::scenario::{Scenario, Setting};
+use fleetfoot_lab::scenario::{Resolved, Scenario, Setting};
 use fleetfoot_lab::workload::vectors;
-use fleetfoot_sim::output::RunOutput;
+use fleetfoot_sim::output::{GroupOutput, RunOutput};
 use fleetfoot_sim::record::{Capture, CapturePlace};
 use fleetfoot_sim::spec::LinkIndex;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,11 @@ seeds = 1
 
 /// Completion times in order.
 fn times(output: &RunOutput) -> Vec<f64> {
-    let flows = output.groups.iter().flat_map(|group| &group.flows);
+    times_of(&output.groups)
+}
+
+fn times_of(groups: &[GroupOutput]) -> Vec<f64> {
+    let flows = groups.iter().flat_map(|group| &group.flows);
     let times = flows.filter_map(|flow| Some(flow.completed?.since(flow.start).as_secs_f64()));
     let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
@@ -127,13 +131,20 @@ fn times(output: &RunOutput) -> Vec<f64> {
 struct Trip {
     original: Vec<f64>,
     replayed: Vec<f64>,
+    outputs: [RunOutput; 2],
+    scenarios: [Resolved; 2],
     imported: Imported,
 }
 
-/// Simulates, captures at the bottleneck as `run --pcap` does, or at the hosts that send or receive, imports and replays.
+/// The original at so many transfers per second.
 fn there_and_back(folder: &Folder, per_second: u32, place: &str, seed: u64) -> Trip {
     let text = ORIGINAL.replace("15 per second", &format!("{per_second} per second"));
-    let scenario = Scenario::parse("original.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    trip(folder, &text, place, seed)
+}
+
+/// Simulates, captures at the bottleneck as `run --pcap` does, or at the hosts that send or receive, imports and replays.
+fn trip(folder: &Folder, text: &str, place: &str, seed: u64) -> Trip {
+    let scenario = Scenario::parse("original.toml", text).unwrap_or_else(|error| panic!("{error}"));
     let resolved = scenario
         .resolve(&Setting::none())
         .unwrap_or_else(|error| panic!("{error}"));
@@ -170,10 +181,8 @@ fn there_and_back(folder: &Folder, per_second: u32, place: &str, seed: u64) -> T
     .expect("a capture");
 
     let imported = imported(folder, &path);
-    assert_eq!(
-        imported.summary.connections as usize,
-        original.groups[0].flows.len()
-    );
+    let opened: usize = original.groups.iter().map(|group| group.flows.len()).sum();
+    assert_eq!(imported.summary.connections as usize, opened);
     let again = Scenario::load(&imported.scenario).unwrap_or_else(|error| panic!("{error}"));
     let again = again
         .resolve(&Setting::none())
@@ -182,6 +191,8 @@ fn there_and_back(folder: &Folder, per_second: u32, place: &str, seed: u64) -> T
     Trip {
         original: times(&original),
         replayed: times(&replayed),
+        outputs: [original, replayed],
+        scenarios: [resolved, again],
         imported,
     }
 }
@@ -196,7 +207,7 @@ fn at(times: &[f64], share: f64) -> f64 {
 
 fn within(what: &str, found: f64, known: f64, share: f64) {
     println!(
-        "{what}: {known:.4} s, {found:.4} s ({:+.1} %)",
+        "{what}: {known:.4}, {found:.4} ({:+.1} %)",
         (found / known - 1.0) * 100.0
     );
     assert!(
@@ -287,4 +298,78 @@ fn exchanges_last_as_long_wherever_they_are_captured() {
             within(&name("p90"), recorded.p90, at(&trip.original, 0.9), 0.02);
         }
     }
+}
+
+/// Both sides open: pages from the left, and larger files from the right, over another queue.
+const TWO_WAY: &str = r#"
+title = "Opened from both sides"
+[network]
+kind = "dumbbell"
+pairs = 6
+access = { rate = "1 Gbit/s", delay = "2 ms" }
+bottleneck = { rate = "10 Mbit/s", delay = "18 ms", queue = { kind = "drop-tail", limit = "60 packets" } }
+[[traffic]]
+name = "pages"
+kind = "transfer"
+size = { dist = "lomax", mean = "40 kB", shape = 1.3 }
+arrivals = { dist = "poisson", rate = "12 per second" }
+[[traffic]]
+name = "files"
+kind = "transfer"
+direction = "up"
+size = "250 kB"
+arrivals = { dist = "poisson", rate = "2 per second" }
+[run]
+duration = "40 s"
+seeds = 1
+"#;
+
+#[test]
+fn what_both_sides_opened_comes_back_from_its_own_side() {
+    let folder = Folder::new("two-way");
+    let trip = trip(&folder, TWO_WAY, "bottleneck", 1);
+    let summary = &trip.imported.summary;
+    println!("{}", summary.to_text());
+    let [before, after] = &trip.outputs;
+    // Whoever opened first is on the right of the replay.
+    let [pages, files] = [0, 1].map(|group| before.groups[group].flows.len() as u64);
+    let files_first = summary.connections - summary.back == files;
+    assert!(
+        files_first || summary.back == files,
+        "{} of {pages} + {files}",
+        summary.back
+    );
+    for (name, group) in [("pages", 0), ("files", 1)] {
+        let again = group ^ usize::from(files_first);
+        let known = times_of(&before.groups[group..=group]);
+        let found = times_of(&after.groups[again..=again]);
+        assert_eq!(known.len(), found.len(), "{name}");
+        within(&format!("{name}, mean"), mean(&found), mean(&known), 0.1);
+        for share in [0.1, 0.5, 0.9] {
+            let quantile = format!("{name}, p{:.0}", share * 100.0);
+            within(&quantile, at(&found, share), at(&known, share), 0.1);
+        }
+    }
+    // What opened first came from the left of the original, and from the right of its replay.
+    let bytes = |output: &RunOutput, scenario: &Resolved| {
+        let links = scenario.spec.links.iter().zip(&output.links);
+        let line = links.filter(|(link, _)| link.name == "bottleneck");
+        let sum = |forward| {
+            let own = line.clone().filter(|(link, _)| link.forward == forward);
+            own.map(|(_, link)| link.bytes.get() as f64).sum::<f64>()
+        };
+        [sum(true), sum(false)]
+    };
+    let known = bytes(before, &trip.scenarios[0]);
+    let mut found = bytes(after, &trip.scenarios[1]);
+    if !files_first {
+        found.reverse();
+    }
+    within("bytes of pages", found[0], known[0], 0.1);
+    within("bytes of files", found[1], known[1], 0.1);
+    let fit = Fit::of(&trip.imported, &AtomicBool::new(false))
+        .expect("it runs")
+        .expect("a fit");
+    println!("{}", fit.to_text());
+    assert_eq!(fit.verdict, Verdict::Close, "{fit:?}");
 }

@@ -116,7 +116,7 @@ fn seen(text: &str) -> Vec<(&'static str, &'static str, [RateEstimate; 2], [u64;
                 pcapng::Protocol::V4,
             )
             .expect("memory can be written");
-            let summary = read(&file[..], &Options::default(), |_, _| (), |_| true)
+            let summary = read(&file[..], &Options::default(), |_| (), |_| true)
                 .unwrap_or_else(|error| panic!("{error}"));
             let bytes = summary.segments.map(|segments| segments.bytes);
             all.push((place, sight, summary.rate, bytes));

@@ -7,62 +7,31 @@ use super::reader::{self, Frame, Stop};
 use super::summary::{Quantiles, Segments, Summary};
 use super::table::{Entry, Key, Table};
 use crate::workload::vectors::Vector;
-use fleetfoot_core::time::Duration;
 use fleetfoot_sim::output::Histogram;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::IpAddr;
 
 mod counts;
+mod options;
+mod sides;
 mod times;
 
+pub use options::{Options, Over, Progress};
+
 use counts::{Counts, counted};
+use sides::{Passage, Sides};
 use times::Times;
 
-/// How to import.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Addresses stand in the summary.
-    pub keep_addresses: bool,
-    /// Connections that are followed at once.
-    pub most_open: usize,
-    /// A connection that is silent for longer is taken as over.
-    pub idle: Duration,
-    /// An end that sends nothing for as long, though it could, pauses.
-    pub quiet: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            keep_addresses: false,
-            most_open: 200_000,
-            idle: Duration::from_secs(900),
-            quiet: Duration::from_millis(10),
-        }
-    }
-}
-
-/// How far it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes of the file.
-    pub bytes: u64,
-    /// Frames.
-    pub packets: u64,
-    /// Connections written.
-    pub connections: u64,
-}
-
-/// Reads a capture. `take` gets every connection with data when it is over, and the number of the host that did not open it; `progress` is asked now and then whether to go on.
+/// Reads a capture. `take` gets every connection with data when it is over; `progress` is asked now and then whether to go on.
 ///
 /// # Errors
 /// Nothing usable was read: why, in words.
 pub fn read(
     source: impl Read + Send,
     options: &Options,
-    take: impl FnMut(Vector, u32),
+    take: impl FnMut(Over),
     mut progress: impl FnMut(Progress) -> bool,
 ) -> Result<Summary, String> {
     let mut capture = Capture::new(*options, take);
@@ -84,11 +53,13 @@ struct Capture<F> {
     table: Table,
     hosts: FxHashMap<IpAddr, u32>,
     addresses: Vec<IpAddr>,
-    openers: FxHashMap<u32, ()>,
-    /// Sides of hosts: of the first that opened (0), and of those that answered it.
-    sides: FxHashMap<u32, bool>,
-    /// Connections with data opened from the other side, or between hosts without sides, and bytes of these.
-    back: (u64, u64),
+    /// Hosts that opened connections: from the first side, and from the other.
+    openers: [FxHashSet<u32>; 2],
+    sides: Sides,
+    /// Connections with data opened from the other side.
+    back: u64,
+    /// Those between hosts of one side, and bytes of these.
+    sideless: (u64, u64),
     frames: u64,
     written: u64,
     concurrent: u64,
@@ -128,7 +99,7 @@ struct Samples {
     pause: Histogram,
 }
 
-impl<F: FnMut(Vector, u32)> Capture<F> {
+impl<F: FnMut(Over)> Capture<F> {
     fn new(options: Options, take: F) -> Capture<F> {
         Capture {
             options,
@@ -136,9 +107,10 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             table: Table::new(),
             hosts: FxHashMap::default(),
             addresses: Vec::new(),
-            openers: FxHashMap::default(),
-            sides: FxHashMap::default(),
-            back: (0, 0),
+            openers: Default::default(),
+            sides: Sides::default(),
+            back: 0,
+            sideless: (0, 0),
             frames: 0,
             written: 0,
             concurrent: 0,
@@ -169,7 +141,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         match link_layer::parse(frame.link_type, frame.data, frame.length) {
             Parsed::Tcp(tcp) => {
                 let interface = link_layer::interface(frame.link_type, frame.data).unwrap_or(frame.interface);
-                self.on_tcp(now_ns, interface, &tcp);
+                self.on_tcp(now_ns, interface, &tcp, frame);
             }
             Parsed::Fragment => counts.fragments += 1,
             Parsed::OtherProtocol => counts.other_protocol += 1,
@@ -180,7 +152,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         }
     }
 
-    fn on_tcp(&mut self, now_ns: u64, interface: u32, tcp: &Tcp) {
+    fn on_tcp(&mut self, now_ns: u64, interface: u32, tcp: &Tcp, frame: &Frame<'_>) {
         self.expire(now_ns);
         let smaller_sent = tcp.source <= tcp.destination;
         let key: Key = match smaller_sent {
@@ -197,10 +169,11 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             self.give_up(found);
             place = None;
         }
+        let passage = || Passage::of(frame.link_type, interface, frame.data);
         let place = match place {
             Some(place) => place,
             None if tcp.has(SYN) || tcp.payload > 0 && !tcp.has(RST) => {
-                self.open(now_ns, key, smaller_sent, tcp)
+                self.open(now_ns, key, smaller_sent, tcp, &passage())
             }
             None => {
                 self.counts.stray += 1;
@@ -212,6 +185,12 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         };
         let side = usize::from(entry.smaller_opened != smaller_sent);
         let seen = entry.connection.on_packet(now_ns, side, interface, tcp);
+        if let Some(back) = entry.connection.back
+            && entry.connection.ends[side].packets == 1
+            && !seen.duplicate
+        {
+            self.sides.passed((side == 1) != back, &passage());
+        }
         let half = entry.connection.halves_ns()[side];
         let (pair, turned) = pair(entry.connection.hosts);
         let least = self
@@ -225,7 +204,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
     }
 
     /// A new connection.
-    fn open(&mut self, now_ns: u64, key: Key, smaller_sent: bool, tcp: &Tcp) -> u32 {
+    fn open(&mut self, now_ns: u64, key: Key, smaller_sent: bool, tcp: &Tcp, passage: &Passage) -> u32 {
         if self.table.len() >= self.options.most_open.max(1) {
             let oldest = self.table.oldest(true).or_else(|| self.table.oldest(false));
             if let Some((place, _)) = oldest {
@@ -245,24 +224,8 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         let hosts = ends.map(|address| self.host(address));
         let quiet_ns = self.options.quiet.as_nanos();
         let mut connection = Connection::new(now_ns, hosts, quiet_ns);
-        connection.back = self.is_back(hosts);
+        connection.back = self.sides.opened(hosts, passage, sender_opened);
         self.table.insert(key, sender_opened == smaller_sent, connection)
-    }
-
-    /// Whether a connection is opened from the other side of the line than the first one; `None`: both hosts are on one side.
-    fn is_back(&mut self, [opener, answerer]: [u32; 2]) -> Option<bool> {
-        if opener == answerer || opener.max(answerer) >= MOST_HOSTS {
-            return Some(false);
-        }
-        let side = match (self.sides.get(&opener), self.sides.get(&answerer)) {
-            (Some(one), Some(other)) if one == other => return None,
-            (Some(side), _) => *side,
-            (None, Some(other)) => !other,
-            (None, None) => false,
-        };
-        self.sides.insert(opener, side);
-        self.sides.insert(answerer, !side);
-        Some(side)
     }
 
     /// The number of a host, in the order in which they come; all later ones share the last.
@@ -305,13 +268,16 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         if let Some(mss) = tcp.mss.filter(|_| tcp.has(SYN)) {
             *self.mss.entry(mss).or_default() += 1;
         }
+        // From here on by sides of the line.
+        let side = side ^ usize::from(back == Some(true));
         if let Some((sample, beyond)) = seen.sample_ns {
             self.samples.half[side].record(sample);
             self.samples.beyond.record(beyond);
         }
-        // From here on by sides of the line. Without sides nobody knows which way the packet went.
-        let Some(back) = back else { return };
-        let side = side ^ usize::from(back);
+        // Between hosts of one side nobody knows which way the packet went.
+        if back.is_none() {
+            return;
+        }
         // What this connection always found counts, if another one between the same hosts did not.
         if let Some(waited) = seen.waited_ns {
             self.samples.waits[1 - side][0].record(waited + always);
@@ -381,9 +347,10 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             }
             return;
         }
-        if connection.back != Some(false) {
+        self.back += u64::from(back);
+        if connection.back.is_none() {
             let said: u64 = connection.ends.iter().map(|end| end.next.min(1 << 50)).sum();
-            self.back = (self.back.0 + 1, self.back.1 + said);
+            self.sideless = (self.sideless.0 + 1, self.sideless.1 + said);
         }
         counts.open_before += u64::from(connection.opened_ns.is_none() && !connection.answered);
         counts.reset += u64::from(connection.reset);
@@ -461,10 +428,14 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
         };
         samples.bytes.record(vector.bytes().iter().sum());
         samples.exchanges.record(vector.exchanges() as u64);
-        self.openers.insert(connection.hosts[0], ());
+        self.openers[usize::from(back)].insert(connection.hosts[0]);
         self.concurrent += u64::from(vector.concurrent);
         self.written += 1;
-        (self.take)(vector, connection.hosts[1]);
+        (self.take)(Over {
+            vector,
+            answerer: connection.hosts[1],
+            back,
+        });
     }
 
     fn finish(mut self, stop: &Stop) -> Result<Summary, String> {
@@ -483,15 +454,9 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             self.counts
                 .told(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
         notes.extend(self.times.told(self.last_ns));
-        if self.back.0 > 0 {
-            notes.push(counted(
-                self.back.0,
-                "connection[s were| was] opened from the other side: some hosts both open and answer. Payload, rates and queues are told by \
-                 sides (\"them\": the side that opened first), but all connections are replayed as opened from one side",
-            ));
-        }
+        notes.extend(self.sides.told(self.sideless.0));
         let all: u64 = self.segments.iter().map(|segments| segments.0).sum();
-        let back_share = self.back.1 as f64 / all.max(1) as f64;
+        let sideless_share = self.sideless.1 as f64 / all.max(1) as f64;
         let Capture {
             samples,
             meters,
@@ -539,7 +504,9 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             interrupted: stop.interrupted,
             connections: self.written,
             concurrent: self.concurrent,
-            openers: self.openers.len() as u64,
+            openers: self.openers[0].len() as u64,
+            back: self.back,
+            back_openers: self.openers[1].len() as u64,
             left_out,
             notes,
             handshake_rtt_s: seconds(&samples.handshake),
@@ -564,7 +531,7 @@ impl<F: FnMut(Vector, u32)> Capture<F> {
             pause_s: seconds(&samples.pause),
             interarrival_s: None,
             unheld: self.unheld,
-            back_share,
+            sideless_share,
             segments: segments.map(|(bytes, all, again)| Segments::of(bytes, all, again)),
             rate: [from.estimate(place(1), back(0)), to.estimate(place(0), back(1))],
             mss,

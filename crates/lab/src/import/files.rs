@@ -20,6 +20,8 @@ pub struct Imported {
     pub scenario: PathBuf,
     /// The connection vectors beside it.
     pub vectors: PathBuf,
+    /// Those that were opened from the other side, if both sides opened some.
+    pub back: Option<PathBuf>,
     /// What was found.
     pub summary: Summary,
 }
@@ -36,7 +38,7 @@ pub enum Error {
 }
 
 /// Imports `input` (`-`: the standard input), a capture or a file of connection vectors, and writes the scenario `output`
-/// and the vectors beside it. `progress` says whether to go on.
+/// and the vectors beside it ([`vectors_beside`]). `progress` says whether to go on.
 ///
 /// # Errors
 /// The input holds nothing usable, or the output cannot be written.
@@ -67,7 +69,7 @@ pub fn import(
     let is_text = vectors::looks_like_vectors(&head);
     let source = io::Cursor::new(head).chain(source);
 
-    let vectors = output.with_extension("cvec");
+    let [vectors, back] = vectors_beside(output);
     let failed = |error| Error::Output(vectors.display().to_string(), error);
     let mut spill = Spill::create(&vectors).map_err(failed)?;
     let result = match is_text {
@@ -75,30 +77,38 @@ pub fn import(
         false => capture::read(
             source,
             options,
-            |vector, other| spill.take(&vector, Some(other)),
+            |over| spill.take(&over.vector, Some(over.answerer), over.back),
             progress,
         ),
     };
     let mut summary = result.map_err(wrong)?;
-    let starts = spill.finish(&vectors).map_err(failed)?;
+    let starts = spill.finish([&vectors, &back]).map_err(failed)?;
     summary.interarrival_s = Quantiles::of(&starts, 1e-6);
     let title = match input.file_name() {
         Some(name) if input != Path::new("-") => format!("Traffic of {}", name.to_string_lossy()),
         _ => String::from("Traffic of a capture"),
     };
-    let name = vectors
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let text = scenario::text(&title, &name, &summary);
+    let [name, back_name] = [&vectors, &back].map(|path| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    });
+    let text = scenario::text(&title, [&name, &back_name], &summary);
     write_atomically(output, text.as_bytes())
         .map_err(|error| Error::Output(output.display().to_string(), error))?;
     Ok(Imported {
         scenario: output.to_owned(),
         vectors,
+        back: (scenario::whose(&summary) == [true, true]).then_some(back),
         summary,
     })
+}
+
+/// The files of connection vectors that belong to the scenario `output`: of connections opened from the side of the first, and from
+/// the other. The second is written only if there are both.
+pub fn vectors_beside(output: &Path) -> [PathBuf; 2] {
+    let mut back = output.file_stem().unwrap_or_default().to_owned();
+    back.push("-back.cvec");
+    [output.with_extension("cvec"), output.with_file_name(back)]
 }
 
 /// A file of connection vectors: what it says, without a network.
@@ -134,7 +144,7 @@ fn read_vectors(text: impl io::BufRead, spill: &mut Spill) -> Result<Summary, St
             }
             before = Some(unit.opener);
         }
-        spill.take(&vector, None);
+        spill.take(&vector, None, false);
     })?;
     if connections == 0 {
         return Err(String::from("no connection in it has data"));
@@ -173,8 +183,9 @@ fn read_vectors(text: impl io::BufRead, spill: &mut Spill) -> Result<Summary, St
 struct Spill {
     part: PathBuf,
     file: BufWriter<File>,
-    /// Start of the connection, place and length in the file, pair of hosts.
-    index: Vec<(u64, u64, u32, u32)>,
+    /// Start of the connection, place and length in the file, pair of hosts: of those that were opened from the side of the first, and
+    /// from the other.
+    index: [Vec<(u64, u64, u32, u32)>; 2],
     /// Pairs of hosts, whichever opened, and the smallest round-trip time between each: a queue that one connection always found is not
     /// part of the path.
     pairs: FxHashMap<(u32, u32), u32>,
@@ -197,7 +208,7 @@ impl Spill {
         Ok(Spill {
             part,
             file: BufWriter::new(file),
-            index: Vec::new(),
+            index: [Vec::new(), Vec::new()],
             pairs: FxHashMap::default(),
             least_us: Vec::new(),
             written: 0,
@@ -206,7 +217,7 @@ impl Spill {
     }
 
     /// Writes a connection; a full disk is told at the end.
-    fn take(&mut self, vector: &Vector, other: Option<u32>) {
+    fn take(&mut self, vector: &Vector, other: Option<u32>, back: bool) {
         let next = self.least_us.len() as u32;
         let pair = other.map_or(NO_PAIR, |other| {
             let own = vector.host as u32;
@@ -226,44 +237,56 @@ impl Spill {
         }
         let text = vector.to_string();
         match self.file.write_all(text.as_bytes()) {
-            Ok(()) => self
-                .index
-                .push((vector.start_us, self.written, text.len() as u32, pair)),
+            Ok(()) => {
+                let place = (vector.start_us, self.written, text.len() as u32, pair);
+                self.index[usize::from(back)].push(place);
+            }
             Err(error) => self.failed = self.failed.take().or(Some(error)),
         }
         self.written += text.len() as u64;
     }
 
-    /// Writes them in order of start, and returns the times between starts (us).
-    fn finish(mut self, vectors: &Path) -> io::Result<Histogram> {
+    /// Writes them in order of start, those of either side into its file, and returns the times between starts (us).
+    fn finish(mut self, files: [&Path; 2]) -> io::Result<Histogram> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
         self.file.flush()?;
-        self.index.sort_unstable();
-        let mut starts = Histogram::new();
-        for pair in self.index.windows(2) {
-            starts.record(pair[1].0 - pair[0].0);
+        let mut index = std::mem::take(&mut self.index);
+        if index[0].is_empty() {
+            index.swap(0, 1); // the first said nothing: the others take its place
         }
-        let mut ordered = self.part.as_os_str().to_owned();
-        ordered.push("2");
-        let ordered = PathBuf::from(ordered);
-        let sorted = self
-            .sort_into(&ordered)
-            .and_then(|()| std::fs::rename(&ordered, vectors));
-        if sorted.is_err() {
-            // The error that counts is the first one.
-            let _ = std::fs::remove_file(&ordered);
+        let mut starts: Vec<u64> = index.iter().flatten().map(|place| place.0).collect();
+        starts.sort_unstable();
+        let mut between = Histogram::new();
+        for pair in starts.windows(2) {
+            between.record(pair[1] - pair[0]);
         }
-        sorted.map(|()| starts)
+        drop(starts);
+        for (number, (mut index, file)) in index.into_iter().zip(files).enumerate() {
+            if index.is_empty() && number > 0 {
+                continue;
+            }
+            index.sort_unstable();
+            let mut ordered = self.part.as_os_str().to_owned();
+            ordered.push("2");
+            let ordered = PathBuf::from(ordered);
+            let sorted = self.sort_into(&ordered, &index);
+            if let Err(error) = sorted.and_then(|()| std::fs::rename(&ordered, file)) {
+                // The error that counts is the first one.
+                let _ = std::fs::remove_file(&ordered);
+                return Err(error);
+            }
+        }
+        Ok(between)
     }
 
-    fn sort_into(&mut self, ordered: &Path) -> io::Result<()> {
+    fn sort_into(&mut self, ordered: &Path, index: &[(u64, u64, u32, u32)]) -> io::Result<()> {
         let mut output = BufWriter::new(File::create(ordered)?);
         let mut input = BufReader::new(self.file.get_ref().try_clone()?);
         input.seek(SeekFrom::Start(0))?;
         let (mut at, mut text) = (0_u64, Vec::new());
-        for &(_, place, length, pair) in &self.index {
+        for &(_, place, length, pair) in index {
             // Mostly they are in order: stay within the buffer.
             input.seek_relative(place as i64 - at as i64)?;
             text.resize(length as usize, 0);

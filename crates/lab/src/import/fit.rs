@@ -150,11 +150,11 @@ impl Fit {
             reasons: Vec::new(),
         };
         fit.judge(busy);
-        if summary.back_share > BACK_SHARE {
+        if summary.sideless_share > SIDELESS_SHARE {
             fit.verdict = fit.verdict.max(Verdict::Rough);
             fit.reasons.push(format!(
-                "{:.0} % of the payload is on connections opened from the other side, but replayed from one",
-                summary.back_share * 100.0
+                "{:.0} % of the payload is between hosts of one side, but replayed over the line",
+                summary.sideless_share * 100.0
             ));
         }
         Ok(Some(fit))
@@ -324,8 +324,8 @@ fn difference(one: &[(u64, u64)], other: &[(u64, u64)]) -> Option<f64> {
     Some(libm::expm1(sum / weight(totals[0], totals[1]) as f64))
 }
 
-/// What is replayed from the wrong side and does not matter.
-const BACK_SHARE: f64 = 0.01;
+/// What may be replayed the wrong way and does not matter.
+const SIDELESS_SHARE: f64 = 0.01;
 /// Differences of exchanges up to which a fit is called close, and rough.
 const CLOSE: f64 = 0.1;
 const ROUGH: f64 = 0.3;

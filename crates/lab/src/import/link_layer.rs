@@ -103,6 +103,23 @@ pub fn interface(link_type: i32, data: &[u8]) -> Option<u32> {
     (link_type == SLL2).then(|| u32::from_be_bytes(*index))
 }
 
+/// A station of a link: what its address tells.
+pub type Station = [u8; 6];
+
+/// The stations that sent and received a frame, where the link layer says so.
+pub fn stations(link_type: i32, data: &[u8]) -> [Option<Station>; 2] {
+    let at = |start: usize| {
+        let station = *data.get(start..)?.first_chunk::<6>()?;
+        (station != [0; 6]).then_some(station) // a loopback has none
+    };
+    match link_type {
+        ETHERNET => [at(6), at(0)],
+        SLL => [at(6), None],
+        SLL2 => [at(12), None],
+        _ => [None, None],
+    }
+}
+
 /// Reads a frame of which `length` bytes were sent and `data` was kept.
 pub fn parse(link_type: i32, data: &[u8], length: u32) -> Parsed {
     let (start, kind) = match link_type {

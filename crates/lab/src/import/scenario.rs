@@ -4,18 +4,20 @@ use super::rate::Basis;
 use super::summary::{Summary, rate};
 use std::fmt::Write as _;
 
-/// The text of a scenario that replays the file of connection vectors `vectors`.
-pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
+/// The text of a scenario that replays the files of connection vectors `vectors`: of connections opened from the side of the first, and
+/// from the other.
+pub fn text(title: &str, vectors: [&str; 2], summary: &Summary) -> String {
     let mut text = String::new();
     let title = title.replace(
         |letter: char| letter == '"' || letter == '\\' || letter.is_control(),
         "'",
     );
-    // A basic string of TOML, quotes and all; the comment shows the name as far as a line can.
-    let file = serde_json::Value::from(vectors)
-        .to_string()
-        .replace('\u{7f}', "\\u007f");
-    let vectors = vectors.replace(char::is_control, " ");
+    // Basic strings of TOML, quotes and all; the comment shows the name as far as a line can.
+    let files = vectors.map(|name| {
+        let text = serde_json::Value::from(name).to_string();
+        text.replace('\u{7f}', "\\u007f")
+    });
+    let shown = vectors.map(|name| name.replace(char::is_control, " "));
     let (rtt_s, basis) = match &summary.rtt_s {
         Some(rtt) => (
             rtt.min,
@@ -26,7 +28,9 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
             "not known: no connection has a known round-trip time. Write what you know of it",
         ),
     };
-    let pairs = summary.openers.clamp(1, MOST_PAIRS);
+    let openers = summary.openers.max(summary.back_openers);
+    let pairs = openers.clamp(1, MOST_PAIRS);
+    let both = whose(summary) == [true, true];
     let [backward, forward] = [0, 1].map(|direction| line_rate(summary, direction));
     let queues = [&backward, &forward].map(|line| queue_packets(summary, line.like, line.bps));
     let queue = queues[1];
@@ -35,8 +39,8 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
         text,
         "# Made by `fleetfoot import`. Everything here can be changed.\n\
          #\n\
-         # {} connections, replayed from {vectors}: their starts, round-trip times, sizes and waits are those of the\n\
-         # recording; what network and TCP make of them is simulated. The hosts on the right opened them.\n\
+         # {} connections, replayed from {}: their starts, round-trip times, sizes and waits are those of the\n\
+         # recording; what network and TCP make of them is simulated. {}\n\
          title = \"{title}\"\n\n\
          [network]\n\
          kind = \"dumbbell\"\n\
@@ -47,10 +51,23 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
          delay = \"{:.3} ms\" # one way: {basis}\n\
          queue = {{ kind = \"drop-tail\", limit = \"{} packets\" }} # {}\n",
         summary.connections,
-        if summary.openers > MOST_PAIRS {
-            format!("of {} hosts that opened connections; they share", summary.openers)
-        } else {
-            String::from("one for each host that opened connections")
+        match both {
+            true => shown.join(" and "),
+            false => shown[0].clone(),
+        },
+        match whose(summary) {
+            [true, false] => String::from("The hosts on the right opened them."),
+            [true, true] => format!(
+                "The hosts on the right opened them, but {} those on the left.",
+                summary.back
+            ),
+            [false, _] => String::from("The hosts on the left opened them."),
+        },
+        match (openers > MOST_PAIRS, both) {
+            (true, _) => format!("of {openers} hosts that opened connections; they share"),
+            (false, false) => String::from("one for each host that opened connections"),
+            (false, true) =>
+                String::from("one for each host that opened connections, on the side with more of them"),
         },
         forward.text("rate"),
         rtt_s * 500.0,
@@ -72,13 +89,6 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
         "\n[tcp]\n\
          profile = \"linux\" # of all hosts: a capture does not say what they run\n\
          {}\n\
-         [[traffic]]\n\
-         name = \"recorded\"\n\
-         kind = \"replay\"\n\
-         file = {file} # connection vectors, as tmix writes them\n\
-         time_scale = 1 # 0.5: twice the load\n\
-         rtt_scale = 1\n\
-         start_jitter = \"{} us\" # each connection starts up to a few packets' time later, drawn anew for each seed: else all seeds are one\n\
          {}\n\
          # More traffic beside it, for example:\n\
          # [[traffic]]\n\
@@ -93,17 +103,7 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
         } else {
             ""
         },
-        libm::ceil((36_000.0 / forward.bps).clamp(1e-6, 0.1) * 1e6),
-        match summary.source {
-            // The losses and windows of a capture are in what is simulated: a queue, and the profile's own.
-            "capture" =>
-                "windows = false # true: no more than the largest windows seen\n\
-                 losses = false # true: the retransmitted shares as random losses, beside those of the queue\n",
-            // Of a file of vectors nothing else is known.
-            _ =>
-                "windows = true # the windows of the file; false: those of the profile\n\
-                 losses = true # the loss rates of the file, beside what the queue drops\n",
-        },
+        traffic(&files, summary, forward.bps),
         summary.span_s,
         if summary.span_s + 1.0 > DAY_S {
             ": only its first day is replayed"
@@ -112,6 +112,61 @@ pub fn text(title: &str, vectors: &str, summary: &Summary) -> String {
         }
     );
     text
+}
+
+/// The groups that replay `files`.
+fn traffic(files: &[String; 2], summary: &Summary, bps: f64) -> String {
+    let jitter_us = libm::ceil((36_000.0 / bps).clamp(1e-6, 0.1) * 1e6);
+    let known = match summary.source {
+        // The losses and windows of a capture are in what is simulated: a queue, and the profile's own.
+        "capture" => {
+            "windows = false # true: no more than the largest windows seen\n\
+             losses = false # true: the retransmitted shares as random losses, beside those of the queue\n"
+        }
+        // Of a file of vectors nothing else is known.
+        _ => {
+            "windows = true # the windows of the file; false: those of the profile\n\
+             losses = true # the loss rates of the file, beside what the queue drops\n"
+        }
+    };
+    let up = "direction = \"up\" # the hosts on the left opened them\n";
+    let [opened, opened_back] = whose(summary);
+    let mut text = format!(
+        "[[traffic]]\n\
+         name = \"recorded\"\n\
+         kind = \"replay\"\n\
+         file = {} # connection vectors, as tmix writes them\n\
+         {}\
+         time_scale = 1 # 0.5: twice the load\n\
+         rtt_scale = 1\n\
+         start_jitter = \"{jitter_us} us\" # each connection starts up to a few packets' time later, drawn anew for each seed: else all seeds are one\n\
+         {known}",
+        files[0],
+        if opened { "" } else { up },
+    );
+    if opened && opened_back {
+        let _ = write!(
+            text,
+            "\n# What the other side opened. Scale both alike.\n\
+             [[traffic]]\n\
+             name = \"recorded-back\"\n\
+             kind = \"replay\"\n\
+             file = {}\n\
+             {up}\
+             time_scale = 1\n\
+             rtt_scale = 1\n\
+             start_jitter = \"{jitter_us} us\"\n\
+             windows = false\n\
+             losses = false\n",
+            files[1],
+        );
+    }
+    text
+}
+
+/// Whether connections were opened from the side of the first, and from the other.
+pub(super) fn whose(summary: &Summary) -> [bool; 2] {
+    [summary.back < summary.connections, summary.back > 0]
 }
 
 struct LineRate {

@@ -80,7 +80,8 @@ impl Segments {
     }
 }
 
-/// What an import found. Times are in seconds, sizes in bytes; the first of two directions is that from the hosts that opened.
+/// What an import found. Times are in seconds, sizes in bytes; the first of two directions is that from the hosts that opened, where
+/// hosts of both sides did from the side of the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// `capture`, or `vectors` for a file of connection vectors.
@@ -101,8 +102,12 @@ pub struct Summary {
     pub connections: u64,
     /// Those whose ends spoke independently of each other.
     pub concurrent: u64,
-    /// Hosts that opened connections.
+    /// Hosts that opened connections, on the side of the first of them.
     pub openers: u64,
+    /// Connections with data that were opened from the other side.
+    pub back: u64,
+    /// Hosts of the other side that opened them.
+    pub back_openers: u64,
     /// What was left out.
     pub left_out: Vec<Counted>,
     /// What needs to be known.
@@ -147,9 +152,8 @@ pub struct Summary {
     pub interarrival_s: Option<Quantiles>,
     /// Small segments that were sent while a small one was not acknowledged: Nagle's algorithm was off.
     pub unheld: u64,
-    /// Share of the payload on connections that were opened from the other side than the first: their data are counted where
-    /// they went, but they are replayed as opened from the first one's side.
-    pub back_share: f64,
+    /// Share of the payload on connections between hosts of one side: which way it went nobody knows.
+    pub sideless_share: f64,
     /// Data and retransmissions, by direction.
     pub segments: [Segments; 2],
     /// The bottleneck's rate, by direction.
@@ -194,16 +198,36 @@ impl Summary {
                 "{} with data, {} of them concurrent, opened by {} host{}",
                 count(self.connections),
                 count(self.concurrent),
-                count(self.openers),
-                if self.openers == 1 { "" } else { "s" }
+                count(self.openers + self.back_openers),
+                if self.openers + self.back_openers == 1 {
+                    ""
+                } else {
+                    "s"
+                }
             ),
         );
+        if self.back > 0 {
+            line(
+                "From the other side",
+                format!(
+                    "{} of them, opened by {} host{}; below, \"them\" is the side that opened first",
+                    count(self.back),
+                    count(self.back_openers),
+                    if self.back_openers == 1 { "" } else { "s" }
+                ),
+            );
+        }
         let [up, down] = self.segments;
         line(
             "Payload",
             format!(
-                "{} from the hosts that opened, {} to them",
+                "{} from {}, {} to them",
                 size(up.bytes as f64),
+                if self.back > 0 {
+                    "them"
+                } else {
+                    "the hosts that opened"
+                },
                 size(down.bytes as f64)
             ),
         );

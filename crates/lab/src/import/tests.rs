@@ -111,7 +111,7 @@ fn import(file: &[u8]) -> (Vec<Vector>, Result<Summary, String>) {
 
 fn import_with(file: &[u8], options: &Options) -> (Vec<Vector>, Result<Summary, String>) {
     let mut vectors = Vec::new();
-    let summary = read(file, options, |vector, _| vectors.push(vector), |_| true);
+    let summary = read(file, options, |over| vectors.push(over.vector), |_| true);
     (vectors, summary)
 }
 
@@ -186,7 +186,7 @@ fn no_address_is_told_unless_it_is_asked_for() {
     let file = exchanges().pcap();
     let (vectors, summary) = import(&file);
     let summary = summary.expect("a capture");
-    let scenario = super::scenario::text("x", "x.cvec", &summary);
+    let scenario = super::scenario::text("x", ["x.cvec", "x-back.cvec"], &summary);
     let json = serde_json::to_string(&summary).expect("JSON");
     let everything = format!("{}{scenario}{json}{}", summary.to_text(), vectors[0]);
     assert!(
@@ -726,7 +726,7 @@ proptest! {
         let (vectors, summary) = import(&file);
         if let Ok(summary) = summary {
             prop_assert!(!summary.to_text().is_empty());
-            prop_assert!(!super::scenario::text("x", "x.cvec", &summary).is_empty());
+            prop_assert!(!super::scenario::text("x", ["x.cvec", "x-back.cvec"], &summary).is_empty());
             for vector in vectors {
                 let mut again = Vec::new();
                 crate::workload::vectors::read_from(vector.to_string().as_bytes(), |read| again.push(read))
@@ -755,16 +755,72 @@ fn sides_stay_where_they_are_whoever_opens() {
         Step(61_500, false, ACK, 301, 1, 300),
         Step(61_500, true, ACK, 1, 601, 0),
     ]);
-    let (vectors, summary) = import(&maker.pcap());
-    let summary = summary.expect("two connections");
-    assert_eq!(vectors.len(), 2);
-    assert_eq!(summary.segments.map(|one| one.bytes), [1400, 600]);
-    assert!((summary.back_share - 0.3).abs() < 1e-9, "{}", summary.back_share);
-    assert!(
-        summary
-            .notes
-            .iter()
-            .any(|note| note.count == 1 && note.what.contains("opened from the other side"))
+    let mut all = Vec::new();
+    let read = read(
+        &maker.pcap()[..],
+        &Options::default(),
+        |over| all.push(over),
+        |_| true,
     );
+    let summary = read.expect("two connections");
+    let opened: Vec<_> = all.iter().map(|over| (over.back, over.answerer)).collect();
+    assert_eq!(opened, [(false, 1), (true, 0)]);
+    assert_eq!(summary.segments.map(|one| one.bytes), [1400, 600]);
+    assert_eq!((summary.openers, summary.back, summary.back_openers), (1, 1, 1));
+    assert_eq!((summary.sideless_share, noted(&summary, "one side")), (0.0, 0));
     assert_eq!(summary.unheld, 1);
+    let scenario = super::scenario::text("x", ["x.cvec", "x-back.cvec"], &summary);
+    assert!(
+        scenario.contains("file = \"x.cvec\"")
+            && scenario.contains("file = \"x-back.cvec\"\ndirection = \"up\""),
+        "{scenario}"
+    );
+    // The first one said nothing: there is one file, of the others.
+    let mut silent = Maker::new();
+    silent.shake(0, 10_000);
+    silent.packets.extend(maker.packets.split_off(5));
+    let summary = import(&silent.pcap()).1.expect("one connection");
+    assert_eq!((summary.connections, summary.back), (1, 1));
+    let scenario = super::scenario::text("x", ["x.cvec", "x-back.cvec"], &summary);
+    assert!(
+        scenario.contains("file = \"x.cvec\"")
+            && scenario.contains("direction = \"up\"")
+            && !scenario.contains("x-back"),
+        "{scenario}"
+    );
+}
+
+#[test]
+fn hosts_of_one_side_are_named_by_their_numbers() {
+    let mut maker = Maker::new();
+    let mut at = 0;
+    // 1 asks 2, 3 asks 2, and 1 asks 3: both are on the side that opened.
+    for [opener, answerer] in [[1, 2], [3, 2], [1, 3]] {
+        maker.port += 1;
+        let before = maker.packets.len();
+        maker.shake(at, 10_000).add(&[
+            Step(at + 11_000, true, ACK, 1, 1, 500),
+            Step(at + 21_000, false, ACK, 1, 501, 0),
+        ]);
+        for (_, packet) in &mut maker.packets[before..] {
+            for place in [15, 19] {
+                packet[place] = if packet[place] == 1 { opener } else { answerer };
+            }
+        }
+        at += 50_000;
+    }
+    let summary = import(&maker.pcap()).1.expect("three connections");
+    assert_eq!((summary.connections, summary.back), (3, 0));
+    assert_eq!(
+        noted(
+            &summary,
+            "connection was between hosts of one side (hosts 0 and 2)"
+        ),
+        1
+    );
+    assert!(
+        (summary.sideless_share - 1.0 / 3.0).abs() < 1e-9,
+        "{}",
+        summary.sideless_share
+    );
 }

@@ -343,7 +343,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
         },
         Variety {
             name: "replay",
-            doc: "Connections recorded in a file of connection vectors, which `fleetfoot import` makes of a capture: they start at the recorded times and have the recorded round-trip times, and their ends say as much as they did, and wait as long before it. Each opens from `to` (`right`), at a host of its own for every host that opened connections, as far as there are pairs. A flow is an exchange, without the recorded waiting; where both ends speak independently, a unit of either. `more.connection_s` is the time of whole connections.",
+            doc: "Connections recorded in a file of connection vectors, which `fleetfoot import` makes of a capture: they start at the recorded times and have the recorded round-trip times, and their ends say as much as they did, and wait as long before it. Each opens from `to` (`right`; with `direction = \"up\"` from `from`), at a host of its own for every host that opened connections, as far as there are pairs. A flow is an exchange, without the recorded waiting; where both ends speak independently, a unit of either. `more.connection_s` is the time of whole connections.",
             keys: &[
                 key(
                     "file",
