@@ -139,7 +139,9 @@ struct Trip {
 /// The original at so many transfers per second.
 fn there_and_back(folder: &Folder, per_second: u32, place: &str, seed: u64) -> Trip {
     let text = ORIGINAL.replace("15 per second", &format!("{per_second} per second"));
-    trip(folder, &text, place, seed)
+    let trip = trip(folder, &text, place, seed);
+    assert_eq!(trip.imported.summary.connections as usize, trip.original.len());
+    trip
 }
 
 /// Simulates, captures at the bottleneck as `run --pcap` does, or at the hosts that send or receive, imports and replays.
@@ -181,8 +183,6 @@ fn trip(folder: &Folder, text: &str, place: &str, seed: u64) -> Trip {
     .expect("a capture");
 
     let imported = imported(folder, &path);
-    let opened: usize = original.groups.iter().map(|group| group.flows.len()).sum();
-    assert_eq!(imported.summary.connections as usize, opened);
     let again = Scenario::load(&imported.scenario).unwrap_or_else(|error| panic!("{error}"));
     let again = again
         .resolve(&Setting::none())
@@ -372,4 +372,92 @@ fn what_both_sides_opened_comes_back_from_its_own_side() {
         .expect("a fit");
     println!("{}", fit.to_text());
     assert_eq!(fit.verdict, Verdict::Close, "{fit:?}");
+}
+
+/// Small messages both ways, four in a second, over a line of which they fill a thousandth.
+const THIN: &str = r#"
+title = "Thin"
+[network]
+kind = "dumbbell"
+pairs = 2
+access = { rate = "1 Gbit/s", delay = "0 ms" }
+bottleneck = { rate = "10 Mbit/s", delay = "20 ms" }
+[tcp]
+nagle = false
+[[traffic]]
+TRAFFIC
+[run]
+duration = "60 s"
+seeds = 1
+"#;
+
+const MOVES: &str = "kind = \"thin\"\npayload = \"100 B\"\ninterval = \"250 ms\"\n";
+
+fn thin(folder: &Folder, traffic: &str) -> Trip {
+    trip(folder, &THIN.replace("TRAFFIC", traffic), "egress", 1)
+}
+
+/// A line that was never full is fast enough for what was sent, even if that was hardly anything.
+#[test]
+fn thin_streams_keep_their_times() {
+    let asked = "kind = \"request-response\"\nrequest = \"100 B\"\nresponse = \"100 B\"\nthink = \"250 ms\"\ncount = 1\n";
+    let often = MOVES.replace("250 ms", "15 ms");
+    let both =
+        |one: &str| format!("name = \"down\"\n{one}[[traffic]]\nname = \"up\"\ndirection = \"up\"\n{one}");
+    for (name, traffic) in [
+        ("asked", String::from(asked)),
+        ("moves", String::from(MOVES)),
+        ("moves back", format!("direction = \"up\"\n{MOVES}")),
+        ("both ways", both(MOVES)),
+        ("often, both ways", both(&often)),
+    ] {
+        let folder = Folder::new(&format!("thin-{}", name.replace([' ', ','], "-")));
+        let trip = thin(&folder, &traffic);
+        let fit = Fit::of(&trip.imported, &AtomicBool::new(false))
+            .expect("it runs")
+            .expect("a fit");
+        println!("{}\n{}", trip.imported.summary.to_text(), fit.to_text());
+        let scenario = std::fs::read_to_string(&trip.imported.scenario).expect("a scenario");
+        scenario
+            .lines()
+            .filter(|line| line.starts_with("rate ="))
+            .for_each(|line| println!("{line}"));
+        let (known, found) = (
+            fit.exchange_s.recorded.expect("times"),
+            fit.exchange_s.replayed.expect("times"),
+        );
+        assert_eq!(known.n, found.n, "{name}");
+        within(&format!("{name}, p50"), found.p50, known.p50, 0.1);
+        within(&format!("{name}, p90"), found.p90, known.p90, 0.1);
+        assert_eq!(fit.verdict, Verdict::Close, "{name}: {fit:?}");
+    }
+}
+
+#[test]
+fn the_fit_says_why_exchanges_did_not_end() {
+    let folder = Folder::new("unfinished");
+    let trip = thin(&folder, &MOVES.replace("250 ms", "15 ms"));
+    let of = |change: &dyn Fn(&str) -> String| {
+        let path = &trip.imported.scenario;
+        let text = std::fs::read_to_string(path).expect("a scenario");
+        std::fs::write(path, change(&text)).expect("a scenario");
+        let fit = Fit::of(&trip.imported, &AtomicBool::new(false))
+            .expect("it runs")
+            .expect("a fit");
+        std::fs::write(path, text).expect("a scenario");
+        fit.to_text()
+    };
+    let whole = of(&|text| String::from(text));
+    assert!(!whole.contains("did not end"), "{whole}");
+    let short = of(&|text| text.replace("duration = \"61 s\"", "duration = \"30 s\""));
+    assert!(
+        short.contains(
+            "exchanges did not end (the run of 30.0 s was over before 1 connection had said all): 5"
+        ),
+        "{short}"
+    );
+    // With Nagle's algorithm messages are joined, and wait for a round-trip time each.
+    let held = of(&|text| text.replace("nagle = false", "nagle = true"));
+    println!("{held}");
+    assert!(held.contains("Nagle's algorithm holds small segments"), "{held}");
 }

@@ -468,7 +468,12 @@ impl Connection {
         let pause = end.next > 0 && (rested || paused) && start <= known;
         // RFC 1122 4.2.3.4, and as Minshall would have it: a second one would have waited.
         let small = |length: u32| !length.is_multiple_of(full.max(1));
-        let follows = end.next > end.acked && start == end.next && small(end.last_length);
+        // An ACK that passed here has not reached the sender yet.
+        let on_its_way = since_acked
+            .zip(end.half_ns)
+            .is_some_and(|(since, half)| since < half);
+        let waits = end.next > end.acked || on_its_way;
+        let follows = waits && start == end.next && small(end.last_length);
         self.unheld += u64::from(follows && small(tcp.payload) && !tcp.has(FIN));
         end.next = stop;
         end.idle_since_ns = None;

@@ -10,12 +10,13 @@
 //! independent samples, and with enough of them every difference would be significant. Times have three digits.
 
 use super::files::Imported;
-use super::summary::Quantiles;
+use super::summary::{Quantiles, Summary};
 use crate::run::simulate;
 use crate::scenario::{Scenario, Setting};
 use fleetfoot_core::link::LinkRate;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::output::{Histogram, RunOutput};
+use fleetfoot_sim::spec::Spec;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
@@ -149,7 +150,7 @@ impl Fit {
             verdict: Verdict::Close,
             reasons: Vec::new(),
         };
-        fit.judge(busy);
+        fit.judge(busy, &unfinished(summary, &resolved.spec, &output));
         if summary.sideless_share > SIDELESS_SHARE {
             fit.verdict = fit.verdict.max(Verdict::Rough);
             fit.reasons.push(format!(
@@ -160,8 +161,8 @@ impl Fit {
         Ok(Some(fit))
     }
 
-    /// The worst of all measures; `busy`: the direction that most data took.
-    fn judge(&mut self, busy: usize) {
+    /// The worst of all measures; `busy`: the direction that most data took; `unfinished`: why exchanges may not have ended.
+    fn judge(&mut self, busy: usize, unfinished: &str) {
         let mut doubt = |what: &str, difference: Option<f64>, limits: [f64; 2]| {
             let verdict = match difference {
                 Some(difference) if difference <= limits[0] => return,
@@ -178,7 +179,11 @@ impl Fit {
         doubt("exchanges differ by", exchanges.difference, [CLOSE, ROUGH]);
         if let (Some(recorded), Some(replayed)) = (exchanges.recorded, exchanges.replayed) {
             let missing = 1.0 - replayed.n as f64 / recorded.n.max(1) as f64;
-            doubt("exchanges did not end:", Some(missing), [0.02, 0.1]);
+            doubt(
+                &format!("exchanges did not end{unfinished}:"),
+                Some(missing),
+                [0.02, 0.1],
+            );
             for (what, one, other) in [
                 ("their mean differs by", recorded.mean, replayed.mean),
                 ("their 90th percentile differs by", recorded.p90, replayed.p90),
@@ -274,6 +279,35 @@ impl Likeness {
             replayed: Quantiles::of(replayed, 1e-9),
             difference: difference(counts, &replayed.counts()),
         }
+    }
+}
+
+/// Why exchanges of a replay may not have ended, in words.
+fn unfinished(summary: &Summary, spec: &Spec, output: &RunOutput) -> String {
+    let mut causes = Vec::new();
+    let ended: usize = output.groups.iter().map(|group| group.connections.len()).sum();
+    let open = summary.connections.saturating_sub(ended as u64);
+    if open > 0 {
+        causes.push(format!(
+            "the run of {} was over before {} connection{} had said all",
+            super::summary::time(spec.duration.as_secs_f64()),
+            super::summary::count(open),
+            if open == 1 { "" } else { "s" },
+        ));
+    }
+    // Units of one end behind each other, closer than a round-trip time.
+    let follow = match (summary.pause_s, summary.rtt_s) {
+        (Some(pause), Some(rtt)) => pause.p10 < rtt.p50,
+        _ => false,
+    };
+    if follow && spec.groups.iter().any(|group| group.sender.nagle) {
+        causes.push(String::from(
+            "Nagle's algorithm holds small segments while others are not acknowledged, which nagle = false in [tcp] ends",
+        ));
+    }
+    match causes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", causes.join("; ")),
     }
 }
 

@@ -174,76 +174,117 @@ struct LineRate {
     why: String,
     /// The direction that it is taken from.
     like: usize,
+    /// It is no measurement of the line.
+    doubted: bool,
 }
 
 impl LineRate {
     fn text(&self, key: &str) -> String {
-        format!("{key} = \"{}\" # {}", rate(self.bps), self.why)
+        let wish = match self.doubted {
+            true => ". Write what you know of it",
+            false => "",
+        };
+        format!("{key} = \"{}\" # {}{wish}", rate(self.bps), self.why)
+    }
+
+    fn doubted(self) -> LineRate {
+        LineRate {
+            doubted: true,
+            ..self
+        }
     }
 }
 
 /// The rate of a direction: 0 from the hosts that opened, 1 to them.
 fn line_rate(summary: &Summary, direction: usize) -> LineRate {
     let estimate = &summary.rate[direction];
-    let other = &summary.rate[1 - direction];
     let payload = [direction, 1 - direction].map(|direction| summary.segments[direction].bytes);
     // Of a direction of which hardly more than ACKs were seen nothing is known. It gets the other's rate, unless it certainly has
     // more: there it matters little. A direction with data never gets its rate from one with ACKs.
-    if let Some(bps) = other.bps.filter(|_| !estimate.basis.is_estimate())
+    if (summary.rate[1 - direction].bps.is_some() || estimate.bps.is_none())
+        && !estimate.basis.is_estimate()
         && payload[0] * 5 < payload[1]
-        && estimate.at_least_bps.is_none_or(|least| least < bps)
     {
-        // With its basis: where only this direction is written, it stands nowhere else.
-        return LineRate {
-            bps,
-            why: format!(
-                "not known, for too little was sent this way: as the other way, of which it is {}. Write what you know of it",
-                basis(other.basis)
-            ),
-            like: 1 - direction,
-        };
+        let other = own_rate(summary, 1 - direction);
+        if estimate.at_least_bps.is_none_or(|least| least < other.bps) {
+            // With where it is from: where only this direction is written, that stands nowhere else.
+            return LineRate {
+                why: format!(
+                    "not known, for too little was sent this way: as the other way, {}",
+                    other.why
+                ),
+                ..other
+            }
+            .doubted();
+        }
     }
-    if let Some(bps) = estimate.guess_bps {
-        return LineRate {
-            bps,
-            why: String::from(
-                "a guess from the spacing of packets, none of which was seen to wait for the line. Write what you know of it",
-            ),
-            like: direction,
-        };
-    }
+    own_rate(summary, direction)
+}
+
+/// The rate of a direction by what is known of it.
+fn own_rate(summary: &Summary, direction: usize) -> LineRate {
+    let estimate = &summary.rate[direction];
     let waited = summary.queue_s[direction].is_some_and(|waited| waited > 0.001);
-    if let Some(bps) = estimate
-        .bps
-        .filter(|_| estimate.basis == Basis::AtLeast && !waited)
-    {
-        return LineRate {
-            bps: MANIFOLD * bps,
-            why: String::from(
-                "20 times what certainly came, so that it adds no noticeable wait: no packet was seen to wait for the line. Write what you know of it",
-            ),
-            like: direction,
-        };
-    }
-    if let Some(bps) = estimate.bps {
-        let more = if estimate.basis.is_estimate() {
-            ""
-        } else {
-            ". Write what you know of it"
-        };
-        return LineRate {
-            bps,
-            why: format!("{}{more}", basis(estimate.basis)),
-            like: direction,
-        };
-    }
-    // A file of vectors, or data without their ACKs, say nothing about the line: one that is 70 % full.
-    let bytes = payload[0].max(payload[1]);
-    LineRate {
-        bps: (bytes as f64 * 8.0 / summary.span_s.max(1.0) / 0.7).max(100_000.0),
-        why: String::from("not known: what was sent would fill 70 % of it. Write what you know of it"),
+    let of = |bps: f64, why: &str| LineRate {
+        bps,
+        why: String::from(why),
         like: direction,
+        doubted: false,
+    };
+    let quick = |bps: f64| {
+        of(bps, "so much that a packet takes a hundredth of the smallest round-trip time: none was seen to wait for the line").doubted()
+    };
+    let unnoticed = unnoticed(summary, direction).unwrap_or(0.0);
+    if let Some(bps) = estimate.guess_bps {
+        return of(
+            bps,
+            "a guess from the spacing of packets, none of which was seen to wait for the line",
+        )
+        .doubted();
     }
+    match (estimate.bps, estimate.basis) {
+        (Some(bps), Basis::AtLeast) if !waited && MANIFOLD * bps >= unnoticed => of(
+            MANIFOLD * bps,
+            "20 times what certainly came, so that it adds no noticeable wait: no packet was seen to wait for the line",
+        )
+        .doubted(),
+        (Some(_), Basis::AtLeast) if !waited => quick(unnoticed),
+        (Some(bps), Basis::AtLeast) => {
+            // A longer packet shows what its bytes take as a wait: half of them waited no longer.
+            let median = summary.wait_s[direction].map_or(0.0, |wait| wait.p50);
+            let by_length = 8.0 * payload_of_segment(summary, direction) / median.max(1e-9);
+            match by_length.min(unnoticed) {
+                least if least > bps => of(least, "only a lower bound: at less, packets would have taken longer than half of them did"),
+                _ => of(bps, basis(estimate.basis)),
+            }
+            .doubted()
+        }
+        (Some(bps), Basis::AtMost | Basis::Unknown) => of(bps, basis(estimate.basis)).doubted(),
+        (Some(bps), Basis::Held | Basis::Spacing) => of(bps, basis(estimate.basis)),
+        (None, _) => {
+            // A file of vectors, or data without their ACKs, say nothing about the line: one that is 70 % full, unless hardly anything
+            // was sent.
+            let bytes = summary.segments.iter().map(|segments| segments.bytes).max();
+            let load = bytes.unwrap_or(0) as f64 * 8.0 / summary.span_s.max(1.0);
+            match unnoticed > THIN * load && !waited {
+                true => quick(unnoticed),
+                false => of((load / 0.7).max(100_000.0), "not known: what was sent would fill 70 % of it").doubted(),
+            }
+        }
+    }
+}
+
+/// The rate at which a packet of this direction takes so little time that nobody notices; `None`: no data or no round-trip time is known.
+fn unnoticed(summary: &Summary, direction: usize) -> Option<f64> {
+    let payload = payload_of_segment(summary, direction);
+    let rtt = summary.rtt_s.filter(|rtt| rtt.min > 0.0 && payload > 0.0)?;
+    Some((8.0 * (payload + HEADERS) / (UNNOTICED * rtt.min)).min(MOST_BPS))
+}
+
+/// Mean payload of a segment.
+fn payload_of_segment(summary: &Summary, direction: usize) -> f64 {
+    let segments = summary.segments[direction];
+    segments.bytes as f64 / segments.segments.max(1) as f64
 }
 
 /// What a rate is.
@@ -287,6 +328,14 @@ const DAY_S: f64 = 86_400.0;
 const LEAST_UNHELD: u64 = 3;
 /// A line that nothing waited for is as many times faster than what came.
 const MANIFOLD: f64 = 20.0;
+/// Share of a round-trip time that nobody notices.
+const UNNOTICED: f64 = 0.01;
+/// A line of which less than one part of so many is used holds a thin stream.
+const THIN: f64 = 10.0;
+/// Layer-3 bytes of headers.
+const HEADERS: f64 = 40.0;
+/// That of the hosts' own links.
+const MOST_BPS: f64 = 1e10;
 /// Pairs of hosts of a scenario.
 const MOST_PAIRS: u64 = 64;
 
@@ -294,7 +343,8 @@ const MOST_PAIRS: u64 = 64;
 mod tests {
     use super::{Basis, Summary, line_rate};
     use crate::import::rate::RateEstimate;
-    use crate::import::summary::Segments;
+    use crate::import::summary::{Quantiles, Segments};
+    use fleetfoot_sim::output::Histogram;
 
     fn estimate(bps: f64, basis: Basis) -> RateEstimate {
         RateEstimate {
@@ -342,5 +392,53 @@ mod tests {
             [1000, 7_000_000],
         );
         assert_eq!(line_rate(&both, 0).bps, 1e6);
+    }
+
+    #[test]
+    fn a_bound_is_never_the_rate_of_a_line_that_nobody_waited_for() {
+        let rtt = |seconds: f64| {
+            let mut histogram = Histogram::new();
+            histogram.record((seconds * 1e9) as u64);
+            Quantiles::of(&histogram, 1e-9)
+        };
+        let mut summary = Summary {
+            rate: [RateEstimate::default(), estimate(5e4, Basis::AtLeast)],
+            segments: [Segments::of(100, 1, 0), Segments::of(24_000, 240, 0)],
+            span_s: 60.0,
+            ..Summary::default()
+        };
+        // Both directions get the manifold of what came, whether data went there or ACKs.
+        assert_eq!([0, 1].map(|way| line_rate(&summary, way).bps), [1e6, 1e6]);
+        // 140 bytes in a hundredth of 40 ms.
+        summary.rtt_s = rtt(0.04);
+        let known = 8.0 * 140.0 / 0.0004;
+        for way in [0, 1] {
+            let line = line_rate(&summary, way);
+            assert!(
+                (line.bps / known - 1.0).abs() < 0.01,
+                "{}: {}",
+                line.bps,
+                line.why
+            );
+            assert!(
+                line.text("rate").ends_with(". Write what you know of it"),
+                "{}",
+                line.text("rate")
+            );
+        }
+        // The same where there is not even a bound, but hardly anything was sent.
+        summary.rate[1] = RateEstimate::default();
+        assert!((line_rate(&summary, 1).bps / known - 1.0).abs() < 0.01);
+        summary.segments[1] = Segments::of(24_000_000, 240_000, 0);
+        assert!((line_rate(&summary, 1).bps / (24e6 * 8.0 / 60.0 / 0.7) - 1.0).abs() < 0.01);
+        // Packets waited, half of them for 2 ms at most: their 100 bytes did not take longer.
+        summary.rate[1] = estimate(5e4, Basis::AtLeast);
+        summary.segments[1] = Segments::of(24_000, 240, 0);
+        (summary.queue_s[1], summary.wait_s[1]) = (Some(0.002), rtt(0.002));
+        assert!(
+            (line_rate(&summary, 1).bps / 4e5 - 1.0).abs() < 0.01,
+            "{}",
+            line_rate(&summary, 1).bps
+        );
     }
 }

@@ -824,3 +824,30 @@ fn hosts_of_one_side_are_named_by_their_numbers() {
         summary.sideless_share
     );
 }
+
+#[test]
+fn an_ack_on_its_way_holds_small_segments_too() {
+    // Captured at the server, 40 ms away: it acknowledges at once, but the client cannot know of it before 40 ms are over.
+    let unheld = |gap: u64| {
+        let mut maker = Maker::new();
+        maker.add(&[
+            Step(0, true, SYN, 0, 0, 0),
+            Step(10, false, SYN | ACK, 0, 1, 0),
+            Step(40_010, true, ACK, 1, 1, 0),
+        ]);
+        for number in 0..5 {
+            let (at, seq) = (50_000 + u64::from(number) * gap, 1 + 100 * number);
+            maker.add(&[
+                Step(at, true, ACK, seq, 1, 100),
+                Step(at + 20, false, ACK, 1, seq + 100, 0),
+            ]);
+        }
+        import(&maker.pcap()).1.expect("a connection").unheld
+    };
+    assert_eq!(unheld(15_000), 4);
+    assert_eq!(
+        unheld(40_020),
+        0,
+        "each may have waited for the ACK of the one before"
+    );
+}
