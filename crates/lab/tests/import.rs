@@ -461,3 +461,67 @@ fn the_fit_says_why_exchanges_did_not_end() {
     println!("{held}");
     assert!(held.contains("Nagle's algorithm holds small segments"), "{held}");
 }
+
+fn example(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples")
+        .join(name);
+    std::fs::read_to_string(path).expect("an example")
+}
+
+/// Two backups keep the queue of a home line full: pages of other hosts never see it empty.
+#[test]
+fn a_queue_that_stands_is_told_from_distance() {
+    let folder = Folder::new("standing");
+    let trip = trip(&folder, &example("home-line.toml"), "bottleneck", 1);
+    let standing = trip.imported.summary.standing.expect("a queue that stands");
+    // 16 ms and three times 2 ms, half of which the links of the hosts take twice: 40 ms, and the packets themselves.
+    assert!((0.040..0.042).contains(&standing.least_s), "{standing:?}");
+    assert!(standing.pairs >= 9 && standing.of == 12, "{standing:?}");
+    println!("{}", trip.imported.summary.to_text());
+    let scenario = std::fs::read_to_string(&trip.imported.scenario).expect("a scenario");
+    let line = scenario
+        .lines()
+        .find(|line| line.starts_with("rtt_scale"))
+        .expect("it is written");
+    let wish = line.split(['#', ':']).nth(1).expect("a value").trim();
+    assert!(wish.parse::<f64>().is_ok_and(|scale| scale < 0.6), "{line}");
+    let fit = || {
+        let fit = Fit::of(&trip.imported, &AtomicBool::new(false))
+            .expect("it runs")
+            .expect("a fit");
+        println!("{}", fit.to_text());
+        fit
+    };
+    let before = fit();
+    assert!(
+        before.verdict > Verdict::Close && before.to_text().contains("see rtt_scale"),
+        "{before:?}"
+    );
+    // As it is told.
+    let scaled = scenario.replace("rtt_scale = 1 ", &format!("rtt_scale = {wish} "));
+    std::fs::write(&trip.imported.scenario, scaled).expect("a scenario");
+    let after = fit();
+    let rtts = |fit: &Fit| fit.rtt_s.map(|rtt| rtt.expect("round-trip times"));
+    let [recorded, replayed] = rtts(&before);
+    assert!(replayed > 1.2 * recorded, "{before:?}");
+    within("round-trip times", rtts(&after)[1], recorded, 0.05);
+    let difference = |fit: &Fit| fit.exchange_s.difference.expect("times");
+    assert!(difference(&after) < difference(&before), "{after:?}");
+    assert!(!after.to_text().contains("see rtt_scale"), "{after:?}");
+}
+
+/// A large queue drops few packets of a download, but it was full.
+#[test]
+fn a_full_queue_is_known_by_its_longest_waits() {
+    let folder = Folder::new("satellite");
+    let trip = trip(&folder, &example("satellite.toml"), "bottleneck", 1);
+    assert_eq!(trip.imported.summary.standing, None, "all hosts saw it empty");
+    let fit = Fit::of(&trip.imported, &AtomicBool::new(false))
+        .expect("it runs")
+        .expect("a fit");
+    println!("{}", fit.to_text());
+    let scenario = std::fs::read_to_string(&trip.imported.scenario).expect("a scenario");
+    println!("{scenario}");
+    assert!(fit.exchange_s.difference.expect("times") < 0.1, "{fit:?}");
+}

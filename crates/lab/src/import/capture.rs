@@ -16,12 +16,13 @@ use std::net::IpAddr;
 mod counts;
 mod options;
 mod sides;
+mod standing;
 mod times;
 
 pub use options::{Options, Over, Progress};
 
 use counts::{Counts, counted};
-use sides::{Passage, Sides};
+use sides::{Passage, Sides, in_order, pair};
 use times::Times;
 
 /// Reads a capture. `take` gets every connection with data when it is over; `progress` is asked now and then whether to go on.
@@ -485,6 +486,10 @@ impl<F: FnMut(Over)> Capture<F> {
             share if share < 0.25 => Place::Near,
             _ => Place::Elsewhere,
         };
+        let wait_s = [0, 1].map(|direction| deepest(direction).and_then(seconds));
+        let pairs = self.least.values().map(|halves| halves[0] + halves[1]);
+        let standing = standing::standing(pairs.collect(), wait_s);
+        notes.extend(standing.as_ref().map(standing::told));
         let mss = self
             .mss
             .iter()
@@ -514,7 +519,8 @@ impl<F: FnMut(Over)> Capture<F> {
             half_rtt_s: [seconds(&samples.half[0]), seconds(&samples.half[1])],
             beyond_rtt_s: seconds(&samples.beyond),
             queue_s: [deep(0), deep(1)],
-            wait_s: [0, 1].map(|direction| deepest(direction).and_then(seconds)),
+            wait_s,
+            standing,
             capture_point: (known > 0.0).then_some(halves[0] / known),
             connection_bytes: Quantiles::of(&samples.bytes, 1.0),
             unit_bytes: [
@@ -566,18 +572,6 @@ impl<F: FnMut(Over)> Capture<F> {
             message.push_str(&format!("; it ended at {damage}"));
         }
         message
-    }
-}
-
-/// Two hosts, the smaller number first, and whether they changed places.
-fn pair([one, other]: [u32; 2]) -> ([u32; 2], bool) {
-    ([one.min(other), one.max(other)], one > other)
-}
-
-fn in_order(two: [u64; 2], turned: bool) -> [u64; 2] {
-    match turned {
-        true => [two[1], two[0]],
-        false => two,
     }
 }
 

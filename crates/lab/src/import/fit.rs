@@ -151,6 +151,14 @@ impl Fit {
             reasons: Vec::new(),
         };
         fit.judge(busy, &unfinished(summary, &resolved.spec, &output));
+        let farther =
+            matches!(fit.rtt_s, [Some(recorded), Some(replayed)] if replayed > (1.0 + CLOSE) * recorded);
+        if let Some(standing) = summary.standing.filter(|_| farther) {
+            fit.reasons.push(format!(
+                "{} of {} pairs of hosts are probably nearer than recorded: what they have more is a queue, see rtt_scale",
+                standing.pairs, standing.of
+            ));
+        }
         if summary.sideless_share > SIDELESS_SHARE {
             fit.verdict = fit.verdict.max(Verdict::Rough);
             fit.reasons.push(format!(

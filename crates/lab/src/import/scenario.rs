@@ -138,11 +138,17 @@ fn traffic(files: &[String; 2], summary: &Summary, bps: f64) -> String {
          file = {} # connection vectors, as tmix writes them\n\
          {}\
          time_scale = 1 # 0.5: twice the load\n\
-         rtt_scale = 1\n\
+         rtt_scale = 1{}\n\
          start_jitter = \"{jitter_us} us\" # each connection starts up to a few packets' time later, drawn anew for each seed: else all seeds are one\n\
          {known}",
         files[0],
         if opened { "" } else { up },
+        summary.standing.map_or_else(String::new, |standing| format!(
+            " # {}: all hosts as near as the nearest; {} of {} pairs may be farther only by a queue",
+            standing.scale(),
+            standing.pairs,
+            standing.of
+        )),
     );
     if opened && opened_back {
         let _ = write!(
@@ -303,19 +309,27 @@ fn basis(basis: Basis) -> &'static str {
 fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'static str) {
     let packets = |seconds: f64| (libm::ceil(seconds * bps / 12_000.0) as u64).clamp(20, 10_000);
     let waited = summary.queue_s[direction].filter(|waited| *waited > 0.001);
-    let lost = summary.segments[direction].rate > 0.001;
-    match (waited, summary.rtt_s) {
+    // Few packets are lost at a time where a line holds many; then the longest waits are all as long as the queue.
+    let segments = summary.segments[direction];
+    let full = summary.wait_s[direction].is_some_and(|waited| waited.p99 > FULL_SHARE * waited.max);
+    let lost = segments.rate > 0.001 || segments.retransmitted >= LEAST_LOST && full;
+    // A queue that always stood is no distance.
+    let rtt_s = summary.rtt_s.map(|rtt| match summary.standing {
+        Some(standing) => standing.least_s,
+        None => rtt.p50,
+    });
+    match (waited, rtt_s) {
         (Some(waited), _) if lost => (
             packets(waited),
             "hardly any packet waited longer (99.9th percentile): an estimate",
         ),
         // It was never full: it has room for at least what was seen.
-        (Some(waited), Some(rtt)) => (
-            packets(waited.max(rtt.p50)),
+        (Some(waited), Some(rtt_s)) => (
+            packets(waited.max(rtt_s)),
             "no less than was seen to wait, nor than a bandwidth-delay product: it was never seen full",
         ),
-        (_, Some(rtt)) => (
-            packets(rtt.p50),
+        (_, Some(rtt_s)) => (
+            packets(rtt_s),
             "one bandwidth-delay product: queues were not seen",
         ),
         (_, None) => (100, "not known"),
@@ -326,6 +340,10 @@ fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'stati
 const DAY_S: f64 = 86_400.0;
 /// Fewer may be chance: ACKs that the capture missed.
 const LEAST_UNHELD: u64 = 3;
+/// A queue that drops fewer may be a link that loses some.
+const LEAST_LOST: u64 = 10;
+/// One packet in a hundred waits longer than this share of the longest wait, where a queue was full.
+const FULL_SHARE: f64 = 0.8;
 /// A line that nothing waited for is as many times faster than what came.
 const MANIFOLD: f64 = 20.0;
 /// Share of a round-trip time that nobody notices.

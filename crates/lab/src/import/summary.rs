@@ -80,6 +80,28 @@ impl Segments {
     }
 }
 
+/// Pairs of hosts whose round-trip time probably holds a queue that they never saw empty.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Standing {
+    /// So many pairs.
+    pub pairs: u64,
+    /// Of so many.
+    pub of: u64,
+    /// The smallest round-trip time of all pairs.
+    pub least_s: f64,
+    /// The smallest ones of these pairs: from, to.
+    pub rtt_s: [f64; 2],
+    /// What nine tenths, and one hundredth, of the data waited at least.
+    pub wait_s: [f64; 2],
+}
+
+impl Standing {
+    /// What makes them no farther than the nearest.
+    pub(super) fn scale(&self) -> f64 {
+        ((self.least_s / self.rtt_s[1] * 100.0).floor() / 100.0).max(0.01)
+    }
+}
+
 /// What an import found. Times are in seconds, sizes in bytes; the first of two directions is that from the hosts that opened, where
 /// hosts of both sides did from the side of the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -124,6 +146,8 @@ pub struct Summary {
     pub queue_s: [Option<f64>; 2],
     /// What data waited in queues.
     pub wait_s: [Option<Quantiles>; 2],
+    /// A queue that stood while they spoke is probably in the round-trip times of some hosts.
+    pub standing: Option<Standing>,
     /// Share of the round-trip time between the capture point and the hosts that opened: 0 at these, 1 at the others.
     pub capture_point: Option<f64>,
     /// Payload bytes of connections.

@@ -56,7 +56,7 @@ impl Sides {
         let received = self.hosts.get(&receiver).copied();
         let side = match (sent, received) {
             (Some(one), Some(other)) if one == other => {
-                let pair = [opener.min(answerer), opener.max(answerer)];
+                let (pair, _) = pair(hosts);
                 if !self.same.contains(&pair) {
                     match self.same.len() {
                         MOST_SAME => self.more_same = true,
@@ -127,6 +127,19 @@ impl Sides {
 /// The side that something was seen on, if it is only one.
 fn one_side(seen: &[bool; 2]) -> Option<bool> {
     (seen[0] != seen[1]).then_some(seen[1])
+}
+
+/// Two hosts, the smaller number first, and whether they changed places.
+pub(super) fn pair([one, other]: [u32; 2]) -> ([u32; 2], bool) {
+    ([one.min(other), one.max(other)], one > other)
+}
+
+/// Two values of a pair of hosts that changed places, or did not.
+pub(super) fn in_order(two: [u64; 2], turned: bool) -> [u64; 2] {
+    match turned {
+        true => [two[1], two[0]],
+        false => two,
+    }
 }
 
 /// Stations that are remembered.
