@@ -2,11 +2,12 @@
 
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::forecast::{Forecast, Part};
 use crate::import::{imported, is_capture};
 use crate::layout::width;
 use crate::output::{Common, print};
-use crate::progress::{Part, Reporter};
-use crate::session::{BatchFlags, about, command, cores, expected_s, scenario, stop_flag};
+use crate::progress::Reporter;
+use crate::session::{BatchFlags, about, command, cores, scenario, stop_flag};
 use crate::table;
 use clap::Args;
 use fleetfoot_lab::compare::sensitivity::{NEIGHBOURS, judge};
@@ -55,7 +56,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     };
     let plan = Plan::compare(scenario(file.as_deref())?, &choice)?;
     let runs = (plan.variants.len() * plan.seeds.len()) as u64;
-    let expected_s = expected_s(&plan, arguments.batch.jobs);
+    let part = Part::new(&plan.jobs(), plan.seeds.len());
+    let forecast = Forecast::new(vec![part], cores(arguments.batch.jobs));
     common.say(&format!(
         "Comparing {} variants of \"{}\" with seeds {} to {}: {runs} runs on {} cores, about {}.",
         plan.variants.len(),
@@ -63,7 +65,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         plan.seeds.first().copied().unwrap_or(0),
         plan.seeds.last().copied().unwrap_or(0),
         cores(arguments.batch.jobs),
-        about(expected_s),
+        about(forecast.left_s()),
     ));
     let folder = Folder::open(
         arguments.out.as_deref(),
@@ -71,11 +73,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         &plan.hash(),
         arguments.batch.force,
     )?;
-    let reporter = Reporter::new(
-        vec![Part { runs, expected_s }],
-        common,
-        arguments.batch.events.as_deref(),
-    )?;
+    let reporter = Reporter::new(forecast, common, arguments.batch.events.as_deref())?;
     let stop = stop_flag();
     let options = Options {
         jobs: arguments.batch.jobs,
@@ -86,7 +84,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));
     let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
     let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
-        reporter.run(progress);
+        reporter.run(0, progress);
     })?;
     reporter.finish();
     if batch.runs.iter().all(Vec::is_empty) {

@@ -12,6 +12,7 @@ mod drill;
 mod explain;
 mod failure;
 mod folder;
+mod forecast;
 mod import;
 mod layout;
 mod links;

@@ -1,6 +1,7 @@
 //! Progress on stderr: a bar on a terminal, else a line at growing intervals; events as JSON lines in a file.
 
 use crate::failure::Failure;
+use crate::forecast::Forecast;
 use crate::output::Common;
 use crate::session::about;
 use fleetfoot_lab::run::Progress;
@@ -73,38 +74,19 @@ impl Display {
 /// Shows how far a batch of runs is.
 pub(crate) struct Reporter {
     display: Display,
-    parts: Vec<Part>,
+    forecast: Mutex<Forecast>,
     events: Option<Mutex<File>>,
 }
 
-/// A part of the work: its runs take about as long, those of another may take a hundred times that.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    pub(crate) runs: u64,
-    /// What is expected of it all (s).
-    pub(crate) expected_s: f64,
-}
-
-/// The share of the work that is done with the first `done` runs.
-fn share(parts: &[Part], done: u64) -> f64 {
-    let (mut before, mut passed, mut total) = (0, 0.0, 0.0);
-    for part in parts {
-        let inside = done.saturating_sub(before).min(part.runs);
-        // No run takes no time at all.
-        let expected_s = part.expected_s.max(1e-3 * part.runs as f64);
-        passed += expected_s * inside as f64 / part.runs.max(1) as f64;
-        total += expected_s;
-        before += part.runs;
-    }
-    passed / total
-}
-
 impl Reporter {
-    /// A reporter for these parts, which are worked on in this order.
-    pub(crate) fn new(parts: Vec<Part>, common: &Common, events: Option<&Path>) -> Result<Reporter, Failure> {
+    /// A reporter for the runs that are forecast.
+    pub(crate) fn new(
+        forecast: Forecast,
+        common: &Common,
+        events: Option<&Path>,
+    ) -> Result<Reporter, Failure> {
         let template = "{bar:30} {pos}/{len} runs, {elapsed} gone{wide_msg}";
-        let total = parts.iter().map(|part| part.runs).sum();
-        let display = Display::new(Some(total), template, common);
+        let display = Display::new(Some(forecast.runs()), template, common);
         let events = events
             .map(|path| {
                 let file = File::create(path).map_err(|error| {
@@ -115,22 +97,26 @@ impl Reporter {
             .transpose()?;
         Ok(Reporter {
             display,
-            parts,
+            forecast: Mutex::new(forecast),
             events,
         })
     }
 
-    /// A run finished.
-    pub(crate) fn run(&self, progress: &Progress) {
+    /// A run of this part finished.
+    pub(crate) fn run(&self, part: usize, progress: &Progress) {
         let (done, total) = (progress.done, progress.total);
-        let left = |elapsed_s: f64| match share(&self.parts, done) {
-            share if done < total => format!(", about {} left", about(elapsed_s * (1.0 / share - 1.0))),
-            _ => String::new(),
+        let left = match self.forecast.lock() {
+            Ok(mut forecast) => {
+                let computed = progress.wall_s > 0.0;
+                forecast.on_run(part, progress.job, computed.then_some(progress.wall_s));
+                left(&forecast)
+            }
+            Err(_) => String::new(),
         };
         self.display.show(
             done,
-            |elapsed_s| format!("{}  {}", left(elapsed_s), progress.variant),
-            |elapsed_s| format!("{done} of {total} runs after {elapsed_s:.0} s{}", left(elapsed_s)),
+            |_| format!("{left}  {}", progress.variant),
+            |elapsed_s| format!("{done} of {total} runs after {elapsed_s:.0} s{left}"),
         );
         self.event(&serde_json::json!({
             "event": "run",
@@ -157,6 +143,15 @@ impl Reporter {
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.display.finish();
+    }
+}
+
+/// What is left, for people; nothing at the end.
+fn left(forecast: &Forecast) -> String {
+    match (forecast.left_s(), forecast.is_rough()) {
+        (0.0, _) => String::new(),
+        (left_s, true) => format!(", about {} left", about(left_s)),
+        (left_s, false) => format!(", {} left", about(left_s)),
     }
 }
 
@@ -202,16 +197,19 @@ impl ByteReporter {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, share};
+    use super::left;
+    use crate::forecast::{Forecast, Part};
 
     #[test]
-    fn long_runs_count_for_more() {
-        let part = |runs, expected_s| Part { runs, expected_s };
-        let parts = [part(100, 10.0), part(0, 0.0), part(10, 90.0)];
-        assert_eq!(share(&parts, 0), 0.0);
-        assert_eq!(share(&parts, 50), 0.05);
-        assert_eq!(share(&parts, 100), 0.1);
-        assert_eq!(share(&parts, 101), 0.19);
-        assert_eq!(share(&parts, 110), 1.0);
+    fn what_is_left_is_about_so_much_until_something_is_measured() {
+        let mut forecast = Forecast::new(vec![Part::expecting([3.0], 4)], 1);
+        assert_eq!(left(&forecast), ", about 12 s left");
+        forecast.on_run(0, 0, None);
+        assert_eq!(left(&forecast), ", about 9 s left");
+        forecast.on_run(0, 0, Some(3.0));
+        assert_eq!(left(&forecast), ", 6 s left");
+        forecast.on_run(0, 0, Some(3.0));
+        forecast.on_run(0, 0, Some(3.0));
+        assert_eq!(left(&forecast), "");
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::forecast::{Forecast, Part};
 use crate::layout::{fit, new_table, width, wrapped};
 use crate::output::{Common, print};
-use crate::progress::{Part, Reporter};
-use crate::session::{BatchFlags, about, command, cores, expected_s, stop_flag};
+use crate::progress::Reporter;
+use crate::session::{BatchFlags, about, command, cores, stop_flag};
 use clap::Args;
 use fleetfoot_lab::compare::build;
 use fleetfoot_lab::experiment::record::Record;
@@ -84,24 +85,17 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .iter()
         .map(|experiment| Prepared::new(experiment, level))
         .collect::<Result<Vec<_>, _>>()?;
-    let parts: Vec<Part> = prepared
+    let parts = prepared
         .iter()
-        .map(|prepared| Part {
-            runs: runs_of(prepared),
-            expected_s: prepared
-                .points
-                .iter()
-                .map(|(_, plan)| expected_s(plan, arguments.batch.jobs))
-                .sum(),
-        })
-        .collect();
-    let runs: u64 = parts.iter().map(|part| part.runs).sum();
+        .map(|prepared| Part::new(prepared.jobs(), prepared.seeds.len()));
+    let forecast = Forecast::new(parts.collect(), cores(arguments.batch.jobs));
+    let runs = forecast.runs();
     common.say(&format!(
         "Reproducing {} ({}): {runs} runs on {} cores, about {}.",
         counted(prepared.len(), "experiment"),
         level.name(),
         cores(arguments.batch.jobs),
-        about(parts.iter().map(|part| part.expected_s).sum()),
+        about(forecast.left_s()),
     ));
     let place = arguments
         .out
@@ -113,7 +107,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         Some(path) => written(path)?,
         None => embedded()?,
     };
-    let reporter = Reporter::new(parts, common, arguments.batch.events.as_deref())?;
+    let reporter = Reporter::new(forecast, common, arguments.batch.events.as_deref())?;
     reporter.event(&serde_json::json!({ "event": "started", "experiments": prepared.len(), "runs": runs }));
     let started = Instant::now();
     let work = Work {
@@ -129,8 +123,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     // What the runs gave is dropped as soon as it is drawn: a group has thousands of them.
     let mut results: Vec<Finding> = Vec::new();
     let (mut done, mut reused) = (0, 0);
-    for prepared in &prepared {
-        let batch = work.run(prepared, done, reused)?;
+    for (part, prepared) in prepared.iter().enumerate() {
+        let batch = work.run((part, prepared), done, reused)?;
         done += batch.computed + batch.reused;
         reused += batch.reused;
         if batch.interrupted || work.stop.load(Ordering::Relaxed) {
@@ -305,8 +299,8 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Runs an experiment after `done` runs of others.
-    fn run(&self, prepared: &Prepared, done: u64, reused: u64) -> Result<Batch, Failure> {
+    /// Runs an experiment, which is this part of the work, after `done` runs of others.
+    fn run(&self, (part, prepared): (usize, &Prepared), done: u64, reused: u64) -> Result<Batch, Failure> {
         if prepared.jobs().is_empty() {
             return Ok(Batch::default());
         }
@@ -318,20 +312,19 @@ impl Work<'_> {
             self.stop,
             &engine,
             &|progress| {
-                self.reporter.run(&Progress {
-                    done: done + progress.done,
-                    total: self.runs,
-                    reused: reused + progress.reused,
-                    ..progress.clone()
-                });
+                self.reporter.run(
+                    part,
+                    &Progress {
+                        done: done + progress.done,
+                        total: self.runs,
+                        reused: reused + progress.reused,
+                        ..progress.clone()
+                    },
+                );
             },
         );
         Ok(batch?)
     }
-}
-
-fn runs_of(prepared: &Prepared) -> u64 {
-    (prepared.jobs().len() * prepared.seeds.len()) as u64
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -3,10 +3,11 @@
 use crate::compare::FLOWS_TRACED;
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::forecast::{Forecast, Part};
 use crate::layout::width;
 use crate::output::{Common, print};
-use crate::progress::{Part, Reporter};
-use crate::session::{BatchFlags, about, command, cores, expected_s, scenario, stop_flag};
+use crate::progress::Reporter;
+use crate::session::{BatchFlags, about, command, cores, scenario, stop_flag};
 use crate::table;
 use clap::Args;
 use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build};
@@ -89,7 +90,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     {
         check_writable(path)?;
     }
-    let expected_s = expected_s(&plan, arguments.batch.jobs);
+    let part = Part::new(&plan.jobs(), plan.seeds.len());
+    let forecast = Forecast::new(vec![part], cores(arguments.batch.jobs));
     common.say(&format!(
         "Running \"{}\" ({}), runs: {}, first seed: {}, on {} cores, about {}.",
         plan.scenario.title(),
@@ -97,7 +99,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         plan.seeds.len(),
         plan.seeds[0],
         cores(arguments.batch.jobs),
-        about(expected_s)
+        about(forecast.left_s())
     ));
     let folder = match &arguments.out {
         Some(path) => Some(Folder::open(
@@ -108,12 +110,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         )?),
         None => None,
     };
-    let runs = plan.seeds.len() as u64;
-    let reporter = Reporter::new(
-        vec![Part { runs, expected_s }],
-        common,
-        arguments.batch.events.as_deref(),
-    )?;
+    let reporter = Reporter::new(forecast, common, arguments.batch.events.as_deref())?;
     let stop = stop_flag();
     let options = Options {
         jobs: arguments.batch.jobs,
@@ -122,7 +119,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     };
     let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
     let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
-        reporter.run(progress);
+        reporter.run(0, progress);
     })?;
     reporter.finish();
     if batch.runs[0].is_empty() {

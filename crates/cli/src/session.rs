@@ -3,9 +3,7 @@
 use crate::failure::Failure;
 use crate::import::{is_regular, something_else};
 use clap::Args;
-use fleetfoot_lab::compare::Plan;
 use fleetfoot_lab::scenario::Scenario;
-use fleetfoot_sim::spec::{LinkRate, Traffic};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -71,42 +69,6 @@ pub(crate) fn cores(jobs: usize) -> usize {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         jobs => jobs,
     }
-}
-
-/// About how long the runs of a plan take (s): the data packets that the slowest link can carry, at a typical cost. Within a factor of
-/// three of what the groups of experiments and the built-in line took on one machine.
-pub(crate) fn expected_s(plan: &Plan, jobs: usize) -> f64 {
-    let one_seed_s: f64 = plan
-        .variants
-        .iter()
-        .map(|variant| {
-            let spec = &variant.resolved.spec;
-            let seconds = spec.duration.as_secs_f64();
-            let bottleneck = spec
-                .links
-                .iter()
-                .filter_map(|link| match link.rate {
-                    LinkRate::Constant(rate) => Some(rate.bps() as f64),
-                    LinkRate::Trace { .. } => None,
-                })
-                .fold(f64::INFINITY, f64::min);
-            let bulk = spec
-                .groups
-                .iter()
-                .any(|group| matches!(group.traffic, Traffic::Bulk { .. }));
-            // Long flows cost least for each packet; others leave the line idle, yet open and close connections.
-            let packet_s = if bulk { 0.6e-6 } else { 1.2e-6 };
-            // As if every group had the same share.
-            let per_byte: f64 = spec
-                .groups
-                .iter()
-                .map(|group| 1.0 / f64::from(group.sender.mtu.max(1)))
-                .sum();
-            let per_byte = per_byte / spec.groups.len().max(1) as f64;
-            packet_s * (seconds * bottleneck / 8.0 * per_byte).min(1e9)
-        })
-        .sum();
-    one_seed_s * plan.seeds.len() as f64 / cores(jobs) as f64
 }
 
 /// A time for people.

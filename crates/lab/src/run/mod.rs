@@ -86,7 +86,9 @@ pub struct Progress {
     pub total: u64,
     /// Of the finished ones, those that were kept from before.
     pub reused: u64,
-    /// The run that just finished.
+    /// Index of the job whose run just finished.
+    pub job: usize,
+    /// Its name.
     pub variant: String,
     /// Its seed.
     pub seed: u64,
@@ -204,6 +206,7 @@ pub fn execute(
             done: counters.done.fetch_add(1, Ordering::Relaxed) + 1,
             total,
             reused: counters.reused.load(Ordering::Relaxed),
+            job: task % jobs.len(),
             variant: job.name.clone(),
             seed,
             wall_s,
