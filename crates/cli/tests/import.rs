@@ -395,6 +395,7 @@ fn connection_vectors_of_tmix_become_a_scenario() {
     assert_eq!(code, Some(0), "{talk}");
     assert!(summary.contains("2 with data"), "{summary}");
     assert!(!summary.contains("Fit"), "no times are known: {summary}");
+    assert!(!summary.contains("To know"), "{summary}");
     let scenario = std::fs::read_to_string(folder.0.join("mixed.toml")).expect("a scenario");
     assert!(
         scenario.contains("windows = true") && scenario.contains("losses = true"),
@@ -402,6 +403,18 @@ fn connection_vectors_of_tmix_become_a_scenario() {
     );
     let (code, table, talk) = folder.run(&["run", "mixed.toml", "--seeds", "1"]);
     assert_eq!(code, Some(0), "{talk}{table}");
+
+    // A count that is not that of the units is told with its line.
+    folder.write(
+        "counts.cvec",
+        TMIX.replace("SEQ 200000 2", "SEQ 200000 7").as_bytes(),
+    );
+    let (code, summary, talk) = folder.run(&["import", "counts.cvec", "--out", "counted.toml"]);
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(
+        summary.contains("1  connection announces another number in its first line than there is (line 9: 7 exchanges announced, 2 there)"),
+        "{summary}"
+    );
 
     folder.write("tmix.txt", TMIX.replace("t 51257", "t soon").as_bytes());
     let (code, _, talk) = folder.run(&["import", "tmix.txt", "--out", "wrong.toml"]);

@@ -21,7 +21,9 @@ mod times;
 
 pub use options::{Options, Over, Progress};
 
-use counts::{Counts, counted};
+pub(super) use counts::counted;
+
+use counts::Counts;
 use sides::{Passage, Sides, in_order, pair};
 use times::Times;
 

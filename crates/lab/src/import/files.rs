@@ -3,7 +3,7 @@
 use super::capture::{self, Options, Progress};
 use super::rate::RateEstimate;
 use super::scenario;
-use super::summary::{Counted, Quantiles, Segments, Summary};
+use super::summary::{Quantiles, Segments, Summary};
 use crate::run::write_atomically;
 use crate::workload::reason;
 use crate::workload::vectors::{self, Vector};
@@ -117,7 +117,7 @@ fn read_vectors(text: impl io::BufRead, spill: &mut Spill) -> Result<Summary, St
     let (mut connections, mut concurrent, mut last_us) = (0, 0, 0);
     let mut bytes = [0_u64; 2];
     let mut openers = rustc_hash::FxHashSet::default();
-    let silent = vectors::read_from(text, |vector| {
+    let told = vectors::read_from(text, |vector| {
         let [rtt, size, ask, answer, exchanges, answer_wait, ask_wait, pause] = &mut samples;
         connections += 1;
         concurrent += u64::from(vector.concurrent);
@@ -150,22 +150,25 @@ fn read_vectors(text: impl io::BufRead, spill: &mut Spill) -> Result<Summary, St
         return Err(String::from("no connection in it has data"));
     }
     let [rtt, size, ask, answer, exchanges, answer_wait, ask_wait, pause] = &samples;
+    let list = |count: u64, what: &str| match count {
+        0 => Vec::new(),
+        _ => vec![capture::counted(count, what)],
+    };
     Ok(Summary {
         source: "vectors",
         span_s: last_us as f64 / 1e6,
         connections,
         concurrent,
         openers: openers.len() as u64,
-        left_out: match silent {
-            0 => Vec::new(),
-            count => vec![Counted {
-                count,
-                what: String::from(match count {
-                    1 => "connection on which nothing was said",
-                    _ => "connections on which nothing was said",
-                }),
-            }],
-        },
+        left_out: list(told.silent, "connection[s] on which nothing was said"),
+        notes: list(
+            told.miscounted,
+            &format!(
+                "connection[s announce| announces] another number in [their first lines|its first line] than there [are|is] ({}): what is \
+                 there counts; a file that was cut off has such an end",
+                told.first.unwrap_or_default()
+            ),
+        ),
         rtt_s: Quantiles::of(rtt, 1e-6),
         connection_bytes: Quantiles::of(size, 1.0),
         unit_bytes: [Quantiles::of(ask, 1.0), Quantiles::of(answer, 1.0)],

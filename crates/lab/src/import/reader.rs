@@ -5,7 +5,7 @@
 //! **Source.** draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; parsing by the crate pcap-parser.
 //! **Deviations.** Simple packet blocks have no time and are counted only. Times before 1970 are taken as 1970.
 
-use pcap_parser::pcapng::Block;
+use pcap_parser::pcapng::{Block, PcapNGOption};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 use std::io::{self, Read};
@@ -38,10 +38,25 @@ pub struct Stop {
     pub homeless: u64,
     /// Frames that the capturing system says it dropped.
     pub dropped: u64,
+    /// Blocks of pcapng of kinds that are not read.
+    pub unread: Unread,
     /// Why before the end of the file, in words; `None`: all of it was read.
     pub damage: Option<String>,
     /// Whether somebody stopped it.
     pub interrupted: bool,
+}
+
+/// Blocks of kinds that are not read, and the first of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// How many.
+    pub blocks: u64,
+    /// What stands there as the kind of the first.
+    pub kind: u32,
+    /// Where it begins.
+    pub at: u64,
+    /// The packet that would be next.
+    pub packet: u64,
 }
 
 /// Reads all frames of `source`. `take` gets each with the bytes read so far; `false` ends it.
@@ -87,6 +102,7 @@ pub fn read(source: impl Read + Send, mut take: impl FnMut(Frame<'_>, u64) -> bo
         timeless: 0,
         homeless: 0,
         dropped: 0,
+        unread: Unread::default(),
         damage: None,
         interrupted: false,
     };
@@ -119,19 +135,19 @@ pub fn read(source: impl Read + Send, mut take: impl FnMut(Frame<'_>, u64) -> bo
                 continue;
             }
             Err(PcapError::Eof) => return Ok(stop),
-            Err(PcapError::Incomplete(_)) => None,
+            Err(PcapError::Incomplete(_)) => state.broken(reader.data()),
             Err(PcapError::BufferTooSmall) if capacity < MOST_CAPACITY => {
                 capacity *= 4;
-                match reader.grow(capacity) {
-                    true => None,
-                    false => Some(String::from("it does not fit into memory")),
+                match state.broken(reader.data()) {
+                    None if !reader.grow(capacity) => Some(String::from("it does not fit into memory")),
+                    broken => broken,
                 }
             }
             Err(PcapError::ReadError) => Some(String::from("it cannot be read from the disk")),
             Err(_) => Some(state.why(reader.data())),
         };
-        // A length that cannot be is told before the rest of the file is read in search of its end.
-        let problem = problem.or_else(|| state.no_length(reader.data()));
+        // What cannot be is told before the rest of the file is read in search of its end.
+        let problem = problem.or_else(|| state.contradiction(reader.data()));
         let problem = problem.or_else(|| match reader.refill() {
             Ok(()) => None,
             Err(_) => Some(String::from("it cannot be read from the disk")),
@@ -214,18 +230,30 @@ impl State {
         })
     }
 
-    /// Why what begins with `data` has a length that none has; `None`: it may have.
-    fn no_length(&self, data: &[u8]) -> Option<String> {
+    /// Why what begins with `data` cannot be a packet or a block, as far as it is there; `None`: it can be.
+    fn contradiction(&self, data: &[u8]) -> Option<String> {
         if self.legacy.is_some() {
             let kept = self.word(data, 8)?;
             return (kept > self.most()).then(|| self.too_long(kept));
         }
         let length = self.word(data, 4)?;
         // The byte order of a section stands behind its length.
-        let section = data.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
-        (!section && (length < 12 || !length.is_multiple_of(4) || length as usize > MOST_CAPACITY)).then(|| {
-            format!("{length} stands there as the length of its block, which is that of none: it or what is before it is damaged")
-        })
+        if data.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) {
+            return None;
+        }
+        if length < 12 || !length.is_multiple_of(4) || length as usize > MOST_CAPACITY {
+            return Some(format!(
+                "{length} stands there as the length of its block, which is that of none: it or what is before it is damaged"
+            ));
+        }
+        let kept = self.word(data, 20).filter(|_| self.word(data, 0) == Some(PACKET));
+        if let Some(kept) = kept.filter(|kept| u64::from(*kept) + 32 > u64::from(length)) {
+            return Some(format!(
+                "{kept} bytes are said to be kept of it, in a block of {length}: one of them is damaged"
+            ));
+        }
+        let end = self.word(data, length as usize - 4)?;
+        (end != length).then(|| lengths(length, end))
     }
 
     /// What a packet of a pcap file can have.
@@ -240,11 +268,31 @@ impl State {
         )
     }
 
-    /// Why a packet that could be read is none.
+    /// Why a block of pcapng cannot be read of which all is there, by its length; `None`: there may be more of it.
+    fn broken(&self, data: &[u8]) -> Option<String> {
+        let length = self.word(data, 4).filter(|_| self.legacy.is_none())?;
+        let section = data.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
+        (!section && length as usize <= data.len()).then(|| self.why(data))
+    }
+
+    /// Why a packet or a block that could be read is none.
     fn absurd(&self, block: &PcapBlockOwned<'_>) -> Option<String> {
         match block {
             PcapBlockOwned::Legacy(packet) if packet.caplen > self.most() => {
                 Some(self.too_long(packet.caplen))
+            }
+            PcapBlockOwned::NG(Block::Unknown(block)) if block.block_len1 != block.block_len2 => {
+                Some(lengths(block.block_len1, block.block_len2))
+            }
+            PcapBlockOwned::NG(Block::InterfaceDescription(block))
+                if !are_whole(&block.options, block.block_len1 - 20) =>
+            {
+                Some(unreadable(1, block.block_len1))
+            }
+            PcapBlockOwned::NG(Block::InterfaceStatistics(block))
+                if !are_whole(&block.options, block.block_len1 - 24) =>
+            {
+                Some(unreadable(5, block.block_len1))
             }
             _ => None,
         }
@@ -252,7 +300,7 @@ impl State {
 
     /// Why what begins with `data`, the rest of the file or of the buffer, cannot be read.
     fn why(&self, data: &[u8]) -> String {
-        if let Some(reason) = self.no_length(data) {
+        if let Some(reason) = self.contradiction(data) {
             return reason;
         }
         let header = if self.legacy.is_some() { 16 } else { 8 };
@@ -266,7 +314,10 @@ impl State {
             Some(wanted) if there < wanted => {
                 format!("the file ends within it: {there} of {wanted} bytes are there")
             }
-            Some(_) => String::from("what stands there is not a packet: it is damaged"),
+            Some(_) if self.legacy.is_some() => {
+                String::from("what stands there is not a packet: it is damaged")
+            }
+            Some(length) => unreadable(self.word(data, 0).unwrap_or(0), length as u32),
         }
     }
 
@@ -334,10 +385,61 @@ impl State {
                 stop.dropped = stop.dropped.max(counts.filter(|count| *count < 1 << 48).sum());
                 None
             }
+            PcapBlockOwned::NG(Block::Unknown(block)) => {
+                let kind = if self.big {
+                    block.block_type.swap_bytes()
+                } else {
+                    block.block_type
+                };
+                if stop.unread.blocks == 0 {
+                    // What was read so far has this block in it.
+                    let at = stop.bytes - u64::from(block.block_len1);
+                    (stop.unread.kind, stop.unread.at, stop.unread.packet) = (kind, at, stop.frames + 1);
+                }
+                stop.unread.blocks += 1;
+                None
+            }
             PcapBlockOwned::NG(_) => None,
         }
     }
 }
+
+fn lengths(first: u32, last: u32) -> String {
+    format!(
+        "its block has {first} bytes by what stands at its beginning, {last} by what stands at its end: one of them is damaged"
+    )
+}
+
+fn unreadable(kind: u32, length: u32) -> String {
+    let name = kind_name(kind).map_or_else(String::new, |name| format!(" ({name})"));
+    format!(
+        "a block of type 0x{kind:08x}{name} and {length} bytes stands there, which cannot be read as one: it is damaged"
+    )
+}
+
+/// Whether options fill their part of a block, or end before it as they should.
+fn are_whole(options: &[PcapNGOption<'_>], bytes: u32) -> bool {
+    let filled = options
+        .iter()
+        .map(|option| 4 + u32::from(option.len).next_multiple_of(4));
+    options.iter().any(|option| option.code.0 == 0) || filled.sum::<u32>() == bytes
+}
+
+/// What blocks of pcapng are called.
+pub fn kind_name(kind: u32) -> Option<&'static str> {
+    Some(match kind {
+        1 => "interface description",
+        2 => "packet, as of old",
+        3 => "simple packet",
+        4 => "name resolution",
+        5 => "interface statistics",
+        PACKET => "packet",
+        _ => return None,
+    })
+}
+
+/// The type of an enhanced packet block.
+const PACKET: u32 = 6;
 
 /// Bytes read at once.
 const CAPACITY: usize = 1 << 20;

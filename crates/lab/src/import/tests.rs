@@ -528,6 +528,74 @@ fn pcapng(resolution: u8, units: u64, packet: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn damage_within_a_pcapng_is_told_by_what_stands_there() {
+    let packet = Maker::new().ip(Step(0, true, ACK, 1, 1, 100));
+    let one = pcapng(6, 1 << 50, &packet);
+    let (head, block) = one.split_at(60);
+    let length = block.len() as u32;
+    assert_eq!(length, 72, "40 bytes of packet");
+    let good = [head, block, block, block, block].concat();
+    let stop = reader::read(&good[..], |_, _| true).expect("a capture");
+    assert_eq!((stop.frames, stop.damage, stop.unread.blocks), (4, None, 0));
+    // The second packet begins at byte 132.
+    let with = |at: usize, word: u32| {
+        let mut file = good.clone();
+        file[132 + at..132 + at + 4].copy_from_slice(&word.to_le_bytes());
+        file
+    };
+    let kept = "40 bytes are said to be kept of it, in a block of 36: one of them is damaged";
+    for (at, word, said) in [
+        (4, 36, kept),
+        // As long as two, and longer than the file.
+        (
+            4,
+            144,
+            "its block has 144 bytes by what stands at its beginning, 72 by what stands at its end: one of them is damaged",
+        ),
+        (
+            4,
+            148,
+            "its block has 148 bytes by what stands at its beginning, 6 by what stands at its end: one of them is damaged",
+        ),
+        (4, 7200, "the file ends within it: 216 of 7200 bytes are there"),
+        (4, 71, "71 stands there as the length of its block"),
+        (
+            68,
+            76,
+            "its block has 72 bytes by what stands at its beginning, 76 by what stands at its end: one of them is damaged",
+        ),
+        (20, 4000, "4000 bytes are said to be kept of it, in a block of 72"),
+        // Of another type: what is read of it contradicts its length.
+        (
+            0,
+            5,
+            "a block of type 0x00000005 (interface statistics) and 72 bytes stands there, which cannot be read as one",
+        ),
+    ] {
+        let stop = reader::read(&with(at, word)[..], |_, _| true).expect("some of a capture");
+        let damage = stop.damage.unwrap_or_else(|| panic!("{word} at {at} is damage"));
+        assert!(
+            damage.starts_with(&format!("packet 2 at byte 132: {said}")),
+            "{word} at {at}: {damage}"
+        );
+        assert_eq!(stop.frames, 1);
+    }
+    // A type that nobody knows is no error, since later versions may have it; it is counted.
+    let stop = reader::read(&with(0, 0x86)[..], |_, _| true).expect("a capture");
+    assert_eq!((stop.frames, stop.damage), (3, None));
+    let told = reader::Unread {
+        blocks: 1,
+        kind: 0x86,
+        at: 132,
+        packet: 2,
+    };
+    assert_eq!(stop.unread, told);
+    let summary = import(&with(0, 2)).1.expect("data");
+    let what = "block of a kind that is not read; the first, of type 0x00000002 (packet, as of old), is at byte 132 before packet 2";
+    assert_eq!(noted(&summary, what), 1);
+}
+
+#[test]
 fn times_of_every_resolution_are_nanoseconds() {
     let packet = Maker::new().ip(Step(0, true, SYN, 0, 0, 0));
     for (resolution, units, expected) in [

@@ -19,8 +19,8 @@
 //! **Source.** Weigle, Adurthi, Hernandez-Campos, Jeffay and Smith, Tmix, CCR 36(3), 2006; the ns-2 manual, 44.2: both the
 //! original and the alternate format (`S`, `C`, `I`, `A`) are read, the original one is written.
 //! **Deviations.** A `t` before the first unit is the time from the handshake to it; `r 0` says that the round-trip time
-//! is not known; the first identification number of files that we write is that of the host that opened. Counts in the first
-//! line are not checked. In the alternate format a wait counts from what came before it, whichever of the two fields it is in.
+//! is not known; the first identification number of files that we write is that of the host that opened. Where the counts in the first
+//! line are not those of the units behind it, the units count, and it is told. In the alternate format a wait counts from what came before it, whichever of the two fields it is in.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -67,6 +67,18 @@ impl Vector {
         })
     }
 
+    /// What the first line says of it: exchanges, or units of the opener and of the other end.
+    fn counts(&self) -> [u64; 2] {
+        let said = |opener| {
+            let own = self.units.iter().filter(|unit| unit.opener == opener);
+            own.filter(|unit| unit.bytes > 0).count() as u64
+        };
+        match self.concurrent {
+            true => [said(true), said(false)],
+            false => [self.exchanges() as u64, 0],
+        }
+    }
+
     /// Exchanges: a unit of the opener with the answer to it, or a unit of the other end that answers none.
     pub fn exchanges(&self) -> usize {
         let mut asked = false;
@@ -85,14 +97,9 @@ impl fmt::Display for Vector {
         let Vector {
             start_us, host, id, ..
         } = self;
-        if self.concurrent {
-            let said = |opener| {
-                let own = self.units.iter().filter(|unit| unit.opener == opener);
-                own.filter(|unit| unit.bytes > 0).count()
-            };
-            writeln!(f, "CONC {start_us} {} {} {host} {id}", said(true), said(false))?;
-        } else {
-            writeln!(f, "SEQ {start_us} {} {host} {id}", self.exchanges())?;
+        match (self.concurrent, self.counts()) {
+            (true, [opener, other]) => writeln!(f, "CONC {start_us} {opener} {other} {host} {id}")?,
+            (false, [exchanges, _]) => writeln!(f, "SEQ {start_us} {exchanges} {host} {id}")?,
         }
         writeln!(f, "w {} {}", self.windows[0], self.windows[1])?;
         writeln!(f, "r {}", self.rtt_us)?;
@@ -143,19 +150,44 @@ pub fn read(path: &Path) -> Result<Vec<Vector>, String> {
     Ok(vectors)
 }
 
-/// Reads connection vectors one by one; those that say nothing are left out, their number is returned.
+/// What is to be known of a file that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Connections that say nothing: they are left out.
+    pub silent: u64,
+    /// Connections of which the first line announces another number of exchanges or units than there are.
+    pub miscounted: u64,
+    /// The first of them, in words.
+    pub first: Option<String>,
+}
+
+/// Reads connection vectors one by one; those that say nothing are left out.
 ///
 /// # Errors
 /// A sentence that names the line.
-pub fn read_from(text: impl BufRead, mut take: impl FnMut(Vector)) -> Result<u64, String> {
+pub fn read_from(text: impl BufRead, mut take: impl FnMut(Vector)) -> Result<Told, String> {
     let mut parser = Parser::default();
-    let mut silent = 0;
-    let mut finished = |vector: Option<Vector>| {
-        if let Some(vector) = vector {
-            match vector.units.iter().any(|unit| unit.bytes > 0) {
-                true => take(vector),
-                false => silent += 1,
-            }
+    let mut told = Told::default();
+    let mut finished = |ended: Option<(Vector, Announced)>| {
+        let Some((vector, announced)) = ended else { return };
+        let counts = vector.counts();
+        if counts != announced.counts {
+            told.miscounted += 1;
+            let ([one, other], [found, found_other]) = (announced.counts, counts);
+            let line = announced.line;
+            told.first.get_or_insert_with(|| match vector.concurrent {
+                true => {
+                    format!("line {line}: {one} and {other} units announced, {found} and {found_other} there")
+                }
+                false => format!(
+                    "line {line}: {one} exchange{} announced, {found} there",
+                    if one == 1 { "" } else { "s" }
+                ),
+            });
+        }
+        match vector.units.iter().any(|unit| unit.bytes > 0) {
+            true => take(vector),
+            false => told.silent += 1,
         }
     };
     for (number, line) in text.lines().enumerate() {
@@ -165,12 +197,12 @@ pub fn read_from(text: impl BufRead, mut take: impl FnMut(Vector)) -> Result<u64
             continue;
         }
         let before = parser
-            .line(line)
+            .line(line, number + 1)
             .map_err(|message| format!("line {}: {message}", number + 1))?;
         finished(before);
     }
     finished(parser.end());
-    Ok(silent)
+    Ok(told)
 }
 
 /// Whether a text begins like a file of connection vectors.
@@ -181,9 +213,17 @@ pub fn looks_like_vectors(head: &[u8]) -> bool {
     matches!(word, Some(b"SEQ" | b"CONC" | b"S" | b"C"))
 }
 
+/// The first line of a connection.
+#[derive(Clone, Copy, Default)]
+struct Announced {
+    counts: [u64; 2],
+    line: usize,
+}
+
 #[derive(Default)]
 struct Parser {
     vector: Option<Vector>,
+    announced: Announced,
     /// Waits that belong to the next unit: of the end that did not open and of the one that did; a sequential connection
     /// uses the first.
     waits: [Option<u64>; 2],
@@ -191,21 +231,22 @@ struct Parser {
 
 impl Parser {
     /// Takes a line; returns the connection that it ends.
-    fn line(&mut self, line: &str) -> Result<Option<Vector>, String> {
+    fn line(&mut self, line: &str, at: usize) -> Result<Option<(Vector, Announced)>, String> {
         let mut words = line.split_ascii_whitespace();
         let word = words.next().unwrap_or("");
         let mut number = |what: &str| number(words.next(), what);
         if let "SEQ" | "S" | "CONC" | "C" = word {
             let start_us = number("a start time in microseconds")?;
-            number("a number of exchanges")?;
+            let mut counts = [number("a number of exchanges")?, 0];
             let concurrent = word.starts_with('C');
             if concurrent {
-                number("a second number of units")?;
+                counts[1] = number("a second number of units")?;
             }
             // Some files have fewer identification numbers.
             let host = number("").unwrap_or(0);
             let id = number("").unwrap_or(host);
             let before = self.end();
+            self.announced = Announced { counts, line: at };
             self.vector = Some(Vector {
                 start_us,
                 host,
@@ -273,7 +314,7 @@ impl Parser {
     }
 
     /// The connection ends here; what waits last closes it.
-    fn end(&mut self) -> Option<Vector> {
+    fn end(&mut self) -> Option<(Vector, Announced)> {
         let mut vector = self.vector.take()?;
         let waits = std::mem::take(&mut self.waits);
         let last = |opener: bool| {
@@ -294,7 +335,7 @@ impl Parser {
             })
             .collect();
         vector.units.extend(ends);
-        Some(vector)
+        Some((vector, self.announced))
     }
 }
 
@@ -327,7 +368,7 @@ const MOST: u64 = 1 << 50;
 
 #[cfg(test)]
 mod tests {
-    use super::{Unit, Vector, looks_like_vectors, read_from};
+    use super::{Told, Unit, Vector, looks_like_vectors, read_from};
     use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 
     const SEQUENTIAL: &str = "SEQ 6851 1 21217 555382       # starts at 6.851 ms and contains 1 exchange\n\
@@ -425,10 +466,28 @@ mod tests {
     #[test]
     fn connections_without_data_are_counted() {
         let mut taken = 0;
-        let silent = read_from("SEQ 0 0 1 1\nw 1 1\nSEQ 5 1 1 1\n> 1\n".as_bytes(), |_| {
+        let told = read_from("SEQ 0 0 1 1\nw 1 1\nSEQ 5 1 1 1\n> 1\n".as_bytes(), |_| {
             taken += 1;
         });
-        assert_eq!((silent, taken), (Ok(1), 1));
+        assert_eq!((told.map(|told| told.silent), taken), (Ok(1), 1));
+    }
+
+    #[test]
+    fn counts_that_are_not_those_of_the_units_are_told() {
+        let told = |text: &str| read_from(text.as_bytes(), |_| ()).expect("vectors");
+        assert_eq!(told(&format!("{SEQUENTIAL}{CONCURRENT}")), Told::default());
+        let short = told("# cut off\nSEQ 0 7\n> 100\nt 5\n< 900\nSEQ 9 1\n> 1\nt 6\n> 2\n");
+        assert_eq!(
+            (short.miscounted, short.first.as_deref()),
+            (2, Some("line 2: 7 exchanges announced, 1 there"))
+        );
+        let units = told(&CONCURRENT.replace("CONC 1429381 2 2", "CONC 1429381 2 3"));
+        assert_eq!(
+            (units.miscounted, units.first.as_deref()),
+            (1, Some("line 1: 2 and 3 units announced, 2 and 2 there"))
+        );
+        // The other end spoke first, and an exchange without an answer: one each.
+        assert_eq!(told("SEQ 0 3\n< 9\nt 1\n> 5\nt 1\n> 5\nt 1\n< 4\n").miscounted, 0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is left out of an import, and what needs to be known of it.
 
-use crate::import::reader::Stop;
+use crate::import::reader::{Stop, kind_name};
 use crate::import::summary::Counted;
 
 /// What is left out or needs to be known.
@@ -39,6 +39,12 @@ impl Counts {
             let some = entries.iter().filter(|entry| entry.0 > 0);
             some.map(|&(count, what)| counted(count, what)).collect()
         };
+        let unread = stop.unread;
+        let name = kind_name(unread.kind).map_or_else(String::new, |name| format!(" ({name})"));
+        let unread_blocks = format!(
+            "block[s] of [kinds that are|a kind that is] not read; the first, of type 0x{:08x}{name}, is at byte {} before packet {}",
+            unread.kind, unread.at, unread.packet
+        );
         let left_out = list(&[
             (counts.unanswered, "connection attempt[s] that nobody answered"),
             (counts.refused, "connection attempt[s] that were refused"),
@@ -65,6 +71,7 @@ impl Counts {
                 stop.homeless,
                 "packet[s] of interfaces that the file does not describe",
             ),
+            (unread.blocks, &unread_blocks),
         ]);
         let notes = list(&[
             (
@@ -130,7 +137,7 @@ impl Counts {
 }
 
 /// `what` has `[plural|singular]` where the words differ; `[s]` is a plural alone.
-pub(super) fn counted(count: u64, what: impl Into<String>) -> Counted {
+pub(in crate::import) fn counted(count: u64, what: impl Into<String>) -> Counted {
     let what: String = what.into();
     let mut text = String::new();
     let mut rest = what.as_str();
