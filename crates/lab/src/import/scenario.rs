@@ -58,7 +58,7 @@ pub fn text(title: &str, vectors: [&str; 2], summary: &Summary) -> String {
         match whose(summary) {
             [true, false] => String::from("The hosts on the right opened them."),
             [true, true] => format!(
-                "The hosts on the right opened them, but {} those on the left.",
+                "The hosts on the right opened them, those on the left {} of them.",
                 summary.back
             ),
             [false, _] => String::from("The hosts on the left opened them."),
@@ -77,7 +77,7 @@ pub fn text(title: &str, vectors: [&str; 2], summary: &Summary) -> String {
     if (forward.bps - backward.bps).abs() > 0.01 * forward.bps || queues[0].0 != queue.0 {
         let _ = write!(
             text,
-            "\n[network.bottleneck.reverse] # from the hosts that opened\n{}\n\
+            "\n[network.bottleneck.reverse] # from the hosts on the right\n{}\n\
              queue = {{ kind = \"drop-tail\", limit = \"{} packets\" }} # {}\n",
             backward.text("rate"),
             queues[0].0,
