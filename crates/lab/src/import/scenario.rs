@@ -260,7 +260,7 @@ fn own_rate(summary: &Summary, direction: usize) -> LineRate {
             let median = summary.wait_s[direction].map_or(0.0, |wait| wait.p50);
             let by_length = 8.0 * payload_of_segment(summary, direction) / median.max(1e-9);
             match by_length.min(unnoticed) {
-                least if least > bps => of(least, "only a lower bound: at less, packets would have taken longer than half of them did"),
+                least if least > bps => of(least, "a guess: at less, packets would have taken longer than half of them did"),
                 _ => of(bps, basis(estimate.basis)),
             }
             .doubted()
