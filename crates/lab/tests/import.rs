@@ -525,3 +525,21 @@ fn a_full_queue_is_known_by_its_longest_waits() {
     println!("{scenario}");
     assert!(fit.exchange_s.difference.expect("times") < 0.1, "{fit:?}");
 }
+
+/// At the receiver only timestamps tell what data waited: without them nothing is known of it, which is no wait of nothing.
+#[test]
+fn waits_that_nobody_saw_are_no_difference() {
+    for stamps in [true, false] {
+        let folder = Folder::new(&format!("waits-{stamps}"));
+        let text = ORIGINAL.replace(
+            "[[traffic]]",
+            &format!("[tcp]\ntimestamps = {stamps}\n[[traffic]]"),
+        );
+        let trip = trip(&folder, &text.replace("15 per", "6 per"), "egress", 1);
+        let fit = Fit::of(&trip.imported, &AtomicBool::new(false))
+            .expect("it runs")
+            .expect("a fit");
+        assert_eq!(fit.wait_s[0][0].is_some(), stamps, "{fit:?}");
+        assert_eq!(fit.verdict, Verdict::Close, "{fit:?}");
+    }
+}

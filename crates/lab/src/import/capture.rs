@@ -474,17 +474,19 @@ impl<F: FnMut(Over)> Capture<F> {
         }
         let seconds = |histogram: &Histogram| Quantiles::of(histogram, 1e-9);
         // On one side of the capture point is the queue.
+        let known = halves[0] + halves[1];
         let deepest = |direction: usize| {
-            let waits = samples.waits[direction].iter();
+            // Captured at the receiver: what waited behind that is none of the line.
+            let behind = usize::from(halves[1 - direction] < AT_HOST * known);
+            let waits = samples.waits[direction].iter().skip(behind);
             let waits = waits.filter(|waits| waits.n() >= LEAST_WAITS);
             waits.max_by_key(|waits| waits.quantile(0.999))
         };
         let deep = |direction: usize| Some(deepest(direction)?.quantile(0.999)? as f64 * 1e-9);
         let back = |direction: usize| segments[1 - direction].0 as f64 / segments[direction].0.max(1) as f64;
-        let known = halves[0] + halves[1];
         // Shares of round-trip times to the receiver of a direction.
         let place = |receiver: usize| match halves[receiver] / known {
-            share if share < 0.1 => Place::Receiver,
+            share if share < AT_HOST => Place::Receiver,
             share if share < 0.25 => Place::Near,
             _ => Place::Elsewhere,
         };
@@ -585,6 +587,9 @@ const MOST_HOSTS: u32 = 1 << 20;
 
 /// How long stragglers of a connection that is over are awaited.
 const LINGER_NS: u64 = 5_000_000_000;
+
+/// Less of the round-trip time lies between a host and the capture point: it was at the host.
+const AT_HOST: f64 = 0.1;
 
 /// Fewer waits tell nothing of a queue.
 const LEAST_WAITS: u64 = 100;

@@ -258,7 +258,8 @@ fn own_rate(summary: &Summary, direction: usize) -> LineRate {
         (Some(bps), Basis::AtLeast) => {
             // A longer packet shows what its bytes take as a wait: half of them waited no longer.
             let median = summary.wait_s[direction].map_or(0.0, |wait| wait.p50);
-            let by_length = 8.0 * payload_of_segment(summary, direction) / median.max(1e-9);
+            let median = if median > 0.0 { median } else { TICK_S };
+            let by_length = 8.0 * payload_of_segment(summary, direction) / median;
             match by_length.min(unnoticed) {
                 least if least > bps => of(least, "a guess: at less, packets would have taken longer than half of them did"),
                 _ => of(bps, basis(estimate.basis)),
@@ -350,6 +351,8 @@ const MANIFOLD: f64 = 20.0;
 const UNNOTICED: f64 = 0.01;
 /// A line of which less than one part of so many is used holds a thin stream.
 const THIN: f64 = 10.0;
+/// No wait by timestamps is less than one of their ticks.
+const TICK_S: f64 = 0.001;
 /// Layer-3 bytes of headers.
 const HEADERS: f64 = 40.0;
 /// That of the hosts' own links.
