@@ -15,6 +15,7 @@ use std::net::IpAddr;
 
 mod counts;
 mod options;
+mod samples;
 mod sides;
 mod standing;
 mod times;
@@ -24,6 +25,7 @@ pub use options::{Options, Over, Progress};
 pub(super) use counts::counted;
 
 use counts::Counts;
+use samples::Samples;
 use sides::{Passage, Sides, in_order, pair};
 use times::Times;
 
@@ -84,22 +86,15 @@ struct Capture<F> {
     least: FxHashMap<[u32; 2], [u64; 2]>,
 }
 
-#[derive(Default)]
-struct Samples {
-    handshake: Histogram,
-    rtt: Histogram,
-    half: [Histogram; 2],
-    beyond: Histogram,
-    /// What data waited in queues, from the hosts that opened and to them: behind the capture point, and before it.
-    waits: [[Histogram; 2]; 2],
-    bytes: Histogram,
-    units: [Histogram; 2],
-    exchanges: Histogram,
-    exchange: Histogram,
-    connection: Histogram,
-    answer: Histogram,
-    ask: Histogram,
-    pause: Histogram,
+/// Which way a packet went.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    connection: u32,
+    /// Of the connection, the sender's.
+    side: usize,
+    back: Option<bool>,
+    /// What the connection's packets always wait, beyond those of others between the same hosts.
+    always_ns: u64,
 }
 
 impl<F: FnMut(Over)> Capture<F> {
@@ -203,7 +198,13 @@ impl<F: FnMut(Over)> Capture<F> {
         let always = half.saturating_sub(least);
         let back = entry.connection.back;
         self.table.touch(place);
-        self.count(now_ns, place, side, back, tcp, &seen, always);
+        let way = Way {
+            connection: place,
+            side,
+            back,
+            always_ns: always,
+        };
+        self.count(now_ns, way, tcp, &seen);
     }
 
     /// A new connection.
@@ -244,17 +245,13 @@ impl<F: FnMut(Over)> Capture<F> {
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a packet is, and what it told")]
-    fn count(
-        &mut self,
-        now_ns: u64,
-        connection: u32,
-        side: usize,
-        back: Option<bool>,
-        tcp: &Tcp,
-        seen: &Seen,
-        always: u64,
-    ) {
+    fn count(&mut self, now_ns: u64, way: Way, tcp: &Tcp, seen: &Seen) {
+        let Way {
+            connection,
+            side,
+            back,
+            always_ns: always,
+        } = way;
         let counts = &mut self.counts;
         for (count, happened) in [
             (&mut counts.duplicates, seen.duplicate),
@@ -285,7 +282,7 @@ impl<F: FnMut(Over)> Capture<F> {
         if let Some(waited) = seen.waited_ns {
             self.samples.waits[1 - side][0].record(waited + always);
         }
-        if let Some(waited) = seen.queued_ns.filter(|_| tcp.payload > 0) {
+        if let Some((waited, _)) = seen.queued_ns.filter(|_| tcp.payload > 0) {
             self.samples.waits[side][1].record(waited + always);
         }
         if tcp.payload > 0 {
@@ -298,6 +295,8 @@ impl<F: FnMut(Over)> Capture<F> {
                 connection,
             };
             self.meters[side].on_data(&arrival, seen.queued_ns);
+        } else {
+            self.meters[side].on_ack(now_ns, u64::from(tcp.length));
         }
         if let Some((told, bytes)) = &seen.told {
             let arrival = Arrival {
@@ -488,6 +487,7 @@ impl<F: FnMut(Over)> Capture<F> {
         let place = |receiver: usize| match halves[receiver] / known {
             share if share < AT_HOST => Place::Receiver,
             share if share < 0.25 => Place::Near,
+            share if share > 0.95 => Place::Sender,
             _ => Place::Elsewhere,
         };
         let wait_s = [0, 1].map(|direction| deepest(direction).and_then(seconds));

@@ -103,8 +103,8 @@ pub(super) struct Seen {
     pub(super) told: Option<(Told, u64)>,
     /// What the data that it acknowledges waited behind the capture point.
     pub(super) waited_ns: Option<u64>,
-    /// What it waited in queues at least before it was captured, by its timestamp.
-    pub(super) queued_ns: Option<u64>,
+    /// What it waited in queues at least before it was captured, by its timestamp, and at most.
+    pub(super) queued_ns: Option<(u64, u64)>,
     /// Sent before its turn and late.
     pub(super) reordered: bool,
     /// A keep-alive or a probe of a closed window.
@@ -198,7 +198,7 @@ impl Connection {
         let late = tcp
             .timestamps
             .and_then(|stamps| self.ends[side].clock.late(now_ns, stamps.0));
-        seen.queued_ns = late.map(|late| late.saturating_sub(TICK_NS));
+        seen.queued_ns = late.map(|late| (late.saturating_sub(TICK_NS), late + TICK_NS));
         if tcp.has(ACK) && !tcp.has(RST) {
             self.on_ack(now_ns, side, tcp, late, &mut seen);
         }

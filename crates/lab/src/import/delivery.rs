@@ -80,8 +80,9 @@ pub(super) struct Ack<'a> {
     pub(super) sent_ns: Option<u64>,
     /// How late it is; 0 if that is not known.
     pub(super) late_ns: u64,
-    /// What what it acknowledges waited in queues at least.
+    /// What what it acknowledges waited in queues at least, and at most if that is known.
     pub(super) queued_ns: u64,
+    pub(super) within_ns: Option<u64>,
     /// Payload of a full segment.
     pub(super) full: u64,
     /// Its options were cut off.
@@ -97,8 +98,9 @@ pub(super) struct Told {
     pub(super) since_ns: Option<u64>,
     /// The ACK before.
     pub(super) told_ns: Option<u64>,
-    /// What they waited in queues at least.
+    /// What they waited in queues at least, and, behind the capture point, at most.
     pub(super) queued_ns: u64,
+    pub(super) within_ns: Option<u64>,
     /// It was not delayed for want of a second segment, as far as one can see.
     pub(super) prompt: bool,
     /// It was of two segments or more.
@@ -165,6 +167,7 @@ impl Ledger {
             }),
             told_ns: before.map(|before| before.0),
             queued_ns: ack.queued_ns,
+            within_ns: ack.within_ns,
             prompt: prompt && !recovered,
             double: !small,
             late_ns: None,

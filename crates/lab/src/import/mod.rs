@@ -1,7 +1,7 @@
 //! `fleetfoot import`: a capture becomes connection vectors, a summary and a scenario.
 //!
 //! Read in this order: `reader` (frames of a file), `link_layer` (TCP headers), [`capture`] and `table` (connections at once),
-//! `connection` (one of them), `units` (what was said), `delivery` (what ACKs tell), `rate` and `spans` (the bottleneck), [`summary`], [`scenario`], [`files`] (what is
+//! `connection` (one of them), `units` (what was said), `delivery` (what ACKs tell), `rate`, `spans` and `recent` (the bottleneck), [`summary`], [`scenario`], [`files`] (what is
 //! written), [`fit`] (how well it fits).
 //!
 //! Memory is bounded: so many connections are followed at once, of each so many units are kept, and finished ones are written
@@ -16,6 +16,7 @@ pub mod fit;
 pub mod link_layer;
 pub mod rate;
 pub mod reader;
+mod recent;
 pub mod scenario;
 mod spans;
 pub mod summary;

@@ -1,13 +1,19 @@
 //! An estimate of the rate of the bottleneck, for each direction: what is certain, and what evidence there is for more.
 //!
-//! **At least.** What arrived at the receiver within some tenths of a second went through the line within that time. Arrivals are
-//! those that acknowledgments tell, wherever the capture was made, within the time that they leave open (see `delivery`).
+//! **At least.** What arrived at the receiver within a window left the line within that window and as much more time as packets
+//! were seen to wait: behind the line jitter, a radio or a host may bunch them. Arrivals are those that acknowledgments tell,
+//! wherever the capture was made, within the time that they leave open (see `delivery`). Where no wait is known a tenth of a second
+//! is presumed.
 //!
 //! **About.** Only a line that packets wait for shows its rate. Such packets are known by what they waited: the round-trip time
-//! beyond the smallest, or the timestamps of their sender. Of them two things are looked at. *Spacing*: two segments one behind
-//! the other leave the bottleneck as far apart as the second takes to be sent. *What was held*: half seconds in which all had to
-//! wait; it is none if much more came at other times: then an application was the limit. ACKs that waited themselves have the spacing
-//! of their own line, and a spacing far beyond all that came is theirs too. Spacing of data that were seen before the bottleneck is that of another line; the slowest is the bottleneck.
+//! beyond the smallest, or the timestamps of their sender. Of them two things are looked at.
+//! *Spacing*: two segments one behind the other leave the bottleneck as far apart as the second takes to be sent, with the
+//! ACKs between them. Spacing of data that were seen before the bottleneck is that of another line, and ACKs that waited themselves
+//! have the spacing of theirs: a rate is none if what it says that was before a packet in its queue never came, or if it
+//! is far from all that came. The slowest that is left is the bottleneck.
+//! *What was held*: half seconds in which the line was never idle, since each packet had waited for longer than it came behind the
+//! one before. It is none if much more came at other times (then an application was the limit), and none if packets come closer
+//! than it lets them (then they waited for something else, such as a radio). With as much traffic the other way it is none either.
 //!
 //! **At most.** Of data without acknowledgments nobody knows what they met behind the capture point.
 //!
@@ -15,7 +21,9 @@
 //! **Deviations.** The mode is the densest five per cent of the rates, of packets that waited.
 
 use super::delivery::{TICK_NS, Told};
-use super::spans::Spans;
+use super::recent::Recent;
+use super::spans::{Came, Spans};
+use fleetfoot_sim::output::Histogram;
 use serde::Serialize;
 
 /// What was seen of one direction.
@@ -31,8 +39,16 @@ pub(super) struct Meter {
     every: Spacing,
     /// The last two ACKs: of which connection, when.
     acks: [Option<(u32, u64)>; 2],
-    /// The last full packet.
+    /// When the last data that were told of arrived, but for the way of their ACK.
+    arrived_ns: Option<u64>,
+    /// What data waited of late before the capture point and behind it, at most.
+    before: Recent,
+    behind: Recent,
+    /// The last full packet, and bytes of ACKs behind it.
     last_ns: Option<u64>,
+    between: u64,
+    /// Bytes of ACKs, which take their part of the line.
+    acks_sent: u64,
     arrived: u64,
     sent: u64,
     /// Of what arrived: told by ACKs with timestamps, and by ACKs of which nobody knows how late they were.
@@ -60,6 +76,8 @@ pub(super) enum Place {
     Receiver,
     /// Nearer to it than to the sender.
     Near,
+    /// At the sender: data have waited for nothing yet.
+    Sender,
     #[default]
     Elsewhere,
 }
@@ -73,9 +91,9 @@ pub struct RateEstimate {
     pub basis: Basis,
     /// What certainly arrived within some tenths of a second.
     pub at_least_bps: Option<f64>,
-    /// Where it is only a lower bound: the most common spacing of packets, waiting or not.
+    /// Where it is only a lower bound: what was held if packets waited, else the most common spacing of packets.
     pub guess_bps: Option<f64>,
-    /// The rate that nine tenths of the half seconds in which all had to wait do not exceed.
+    /// The median of half seconds in which the line was busy.
     pub held_bps: Option<f64>,
     /// The most common rate by the spacing of packets that had waited.
     pub spacing_bps: Option<f64>,
@@ -112,21 +130,47 @@ impl Basis {
 }
 
 impl Meter {
-    /// Data were seen, which had waited for so long at least, if that is known.
-    pub(super) fn on_data(&mut self, arrival: &Arrival, queued_ns: Option<u64>) {
+    /// Data were seen, which had waited for so long, at least and at most, if that is known.
+    pub(super) fn on_data(&mut self, arrival: &Arrival, queued_ns: Option<(u64, u64)>) {
         let Arrival {
             now_ns, bytes, full, ..
         } = *arrival;
         self.sent += bytes;
         let gap = self.last_ns.map(|last| now_ns.saturating_sub(last));
         let gap = gap.filter(|gap| full && *gap > 0);
-        let waited = queued_ns.is_some_and(|queued| queued > 0 && queued >= gap.unwrap_or(0));
-        self.seen.add(now_ns, now_ns, None, bytes, waited);
+        let waited = queued_ns.is_some_and(|(queued, _)| queued > 0 && queued >= gap.unwrap_or(0));
+        self.before.note(now_ns, queued_ns.map(|queued| queued.1));
+        self.seen.add(&Came {
+            now_ns,
+            from_ns: now_ns,
+            bytes,
+            gap_ns: gap.unwrap_or(0),
+            waited,
+            since_ns: None,
+        });
         if let Some(gap) = gap {
-            self.all.add(bytes, gap, true);
-            self.waited.add(bytes, gap, waited);
+            let queued_ns = queued_ns.map_or(0, |queued| queued.0);
+            self.all.add(bytes + self.between, gap, Some(0));
+            self.waited
+                .add(bytes + self.between, gap, Some(queued_ns).filter(|_| waited));
         }
         self.last_ns = full.then_some(now_ns);
+        self.between = 0;
+    }
+
+    /// A packet without data was seen.
+    pub(super) fn on_ack(&mut self, now_ns: u64, bytes: u64) {
+        self.acks_sent += bytes;
+        self.between += bytes;
+        let came = Came {
+            now_ns,
+            from_ns: now_ns,
+            bytes,
+            waited: true, // what they waited is not known; they take their part of the line
+            ..Came::default()
+        };
+        self.seen.add(&came);
+        self.told.add(&came);
     }
 
     /// An ACK told of data, `arrival.bytes` with their headers.
@@ -140,10 +184,33 @@ impl Meter {
         self.arrived += bytes;
         self.timed += if told.late_ns.is_some() { bytes } else { 0 };
         self.blind += if told.blind { bytes } else { 0 };
+        self.behind.note(now_ns, told.within_ns);
+        let behind_ns = self.behind.most(now_ns);
+        let before_ns = match self.sent {
+            0 => Some(0),
+            _ => self.before.most(now_ns),
+        };
+        self.told.allow([
+            behind_ns.unwrap_or(PRESUMED_NS),
+            behind_ns
+                .zip(before_ns)
+                .map_or(PRESUMED_NS, |(behind, before)| behind + before),
+        ]);
+        // Of ACKs whose own wait is known, when the data arrived.
+        let arrived_ns = now_ns.saturating_sub(told.late_ns.unwrap_or(0));
+        let gap_ns = self.arrived_ns.map_or(0, |last| arrived_ns.saturating_sub(last));
+        self.arrived_ns = self.arrived_ns.max(Some(arrived_ns));
+        let from_ns = told.told_ns.unwrap_or(now_ns).max(told.since_ns.unwrap_or(0));
+        self.told.add(&Came {
+            now_ns,
+            from_ns,
+            since_ns: told.since_ns,
+            bytes,
+            gap_ns,
+            waited: told.queued_ns > 0 && told.queued_ns >= gap_ns,
+        });
         let gap = self.acks[1].map(|(_, at)| now_ns.saturating_sub(at));
         let waited = told.queued_ns > 0 && told.queued_ns >= gap.unwrap_or(0);
-        let from = told.told_ns.unwrap_or(now_ns).max(told.since_ns.unwrap_or(0));
-        self.told.add(now_ns, from, told.since_ns, bytes, waited);
         // ACKs of other connections between them: nobody knows what lay between the data.
         let alone = self
             .acks
@@ -153,8 +220,9 @@ impl Meter {
         let on_time = |gap: u64| told.late_ns.is_none_or(|late| late <= TICK_NS + gap);
         let gap = gap.filter(|gap| *gap > 0 && on_time(*gap));
         if let Some(gap) = gap.filter(|_| alone && full && told.prompt) {
-            self.acknowledged.add(bytes, gap, waited);
-            self.every.add(bytes, gap, true);
+            self.acknowledged
+                .add(bytes, gap, Some(told.queued_ns).filter(|_| waited));
+            self.every.add(bytes, gap, Some(0));
         }
         self.acks = [self.acks[1], Some((connection, now_ns))];
     }
@@ -169,6 +237,13 @@ impl Meter {
         let acknowledged = self.arrived > 0;
         // ACKs among data come in bunches: without timestamps nobody knows what of their spacing is that of the data.
         let alone = back < 0.05;
+        // ACKs of these take their part of the line too, between data where queues are fair. Unseen there is one to two segments.
+        let shown = self.sent + self.acks_sent > 0;
+        let share = match shown {
+            true => self.acks_sent as f64 / self.arrived.max(self.sent).max(1) as f64,
+            false => ACK_SHARE * back,
+        };
+        let shared = share > MOST_SHARED;
         let clear = alone || self.timed * 10 >= self.arrived * 9;
         let bounded = acknowledged && (alone || self.blind * 10 <= self.arrived);
         let spans = if acknowledged {
@@ -179,33 +254,38 @@ impl Meter {
         let (held, full) = spans.held();
         let full = full && (clear || !acknowledged);
         let held_bps = held.map(value);
-        let least = self.told.least().filter(|_| bounded && !self.backwards);
-        // Where much more came at other times, an application was the limit and not the line.
-        let line = held_bps.filter(|held| full && *held >= LIKE_LEAST * least.unwrap_or(0.0));
+        let slack = usize::from(place != Place::Sender);
+        let least = self.told.least(slack).filter(|_| bounded && !self.backwards);
+        // Where much more came at other times, an application was the limit and not the line; where packets came faster, something
+        // else made them wait.
+        let bunched = |held: f64| {
+            self.every
+                .faster_than(HASTE * held)
+                .is_some_and(|share| share > FEW)
+        };
+        let line = held_bps
+            .filter(|held| full && *held >= LIKE_LEAST * least.unwrap_or(0.0) && !bunched(*held))
+            .filter(|_| shown || !shared);
         let fits = |mode: &Mode| {
             mode.bps >= 0.97 * least.unwrap_or(0.0)
                 && least.is_none_or(|least| mode.bps <= MOST_OF_LEAST * least)
+                && (self.told.allows(mode.bps, mode.waited_ns) || self.seen.allows(mode.bps, mode.waited_ns))
                 && mode.bps >= 0.95 * line.unwrap_or(0.0)
         };
         // The slowest of what fits with what certainly arrived.
         // Among data short waits of ACKs go unseen: there their spacing needs what came to be near it.
-        let borne = |mode: &Mode| alone || mode.bps <= 1.25 * least.unwrap_or(0.0).max(line.unwrap_or(0.0));
+        let borne =
+            |mode: &Mode| alone || mode.bps <= NEAR_LEAST * least.unwrap_or(0.0).max(line.unwrap_or(0.0));
         let told = self
             .acknowledged
             .mode()
             .filter(fits)
-            .filter(|mode| clear && borne(mode));
-        let seen = self
-            .waited
-            .mode()
-            .filter(fits)
-            .filter(|_| told.is_some() || place != Place::Elsewhere || !acknowledged);
-        let plain = self
-            .all
-            .mode()
-            .filter(fits)
-            .filter(|_| place == Place::Receiver && acknowledged && !self.waited.is_known());
-        let modes = [seen, told, plain];
+            .filter(|mode| clear && !shared && borne(mode));
+        let seen =
+            self.waited.mode().filter(fits).filter(|_| {
+                told.is_some() || matches!(place, Place::Receiver | Place::Near) || !acknowledged
+            });
+        let modes = [seen, told];
         let mode = modes
             .into_iter()
             .flatten()
@@ -214,19 +294,24 @@ impl Meter {
         let (bps, basis) = match (mode, line) {
             (Some(mode), Some(_)) if agrees(&mode) => (Some(mode.bps), Basis::Spacing),
             (Some(mode), _) if !acknowledged => (Some(mode.bps), Basis::AtMost),
-            (_, Some(held)) if acknowledged => (Some(held), Basis::Held),
+            (_, Some(held)) if acknowledged && alone => (Some(held), Basis::Held),
             (Some(mode), _) => (Some(mode.bps), Basis::Spacing),
             (None, _) if least.is_some() => (least, Basis::AtLeast),
             (None, _) => (None, Basis::Unknown),
         };
         let spacings = [self.all.mode(), self.every.mode()].into_iter().flatten();
-        // Of packets that waited elsewhere it tells nothing.
-        let spacings = spacings.filter(|_| held_bps.is_none());
-        let guess = spacings.map(|mode| mode.bps).min_by(f64::total_cmp);
+        let spaced = spacings.map(|mode| mode.bps).min_by(f64::total_cmp);
+        // The spacing of packets that waited elsewhere tells nothing.
+        let guess = match held_bps {
+            Some(held) => {
+                Some(held).filter(|held| *held <= NEAR_LEAST * least.unwrap_or(0.0) && !bunched(*held))
+            }
+            None => spaced.filter(|_| clear),
+        };
         RateEstimate {
             bps,
             basis,
-            guess_bps: guess.filter(|guess| clear && basis == Basis::AtLeast && *guess > bps.unwrap_or(0.0)),
+            guess_bps: guess.filter(|guess| basis == Basis::AtLeast && *guess > bps.unwrap_or(0.0)),
             at_least_bps: least,
             held_bps,
             spacing_bps: mode.map(|mode| mode.bps),
@@ -244,6 +329,8 @@ struct Spacing {
     classes: Vec<(u32, u64, u64)>,
     /// Pairs of packets that had not waited.
     idle: u32,
+    /// What the others had.
+    waits: Histogram,
 }
 
 /// The most common rate.
@@ -252,6 +339,8 @@ struct Mode {
     bps: f64,
     pairs: u64,
     share: f64,
+    /// What nine tenths of those that waited did not exceed.
+    waited_ns: u64,
 }
 
 impl Default for Spacing {
@@ -259,25 +348,32 @@ impl Default for Spacing {
         Spacing {
             classes: vec![(0, 0, 0); CLASSES],
             idle: 0,
+            waits: Histogram::default(),
         }
     }
 }
 
 impl Spacing {
-    fn add(&mut self, bytes: u64, gap_ns: u64, waited: bool) {
-        if !waited {
+    /// `waited_ns`: what the second of a pair waited; `None`: not for the first.
+    fn add(&mut self, bytes: u64, gap_ns: u64, waited_ns: Option<u64>) {
+        let Some(waited_ns) = waited_ns else {
             self.idle = self.idle.saturating_add(1);
             return;
-        }
+        };
+        self.waits.record(waited_ns);
         let class = &mut self.classes[class(bytes as f64 * 8e9 / gap_ns as f64)];
         class.0 = class.0.saturating_add(1);
         class.1 += bytes;
         class.2 += gap_ns;
     }
 
-    /// Whether any packet was known to have waited.
-    fn is_known(&self) -> bool {
-        self.classes.iter().any(|class| class.0 > 0)
+    /// Share of pairs whose spacing speaks of more than this; `None`: there are hardly any.
+    fn faster_than(&self, bps: f64) -> Option<f64> {
+        let pairs =
+            |classes: &[(u32, u64, u64)]| -> u64 { classes.iter().map(|class| u64::from(class.0)).sum() };
+        let all = pairs(&self.classes);
+        let faster = pairs(self.classes.get(class(bps) + 1..).unwrap_or(&[]));
+        (all >= LEAST_PAIRS).then(|| faster as f64 / all as f64)
     }
 
     fn mode(&self) -> Option<Mode> {
@@ -299,6 +395,7 @@ impl Spacing {
             bps: sum.0 as f64 * 8e9 / sum.1.max(1) as f64,
             pairs,
             share,
+            waited_ns: self.waits.quantile(0.9).unwrap_or(0),
         })
     }
 }
@@ -319,9 +416,19 @@ pub(super) const CLASSES: usize = 2320;
 /// Classes of a mode.
 const WIDTH: usize = 5;
 /// What was held is the line's if no more than this share of what certainly came is missing.
-const LIKE_LEAST: f64 = 0.9;
+const LIKE_LEAST: f64 = 0.95;
+/// A line that was full had as much come at some time.
+const NEAR_LEAST: f64 = 1.25;
 /// A line that packets waited for carried more than this part of its rate at some time.
 const MOST_OF_LEAST: f64 = 20.0;
+/// Of a line that was full no more than a few pairs are so much closer than its rate lets them.
+const HASTE: f64 = 1.5;
+const FEW: f64 = 0.35;
+/// Bytes of an ACK by those of the data that it acknowledges; what of the line ACKs may have for the data's spacing to be its rate.
+const ACK_SHARE: f64 = 52.0 / 3000.0;
+const MOST_SHARED: f64 = 0.035;
+/// What packets may have waited for behind the line, where nothing tells: jitter, a radio, a host.
+const PRESUMED_NS: u64 = 100_000_000;
 /// Fewer pairs say nothing.
 const LEAST_PAIRS: u64 = 20;
 

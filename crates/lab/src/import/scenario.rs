@@ -244,7 +244,10 @@ fn own_rate(summary: &Summary, direction: usize) -> LineRate {
     if let Some(bps) = estimate.guess_bps {
         return of(
             bps,
-            "a guess from the spacing of packets, none of which was seen to wait for the line",
+            match estimate.held_bps {
+                Some(_) => "a guess: the line held this while packets had to wait, for it or among data the other way",
+                None => "a guess from the spacing of packets, none of which was seen to wait for the line",
+            },
         )
         .doubted();
     }
@@ -256,10 +259,15 @@ fn own_rate(summary: &Summary, direction: usize) -> LineRate {
         .doubted(),
         (Some(_), Basis::AtLeast) if !waited => quick(unnoticed),
         (Some(bps), Basis::AtLeast) => {
-            // A longer packet shows what its bytes take as a wait: half of them waited no longer.
+            // A longer packet shows what its bytes take as a wait: half of them waited no longer. Of streams that are no thin ones
+            // the smallest round-trip time may be that of long packets too.
             let median = summary.wait_s[direction].map_or(0.0, |wait| wait.p50);
             let median = if median > 0.0 { median } else { TICK_S };
-            let by_length = 8.0 * payload_of_segment(summary, direction) / median;
+            let payload = payload_of_segment(summary, direction);
+            let by_length = match payload < MOST_OF_THIN {
+                true => 8.0 * payload / median,
+                false => 0.0,
+            };
             match by_length.min(unnoticed) {
                 least if least > bps => of(least, "a guess: at less, packets would have taken longer than half of them did"),
                 _ => of(bps, basis(estimate.basis)),
@@ -339,6 +347,8 @@ fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'stati
 
 /// No longer than this without being told so.
 const DAY_S: f64 = 86_400.0;
+/// Mean payload of a thin stream's segments is less (bytes).
+const MOST_OF_THIN: f64 = 536.0;
 /// Fewer may be chance: ACKs that the capture missed.
 const LEAST_UNHELD: u64 = 3;
 /// A queue that drops fewer may be a link that loses some.

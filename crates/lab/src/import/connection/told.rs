@@ -32,11 +32,11 @@ impl Connection {
         }
         let advances = other.acked > before;
         // In a recovery the timestamp echoed stays what it was.
-        let waited = tcp
+        let echoed = tcp
             .timestamps
             .filter(|_| advances && !other.ledger.has_hole() && !tcp.has(SYN))
-            .and_then(|stamps| own.echo.late(now_ns, stamps.1))
-            .map_or(0, |late| late.saturating_sub(TICK_NS));
+            .and_then(|stamps| own.echo.late(now_ns, stamps.1));
+        let waited = echoed.map_or(0, |late| late.saturating_sub(TICK_NS));
         let beyond = seen.sample_ns.map_or(0, |sample| sample.1);
         let hidden = other.packets == 0;
         let full = match hidden {
@@ -64,6 +64,10 @@ impl Connection {
                 late_ns: late_ns.unwrap_or(own.late_ns),
                 // What the ACK itself waited is not the data's.
                 queued_ns: waited.max(beyond).saturating_sub(late_ns.unwrap_or(0)),
+                within_ns: match seen.sample_ns {
+                    Some((_, beyond)) => Some(beyond),
+                    None => echoed.filter(|_| hidden).map(|late| late + TICK_NS),
+                },
                 full,
                 cut: tcp.cut,
             },

@@ -24,6 +24,7 @@ fn told(before_ns: u64, bytes: u64, queued_ns: u64) -> Told {
         since_ns: Some(before_ns),
         told_ns: Some(before_ns),
         queued_ns,
+        within_ns: Some(queued_ns),
         prompt: true,
         double: true,
         ..Told::default()
@@ -81,7 +82,7 @@ fn data_before_the_bottleneck_are_not_its_rate() {
         let now = ack * 2_400_000;
         meter.on_told(&packet(now, 3000), &told(now - 2_400_000, 2896, 50_000_000));
         for packets in [1, 2] {
-            meter.on_data(&packet(now + packets * 12_000, 1500), Some(0));
+            meter.on_data(&packet(now + packets * 12_000, 1500), Some((0, 0)));
         }
     }
     let estimate = meter.estimate(Place::Elsewhere, 0.0);
@@ -91,7 +92,7 @@ fn data_before_the_bottleneck_are_not_its_rate() {
     let mut meter = Meter::default();
     for pair in 0..1000_u64 {
         for packets in [1, 2] {
-            meter.on_data(&packet(pair * 2_400_000 + packets * 12_000, 1500), Some(0));
+            meter.on_data(&packet(pair * 2_400_000 + packets * 12_000, 1500), Some((0, 0)));
         }
     }
     let estimate = meter.estimate(Place::Elsewhere, 0.0);
@@ -107,7 +108,7 @@ fn data_alone_tell_of_the_path_that_they_took() {
             let now = burst * 1_000_000_000 + number * 1_200_000;
             meter.on_data(
                 &packet(now, 1500),
-                Some((number * 1_200_000).saturating_sub(1_000_000)),
+                Some(((number * 1_200_000).saturating_sub(1_000_000), number * 1_200_000)),
             );
         }
     }
@@ -126,7 +127,7 @@ fn what_an_application_sends_now_and_then_is_not_held() {
                 let now = burst * 100_000_000 + ack * gap_ns + 20_000_000;
                 let told = Told {
                     late_ns: Some(late_ns),
-                    ..told(before, 2896, 50_000_000)
+                    ..told(before, 2896, 30_000_000)
                 };
                 meter.on_told(&packet(now, 3000), &told);
                 before = now;
@@ -185,11 +186,48 @@ fn acks_that_waited_among_data_are_not_the_data() {
         }
         meter.estimate(Place::Elsewhere, 0.5)
     };
-    // By their timestamps they waited; without any nobody knows.
-    let known = both_ways(Some(20_000_000));
-    assert_eq!((known.basis, known.spacing_bps), (Basis::Held, None));
-    near(known.bps, 1e7);
-    let unknown = both_ways(None);
-    assert_eq!(unknown.basis, Basis::AtLeast);
-    assert!(unknown.bps.expect("a bound") <= 1.001e7);
+    // By their timestamps they waited, but nobody knows by how much the data did; without any nobody knows either.
+    for late_ns in [Some(20_000_000), None] {
+        let both = both_ways(late_ns);
+        assert_eq!(
+            (both.basis, both.spacing_bps),
+            (Basis::AtLeast, None),
+            "{late_ns:?}"
+        );
+        assert!(both.bps.expect("a bound") <= 1.001e7);
+    }
+}
+
+#[test]
+fn packets_that_something_else_delays_tell_of_no_line() {
+    // 4 Mbit/s, three packets behind each other every 9 ms, which waited for up to 20 ms: for a radio, not for a line of 4 Mbit/s.
+    let mut meter = Meter::default();
+    let mut before = 0;
+    for bunch in 1..800_u64 {
+        for ack in 0..3 {
+            let now = bunch * 9_000_000 + ack * 30_000;
+            meter.on_told(&packet(now, 1500), &told(before, 1448, 20_000_000));
+            before = now;
+        }
+    }
+    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    assert_eq!(estimate.basis, Basis::AtLeast, "{estimate:?}");
+    // What came within a twentieth of a second may have left the line within as much more as packets waited.
+    assert!(estimate.bps.expect("a bound") <= 4.0e6, "{estimate:?}");
+}
+
+#[test]
+fn acks_of_the_other_direction_take_their_part_of_the_line() {
+    // Behind the line, fair queues: one ACK of 60 bytes between every two data packets of 1500, 10 Mbit/s together.
+    let mut meter = Meter::default();
+    let mut now = 0;
+    for _ in 0..4000 {
+        now += 1_248_000;
+        meter.on_ack(now - 1_200_000, 60);
+        meter.on_data(&packet(now, 1500), Some((20_000_000, 22_000_000)));
+        meter.on_told(&packet(now, 1500), &told(now - 1_248_000, 1448, 20_000_000));
+    }
+    let estimate = meter.estimate(Place::Receiver, 1.0);
+    assert_eq!(estimate.basis, Basis::Spacing, "{estimate:?}");
+    near(estimate.bps, 1e7);
 }
