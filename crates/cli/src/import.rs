@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::output::{Common, print};
 use crate::progress::ByteReporter;
-use crate::session::stop_flag;
+use crate::session::{quoted, stop_flag};
 use clap::Args;
 use fleetfoot_core::time::Duration;
 use fleetfoot_lab::import::files::{Error, vectors_beside};
@@ -42,7 +42,7 @@ pub(crate) struct How {
     #[arg(long, value_name = "MS", default_value_t = 10)]
     quiet_ms: u32,
     /// Seconds of silence after which a connection counts as over.
-    #[arg(long, value_name = "S", default_value_t = 900)]
+    #[arg(long, value_name = "S", default_value_t = 900, value_parser = clap::value_parser!(u32).range(1..))]
     idle_s: u32,
     /// Replay the scenario once and tell how well it fits the recording; `auto`: up to two million data segments.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = When::Auto)]
@@ -132,7 +132,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     common.say(&format!(
         "\nWritten: {}\nNext: fleetfoot compare {}",
         written(&imported),
-        imported.scenario.display()
+        scenario_word(&imported.scenario)
     ));
     if imported.summary.interrupted {
         return Err(Failure::interrupted());
@@ -387,3 +387,12 @@ const OTHER_ENDINGS: [&str; 7] = ["cvec", "pcap", "pcapng", "cap", "json", "html
 
 /// Data segments whose replay takes some seconds.
 const FIT_SEGMENTS: u64 = 2_000_000;
+
+/// A path as one types it: quoted, and no option.
+fn scenario_word(path: &Path) -> String {
+    let word = path.display().to_string();
+    match word.starts_with('-') {
+        true => quoted(&format!("./{word}")),
+        false => quoted(&word),
+    }
+}

@@ -92,7 +92,7 @@ pub(crate) fn command() -> String {
         .join(" ")
 }
 
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

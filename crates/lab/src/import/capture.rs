@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Seen};
 use super::link_layer::{self, ACK, Parsed, RST, SYN, Tcp};
-use super::rate::{Arrival, Meter, Place};
+use super::rate::{AT_HOST, Arrival, Meter, Place};
 use super::reader::{self, Frame, Stop};
 use super::summary::{Quantiles, Segments, Summary};
 use super::table::{Entry, Key, Table};
@@ -142,7 +142,7 @@ impl<F: FnMut(Over)> Capture<F> {
                 self.on_tcp(now_ns, interface, &tcp, frame);
             }
             Parsed::Fragment => counts.fragments += 1,
-            Parsed::OtherProtocol => counts.other_protocol += 1,
+            Parsed::OtherProtocol => counts.other(frame.length),
             Parsed::NotIp => counts.not_ip += 1,
             Parsed::Short => counts.short += 1,
             Parsed::Malformed => counts.malformed += 1,
@@ -458,6 +458,9 @@ impl<F: FnMut(Over)> Capture<F> {
         notes.extend(self.times.told(self.last_ns));
         notes.extend(self.sides.told(self.sideless.0));
         let all: u64 = self.segments.iter().map(|segments| segments.0).sum();
+        let crowd = self.counts.crowd(all);
+        let crowded = crowd.is_some();
+        notes.extend(crowd);
         let sideless_share = self.sideless.1 as f64 / all.max(1) as f64;
         let Capture {
             samples,
@@ -482,14 +485,10 @@ impl<F: FnMut(Over)> Capture<F> {
             waits.max_by_key(|waits| waits.quantile(0.999))
         };
         let deep = |direction: usize| Some(deepest(direction)?.quantile(0.999)? as f64 * 1e-9);
-        let back = |direction: usize| segments[1 - direction].0 as f64 / segments[direction].0.max(1) as f64;
+        let bulk = [from.bulk(), to.bulk()];
+        let back = |direction: usize| bulk[1 - direction] as f64 / segments[direction].0.max(1) as f64;
         // Shares of round-trip times to the receiver of a direction.
-        let place = |receiver: usize| match halves[receiver] / known {
-            share if share < AT_HOST => Place::Receiver,
-            share if share < 0.25 => Place::Near,
-            share if share > 0.95 => Place::Sender,
-            _ => Place::Elsewhere,
-        };
+        let place = |receiver: usize| Place::of(halves[receiver] / known);
         let wait_s = [0, 1].map(|direction| deepest(direction).and_then(seconds));
         let pairs = self.least.values().map(|halves| halves[0] + halves[1]);
         let standing = standing::standing(pairs.collect(), wait_s);
@@ -543,7 +542,10 @@ impl<F: FnMut(Over)> Capture<F> {
             unheld: self.unheld,
             sideless_share,
             segments: segments.map(|(bytes, all, again)| Segments::of(bytes, all, again)),
-            rate: [from.estimate(place(1), back(0)), to.estimate(place(0), back(1))],
+            rate: [
+                from.estimate(place(1), back(0), crowded),
+                to.estimate(place(0), back(1), crowded),
+            ],
             mss,
             hosts: match self.options.keep_addresses {
                 true => self.addresses.iter().map(IpAddr::to_string).collect(),
@@ -587,9 +589,6 @@ const MOST_HOSTS: u32 = 1 << 20;
 
 /// How long stragglers of a connection that is over are awaited.
 const LINGER_NS: u64 = 5_000_000_000;
-
-/// Less of the round-trip time lies between a host and the capture point: it was at the host.
-const AT_HOST: f64 = 0.1;
 
 /// Fewer waits tell nothing of a queue.
 const LEAST_WAITS: u64 = 100;

@@ -51,6 +51,9 @@ pub(super) struct Meter {
     acks_sent: u64,
     arrived: u64,
     sent: u64,
+    /// Of it, in full packets: those queue, others ask.
+    bulk: u64,
+    acknowledged_bulk: u64,
     /// Of what arrived: told by ACKs with timestamps, and by ACKs of which nobody knows how late they were.
     timed: u64,
     blind: u64,
@@ -80,6 +83,18 @@ pub(super) enum Place {
     Sender,
     #[default]
     Elsewhere,
+}
+
+impl Place {
+    /// By the share of the round-trip time that lies on the receiver's side.
+    pub(super) fn of(share: f64) -> Place {
+        match share {
+            share if share < AT_HOST => Place::Receiver,
+            share if share < 0.25 => Place::Near,
+            share if share > 0.95 => Place::Sender,
+            _ => Place::Elsewhere,
+        }
+    }
 }
 
 /// What is known of the rate of one direction.
@@ -136,6 +151,7 @@ impl Meter {
             now_ns, bytes, full, ..
         } = *arrival;
         self.sent += bytes;
+        self.bulk += if full { bytes } else { 0 };
         let gap = self.last_ns.map(|last| now_ns.saturating_sub(last));
         let gap = gap.filter(|gap| full && *gap > 0);
         let waited = queued_ns.is_some_and(|(queued, _)| queued > 0 && queued >= gap.unwrap_or(0));
@@ -182,6 +198,7 @@ impl Meter {
             connection,
         } = *arrival;
         self.arrived += bytes;
+        self.acknowledged_bulk += if full { bytes } else { 0 };
         self.timed += if told.late_ns.is_some() { bytes } else { 0 };
         self.blind += if told.blind { bytes } else { 0 };
         self.behind.note(now_ns, told.within_ns);
@@ -227,16 +244,22 @@ impl Meter {
         self.acks = [self.acks[1], Some((connection, now_ns))];
     }
 
+    /// Bytes of full packets, seen or acknowledged.
+    pub(super) fn bulk(&self) -> u64 {
+        self.bulk.max(self.acknowledged_bulk)
+    }
+
     /// Packets had earlier times than those before them.
     pub(super) fn clock_went_back(&mut self) {
         self.backwards = true;
     }
 
-    /// `back`: how much data went the other way, as a share of these.
-    pub(super) fn estimate(mut self, place: Place, back: f64) -> RateEstimate {
+    /// `back`: how much data went the other way in full packets, as a share of these; `crowded`: there were packets of which nothing
+    /// else is known.
+    pub(super) fn estimate(mut self, place: Place, back: f64, crowded: bool) -> RateEstimate {
         let acknowledged = self.arrived > 0;
         // ACKs among data come in bunches: without timestamps nobody knows what of their spacing is that of the data.
-        let alone = back < 0.05;
+        let alone = back < ALONE;
         // ACKs of these take their part of the line too, between data where queues are fair. Unseen there is one to two segments.
         let shown = self.sent + self.acks_sent > 0;
         let share = match shown {
@@ -292,12 +315,19 @@ impl Meter {
             .min_by(|one, other| one.bps.total_cmp(&other.bps));
         let agrees = |mode: &Mode| held_bps.is_some_and(|held| (0.93..1.2).contains(&(mode.bps / held)));
         let (bps, basis) = match (mode, line) {
-            (Some(mode), Some(_)) if agrees(&mode) => (Some(mode.bps), Basis::Spacing),
             (Some(mode), _) if !acknowledged => (Some(mode.bps), Basis::AtMost),
+            (Some(mode), Some(_)) if agrees(&mode) => (Some(mode.bps), Basis::Spacing),
             (_, Some(held)) if acknowledged && alone => (Some(held), Basis::Held),
             (Some(mode), _) => (Some(mode.bps), Basis::Spacing),
             (None, _) if least.is_some() => (least, Basis::AtLeast),
             (None, _) => (None, Basis::Unknown),
+        };
+        // What is between them takes its part of the line.
+        let (estimated, (bps, basis)) = match basis {
+            _ if !crowded => (None, (bps, basis)),
+            Basis::Held | Basis::Spacing if least.is_some() => (bps, (least, Basis::AtLeast)),
+            Basis::AtLeast => (None, (bps, basis)),
+            _ => (None, (None, Basis::Unknown)),
         };
         let spacings = [self.all.mode(), self.every.mode()].into_iter().flatten();
         let spaced = spacings.map(|mode| mode.bps).min_by(f64::total_cmp);
@@ -311,7 +341,9 @@ impl Meter {
         RateEstimate {
             bps,
             basis,
-            guess_bps: guess.filter(|guess| basis == Basis::AtLeast && *guess > bps.unwrap_or(0.0)),
+            guess_bps: estimated
+                .or(guess)
+                .filter(|guess| basis == Basis::AtLeast && *guess > bps.unwrap_or(0.0)),
             at_least_bps: least,
             held_bps,
             spacing_bps: mode.map(|mode| mode.bps),
@@ -413,10 +445,14 @@ pub(super) fn value(class: usize) -> f64 {
 
 /// Up to 10 Tbit/s.
 pub(super) const CLASSES: usize = 2320;
+/// Less of the round-trip time lies between a host and the capture point: it was at the host.
+pub(super) const AT_HOST: f64 = 0.1;
 /// Classes of a mode.
 const WIDTH: usize = 5;
 /// What was held is the line's if no more than this share of what certainly came is missing.
 const LIKE_LEAST: f64 = 0.95;
+/// With less data the other way, as a share, ACKs keep the distance of the data.
+const ALONE: f64 = 0.01;
 /// A line that was full had as much come at some time.
 const NEAR_LEAST: f64 = 1.25;
 /// A line that packets waited for carried more than this part of its rate at some time.

@@ -245,7 +245,10 @@ fn own_rate(summary: &Summary, direction: usize) -> LineRate {
         return of(
             bps,
             match estimate.held_bps {
-                Some(_) => "a guess: the line held this while packets had to wait, for it or among data the other way",
+                Some(_) => {
+                    "a guess: the line held this while packets had to wait, for it or among other traffic"
+                }
+                None if waited => "a guess from the spacing of packets",
                 None => "a guess from the spacing of packets, none of which was seen to wait for the line",
             },
         )

@@ -7,7 +7,8 @@ use crate::import::summary::Counted;
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) not_ip: u64,
-    pub(super) other_protocol: u64,
+    other_protocol: u64,
+    other_bytes: u64,
     pub(super) fragments: u64,
     pub(super) short: u64,
     pub(super) malformed: u64,
@@ -32,6 +33,26 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// A packet of another protocol than TCP.
+    pub(super) fn other(&mut self, length: u32) {
+        self.other_protocol += 1;
+        self.other_bytes += u64::from(length);
+    }
+
+    /// Whether other protocols took a part of the line beside so many bytes of TCP, in words.
+    pub(super) fn crowd(&self, tcp_bytes: u64) -> Option<Counted> {
+        (self.other_bytes as f64 > CROWD * tcp_bytes as f64).then(|| {
+            counted(
+                self.other_protocol,
+                format!(
+                    "packet[s] of other protocols than TCP (QUIC and other UDP, as a rule) had {} bytes, beside {tcp_bytes} of TCP's payload: they are not in the \
+                     scenario, and of the line's rate only what TCP got is told. Write its rate, and a group of traffic for them, into the scenario",
+                    self.other_bytes
+                ),
+            )
+        })
+    }
+
     /// What is left out, and what needs to be known; `unknown`: frames of links that are not read; `some_rtt`: there are known round-trip times.
     pub(super) fn told(&self, unknown: u64, some_rtt: bool, stop: &Stop) -> (Vec<Counted>, Vec<Counted>) {
         let counts = self;
@@ -135,6 +156,9 @@ impl Counts {
         (left_out, notes)
     }
 }
+
+/// Less of other protocols, as a share of TCP's bytes, does not change what is told of a line.
+const CROWD: f64 = 0.05;
 
 /// `what` has `[plural|singular]` where the words differ; `[s]` is a plural alone.
 pub(in crate::import) fn counted(count: u64, what: impl Into<String>) -> Counted {

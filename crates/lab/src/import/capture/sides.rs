@@ -38,6 +38,8 @@ pub(super) struct Sides {
     same: Vec<[u32; 2]>,
     /// There are more than are kept.
     more_same: bool,
+    /// Connections that nothing places on a side.
+    guessed: u64,
 }
 
 impl Sides {
@@ -67,7 +69,10 @@ impl Sides {
             }
             (Some(side), _) => side,
             (None, Some(other)) => !other,
-            (None, None) => self.origin(passage).unwrap_or(!by_opener),
+            (None, None) => self.origin(passage).unwrap_or_else(|| {
+                self.guessed += u64::from(!self.hosts.is_empty());
+                !by_opener
+            }),
         };
         // All hosts beyond so many share a number.
         for (host, side) in [(sender, side), (receiver, !side)] {
@@ -90,8 +95,19 @@ impl Sides {
         self.interfaces.entry(passage.interface).or_default()[usize::from(side)] = true;
     }
 
-    /// What needs to be known of so many connections between hosts of one side.
-    pub(super) fn told(&self, connections: u64) -> Option<Counted> {
+    /// What needs to be known, of so many connections between hosts of one side too.
+    pub(super) fn told(&self, connections: u64) -> impl Iterator<Item = Counted> {
+        let guessed = (self.guessed > 0).then(|| {
+            counted(
+                self.guessed,
+                "connection[s were| was] between hosts of which nothing tells the side: taken as opened from the first one's side. If some were not, \
+                 both directions are mixed in what is told of rates and queues: capture with link-layer headers, or on an interface for each side",
+            )
+        });
+        guessed.into_iter().chain(self.told_same(connections))
+    }
+
+    fn told_same(&self, connections: u64) -> Option<Counted> {
         let mut pairs: Vec<String> = self
             .same
             .iter()
@@ -178,12 +194,18 @@ mod tests {
         assert_eq!(sides.opened([3, 0], &nothing, false), Some(true));
         assert_eq!(sides.opened([2, 0], &nothing, true), None, "both are on one side");
         assert_eq!(sides.opened([0, 2], &nothing, true), None);
-        let told = sides.told(2).expect("a note").what;
+        let told = sides.told(2).next().expect("a note").what;
         assert!(
             told.starts_with("connections were between hosts of one side (hosts 0 and 2): "),
             "{told}"
         );
         assert_eq!(sides.opened([8, 9], &nothing, true), Some(false), "nothing tells");
+        let guessed = sides.told(0).next().expect("a note");
+        assert!(
+            guessed.what.contains("nothing tells the side"),
+            "{}",
+            guessed.what
+        );
     }
 
     #[test]

@@ -97,7 +97,9 @@ impl Connection {
             let waited = way.saturating_sub(own.half_ns.unwrap_or(0));
             if known || tcp.payload == 0 && gap.is_some() {
                 own.prompt_ns = Some((way, gap.unwrap_or(0)));
-                seen.waited_ns = Some(waited);
+                // What the ACK itself waited is not the data's.
+                let late = late_ns.map_or(0, |late| late.saturating_sub(TICK_NS));
+                seen.waited_ns = Some(waited.saturating_sub(late));
             }
             self.units.settle((1 - side) as u8, other.acked, settled);
         }

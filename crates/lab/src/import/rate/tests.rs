@@ -48,7 +48,7 @@ fn near(found: Option<f64>, known: f64) {
 fn a_full_line_is_known_by_its_acks() {
     let mut meter = Meter::default();
     full_line(&mut meter, 50_000_000);
-    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0, false);
     assert_eq!(estimate.basis, Basis::Spacing);
     near(estimate.bps, 1e7);
     assert!((estimate.held_bps.expect("held") / 1e7 - 1.0).abs() < 0.02);
@@ -58,7 +58,7 @@ fn a_full_line_is_known_by_its_acks() {
 fn what_never_waited_is_the_pace_of_its_sender() {
     let mut meter = Meter::default();
     full_line(&mut meter, 0);
-    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0, false);
     assert_eq!((estimate.basis, estimate.held_bps), (Basis::AtLeast, None));
     let least = estimate.bps.expect("a bound");
     assert!((0.95e7..=1.001e7).contains(&least), "{least}");
@@ -70,7 +70,7 @@ fn an_ack_that_may_tell_of_long_ago_is_no_burst() {
     full_line(&mut meter, 0);
     // After a recovery: a megabyte at once, that came within three seconds.
     meter.on_told(&packet(3_010_000_000, 1_000_000), &told(10_000_000, 1_000_000, 0));
-    let least = meter.estimate(Place::Elsewhere, 0.0).bps.expect("a bound");
+    let least = meter.estimate(Place::Elsewhere, 0.0, false).bps.expect("a bound");
     assert!(least <= 1.001e7, "{least}");
 }
 
@@ -85,7 +85,7 @@ fn data_before_the_bottleneck_are_not_its_rate() {
             meter.on_data(&packet(now + packets * 12_000, 1500), Some((0, 0)));
         }
     }
-    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0, false);
     assert_eq!(estimate.basis, Basis::Spacing);
     near(estimate.bps, 1e7);
     // Without their ACKs nothing is known.
@@ -95,7 +95,7 @@ fn data_before_the_bottleneck_are_not_its_rate() {
             meter.on_data(&packet(pair * 2_400_000 + packets * 12_000, 1500), Some((0, 0)));
         }
     }
-    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0, false);
     assert_eq!((estimate.basis, estimate.bps), (Basis::Unknown, None));
 }
 
@@ -112,7 +112,7 @@ fn data_alone_tell_of_the_path_that_they_took() {
             );
         }
     }
-    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0, false);
     assert_eq!(estimate.basis, Basis::AtMost);
     near(estimate.bps, 1e7);
 }
@@ -136,7 +136,7 @@ fn what_an_application_sends_now_and_then_is_not_held() {
     };
     let mut meter = Meter::default();
     bursts(&mut meter, 0, 2_400_000);
-    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0, false);
     assert!(estimate.held_bps.is_none_or(|held| held < 0.9e7), "{estimate:?}");
     assert_eq!(estimate.basis, Basis::Spacing);
     near(estimate.bps, 1e7);
@@ -144,7 +144,7 @@ fn what_an_application_sends_now_and_then_is_not_held() {
     for late_ns in [0, 5_000_000] {
         let mut meter = Meter::default();
         bursts(&mut meter, late_ns, 832);
-        let estimate = meter.estimate(Place::Elsewhere, 0.0);
+        let estimate = meter.estimate(Place::Elsewhere, 0.0, false);
         assert_eq!(estimate.basis, Basis::AtLeast, "{estimate:?}");
     }
 }
@@ -154,13 +154,13 @@ fn without_a_clock_nothing_is_certain() {
     let mut meter = Meter::default();
     full_line(&mut meter, 0);
     meter.clock_went_back();
-    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0, false);
     assert_eq!((estimate.basis, estimate.at_least_bps), (Basis::Unknown, None));
 }
 
 #[test]
 fn nothing_sent_is_nothing_known() {
-    let estimate = Meter::default().estimate(Place::Receiver, 0.0);
+    let estimate = Meter::default().estimate(Place::Receiver, 0.0, false);
     assert_eq!(
         (estimate.basis, estimate.bps, estimate.bytes),
         (Basis::Unknown, None, 0)
@@ -184,7 +184,7 @@ fn acks_that_waited_among_data_are_not_the_data() {
                 meter.on_told(&packet(now, 3000), &told);
             }
         }
-        meter.estimate(Place::Elsewhere, 0.5)
+        meter.estimate(Place::Elsewhere, 0.5, false)
     };
     // By their timestamps they waited, but nobody knows by how much the data did; without any nobody knows either.
     for late_ns in [Some(20_000_000), None] {
@@ -210,7 +210,7 @@ fn packets_that_something_else_delays_tell_of_no_line() {
             before = now;
         }
     }
-    let estimate = meter.estimate(Place::Elsewhere, 0.0);
+    let estimate = meter.estimate(Place::Elsewhere, 0.0, false);
     assert_eq!(estimate.basis, Basis::AtLeast, "{estimate:?}");
     // What came within a twentieth of a second may have left the line within as much more as packets waited.
     assert!(estimate.bps.expect("a bound") <= 4.0e6, "{estimate:?}");
@@ -227,7 +227,7 @@ fn acks_of_the_other_direction_take_their_part_of_the_line() {
         meter.on_data(&packet(now, 1500), Some((20_000_000, 22_000_000)));
         meter.on_told(&packet(now, 1500), &told(now - 1_248_000, 1448, 20_000_000));
     }
-    let estimate = meter.estimate(Place::Receiver, 1.0);
+    let estimate = meter.estimate(Place::Receiver, 1.0, false);
     assert_eq!(estimate.basis, Basis::Spacing, "{estimate:?}");
     near(estimate.bps, 1e7);
 }
