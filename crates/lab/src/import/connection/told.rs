@@ -84,6 +84,10 @@ impl Connection {
             let known = tcp.payload == 0 && (told.double || beyond < DELAYED_NS);
             let way = match own.prompt_ns {
                 _ if known => sample,
+                // What it was long ago tells nothing.
+                Some(_) if gap.is_none() && told.told_ns.is_some() => {
+                    sample.min(own.half_ns.unwrap_or(sample))
+                }
                 Some((before, earlier)) => sample.min(before + gap.unwrap_or(earlier)),
                 None => 0,
             };
