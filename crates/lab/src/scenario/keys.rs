@@ -45,6 +45,8 @@ pub(crate) enum Default {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Text,
+    /// Text of one line with something in it: names, titles.
+    Line,
     Flag,
     /// A whole number in this range.
     Integer(u64, u64),
@@ -144,7 +146,7 @@ pub(crate) const HOSTS: Kind = Kind::OneOrMore(&Kind::Either(&[Kind::Text, Kind:
 pub(crate) static FILE: &[Key] = &[
     key(
         "title",
-        Kind::Text,
+        Kind::Line,
         Described("the file's name"),
         "What the scenario is called in every output.",
     ),
@@ -221,7 +223,7 @@ pub(crate) static FILE: &[Key] = &[
 pub(crate) static CLOSED_FORM: &[Key] = &[
     key(
         "title",
-        Kind::Text,
+        Kind::Line,
         Described("the file's name"),
         "What it is called in every output.",
     ),
@@ -303,7 +305,7 @@ pub(crate) static RUN: &[Key] = &[
 
 /// `[[variant]]`.
 pub(crate) static VARIANT: &[Key] = &[
-    key("name", Kind::Text, Required, "Its name in the table."),
+    key("name", Kind::Line, Required, "Its name in the table."),
     key(
         "set",
         Kind::Setting,

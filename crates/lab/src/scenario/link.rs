@@ -3,6 +3,7 @@
 use super::document::Node;
 use super::error::Error;
 use super::keys::{self, Dimension};
+use super::place::LinkInfo;
 use super::read::{Field, Section, join};
 use super::{distribution, value};
 use crate::workload;
@@ -30,6 +31,7 @@ pub(crate) struct Half {
     pub(crate) delay: Duration,
     pub(crate) queue: (&'static str, Values),
     pub(crate) impairments: Impairments,
+    pub(crate) info: LinkInfo,
 }
 
 impl Plan {
@@ -61,6 +63,7 @@ impl Plan {
         let queue_field = section.need("queue")?;
         let queue = queue(&queue_field, mtu)?;
         let mut impairments = impairments(&section)?;
+        let info = LinkInfo::read(&section)?;
         let coded = rate;
         let rate = behind_code(&coded, &section)?;
         if let Some(reorder) = section.find("reorder")? {
@@ -85,6 +88,7 @@ impl Plan {
                 .find("queue")?
                 .map_or(Ok(queue.clone()), |field| self::queue(&field, mtu))?,
             impairments: self::impairments(&reverse)?,
+            info: LinkInfo::read(&reverse)?.or(&info),
         };
         let [processing, overlap] = ["processing", "processing_overlap"].map(|key| section.need_named(key));
         let (processing, overlap) = (processing?, overlap?);
@@ -94,6 +98,7 @@ impl Plan {
                 delay,
                 queue,
                 impairments,
+                info,
             },
             back,
             mtu,

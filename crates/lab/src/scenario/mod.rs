@@ -17,6 +17,7 @@ mod network;
 mod node;
 mod pace;
 mod path;
+mod place;
 mod quantity;
 mod raw;
 mod read;
@@ -39,6 +40,7 @@ pub use figure::{
     Shown,
 };
 pub use path::Setting;
+pub use place::{LinkInfo, Medium};
 pub use reference::{json_schema, parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
 pub(crate) use tcp::set as set_switch;
@@ -318,6 +320,15 @@ fn variants(document: &Table) -> Result<Vec<Variant>, Error> {
     for node in list {
         let Some(table) = node.as_table() else { continue };
         let name = table.text("name").unwrap_or("").to_owned();
+        if name == crate::compare::BASELINE {
+            let place = table.get("name").map_or(&node.place, |name| &name.place);
+            return Err(Error::at(
+                place,
+                "variant.name",
+                format!("`{name}` is the name of the file as it stands, which every comparison has"),
+            )
+            .help(place, "give the variant another name"));
+        }
         if variants.iter().any(|variant| variant.name == name) {
             return Err(Error::at(
                 &node.place,

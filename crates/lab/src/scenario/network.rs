@@ -3,6 +3,7 @@
 use super::document::{Node, Table, Value};
 use super::error::{Error, Place, alternatives, nearest};
 use super::link::Plan;
+use super::place::LinkInfo;
 use super::read::{Field, Section, join};
 use super::value;
 use super::{keys, node};
@@ -16,6 +17,8 @@ pub(crate) struct Network {
     pub(crate) kind: &'static str,
     pub(crate) nodes: Vec<NodeSpec>,
     pub(crate) links: Vec<LinkSpec>,
+    /// What people call each of them.
+    pub(crate) links_info: Vec<LinkInfo>,
     /// Hosts by the names of groups.
     pub(crate) groups: BTreeMap<String, Vec<NodeId>>,
     by_name: BTreeMap<String, NodeId>,
@@ -48,6 +51,7 @@ pub(crate) fn read(document: &Table, bottleneck: &[Field]) -> Result<Network, Er
             kind,
             nodes: Vec::new(),
             links: Vec::new(),
+            links_info: Vec::new(),
             groups: BTreeMap::new(),
             by_name: BTreeMap::new(),
             link_names: Vec::new(),
@@ -110,6 +114,15 @@ pub(super) fn entries(document: &Table, which: &str) -> Result<Vec<(String, Node
     Ok(entries)
 }
 
+/// The values of a link without what people call it: other links that behave alike are other places.
+fn unnamed(node: &Node) -> Node {
+    let mut node = node.clone();
+    if let Value::Table(table) = &mut node.value {
+        table.entries.retain(|entry| entry.key != "label");
+    }
+    node
+}
+
 pub(super) struct Builder {
     pub(super) network: Network,
     entries: Vec<(String, Node)>,
@@ -146,7 +159,7 @@ impl Builder {
         let bottleneck = section.need("bottleneck")?.node;
         let egress = section
             .find("egress")?
-            .map_or_else(|| access.clone(), |egress| egress.node);
+            .map_or_else(|| unnamed(&access), |egress| egress.node);
         let mut hosts: Vec<(NodeId, usize, bool)> = Vec::new();
         let mut names: Vec<String> = Vec::new();
         for (group, router, sends) in [("left", 0, true), ("right", hops, false)] {
@@ -369,6 +382,7 @@ impl Builder {
                 processing: plan.processing.unwrap_or(Duration::ZERO),
                 overlap: plan.overlap.unwrap_or(false),
             });
+            self.network.links_info.push(half.info.clone());
             self.own.push([plan.processing.is_some(), plan.overlap.is_some()]);
         }
         (LinkIndex(first), LinkIndex(first + 1))

@@ -4,8 +4,8 @@ use super::document::{Entry, Node, Table, Value};
 use super::error::{Error, Place, Source, alternatives, nearest};
 use super::keys::{self, Dimension, Key, Kind, Tagged};
 use super::value::{
-    self, bytes, choice, congestion_control, duration, flag, frequency, integer, limit, list, number, point,
-    probability, quantity, queue, rate, table, text, unknown_word,
+    self, bytes, choice, congestion_control, duration, flag, frequency, integer, limit, line, list, number,
+    point, probability, quantity, queue, rate, table, text, unknown_word,
 };
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
@@ -202,6 +202,7 @@ impl Field {
 pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
     match *kind {
         Kind::Text => text(node, path).map(drop),
+        Kind::Line => line(node, path).map(drop),
         Kind::Flag => flag(node, path).map(drop),
         Kind::Integer(low, high) => integer(node, path, low, high).map(drop),
         Kind::Number(low, high) => number(node, path, low, high).map(drop),

@@ -67,6 +67,7 @@ fn tagged(tagged: &Tagged) -> Value {
 fn schema_of(kind: &Kind) -> Value {
     match *kind {
         Kind::Text => json!({ "type": "string" }),
+        Kind::Line => json!({ "type": "string", "minLength": 1 }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
         Kind::Number(low, high) => json!({ "type": "number", "minimum": low, "maximum": high }),
@@ -329,7 +330,7 @@ pub(super) fn type_of(kind: &Kind) -> String {
             .join(", ")
     };
     match *kind {
-        Kind::Text => "text".into(),
+        Kind::Text | Kind::Line => "text".into(),
         Kind::Flag => "flag".into(),
         Kind::Integer(low, high) if high >= i64::MAX as u64 => format!("whole number from {low}"),
         Kind::Integer(low, high) => format!("whole number, {low} to {high}"),

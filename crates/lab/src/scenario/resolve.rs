@@ -4,6 +4,7 @@ use super::document::{Node, Table, Value};
 use super::error::{Error, alternatives};
 use super::keys;
 use super::network::{self, Network};
+use super::place::LinkInfo;
 use super::read::Section;
 use super::traffic::{self, Group};
 use fleetfoot_core::superpacket::Layout;
@@ -24,6 +25,8 @@ pub struct Resolved {
     pub spec: Spec,
     /// The file it comes from, as changed.
     pub document: toml::Table,
+    /// What people call the links and what kind they are, in the order of [`Spec::links`].
+    pub links_info: Vec<LinkInfo>,
     /// Kind of the network: `dumbbell`.
     pub network: &'static str,
     base_rtts: Vec<BaseRtt>,
@@ -113,6 +116,7 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
         },
         run,
         document: document.to_toml(),
+        links_info: network.links_info,
         network: network.kind,
         base_rtts,
     })

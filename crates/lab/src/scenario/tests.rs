@@ -6,6 +6,8 @@ use fleetfoot_core::time::Duration;
 use fleetfoot_sim::spec::Traffic;
 use std::path::{Path, PathBuf};
 
+mod places;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

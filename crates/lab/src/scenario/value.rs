@@ -150,6 +150,30 @@ pub(crate) fn text<'a>(node: &'a Node, path: &str) -> Result<&'a str, Error> {
         .ok_or_else(|| wrong_type(node, path, "text in quotes"))
 }
 
+/// Text that can stand in a line of a table: not empty, and without characters that steer a terminal.
+pub(crate) fn line<'a>(node: &'a Node, path: &str) -> Result<&'a str, Error> {
+    let text = text(node, path)?;
+    let key = path.rsplit('.').next().unwrap_or(path);
+    if text.trim().is_empty() {
+        return Err(Error::at(&node.place, path, format!("`{key}` is empty"))
+            .help(&node.place, "give it at least one letter or digit"));
+    }
+    let Some(character) = text.chars().find(|character| character.is_control()) else {
+        return Ok(text);
+    };
+    let what = match character {
+        '\n' | '\r' => String::from("a line break"),
+        '\t' => String::from("a tabulator"),
+        other => format!("the control character U+{:04X}", u32::from(other)),
+    };
+    Err(
+        Error::at(&node.place, path, format!("`{key}` contains {what}")).help(
+            &node.place,
+            "write it in one line of letters, digits, spaces and signs",
+        ),
+    )
+}
+
 pub(crate) fn flag(node: &Node, path: &str) -> Result<bool, Error> {
     match node.value {
         Value::Flag(flag) => Ok(flag),

@@ -2,6 +2,7 @@
 
 use super::Default::{Described, Required, Value};
 use super::{Key, Kind, TIME, TIMES, Tagged, Variety, key};
+use crate::scenario::place::Medium;
 
 const PAIRS: Key = key(
     "pairs",
@@ -143,19 +144,19 @@ pub(crate) static NETWORK: Tagged = Tagged {
             keys: &[
                 key(
                     "hosts",
-                    Kind::List(&Kind::Text),
+                    Kind::List(&Kind::Line),
                     Required,
                     "Names of the nodes that send and receive.",
                 ),
                 key(
                     "routers",
-                    Kind::List(&Kind::Text),
+                    Kind::List(&Kind::Line),
                     Value("[]"),
                     "Names of the nodes that forward.",
                 ),
                 key(
                     "groups",
-                    Kind::Map(&Kind::List(&Kind::Text)),
+                    Kind::Map(&Kind::List(&Kind::Line)),
                     Value("{}"),
                     "Named lists of hosts for `from` and `to`.",
                 ),
@@ -169,6 +170,19 @@ pub(crate) static NETWORK: Tagged = Tagged {
         },
     ],
 };
+
+const LABEL: Key = key(
+    "label",
+    Kind::Line,
+    Described("none"),
+    "What people call it, for answers and notes: \"the cable line\".",
+);
+const MEDIUM: Key = key(
+    "medium",
+    Kind::Choice(&Medium::NAMES),
+    Described("unknown"),
+    "What kind of line it is: which device holds its queue, and so how a queue is turned on there. A run does not depend on it.",
+);
 
 pub(crate) static REVERSE: &[Key] = &[
     key(
@@ -213,6 +227,18 @@ pub(crate) static REVERSE: &[Key] = &[
         Kind::Table(FEC),
         Described("none"),
         "A correcting code on the way back.",
+    ),
+    key(
+        "label",
+        Kind::Line,
+        Described("the forward value"),
+        "What people call the way back: \"the uplink\".",
+    ),
+    key(
+        "medium",
+        MEDIUM.kind,
+        Described("the forward value"),
+        "What kind of line the way back is.",
     ),
 ];
 
@@ -318,11 +344,13 @@ pub(crate) static LINK: &[Key] = &[
         Value("{}"),
         "What differs on the way back.",
     ),
+    LABEL,
+    MEDIUM,
 ];
 
 /// `[[link]]`.
 pub(crate) static LINK_ENTRY: &[Key] = &{
-    let mut keys = [const { key("name", Kind::Text, Required, "Its name.") }; 18];
+    let mut keys = [const { key("name", Kind::Line, Required, "Its name.") }; LINK.len() + 3];
     let mut at = 0;
     while at < LINK.len() {
         keys[at + 3] = key(LINK[at].name, LINK[at].kind, LINK[at].default, LINK[at].doc);
@@ -347,7 +375,7 @@ pub(crate) static LINK_ENTRY: &[Key] = &{
 pub(crate) static NODE: &[Key] = &[
     key(
         "name",
-        Kind::Text,
+        Kind::Line,
         Required,
         "A host or a router; or a group of hosts, each of which it then is said of, unless an entry of its own says otherwise.",
     ),

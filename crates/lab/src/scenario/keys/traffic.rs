@@ -9,7 +9,7 @@ use fleetfoot_core::superpacket::Layout;
 pub(crate) static TRAFFIC_COMMON: &[Key] = &[
     key(
         "name",
-        Kind::Text,
+        Kind::Line,
         Described("its kind"),
         "Its name in results and paths.",
     ),
