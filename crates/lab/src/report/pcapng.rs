@@ -1,6 +1,7 @@
 //! Captures for Wireshark: pcapng with nanoseconds, one interface per capture point, both directions of every flow.
 //!
-//! Packets are raw IPv4 with valid checksums. Payload is zeros, so it is not written beyond the snap length; the
+//! Packets begin with their IPv4 header (link type IPV4, or IPV6) and have valid checksums. Not the link type RAW, which stands for both:
+//! libpcap 1.10, and so tcpdump, takes a second interface of that type for one of another type than the first and refuses the file. Payload is zeros, so it is not written beyond the snap length; the
 //! original length is kept. Hosts get the addresses 10.0.0.1 and up, in the order of their ids. Where super-packets need an
 //! IPv6 option, all packets are IPv6, from fd00::a00:1 on.
 //!
@@ -75,6 +76,14 @@ impl Protocol {
         }
     }
 
+    /// What its packets begin with, for readers.
+    const fn link_type(self) -> DataLink {
+        match self {
+            Protocol::V4 => DataLink::IPV4,
+            Protocol::V6 => DataLink::IPV6,
+        }
+    }
+
     /// Header bytes beyond those of version 4.
     const fn more(self) -> u8 {
         match self {
@@ -141,7 +150,7 @@ pub fn write_to(
     let mut writer = PcapNgWriter::with_section_header(output, section).map_err(error)?;
     for interface in interfaces {
         let block = InterfaceDescriptionBlock {
-            linktype: DataLink::RAW,
+            linktype: protocol.link_type(),
             snaplen: snap_length,
             options: vec![
                 InterfaceDescriptionOption::IfName(Cow::Borrowed(&interface.name)),

@@ -118,7 +118,11 @@ fn a_capture_reads_back_with_times_interfaces_and_lengths() {
             other => panic!("unexpected {other:?}"),
         }
     }
-    assert_eq!(points, [101, 101]);
+    assert_eq!(
+        points,
+        [228, 228],
+        "IPv4, which tcpdump reads of several interfaces"
+    );
     assert!(comments[0].starts_with(b"title, variant, seed 1"));
     assert_eq!(packets.len(), captured.len());
     for (packet, captured) in packets.iter().zip(&captured) {
@@ -187,6 +191,45 @@ fn a_packet_too_long_for_its_length_field_is_kept_with_length_zero() {
     pcapng::write_to(&mut bytes, captured, &interfaces(), &flows, "", 128, Protocol::V4)
         .expect("memory is writable");
     assert!(bytes.windows(4).any(|word| word == 200_040_u32.to_le_bytes()));
+}
+
+/// libpcap refuses a second interface of the link type RAW.
+#[test]
+fn tcpdump_reads_captures_of_several_interfaces() {
+    if Command::new("tcpdump").arg("--version").output().is_err() {
+        println!("skipped: needs tcpdump");
+        return;
+    }
+    let directory = scratch("tcpdump");
+    for (name, protocol) in [("v4.pcapng", Protocol::V4), ("v6.pcapng", Protocol::V6)] {
+        let (flows, captured) = conversation();
+        let path = directory.join(name);
+        let file = std::fs::File::create(&path).expect("writable");
+        pcapng::write_to(
+            file,
+            captured,
+            &interfaces(),
+            &flows,
+            "",
+            pcapng::SNAP_LENGTH,
+            protocol,
+        )
+        .expect("writable");
+        let output = Command::new("tcpdump")
+            .args(["-n", "-tt", "--nano", "-r"])
+            .arg(&path)
+            .output()
+            .expect("tcpdump runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {told}");
+        let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(lines.lines().count(), 7, "{name}: {lines}");
+        let first = match protocol {
+            Protocol::V4 => "0.010000007 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [S]",
+            Protocol::V6 => "0.010000007 IP6 fd00::a00:1.40000 > fd00::a00:2.80: Flags [S]",
+        };
+        assert!(lines.starts_with(first), "{name}: {lines}");
+    }
 }
 
 #[test]
