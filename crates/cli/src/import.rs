@@ -8,10 +8,11 @@ use clap::Args;
 use fleetfoot_core::time::Duration;
 use fleetfoot_lab::import::files::{Error, vectors_beside};
 use fleetfoot_lab::import::{Fit, Imported, Options, import};
+use fleetfoot_lab::scenario::ReplayFit;
 use fleetfoot_lab::workload::vectors::looks_like_vectors;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Flags of `import`.
 #[derive(Debug, Args)]
@@ -159,10 +160,7 @@ fn run(input: &Path, output: &Path, how: &How, common: &Common) -> Result<(Impor
         !stop.load(Ordering::Relaxed)
     });
     reporter.finish();
-    let imported = imported.map_err(|error| match error {
-        Error::Input(message) => Failure::usage(message),
-        Error::Output(..) => Failure::other(error.to_string()),
-    })?;
+    let imported = imported.map_err(failure)?;
     if let Some(damage) = &imported.summary.damage {
         common.say(&format!(
             "warning: {} was read up to {damage}. What came before is imported.",
@@ -172,17 +170,43 @@ fn run(input: &Path, output: &Path, how: &How, common: &Common) -> Result<(Impor
     if imported.summary.interrupted {
         common.say("Interrupted: what was read so far is imported.");
     }
-    let segments: u64 = imported.summary.segments.iter().map(|one| one.segments).sum();
-    let wanted = match how.fit {
-        When::Auto => segments <= FIT_SEGMENTS,
-        When::Always => true,
-        When::Never => false,
-    };
-    let fit = match wanted && !imported.summary.interrupted {
-        true => Fit::of(&imported, stop).map_err(Failure::other)?,
-        false => None,
-    };
+    let fit = fit(&imported, how.fit, stop)?;
     Ok((imported, fit))
+}
+
+/// How well what was imported fits, which is written into the scenario as well; `None`: it was not replayed.
+fn fit(imported: &Imported, when: When, stop: &AtomicBool) -> Result<Option<Fit>, Failure> {
+    let segments: u64 = imported.summary.segments.iter().map(|one| one.segments).sum();
+    let why_not = match when {
+        When::Never => Some("it was not replayed (--fit never)"),
+        When::Auto if segments > FIT_SEGMENTS => {
+            Some("it was not replayed: more than two million data segments take long")
+        }
+        When::Auto | When::Always if imported.summary.interrupted => {
+            Some("it was not replayed: the import was interrupted")
+        }
+        When::Auto | When::Always => None,
+    };
+    let fit = match why_not {
+        None => Fit::of(imported, stop).map_err(Failure::other)?,
+        Some(_) => None,
+    };
+    let statement = match (&fit, why_not) {
+        (Some(fit), _) => fit.statement(),
+        // Of a file of vectors no times are known: there is nothing that it could fit.
+        (None, _) if !imported.summary.is_capture() => return Ok(None),
+        (None, Some(reason)) => ReplayFit::unknown(reason),
+        (None, None) => ReplayFit::unknown("its replay was interrupted"),
+    };
+    imported.write_fit(&statement).map_err(failure)?;
+    Ok(fit)
+}
+
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Input(message) => Failure::usage(message),
+        Error::Output(..) => Failure::other(error.to_string()),
+    }
 }
 
 /// Summary and fit.

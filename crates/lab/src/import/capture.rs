@@ -540,6 +540,8 @@ impl<F: FnMut(Over)> Capture<F> {
             pause_s: seconds(&samples.pause),
             interarrival_s: None,
             unheld: self.unheld,
+            one_way: self.counts.one_way,
+            crowded,
             sideless_share,
             segments: segments.map(|(bytes, all, again)| Segments::of(bytes, all, again)),
             rate: [

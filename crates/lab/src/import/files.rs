@@ -5,6 +5,7 @@ use super::rate::RateEstimate;
 use super::scenario;
 use super::summary::{Quantiles, Segments, Summary};
 use crate::run::write_atomically;
+use crate::scenario::{ReplayFit, Scenario, Setting};
 use crate::workload::reason;
 use crate::workload::vectors::{self, Vector};
 use fleetfoot_sim::output::Histogram;
@@ -24,6 +25,26 @@ pub struct Imported {
     pub back: Option<PathBuf>,
     /// What was found.
     pub summary: Summary,
+}
+
+impl Imported {
+    /// Writes into the scenario how well it fits, in the place of what it said of that before.
+    ///
+    /// # Errors
+    /// The scenario cannot be read or written.
+    pub fn write_fit(&self, fit: &ReplayFit) -> Result<(), Error> {
+        let shown = self.scenario.display().to_string();
+        let failed = |error| Error::Output(shown.clone(), error);
+        let mut text = std::fs::read_to_string(&self.scenario).map_err(failed)?;
+        if let Some(before) = text.find("\n[import]") {
+            text.truncate(before);
+        }
+        let resolved = Scenario::parse(&shown, &text).and_then(|scenario| scenario.resolve(&Setting::none()));
+        let resolved = resolved.map_err(|error| Error::Input(error.to_string()))?;
+        text.push('\n');
+        text.push_str(&fit.to_toml(&resolved.identity));
+        write_atomically(&self.scenario, text.as_bytes()).map_err(failed)
+    }
 }
 
 /// Why nothing was imported.

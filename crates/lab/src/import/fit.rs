@@ -5,21 +5,29 @@
 //! a share of it, on average over all quantiles. Round-trip times, waits in the queue, and retransmissions are compared as well: the
 //! verdict is that of the worst.
 //!
+//! Read in this order: this file (what is compared), [`judge`] (what is close, and what to try where it is not).
+//!
 //! **Source.** None; it is the first Wasserstein distance between the logarithms of the times.
 //! **Deviations.** It is told as a difference, not tested: a replay has the same connections as the recording, so the two are no
 //! independent samples, and with enough of them every difference would be significant. Times have three digits.
 
 use super::files::Imported;
-use super::summary::{Quantiles, Summary};
+use super::summary::Quantiles;
 use crate::run::simulate;
-use crate::scenario::{Scenario, Setting};
+use crate::scenario::{ControllerFit, Scenario, Setting};
 use fleetfoot_core::link::LinkRate;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::output::{Histogram, RunOutput};
-use fleetfoot_sim::spec::Spec;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
+
+mod judge;
+
+pub use crate::scenario::Verdict;
+pub use judge::Measure;
+
+use judge::apart;
 
 /// A recording and its replay.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,20 +49,14 @@ pub struct Fit {
     pub rate_known: bool,
     /// All of it together.
     pub verdict: Verdict,
+    /// What the verdict is made of, in the order of the text.
+    pub measures: Vec<Measure>,
     /// What of it is not close, in words.
     pub reasons: Vec<String>,
-}
-
-/// How well a replay fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Nothing differs by much.
-    Close,
-    /// Something does.
-    Rough,
-    /// Something is quite different.
-    Poor,
+    /// What would probably make it better, one sentence each; empty where it is close.
+    pub advice: Vec<String>,
+    /// Congestion controls that were tried, the one that fits best first.
+    pub controllers: Vec<ControllerFit>,
 }
 
 /// The same sample of a recording and of its replay.
@@ -148,74 +150,13 @@ impl Fit {
             }),
             rate_known: summary.rate[busy].basis.is_estimate(),
             verdict: Verdict::Close,
+            measures: Vec::new(),
             reasons: Vec::new(),
+            advice: Vec::new(),
+            controllers: Vec::new(),
         };
-        fit.judge(busy, &unfinished(summary, &resolved.spec, &output));
-        let farther =
-            matches!(fit.rtt_s, [Some(recorded), Some(replayed)] if replayed > (1.0 + CLOSE) * recorded);
-        if let Some(standing) = summary.standing.filter(|_| farther) {
-            fit.reasons.push(format!(
-                "{} of {} pairs of hosts are probably nearer than recorded: what they have more is a queue, see rtt_scale",
-                standing.pairs, standing.of
-            ));
-        }
-        if summary.sideless_share > SIDELESS_SHARE {
-            fit.verdict = fit.verdict.max(Verdict::Rough);
-            fit.reasons.push(format!(
-                "{:.0} % of the payload is between hosts of one side, but replayed over the line",
-                summary.sideless_share * 100.0
-            ));
-        }
+        fit.judge(summary, &resolved.spec, &output);
         Ok(Some(fit))
-    }
-
-    /// The worst of all measures; `busy`: the direction that most data took; `unfinished`: why exchanges may not have ended.
-    fn judge(&mut self, busy: usize, unfinished: &str) {
-        let mut doubt = |what: &str, difference: Option<f64>, limits: [f64; 2]| {
-            let verdict = match difference {
-                Some(difference) if difference <= limits[0] => return,
-                Some(difference) if difference <= limits[1] => Verdict::Rough,
-                Some(_) | None => Verdict::Poor,
-            };
-            self.verdict = self.verdict.max(verdict);
-            self.reasons.push(match difference {
-                Some(difference) => format!("{what} {:.0} %", difference * 100.0),
-                None => format!("{what} that cannot be told"),
-            });
-        };
-        let exchanges = &self.exchange_s;
-        doubt("exchanges differ by", exchanges.difference, [CLOSE, ROUGH]);
-        if let (Some(recorded), Some(replayed)) = (exchanges.recorded, exchanges.replayed) {
-            let missing = 1.0 - replayed.n as f64 / recorded.n.max(1) as f64;
-            doubt(
-                &format!("exchanges did not end{unfinished}:"),
-                Some(missing),
-                [0.02, 0.1],
-            );
-            for (what, one, other) in [
-                ("their mean differs by", recorded.mean, replayed.mean),
-                ("their 90th percentile differs by", recorded.p90, replayed.p90),
-            ] {
-                doubt(what, Some(apart(one, other)), [CLOSE, ROUGH]);
-            }
-        }
-        if let Some(chance) = self.chance.filter(|chance| *chance > CLOSE) {
-            doubt("chance alone makes", Some(chance), [CLOSE, f64::MAX]);
-        }
-        if let [Some(recorded), Some(replayed)] = self.rtt_s {
-            let difference = apart(recorded, replayed);
-            doubt("round-trip times differ by", Some(difference), [CLOSE, ROUGH]);
-            if let [Some(before), Some(after)] = self.wait_s[busy] {
-                let difference = libm::fabs(after - before) / (recorded + before);
-                doubt("waits in the queue differ by", Some(difference), [CLOSE, ROUGH]);
-            }
-        }
-        let [recorded, replayed] = self.retransmitted;
-        let difference = libm::fabs(recorded - replayed);
-        // Some segments more or less are chance.
-        let relative = difference / recorded.max(replayed).max(1e-9);
-        let relative = if difference <= 0.005 { 0.0 } else { relative };
-        doubt("retransmissions differ by", Some(relative), [0.25, 0.5]);
     }
 
     /// The text that is printed.
@@ -262,22 +203,6 @@ impl Fit {
         );
         text
     }
-
-    fn sentence(&self) -> String {
-        let reasons = self.reasons.join(", ");
-        match self.verdict {
-            Verdict::Close if self.rate_known => String::from("The fit is close."),
-            Verdict::Close => String::from(
-                "The fit is close at this load; the rate of the line is a guess, and more would show it: write what you know of it.",
-            ),
-            Verdict::Rough => format!(
-                "The fit is rough ({reasons}): rate and queue in the scenario are estimates, write what you know of the line."
-            ),
-            Verdict::Poor => format!(
-                "The fit is poor ({reasons}): write what you know of the line into the scenario before you compare."
-            ),
-        }
-    }
 }
 
 impl Likeness {
@@ -287,35 +212,6 @@ impl Likeness {
             replayed: Quantiles::of(replayed, 1e-9),
             difference: difference(counts, &replayed.counts()),
         }
-    }
-}
-
-/// Why exchanges of a replay may not have ended, in words.
-fn unfinished(summary: &Summary, spec: &Spec, output: &RunOutput) -> String {
-    let mut causes = Vec::new();
-    let ended: usize = output.groups.iter().map(|group| group.connections.len()).sum();
-    let open = summary.connections.saturating_sub(ended as u64);
-    if open > 0 {
-        causes.push(format!(
-            "the run of {} was over before {} connection{} had said all",
-            super::summary::time(spec.duration.as_secs_f64()),
-            super::summary::count(open),
-            if open == 1 { "" } else { "s" },
-        ));
-    }
-    // Units of one end behind each other, closer than a round-trip time.
-    let follow = match (summary.pause_s, summary.rtt_s) {
-        (Some(pause), Some(rtt)) => pause.p10 < rtt.p50,
-        _ => false,
-    };
-    if follow && spec.groups.iter().any(|group| group.sender.nagle) {
-        causes.push(String::from(
-            "Nagle's algorithm holds small segments while others are not acknowledged, which nagle = false in [tcp] ends",
-        ));
-    }
-    match causes.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", causes.join("; ")),
     }
 }
 
@@ -329,11 +225,6 @@ fn exchanges(output: &RunOutput) -> Histogram {
         }
     }
     times
-}
-
-/// How much more the larger of two values is than the smaller, as a share.
-fn apart(one: f64, other: f64) -> f64 {
-    one.max(other).max(1e-12) / one.min(other).max(1e-12) - 1.0
 }
 
 /// The mean of |ln| of the ratio of all quantiles, as a share, of values in ascending order and how often each came.
@@ -365,12 +256,6 @@ fn difference(one: &[(u64, u64)], other: &[(u64, u64)]) -> Option<f64> {
     }
     Some(libm::expm1(sum / weight(totals[0], totals[1]) as f64))
 }
-
-/// What may be replayed the wrong way and does not matter.
-const SIDELESS_SHARE: f64 = 0.01;
-/// Differences of exchanges up to which a fit is called close, and rough.
-const CLOSE: f64 = 0.1;
-const ROUGH: f64 = 0.3;
 
 #[cfg(test)]
 mod tests {

@@ -176,6 +176,10 @@ pub struct Summary {
     pub interarrival_s: Option<Quantiles>,
     /// Small segments that were sent while a small one was not acknowledged: Nagle's algorithm was off.
     pub unheld: u64,
+    /// Connections of which the capture shows one direction only.
+    pub one_way: u64,
+    /// Much of what went over the line beside them was no TCP.
+    pub crowded: bool,
     /// Share of the payload on connections between hosts of one side: which way it went nobody knows.
     pub sideless_share: f64,
     /// Data and retransmissions, by direction.
@@ -190,6 +194,11 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Whether it is of a capture, not of a file of connection vectors.
+    pub fn is_capture(&self) -> bool {
+        self.source == "capture"
+    }
+
     /// The text that is printed.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
@@ -201,7 +210,7 @@ impl Summary {
             .iter()
             .map(|link| format!("{} {}", count(link.count), link.what))
             .collect();
-        if self.source == "capture" {
+        if self.is_capture() {
             line(
                 "Capture",
                 format!(
@@ -255,7 +264,7 @@ impl Summary {
                 size(down.bytes as f64)
             ),
         );
-        if self.source == "capture" {
+        if self.is_capture() {
             let rate = |segments: Segments| match segments.segments {
                 0 => String::from("-"),
                 all => format!("{:.2} % of {}", segments.rate * 100.0, count(all)),

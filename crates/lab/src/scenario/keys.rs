@@ -8,12 +8,14 @@ use fleetfoot_core::time::Duration;
 
 mod distribution;
 mod figure;
+mod import;
 mod network;
 mod tcp;
 mod traffic;
 
 pub(crate) use distribution::{ARRIVALS, SIZE_DISTRIBUTION, TIME_DISTRIBUTION};
 pub(crate) use figure::{CHECK, FIGURE, PLOT};
+pub(crate) use import::{CONTROLLER, IMPORT};
 pub(crate) use network::{ARQ, FEC, LINK, LINK_ENTRY, LOSS, NETWORK, NODE, REORDER, REVERSE, TRACE};
 #[cfg(test)]
 pub(crate) use tcp::PROFILES;
@@ -199,6 +201,12 @@ pub(crate) static FILE: &[Key] = &[
         "What to compare with the file as it stands. Without any, `compare` tries every mechanism that applies.",
     ),
     key("run", Kind::Table(RUN), Value("{}"), "How long and how often."),
+    key(
+        "import",
+        Kind::Table(IMPORT),
+        Described("none"),
+        "How well the scenario fits the recording it was made of, as `fleetfoot import` writes it.",
+    ),
     key(
         "figure",
         Kind::Table(FIGURE),

@@ -10,6 +10,7 @@ mod distribution;
 mod document;
 mod error;
 mod figure;
+mod import;
 mod interface;
 mod keys;
 mod link;
@@ -39,6 +40,7 @@ pub use figure::{
     Check, Expect, Figure, FigureSource, Plot, PlotKind, Point, Published, Quantity, Relative, Role, Series,
     Shown,
 };
+pub use import::{ControllerFit, ReplayFit, Verdict};
 pub use path::Setting;
 pub use place::{LinkInfo, Medium};
 pub use reference::{json_schema, parameter_type, reference};

@@ -240,6 +240,18 @@ pub fn reference() -> String {
     section(&mut page, "[run]", "How long and how often.", keys::RUN);
     section(
         &mut page,
+        "[import]",
+        "What `fleetfoot import` says of a scenario that it made of a capture. See [import](import.md).",
+        keys::IMPORT,
+    );
+    section(
+        &mut page,
+        "Congestion controls that an import tried",
+        "Entries of `import.controllers`.",
+        keys::CONTROLLER,
+    );
+    section(
+        &mut page,
         "[figure]",
         "What was published; `[figure.source]`, `[figure.sweep]` and `[figure.quick]` are tables in it. See [reproduce](reproduce.md).",
         keys::FIGURE,

@@ -2,6 +2,7 @@
 
 use super::document::{Node, Table, Value};
 use super::error::{Error, alternatives};
+use super::import::{self, ReplayFit};
 use super::keys;
 use super::network::{self, Network};
 use super::place::LinkInfo;
@@ -29,6 +30,10 @@ pub struct Resolved {
     pub links_info: Vec<LinkInfo>,
     /// Kind of the network: `dumbbell`.
     pub network: &'static str,
+    /// How well a replay fits the recording, of a scenario that `fleetfoot import` made.
+    pub fit: Option<ReplayFit>,
+    /// What tells network, hosts and traffic from those of other files: what a fit was measured with.
+    pub identity: String,
     base_rtts: Vec<BaseRtt>,
 }
 
@@ -101,6 +106,8 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
         }
     }
     let base_rtts = base_rtts(&network, &specs);
+    let identity = import::identity(document, &specs);
+    let fit = import::read(document, &identity)?;
     Ok(Resolved {
         title: title.to_owned(),
         groups,
@@ -118,6 +125,8 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
         document: document.to_toml(),
         links_info: network.links_info,
         network: network.kind,
+        fit,
+        identity,
         base_rtts,
     })
 }

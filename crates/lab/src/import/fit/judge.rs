@@ -1,0 +1,268 @@
+//! What of a replay is close to the recording, what is not, and what to try.
+//!
+//! Each measure has two limits: up to the first it is close, up to the second fair, beyond it poor. The verdict is that of the worst;
+//! the measure that is told with it is, of those with this verdict, the one that is farthest beyond its first limit.
+
+use super::{Fit, Verdict};
+use crate::import::summary::{Summary, count, time};
+use crate::scenario::ReplayFit;
+use fleetfoot_sim::output::RunOutput;
+use fleetfoot_sim::spec::Spec;
+use serde::Serialize;
+
+/// One thing that recording and replay are compared by.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measure {
+    /// What.
+    pub name: &'static str,
+    /// By how much they differ, as a share; `None`: it cannot be told.
+    pub difference: Option<f64>,
+    /// Up to these it is close, and fair.
+    pub limits: [f64; 2],
+    /// By them.
+    pub verdict: Verdict,
+}
+
+impl Fit {
+    /// Fills in measures, verdict, reasons and advice from what was recorded and replayed.
+    pub(super) fn judge(&mut self, summary: &Summary, spec: &Spec, output: &RunOutput) {
+        let busy = usize::from(summary.segments[1].bytes > summary.segments[0].bytes);
+        let unfinished = unfinished(summary, spec, output);
+        let exchanges = self.exchange_s.clone();
+        self.hold("exchanges", "exchanges differ by", exchanges.difference, TIMES);
+        if let (Some(recorded), Some(replayed)) = (exchanges.recorded, exchanges.replayed) {
+            let missing = 1.0 - replayed.n as f64 / recorded.n.max(1) as f64;
+            let words = format!("exchanges did not end{unfinished}:");
+            self.hold("exchanges that did not end", &words, Some(missing), [0.02, 0.1]);
+            for (name, words, one, other) in [
+                (
+                    "mean of exchanges",
+                    "their mean differs by",
+                    recorded.mean,
+                    replayed.mean,
+                ),
+                (
+                    "90th percentile of exchanges",
+                    "their 90th percentile differs by",
+                    recorded.p90,
+                    replayed.p90,
+                ),
+            ] {
+                self.hold(name, words, Some(apart(one, other)), TIMES);
+            }
+        }
+        if let Some(chance) = self.chance.filter(|chance| *chance > TIMES[0]) {
+            self.hold("chance", "chance alone makes", Some(chance), [TIMES[0], f64::MAX]);
+        }
+        if let [Some(recorded), Some(replayed)] = self.rtt_s {
+            let difference = Some(apart(recorded, replayed));
+            self.hold(
+                "round-trip times",
+                "round-trip times differ by",
+                difference,
+                TIMES,
+            );
+            if let [Some(before), Some(after)] = self.wait_s[busy] {
+                let difference = Some(libm::fabs(after - before) / (recorded + before));
+                self.hold(
+                    "waits in the queue",
+                    "waits in the queue differ by",
+                    difference,
+                    TIMES,
+                );
+            }
+        }
+        let [recorded, replayed] = self.retransmitted;
+        let difference = libm::fabs(recorded - replayed);
+        // Some segments more or less are chance.
+        let relative = difference / recorded.max(replayed).max(1e-9);
+        let relative = if difference <= CHANCE_LOST { 0.0 } else { relative };
+        self.hold(
+            "retransmissions",
+            "retransmissions differ by",
+            Some(relative),
+            [0.25, 0.5],
+        );
+        let farther =
+            matches!(self.rtt_s, [Some(recorded), Some(replayed)] if replayed > (1.0 + TIMES[0]) * recorded);
+        if let Some(standing) = summary.standing.filter(|_| farther) {
+            self.reasons.push(format!(
+                "{} of {} pairs of hosts are probably nearer than recorded: what they have more is a queue, see rtt_scale",
+                standing.pairs, standing.of
+            ));
+        }
+        if summary.sideless_share > SIDELESS_SHARE {
+            self.verdict = self.verdict.max(Verdict::Fair);
+            self.reasons.push(format!(
+                "{:.0} % of the payload is between hosts of one side, but replayed over the line",
+                summary.sideless_share * 100.0
+            ));
+        }
+        if self.verdict > Verdict::Close {
+            self.advice = self.advise(summary, busy);
+        }
+    }
+
+    /// Takes a measure into the verdict; `words` begin the reason that is given where it is not close.
+    fn hold(&mut self, name: &'static str, words: &str, difference: Option<f64>, limits: [f64; 2]) {
+        let verdict = match difference {
+            Some(difference) if difference <= limits[0] => Verdict::Close,
+            Some(difference) if difference <= limits[1] => Verdict::Fair,
+            Some(_) | None => Verdict::Poor,
+        };
+        self.measures.push(Measure {
+            name,
+            difference,
+            limits,
+            verdict,
+        });
+        if verdict > Verdict::Close {
+            self.verdict = self.verdict.max(verdict);
+            self.reasons.push(match difference {
+                Some(difference) => format!("{words} {:.0} %", difference * 100.0),
+                None => format!("{words} what cannot be told"),
+            });
+        }
+    }
+
+    /// The measure that differs most for what it may.
+    pub fn worst(&self) -> Option<&Measure> {
+        let beyond = |measure: &Measure| measure.difference.unwrap_or(f64::MAX) / measure.limits[0];
+        self.measures.iter().max_by(|one, other| {
+            (one.verdict.cmp(&other.verdict)).then(beyond(one).total_cmp(&beyond(other)))
+        })
+    }
+
+    /// What would probably make the fit better, the likeliest first.
+    fn advise(&self, summary: &Summary, busy: usize) -> Vec<String> {
+        let mut advice = Vec::new();
+        if summary.one_way > 0 {
+            advice.push(format!(
+                "{} connection{} only one direction in the capture: capture where both directions pass.",
+                count(summary.one_way),
+                if summary.one_way == 1 { " has" } else { "s have" }
+            ));
+        }
+        if !self.rate_known {
+            advice.push(String::from(
+                "The rate of the line is a guess: write what you know of it into [network.bottleneck], or capture while the line is full.",
+            ));
+        }
+        let [recorded, replayed] = self.retransmitted;
+        let lossy = recorded - replayed > CHANCE_LOST;
+        if lossy && self.wait_s[busy][0].is_some_and(|wait| wait < SHORT_WAIT_S) {
+            advice.push(String::from(
+                "More was lost than a queue explains: losses = true in [[traffic]] replays the recorded shares as random losses.",
+            ));
+        } else if replayed - recorded > CHANCE_LOST {
+            advice.push(String::from(
+                "The replay loses more than was recorded: a larger `limit` of the bottleneck's queue, or a congestion control that fills it less.",
+            ));
+        }
+        if let Some(standing) = summary.standing {
+            advice.push(format!(
+                "Some hosts never saw the queue empty: rtt_scale = {} takes its length off their round-trip times.",
+                standing.scale()
+            ));
+        }
+        let exchanges = self.exchange_s.recorded.map_or(0, |sample| sample.n);
+        if summary.span_s < SHORT_S || exchanges < FEW {
+            advice.push(format!(
+                "The capture is short ({}, {} exchange{}): a longer one has more to compare.",
+                time(summary.span_s),
+                count(exchanges),
+                if exchanges == 1 { "" } else { "s" }
+            ));
+        }
+        if summary.crowded {
+            advice.push(String::from(
+                "Much of the capture is no TCP: add it as traffic of kind cbr, or capture without it.",
+            ));
+        }
+        if advice.is_empty() {
+            advice.push(String::from(
+                "Write what you know of the line (rate, queue, its kind and limit, jitter) and of other traffic on it into the scenario, \
+                 or another congestion_control in [tcp].",
+            ));
+        }
+        advice
+    }
+
+    /// The fit as the scenario carries it.
+    pub fn statement(&self) -> ReplayFit {
+        let worst = self.worst();
+        ReplayFit {
+            verdict: self.verdict,
+            measure: worst.map(|measure| measure.name.to_owned()),
+            difference: worst.and_then(|measure| measure.difference),
+            reasons: self.reasons.clone(),
+            advice: self.advice.clone(),
+            controllers: self.controllers.clone(),
+            changed: false,
+        }
+    }
+
+    /// The verdict in a sentence.
+    pub(super) fn sentence(&self) -> String {
+        let reasons = self.reasons.join(", ");
+        let advice = self.advice.join(" ");
+        match self.verdict {
+            Verdict::Close if self.rate_known => String::from("The fit is close."),
+            Verdict::Close => String::from(
+                "The fit is close at this load; the rate of the line is a guess, and more would show it: write what you know of it.",
+            ),
+            Verdict::Fair | Verdict::Unknown => {
+                format!("The fit is fair ({reasons}): rate and queue in the scenario are estimates. {advice}")
+            }
+            Verdict::Poor => format!(
+                "The fit is poor ({reasons}): `compare` names no winner for this scenario as it stands. {advice}"
+            ),
+        }
+    }
+}
+
+/// Why exchanges of a replay may not have ended, in words.
+fn unfinished(summary: &Summary, spec: &Spec, output: &RunOutput) -> String {
+    let mut causes = Vec::new();
+    let ended: usize = output.groups.iter().map(|group| group.connections.len()).sum();
+    let open = summary.connections.saturating_sub(ended as u64);
+    if open > 0 {
+        causes.push(format!(
+            "the run of {} was over before {} connection{} had said all",
+            time(spec.duration.as_secs_f64()),
+            count(open),
+            if open == 1 { "" } else { "s" },
+        ));
+    }
+    // Units of one end behind each other, closer than a round-trip time.
+    let follow = match (summary.pause_s, summary.rtt_s) {
+        (Some(pause), Some(rtt)) => pause.p10 < rtt.p50,
+        _ => false,
+    };
+    if follow && spec.groups.iter().any(|group| group.sender.nagle) {
+        causes.push(String::from(
+            "Nagle's algorithm holds small segments while others are not acknowledged, which nagle = false in [tcp] ends",
+        ));
+    }
+    match causes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", causes.join("; ")),
+    }
+}
+
+/// How much more the larger of two values is than the smaller, as a share.
+pub(super) fn apart(one: f64, other: f64) -> f64 {
+    one.max(other).max(1e-12) / one.min(other).max(1e-12) - 1.0
+}
+
+/// Differences of times up to which a fit is close, and fair.
+const TIMES: [f64; 2] = [0.1, 0.3];
+/// What may be replayed the wrong way and does not matter.
+const SIDELESS_SHARE: f64 = 0.01;
+/// Shares of retransmitted segments that differ by no more than this are alike.
+const CHANCE_LOST: f64 = 0.005;
+/// A queue that data wait no longer for loses little.
+const SHORT_WAIT_S: f64 = 0.02;
+/// A shorter capture, or one with fewer exchanges, shows little.
+const SHORT_S: f64 = 10.0;
+const FEW: u64 = 20;
