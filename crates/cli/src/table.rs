@@ -2,7 +2,7 @@
 
 use crate::layout::{align, fit, new_table, wrapped};
 use comfy_table::{Cell, CellAlignment, Color};
-use fleetfoot_lab::result::{Comparison, GroupVersus, Summary, Variant};
+use fleetfoot_lab::result::{Comparison, Group, GroupVersus, Summary, Variant};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -29,6 +29,10 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool, width: usize) -
             ),
             (None, Some(goodput)) => format!("{} connections, {} each", goodput.n, rate(goodput.mean)),
             (None, None) => String::from("nothing measured"),
+        };
+        let detail = match felt(group) {
+            Some(felt) => format!("{detail}; {felt}"),
+            None => detail,
         };
         line(
             &mut text,
@@ -113,6 +117,23 @@ pub(crate) fn comparison(comparison: &Comparison, colored: bool, width: usize) -
     text
 }
 
+/// What users of a group without retransmission feel beside its times: late frames, delay, loss.
+fn felt(group: &Group) -> Option<String> {
+    let share = |name: &str| group.more.get(name).map(|share| 100.0 * share.mean);
+    let mut parts = Vec::new();
+    if let (None, Some(delay)) = (&group.fct_s, &group.delivery_latency_s) {
+        let (mean, p99) = (seconds(delay.mean), seconds(delay.p99));
+        parts.push(format!("one-way delay mean {mean}, p99 {p99}"));
+    }
+    if let Some(late) = share("late_or_lost") {
+        parts.push(format!("{late:.1} % of the frames late or lost"));
+    }
+    if let Some(lost) = share("lost_share") {
+        parts.push(format!("{lost:.2} % of the datagrams lost"));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 /// Groups, base RTTs, links and the flows of a single run.
 pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> String {
     let document = &comparison.document;
@@ -138,10 +159,8 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
     );
     for group in &variant.groups {
         let fct = |value: fn(&Summary) -> f64| {
-            group
-                .fct_s
-                .as_ref()
-                .map_or_else(|| String::from("-"), |s| seconds(value(s)))
+            let times = group.fct_s.as_ref().or(group.delivery_latency_s.as_ref());
+            times.map_or_else(|| String::from("-"), |s| seconds(value(s)))
         };
         groups.add_row([
             group.name.clone(),
@@ -162,6 +181,14 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
     align(&mut groups, 1..10);
     fit(&mut groups, width, &[6, 4, 9, 8]);
     let _ = writeln!(text, "\n{groups}");
+    for group in &variant.groups {
+        if let Some(felt) = felt(group) {
+            line(
+                &mut text,
+                &wrapped(&format!("{}: {felt}", group.name), width, "  "),
+            );
+        }
+    }
 
     crate::links::write(&mut text, variant, comparison, colored, width);
 

@@ -222,6 +222,7 @@ fn group(traffic: Traffic, pairs: Vec<(NodeId, NodeId)>) -> GroupSpec {
         receiver: endpoint(),
         interface: Interface::default(),
         relay: None,
+        most_requests: None,
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::endpoint::Opening;
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
-use crate::output::{FlowRecord, Histogram, StreamRecord};
+use crate::output::{Datagrams, FlowRecord, Histogram, StreamRecord};
 use crate::relay::Onward;
 use crate::routing::PathStart;
 use crate::spec::{GroupSpec, NodeId, Spread, Traffic};
@@ -21,12 +21,14 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
 mod compact;
+mod dns;
 mod message;
 mod raw;
 mod record;
 mod replay;
 mod setup;
 mod stream;
+mod video;
 mod web;
 
 pub(crate) use replay::Player;
@@ -62,6 +64,10 @@ pub(crate) struct Group {
     pages: Vec<Option<Box<web::Page>>>,
     /// Pings that may still come back, by record.
     pings: Vec<u32>,
+    /// Frames of video calls that are on their way.
+    frames: video::Frames,
+    /// What became of datagrams without feedback.
+    datagrams: Datagrams,
     delivery_latency: Vec<f64>,
     ack_latency: Vec<f64>,
     /// Packets per group of packets that left together, where super-packets are formed.
@@ -108,6 +114,8 @@ struct Actor {
     dialogue: Option<Box<Dialogue>>,
     /// Raw packets.
     trains: Option<Box<raw::Trains>>,
+    /// Look-ups.
+    resolver: Option<Box<dns::Resolver>>,
 }
 
 /// State of a user or of a persistent connection.
@@ -176,7 +184,14 @@ impl<O: Observer> World<'_, O> {
             self.act_replay(index, actor, now, spec, replay);
             return;
         }
+        if let Traffic::Dns(dns) = &spec.traffic {
+            self.act_dns(index, actor, now, spec, dns);
+            return;
+        }
         self.groups[index as usize].actors[actor as usize].pending = false;
+        if self.has_asked_enough(index, actor, spec) {
+            return;
+        }
         match &spec.traffic {
             Traffic::Bulk { .. } => self.act_bulk(index, actor, now, spec),
             Traffic::Transfer { count, .. } => {
@@ -221,6 +236,7 @@ impl<O: Observer> World<'_, O> {
                 let Some(dialogue) = &mut place.dialogue else {
                     return;
                 };
+                dialogue.begun += 1;
                 let bytes = whole_bytes(dialogue.size.sample());
                 self.transfer(now, index, actor, pair, bytes);
             }
@@ -255,8 +271,19 @@ impl<O: Observer> World<'_, O> {
             }
             Traffic::Raw(raw) => self.act_raw(index, actor, now, spec, raw),
             Traffic::Tfrc(tfrc) => self.act_tfrc(index, actor, now, spec, tfrc),
-            Traffic::Replay(_) => {} // above
+            Traffic::Video(video) => self.act_frame(index, actor, now, video),
+            Traffic::Replay(_) | Traffic::Dns(_) => {} // above
         }
+    }
+
+    /// Whether a user has made all of its requests.
+    fn has_asked_enough(&self, index: u32, actor: u32, spec: &GroupSpec) -> bool {
+        let Some(most) = &spec.most_requests else {
+            return false;
+        };
+        let dialogue = &self.groups[index as usize].actors[actor as usize].dialogue;
+        let begun = dialogue.as_ref().map_or(0, |dialogue| dialogue.begun);
+        spec.traffic.is_closed_loop() && most.get(actor as usize).is_some_and(|most| begun >= *most)
     }
 
     fn act_bulk(&mut self, index: u32, actor: u32, now: Instant, spec: &GroupSpec) {
@@ -440,19 +467,7 @@ impl<O: Observer> World<'_, O> {
         let place = &mut self.slots[slot as usize];
         let number = place.bytes as u32;
         place.bytes += 1;
-        let mut segment = Segment {
-            seq: fleetfoot_core::seq::SeqNumber(number),
-            payload,
-            flags: Flags::DF,
-            ttl: 64,
-            overhead: UDP_HEADERS,
-            ..Segment::default()
-        };
-        segment.set_kind(Kind::Datagram);
-        segment.options[0] = now.as_nanos() as u32;
-        segment.options[1] = (now.as_nanos() >> 32) as u32;
-        segment.options[2] = record;
-        self.send_from(now, slot, 0, segment);
+        self.send_from(now, slot, 0, datagram(now, number, payload, record));
         self.act_at(index, actor, now.saturating_add(gap));
     }
 
@@ -477,6 +492,28 @@ impl<O: Observer> World<'_, O> {
             key: None,
         }
     }
+}
+
+/// A datagram that says when it was sent and what it belongs to.
+fn datagram(now: Instant, number: u32, payload: u32, record: u32) -> Segment {
+    let mut segment = Segment {
+        seq: fleetfoot_core::seq::SeqNumber(number),
+        payload,
+        flags: Flags::DF,
+        ttl: 64,
+        overhead: UDP_HEADERS,
+        ..Segment::default()
+    };
+    segment.set_kind(Kind::Datagram);
+    segment.options[0] = now.as_nanos() as u32;
+    segment.options[1] = (now.as_nanos() >> 32) as u32;
+    segment.options[2] = record;
+    segment
+}
+
+/// When a datagram was sent.
+fn sent_at(segment: &Segment) -> Instant {
+    Instant::from_nanos(u64::from(segment.options[0]) | u64::from(segment.options[1]) << 32)
 }
 
 /// A drawn size in whole bytes, at least one.

@@ -192,6 +192,7 @@ impl Workload {
             receiver: Arc::clone(&config),
             interface: Interface::default(),
             relay: None,
+            most_requests: None,
         };
         match self.transfer {
             Some(segments) => spec.groups.push(group(

@@ -45,8 +45,21 @@ pub struct GroupOutput {
     /// Of each replayed connection that started within [warmup, duration) and completed, in order of completion: from its
     /// first SYN to the last payload byte of either end, prescribed waiting included (s).
     pub connections: Vec<f64>,
+    /// Of datagrams sent within [warmup, duration) by kinds without feedback: `cbr`, video calls.
+    pub datagrams: Datagrams,
+    /// Requests that each user of a closed-loop kind made from the start of the run, in the order of the users.
+    pub requests: Vec<u32>,
     /// What [`crate::watch::Watch`] saw of its connections, in order of opening; empty without it.
     pub watched: Vec<Watched>,
+}
+
+/// What became of datagrams that nobody sends again. Those on their way when the run ended are in neither.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Datagrams {
+    /// Those that arrived.
+    pub arrived: u64,
+    /// Those that were lost.
+    pub lost: u64,
 }
 
 /// A connection in bins of time, and the fate of its first segments.
@@ -149,6 +162,8 @@ pub struct Repairs {
     /// Longest time from the first transmission of a segment that was sent again to its ACK, on
     /// this connection so far; zero if this flow sent none again.
     pub longest_recovery: Duration,
+    /// When the application stopped waiting, if it did before the run ended: a look-up without an answer.
+    pub given_up: Option<Instant>,
 }
 
 /// What happened on one direction of a link, within [warmup, duration).

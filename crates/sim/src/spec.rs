@@ -107,6 +107,9 @@ pub struct GroupSpec {
     pub interface: Interface,
     /// What ends its connections on the way.
     pub relay: Option<Relay>,
+    /// How many requests each of its users makes at most, in the order of the users; `None`: as many as there is time for.
+    /// For closed-loop kinds: [`Traffic::is_closed_loop`].
+    pub most_requests: Option<Arc<[u32]>>,
 }
 
 /// A node on the path of a group that ends its connections and carries their bytes on over second ones: split TCP.
@@ -232,6 +235,10 @@ pub enum Traffic {
         /// Layer-3 bytes per packet.
         packet: Bytes,
     },
+    /// `count` video calls. A flow record is one frame.
+    Video(Box<Video>),
+    /// Look-ups of names by datagrams. A flow record is one look-up.
+    Dns(Box<Dns>),
     /// Packets made from a template, whose headers say what they like.
     Raw(Box<Raw>),
     /// Streams whose rate follows the TCP throughput equation (RFC 5348). A flow record is one stream.
@@ -256,11 +263,59 @@ impl Traffic {
             | Traffic::Flows { .. } => true,
             Traffic::Cbr { .. }
             | Traffic::Ping { .. }
+            | Traffic::Video(_)
+            | Traffic::Dns(_)
             | Traffic::Raw(_)
             | Traffic::Tfrc(_)
             | Traffic::Replay(_) => false,
         }
     }
+
+    /// Whether its users ask again only when they were answered: who is served sooner asks for more.
+    pub fn is_closed_loop(&self) -> bool {
+        matches!(
+            self,
+            Traffic::ClosedLoop { .. } | Traffic::RequestResponse { .. } | Traffic::Web(_)
+        )
+    }
+}
+
+/// Video calls: streams of frames.
+#[derive(Clone, Debug)]
+pub struct Video {
+    /// Calls.
+    pub count: u32,
+    /// Each call has a stream on two pairs, one after the other: the ways there and back.
+    pub both_ways: bool,
+    /// Frames per second.
+    pub frame_rate: f64,
+    /// Payload bytes of a frame.
+    pub frame: Distribution,
+    /// One frame of so many, the first among them, is a key frame; `None`: none is.
+    pub key_every: Option<u32>,
+    /// Payload bytes of a key frame.
+    pub key_frame: Distribution,
+    /// Layer-3 bytes of a datagram at most.
+    pub packet: Bytes,
+}
+
+/// Look-ups of names. The second end of a pair asks, the first answers.
+#[derive(Clone, Debug)]
+pub struct Dns {
+    /// Seconds between look-ups.
+    pub interarrival: Distribution,
+    /// Payload bytes of a request.
+    pub request: Distribution,
+    /// Payload bytes of an answer.
+    pub response: Distribution,
+    /// Payload bytes of either at most.
+    pub most: Bytes,
+    /// Time the server needs for an answer (s).
+    pub server_time: Distribution,
+    /// How long the client waits before it asks again.
+    pub timeout: Duration,
+    /// Requests of a look-up at most.
+    pub attempts: u32,
 }
 
 /// Recorded connections.

@@ -172,6 +172,7 @@ impl<'a, O: Observer> World<'a, O> {
                 Traffic::ClosedLoop { .. }
                 | Traffic::RequestResponse { .. }
                 | Traffic::Web(_)
+                | Traffic::Dns(_)
                 | Traffic::Replay(_) => true,
                 Traffic::Bulk { .. }
                 | Traffic::Transfer { .. }
@@ -180,6 +181,7 @@ impl<'a, O: Observer> World<'a, O> {
                 | Traffic::Cbr { .. }
                 | Traffic::Flows { .. }
                 | Traffic::Ping { .. }
+                | Traffic::Video(_)
                 | Traffic::Raw(_)
                 | Traffic::Tfrc(_) => false,
             };

@@ -155,6 +155,7 @@ fn dumbbell(seed: u64) -> Spec {
             receiver: config,
             interface: Interface::default(),
             relay: None,
+            most_requests: None,
         });
     }
     spec

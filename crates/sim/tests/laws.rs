@@ -66,6 +66,7 @@ fn path(config: Config, rate: Rate, loss: Loss, duration: Duration, seed: u64) -
             receiver: config,
             interface: Interface::default(),
             relay: None,
+            most_requests: None,
         }],
         duration,
         warmup: Duration::ZERO,

@@ -3,15 +3,16 @@
 //! **Departure from the rule for flows that did not complete.** They enter quantiles as the largest and means as their
 //! age; a ping does not. Its echo is one datagram that nobody sends again: without it there is no time, only a loss, and an
 //! age would measure when the run ended. Lost pings are the difference of `flows` and `completed`, and a note tells
-//! them.
+//! them. Frames of video calls likewise: what is late or lost is a share of its own. A look-up that was given up took as long
+//! as the application waited, not until the run ended.
 
 use super::{Planned, direction, units};
 use crate::result::{Drops, Group, Link, RunData, SizeClass, Summary, Variant};
-use crate::scenario::Resolved;
+use crate::scenario::{self, Resolved};
 use crate::statistics::{Counted, Resamples, Sample, jain, summarize, summarize_counted};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
 use fleetfoot_core::time::Duration;
-use fleetfoot_sim::output::{FlowRecord, GroupOutput, Histogram, RunOutput};
+use fleetfoot_sim::output::{Datagrams, FlowRecord, GroupOutput, Histogram, RunOutput};
 use std::collections::BTreeMap;
 
 /// Names of the links that count as the bottleneck: those the scenario names, or those above 90 % utilisation.
@@ -112,9 +113,15 @@ pub(crate) fn completion_times(kind: &str, output: &RunOutput, index: usize) -> 
         censored: flows
             .iter()
             .filter(|flow| is_censored(kind, flow))
-            .map(|flow| output.ended.since(flow.start).as_secs_f64())
+            .map(|flow| age(flow, output))
             .collect(),
     }
+}
+
+/// How long somebody waited in vain for a flow (s): until it was given up, or the run ended.
+pub(crate) fn age(flow: &FlowRecord, output: &RunOutput) -> f64 {
+    let given_up = flow.repairs.as_ref().and_then(|repairs| repairs.given_up);
+    given_up.unwrap_or(output.ended).since(flow.start).as_secs_f64()
 }
 
 /// Completion times of a group in one run as multiples of those in `twin`, the run of the same seed without loss and
@@ -133,9 +140,7 @@ pub(crate) fn normalised(kind: &str, output: &RunOutput, twin: &RunOutput, index
             Some(completed) => sample
                 .completed
                 .push(completed.since(flow.start).as_secs_f64() / unit),
-            None if is_censored(kind, flow) => sample
-                .censored
-                .push(output.ended.since(flow.start).as_secs_f64() / unit),
+            None if is_censored(kind, flow) => sample.censored.push(age(flow, output) / unit),
             None => {}
         }
     }
@@ -153,10 +158,11 @@ fn numbered(output: &RunOutput, index: usize) -> impl Iterator<Item = ((u32, u32
     })
 }
 
-/// What a group's ratios compare: completion times, for thin streams the delivery latency of writes.
+/// What a group's ratios compare: completion times, for thin streams the delivery latency of writes, for streams of
+/// datagrams their one-way delay.
 pub(super) fn compared_times(kind: &str, output: &RunOutput, index: usize) -> Sample {
     match kind {
-        "thin" => Sample::of(
+        "thin" | "cbr" => Sample::of(
             output
                 .groups
                 .get(index)
@@ -226,9 +232,9 @@ pub(super) fn json(value: &toml::Value) -> serde_json::Value {
     }
 }
 
-/// Kinds whose flows never complete, or are single datagrams: a lost ping is a loss, not a slow transfer.
+/// Kinds whose flows never complete, or that nobody sends again: a lost ping or frame is a loss, not a slow transfer.
 fn is_endless(kind: &str) -> bool {
-    matches!(kind, "bulk" | "thin" | "cbr" | "ping" | "raw")
+    matches!(kind, "bulk" | "thin" | "cbr" | "ping" | "video-call" | "raw")
 }
 
 /// Kinds in which every flow is a connection of its own.
@@ -307,12 +313,12 @@ fn group(resolved: &Resolved, index: usize, outputs: &[&RunOutput], resamples: &
         redundant_bytes: total(&|flow| flow.redundant_bytes.0),
         dropped_units: parts.iter().map(|part| part.dropped).sum(),
         congestion_events: total(&|flow| u64::from(flow.repairs().congestion_events)),
-        more: more(&parts, resamples),
+        more: more(info, &parts, resamples),
     }
 }
 
 /// Measures that only some groups have.
-fn more(parts: &[&GroupOutput], resamples: &Resamples) -> BTreeMap<String, Summary> {
+fn more(info: &scenario::Group, parts: &[&GroupOutput], resamples: &Resamples) -> BTreeMap<String, Summary> {
     let lengths: Vec<Counted> = parts
         .iter()
         .map(|part| counted(&part.super_packet_length))
@@ -346,7 +352,19 @@ fn more(parts: &[&GroupOutput], resamples: &Resamples) -> BTreeMap<String, Summa
         let longest = flow.repairs().longest_recovery;
         (longest != Duration::ZERO).then(|| longest.as_secs_f64())
     });
+    let late = info.deadline.and_then(|deadline| {
+        each(&|flow| {
+            let in_time = flow.completed.is_some_and(|at| at.since(flow.start) <= deadline);
+            Some(f64::from(u8::from(!in_time)))
+        })
+    });
+    let lost: Vec<Sample> = parts
+        .iter()
+        .map(|part| Sample::of(lost_share(info.kind, part).into_iter().collect()))
+        .collect();
     let more = [
+        (LATE_OR_LOST, late),
+        (LOST_SHARE, summarize(&lost, resamples)),
         (SEGMENT_ACK_LATENCY, summarize(&segments, resamples)),
         (REDUNDANCY, redundancy),
         (LONGEST_RECOVERY, recovery),
@@ -356,6 +374,22 @@ fn more(parts: &[&GroupOutput], resamples: &Resamples) -> BTreeMap<String, Summa
         .into_iter()
         .filter_map(|(name, summary)| Some((name.to_owned(), summary?)));
     lengths.into_iter().chain(rates).chain(more).collect()
+}
+
+/// Share of the datagrams of a run that were lost: of kinds that nobody sends again.
+pub(crate) fn lost_share(kind: &str, group: &GroupOutput) -> Option<f64> {
+    let (lost, all) = match kind {
+        "cbr" | "video-call" => {
+            let Datagrams { arrived, lost } = group.datagrams;
+            (lost, arrived + lost)
+        }
+        "ping" => {
+            let lost = group.flows.iter().filter(|flow| flow.completed.is_none());
+            (lost.count() as u64, group.flows.len() as u64)
+        }
+        _ => return None,
+    };
+    (all > 0).then(|| lost as f64 / all as f64)
 }
 
 /// Per TFRC stream: loss events per packet that arrived or was lost, as its receiver computed it last.
@@ -376,6 +410,13 @@ fn counted(histogram: &Histogram) -> Counted {
         max: histogram.max(),
     }
 }
+
+/// In `more`: share of frames that arrived after the deadline of their call, or never whole.
+pub(super) const LATE_OR_LOST: &str = "late_or_lost";
+
+/// In `more`: per run, the share of datagrams that were lost, of kinds that nobody sends again; of pings, that of those
+/// without an answer.
+pub(super) const LOST_SHARE: &str = "lost_share";
 
 /// In `more`: packets of each group of data packets that left together.
 pub(super) const SUPER_PACKET_LENGTH: &str = "super_packet_length";
@@ -414,7 +455,7 @@ fn by_size(kind: &str, index: usize, outputs: &[&RunOutput], resamples: &Resampl
             match flow.completed {
                 Some(completed) => sample.completed.push(completed.since(flow.start).as_secs_f64()),
                 None if !is_censored(kind, flow) => {}
-                None => sample.censored.push(output.ended.since(flow.start).as_secs_f64()),
+                None => sample.censored.push(age(flow, output)),
             }
         }
     }

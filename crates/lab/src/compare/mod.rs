@@ -14,7 +14,7 @@ use crate::result::{
     Comparison, Document, GroupInfo, Inapplicable, LinkInfo, PairInfo, RunData, SCHEMA, Timing, Variant,
     VariantData,
 };
-use crate::run::{Batch, Job};
+use crate::run::{Batch, Demand, Job};
 use crate::scenario::{Error, ErrorKind, Resolved, Scenario, Setting};
 use crate::statistics::{RESAMPLES, Resamples};
 use std::collections::BTreeMap;
@@ -187,11 +187,10 @@ impl Plan {
     pub fn jobs(&self) -> Vec<Job> {
         self.variants
             .iter()
-            .map(|variant| Job {
-                name: variant.name.clone(),
-                // The specification with its seed at zero: everything a run depends on, lists read from files included.
-                identity: format!("{:?}", variant.resolved.spec),
-                spec: variant.resolved.spec.clone(),
+            .map(|variant| {
+                let resolved = &variant.resolved;
+                let demand = Demand::of_variant(resolved, &self.described);
+                Job::new(&variant.name, resolved.spec.clone(), demand)
             })
             .collect()
     }

@@ -48,6 +48,12 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         {
             notes.push(format!("{}: lost pings (not in its times): {lost}", info.name));
         }
+        if let Some(late) = late_or_lost(document, index) {
+            notes.push(format!(
+                "{}: frames that came after their deadline or never (only those that came are in its times): {late}",
+                info.name
+            ));
+        }
         if let Some(lengths) = single_packets(document, index) {
             notes.push(format!(
                 "{}: super-packets hardly formed (mean length below 2): {lengths}; see docs/superpackets.md, Senders",
@@ -62,6 +68,25 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         }
     }
     notes
+}
+
+/// The share of late and lost frames, as described and where it is smallest; `None` where there are none at all.
+fn late_or_lost(document: &Document, group: usize) -> Option<String> {
+    let shares = document.variants.iter().filter_map(|variant| {
+        let share = variant.groups[group].more.get(super::groups::LATE_OR_LOST)?;
+        Some((variant.name.as_str(), share.mean))
+    });
+    let shares: Vec<(&str, f64)> = shares.collect();
+    let (first, rest) = shares.split_first()?;
+    if shares.iter().all(|(_, share)| *share == 0.0) {
+        return None;
+    }
+    let shown = |(name, share): &(&str, f64)| format!("{name} {:.1} %", 100.0 * share);
+    let fewest = rest.iter().min_by(|one, other| one.1.total_cmp(&other.1));
+    Some(match fewest.filter(|(_, share)| *share < first.1) {
+        Some(fewest) => format!("{}; fewest {}", shown(first), shown(fewest)),
+        None => shown(first),
+    })
 }
 
 /// The variants in which a group's packets mostly left alone although super-packets are formed.

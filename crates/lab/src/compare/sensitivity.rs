@@ -3,7 +3,7 @@
 
 use super::{Plan, build};
 use crate::result::{Comparison, SensitivityPoint};
-use crate::run::{Batch, Job};
+use crate::run::{Batch, Demand, Job};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
@@ -57,16 +57,16 @@ impl Neighbour {
 
     /// The runs of `plan` on this network. `bottleneck` are the names of its links.
     pub fn jobs(self, plan: &Plan, bottleneck: &[String]) -> Vec<Job> {
+        let mut described = plan.described.spec.clone();
+        self.change(&mut described, bottleneck);
         plan.variants
             .iter()
             .map(|variant| {
                 let mut spec = variant.resolved.spec.clone();
                 self.change(&mut spec, bottleneck);
-                Job {
-                    name: variant.name.clone(),
-                    identity: format!("{spec:?}"),
-                    spec,
-                }
+                let demand = Demand::new(&variant.resolved.groups, &described);
+                let demand = demand.filter(|demand| demand.identity != format!("{spec:?}"));
+                Job::new(&variant.name, spec, demand)
             })
             .collect()
     }
@@ -131,6 +131,7 @@ impl Neighbour {
                         Traffic::Cbr { rate, .. } => {
                             *rate = Rate::from_bps((rate.bps() as f64 * self.factor) as u64);
                         }
+                        Traffic::Dns(dns) => dns.interarrival = scaled(&dns.interarrival, 1.0 / self.factor),
                         Traffic::Flows { list } => {
                             *list = list
                                 .iter()
@@ -149,8 +150,9 @@ impl Neighbour {
                             };
                             slower.each(replay, |one, times| one.start = times(one.start));
                         }
-                        // An attack is no load.
-                        Traffic::Bulk { .. } | Traffic::Ping { .. } | Traffic::Raw(_) => {}
+                        // An attack is no load; a call has the rate of its encoder.
+                        Traffic::Bulk { .. } | Traffic::Ping { .. } | Traffic::Raw(_) | Traffic::Video(_) => {
+                        }
                     }
                 }
             }

@@ -316,12 +316,11 @@ pub(super) fn completion_times(
     run: &RunOutput,
 ) -> statistics::Sample {
     let mut sample = statistics::Sample::default();
-    let endless = matches!(group.kind.as_str(), "bulk" | "thin" | "cbr");
     for flow in &output.flows {
         match flow.completed {
             Some(end) => sample.completed.push(end.since(flow.start).as_secs_f64()),
-            None if endless || !crate::compare::groups::is_censored(&group.kind, flow) => {}
-            None => sample.censored.push(run.ended.since(flow.start).as_secs_f64()),
+            None if !crate::compare::groups::is_censored(&group.kind, flow) => {}
+            None => sample.censored.push(crate::compare::groups::age(flow, run)),
         }
     }
     sample

@@ -5,10 +5,12 @@
 //! resumes; a run is written under another name and renamed, so nothing is ever half there.
 
 pub mod course;
+mod demand;
 mod store;
 #[cfg(test)]
 mod tests;
 
+pub use demand::Demand;
 pub use store::{Store, write_atomically};
 
 use crate::result::RunData;
@@ -64,6 +66,25 @@ pub struct Job {
     pub identity: String,
     /// What to run; the seed is filled in.
     pub spec: Spec,
+    /// Whose requests its users are held to, if anybody's.
+    pub demand: Option<Demand>,
+}
+
+impl Job {
+    /// A job whose identity is everything that its runs depend on: lists read from files and the run it takes its demand from
+    /// included.
+    pub fn new(name: impl Into<String>, spec: Spec, demand: Option<Demand>) -> Job {
+        let identity = match &demand {
+            Some(demand) => format!("{spec:?} with the demand of {}", demand.identity),
+            None => format!("{spec:?}"),
+        };
+        Job {
+            name: name.into(),
+            identity,
+            spec,
+            demand,
+        }
+    }
 }
 
 /// How to run.
@@ -154,6 +175,7 @@ pub fn execute(
         .map_err(|error| Error::Threads(error.to_string()))?;
     let started = Instant::now();
     let counters = Counters::default();
+    let baselines = demand::Baselines::of(jobs, seeds);
     let total = (jobs.len() * seeds.len()) as u64;
     let telling = Mutex::new(());
     let one = |task: usize| -> Result<Option<RunData>, Error> {
@@ -161,35 +183,50 @@ pub fn execute(
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let key = Store::key(&job.identity, seed);
-        let kept = match &options.store {
-            Some(store) if !options.fresh => store.load(&key),
-            _ => None,
-        };
-        let reused = kept.is_some();
-        let begin = Instant::now();
-        let output = match kept {
-            Some(output) => output,
-            None => {
-                let spec = Spec {
-                    seed,
-                    ..job.spec.clone()
-                };
-                let output = engine(&spec, stop).map_err(|reason| Error::Engine {
-                    variant: job.name.clone(),
-                    seed,
-                    reason,
-                })?;
-                if output.interrupted {
-                    return Ok(None);
-                }
-                if let Some(store) = &options.store {
-                    store
-                        .save(&key, &output)
-                        .map_err(|error| Error::Store(store.place(&key).display().to_string(), error))?;
-                }
-                output
+        let one_run = |identity: &str, spec: &Spec| -> Result<Option<Finished>, Error> {
+            let key = Store::key(identity, seed);
+            let kept = match &options.store {
+                Some(store) if !options.fresh => store.load(&key),
+                _ => None,
+            };
+            if let Some(output) = kept {
+                return Ok(Some(Finished {
+                    output: Arc::new(output),
+                    reused: true,
+                }));
             }
+            let spec = Spec { seed, ..spec.clone() };
+            let output = engine(&spec, stop).map_err(|reason| Error::Engine {
+                variant: job.name.clone(),
+                seed,
+                reason,
+            })?;
+            if output.interrupted {
+                return Ok(None);
+            }
+            if let Some(store) = &options.store {
+                store
+                    .save(&key, &output)
+                    .map_err(|error| Error::Store(store.place(&key).display().to_string(), error))?;
+            }
+            Ok(Some(Finished {
+                output: Arc::new(output),
+                reused: false,
+            }))
+        };
+        let begin = Instant::now();
+        let finished =
+            |identity: &str, spec: &Spec| baselines.get(identity, seed, || one_run(identity, spec));
+        let spec = match &job.demand {
+            None => None,
+            Some(demand) => match finished(&demand.identity, &demand.spec)? {
+                Some(baseline) => Some(demand.applied_to(&job.spec, &baseline.output)),
+                None => return Ok(None),
+            },
+        };
+        let Some(Finished { output, reused }) = finished(&job.identity, spec.as_ref().unwrap_or(&job.spec))?
+        else {
+            return Ok(None);
         };
         let wall_s = if reused {
             0.0
@@ -212,10 +249,7 @@ pub fn execute(
             wall_s,
         });
         drop(told);
-        Ok(Some(RunData {
-            seed,
-            output: Arc::new(output),
-        }))
+        Ok(Some(RunData { seed, output }))
     };
     let finished: Vec<Result<Option<RunData>, Error>> = pool.install(|| {
         (0..jobs.len() * seeds.len())
@@ -242,6 +276,14 @@ pub fn execute(
         wall_s: started.elapsed().as_secs_f64(),
         interrupted,
     })
+}
+
+/// A run that is there.
+#[derive(Clone, Debug)]
+struct Finished {
+    output: Arc<RunOutput>,
+    /// It was kept from before.
+    reused: bool,
 }
 
 #[derive(Default)]

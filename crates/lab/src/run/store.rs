@@ -3,7 +3,7 @@
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::output::{
-    FlowRecord, GroupOutput, Histogram, LinkOutput, Repairs, RunOutput, StreamRecord, Watched,
+    Datagrams, FlowRecord, GroupOutput, Histogram, LinkOutput, Repairs, RunOutput, StreamRecord, Watched,
 };
 use std::fs;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ const ENGINE: &str = concat!(
     env!("FLEETFOOT_ENGINE")
 );
 
-const MAGIC: &[u8; 8] = b"ffrun\0\0\x05";
+const MAGIC: &[u8; 8] = b"ffrun\0\0\x06";
 
 /// A folder of finished runs.
 #[derive(Clone, Debug)]
@@ -164,6 +164,8 @@ impl Writer {
             streams,
             watched,
             connections,
+            datagrams: Datagrams { arrived, lost },
+            requests,
         } = group;
         self.u64(goodput_bytes.0);
         self.u64(*dropped);
@@ -187,6 +189,9 @@ impl Writer {
         });
         self.list(connections, |writer, value| writer.f64(*value));
         self.list(watched, Writer::watched);
+        self.u64(*arrived);
+        self.u64(*lost);
+        self.list(requests, |writer, count| writer.u32(*count));
     }
 
     fn watched(&mut self, watched: &Watched) {
@@ -238,6 +243,7 @@ impl Writer {
             rdb_losses,
             rdb_bytes,
             longest_recovery,
+            given_up,
         } = flow.repairs();
         self.u32(*pair);
         self.u64(bytes.0);
@@ -257,6 +263,7 @@ impl Writer {
             }
             self.u64(rdb_bytes.0);
             self.u64(longest_recovery.as_nanos());
+            self.time(given_up.map(Instant::as_nanos));
         }
         self.u64(redundant_bytes.0);
         self.time(min_rtt.map(Duration::as_nanos));
@@ -374,6 +381,11 @@ impl Reader<'_> {
             })?,
             connections: self.list(Reader::f64)?,
             watched: self.list(Reader::watched)?,
+            datagrams: Datagrams {
+                arrived: self.u64()?,
+                lost: self.u64()?,
+            },
+            requests: self.list(Reader::u32)?,
         })
     }
 
@@ -424,6 +436,7 @@ impl Reader<'_> {
             rdb_losses: self.u32()?,
             rdb_bytes: Bytes(self.u64()?),
             longest_recovery: Duration::from_nanos(self.u64()?),
+            given_up: self.time()?.map(Instant::from_nanos),
         })))
     }
 

@@ -105,3 +105,77 @@ fn progress_counts_up_on_many_threads() {
     let heard = heard.into_inner().expect("nobody panics holding it");
     assert_eq!(heard, (1..=batch.computed).collect::<Vec<_>>());
 }
+
+const USERS: &str = r#"
+[network]
+kind = "dumbbell"
+pairs = 2
+bottleneck = { rate = "2 Mbit/s", delay = "10 ms", queue = { kind = "drop-tail", limit = "300 packets" } }
+
+[[traffic]]
+name = "users"
+kind = "closed-loop"
+count = 3
+size = { dist = "lognormal", mean = "20 kB", sigma = 1 }
+think = { dist = "exponential", mean = "200 ms" }
+demand = "as baseline"
+
+[[traffic]]
+kind = "bulk"
+
+[[variant]]
+name = "fair"
+set = { "network.bottleneck.queue.kind" = "fq-codel" }
+
+[[variant]]
+name = "as much as they like"
+set = { "network.bottleneck.queue.kind" = "fq-codel", "traffic.users.demand" = "free" }
+
+[run]
+duration = "8 s"
+"#;
+
+#[test]
+fn users_of_a_variant_ask_for_what_they_asked_for_in_the_baseline() {
+    let scenario = crate::scenario::Scenario::parse("users.toml", USERS).expect("it is a scenario");
+    let choice = crate::compare::Choice::default();
+    let plan = crate::compare::Plan::compare(scenario, &choice).expect("it resolves");
+    let jobs = plan.jobs();
+    let wants: Vec<bool> = jobs.iter().map(|job| job.demand.is_some()).collect();
+    assert_eq!(wants, [false, true, false]);
+    let folder = folder("demand");
+    let options = Options {
+        jobs: 2,
+        store: Some(Store::open(&folder).expect("it can be made")),
+        fresh: false,
+    };
+    let stop = AtomicBool::new(false);
+    let seeds = [1, 2];
+    let go =
+        |jobs: &[Job]| execute(jobs, &seeds, &options, &stop, &super::simulate, &|_| ()).expect("it runs");
+    // Alone, as `run --variant` does it: the baseline is run for its demand, and told nowhere.
+    let alone = go(&jobs[1..2]);
+    assert_eq!((alone.runs.len(), alone.computed, alone.reused), (1, 2, 0));
+    let all = go(&jobs);
+    assert_eq!((all.computed, all.reused), (2, 4), "only the free variant is new");
+    for seed in 0..seeds.len() {
+        let asked = |job: usize| &all.runs[job][seed].output.groups[0].requests;
+        let sizes = |job: usize| {
+            let flows = &all.runs[job][seed].output.groups[0].flows;
+            let mut sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes.0).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        assert_eq!(asked(1), asked(0));
+        assert_eq!(sizes(1), sizes(0));
+        assert!(
+            asked(2).iter().sum::<u32>() > asked(0).iter().sum(),
+            "they are served sooner"
+        );
+        assert_eq!(
+            alone.runs[0][seed].output.groups[0].flows,
+            all.runs[1][seed].output.groups[0].flows
+        );
+    }
+    std::fs::remove_dir_all(&folder).expect("it was made here");
+}

@@ -32,6 +32,8 @@ pub(super) fn moves(
         | Traffic::Cbr { .. }
         | Traffic::Flows { .. }
         | Traffic::Ping { .. }
+        | Traffic::Video(_)
+        | Traffic::Dns(_)
         | Traffic::Raw(_)
         | Traffic::Replay(_) => return Ok(()),
         Traffic::Tfrc(tfrc) if tfrc.size.is_some() || tfrc.rate.is_some() => return Ok(()),

@@ -242,7 +242,12 @@ impl Resolved {
         self.spec.groups.iter().any(|group| {
             !matches!(
                 group.traffic,
-                Traffic::Cbr { .. } | Traffic::Ping { .. } | Traffic::Raw(_) | Traffic::Tfrc(_)
+                Traffic::Cbr { .. }
+                    | Traffic::Ping { .. }
+                    | Traffic::Video(_)
+                    | Traffic::Dns(_)
+                    | Traffic::Raw(_)
+                    | Traffic::Tfrc(_)
             )
         })
     }

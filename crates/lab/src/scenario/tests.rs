@@ -6,6 +6,7 @@ use fleetfoot_core::time::Duration;
 use fleetfoot_sim::spec::Traffic;
 use std::path::{Path, PathBuf};
 
+mod calls;
 mod places;
 
 fn root() -> PathBuf {

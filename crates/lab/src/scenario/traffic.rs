@@ -11,7 +11,7 @@ use crate::workload::{APPLICATION_NAMES, ThinApplication, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::spec::{FlowLine, GroupSpec, NodeId, Spread, Traffic, Web};
+use fleetfoot_sim::spec::{Dns, FlowLine, GroupSpec, NodeId, Spread, Traffic, Video, Web};
 use std::sync::Arc;
 
 /// A traffic group as results speak of it.
@@ -23,6 +23,10 @@ pub struct Group {
     pub kind: &'static str,
     /// Whether completion time, not goodput, is what counts.
     pub latency_sensitive: bool,
+    /// What arrives later than this after it was sent is late; of kinds that have such a deadline.
+    pub deadline: Option<Duration>,
+    /// Users make no more requests in a variant than in the file as it stands.
+    pub equal_demand: bool,
 }
 
 /// Reads all groups.
@@ -56,7 +60,15 @@ pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, V
         let (kind, section) = Section::open_tagged(node, &keys::TRAFFIC, &path)?;
         let sensitive = matches!(
             kind,
-            "transfer" | "incast" | "closed-loop" | "request-response" | "thin" | "web" | "replay"
+            "transfer"
+                | "incast"
+                | "closed-loop"
+                | "request-response"
+                | "thin"
+                | "web"
+                | "video-call"
+                | "dns"
+                | "replay"
         );
         groups.push(Group {
             name: name.clone(),
@@ -64,6 +76,14 @@ pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, V
             latency_sensitive: section
                 .find("latency_sensitive")?
                 .map_or(Ok(sensitive), |field| field.flag())?,
+            deadline: section
+                .find("deadline")?
+                .map(|field| field.duration())
+                .transpose()?,
+            equal_demand: match section.find("demand")? {
+                Some(field) => field.choice()? == "as baseline",
+                None => false,
+            },
         });
         specs.push(group(name, kind, &section, tcp_node, network, nodes)?);
     }
@@ -127,6 +147,7 @@ fn group(
         receiver: config,
         interface,
         relay,
+        most_requests: None,
     })
 }
 
@@ -136,7 +157,7 @@ fn data_unit(kind: &str, section: &Section, narrowest: &Narrowest) -> Result<u32
     let Some(field) = section.find("data_unit")? else {
         return Ok(*mtu);
     };
-    if matches!(kind, "cbr" | "ping" | "raw" | "tfrc") {
+    if matches!(kind, "cbr" | "ping" | "raw" | "tfrc" | "video-call" | "dns") {
         return Err(field
             .fail(format!(
                 "`data_unit` is for TCP: packets of `{kind}` have the size `packet`"
@@ -214,12 +235,21 @@ fn pairs(kind: &str, section: &Section, network: &Network) -> Result<Vec<(NodeId
             ));
         }
     };
-    match section.need("direction")?.choice()? {
+    match direction(kind, section)? {
         "up" => pairs.iter_mut().for_each(|pair| *pair = (pair.1, pair.0)),
         "both" => pairs = pairs.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect(),
         _ => {}
     }
     Ok(pairs)
+}
+
+/// Which way data flows.
+fn direction(kind: &str, section: &Section) -> Result<&'static str, Error> {
+    match section.find("direction")? {
+        Some(field) => field.choice(),
+        None if kind == "video-call" => Ok("both"),
+        None => Ok("down"),
+    }
 }
 
 /// Every sender with every receiver but itself.
@@ -392,6 +422,28 @@ fn traffic(
         "flows" => Traffic::Flows {
             list: flow_list(&section.need("file")?, network)?,
         },
+        "video-call" => Traffic::Video(Box::new(Video {
+            count: count()?,
+            both_ways: direction(kind, section)? == "both",
+            frame_rate: section.need("frame_rate")?.frequency()?,
+            frame: sizes("frame")?,
+            key_every: section
+                .find("key_frame_every")?
+                .map(|field| field.integer())
+                .transpose()?
+                .map(|n| n as u32),
+            key_frame: sizes("key_frame")?,
+            packet: section.need("packet")?.bytes()?,
+        })),
+        "dns" => Traffic::Dns(Box::new(Dns {
+            interarrival: arrivals(&section.need("arrivals")?)?,
+            request: sizes("request")?,
+            response: sizes("response")?,
+            most: Bytes(MOST_DNS.min(u64::from(path_mtu.saturating_sub(UDP_HEADERS)).max(1))),
+            server_time: times("server_time")?,
+            timeout: section.need("timeout")?.duration()?,
+            attempts: section.need("attempts")?.integer()? as u32,
+        })),
         "tfrc" => Traffic::Tfrc(Box::new(tfrc::tfrc(section, path_mtu)?)),
         "replay" => Traffic::Replay(Box::new(replay::replay(section, network, pairs)?)),
         "raw" => Traffic::Raw(Box::new(raw::raw(section, network, groups)?)),
@@ -401,6 +453,12 @@ fn traffic(
         },
     })
 }
+
+/// Payload of a DNS message over UDP at most: the buffer that resolvers announce since the DNS flag day of 2020.
+const MOST_DNS: u64 = 1232;
+
+/// IPv4 and UDP headers.
+const UDP_HEADERS: u32 = 28;
 
 fn thin(section: &Section, count: u32) -> Result<Traffic, Error> {
     let model = section.find("model")?.map(|field| field.choice()).transpose()?;

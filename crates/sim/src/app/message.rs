@@ -2,7 +2,7 @@
 
 use super::compact::Counted;
 use super::record::add_difference;
-use super::{NONE, whole_bytes};
+use super::{NONE, sent_at, whole_bytes};
 use crate::observe::Observer;
 use crate::spec::Traffic;
 use crate::world::World;
@@ -33,17 +33,21 @@ impl<O: Observer> World<'_, O> {
                 answered.acked = Some(now);
                 answered.received = bytes;
             }
+        } else if matches!(traffic, Traffic::Video(_)) {
+            self.on_frame_datagram(now, index, segment);
+        } else if matches!(traffic, Traffic::Dns(_)) {
+            self.on_dns_datagram(now, slot, side, segment);
         } else if raw {
             let arrived = &mut self.groups[index].records[segment.options[2] as usize];
             arrived.received += bytes;
             arrived.bytes = arrived.received;
         } else {
-            let sent_ns = u64::from(segment.options[0]) | u64::from(segment.options[1]) << 32;
-            let sent = Instant::from_nanos(sent_ns);
+            let sent = sent_at(segment);
             if record != NONE {
                 self.groups[index].records[record as usize].received += bytes;
             }
             if self.window.contains(sent) {
+                self.groups[index].datagrams.arrived += 1;
                 self.groups[index]
                     .delivery_latency
                     .push(now.since(sent).as_secs_f64());
@@ -54,8 +58,23 @@ impl<O: Observer> World<'_, O> {
     /// A datagram will not arrive.
     pub(crate) fn on_datagram_lost(&mut self, slot: u32, segment: &Segment) {
         let index = self.slots[slot as usize].group as usize;
-        if matches!(self.spec.groups[index].traffic, Traffic::Ping { .. }) {
-            self.ping_over(index, segment.options[2]);
+        match self.spec.groups[index].traffic {
+            Traffic::Ping { .. } => {
+                self.ping_over(index, segment.options[2]);
+            }
+            Traffic::Cbr { .. } if self.window.contains(sent_at(segment)) => {
+                self.groups[index].datagrams.lost += 1;
+            }
+            Traffic::Video(_) => self.on_frame_datagram_lost(index, segment),
+            _ => {}
+        }
+    }
+
+    /// A datagram was doubled on the way.
+    pub(crate) fn on_datagram_doubled(&mut self, slot: u32, segment: &Segment) {
+        let index = self.slots[slot as usize].group as usize;
+        if matches!(self.spec.groups[index].traffic, Traffic::Video(_)) {
+            self.on_frame_datagram_doubled(index, segment);
         }
     }
 
@@ -116,6 +135,8 @@ impl<O: Observer> World<'_, O> {
             Traffic::Bulk { .. }
             | Traffic::Cbr { .. }
             | Traffic::Ping { .. }
+            | Traffic::Video(_)
+            | Traffic::Dns(_)
             | Traffic::Raw(_)
             | Traffic::Tfrc(_) => {}
         }
@@ -313,6 +334,8 @@ impl<O: Observer> World<'_, O> {
             | Traffic::Cbr { .. }
             | Traffic::Flows { .. }
             | Traffic::Ping { .. }
+            | Traffic::Video(_)
+            | Traffic::Dns(_)
             | Traffic::Raw(_)
             | Traffic::Tfrc(_)
             | Traffic::Replay(_) => {}

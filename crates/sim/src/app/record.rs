@@ -1,6 +1,6 @@
 //! Flow records: what is noted of each transfer, and the results of a group.
 
-use super::{Dialogue, NONE};
+use super::{Actor, Dialogue, NONE};
 use crate::observe::Observer;
 use crate::output::{FlowRecord, GroupOutput, Repairs};
 use crate::spec::Traffic;
@@ -109,6 +109,12 @@ impl<O: Observer> World<'_, O> {
                 for (bytes, pair) in group.goodput_per_connection.iter().zip(&group.pair_of_connection) {
                     goodput_bytes_per_pair[*pair as usize] += *bytes;
                 }
+                let requests = if spec.traffic.is_closed_loop() {
+                    let begun = |actor: &Actor| actor.dialogue.as_ref().map_or(0, |dialogue| dialogue.begun);
+                    group.actors.iter().map(begun).collect()
+                } else {
+                    Vec::new()
+                };
                 GroupOutput {
                     flows: group.records,
                     delivery_latency: group.delivery_latency,
@@ -119,6 +125,8 @@ impl<O: Observer> World<'_, O> {
                     goodput_bytes_per_pair,
                     super_packet_length: group.super_packet_length,
                     streams: group.streams,
+                    datagrams: group.datagrams,
+                    requests,
                     watched: Vec::new(),
                     connections: group.connections,
                 }

@@ -1,10 +1,12 @@
 //! What exists at the start of a run: groups, their routes and their actors.
 
 use super::compact::{Counted, Draw, Queue};
+use super::dns::Resolver;
 use super::raw::Trains;
+use super::video::Frames;
 use super::{Actor, Dialogue, Group, NONE, Route};
 use crate::observe::Observer;
-use crate::output::Histogram;
+use crate::output::{Datagrams, Histogram};
 use crate::spec::{GroupSpec, Spread, Traffic};
 use crate::world::{RunError, World};
 use fleetfoot_core::cc::AnyController;
@@ -32,6 +34,7 @@ impl<O: Observer> World<'_, O> {
                 Traffic::Incast { size, pause, .. } => (size.clone(), pause.clone()),
                 Traffic::Ping { interval, .. } => (none(), interval.clone()),
                 Traffic::Raw(raw) => (none(), raw.interarrival.clone()),
+                Traffic::Dns(dns) => (none(), dns.interarrival.clone()),
                 Traffic::Tfrc(tfrc) => (
                     tfrc.size.clone().unwrap_or_else(none),
                     tfrc.interarrival.clone().unwrap_or_else(none),
@@ -43,6 +46,7 @@ impl<O: Observer> World<'_, O> {
                 | Traffic::Thin { .. }
                 | Traffic::Web(_)
                 | Traffic::Cbr { .. }
+                | Traffic::Video(_)
                 | Traffic::Flows { .. }
                 | Traffic::Replay(_) => (none(), none()),
             };
@@ -96,6 +100,8 @@ impl<O: Observer> World<'_, O> {
                 records: Vec::new(),
                 pages: Vec::new(),
                 pings: Vec::new(),
+                frames: Frames::default(),
+                datagrams: Datagrams::default(),
                 delivery_latency: Vec::new(),
                 ack_latency: Vec::new(),
                 dropped: 0,
@@ -114,7 +120,9 @@ impl<O: Observer> World<'_, O> {
         let pairs = self.groups[index as usize].routes.len() as u32;
         let processes = if each { pairs } else { 1 };
         let (members, one_per_member) = match &spec.traffic {
-            Traffic::Transfer { .. } | Traffic::Ping { .. } | Traffic::Raw(_) => (processes, false),
+            Traffic::Transfer { .. } | Traffic::Ping { .. } | Traffic::Raw(_) | Traffic::Dns(_) => {
+                (processes, false)
+            }
             Traffic::Incast { .. } | Traffic::Flows { .. } | Traffic::Replay(_) => (1, false),
             Traffic::Tfrc(tfrc) if tfrc.interarrival.is_some() => (processes, false),
             Traffic::Tfrc(tfrc) => (tfrc.count.unwrap_or(1) * processes, true),
@@ -125,9 +133,17 @@ impl<O: Observer> World<'_, O> {
             | Traffic::Thin { count, .. }
             | Traffic::Cbr { count, .. } => (count * processes, true),
             Traffic::Web(web) => (web.count * processes, true),
+            // Each call has two streams; where the group is repeated on every pair, one on each.
+            Traffic::Video(video) if video.both_ways && !each => (2 * video.count, true),
+            Traffic::Video(video) => (video.count * processes, true),
         };
         for member in 0..members {
-            let pair = if one_per_member && !each {
+            let way_back =
+                matches!(&spec.traffic, Traffic::Video(video) if video.both_ways) && member % 2 == 1;
+            let pair = if one_per_member && !each && way_back && spec.spread == Spread::Random {
+                let there = self.groups[index as usize].actors.last();
+                there.map_or(0, |there| there.pair ^ 1)
+            } else if one_per_member && !each {
                 self.pick_pair(index, spec)
             } else {
                 member % pairs.max(1)
@@ -141,9 +157,11 @@ impl<O: Observer> World<'_, O> {
                 pending: false,
                 dialogue,
                 trains: None,
+                resolver: None,
             });
             let spacing = spec.start_spacing.saturating_mul(u64::from(if one_per_member {
-                member / processes
+                let both = !each && matches!(&spec.traffic, Traffic::Video(video) if video.both_ways);
+                member / if both { 2 } else { processes }
             } else {
                 0
             }));
@@ -162,6 +180,20 @@ impl<O: Observer> World<'_, O> {
                 Traffic::Raw(_) => {
                     at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()));
                     group.actors[member as usize].trains = Some(Box::new(Trains::new(at)));
+                }
+                Traffic::Dns(dns) => {
+                    at = at.saturating_add(Duration::from_secs_f64(group.gap.sample()));
+                    let name = format!("{}/{member}", spec.name);
+                    let seed = self.spec.seed;
+                    let stream = |purpose: &str| Rng::for_element(seed, &name, purpose);
+                    let resolver = Box::new(Resolver::new(at, dns, stream));
+                    group.actors[member as usize].resolver = Some(resolver);
+                }
+                Traffic::Video(video) => {
+                    // Cameras do not run in step: each stream begins at a random moment of a frame's time.
+                    let name = format!("{}/{member}", spec.name);
+                    let phase = Rng::for_element(self.spec.seed, &name, "phase").uniform();
+                    at = at.saturating_add(Duration::from_secs_f64(phase / video.frame_rate));
                 }
                 Traffic::ClosedLoop { .. } | Traffic::Web(_) => {
                     if let Some(dialogue) = &mut group.actors[member as usize].dialogue {
@@ -212,12 +244,15 @@ impl<O: Observer> World<'_, O> {
             } => (payload, None, interval),
             // Requests are constant: the stream of their sizes is that of documents.
             Traffic::Web(web) => (&web.object, Some(&web.document), &web.think),
+            // A rate has no gaps to draw: their stream is that of the sizes.
+            Traffic::Video(video) => (&video.frame, Some(&video.key_frame), &video.frame),
             Traffic::Bulk { .. }
             | Traffic::Transfer { .. }
             | Traffic::Incast { .. }
             | Traffic::Cbr { .. }
             | Traffic::Flows { .. }
             | Traffic::Ping { .. }
+            | Traffic::Dns(_)
             | Traffic::Raw(_)
             | Traffic::Tfrc(_)
             | Traffic::Replay(_) => return None,

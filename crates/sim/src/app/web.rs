@@ -41,6 +41,7 @@ impl<O: Observer> World<'_, O> {
         let (pair, Some(dialogue)) = (place.pair, &mut place.dialogue) else {
             return;
         };
+        dialogue.begun += 1;
         let document = dialogue
             .request
             .as_mut()

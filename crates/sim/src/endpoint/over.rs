@@ -59,7 +59,11 @@ impl<O: Observer> World<'_, O> {
 
     /// A packet was doubled on the way.
     pub(crate) fn doubled(&mut self, packet: &Packet) {
-        self.slots[(packet.flow.0 >> 1) as usize].in_network += 1;
+        let index = packet.flow.0 >> 1;
+        self.slots[index as usize].in_network += 1;
+        if packet.segment.kind() == Kind::Datagram {
+            self.on_datagram_doubled(index, &packet.segment);
+        }
     }
 
     /// Sends a segment without a connection from one end of a slot to the other.

@@ -123,6 +123,7 @@ pub(crate) fn group(senders: u32, traffic: Traffic) -> GroupSpec {
         receiver: config,
         interface: Interface::default(),
         relay: None,
+        most_requests: None,
     }
 }
 

@@ -8,8 +8,8 @@ use fleetfoot_core::tfrc;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::spec::{
-    Arq, FlowLine, GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec,
-    Spread, Tfrc, Traffic,
+    Arq, Dns, FlowLine, GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec,
+    Spread, Tfrc, Traffic, Video,
 };
 use std::sync::Arc;
 
@@ -69,6 +69,7 @@ pub(crate) fn random_spec(seed: u64) -> Spec {
             receiver: config,
             interface: Interface::default(),
             relay: None,
+            most_requests: None,
         });
     }
     spec
@@ -143,7 +144,7 @@ fn random_traffic(rng: &mut Rng, index: usize) -> Traffic {
         shape: 1.5,
     };
     let think = Distribution::Exponential { mean: 0.05 };
-    match index % 10 {
+    match index % 12 {
         0 => Traffic::Bulk {
             count: 1 + rng.below(3) as u32,
         },
@@ -197,6 +198,24 @@ fn random_traffic(rng: &mut Rng, index: usize) -> Traffic {
             interval: think,
             packet: Bytes(84),
         },
+        9 => Traffic::Video(Box::new(Video {
+            count: 1 + rng.below(2) as u32,
+            both_ways: false,
+            frame_rate: 30.0,
+            frame: size,
+            key_every: (rng.below(2) == 0).then_some(10),
+            key_frame: Distribution::Constant(40_000.0),
+            packet: Bytes(1_228),
+        })),
+        10 => Traffic::Dns(Box::new(Dns {
+            interarrival: think,
+            request: Distribution::Constant(50.0),
+            response: size,
+            most: Bytes(1_232),
+            server_time: Distribution::Exponential { mean: 0.003 },
+            timeout: Duration::from_millis(200),
+            attempts: 1 + rng.below(3) as u32,
+        })),
         _ => random_streams(rng, size, think),
     }
 }

@@ -1,7 +1,9 @@
 //! Keys of traffic.
 
 use super::Default::{Described, Required, Value};
-use super::{ARRIVALS, COUNT, HOSTS, Key, Kind, SIZES, TCP, TIME, TIMES, Tagged, Variety, key};
+use super::{
+    ARRIVALS, COUNT, HOSTS, Key, Kind, POSITIVE_TIME, SIZES, TCP, TIME, TIMES, Tagged, Variety, key,
+};
 use crate::workload::APPLICATION_NAMES;
 use fleetfoot_core::superpacket::Layout;
 
@@ -34,8 +36,8 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
     key(
         "direction",
         Kind::Choice(&["down", "up", "both"]),
-        Value("\"down\""),
-        "Data flows from `from` to `to` (down), the other way (up), or half of the flows each way.",
+        Described("`down`; `both` for video-call"),
+        "Data flows from `from` to `to` (down), the other way (up), or half of the flows each way; a video call goes both ways at once.",
     ),
     key(
         "spread",
@@ -78,9 +80,9 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
         "latency_sensitive",
         Kind::Flag,
         Described(
-            "true for transfer, incast, closed-loop, request-response, thin, web and replay, else false",
+            "true for transfer, incast, closed-loop, request-response, thin, web, video-call, dns and replay, else false",
         ),
-        "Whether a shorter completion time is what counts; else goodput is.",
+        "Whether somebody waits for it, so that a shorter time is what counts; else goodput is. What is compared is the completion time (ping: round-trip time, video-call: delay of a frame); of thin streams and of cbr the delay of each write or datagram.",
     ),
 ];
 
@@ -96,6 +98,13 @@ pub(crate) static RELAY: &[Key] = &[
 ];
 
 const MEMBERS: Key = key("count", COUNT, Value("1"), "Connections.");
+
+const DEMAND: Key = key(
+    "demand",
+    Kind::Choice(&["free", "as baseline"]),
+    Value("\"free\""),
+    "How much users ask for. Free: they go on as long as there is time, so who is served sooner asks for more. As baseline: in a variant each user makes at most the requests that the same user made in the file as it stands with the same seed, with the same sizes and think times, so that variants are compared at equal demand.",
+);
 
 /// Traffic kinds.
 pub(crate) static TRAFFIC: Tagged = Tagged {
@@ -144,6 +153,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                     Required,
                     "Time between the end of one and the start of the next.",
                 ),
+                DEMAND,
             ],
         },
         Variety {
@@ -170,6 +180,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                     Described("until `stop`"),
                     "Exchanges per connection.",
                 ),
+                DEMAND,
             ],
         },
         Variety {
@@ -242,6 +253,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                     Required,
                     "Time between the end of a page and the start of the next; before the first too.",
                 ),
+                DEMAND,
             ],
         },
         Variety {
@@ -399,6 +411,86 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                     Kind::Bytes(28, 65_535),
                     Value("\"84 B\""),
                     "Layer-3 bytes per packet (84: 56 bytes of payload, as ping sends).",
+                ),
+            ],
+        },
+        Variety {
+            name: "video-call",
+            doc: "Calls between two hosts, both ways at once: frames at a constant rate, each cut into UDP datagrams that leave together; nothing is sent again and the encoder does not adapt. A flow is a frame; its completion time is from handing over to the arrival of its last datagram. A frame that lost a datagram has no time: it counts among the late ones (`more.late_or_lost`).",
+            keys: &[
+                key("count", COUNT, Value("1"), "Calls."),
+                key(
+                    "frame_rate",
+                    Kind::Frequency,
+                    Value("\"30 per second\""),
+                    "Frames of each stream. The first comes at a random moment of a frame's time.",
+                ),
+                key(
+                    "frame",
+                    SIZES,
+                    Value("{ dist = \"lognormal\", mean = \"10 kB\", sigma = 0.3 }"),
+                    "Payload bytes of a frame. The default makes 2.4 Mbit/s each way at 30 frames per second.",
+                ),
+                key(
+                    "key_frame_every",
+                    COUNT,
+                    Described("no key frames"),
+                    "One of so many frames, the first among them, is a larger key frame.",
+                ),
+                key(
+                    "key_frame",
+                    SIZES,
+                    Value("\"40 kB\""),
+                    "Payload bytes of a key frame.",
+                ),
+                key(
+                    "packet",
+                    Kind::Bytes(29, 65_535),
+                    Value("\"1228 B\""),
+                    "Layer-3 bytes per datagram, at most (1228: 1200 bytes of payload, as browsers send).",
+                ),
+                key(
+                    "deadline",
+                    POSITIVE_TIME,
+                    Value("\"150 ms\""),
+                    "A frame that arrives later is late (ITU-T G.114: up to 150 ms one way a conversation is not disturbed; it speaks of mouth to ear, so a codec and a jitter buffer take a part).",
+                ),
+            ],
+        },
+        Variety {
+            name: "dns",
+            doc: "Look-ups of names: a UDP request and its answer, with a resolver's retries. A flow is a look-up; its completion time is from the first request to the first answer. One that is never answered counts with the time until it was given up. `from` answers, `to` asks.",
+            keys: &[
+                key(
+                    "arrivals",
+                    Kind::Tagged(&ARRIVALS),
+                    Value("{ dist = \"poisson\", rate = \"1 per second\" }"),
+                    "When look-ups begin.",
+                ),
+                key("request", SIZES, Value("\"45 B\""), "Payload bytes of a request."),
+                key(
+                    "response",
+                    SIZES,
+                    Value("{ dist = \"lognormal\", mean = \"160 B\", sigma = 0.5 }"),
+                    "Payload bytes of an answer; at most 1232, what resolvers take in one datagram.",
+                ),
+                key(
+                    "server_time",
+                    TIMES,
+                    Value("\"0 s\""),
+                    "Time from a request's arrival to its answer.",
+                ),
+                key(
+                    "timeout",
+                    POSITIVE_TIME,
+                    Value("\"5 s\""),
+                    "An unanswered request is sent again after so long (resolv.conf: `timeout`).",
+                ),
+                key(
+                    "attempts",
+                    Kind::Integer(1, 100),
+                    Value("2"),
+                    "Requests of a look-up in all (resolv.conf: `attempts`).",
                 ),
             ],
         },
