@@ -9,7 +9,13 @@
 //!
 //! **Deviations.** `ecn` marks instead of dropping, as Linux does and RFC 8289 leaves open: a mark counts as a drop for the
 //! control law, and the marked packet is delivered at once. The largest packet of 5.4 ("no drop when backlog is at most
-//! one packet") is the link's MTU, as the RFC suggests, where Linux takes the largest packet seen.
+//! one packet") is the link's MTU, as the RFC suggests and Linux does.
+//!
+//! Where the sources disagree, `details` says who is followed. RFC 8289: nanoseconds and a square root. Linux and ns-3: ticks of
+//! 1024 ns and, for 1 / sqrt(count), one Newton step per drop in 16 bits, whose second drop comes after 0.5 intervals instead
+//! of 0.71, later ones within 3 %; the first drop needs more than an interval above the target, not at least one. ns-3 alone
+//! counts the time to the next mark from the mark before, not from when that was due, so its marks come a little late.
+//! `docs/trust.md` has the differences in figures.
 
 use super::Surroundings;
 use super::fifo::Fifo;
@@ -48,8 +54,15 @@ pub(super) const CE_THRESHOLD: Parameter = Parameter {
     doc: "Mark every ECN-capable packet that waited longer than this, whatever `ecn` says; by default none (RFC 8290 5.2.7; Linux: for DCTCP)",
 };
 
+pub(super) const DETAILS: Parameter = Parameter {
+    name: "details",
+    kind: ParameterKind::Choice(&["rfc", "linux", "ns-3"]),
+    default: Value::Choice("rfc"),
+    doc: "Who is followed where the RFCs, Linux and ns-3 differ in details (arithmetic, ties; see `docs/trust.md`)",
+};
+
 impl CoDel {
-    /// `limit`, `target`, `interval`, `ecn`, `ce_threshold`.
+    /// `limit`, `target`, `interval`, `ecn`, `ce_threshold`, `details`.
     pub const PARAMETERS: &'static [Parameter] = &[
         Parameter {
             name: "limit",
@@ -66,6 +79,7 @@ impl CoDel {
             doc: "Mark ECN-capable packets instead of dropping them (Linux codel: off)",
         },
         CE_THRESHOLD,
+        DETAILS,
     ];
 
     /// An empty queue.
@@ -122,23 +136,74 @@ pub(super) struct Law {
     ecn: bool,
     ce_threshold: Option<Duration>,
     max_packet: u32,
+    pub(super) details: Details,
 }
+
+/// Who is followed where the sources differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Details {
+    /// RFC 8289 and RFC 8290.
+    Rfc,
+    /// `codel_impl.h` and `sch_fq_codel.c` of Linux 6.1.
+    Linux,
+    /// `CoDelQueueDisc` and `FqCoDelQueueDisc` of ns-3.37.
+    Ns3,
+}
+
+/// Bits that Linux's clock of CoDel leaves out of the nanoseconds (`CODEL_SHIFT`).
+const TICK_BITS: u32 = 10;
 
 impl Law {
     pub(super) fn new(values: &Values, surroundings: &Surroundings) -> Law {
+        let chooses = values.table().iter().any(|entry| entry.name == DETAILS.name);
+        let details = match if chooses { values.choice(DETAILS.name) } else { "" } {
+            "linux" => Details::Linux,
+            "ns-3" => Details::Ns3,
+            _ => Details::Rfc,
+        };
         Law {
-            target: values.duration("target").unwrap_or(Duration::from_millis(5)),
-            interval: values.duration("interval").unwrap_or(Duration::from_millis(100)),
+            target: details.rounded(values.duration("target").unwrap_or(Duration::from_millis(5))),
+            interval: details.rounded(values.duration("interval").unwrap_or(Duration::from_millis(100))),
             ecn: values.flag("ecn"),
-            ce_threshold: values.duration("ce_threshold"),
+            ce_threshold: values
+                .duration("ce_threshold")
+                .map(|threshold| details.rounded(threshold)),
             max_packet: surroundings.mtu,
+            details,
         }
     }
 
-    /// Time of the next drop after `from`, when `count` were dropped.
-    fn next(&self, from: Instant, count: u32) -> Instant {
-        let wait = self.interval.as_nanos() as f64 / libm::sqrt(f64::from(count.max(1)));
-        from.saturating_add(Duration::from_nanos(wait as u64))
+    /// How long a packet has waited.
+    fn sojourn(&self, now: Instant, packet: &Packet) -> Duration {
+        match self.details {
+            Details::Linux => self
+                .details
+                .tick(now)
+                .since(self.details.tick(packet.enqueued_at)),
+            Details::Rfc | Details::Ns3 => self.details.rounded(now.since(packet.enqueued_at)),
+        }
+    }
+
+    /// Whether a wait that will have been above the target for an interval at `at` has been.
+    fn long_enough(&self, now: Instant, at: Instant) -> bool {
+        match self.details {
+            Details::Rfc => now >= at,
+            Details::Linux | Details::Ns3 => now > at,
+        }
+    }
+}
+
+impl Details {
+    /// The clock of the control law.
+    fn tick(self, at: Instant) -> Instant {
+        Instant::from_nanos(self.rounded(at.since(Instant::ZERO)).as_nanos())
+    }
+
+    fn rounded(self, time: Duration) -> Duration {
+        match self {
+            Details::Rfc => time,
+            Details::Linux | Details::Ns3 => Duration::from_nanos(time.as_nanos() >> TICK_BITS << TICK_BITS),
+        }
     }
 }
 
@@ -154,6 +219,8 @@ pub(super) struct State {
     /// `count` when the drop state was entered last.
     last_count: u32,
     dropping: bool,
+    /// Linux's and ns-3's estimate of 1 / sqrt(count), in units of 2^-16.
+    reciprocal_root: u16,
 }
 
 impl State {
@@ -183,7 +250,7 @@ impl State {
         let mut packet = self.control(now, law, context, pop, spare)?;
         // Linux's `ce_threshold`: the packet's own wait, after the control law and independent of it.
         if let Some(threshold) = law.ce_threshold
-            && now.since(packet.enqueued_at) > threshold
+            && law.sojourn(now, &packet) > threshold
             && packet.segment.ecn() != Ecn::Ce
             && packet.segment.ecn_capable()
         {
@@ -202,15 +269,21 @@ impl State {
         mut spare: impl FnMut(&Packet, &mut QueueContext<'_>) -> bool,
     ) -> Option<Packet> {
         let (mut packet, mut ok_to_drop) = self.take(now, law, pop())?;
+        let tick = law.details.tick(now);
         if self.dropping {
             if !ok_to_drop {
                 self.dropping = false;
             }
             // RFC 8289 5.5: drops are caught up with when the dequeue comes late.
-            while self.dropping && now >= self.drop_next {
+            while self.dropping && tick >= self.drop_next {
                 self.count = self.count.saturating_add(1);
+                self.counted();
                 if law.mark(&mut packet, context) || spare(&packet, context) {
-                    self.drop_next = law.next(self.drop_next, self.count);
+                    let from = match law.details {
+                        Details::Rfc | Details::Linux => self.drop_next,
+                        Details::Ns3 => tick,
+                    };
+                    self.drop_next = self.next(from, law);
                     return Some(packet);
                 }
                 context.drops.push((packet, DropReason::Early));
@@ -221,7 +294,7 @@ impl State {
                 };
                 (packet, ok_to_drop) = next;
                 if ok_to_drop {
-                    self.drop_next = law.next(self.drop_next, self.count);
+                    self.drop_next = self.next(self.drop_next, law);
                 } else {
                     self.dropping = false;
                 }
@@ -240,12 +313,14 @@ impl State {
             self.dropping = true;
             // RFC 8289 5.5: begin near the rate that controlled the queue last time, if that was recently.
             let delta = self.count.saturating_sub(self.last_count);
-            self.count = if delta > 1 && now.since(self.drop_next) < law.interval.saturating_mul(16) {
-                delta
+            if delta > 1 && tick.since(self.drop_next) < law.interval.saturating_mul(16) {
+                self.count = delta;
+                self.counted();
             } else {
-                1
-            };
-            self.drop_next = law.next(now, self.count);
+                self.count = 1;
+                self.reciprocal_root = u16::MAX;
+            }
+            self.drop_next = self.next(tick, law);
             self.last_count = self.count;
             return next;
         }
@@ -260,17 +335,50 @@ impl State {
             self.dropping = false;
             return None;
         };
-        if now.since(packet.enqueued_at) < law.target || left <= u64::from(law.max_packet) {
+        if law.sojourn(now, &packet) < law.target || left <= u64::from(law.max_packet) {
             self.first_above = None;
             return Some((packet, false));
         }
+        let tick = law.details.tick(now);
         match self.first_above {
             None => {
-                self.first_above = Some(now.saturating_add(law.interval));
+                self.first_above = Some(tick.saturating_add(law.interval));
                 Some((packet, false))
             }
-            Some(at) => Some((packet, now >= at)),
+            Some(at) => Some((packet, law.long_enough(tick, at))),
         }
+    }
+
+    /// `dropped` packets were dropped from the queue because there was no room: for Linux they count.
+    pub(super) fn overflowed(&mut self, law: &Law, dropped: u32) {
+        if law.details == Details::Linux {
+            self.count = self.count.wrapping_add(dropped);
+        }
+    }
+
+    /// One Newton step of 1 / sqrt(count), x (3 - count x^2) / 2, in Linux's fixed point.
+    fn counted(&mut self) {
+        let x = u64::from(self.reciprocal_root) << 16;
+        let square = (x * x) >> 32;
+        // May be below zero when `count` grew much at once: Linux wraps there, too.
+        let rest = (3_u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
+        let root = (rest >> 2).wrapping_mul(x) >> 31;
+        self.reciprocal_root = (root >> 16) as u16;
+    }
+
+    /// Time of the next drop after `from`.
+    fn next(&self, from: Instant, law: &Law) -> Instant {
+        let wait = match law.details {
+            Details::Rfc => {
+                let wait = law.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
+                Duration::from_nanos(wait as u64)
+            }
+            Details::Linux | Details::Ns3 => {
+                let ticks = ((law.interval.as_nanos() >> TICK_BITS) * u64::from(self.reciprocal_root)) >> 16;
+                Duration::from_nanos(ticks << TICK_BITS)
+            }
+        };
+        from.saturating_add(wait)
     }
 }
 

@@ -6,10 +6,16 @@
 //! **Source.** RFC 8290 sections 4.1 and 4.2, defaults from 5.2; batch drop as in Linux's `fq_codel`.
 //!
 //! **Deviations.** The fattest queue is found within a factor of two, in constant time (router digest D-4), where RFC 8290
-//! searches all queues. CoDel's "backlog at most one packet" counts the flow's own queue, as RFC 8289 says; Linux counts all.
+//! searches all queues, as is done here only when `details` follows Linux or ns-3. Linux also limits memory (32 MB); here `limit`
+//! alone does.
+//!
+//! Where the sources disagree, `details` says who is followed. CoDel's "backlog at most one packet" counts the flow's own queue,
+//! as RFC 8289 says and ns-3 does; Linux counts all queues, so that with many flows it also drops the only packet of one. An empty
+//! new queue always goes to the old ones (RFC 8290 4.2, ns-3); Linux lets it leave when there are no old ones. In Linux the packets
+//! of a batch drop count as drops of that queue's CoDel. For its arithmetic see queue `codel`.
 
 use super::classes::BacklogClasses;
-use super::codel::{CE_THRESHOLD, INTERVAL, Law, State, TARGET};
+use super::codel::{CE_THRESHOLD, DETAILS, Details, INTERVAL, Law, State, TARGET};
 use super::hash::HashKey;
 use super::rounds::Rounds;
 use super::store::{PacketList, PacketPool};
@@ -42,7 +48,7 @@ struct Queue {
 }
 
 impl FqCoDel {
-    /// `limit`, `queues`, `quantum`, `target`, `interval`, `ecn`, `ce_threshold`, `batch`.
+    /// `limit`, `queues`, `quantum`, `target`, `interval`, `ecn`, `ce_threshold`, `batch`, `details`.
     pub const PARAMETERS: &'static [Parameter] = &[
         Parameter {
             name: "limit",
@@ -77,6 +83,7 @@ impl FqCoDel {
             default: Value::Integer(64),
             doc: "Most packets dropped from the fattest queue at once, at most half of it (RFC 8290 4.1: 64)",
         },
+        DETAILS,
     ];
 
     /// An empty queue.
@@ -104,25 +111,39 @@ impl FqCoDel {
         }
     }
 
+    /// The queue that pays for overflow.
+    fn fattest(&self) -> Option<u32> {
+        if self.law.details == Details::Rfc {
+            return self.classes.longest();
+        }
+        let bytes = |index: u32| self.queues[index as usize].packets.bytes;
+        (0..self.queues.len() as u32)
+            .rev() // of equal ones the first
+            .max_by_key(|&index| bytes(index))
+            .filter(|&index| bytes(index) > 0)
+    }
+
     /// Drops up to a batch and at most half of the bytes from the head of the fattest queue (at least one packet).
     fn drop_batch(&mut self, context: &mut QueueContext<'_>) {
-        let Some(index) = self.classes.longest() else {
+        let Some(index) = self.fattest() else {
             return;
         };
         let queue = &mut self.queues[index as usize];
         let threshold = queue.packets.bytes / 2;
-        let mut bytes = 0;
+        let (mut bytes, mut dropped) = (0, 0);
         for _ in 0..self.batch {
             super::work::step();
             let Some(packet) = self.pool.pop(&mut queue.packets) else {
                 break;
             };
             bytes += u64::from(packet.segment.len());
+            dropped += 1;
             context.drops.push((packet, DropReason::PushedOut));
             if bytes >= threshold {
                 break;
             }
         }
+        queue.codel.overflowed(&self.law, dropped);
         self.classes
             .update(index, queue.packets.packets, queue.packets.bytes);
     }
@@ -152,9 +173,11 @@ impl QueueDiscipline for FqCoDel {
             let index = self.rounds.turn(|_| quantum)?;
             let queue = &mut self.queues[index as usize];
             let (pool, packets) = (&mut self.pool, &mut queue.packets);
+            let all = self.law.details == Details::Linux;
             let packet = queue.codel.dequeue(now, &self.law, context, || {
                 let packet = pool.pop(packets)?;
-                Some((packet, packets.bytes))
+                let left = if all { pool.total().bytes.0 } else { packets.bytes };
+                Some((packet, left))
             });
             self.classes
                 .update(index, queue.packets.packets, queue.packets.bytes);
@@ -162,7 +185,11 @@ impl QueueDiscipline for FqCoDel {
                 self.rounds.spend(index, packet.segment.len());
                 return Some(packet);
             }
-            self.rounds.empty();
+            if all {
+                self.rounds.empty_as_in_linux();
+            } else {
+                self.rounds.empty();
+            }
         }
     }
 

@@ -96,17 +96,30 @@ impl Rounds {
     /// The queue whose turn it is was found empty. Whether it left the lists.
     #[inline]
     pub(super) fn empty(&mut self) -> bool {
+        self.leave(true)
+    }
+
+    /// The same where a new queue that is alone may leave at once, as in Linux's `fq_codel`.
+    #[inline]
+    pub(super) fn empty_as_in_linux(&mut self) -> bool {
+        self.leave(self.old.head != NONE)
+    }
+
+    /// The queue whose turn it is was found empty: a new one becomes old, or leaves like an old one.
+    #[inline]
+    fn leave(&mut self, new_become_old: bool) -> bool {
         let from_new = self.new.head != NONE;
         let list = if from_new { &mut self.new } else { &mut self.old };
         let index = list.head;
         list.pop(&self.turns);
-        if from_new {
+        let stays = from_new && new_become_old;
+        if stays {
             // RFC 8290 4.2: an empty new queue becomes an old one, so that it cannot stay new for ever.
             self.old.push(&mut self.turns, index);
         } else {
             self.turns[index as usize].active = false;
         }
-        !from_new
+        !stays
     }
 }
 

@@ -5,6 +5,10 @@
 //!
 //! **Source.** Linux `sch_cake.c` (cobalt_*), whose order of decisions is kept, without its code: 1/sqrt is computed, not
 //! approximated.
+//!
+//! Linux sets 1/sqrt to 0 for a new flow and computes it only when the count changes, so the first drop of a new flow follows the
+//! first packet that waited too long at once, not after an interval, as the comment there and the paper have it. With
+//! `first_at_once` it is so here.
 
 use crate::time::{Duration, Instant};
 
@@ -15,6 +19,8 @@ pub(in super::super) struct Constants {
     pub(in super::super) interval: Duration,
     /// Time of one packet of the MTU at the shaper's rate; 0 without a shaper.
     pub(in super::super) mtu_time: Duration,
+    /// Whether the first drop of a new flow does not wait for an interval, as in Linux.
+    pub(in super::super) first_at_once: bool,
 }
 
 /// BLUE's steps in Q0.32: up 1/256, down 1/4096.
@@ -30,6 +36,8 @@ pub(in super::super) struct Cobalt {
     /// BLUE's drop probability, Q0.32.
     pub(in super::super) p_drop: u32,
     dropping: bool,
+    /// Whether `count` was ever raised or lowered in steps.
+    stepped: bool,
 }
 
 /// What becomes of a packet that leaves.
@@ -71,6 +79,7 @@ impl Cobalt {
     fn come_down(&mut self, constants: &Constants) {
         super::super::work::step();
         self.count -= 1;
+        self.stepped = true;
         self.drop_next = self.after(self.drop_next, constants);
     }
 
@@ -111,7 +120,8 @@ impl Cobalt {
         if over {
             if !self.dropping {
                 self.dropping = true;
-                self.drop_next = self.after(now, constants);
+                let at_once = constants.first_at_once && !self.stepped;
+                self.drop_next = if at_once { now } else { self.after(now, constants) };
             }
             self.count = self.count.max(1);
         } else {
@@ -121,6 +131,7 @@ impl Cobalt {
             judgement.mark = capable;
             judgement.drop = !capable;
             self.count = self.count.saturating_add(1);
+            self.stepped = true;
             self.drop_next = self.after(self.drop_next, constants);
             late = now > self.drop_next;
         } else {

@@ -13,6 +13,8 @@ struct CobaltOracle {
     blue_timer: i64,
     p_drop: i64,
     dropping: bool,
+    /// Square root of the count after its last step; before that one, or in Linux without end.
+    root: f64,
 }
 
 const TARGET: i64 = 5_000_000;
@@ -20,13 +22,13 @@ const INTERVAL: i64 = 100_000_000;
 const ONE: i64 = 1 << 32;
 
 impl CobaltOracle {
+    fn step(&mut self, by: i64) {
+        self.count += by;
+        self.root = (self.count.max(1) as f64).sqrt();
+    }
+
     fn control(&self, t: i64) -> i64 {
-        let root = if self.count < 2 {
-            1.0
-        } else {
-            (self.count as f64).sqrt()
-        };
-        t + (INTERVAL as f64 / root) as i64
+        t + (INTERVAL as f64 / self.root) as i64
     }
 
     fn queue_full(&mut self, now: i64) {
@@ -48,7 +50,7 @@ impl CobaltOracle {
         }
         self.dropping = false;
         if self.count != 0 && now - self.drop_next >= 0 {
-            self.count -= 1;
+            self.step(-1);
             self.drop_next = self.control(self.drop_next);
         }
     }
@@ -80,12 +82,12 @@ impl CobaltOracle {
         if next_due && self.dropping {
             marked = capable;
             drop = !capable;
-            self.count += 1;
+            self.step(1);
             self.drop_next = self.control(self.drop_next);
             schedule = now - self.drop_next;
         } else {
             while next_due {
-                self.count -= 1;
+                self.step(-1);
                 self.drop_next = self.control(self.drop_next);
                 schedule = now - self.drop_next;
                 next_due = self.count != 0 && schedule >= 0;
@@ -109,6 +111,7 @@ proptest! {
     #[test]
     fn cobalt_agrees_with_a_second_transcription(
         mtu_time in 0_u64..3_000_000,
+        first_at_once in any::<bool>(),
         phases in prop::collection::vec((0_u8..10, 1_usize..400, 100_000_u64..3_000_000, 0_u64..40_000_000), 5..30),
         draws in prop::collection::vec((any::<u32>(), any::<bool>(), 0_u64..1000), 400..401),
     ) {
@@ -116,9 +119,11 @@ proptest! {
             target: Duration::from_nanos(TARGET as u64),
             interval: Duration::from_nanos(INTERVAL as u64),
             mtu_time: Duration::from_nanos(mtu_time),
+            first_at_once,
         };
         let mut cobalt = Cobalt::default();
-        let mut oracle = CobaltOracle::default();
+        let root = if first_at_once { f64::INFINITY } else { 1.0 };
+        let mut oracle = CobaltOracle { root, ..CobaltOracle::default() };
         let mut now = 1_000_000_000_u64;
         for (kind, calls, step, sojourn) in phases {
             for &(random, capable, jitter) in draws.iter().take(calls) {
