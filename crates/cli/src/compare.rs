@@ -2,19 +2,23 @@
 
 use crate::failure::Failure;
 use crate::folder::Folder;
-use crate::forecast::{Forecast, Part};
+use crate::forecast::Forecast;
 use crate::import::{imported, is_capture};
 use crate::layout::width;
-use crate::output::{Common, print};
+use crate::output::{Common, counted, plain, print};
 use crate::progress::Reporter;
-use crate::session::{BatchFlags, about, command, cores, scenario, stop_flag};
+use crate::session::{
+    BatchFlags, Done, about, command, cores, forecast, measured, on_cores, scenario, seeds_in_words,
+    stop_flag,
+};
 use crate::table;
+use crate::target::Targets;
 use clap::Args;
 use fleetfoot_lab::compare::sensitivity::{NEIGHBOURS, judge};
 use fleetfoot_lab::compare::{Choice, Plan, build};
 use fleetfoot_lab::result::Comparison;
 use fleetfoot_lab::run::course::Course;
-use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate};
+use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate_telling};
 use fleetfoot_sim::spec::Spec;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +29,7 @@ pub(crate) struct Arguments {
     /// The scenario, or a capture (pcap, pcapng) to make one of; without one the built-in home line.
     file: Option<PathBuf>,
     /// Number of seeds, instead of the scenario's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     seeds: Option<u32>,
     /// The first seed, instead of the scenario's.
     #[arg(long, value_name = "N")]
@@ -55,16 +59,24 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         file => file.clone(),
     };
     let plan = Plan::compare(scenario(file.as_deref())?, &choice)?;
+    if !plan.described.groups.iter().any(|group| group.latency_sensitive) {
+        return Err(Failure::usage(format!(
+            "\"{}\": nothing here waits, so nothing can be ranked: give the [[traffic]] whose users wait `latency_sensitive = true`; \
+             `fleetfoot run` shows what each group gets",
+            plan.scenario.title()
+        )));
+    }
     let runs = (plan.variants.len() * plan.seeds.len()) as u64;
-    let part = Part::new(&plan.jobs(), plan.seeds.len());
-    let forecast = Forecast::new(vec![part], cores(arguments.batch.jobs));
+    let mut targets = Targets::of(file.as_deref(), &plan.scenario, arguments.batch.force);
+    targets.of_batch(&arguments.batch, arguments.out.as_deref())?;
+    let forecast = forecast(&plan, &arguments.batch)?;
     common.say(&format!(
-        "Comparing {} variants of \"{}\" with seeds {} to {}: {runs} runs on {} cores, about {}.",
-        plan.variants.len(),
-        plan.scenario.title(),
-        plan.seeds.first().copied().unwrap_or(0),
-        plan.seeds.last().copied().unwrap_or(0),
-        cores(arguments.batch.jobs),
+        "Comparing {} of \"{}\" with {}: {} {}, about {}.",
+        counted(plan.variants.len() as u64, "variant"),
+        plain(plan.scenario.title()),
+        seeds_in_words(&plan.seeds),
+        counted(runs, "run"),
+        on_cores(arguments.batch.jobs, runs),
         about(forecast.left_s()),
     ));
     let folder = Folder::open(
@@ -82,20 +94,31 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     };
     reporter
         .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));
-    let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
+    let engine =
+        |spec: &Spec, stop: &AtomicBool| simulate_telling(spec, stop, &|pulse| reporter.pulse(pulse));
     let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
         reporter.run(0, progress);
-    })?;
+    });
     reporter.finish();
+    let batch = batch?;
     if batch.runs.iter().all(Vec::is_empty) {
-        common.say("Stopped before any run finished.");
+        let stopped = reporter.stopped();
+        common.say(&stopped.unwrap_or_else(|| String::from("Stopped before any run finished.")));
         return Err(Failure::interrupted());
     }
     let mut comparison = build(&plan, &batch, &command());
+    let mut all = Done::of(&batch);
     if !batch.interrupted {
         add_traces(&plan, &mut comparison, &stop);
         if arguments.sensitivity {
-            add_sensitivity(&plan, &options, &stop, common, &mut comparison)?;
+            all.add(&add_sensitivity(
+                &plan,
+                arguments,
+                &options,
+                &stop,
+                common,
+                &mut comparison,
+            )?);
         }
     }
     folder.write(&comparison)?;
@@ -114,10 +137,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         print(&table::comparison(&comparison, common.colored(), width()))?;
     }
     common.say(&format!(
-        "{} runs computed, {} reused, in {:.1} s. Report: {}\nAgain: {}",
-        batch.computed,
-        batch.reused,
-        batch.wall_s,
+        "{all}. Report: {}\nAgain: {}",
         folder.path().join("report.html").display(),
         comparison.command
     ));
@@ -149,23 +169,48 @@ fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
 
 fn add_sensitivity(
     plan: &Plan,
+    arguments: &Arguments,
     options: &Options,
     stop: &AtomicBool,
     common: &Common,
     comparison: &mut Comparison,
-) -> Result<(), Failure> {
-    for neighbour in NEIGHBOURS {
-        let jobs = neighbour.jobs(plan, &comparison.bottleneck);
+) -> Result<Done, Failure> {
+    let mut all = Done::default();
+    let jobs: Vec<_> = NEIGHBOURS
+        .iter()
+        .map(|neighbour| neighbour.jobs(plan, &comparison.bottleneck))
+        .collect();
+    let parts = jobs
+        .iter()
+        .map(|jobs| measured(jobs, &plan.seeds))
+        .collect::<Result<Vec<_>, _>>()?;
+    let forecast = Forecast::new(parts, cores(arguments.batch.jobs));
+    common.say(&format!(
+        "Sensitivity: {} more {}, about {}.",
+        counted(forecast.runs(), "run"),
+        on_cores(arguments.batch.jobs, forecast.runs()),
+        about(forecast.left_s())
+    ));
+    let total = forecast.runs();
+    let reporter = Reporter::new(forecast, common, None)?;
+    for (part, neighbour) in NEIGHBOURS.into_iter().enumerate() {
         common.say(&format!("Sensitivity: {}", neighbour.name()));
-        let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
-        let batch = run_all(&jobs, &plan.seeds, options, stop, &engine, &|_| ())?;
+        let engine =
+            |spec: &Spec, stop: &AtomicBool| simulate_telling(spec, stop, &|pulse| reporter.pulse(pulse));
+        let before = all.runs();
+        let batch = run_all(&jobs[part], &plan.seeds, options, stop, &engine, &|progress| {
+            reporter.run(part, &progress.after(before, total));
+        });
+        let batch = batch.inspect_err(|_| reporter.finish())?;
+        all.add(&Done::of(&batch));
         if batch.interrupted {
-            return Ok(());
+            break;
         }
         let point = judge(neighbour, plan, &batch, comparison);
         comparison.sensitivity.push(point);
     }
-    Ok(())
+    reporter.finish();
+    Ok(all)
 }
 
 /// Variants by rank whose flows are traced for the report.

@@ -1,12 +1,13 @@
 //! `fleetfoot drill`: packetdrill scripts against our TCP in virtual time, or against the kernel's.
 
 use crate::failure::Failure;
-use crate::output::{Common, print};
+use crate::output::{Common, counted, print};
+use crate::target::Targets;
 use clap::{Args, ValueEnum};
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_lab::drill::capture;
 use fleetfoot_lab::drill::exactness::{Exactness, Excluded};
-use fleetfoot_lab::drill::folder::{Manifest, Options, Outcome, Stack, find, play_all};
+use fleetfoot_lab::drill::folder::{Manifest, Options, Outcome, Stack, check, find, places, play_all};
 use fleetfoot_lab::drill::{Definitions, Verdict};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +16,8 @@ use std::path::PathBuf;
 /// Flags of `drill`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Scripts, or folders of them (`*.pkt`). Default: $FLEETFOOT_PACKETDRILL, else ../shared/packetdrill.
+    /// Scripts, or folders of them (`*.pkt`). Default: the folder in $FLEETFOOT_PACKETDRILL, else `conformance`, that of this project.
+    /// Scripts in folders called nplab, freebsd and gvisor are played as those collections ask for.
     #[arg(value_name = "SCRIPT|FOLDER")]
     paths: Vec<PathBuf>,
     /// A table of verdicts by topic, and one line on each script that does not pass.
@@ -63,6 +65,25 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     })?;
     if items.is_empty() {
         return Err(Failure::usage("no script (*.pkt) there"));
+    }
+    for item in items.iter().filter(|item| paths.contains(&item.path)) {
+        check(item, &options.definitions).map_err(Failure::usage)?;
+    }
+    let mut targets = Targets::reading([], true);
+    if let Some(folder) = arguments.pcap.as_ref().filter(|folder| !folder.is_dir()) {
+        if folder.exists() {
+            return Err(Failure::usage(format!(
+                "--pcap {}: it is no folder",
+                folder.display()
+            )));
+        }
+        targets.file("--pcap", folder)?; // where the folder is made
+    }
+    for (place, count) in places(&items) {
+        common.say(&format!(
+            "{} played by the rules of {place}",
+            counted(count, "script")
+        ));
     }
     let outcomes = play_all(&items, &options, |_| {}).map_err(Failure::other)?;
     if let Some(folder) = &arguments.pcap {
@@ -132,12 +153,12 @@ fn default_folder() -> Result<PathBuf, Failure> {
     if let Some(folder) = std::env::var_os("FLEETFOOT_PACKETDRILL") {
         return Ok(PathBuf::from(folder));
     }
-    let folder = PathBuf::from("../shared/packetdrill");
+    let folder = PathBuf::from("conformance");
     if folder.is_dir() {
         return Ok(folder);
     }
     Err(Failure::usage(
-        "name a script or a folder of scripts, or set FLEETFOOT_PACKETDRILL; ../shared/packetdrill is not there",
+        "name a script or a folder of scripts, or set FLEETFOOT_PACKETDRILL; there is no folder `conformance` here",
     ))
 }
 
@@ -218,8 +239,8 @@ impl Count {
 
     fn sentence(&self) -> String {
         format!(
-            "{} scripts: {} pass, {} fail, {} unsupported",
-            self.pass + self.fail + self.unsupported,
+            "{}: {} pass, {} fail, {} unsupported",
+            counted((self.pass + self.fail + self.unsupported) as u64, "script"),
             self.pass,
             self.fail,
             self.unsupported

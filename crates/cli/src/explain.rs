@@ -42,7 +42,9 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             .map(|mechanism| mechanism.source.to_owned())
             .or_else(|| entry.map(source));
         let Some(source) = source else {
-            return Err(unknown(name));
+            return Err(Failure::usage(format!(
+                "there is no source to cite of `{name}`: mechanisms, queues and congestion controls have one"
+            )));
         };
         return print(&bibtex(name, &source));
     }
@@ -94,7 +96,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             text.push_str(file);
         } else if let Some(file) = library::file(name) {
             experiment(&mut text, name, file)?;
-        } else if keys_of_files(&mut text, name) {
+        } else if kind_of_files(&mut text, name) | keys_of_files(&mut text, name) {
             // Said.
         } else {
             return Err(unknown(name));
@@ -193,10 +195,60 @@ fn describe_switch(text: &mut String, found: &SwitchInfo) {
     );
 }
 
+/// Kinds of traffic, network or loss with this name; false if there is none.
+fn kind_of_files(text: &mut String, name: &str) -> bool {
+    let (page, wanted) = (reference(), format!("### `kind = \"{name}\"`"));
+    let (mut inside, mut chapter) = (false, "");
+    for line in page.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            chapter = heading;
+        }
+        if line.starts_with('#') {
+            inside = line == wanted;
+            if inside {
+                let _ = writeln!(
+                    text,
+                    "{name} ({})",
+                    chapter.to_lowercase().replacen("kinds", "kind", 1)
+                );
+            }
+            continue;
+        }
+        let Some(row) = line.strip_prefix("| `").filter(|_| inside) else {
+            if inside && !line.is_empty() && !line.starts_with('|') {
+                let _ = writeln!(text, "\n{}\n", wrapped(line, width(), "  "));
+            }
+            continue;
+        };
+        let mut cells = row.trim_end_matches(" |").splitn(4, " | ");
+        let mut next = || cells.next().unwrap_or_default();
+        let (key, values, default, meaning) = (next(), next(), next(), next());
+        let key = key.trim_end_matches('`');
+        let _ = writeln!(text, "  {key}: {values}; default: {default}");
+        let _ = writeln!(text, "{}", wrapped(meaning, width(), "      "));
+    }
+    if !text.is_empty() {
+        let _ = writeln!(text, "\nIn a scenario:\n  kind = \"{name}\"");
+    }
+    !text.is_empty()
+}
+
+/// Names of kinds of traffic, network and loss, and of keys of scenario files.
+fn names_of_files() -> Vec<String> {
+    let page = reference();
+    let kind = |line: &str| Some(line.strip_prefix("### `kind = \"")?.split('"').next()?.to_owned());
+    let key = |line: &str| Some(line.strip_prefix("| `")?.split('`').next()?.to_owned());
+    page.lines()
+        .filter_map(|line| kind(line).or_else(|| key(line)))
+        .collect()
+}
+
 /// Keys of scenario files with this name, wherever they stand; false if there is none.
 fn keys_of_files(text: &mut String, name: &str) -> bool {
     let (page, row) = (reference(), format!("| `{name}` | "));
     let mut place = "";
+    let kind = !text.is_empty();
+    let mut found = false;
     for line in page.lines() {
         if let Some(heading) = line.strip_prefix('#') {
             place = heading.trim_start_matches('#').trim();
@@ -204,9 +256,11 @@ fn keys_of_files(text: &mut String, name: &str) -> bool {
         let Some(cells) = line.strip_prefix(&row) else {
             continue;
         };
-        if text.is_empty() {
-            let _ = writeln!(text, "{name} (key of scenario files)");
+        if !found {
+            let separator = if kind { "\n" } else { "" };
+            let _ = writeln!(text, "{separator}{name} (key of scenario files)");
         }
+        found = true;
         let mut cells = cells.trim_end_matches(" |").splitn(3, " | ");
         let mut next = || cells.next().unwrap_or_default();
         let (values, default, meaning) = (next(), next(), next());
@@ -216,7 +270,7 @@ fn keys_of_files(text: &mut String, name: &str) -> bool {
             wrapped(meaning, width(), "  ")
         );
     }
-    !text.is_empty()
+    found
 }
 
 fn switch_json(found: &SwitchInfo) -> serde_json::Value {
@@ -415,13 +469,21 @@ fn unknown(name: &str) -> Failure {
         .chain(EXAMPLES.iter().map(|example| example.0))
         .chain(switches())
         .chain(library::ids());
-    let nearest = all
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .min()
-        .filter(|(distance, _)| *distance <= name.len() / 2)
-        .map(|(_, candidate)| format!(", did you mean `{candidate}`?"));
+    let of_files = names_of_files();
+    let all: Vec<&str> = all.collect();
+    let nearest = nearest(name, all.into_iter().chain(of_files.iter().map(String::as_str)))
+        .map(|candidate| format!(", did you mean `{candidate}`?"));
     Failure::usage(format!(
         "nothing is called `{name}`{}; `fleetfoot list` shows all names",
         nearest.unwrap_or_default()
     ))
+}
+
+/// The name that is nearest to what was written, if one is near.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .min()
+        .filter(|(distance, _)| *distance <= name.len() / 2)
+        .map(|(_, candidate)| candidate)
 }

@@ -27,6 +27,11 @@ impl Failure {
         }
     }
 
+    /// A file could not be written although it had been checked: a disk that filled up meanwhile.
+    pub(crate) fn output(message: impl Into<String>) -> Failure {
+        Failure::other(message)
+    }
+
     /// What failed has been printed already.
     pub(crate) fn told() -> Failure {
         Failure {
@@ -54,7 +59,8 @@ impl Failure {
     /// Tells the user, as a JSON document on stdout if `json`.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if !self.message.is_empty() {
-            let message = self.message.trim_end();
+            let message = escaped(self.message.trim_end());
+            let message = message.as_str();
             // A closed stream at this point leaves nobody to tell.
             if json {
                 let message = message.strip_prefix("error: ").unwrap_or(message);
@@ -73,6 +79,17 @@ impl Failure {
     }
 }
 
+/// The message without what a terminal would obey: names and lines of files are quoted in it.
+fn escaped(message: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' => c,
+        '\t' => ' ',
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    message.chars().map(shown).collect()
+}
+
 impl From<fleetfoot_lab::scenario::Error> for Failure {
     fn from(error: fleetfoot_lab::scenario::Error) -> Failure {
         Failure::usage(error.to_string())
@@ -83,6 +100,9 @@ impl From<fleetfoot_lab::run::Error> for Failure {
     fn from(error: fleetfoot_lab::run::Error) -> Failure {
         match error {
             fleetfoot_lab::run::Error::Engine { .. } => Failure::usage(error.to_string()),
+            fleetfoot_lab::run::Error::Memory { .. } => Failure::other(format!(
+                "{error}. Finished runs are kept where there is an output folder."
+            )),
             fleetfoot_lab::run::Error::Threads(_) | fleetfoot_lab::run::Error::Store(..) => {
                 Failure::other(error.to_string())
             }

@@ -83,6 +83,19 @@ impl Folder {
     }
 }
 
+/// Names of the files that are written into a folder.
+pub(crate) const WRITTEN: &[&str] = &[
+    "plan",
+    "result.json",
+    "scenario.toml",
+    "command.txt",
+    "report.html",
+    "runs.csv",
+    "samples.csv",
+    "runs.parquet",
+    "samples.parquet",
+];
+
 /// A title as a folder name.
 fn slug(title: &str) -> String {
     let mut slug = String::new();

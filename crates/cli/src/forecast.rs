@@ -110,6 +110,18 @@ impl Part {
         }
     }
 
+    /// The same where a run of the first job was measured to take so long (s): all others are expected to differ from what is
+    /// expected of them by the same factor.
+    pub(crate) fn measured(mut self, run_s: Option<f64>) -> Part {
+        if let (Some(run_s), Some(first)) = (run_s, self.jobs.first()) {
+            let factor = run_s.max(LEAST_S) / first.run_s;
+            for job in &mut self.jobs {
+                job.run_s = (job.run_s * factor).max(LEAST_S);
+            }
+        }
+        self
+    }
+
     fn expected_s(&self) -> f64 {
         self.jobs.iter().map(|job| job.run_s).sum::<f64>() * self.seeds as f64
     }
@@ -187,7 +199,7 @@ const PART_DOUBT: f64 = 0.5;
 /// A run counts for four times as much for the runs with other seeds as what the experiment took in all.
 const SEED_DOUBT: f64 = 0.25;
 /// No run takes no time at all (s).
-const LEAST_S: f64 = 1e-3;
+const LEAST_S: f64 = 1e-5;
 
 #[cfg(test)]
 mod tests {
@@ -243,6 +255,18 @@ mod tests {
         assert_eq!(forecast(&parts, 1, 2).left_s(), 5.0 + 4.0);
         assert_eq!(forecast(&[], 1, 2).left_s(), 0.0);
         assert!(forecast(&parts, 10, 2).is_rough());
+    }
+
+    #[test]
+    fn a_measured_run_puts_all_expectations_right_by_its_factor() {
+        let part = Part::expecting([1.0, 3.0], 10).measured(Some(0.01));
+        assert_eq!(Forecast::new(vec![part], 1).left_s(), 0.01 * 40.0);
+        let part = Part::expecting([1.0, 3.0], 10).measured(None);
+        assert_eq!(Forecast::new(vec![part], 1).left_s(), 40.0);
+        assert_eq!(
+            Forecast::new(vec![Part::expecting([], 10).measured(Some(1.0))], 1).left_s(),
+            0.0
+        );
     }
 
     #[test]

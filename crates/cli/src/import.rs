@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::output::{Common, print};
 use crate::progress::ByteReporter;
 use crate::session::{quoted, stop_flag};
+use crate::target::Targets;
 use clap::Args;
 use fleetfoot_core::time::Duration;
 use fleetfoot_lab::import::files::{Error, vectors_beside};
@@ -124,6 +125,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             )));
         }
     }
+    Targets::reading([arguments.file.as_path()], true).file("--out", &output)?;
     let (imported, fit) = run(&arguments.file, &output, &arguments.how, common)?;
     if common.json {
         print(&json(&imported, fit.as_ref())?)?;
@@ -314,12 +316,20 @@ pub(crate) fn imported(capture: &Path, common: &Common) -> Result<PathBuf, Failu
     let stem = stem.unwrap_or_else(|| String::from("capture"));
     let out = Path::new("fleetfoot-out");
     let made = out.join(format!("import-{stem}.part"));
-    let cannot = |error| Failure::other(format!("cannot write {}: {error}", made.display()));
+    let cannot = |error| Failure::usage(format!("cannot write {}: {error}", made.display()));
+    let fresh = !out.exists();
     let name = format!("{stem}.toml");
     // What an import that was ended left there is not of this one.
     let _ = std::fs::remove_dir_all(&made);
     std::fs::create_dir_all(&made).map_err(cannot)?;
-    let (imported, fit) = run(capture, &made.join(&name), &How::default(), common)?;
+    let imported = run(capture, &made.join(&name), &How::default(), common);
+    let (imported, fit) = imported.inspect_err(|_| {
+        // What is left of it is of no use; that it cannot be removed is no second failure.
+        let _ = std::fs::remove_dir_all(&made);
+        if fresh {
+            let _ = std::fs::remove_dir(out);
+        }
+    })?;
     let output = settle(&made, &out.join(format!("import-{stem}")))
         .map_err(cannot)?
         .join(&name);

@@ -1,6 +1,7 @@
 //! `fleetfoot list`: what there is.
 
 use crate::failure::Failure;
+use crate::layout::{width, wrapped};
 use crate::output::{Common, print};
 use clap::{Args, ValueEnum};
 use fleetfoot_core::cc::AnyController;
@@ -9,6 +10,7 @@ use fleetfoot_core::registry::Entry;
 use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::mechanisms::{ENTRIES, Family};
 use std::fmt::Write;
+use std::io::IsTerminal;
 
 /// Flags of `list`.
 #[derive(Debug, Args)]
@@ -47,29 +49,8 @@ pub(crate) const PROFILES: &[(&str, &str)] = &[
     ("rfc", "what the RFCs recommend"),
 ];
 
-/// Scenarios to start from, with their text.
-pub(crate) const EXAMPLES: &[(&str, &str)] = &[
-    ("home-line", include_str!("../../../examples/home-line.toml")),
-    (
-        "datacenter-incast",
-        include_str!("../../../examples/datacenter-incast.toml"),
-    ),
-    ("satellite", include_str!("../../../examples/satellite.toml")),
-    (
-        "lossy-mobile",
-        include_str!("../../../examples/lossy-mobile.toml"),
-    ),
-    ("streams", include_str!("../../../examples/streams.toml")),
-    ("thin-game", include_str!("../../../examples/thin-game.toml")),
-    (
-        "phase-effects",
-        include_str!("../../../examples/phase-effects.toml"),
-    ),
-    (
-        "super-packets",
-        include_str!("../../../examples/super-packets.toml"),
-    ),
-];
+/// Scenarios to start from, with their text: every file of the folder `examples`.
+pub(crate) const EXAMPLES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     if arguments.schema {
@@ -133,12 +114,15 @@ fn registered(text: &mut String, entries: &[Entry]) {
     }
 }
 
+/// A name and what it is: on a terminal in its width, elsewhere on one line.
 fn row(text: &mut String, name: &str, what: &str) {
-    let mut what = what.trim_end_matches('.').to_owned();
-    if what.chars().count() > 72 {
-        what = what.chars().take(69).collect::<String>() + "...";
+    let what = what.trim_end_matches('.');
+    if !std::io::stdout().is_terminal() {
+        let _ = writeln!(text, "  {name:24} {what}");
+        return;
     }
-    let _ = writeln!(text, "  {name:24} {what}");
+    let what = wrapped(what, width(), "                           ");
+    let _ = writeln!(text, "  {name:24} {}", what.trim_start());
 }
 
 fn first_sentence(text: &str) -> &str {

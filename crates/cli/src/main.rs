@@ -1,7 +1,7 @@
 //! The program `fleetfoot`: one file per verb.
 //!
-//! Data goes to stdout, talk and progress to stderr. Exit codes: 0 done, 2 bad input or usage, 130 after Ctrl-C with
-//! finished runs kept, 1 anything else. With `--json` stdout holds exactly one JSON document, also for a failure.
+//! Data goes to stdout, talk and progress to stderr; the exit codes are in [`EXIT_CODES`]. With `--json` stdout holds exactly
+//! one JSON document, also for a failure.
 
 #![forbid(unsafe_code)]
 
@@ -23,15 +23,27 @@ mod reproduce;
 mod run;
 mod session;
 mod table;
+mod target;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
+use fleetfoot_lab::memory;
+use std::io::Write as _;
 use std::process::ExitCode;
+
+/// What the program's exit codes mean, for its help.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    it began and failed: a script did not pass, memory or disk were not enough
+  2    bad input or usage: a file, a flag, a place where nothing can be written
+  130  stopped by Ctrl-C; finished runs are kept";
 
 /// Where TCP latency mechanisms live, run and are compared.
 #[derive(Debug, Parser)]
-#[command(name = "fleetfoot", version = env!("FLEETFOOT_VERSION"), about, long_about = None, max_term_width = 100)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "fleetfoot", version = env!("FLEETFOOT_VERSION"), long_about = None, max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = true, after_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -64,7 +76,15 @@ enum Verb {
 fn main() -> ExitCode {
     let json = std::env::args_os().any(|argument| argument == "--json");
     let result = match Arguments::try_parse() {
-        Ok(arguments) => dispatch(&arguments),
+        Ok(arguments) => {
+            memory::limit_to(arguments.common.memory.unwrap_or_else(memory::default_ceiling));
+            dispatch(&arguments)
+        }
+        Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json => {
+            // Help, but nothing was done.
+            let _ = write!(std::io::stderr(), "{}", help.render());
+            return ExitCode::from(2);
+        }
         Err(error) if error.use_stderr() => Err(Failure::usage(error.render().to_string())),
         Err(help) => output::print(&help.render().to_string()),
     };

@@ -16,6 +16,53 @@ pub(crate) struct Common {
     /// When to use colour; `NO_COLOR` is honoured.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub(crate) color: Color,
+    /// Memory that the program may take: 500MB, 2GB; a run that needs more is stopped and says what grew. By default half of
+    /// what the machine, its control groups and limits allow.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = memory_size)]
+    pub(crate) memory: Option<u64>,
+}
+
+/// A size such as 500MB or 2 GiB, in bytes.
+fn memory_size(text: &str) -> Result<u64, String> {
+    let end = text
+        .trim_end()
+        .trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text[end.len()..].trim().to_ascii_lowercase();
+    let factor = match unit.as_str() {
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "mib" => f64::from(1 << 20),
+        "gib" => f64::from(1 << 30),
+        _ => return Err(String::from("a number and a unit are wanted: 500MB, 2GB, 4GiB")),
+    };
+    let number: f64 = end
+        .trim()
+        .parse()
+        .map_err(|_| format!("\"{}\" is not a number", end.trim()))?;
+    let bytes = number * factor;
+    if !(LEAST_MEMORY..=1e18).contains(&bytes) {
+        return Err(String::from("64MB are needed at least"));
+    }
+    Ok(bytes as u64)
+}
+
+/// What the program itself needs, with some room (bytes).
+const LEAST_MEMORY: f64 = 64e6;
+
+/// So many of something, in words: 1 run, 2 runs.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A text of somebody else on one line without control characters: a terminal would obey them.
+pub(crate) fn plain(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\t' => ' ',
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    text.chars().map(shown).collect()
 }
 
 /// When to use colour.

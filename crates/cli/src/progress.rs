@@ -2,9 +2,10 @@
 
 use crate::failure::Failure;
 use crate::forecast::Forecast;
-use crate::output::Common;
-use crate::session::about;
-use fleetfoot_lab::run::Progress;
+use crate::output::{Common, counted, plain};
+use crate::session::{about, grouped};
+use crate::target::Targets;
+use fleetfoot_lab::run::{Progress, Pulse};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// A bar on a terminal, else lines at growing intervals; nothing if it is to be quiet.
 enum Display {
-    Bar(ProgressBar),
+    Bar(ProgressBar, Mutex<Option<Instant>>),
     Lines(Mutex<Lines>),
     Nothing,
 }
@@ -40,13 +41,19 @@ impl Display {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Display::Bar(bar)
+        Display::Bar(bar, Mutex::new(None))
     }
 
     /// Shows `position` with a message on a bar, or a line, if one is due; each is told the seconds gone.
     fn show(&self, position: u64, message: impl FnOnce(f64) -> String, line: impl FnOnce(f64) -> String) {
         match self {
-            Display::Bar(bar) => {
+            Display::Bar(bar, shown) => {
+                let Ok(mut shown) = shown.lock() else { return };
+                // Messages take time to make: more often than this nobody could read them.
+                if shown.is_some_and(|shown| shown.elapsed() < REDRAW) {
+                    return;
+                }
+                *shown = Some(Instant::now());
                 bar.set_position(position);
                 bar.set_message(message(bar.elapsed().as_secs_f64()));
             }
@@ -65,17 +72,41 @@ impl Display {
 
     /// Takes the bar away.
     fn finish(&self) {
-        if let Display::Bar(bar) = self {
+        if let Display::Bar(bar, _) = self {
             bar.finish_and_clear();
         }
     }
 }
+
+/// Time between two changes of a bar.
+const REDRAW: Duration = Duration::from_millis(100);
 
 /// Shows how far a batch of runs is.
 pub(crate) struct Reporter {
     display: Display,
     forecast: Mutex<Forecast>,
     events: Option<Mutex<File>>,
+    /// A single run: its bar shows virtual time.
+    single: bool,
+    underway: Mutex<Underway>,
+}
+
+/// What is known of the runs that are under way.
+#[derive(Debug, Default)]
+struct Underway {
+    /// Runs that are finished, and all.
+    done: u64,
+    total: u64,
+    /// By thread, where its run is.
+    runs: Vec<Option<Pulse>>,
+}
+
+impl Underway {
+    /// The run that has taken the longest so far.
+    fn longest(&self) -> Option<&Pulse> {
+        let runs = self.runs.iter().flatten();
+        runs.max_by(|one, other| one.wall_s.total_cmp(&other.wall_s))
+    }
 }
 
 impl Reporter {
@@ -85,38 +116,55 @@ impl Reporter {
         common: &Common,
         events: Option<&Path>,
     ) -> Result<Reporter, Failure> {
-        let template = "{bar:30} {pos}/{len} runs, {elapsed} gone{wide_msg}";
-        let display = Display::new(Some(forecast.runs()), template, common);
+        let total = forecast.runs();
+        let display = match total {
+            1 => Display::new(Some(PARTS), "{bar:30} {elapsed} gone, {wide_msg}", common),
+            _ => {
+                let template = "{bar:30} {pos}/{len} runs, {elapsed} gone{wide_msg}";
+                Display::new(Some(total), template, common)
+            }
+        };
         let events = events
             .map(|path| {
-                let file = File::create(path).map_err(|error| {
-                    Failure::usage(format!("cannot write events to {}: {error}", path.display()))
-                });
-                file.map(Mutex::new)
+                let target = Targets::reading([], true).file("--events", path)?;
+                target.open().map(Mutex::new)
             })
             .transpose()?;
         Ok(Reporter {
             display,
             forecast: Mutex::new(forecast),
             events,
+            single: total == 1,
+            underway: Mutex::new(Underway {
+                total,
+                ..Underway::default()
+            }),
         })
     }
 
     /// A run of this part finished.
     pub(crate) fn run(&self, part: usize, progress: &Progress) {
         let (done, total) = (progress.done, progress.total);
-        let left = match self.forecast.lock() {
-            Ok(mut forecast) => {
-                let computed = progress.wall_s > 0.0;
-                forecast.on_run(part, progress.job, computed.then_some(progress.wall_s));
-                left(&forecast)
-            }
-            Err(_) => String::new(),
+        if let Ok(mut forecast) = self.forecast.lock() {
+            let computed = progress.wall_s > 0.0;
+            forecast.on_run(part, progress.job, computed.then_some(progress.wall_s));
+        }
+        if let Ok(mut underway) = self.underway.lock() {
+            (underway.done, underway.total) = (done, total);
+        }
+        // What is left takes time to work out: only when it is shown.
+        let left = || {
+            self.forecast
+                .lock()
+                .map_or_else(|_| String::new(), |forecast| left(&forecast))
         };
         self.display.show(
-            done,
-            |_| format!("{left}  {}", progress.variant),
-            |elapsed_s| format!("{done} of {total} runs after {elapsed_s:.0} s{left}"),
+            if self.single { PARTS } else { done },
+            |_| format!("{}  {}", left(), plain(&progress.variant)),
+            |elapsed_s| {
+                let runs = counted(total, "run");
+                format!("{done} of {runs} after {elapsed_s:.0} s{}", left())
+            },
         );
         self.event(&serde_json::json!({
             "event": "run",
@@ -127,6 +175,57 @@ impl Reporter {
             "reused": progress.reused,
             "wall_s": progress.wall_s,
         }));
+    }
+
+    /// A run is where the pulse says.
+    pub(crate) fn pulse(&self, pulse: &Pulse) {
+        let Ok(mut underway) = self.underway.lock() else {
+            return;
+        };
+        if underway.runs.len() <= pulse.worker {
+            underway.runs.resize(pulse.worker + 1, None);
+        }
+        underway.runs[pulse.worker] = Some(*pulse);
+        if self.single {
+            let position = (PARTS as f64 * (pulse.at_s / pulse.end_s).min(1.0)) as u64;
+            let line = |_| run_in_words(pulse);
+            self.display.show(position, line, |elapsed_s| {
+                format!("{} after {elapsed_s:.0} s", run_in_words(pulse))
+            });
+            return;
+        }
+        let (done, total, longest) = (underway.done, underway.total, underway.longest().copied());
+        let longest = longest.unwrap_or(*pulse);
+        drop(underway);
+        // Between the ends of runs: how far the longest is.
+        let left = || match self.forecast.lock() {
+            Ok(forecast) => left(&forecast),
+            Err(_) => String::new(),
+        };
+        self.display.show(
+            done,
+            |_| format!("{}  a run is {}", left(), run_in_words(&longest)),
+            |elapsed_s| {
+                format!(
+                    "{done} of {} after {elapsed_s:.0} s{}; a run is {}",
+                    counted(total, "run"),
+                    left(),
+                    run_in_words(&longest)
+                )
+            },
+        );
+    }
+
+    /// How far a run that was stopped had come, in words; nothing if none was under way.
+    pub(crate) fn stopped(&self) -> Option<String> {
+        let underway = self.underway.lock().ok()?;
+        let pulse = underway.longest()?;
+        Some(format!(
+            "Stopped at {} of {} s of simulated time, after {:.1} s. Nothing is kept of a run that did not end.",
+            grouped(pulse.at_s),
+            grouped(pulse.end_s),
+            pulse.wall_s
+        ))
     }
 
     /// Appends an event, if events are wanted.
@@ -143,6 +242,24 @@ impl Reporter {
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.display.finish();
+    }
+}
+
+/// Steps of the bar of a single run.
+const PARTS: u64 = 1000;
+
+/// Where a run is, its speed, and how long it still takes.
+fn run_in_words(pulse: &Pulse) -> String {
+    let speed = pulse.at_s / pulse.wall_s.max(1e-9);
+    let at = format!(
+        "at {} of {} s, {} times real time",
+        grouped(pulse.at_s),
+        grouped(pulse.end_s),
+        grouped(speed)
+    );
+    match pulse.end_s > pulse.at_s && speed > 0.0 {
+        true => format!("{at}, {} left", about((pulse.end_s - pulse.at_s) / speed)),
+        false => format!("{at}, waiting for the last flows"),
     }
 }
 
@@ -173,7 +290,7 @@ impl ByteReporter {
     pub(crate) fn at(&self, progress: &fleetfoot_lab::import::Progress) {
         self.display.show(
             progress.bytes,
-            |_| format!("{} connections", progress.connections),
+            |_| counted(progress.connections, "connection"),
             |elapsed_s| {
                 let share = match self.size {
                     0 => String::new(),
@@ -197,8 +314,26 @@ impl ByteReporter {
 
 #[cfg(test)]
 mod tests {
-    use super::left;
+    use super::{left, run_in_words};
     use crate::forecast::{Forecast, Part};
+    use fleetfoot_lab::run::Pulse;
+
+    #[test]
+    fn a_run_says_where_it_is_how_fast_and_how_long_it_still_takes() {
+        let mut pulse = Pulse {
+            worker: 0,
+            seed: 1,
+            at_s: 21_600.0,
+            end_s: 86_400.0,
+            wall_s: 10.0,
+        };
+        assert_eq!(
+            run_in_words(&pulse),
+            "at 21,600 of 86,400 s, 2,160 times real time, 30 s left"
+        );
+        pulse.at_s = 86_410.0;
+        assert!(run_in_words(&pulse).ends_with("waiting for the last flows"));
+    }
 
     #[test]
     fn what_is_left_is_about_so_much_until_something_is_measured() {

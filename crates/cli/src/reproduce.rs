@@ -4,9 +4,10 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::forecast::{Forecast, Part};
 use crate::layout::{fit, new_table, width, wrapped};
-use crate::output::{Common, print};
+use crate::output::{Common, counted, print};
 use crate::progress::Reporter;
-use crate::session::{BatchFlags, about, command, cores, stop_flag};
+use crate::session::{BatchFlags, about, command, cores, on_cores, stop_flag};
+use crate::target::Targets;
 use clap::Args;
 use fleetfoot_lab::compare::build;
 use fleetfoot_lab::experiment::record::Record;
@@ -16,7 +17,7 @@ use fleetfoot_lab::experiment::{
 };
 use fleetfoot_lab::report::chapters::{self, Chapter};
 use fleetfoot_lab::report::{figures, html};
-use fleetfoot_lab::run::{Batch, Options, Progress, execute as run_all, simulate, write_atomically};
+use fleetfoot_lab::run::{Batch, Options, Progress, execute as run_all, simulate_telling, write_atomically};
 use fleetfoot_lab::scenario::Published;
 use fleetfoot_sim::spec::Spec;
 use std::fmt::Write as _;
@@ -69,6 +70,17 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if arguments.record.is_some() && !(arguments.quick || arguments.full) {
         return Err(Failure::usage("--record needs --full or --quick"));
     }
+    let files = arguments
+        .names
+        .iter()
+        .map(Path::new)
+        .filter(|name| name.is_file());
+    let mut targets = Targets::reading(files, arguments.batch.force);
+    targets.of_batch(&arguments.batch, arguments.out.as_deref())?;
+    if let Some(path) = &arguments.record {
+        written(path)?;
+        Targets::reading([], true).file("--record", path)?;
+    }
     if let Some(folder) = &arguments.figures {
         // Better now than after an hour of runs.
         std::fs::create_dir_all(folder).map_err(|error| cannot_draw(folder, &error))?;
@@ -91,10 +103,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     let forecast = Forecast::new(parts.collect(), cores(arguments.batch.jobs));
     let runs = forecast.runs();
     common.say(&format!(
-        "Reproducing {} ({}): {runs} runs on {} cores, about {}.",
-        counted(prepared.len(), "experiment"),
+        "Reproducing {} ({}): {} {}, about {}.",
+        counted(prepared.len() as u64, "experiment"),
         level.name(),
-        cores(arguments.batch.jobs),
+        counted(runs, "run"),
+        on_cores(arguments.batch.jobs, runs),
         about(forecast.left_s()),
     ));
     let place = arguments
@@ -161,8 +174,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         print(&table(&evaluated, common.colored(), width()))?;
     }
     common.say(&format!(
-        "{} runs computed, {reused} reused, in {:.1} s. Report: {}\nAgain: {}",
-        done - reused,
+        "{} computed, {reused} reused, in {:.1} s. Report: {}\nAgain: {}",
+        counted(done - reused, "run"),
         started.elapsed().as_secs_f64(),
         folder.path().join("reproduce.html").display(),
         command()
@@ -172,7 +185,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         common.say(&format!(
             "Interrupted: {} of {} complete. Finished runs are kept; the same command, without --fresh, goes on from there.",
             results.len(),
-            counted(prepared.len(), "experiment")
+            counted(prepared.len() as u64, "experiment")
         ));
         return Err(Failure::interrupted());
     }
@@ -304,7 +317,9 @@ impl Work<'_> {
         if prepared.jobs().is_empty() {
             return Ok(Batch::default());
         }
-        let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
+        let engine = |spec: &Spec, stop: &AtomicBool| {
+            simulate_telling(spec, stop, &|pulse| self.reporter.pulse(pulse))
+        };
         let batch = run_all(
             prepared.jobs(),
             &prepared.seeds,
@@ -325,10 +340,6 @@ impl Work<'_> {
         );
         Ok(batch?)
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Enters what was found in the record at `path`.
@@ -442,7 +453,7 @@ fn table(evaluated: &[&Evaluated], colored: bool, width: usize) -> String {
         .collect();
     format!(
         "\n{table}\n{notes}\n{}: {}.\n",
-        counted(evaluated.len(), "experiment"),
+        counted(evaluated.len() as u64, "experiment"),
         verdicts.join(", ")
     )
 }

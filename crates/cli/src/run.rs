@@ -1,21 +1,25 @@
 //! `fleetfoot run`: a scenario, or one of its variants, alone.
 
 use crate::compare::FLOWS_TRACED;
+use crate::explain::nearest;
 use crate::failure::Failure;
 use crate::folder::Folder;
-use crate::forecast::{Forecast, Part};
 use crate::layout::width;
-use crate::output::{Common, print};
+use crate::output::{Common, counted, plain, print};
 use crate::progress::Reporter;
-use crate::session::{BatchFlags, about, command, cores, scenario, stop_flag};
+use crate::session::{
+    BatchFlags, Done, about, command, forecast, on_cores, scenario, seeds_in_words, stop_flag,
+};
 use crate::table;
+use crate::target::{Target, Targets};
 use clap::Args;
 use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build};
+use fleetfoot_lab::mechanisms::ENTRIES;
 use fleetfoot_lab::report::diagram::Diagram;
 use fleetfoot_lab::report::{pcapng, trace};
 use fleetfoot_lab::result::Comparison;
 use fleetfoot_lab::run::course::{Course, MOST_PACKETS, captured, links_called, trace_rows};
-use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate};
+use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate_telling};
 use fleetfoot_sim::record::{Capture, Trace};
 use fleetfoot_sim::spec::Spec;
 use std::path::{Path, PathBuf};
@@ -33,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Run so many seeds.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     seeds: u32,
     /// Write the packets at the bottleneck as pcapng for Wireshark.
     #[arg(long, value_name = "FILE")]
@@ -44,7 +48,8 @@ pub(crate) struct Arguments {
     /// Draw one flow as SVG: segments between sender and receiver, losses, probes, bundles, timers.
     #[arg(long, value_name = "FILE")]
     diagram: Option<PathBuf>,
-    /// The flow that --diagram draws: GROUP, or GROUP/N for its connection N, from 0; else the first of the first group.
+    /// The flow that --diagram draws: GROUP, or GROUP/N for its TCP connection N, from 0; else the first of the first group.
+    /// Where a connection carries many pages or exchanges, the rows of the table are those and have other numbers.
     #[arg(long, value_name = "FLOW", requires = "diagram")]
     diagram_flow: Option<String>,
     /// Also write result, samples and report into this folder.
@@ -81,24 +86,20 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             "this program was built without Parquet: give --trace a name that ends in .csv",
         ));
     }
-    if let Some(flow) = &arguments.diagram_flow {
-        drawn(&plan, Some(flow))?; // told before anything runs
+    if arguments.diagram.is_some() {
+        drawn(&plan, arguments.diagram_flow.as_deref())?; // told before anything runs
     }
-    for path in [&arguments.pcap, &arguments.trace, &arguments.diagram]
-        .into_iter()
-        .flatten()
-    {
-        check_writable(path)?;
-    }
-    let part = Part::new(&plan.jobs(), plan.seeds.len());
-    let forecast = Forecast::new(vec![part], cores(arguments.batch.jobs));
+    let mut targets = Targets::of(Some(&arguments.file), &plan.scenario, arguments.batch.force);
+    let outputs = Outputs::of(arguments, &mut targets)?;
+    let forecast = forecast(&plan, &arguments.batch)?;
+    let runs = forecast.runs();
     common.say(&format!(
-        "Running \"{}\" ({}), runs: {}, first seed: {}, on {} cores, about {}.",
-        plan.scenario.title(),
-        plan.variants[0].name,
-        plan.seeds.len(),
-        plan.seeds[0],
-        cores(arguments.batch.jobs),
+        "Running \"{}\" ({}): {} ({}) {}, about {}.",
+        plain(plan.scenario.title()),
+        plain(&plan.variants[0].name),
+        counted(runs, "run"),
+        seeds_in_words(&plan.seeds),
+        on_cores(arguments.batch.jobs, runs),
         about(forecast.left_s())
     ));
     let folder = match &arguments.out {
@@ -117,19 +118,23 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         store: folder.as_ref().map(|folder| folder.store.clone()),
         fresh: arguments.batch.fresh,
     };
-    let engine = |spec: &Spec, stop: &AtomicBool| simulate(spec, stop);
+    reporter
+        .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));
+    let engine =
+        |spec: &Spec, stop: &AtomicBool| simulate_telling(spec, stop, &|pulse| reporter.pulse(pulse));
     let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
         reporter.run(0, progress);
-    })?;
+    });
     reporter.finish();
+    let batch = batch?;
     if batch.runs[0].is_empty() {
-        common.say("Stopped before a run finished.");
+        let stopped = reporter.stopped();
+        common.say(&stopped.unwrap_or_else(|| String::from("Stopped before a run finished.")));
         return Err(Failure::interrupted());
     }
     let mut comparison = build(&plan, &batch, &command());
-    let watched = [&arguments.trace, &arguments.pcap, &arguments.diagram];
-    if !batch.interrupted && (folder.is_some() || watched.into_iter().any(Option::is_some)) {
-        watch(arguments, &plan, &stop, common, &mut comparison)?;
+    if !batch.interrupted && (folder.is_some() || outputs.any()) {
+        watch(arguments, &outputs, &plan, &stop, common, &mut comparison)?;
     }
     if let Some(folder) = &folder {
         folder.write(&comparison)?;
@@ -139,7 +144,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     } else {
         print(&table::single(&comparison, common.colored(), width()))?;
     }
-    common.say(&format!("Again: {}", comparison.command));
+    common.say(&format!("{}\nAgain: {}", Done::of(&batch), comparison.command));
     if batch.interrupted {
         Err(Failure::interrupted())
     } else {
@@ -147,20 +152,48 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
 }
 
+/// The files that are written beside the result.
+struct Outputs {
+    pcap: Option<Target>,
+    trace: Option<Target>,
+    diagram: Option<Target>,
+}
+
+impl Outputs {
+    /// Checks all of them before anything runs.
+    fn of(arguments: &Arguments, targets: &mut Targets) -> Result<Outputs, Failure> {
+        let mut file = |flag: &str, path: &Option<PathBuf>| {
+            path.as_ref().map(|path| targets.file(flag, path)).transpose()
+        };
+        let outputs = Outputs {
+            pcap: file("--pcap", &arguments.pcap)?,
+            trace: file("--trace", &arguments.trace)?,
+            diagram: file("--diagram", &arguments.diagram)?,
+        };
+        targets.of_batch(&arguments.batch, arguments.out.as_deref())?;
+        Ok(outputs)
+    }
+
+    fn any(&self) -> bool {
+        self.pcap.is_some() || self.trace.is_some() || self.diagram.is_some()
+    }
+}
+
 /// Runs the first seed again with observers, and writes capture and trace.
 fn watch(
     arguments: &Arguments,
+    outputs: &Outputs,
     plan: &Plan,
     stop: &AtomicBool,
     common: &Common,
     comparison: &mut Comparison,
 ) -> Result<(), Failure> {
     let resolved = &plan.variants[0].resolved;
-    let links = match &arguments.pcap {
+    let links = match &outputs.pcap {
         Some(_) => links_called(resolved, &comparison.bottleneck),
         None => Vec::new(),
     };
-    let groups = match &arguments.trace {
+    let groups = match &outputs.trace {
         Some(_) => 0..resolved.groups.len() as u32,
         None => 0..0,
     };
@@ -171,7 +204,10 @@ fn watch(
             Capture::new(links.iter().copied(), MOST_PACKETS),
         ),
     );
-    let (group, number) = drawn(plan, arguments.diagram_flow.as_deref())?;
+    let (group, number) = match &outputs.diagram {
+        Some(_) => drawn(plan, arguments.diagram_flow.as_deref())?,
+        None => (0, 0),
+    };
     let mut observers = (observers, Diagram::new(resolved, group, number));
     observe(&resolved.spec(plan.seeds[0]), stop, &mut observers).map_err(Failure::other)?;
     let ((course, (trace, capture)), diagram) = observers;
@@ -182,10 +218,7 @@ fn watch(
         plan.variants[0].name,
         plan.seeds[0]
     );
-    let failure = |path: &Path, error: std::io::Error| {
-        Failure::other(format!("cannot write {}: {error}", path.display()))
-    };
-    if let Some(path) = &arguments.pcap {
+    if let Some(target) = &outputs.pcap {
         if links.is_empty() {
             common.say("The capture is empty: no link is the bottleneck; name one with run.bottleneck.");
         }
@@ -200,66 +233,104 @@ fn watch(
         } else {
             pcapng::Protocol::V4
         };
-        pcapng::write(path, packets, &interfaces, &capture.flows, &about, protocol)
-            .map_err(|error| failure(path, error))?;
+        target.write(|path| pcapng::write(path, packets, &interfaces, &capture.flows, &about, protocol))?;
     }
-    if let Some(path) = &arguments.trace {
-        write_trace(path, trace_rows(&trace, resolved), about.clone())
-            .map_err(|error| failure(path, error))?;
+    if let (Some(target), Some(named)) = (&outputs.trace, &arguments.trace) {
+        let as_parquet = named.extension().is_some_and(|ending| ending == "parquet");
+        target.write(|path| write_trace(path, as_parquet, trace_rows(&trace, resolved), about.clone()))?;
     }
-    if let Some(path) = &arguments.diagram {
-        if diagram.is_empty() {
-            common.say("The diagram is empty: there was no such connection.");
-        }
+    if let Some(target) = &outputs.diagram {
         let name = &resolved.groups[group as usize].name;
-        std::fs::write(path, diagram.svg(&format!("{about}: {name}/{number}")))
-            .map_err(|error| failure(path, error))?;
+        if diagram.is_empty() {
+            return Err(no_such_connection(name, number, diagram.opened()));
+        }
+        let svg = diagram.svg(&format!("{about}: {name}, connection {number}"));
+        target.write(|path| std::fs::write(path, svg))?;
     }
     Ok(())
 }
 
-/// Index of the group and number of the connection that `flow` names.
+/// Index of the group and number of the connection that `flow` names; without a name the first that has connections.
 fn drawn(plan: &Plan, flow: Option<&str>) -> Result<(u32, u32), Failure> {
-    let Some(flow) = flow else { return Ok((0, 0)) };
-    let groups = &plan.variants[0].resolved.groups;
+    let resolved = &plan.variants[0].resolved;
+    let groups = &resolved.groups;
+    let with_connections = || (0..groups.len()).filter(|&group| resolved.is_tcp(group));
+    let known: Vec<&str> = with_connections()
+        .map(|group| groups[group].name.as_str())
+        .collect();
+    let Some(flow) = flow else {
+        let first = with_connections().next();
+        return first
+            .map(|group| (group as u32, 0))
+            .ok_or_else(|| Failure::usage("--diagram draws a TCP connection, and no traffic here has one"));
+    };
     let find = |name: &str| groups.iter().position(|group| group.name == name);
     let found = match (find(flow), flow.rsplit_once('/')) {
         (Some(group), _) => Some((group, 0)),
         (None, Some((name, number))) => find(name).zip(number.parse().ok()),
         (None, None) => None,
     };
-    let known: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-    found.map(|(group, number)| (group as u32, number)).ok_or_else(|| {
-        Failure::usage(format!(
+    match found {
+        Some((group, _)) if !resolved.is_tcp(group) => Err(Failure::usage(format!(
+            "--diagram-flow {flow}: a diagram draws a TCP connection, and `{}` ({}) has none; {} has",
+            groups[group].name,
+            groups[group].kind,
+            if known.is_empty() {
+                String::from("nothing here")
+            } else {
+                known.join(", ")
+            }
+        ))),
+        Some((group, number)) => Ok((group as u32, number)),
+        None => Err(Failure::usage(format!(
             "there is no flow called `{flow}`: give a traffic group ({}), or one with the number of a connection, like {}/2",
             known.join(", "),
             known.first().unwrap_or(&"pages")
-        ))
+        ))),
+    }
+}
+
+/// The connection that is to be drawn was not opened: how many were, and what one may give.
+fn no_such_connection(name: &str, number: u32, opened: u64) -> Failure {
+    Failure::usage(match opened {
+        0 => format!("--diagram-flow {name}/{number}: `{name}` opened no connection in this run"),
+        1 => format!("--diagram-flow {name}/{number}: `{name}` opened one connection in this run: {name}/0"),
+        _ => format!(
+            "--diagram-flow {name}/{number}: `{name}` opened {opened} connections in this run: {name}/0 to {name}/{}",
+            opened - 1
+        ),
     })
 }
 
 #[cfg(feature = "parquet")]
-fn write_trace(path: &Path, rows: Vec<trace::TraceRow>, about: String) -> std::io::Result<()> {
-    if path.extension().is_some_and(|ending| ending == "parquet") {
+fn write_trace(
+    path: &Path,
+    as_parquet: bool,
+    rows: Vec<trace::TraceRow>,
+    about: String,
+) -> std::io::Result<()> {
+    if as_parquet {
         return trace::write_parquet(path, rows, &[(String::from("run"), about)]);
     }
     trace::write_csv(path, rows)
 }
 
 #[cfg(not(feature = "parquet"))]
-fn write_trace(path: &Path, rows: Vec<trace::TraceRow>, _about: String) -> std::io::Result<()> {
+fn write_trace(
+    path: &Path,
+    _as_parquet: bool,
+    rows: Vec<trace::TraceRow>,
+    _about: String,
+) -> std::io::Result<()> {
     trace::write_csv(path, rows)
-}
-
-/// Refuses a file that cannot be written before anything runs.
-fn check_writable(path: &Path) -> Result<(), Failure> {
-    std::fs::File::create(path)
-        .map(drop)
-        .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
 }
 
 fn unknown_variant(name: &str, names: &[String]) -> Failure {
     let mut message = format!("there is no variant or mechanism called `{name}`");
+    let mechanisms = ENTRIES.iter().map(|entry| entry.name);
+    if let Some(near) = nearest(name, names.iter().map(String::as_str).chain(mechanisms)) {
+        message.push_str(&format!(", did you mean `{near}`?"));
+    }
     if !names.is_empty() {
         message.push_str(&format!("; this file has {}", names.join(", ")));
     }

@@ -1,37 +1,172 @@
 //! What verbs that run simulations share: the scenario, Ctrl-C, the first line, the command that repeats.
 
 use crate::failure::Failure;
+use crate::forecast::{Forecast, Part};
 use crate::import::{is_regular, something_else};
+use crate::output::counted;
 use clap::Args;
+use fleetfoot_lab::compare::Plan;
+use fleetfoot_lab::input;
+use fleetfoot_lab::run::{Batch, Job, fits, pilot};
 use fleetfoot_lab::scenario::Scenario;
+use fleetfoot_sim::spec::Spec;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Flags of every verb that makes a batch of runs.
 #[derive(Debug, Args)]
 pub(crate) struct BatchFlags {
-    /// Threads; by default one per core.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    /// Threads, 1 to 512; by default one per core.
+    #[arg(long, value_name = "N", default_value = "auto", hide_default_value = true, value_parser = threads)]
     pub(crate) jobs: usize,
     /// Run everything again, reuse nothing.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Overwrite a folder that holds something else.
+    /// Write over files that exist, and into a folder that holds something else.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Write progress as JSON lines.
+    /// Write progress as JSON lines into this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
+}
+
+/// A number of threads; 0: one per core.
+fn threads(text: &str) -> Result<usize, String> {
+    if text == "auto" {
+        return Ok(0);
+    }
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| (1..=MOST_THREADS).contains(number));
+    number.ok_or_else(|| {
+        format!("1 to {MOST_THREADS} threads are wanted; without the flag there is one per core")
+    })
+}
+
+/// More threads than any machine has use for.
+const MOST_THREADS: usize = 512;
+
+/// What the runs of a plan will take: refused if they cannot fit into memory, else measured on a short piece of the first.
+pub(crate) fn forecast(plan: &Plan, batch: &BatchFlags) -> Result<Forecast, Failure> {
+    let part = measured(&plan.jobs(), &plan.seeds)?;
+    Ok(Forecast::new(vec![part], cores(batch.jobs)))
+}
+
+/// The same of some jobs.
+pub(crate) fn measured(jobs: &[Job], seeds: &[u64]) -> Result<Part, Failure> {
+    fits(jobs, seeds.len()).map_err(Failure::usage)?;
+    let run_s = jobs.first().zip(seeds.first()).and_then(|(job, &seed)| {
+        let spec = Spec {
+            seed,
+            ..job.spec.clone()
+        };
+        pilot(&spec, PILOT)
+    });
+    Ok(Part::new(jobs, seeds.len()).measured(run_s))
+}
+
+/// How long the piece is run that the first estimate comes from: the first line must not wait for it.
+const PILOT: Duration = Duration::from_millis(60);
+
+/// Where runs are made, in words: with one run there is one core at work.
+pub(crate) fn on_cores(jobs: usize, runs: u64) -> String {
+    match (cores(jobs) as u64).min(runs) {
+        0 | 1 => String::from("on one core"),
+        used => format!("on {used} cores"),
+    }
+}
+
+/// The seeds of some runs, in words.
+pub(crate) fn seeds_in_words(seeds: &[u64]) -> String {
+    match seeds {
+        [] => String::from("no seed"),
+        [one] => format!("seed {one}"),
+        [first, .., last] => format!("seeds {first} to {last}"),
+    }
+}
+
+/// What batches of runs did, and how fast.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    computed: u64,
+    reused: u64,
+    /// Virtual time of the computed runs (s).
+    simulated_s: f64,
+    wall_s: f64,
+}
+
+impl Done {
+    pub(crate) fn of(batch: &Batch) -> Done {
+        Done {
+            computed: batch.computed,
+            reused: batch.reused,
+            simulated_s: batch.simulated_s,
+            wall_s: batch.wall_s,
+        }
+    }
+
+    /// Adds what was done after it.
+    pub(crate) fn add(&mut self, other: &Done) {
+        self.computed += other.computed;
+        self.reused += other.reused;
+        self.simulated_s += other.simulated_s;
+        self.wall_s += other.wall_s;
+    }
+
+    /// Runs, computed and reused.
+    pub(crate) fn runs(&self) -> u64 {
+        self.computed + self.reused
+    }
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let computed = counted(self.computed, "run");
+        write!(
+            f,
+            "{computed} computed, {} reused, in {:.1} s",
+            self.reused, self.wall_s
+        )?;
+        if self.computed == 0 || self.wall_s <= 0.0 {
+            return Ok(());
+        }
+        let speed = grouped(self.simulated_s / self.wall_s);
+        write!(
+            f,
+            " ({} s of traffic, {speed} times real time)",
+            grouped(self.simulated_s)
+        )
+    }
+}
+
+/// A number for people: two digits when small, thousands separated when large.
+pub(crate) fn grouped(value: f64) -> String {
+    if value < 10.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let first = digits.len() % 3;
+    let mut text = digits[..first].to_owned();
+    for place in (first..digits.len()).step_by(3) {
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(&digits[place..place + 3]);
+    }
+    text
 }
 
 /// The scenario of `file`, or the built-in home line.
 pub(crate) fn scenario(file: Option<&Path>) -> Result<Scenario, Failure> {
     Ok(match file {
         Some(path) if path.exists() && !is_regular(path) && !path.is_dir() => {
-            let text = std::fs::read_to_string(path).map_err(|error| {
+            let text = input::text(path, input::MOST_SCENARIO).map_err(|error| {
                 Failure::usage(format!(
-                    "{}: a scenario is expected from a pipe, and this is none: {error}. A capture: fleetfoot import - --out NAME.toml",
+                    "{}: it is read as a scenario, and cannot be: {error}. A capture: fleetfoot import - --out NAME.toml",
                     path.display()
                 ))
             })?;

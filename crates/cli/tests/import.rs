@@ -342,7 +342,7 @@ fn a_scenario_comes_through_a_pipe_and_a_capture_is_told_how() {
     use std::io::Write;
     let folder = Folder::new("pipes");
     let scenario = "[network]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n\
-                    [[traffic]]\nname = \"one\"\nkind = \"bulk\"\n[run]\nduration = \"1 s\"\nseeds = 1\n";
+                    [[traffic]]\nname = \"one\"\nkind = \"bulk\"\nlatency_sensitive = true\n[run]\nduration = \"1 s\"\nseeds = 1\n";
     for (input, good) in [(scenario.as_bytes(), true), (&pages()[..], false)] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
             .args(["compare", "/dev/stdin", "--out", "compared"])

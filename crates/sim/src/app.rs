@@ -95,6 +95,12 @@ struct Route {
 }
 
 impl Group {
+    /// Flow records and samples of latencies kept so far.
+    pub(crate) fn kept(&self) -> [u64; 2] {
+        let samples = self.delivery_latency.len() + self.ack_latency.len() + self.connections.len();
+        [self.records.len() as u64, samples as u64]
+    }
+
     /// The queue that holds packets for end `side` of a pair.
     pub(crate) fn receive_queue(&self, pair: u32, side: usize) -> u32 {
         self.routes[pair as usize].receive_queues[side]

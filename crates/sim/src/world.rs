@@ -26,12 +26,14 @@ mod meter;
 mod network;
 mod passing;
 mod slab;
+mod usage;
 
 pub use error::RunError;
 use meter::Meter;
 pub(crate) use network::Network;
 use network::Notice;
 pub(crate) use slab::Slab;
+pub use usage::{CONVERSATION_BYTES, Holder, Usage};
 
 /// How events are processed; results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -52,12 +54,28 @@ pub fn run<O: Observer>(
     spec: &Spec,
     mode: Mode,
     observer: &mut O,
-    progress: impl FnMut(Instant) -> ControlFlow<()>,
+    mut progress: impl FnMut(Instant) -> ControlFlow<()>,
+) -> Result<RunOutput, RunError> {
+    watched(spec, mode, observer, |now, _| progress(now))
+}
+
+/// As [`run`]; `progress` may also ask what the run holds in memory, which takes time.
+///
+/// # Errors
+/// As [`run`].
+pub fn watched<O: Observer>(
+    spec: &Spec,
+    mode: Mode,
+    observer: &mut O,
+    mut progress: impl FnMut(Instant, &dyn Fn() -> Usage) -> ControlFlow<()>,
 ) -> Result<RunOutput, RunError> {
     let mut world = World::new(spec, mode, observer)?;
-    world.run(progress);
+    world.run(&mut progress);
     Ok(world.finish())
 }
+
+/// Called now and then with the virtual time and what tells what is held.
+type Progress<'a> = &'a mut dyn FnMut(Instant, &dyn Fn() -> Usage) -> ControlFlow<()>;
 
 /// Everything that exists during a run.
 pub(crate) struct World<'a, O> {
@@ -210,18 +228,16 @@ impl<'a, O: Observer> World<'a, O> {
         eager
     }
 
-    fn run(&mut self, mut progress: impl FnMut(Instant) -> ControlFlow<()>) {
+    fn run(&mut self, progress: Progress<'_>) {
         let Window { from, to } = self.window;
-        let warm = self.run_until(from, false, &mut progress);
+        let warm = self.run_until(from, false, progress);
         self.network.mark(self.observer, from, |meter, statistics, busy| {
             meter.rest.before = *statistics;
             meter.rest.busy_before = busy;
         });
         self.network.inside = to;
         self.take_notices();
-        let measured = warm
-            .is_continue()
-            .then(|| self.run_until(to, false, &mut progress));
+        let measured = warm.is_continue().then(|| self.run_until(to, false, progress));
         let seen = if self.interrupted { self.now.max(from) } else { to };
         self.network.mark(self.observer, seen, |meter, statistics, busy| {
             meter.rest.after = *statistics;
@@ -230,7 +246,7 @@ impl<'a, O: Observer> World<'a, O> {
         self.take_notices();
         if measured.is_some_and(|flow| flow.is_continue()) && self.open > 0 {
             let end = to.saturating_add(self.spec.drain);
-            let flow = self.run_until(end.saturating_add(Duration::from_nanos(1)), true, &mut progress);
+            let flow = self.run_until(end.saturating_add(Duration::from_nanos(1)), true, progress);
             if flow.is_continue() && self.open > 0 {
                 self.now = end;
             }
@@ -240,12 +256,7 @@ impl<'a, O: Observer> World<'a, O> {
     }
 
     /// Processes every event before `end`; with `drain` only until no counted flow is left.
-    fn run_until(
-        &mut self,
-        end: Instant,
-        drain: bool,
-        progress: &mut impl FnMut(Instant) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    fn run_until(&mut self, end: Instant, drain: bool, progress: Progress<'_>) -> ControlFlow<()> {
         if end == Instant::ZERO {
             return ControlFlow::Continue(());
         }
@@ -287,7 +298,8 @@ impl<'a, O: Observer> World<'a, O> {
             if !self.network.notices.is_empty() {
                 self.take_notices();
             }
-            if self.events.is_multiple_of(PROGRESS_EVENTS) && progress(self.now).is_break() {
+            if self.events.is_multiple_of(PROGRESS_EVENTS) && progress(self.now, &|| self.usage()).is_break()
+            {
                 self.interrupted = true;
                 return ControlFlow::Break(());
             }

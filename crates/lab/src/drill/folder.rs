@@ -6,10 +6,12 @@ use super::matching::Neutral;
 use super::parse::{Definitions, parse};
 use super::run::{Played, Rules, Verdict, run};
 use super::virtual_time::Virtual;
+use crate::input;
+use crate::workload::reason;
 use fleetfoot_core::tcp::{Config, Profile};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -107,6 +109,36 @@ fn below(folder: &Path, prefix: &str, items: &mut Vec<Item>) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// Reads an item without playing it.
+///
+/// # Errors
+/// Where it is no script and why: the file cannot be read, or a line is not understood.
+pub fn check(item: &Item, definitions: &Definitions) -> Result<(), String> {
+    let mut text = Vec::new();
+    input::open(&item.path, MOST_SCRIPT)
+        .and_then(|mut file| file.read_to_end(&mut text))
+        .map_err(|error| format!("cannot read {}: {}", item.file, reason(&error)))?;
+    match parse(&text, definitions) {
+        Err(error) if !error.unsupported => Err(format!(
+            "{}:{}:{}: {}",
+            item.file, error.line, error.column, error.message
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The places whose rules differ from those of other scripts, in words, and how many of the scripts lie there.
+pub fn places(items: &[Item]) -> BTreeMap<&'static str, u64> {
+    let mut places = BTreeMap::new();
+    for place in items.iter().filter_map(|item| Place::of(item).in_words()) {
+        *places.entry(place).or_insert(0) += 1;
+    }
+    places
+}
+
+/// The longest script (bytes).
+const MOST_SCRIPT: u64 = 16 << 20;
 
 /// Plays every item against the stack of the options; `done` hears of each as it ends.
 ///
@@ -265,6 +297,21 @@ struct Place {
 }
 
 impl Place {
+    /// What is special about it.
+    fn in_words(&self) -> Option<&'static str> {
+        if self.neutral.is_some() {
+            Some("their folder, freebsd: 90 ms of tolerance, options and delays of FreeBSD are accepted")
+        } else if self.old_linux {
+            Some("their folder, nplab: as on the Linux they were written for")
+        } else if self.granted > 0 {
+            Some("their folder, gvisor: 100 ms of tolerance")
+        } else if self.has_to_fail {
+            Some("their folder, runner-selftest: they pass when they fail")
+        } else {
+            None
+        }
+    }
+
     fn of(item: &Item) -> Place {
         let absolute = item.path.canonicalize().unwrap_or_else(|_| item.path.clone());
         let names: Vec<_> = absolute

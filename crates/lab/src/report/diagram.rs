@@ -19,8 +19,10 @@ use std::fmt::Write;
 #[derive(Clone, Debug)]
 pub struct Diagram {
     group: u32,
-    /// Connections of the group that open before it.
-    before: u32,
+    /// Its number in the group.
+    number: u32,
+    /// Connections of the group that were opened.
+    opened: u64,
     /// By link: whether a host is at its far end.
     last: Vec<bool>,
     /// Flows of data and acknowledgments, once it is open; then whether it is over.
@@ -29,7 +31,10 @@ pub struct Diagram {
     /// Where the stream begins, and the highest offset sent.
     origin: SeqNumber,
     highest: u32,
+    /// The first [`MOST_ARROWS`].
     arrows: Vec<Arrow>,
+    /// All that were sent.
+    segments: u64,
     timers: Vec<(Instant, &'static str)>,
     counted: [u32; 2],
 }
@@ -61,13 +66,15 @@ impl Diagram {
         let host = |link: &fleetfoot_sim::spec::LinkSpec| resolved.spec.nodes[link.to.0 as usize].host;
         Diagram {
             group,
-            before: number,
+            number,
+            opened: 0,
             last: resolved.spec.links.iter().map(host).collect(),
             flows: None,
             over: false,
             origin: SeqNumber(0),
             highest: 0,
             arrows: Vec::new(),
+            segments: 0,
             timers: Vec::new(),
             counted: [0; 2],
         }
@@ -76,6 +83,11 @@ impl Diagram {
     /// Whether the flow took place.
     pub fn is_empty(&self) -> bool {
         self.arrows.is_empty()
+    }
+
+    /// Connections that its group opened in all.
+    pub fn opened(&self) -> u64 {
+        self.opened
     }
 
     fn side(&self, flow: FlowId) -> Option<bool> {
@@ -168,7 +180,7 @@ impl Diagram {
                 svg,
                 "<text x=\"20\" y=\"{:.0}\">the first {MOST_ARROWS} of {} segments</text>",
                 height + 102.0,
-                self.arrows.len()
+                self.segments
             );
         }
         svg.push_str("</svg>\n");
@@ -294,12 +306,11 @@ impl Observer for Diagram {
         match *event {
             AppEvent::Opened {
                 group, data, acks, ..
-            } if group == self.group && self.flows.is_none() => {
-                if self.before == 0 {
+            } if group == self.group => {
+                if self.opened == u64::from(self.number) {
                     self.flows = Some([data, acks]);
-                } else {
-                    self.before -= 1;
                 }
+                self.opened += 1;
             }
             AppEvent::Closed { data } if self.flows.is_some_and(|flows| flows[0] == data) => self.over = true,
             AppEvent::Opened { .. } | AppEvent::Relayed { .. } | AppEvent::Closed { .. } => {}
@@ -325,6 +336,10 @@ impl Observer for Diagram {
             self.highest = self.highest.max(to);
         } else if segment.flags.contains(Flags::FIN) {
             what = What::Handshake;
+        }
+        self.segments += 1;
+        if self.arrows.len() == MOST_ARROWS {
+            return;
         }
         self.arrows.push(Arrow {
             sent: now,

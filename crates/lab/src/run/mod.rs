@@ -6,19 +6,22 @@
 
 pub mod course;
 mod demand;
+mod estimate;
 mod store;
 #[cfg(test)]
 mod tests;
 
 pub use demand::Demand;
+pub use estimate::fits;
 pub use store::{Store, write_atomically};
 
+use crate::memory;
 use crate::result::RunData;
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Spec;
 use fleetfoot_sim::watch::Watch;
-use fleetfoot_sim::world::{self, Mode};
+use fleetfoot_sim::world::{self, Holder, Mode, Usage};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,28 +36,138 @@ pub type Engine<'a> = dyn Fn(&Spec, &AtomicBool) -> Result<RunOutput, String> + 
 /// # Errors
 /// The specification names something that does not exist or cannot be reached.
 pub fn simulate(spec: &Spec, stop: &AtomicBool) -> Result<RunOutput, String> {
+    simulate_telling(spec, stop, &|_| ())
+}
+
+/// The same; `pulse` hears now and then where the run is.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_telling(spec: &Spec, stop: &AtomicBool, pulse: &dyn Fn(&Pulse)) -> Result<RunOutput, String> {
     let Some(bin) = spec.bins else {
-        return observe(spec, stop, &mut ());
+        return observe_telling(spec, stop, &mut (), pulse);
     };
     let mut watch = Watch::new(spec, bin);
-    let mut output = observe(spec, stop, &mut watch)?;
+    let mut output = observe_telling(spec, stop, &mut watch, pulse)?;
     watch.finish(&mut output);
     Ok(output)
 }
 
-/// The simulator with an observer.
+/// Where a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pulse {
+    /// The thread of the batch that works on it.
+    pub worker: usize,
+    /// Its seed.
+    pub seed: u64,
+    /// Virtual time reached (s).
+    pub at_s: f64,
+    /// Virtual time at which arrivals stop (s).
+    pub end_s: f64,
+    /// Time since it began (s).
+    pub wall_s: f64,
+}
+
+/// Runs `spec` for about so long and says how long all of it would take (s), or took if it ended before: a measured first
+/// estimate. Nothing is kept.
+pub fn pilot(spec: &Spec, budget: std::time::Duration) -> Option<f64> {
+    let begin = Instant::now();
+    let mut reached = 0.0;
+    let progress = |now: fleetfoot_core::time::Instant| {
+        reached = now.as_secs_f64();
+        match begin.elapsed() < budget && !memory::reached() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    };
+    let output = world::run(spec, Mode::Fast, &mut (), progress).ok()?;
+    let took_s = begin.elapsed().as_secs_f64();
+    let end_s = spec.duration.as_secs_f64();
+    Some(match output.interrupted {
+        true if reached > 0.0 => took_s * (end_s / reached).max(1.0),
+        _ => took_s,
+    })
+}
+
+/// The simulator with an observer. A run that reaches the ceiling of memory ([`memory`]) fails and says what grew; others
+/// that run at the time end as interrupted.
 ///
 /// # Errors
 /// As [`simulate`].
 pub fn observe<O: Observer>(spec: &Spec, stop: &AtomicBool, observer: &mut O) -> Result<RunOutput, String> {
-    let progress = |_| {
-        if stop.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+    observe_telling(spec, stop, observer, &|_| ())
+}
+
+/// The same; `pulse` hears now and then where the run is.
+///
+/// # Errors
+/// As [`observe`].
+pub fn observe_telling<O: Observer>(
+    spec: &Spec,
+    stop: &AtomicBool,
+    observer: &mut O,
+    pulse: &dyn Fn(&Pulse),
+) -> Result<RunOutput, String> {
+    let begin = Instant::now();
+    let worker = rayon::current_thread_index().unwrap_or(0);
+    let mut too_large = None;
+    let progress = |now: fleetfoot_core::time::Instant, usage: &dyn Fn() -> Usage| {
+        let was_reached = memory::was_reached();
+        if memory::reached() {
+            // Those that run beside the first end without a word of their own.
+            too_large = (!was_reached).then(|| grown(spec, now, &usage()));
+            return ControlFlow::Break(());
+        }
+        pulse(&Pulse {
+            worker,
+            seed: spec.seed,
+            at_s: now.as_secs_f64(),
+            end_s: spec.duration.as_secs_f64(),
+            wall_s: begin.elapsed().as_secs_f64(),
+        });
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
     };
-    world::run(spec, Mode::Fast, observer, progress).map_err(|error| error.to_string())
+    let output = world::watched(spec, Mode::Fast, observer, progress).map_err(|error| error.to_string())?;
+    too_large.map_or(Ok(output), Err)
+}
+
+/// What made a run too large.
+fn grown(spec: &Spec, now: fleetfoot_core::time::Instant, usage: &Usage) -> String {
+    let ceiling = memory::shown(memory::ceiling());
+    let begin = format!(
+        "stopped at {:.3} s of {} s: memory came near to what this program may take ({ceiling}; --memory changes it)",
+        now.as_secs_f64(),
+        spec.duration.as_secs_f64()
+    );
+    let count = usage.count;
+    let group = |index: u32| &spec.groups[index as usize].name;
+    let resident = memory::resident().unwrap_or(0);
+    if usage.bytes < resident / 4 {
+        return format!(
+            "{begin}. Finished runs hold most of it: take fewer seeds or variants, or a shorter duration"
+        );
+    }
+    match usage.holder {
+        Holder::Open(index) => format!(
+            "{begin}. It is in {count} open connections of `{}`: lower its arrivals or its `count`",
+            group(index)
+        ),
+        Holder::Records(index) => format!(
+            "{begin}. It is in {count} flow records and samples of `{}`: lower its arrivals or shorten `run.duration`",
+            group(index)
+        ),
+        Holder::Packets(link) => {
+            let link = &spec.links[link.0 as usize];
+            let direction = if link.forward { "forward" } else { "reverse" };
+            format!(
+                "{begin}. It is in {count} packets that wait for link `{}` ({direction}): give its queue a `limit`, or send less",
+                link.name
+            )
+        }
+    }
 }
 
 /// One variant to run.
@@ -117,6 +230,18 @@ pub struct Progress {
     pub wall_s: f64,
 }
 
+impl Progress {
+    /// The same in a larger batch of `total` runs, of which `before` were finished when this one began.
+    #[must_use]
+    pub fn after(&self, before: u64, total: u64) -> Progress {
+        Progress {
+            done: before + self.done,
+            total,
+            ..self.clone()
+        }
+    }
+}
+
 /// What a batch of runs returned.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
@@ -130,6 +255,8 @@ pub struct Batch {
     pub cpu_s: f64,
     /// Elapsed time (s).
     pub wall_s: f64,
+    /// Virtual time of the computed runs, added up (s).
+    pub simulated_s: f64,
     /// Whether it was stopped before all were done.
     pub interrupted: bool,
 }
@@ -145,6 +272,16 @@ pub enum Error {
         /// Seed of the run.
         seed: u64,
         /// What the engine said.
+        reason: String,
+    },
+    /// Memory came near to its ceiling.
+    #[error("variant `{variant}`, seed {seed}: {reason}")]
+    Memory {
+        /// Name of the variant.
+        variant: String,
+        /// Seed of the run.
+        seed: u64,
+        /// What grew and what to change.
         reason: String,
     },
     /// The pool of threads could not be made.
@@ -180,7 +317,7 @@ pub fn execute(
     let telling = Mutex::new(());
     let one = |task: usize| -> Result<Option<RunData>, Error> {
         let (job, seed) = (&jobs[task % jobs.len()], seeds[task / jobs.len()]);
-        if stop.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) || memory::was_reached() {
             return Ok(None);
         }
         let one_run = |identity: &str, spec: &Spec| -> Result<Option<Finished>, Error> {
@@ -196,10 +333,20 @@ pub fn execute(
                 }));
             }
             let spec = Spec { seed, ..spec.clone() };
-            let output = engine(&spec, stop).map_err(|reason| Error::Engine {
-                variant: job.name.clone(),
-                seed,
-                reason,
+            let output = engine(&spec, stop).map_err(|reason| {
+                let variant = job.name.clone();
+                match memory::was_reached() {
+                    true => Error::Memory {
+                        variant,
+                        seed,
+                        reason,
+                    },
+                    false => Error::Engine {
+                        variant,
+                        seed,
+                        reason,
+                    },
+                }
             })?;
             if output.interrupted {
                 return Ok(None);
@@ -236,6 +383,10 @@ pub fn execute(
         counters.nanos.fetch_add((wall_s * 1e9) as u64, Ordering::Relaxed);
         if reused {
             counters.reused.fetch_add(1, Ordering::Relaxed);
+        } else {
+            counters
+                .simulated
+                .fetch_add(output.ended.as_nanos(), Ordering::Relaxed);
         }
         // One at a time: whoever listens hears the counts in order.
         let told = telling.lock();
@@ -274,6 +425,7 @@ pub fn execute(
         reused,
         cpu_s: counters.nanos.load(Ordering::Relaxed) as f64 / 1e9,
         wall_s: started.elapsed().as_secs_f64(),
+        simulated_s: counters.simulated.load(Ordering::Relaxed) as f64 / 1e9,
         interrupted,
     })
 }
@@ -291,4 +443,5 @@ struct Counters {
     done: AtomicU64,
     reused: AtomicU64,
     nanos: AtomicU64,
+    simulated: AtomicU64,
 }

@@ -6,7 +6,7 @@ use super::keys::{self, Dimension};
 use super::place::LinkInfo;
 use super::read::{Field, Section, join};
 use super::{distribution, value};
-use crate::workload;
+use crate::{input, workload};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::Probability;
@@ -145,13 +145,7 @@ fn link_rate(field: &Field) -> Result<LinkRate, Error> {
     let section = Section::open(&field.node, keys::TRACE, &field.path)?;
     let trace = section.need("trace")?;
     let file = trace.file()?;
-    let text = std::fs::read_to_string(&file).map_err(|error| {
-        trace.fail(format!(
-            "cannot read {}: {}",
-            file.display(),
-            workload::reason(&error)
-        ))
-    })?;
+    let text = input::text_or_reason(&file, input::MOST_TRACE).map_err(|message| trace.fail(message))?;
     let (opportunities, period) =
         workload::mahimahi(&text).map_err(|message| trace.fail(format!("{}: {message}", file.display())))?;
     Ok(LinkRate::Trace {

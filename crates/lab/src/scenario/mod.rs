@@ -48,12 +48,13 @@ pub use resolve::{BaseRtt, Resolved, RunSettings};
 pub(crate) use tcp::set as set_switch;
 pub use traffic::Group;
 
-use crate::workload;
+use crate::{input, workload};
 use document::{Node, Table, Value};
 use error::{Place, Source};
 use keys::Kind;
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The built-in example: a busy home line.
 pub const HOME_LINE: &str = include_str!("../../../../examples/home-line.toml");
@@ -63,6 +64,10 @@ pub const HOME_LINE: &str = include_str!("../../../../examples/home-line.toml");
 pub struct Scenario {
     title: String,
     document: Table,
+    /// The document without what no run depends on: resolving a variant must not copy all the others.
+    bare: Table,
+    /// The run as described, once it is known.
+    described: OnceLock<Arc<Resolved>>,
     variants: Vec<Variant>,
     figure: Option<Figure>,
 }
@@ -129,6 +134,15 @@ impl Scenario {
         &self.variants
     }
 
+    /// The files it was read from and those it names: what it extends, traces of links, lists of flows, recorded connections.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        collect_files(&self.document, &mut files);
+        files.sort();
+        files.dedup();
+        files
+    }
+
     /// What makes it an experiment, if it is one.
     pub fn figure(&self) -> Option<&Figure> {
         self.figure.as_ref()
@@ -139,17 +153,16 @@ impl Scenario {
     /// # Errors
     /// The first mistake, with its place. [`ErrorKind::NoChange`] if `set` is not empty and leaves everything as it is.
     pub fn resolve(&self, set: &Setting) -> Result<Resolved, Error> {
-        let plain = || resolve::resolve(&self.document, &self.title);
         if set.is_empty() {
-            return plain();
+            return self.plain().map(|plain| Resolved::clone(&plain));
         }
-        let mut document = self.document.clone();
+        let mut document = self.bare.clone();
         set.apply(&mut document)?;
         let resolved = check_file(&document)
             .and_then(|()| resolve::resolve(&document, &self.title))
             .map_err(|error| set.mentioned_in(error))?;
         combinations::spreading_of_setting(set, &resolved)?;
-        if resolved.describes_the_same(&plain()?)
+        if resolved.describes_the_same(&*self.plain()?)
             && let Some((place, path)) = set.place()
         {
             return Err(Error::at(
@@ -161,6 +174,14 @@ impl Scenario {
             .of_kind(ErrorKind::NoChange));
         }
         Ok(resolved)
+    }
+
+    fn plain(&self) -> Result<Arc<Resolved>, Error> {
+        if let Some(plain) = self.described.get() {
+            return Ok(Arc::clone(plain));
+        }
+        let plain = Arc::new(resolve::resolve(&self.bare, &self.title)?);
+        Ok(Arc::clone(self.described.get_or_init(|| plain)))
     }
 
     /// The scenario with `set` laid over it, as a scenario of its own. A variant may change nothing there: a point of a
@@ -204,6 +225,8 @@ impl Scenario {
         let mut scenario = Scenario {
             title: document.text("title").unwrap_or(fallback).to_owned(),
             variants: variants(&document)?,
+            bare: bare(&document),
+            described: OnceLock::new(),
             document,
             figure: None,
         };
@@ -275,11 +298,54 @@ impl ExperimentFile {
     }
 }
 
+/// Names of files below `table`, and the files in which its keys stand.
+fn collect_files(table: &Table, files: &mut Vec<PathBuf>) {
+    let tables = |node: &Node, files: &mut Vec<PathBuf>| match &node.value {
+        Value::Table(inner) => collect_files(inner, files),
+        Value::List(list) => {
+            for inner in list.iter().filter_map(Node::as_table) {
+                collect_files(inner, files);
+            }
+        }
+        _ => {}
+    };
+    for entry in &table.entries {
+        let source = &entry.key_place.source;
+        if files.last().is_none_or(|last| *last != Path::new(&source.name)) {
+            files.push(PathBuf::from(&source.name));
+        }
+        if let (true, Some(name)) = (
+            matches!(entry.key.as_str(), "file" | "trace"),
+            entry.node.as_text(),
+        ) {
+            files.push(entry.node.place.source.folder.join(name));
+        }
+        tables(&entry.node, files);
+    }
+}
+
 fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(
         || String::from("scenario"),
         |stem| stem.to_string_lossy().into_owned(),
     )
+}
+
+/// The document without variants, figure, checks and plots. Where the run names one of the variants, they stay.
+fn bare(document: &Table) -> Table {
+    let named = document
+        .get("run")
+        .and_then(Node::as_table)
+        .is_some_and(|run| run.get("loss_free").is_some());
+    let entries = document.entries.iter();
+    let needed = entries.filter(|entry| match entry.key.as_str() {
+        "figure" | "check" | "plot" | "extends" => false,
+        "variant" => named,
+        _ => true,
+    });
+    Table {
+        entries: needed.cloned().collect(),
+    }
 }
 
 /// Where the document says that it is a closed form.
@@ -319,6 +385,7 @@ fn variants(document: &Table) -> Result<Vec<Variant>, Error> {
         return Ok(Vec::new());
     };
     let mut variants: Vec<Variant> = Vec::new();
+    let mut names = HashSet::new();
     for node in list {
         let Some(table) = node.as_table() else { continue };
         let name = table.text("name").unwrap_or("").to_owned();
@@ -331,7 +398,7 @@ fn variants(document: &Table) -> Result<Vec<Variant>, Error> {
             )
             .help(place, "give the variant another name"));
         }
-        if variants.iter().any(|variant| variant.name == name) {
+        if !names.insert(name.clone()) {
             return Err(Error::at(
                 &node.place,
                 "variant.name",
@@ -388,9 +455,10 @@ impl Reader {
                     unreadable(format!("cannot read {shown}: {}", workload::reason(error)))
                 };
                 let identity = path.canonicalize().map_err(|error| cannot(&error))?;
-                let bytes = std::fs::read(path).map_err(|error| cannot(&error))?;
-                let text =
-                    String::from_utf8(bytes).map_err(|_| unreadable(format!("{shown} is not UTF-8 text")))?;
+                let text = input::text(path, input::MOST_SCENARIO).map_err(|error| match error.kind() {
+                    std::io::ErrorKind::InvalidData => unreadable(format!("{shown} is not UTF-8 text")),
+                    _ => cannot(&error),
+                })?;
                 (identity, text)
             }
         };

@@ -239,17 +239,20 @@ impl Resolved {
 
     /// Whether any group uses TCP: what changes only endpoints does not apply otherwise.
     pub fn uses_tcp(&self) -> bool {
-        self.spec.groups.iter().any(|group| {
-            !matches!(
-                group.traffic,
-                Traffic::Cbr { .. }
-                    | Traffic::Ping { .. }
-                    | Traffic::Video(_)
-                    | Traffic::Dns(_)
-                    | Traffic::Raw(_)
-                    | Traffic::Tfrc(_)
-            )
-        })
+        (0..self.spec.groups.len()).any(|group| self.is_tcp(group))
+    }
+
+    /// Whether the group with this index uses TCP.
+    pub fn is_tcp(&self, group: usize) -> bool {
+        !matches!(
+            self.spec.groups[group].traffic,
+            Traffic::Cbr { .. }
+                | Traffic::Ping { .. }
+                | Traffic::Video(_)
+                | Traffic::Dns(_)
+                | Traffic::Raw(_)
+                | Traffic::Tfrc(_)
+        )
     }
 
     /// Whether any TCP sender asks for ECN.

@@ -1,5 +1,6 @@
 //! Files of real flows: start in seconds, source and destination host, bytes.
 
+use crate::input;
 use std::path::Path;
 
 /// One line of a file of flows.
@@ -26,7 +27,7 @@ pub fn read(path: &Path) -> Result<Vec<Line>, String> {
     if path.extension().is_some_and(|extension| extension == "parquet") {
         return read_parquet(path);
     }
-    let file = std::fs::File::open(path)
+    let file = input::open(path, input::MOST_FLOWS)
         .map_err(|error| format!("cannot read {}: {}", path.display(), super::reason(&error)))?;
     read_csv(file).map_err(|message| format!("{}: {message}", path.display()))
 }

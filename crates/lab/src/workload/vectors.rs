@@ -22,6 +22,7 @@
 //! is not known; the first identification number of files that we write is that of the host that opened. Where the counts in the first
 //! line are not those of the units behind it, the units count, and it is told. In the alternate format a wait counts from what came before it, whichever of the two fields it is in.
 
+use crate::input;
 use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -136,7 +137,7 @@ impl fmt::Display for Vector {
 /// # Errors
 /// A sentence that names the file, and the line that is wrong.
 pub fn read(path: &Path) -> Result<Vec<Vector>, String> {
-    let file = std::fs::File::open(path)
+    let file = input::open(path, input::MOST_FLOWS)
         .map_err(|error| format!("cannot read {}: {}", path.display(), super::reason(&error)))?;
     let mut vectors = Vec::new();
     read_from(BufReader::new(file), |vector| vectors.push(vector))

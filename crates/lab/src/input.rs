@@ -1,0 +1,148 @@
+//! Reading the files that a user names: no device that never ends, no folder, nothing larger than stated, and never more than
+//! memory allows.
+
+use crate::{memory, workload};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// The longest scenario file (bytes).
+pub const MOST_SCENARIO: u64 = 8 << 20;
+
+/// The longest trace of a link's rate (bytes).
+pub const MOST_TRACE: u64 = 256 << 20;
+
+/// The longest list of flows, or file of connection vectors (bytes).
+pub const MOST_FLOWS: u64 = 4 << 30;
+
+/// Opens a file that is to be read once, of at most `most` bytes. Pipes that somebody else has opened (`/dev/stdin`,
+/// `<(command)`) may be read; pipes with a name may have nobody who writes, so they are refused.
+///
+/// # Errors
+/// In words: it is not there, it is no file, it is too long.
+pub fn open(path: &Path, most: u64) -> io::Result<Bounded> {
+    let metadata = path.metadata()?;
+    if let Some(what) = unusual(path, &metadata) {
+        return Err(io::Error::other(what));
+    }
+    if metadata.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    if metadata.len() > most {
+        return Err(too_long(most));
+    }
+    Ok(Bounded {
+        file: File::open(path)?,
+        left: most,
+        most,
+        unseen: 0,
+    })
+}
+
+/// The text of such a file.
+///
+/// # Errors
+/// As [`open`], and where the text is not UTF-8.
+pub fn text(path: &Path, most: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    open(path, most)?.read_to_end(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+/// The same with the reason in words, for messages that name the file.
+///
+/// # Errors
+/// As [`text`].
+pub fn text_or_reason(path: &Path, most: u64) -> Result<String, String> {
+    text(path, most).map_err(|error| format!("cannot read {}: {}", path.display(), workload::reason(&error)))
+}
+
+/// What a path leads to that is neither file nor folder nor open pipe.
+#[cfg(unix)]
+fn unusual(path: &Path, metadata: &std::fs::Metadata) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt as _;
+    let kind = metadata.file_type();
+    let named = || path.symlink_metadata().is_ok_and(|own| own.file_type().is_fifo());
+    if kind.is_char_device() {
+        // A terminal on the standard input is read to its end.
+        let input = path == Path::new("/dev/stdin") || path.starts_with("/dev/fd");
+        (!input).then_some("it is a device, not a file")
+    } else if kind.is_block_device() {
+        Some("it is a device, not a file")
+    } else if kind.is_socket() {
+        Some("it is a socket, not a file")
+    } else if kind.is_fifo() && named() {
+        Some("it is a pipe with a name, not a file: give /dev/stdin and send it there")
+    } else {
+        None
+    }
+}
+
+#[cfg(not(unix))]
+fn unusual(_: &Path, _: &std::fs::Metadata) -> Option<&'static str> {
+    None
+}
+
+fn too_long(most: u64) -> io::Error {
+    io::Error::other(format!(
+        "it is longer than {}, the most that is read",
+        memory::shown(most)
+    ))
+}
+
+/// A file that is read up to its bound and while there is memory.
+#[derive(Debug)]
+pub struct Bounded {
+    file: File,
+    left: u64,
+    most: u64,
+    /// Bytes read since memory was looked at.
+    unseen: u64,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read(buffer)?;
+        self.left = self
+            .left
+            .checked_sub(length as u64)
+            .ok_or_else(|| too_long(self.most))?;
+        self.unseen += length as u64;
+        if self.unseen >= BETWEEN_LOOKS {
+            self.unseen = 0;
+            if memory::reached() {
+                return Err(io::Error::other(format!(
+                    "what it holds does not fit into the memory this program may take ({}; --memory changes it)",
+                    memory::shown(memory::ceiling())
+                )));
+            }
+        }
+        Ok(length)
+    }
+}
+
+/// Bytes read between two looks at memory.
+const BETWEEN_LOOKS: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+    use std::path::Path;
+
+    #[test]
+    fn what_is_too_long_or_never_ends_is_refused() {
+        let file = std::env::temp_dir().join(format!("fleetfoot-input-{}", std::process::id()));
+        std::fs::write(&file, "12345").expect("the temporary folder can be written");
+        assert_eq!(text(&file, 5).expect("it fits"), "12345");
+        let told = text(&file, 4).expect_err("one byte too many").to_string();
+        assert!(told.contains("longer than"), "{told}");
+        std::fs::remove_file(&file).expect("it was made here");
+        assert!(text(&std::env::temp_dir(), 5).is_err());
+        if cfg!(unix) {
+            let told = text(Path::new("/dev/zero"), 5)
+                .expect_err("it never ends")
+                .to_string();
+            assert!(told.contains("device"), "{told}");
+        }
+    }
+}
