@@ -9,7 +9,7 @@ ARGS ?=
 ## Build the program and compare every mechanism on the built-in home line (or FILE=path).
 run:
 	@scripts/need-cargo.sh
-	$(CARGO) run --release --quiet --locked --package fleetfoot-cli -- compare $(FILE) $(ARGS)
+	$(CARGO) run --release --locked --package fleetfoot-cli -- compare $(FILE) $(ARGS)
 
 ## Every test; installs what it needs and says what it skips. Prints where the time went.
 test:
