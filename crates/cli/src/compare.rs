@@ -186,8 +186,8 @@ fn add_sensitivity(
         .collect::<Result<Vec<_>, _>>()?;
     let forecast = Forecast::new(parts, cores(arguments.batch.jobs));
     common.say(&format!(
-        "Sensitivity: {} more {}, about {}.",
-        counted(forecast.runs(), "run"),
+        "Sensitivity: {} {}, about {}.",
+        counted(forecast.runs(), "more run"),
         on_cores(arguments.batch.jobs, forecast.runs()),
         about(forecast.left_s())
     ));
