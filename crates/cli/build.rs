@@ -11,8 +11,12 @@ fn main() {
     if let Some(log) = git(&["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={log}");
     }
-    let commit =
-        git(&["rev-parse", "--short=12", "HEAD"]).map_or_else(String::new, |commit| format!(" ({commit})"));
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_default();
+    println!("cargo::rustc-env=FLEETFOOT_COMMIT={commit}");
+    let commit = match commit.as_str() {
+        "" => String::new(),
+        commit => format!(" ({commit})"),
+    };
     println!(
         "cargo::rustc-env=FLEETFOOT_VERSION={}{commit}",
         std::env::var("CARGO_PKG_VERSION").unwrap_or_default()

@@ -7,39 +7,53 @@ use crate::import::{imported, is_capture};
 use crate::layout::width;
 use crate::output::{Common, counted, plain, print};
 use crate::progress::Reporter;
+use crate::ranked;
 use crate::session::{
-    BatchFlags, Done, about, command, cores, forecast, measured, on_cores, scenario, seeds_in_words,
-    stop_flag,
+    BatchFlags, Done, about, command, cores, forecast, on_cores, scenario, seeds_in_words, stop_flag,
 };
-use crate::table;
 use crate::target::Targets;
 use clap::Args;
-use fleetfoot_lab::compare::sensitivity::{NEIGHBOURS, judge};
-use fleetfoot_lab::compare::{Choice, Plan, build};
+use fleetfoot_lab::compare::study::{Budget, Extent, Study, StudyError, study};
+use fleetfoot_lab::compare::{Choice, Plan};
 use fleetfoot_lab::result::Comparison;
 use fleetfoot_lab::run::course::Course;
-use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate_telling};
+use fleetfoot_lab::run::{Job, Options, execute as run_all, observe, simulate_telling};
+use fleetfoot_lab::scenario::{Scenario, Setting};
 use fleetfoot_sim::spec::Spec;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Flags of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The scenario, or a capture (pcap, pcapng) to make one of; without one the built-in home line.
-    file: Option<PathBuf>,
+    /// The scenario, or a capture (pcap, pcapng) to make one of; several are set beside each other; none is the built-in home line.
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// Number of seeds, instead of the scenario's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     seeds: Option<u32>,
     /// The first seed, instead of the scenario's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Only these variants or mechanisms, separated by commas; `a + b` is both together.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Apply queue mechanisms here, not where queues stand: LINK or LINK:DIRECTION (forward, reverse, down, up).
+    #[arg(long = "where", value_name = "LINK[:DIRECTION]", value_delimiter = ',')]
+    places: Vec<String>,
+    /// Change the scenario: a path and a value, such as network.bottleneck.rate="20 Mbit/s"; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     /// Also the sensible pairs of mechanisms.
     #[arg(long)]
     pairs: bool,
-    /// Also at half and double bottleneck, RTT and load: does the ranking hold?
+    /// Also at half and double rate, RTT, load and buffer, and with jitter: does the answer hold?
     #[arg(long)]
     sensitivity: bool,
+    /// How far to go while the best are undecided: so many more runs ("500"), or so long in all ("2 min"); by default at most as
+    /// many runs as the first pass.
+    #[arg(long, value_name = "RUNS|TIME", value_parser = budget)]
+    budget: Option<Budget>,
     /// Output folder; by default fleetfoot-out/TITLE-HASH.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -47,45 +61,123 @@ pub(crate) struct Arguments {
     batch: BatchFlags,
 }
 
+/// A budget as it is written.
+fn budget(text: &str) -> Result<Budget, String> {
+    if let Ok(runs) = text.trim().parse::<u64>() {
+        return Ok(Budget::Runs(runs));
+    }
+    fleetfoot_lab::scenario::duration(text)
+        .map(|time| Budget::Time(std::time::Duration::from_nanos(time.as_nanos())))
+        .ok_or_else(|| {
+            String::from("a number of runs (\"500\") or a time with its unit (\"2 min\", \"90 s\") is wanted")
+        })
+}
+
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    match arguments.files.as_slice() {
+        [] => one(arguments, None, common).and_then(|one| one.show(common)),
+        [file] => one(arguments, Some(file), common).and_then(|one| one.show(common)),
+        files => several(arguments, files, common),
+    }
+}
+
+/// A comparison that was written.
+struct Finished {
+    study: Study,
+    folder: PathBuf,
+    interrupted: bool,
+}
+
+impl Finished {
+    fn show(&self, common: &Common) -> Result<(), Failure> {
+        let comparison = &self.study.comparison;
+        if common.json {
+            print(&comparison.document.to_json_text())?;
+        } else {
+            print(&ranked::comparison(comparison, common.colored(), width()))?;
+        }
+        self.close(common)
+    }
+
+    /// What was run and where it is.
+    fn close(&self, common: &Common) -> Result<(), Failure> {
+        let batch = &self.study.batch;
+        common.say(&format!(
+            "{}. Report: {}\nAgain: {}",
+            Done::of(batch),
+            self.folder.join("report.html").display(),
+            self.study.comparison.command
+        ));
+        if self.interrupted {
+            common.say("Interrupted: the same command, without --fresh, goes on where this one stopped.");
+            return Err(Failure::interrupted());
+        }
+        Ok(())
+    }
+}
+
+/// The scenario of a file or capture, with what `--set` changes.
+fn described(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Scenario, Failure> {
+    let file = match file {
+        Some(file) if is_capture(file) => Some(imported(file, common)?),
+        file => file.map(Path::to_path_buf),
+    };
+    let scenario = scenario(file.as_deref())?;
+    if arguments.set.is_empty() {
+        return Ok(scenario);
+    }
+    let mut set = Setting::from_origin("--set");
+    for argument in &arguments.set {
+        set = set.with_argument(argument)?;
+    }
+    Ok(scenario.with(&set)?)
+}
+
+fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Finished, Failure> {
     let choice = Choice {
         pairs: arguments.pairs,
         single: None,
+        only: arguments.only.clone(),
+        places: arguments.places.clone(),
         seed: arguments.seed,
         seeds: arguments.seeds,
     };
-    let file = match &arguments.file {
-        Some(file) if is_capture(file) => Some(imported(file, common)?),
-        file => file.clone(),
-    };
-    let plan = Plan::compare(scenario(file.as_deref())?, &choice)?;
-    if !plan.described.groups.iter().any(|group| group.latency_sensitive) {
+    let scenario = described(arguments, file, common)?;
+    // The variants with queue mechanisms at the bottleneck: as many as there will be, for the forecast.
+    let likely = Plan::compare(scenario.clone(), &choice)?;
+    if !likely.waits() {
         return Err(Failure::usage(format!(
             "\"{}\": nothing here waits, so nothing can be ranked: give the [[traffic]] whose users wait `latency_sensitive = true`; \
              `fleetfoot run` shows what each group gets",
-            plan.scenario.title()
+            plain(scenario.title())
         )));
     }
-    let runs = (plan.variants.len() * plan.seeds.len()) as u64;
-    let mut targets = Targets::of(file.as_deref(), &plan.scenario, arguments.batch.force);
+    let mut targets = Targets::of(file, &scenario, arguments.batch.force);
     targets.of_batch(&arguments.batch, arguments.out.as_deref())?;
-    let forecast = forecast(&plan, &arguments.batch)?;
+    let runs = (likely.variants.len() * likely.seeds.len()) as u64;
+    let forecast = forecast(&likely, &arguments.batch)?;
     common.say(&format!(
         "Comparing {} of \"{}\" with {}: {} {}, about {}.",
-        counted(plan.variants.len() as u64, "variant"),
-        plain(plan.scenario.title()),
-        seeds_in_words(&plan.seeds),
+        counted(likely.variants.len() as u64, "variant"),
+        plain(likely.scenario.title()),
+        seeds_in_words(&likely.seeds),
         counted(runs, "run"),
         on_cores(arguments.batch.jobs, runs),
         about(forecast.left_s()),
     ));
+    drop(likely);
+    let plan = Plan::baseline(scenario, &choice)?;
     let folder = Folder::open(
         arguments.out.as_deref(),
         plan.scenario.title(),
         &plan.hash(),
         arguments.batch.force,
     )?;
-    let reporter = Reporter::new(forecast, common, arguments.batch.events.as_deref())?;
+    let reporter = Reporter::new(
+        Forecast::new(Vec::new(), cores(arguments.batch.jobs)),
+        common,
+        arguments.batch.events.as_deref(),
+    )?;
     let stop = stop_flag();
     let options = Options {
         jobs: arguments.batch.jobs,
@@ -96,56 +188,81 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));
     let engine =
         |spec: &Spec, stop: &AtomicBool| simulate_telling(spec, stop, &|pulse| reporter.pulse(pulse));
-    let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
-        reporter.run(0, progress);
-    });
+    let mut step = |title: &str, jobs: &[Job], seeds: &[u64]| {
+        let part = reporter.step(title, jobs, seeds.len());
+        run_all(jobs, seeds, &options, &stop, &engine, &|progress| {
+            reporter.run(part, progress);
+        })
+    };
+    let extent = Extent {
+        budget: arguments.budget,
+        sensitivity: arguments.sensitivity,
+    };
+    let made = study(plan, extent, &command(), &mut step);
     reporter.finish();
-    let batch = batch?;
-    if batch.runs.iter().all(Vec::is_empty) {
+    let mut study = made.map_err(|error| match error {
+        StudyError::Scenario(error) => Failure::from(*error),
+        StudyError::Run(error) => Failure::from(error),
+    })?;
+    study.comparison.document.commit = String::from(env!("FLEETFOOT_COMMIT"));
+    if study.batch.runs.iter().all(Vec::is_empty) {
         let stopped = reporter.stopped();
         common.say(&stopped.unwrap_or_else(|| String::from("Stopped before any run finished.")));
         return Err(Failure::interrupted());
     }
-    let mut comparison = build(&plan, &batch, &command());
-    let mut all = Done::of(&batch);
-    if !batch.interrupted {
-        add_traces(&plan, &mut comparison, &stop);
-        if arguments.sensitivity {
-            all.add(&add_sensitivity(
-                &plan,
-                arguments,
-                &options,
-                &stop,
-                common,
-                &mut comparison,
-            )?);
-        }
+    if !study.batch.interrupted {
+        add_traces(&study.plan, &mut study.comparison, &stop);
     }
-    folder.write(&comparison)?;
-    for note in &comparison.notes {
+    folder.write(&study.comparison)?;
+    for note in &study.comparison.document.notes {
         reporter.event(&serde_json::json!({ "event": "warning", "message": note }));
     }
     reporter.event(&serde_json::json!({
         "event": "finished",
-        "interrupted": batch.interrupted,
-        "computed": batch.computed,
-        "reused": batch.reused,
+        "interrupted": study.batch.interrupted,
+        "computed": study.batch.computed,
+        "reused": study.batch.reused,
     }));
+    Ok(Finished {
+        interrupted: study.batch.interrupted || stop.load(Ordering::Relaxed),
+        folder: folder.path().to_path_buf(),
+        study,
+    })
+}
+
+/// Several networks beside each other.
+fn several(arguments: &Arguments, files: &[PathBuf], common: &Common) -> Result<(), Failure> {
+    if arguments.out.is_some() {
+        return Err(Failure::usage(
+            "--out takes the results of one file: leave it out, and each comparison gets a folder of its own",
+        ));
+    }
+    // Every file is read before the first run: a mistake in the last one is told at once.
+    for file in files.iter().filter(|file| !is_capture(file)) {
+        described(arguments, Some(file), common)?;
+    }
+    let mut finished = Vec::new();
+    for file in files {
+        let one = one(arguments, Some(file), common)?;
+        let stopped = one.interrupted;
+        finished.push(one);
+        if stopped {
+            break;
+        }
+    }
+    let comparisons: Vec<&Comparison> = finished.iter().map(|one| &one.study.comparison).collect();
     if common.json {
-        print(&comparison.document.to_json_text())?;
+        let documents: Vec<_> = comparisons
+            .iter()
+            .map(|comparison| &comparison.document)
+            .collect();
+        let text = serde_json::to_string_pretty(&serde_json::json!({ "comparisons": documents }))
+            .map_err(|error| Failure::other(error.to_string()))?;
+        print(&format!("{text}\n"))?;
     } else {
-        print(&table::comparison(&comparison, common.colored(), width()))?;
+        print(&crate::beside::networks(&comparisons, common.colored(), width()))?;
     }
-    common.say(&format!(
-        "{all}. Report: {}\nAgain: {}",
-        folder.path().join("report.html").display(),
-        comparison.command
-    ));
-    if batch.interrupted || stop.load(Ordering::Relaxed) {
-        common.say("Interrupted: the same command, without --fresh, goes on where this one stopped.");
-        return Err(Failure::interrupted());
-    }
-    Ok(())
+    finished.iter().try_for_each(|one| one.close(common))
 }
 
 /// The course of a few flows of the baseline and the best variants, from the first seed.
@@ -165,52 +282,6 @@ fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
             comparison.variants[index].traces = course.traces;
         }
     }
-}
-
-fn add_sensitivity(
-    plan: &Plan,
-    arguments: &Arguments,
-    options: &Options,
-    stop: &AtomicBool,
-    common: &Common,
-    comparison: &mut Comparison,
-) -> Result<Done, Failure> {
-    let mut all = Done::default();
-    let jobs: Vec<_> = NEIGHBOURS
-        .iter()
-        .map(|neighbour| neighbour.jobs(plan, &comparison.bottleneck))
-        .collect();
-    let parts = jobs
-        .iter()
-        .map(|jobs| measured(jobs, &plan.seeds))
-        .collect::<Result<Vec<_>, _>>()?;
-    let forecast = Forecast::new(parts, cores(arguments.batch.jobs));
-    common.say(&format!(
-        "Sensitivity: {} {}, about {}.",
-        counted(forecast.runs(), "more run"),
-        on_cores(arguments.batch.jobs, forecast.runs()),
-        about(forecast.left_s())
-    ));
-    let total = forecast.runs();
-    let reporter = Reporter::new(forecast, common, None)?;
-    for (part, neighbour) in NEIGHBOURS.into_iter().enumerate() {
-        common.say(&format!("Sensitivity: {}", neighbour.name()));
-        let engine =
-            |spec: &Spec, stop: &AtomicBool| simulate_telling(spec, stop, &|pulse| reporter.pulse(pulse));
-        let before = all.runs();
-        let batch = run_all(&jobs[part], &plan.seeds, options, stop, &engine, &|progress| {
-            reporter.run(part, &progress.after(before, total));
-        });
-        let batch = batch.inspect_err(|_| reporter.finish())?;
-        all.add(&Done::of(&batch));
-        if batch.interrupted {
-            break;
-        }
-        let point = judge(neighbour, plan, &batch, comparison);
-        comparison.sensitivity.push(point);
-    }
-    reporter.finish();
-    Ok(all)
 }
 
 /// Variants by rank whose flows are traced for the report.

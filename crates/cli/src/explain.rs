@@ -14,7 +14,7 @@ use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
 use fleetfoot_lab::scenario::{
-    Resolved, Scenario, Setting, SwitchInfo, needs, parameter_type, reference, switch, switches,
+    Resolved, Scenario, Setting, Site, SwitchInfo, needs, parameter_type, reference, switch, switches,
     switches_of_spreading,
 };
 use std::fmt::Write;
@@ -108,16 +108,15 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
 /// A mechanism as JSON.
 pub(crate) fn mechanism_json(mechanism: &Mechanism) -> serde_json::Value {
     let set: serde_json::Map<String, serde_json::Value> = mechanism
-        .set
-        .iter()
-        .map(|&(path, value)| {
+        .as_written()
+        .map(|(path, value)| {
             let value = match value {
                 Preset::Text(text) => text.into(),
                 Preset::Integer(number) => number.into(),
                 Preset::Flag(flag) => flag.into(),
                 Preset::RttShare(_) | Preset::BottleneckRate => value.to_string().into(),
             };
-            (path.to_owned(), value)
+            (path, value)
         })
         .collect();
     serde_json::json!({
@@ -143,7 +142,7 @@ fn describe(text: &mut String, mechanism: &Mechanism) {
         let _ = writeln!(text, "{what}:\n{}\n", wrapped(body, width, "  "));
     }
     text.push_str("In a scenario:\n");
-    for (path, value) in mechanism.set {
+    for (path, value) in mechanism.as_written() {
         let _ = writeln!(text, "  \"{path}\" = {value}");
     }
     let spreading = mechanism
@@ -389,9 +388,20 @@ fn waits(text: &mut String, name: &str, mechanism: Option<&Mechanism>, path: &Pa
     let has_it = |resolved: &Resolved| resolved.bottleneck_queues().contains(&name);
     let resolved = match mechanism {
         Some(_) if has_it(&described) => described,
-        Some(mechanism) => mechanism.apply(&scenario, &described).map_err(|reason| {
-            Failure::usage(format!("{name} does not apply to {}: {reason}", path.display()))
-        })?,
+        Some(mechanism) => {
+            let links: Vec<usize> = (0..described.spec.links.len())
+                .filter(|&link| {
+                    described
+                        .run
+                        .bottleneck
+                        .contains(&described.spec.links[link].name)
+                })
+                .collect();
+            let site = Site::new(&described, &links);
+            mechanism.apply(&scenario, &described, &site).map_err(|reason| {
+                Failure::usage(format!("{name} does not apply to {}: {reason}", path.display()))
+            })?
+        }
         None if AnyQueue::entry(name).is_some() && !has_it(&described) => {
             scenario.resolve(&Setting::from_origin(name).with("network.bottleneck.queue.kind", name))?
         }

@@ -47,6 +47,12 @@ impl Forecast {
         }
     }
 
+    /// Another part follows; returns its number.
+    pub(crate) fn add(&mut self, part: Part) -> usize {
+        self.parts.push(part);
+        self.parts.len() - 1
+    }
+
     /// Runs of all parts.
     pub(crate) fn runs(&self) -> u64 {
         self.parts

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod beside;
 mod compare;
 mod completions;
 mod drill;
@@ -19,6 +20,7 @@ mod links;
 mod list;
 mod output;
 mod progress;
+mod ranked;
 mod reproduce;
 mod run;
 mod session;

@@ -1,11 +1,11 @@
 //! Progress on stderr: a bar on a terminal, else a line at growing intervals; events as JSON lines in a file.
 
 use crate::failure::Failure;
-use crate::forecast::Forecast;
+use crate::forecast::{Forecast, Part};
 use crate::output::{Common, counted, plain};
 use crate::session::{about, grouped};
 use crate::target::Targets;
-use fleetfoot_lab::run::{Progress, Pulse};
+use fleetfoot_lab::run::{Job, Progress, Pulse};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -21,6 +21,8 @@ enum Display {
 }
 
 struct Lines {
+    /// Of the step, in front of each line; may be empty.
+    title: String,
     started: Instant,
     next: Duration,
 }
@@ -33,6 +35,7 @@ impl Display {
         }
         if !std::io::stderr().is_terminal() {
             return Display::Lines(Mutex::new(Lines {
+                title: String::new(),
                 started: Instant::now(),
                 next: Duration::from_secs(2),
             }));
@@ -63,7 +66,28 @@ impl Display {
                 if elapsed >= lines.next {
                     lines.next = elapsed.mul_f64(2.0);
                     // Talk that nobody can read is no reason to stop.
-                    let _ = writeln!(std::io::stderr(), "{}", line(elapsed.as_secs_f64()));
+                    let line = line(elapsed.as_secs_f64());
+                    let _ = match lines.title.as_str() {
+                        "" => writeln!(std::io::stderr(), "{line}"),
+                        title => writeln!(std::io::stderr(), "{title}: {line}"),
+                    };
+                }
+            }
+            Display::Nothing => {}
+        }
+    }
+
+    /// Begins anew, with another end.
+    fn restart(&self, total: u64, title: &str) {
+        match self {
+            Display::Bar(bar, _) => {
+                bar.reset();
+                bar.set_length(total);
+                bar.set_message(format!("  {title}"));
+            }
+            Display::Lines(lines) => {
+                if let Ok(mut lines) = lines.lock() {
+                    title.clone_into(&mut lines.title);
                 }
             }
             Display::Nothing => {}
@@ -140,6 +164,20 @@ impl Reporter {
                 ..Underway::default()
             }),
         })
+    }
+
+    /// Another step begins: returns the number of its part.
+    pub(crate) fn step(&self, title: &str, jobs: &[Job], seeds: usize) -> usize {
+        let part = Part::new(jobs, seeds);
+        self.display.restart((jobs.len() * seeds) as u64, title);
+        self.event(&serde_json::json!({ "event": "step", "step": title, "runs": jobs.len() * seeds }));
+        if let Ok(mut underway) = self.underway.lock() {
+            *underway = Underway {
+                total: (jobs.len() * seeds) as u64,
+                ..Underway::default()
+            };
+        }
+        self.forecast.lock().map_or(0, |mut forecast| forecast.add(part))
     }
 
     /// A run of this part finished.

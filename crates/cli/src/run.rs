@@ -62,10 +62,10 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     let scenario = scenario(Some(&arguments.file))?;
     let choice = Choice {
-        pairs: false,
         single: arguments.variant.clone(),
         seed: arguments.seed,
         seeds: Some(arguments.seeds),
+        ..Choice::default()
     };
     let names: Vec<String> = scenario
         .variants()

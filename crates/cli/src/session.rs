@@ -108,19 +108,6 @@ impl Done {
             wall_s: batch.wall_s,
         }
     }
-
-    /// Adds what was done after it.
-    pub(crate) fn add(&mut self, other: &Done) {
-        self.computed += other.computed;
-        self.reused += other.reused;
-        self.simulated_s += other.simulated_s;
-        self.wall_s += other.wall_s;
-    }
-
-    /// Runs, computed and reused.
-    pub(crate) fn runs(&self) -> u64 {
-        self.computed + self.reused
-    }
 }
 
 impl fmt::Display for Done {

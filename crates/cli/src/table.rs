@@ -1,124 +1,11 @@
-//! Results as text.
+//! A single run as text.
 
 use crate::layout::{align, fit, new_table, wrapped};
-use comfy_table::{Cell, CellAlignment, Color};
-use fleetfoot_lab::result::{Comparison, Group, GroupVersus, Summary, Variant};
-use std::collections::BTreeMap;
+use fleetfoot_lab::result::{Comparison, Group, Summary};
 use std::fmt::Write;
 
-/// The ranked table, what does not apply, notes, and the answer.
-pub(crate) fn comparison(comparison: &Comparison, colored: bool, width: usize) -> String {
-    let document = &comparison.document;
-    let mut text = String::new();
-    let Some(baseline) = document.variants.first() else {
-        return text;
-    };
-    line(
-        &mut text,
-        &format!("\n{}: as described, {} seeds", document.scenario, baseline.runs),
-    );
-    for group in &baseline.groups {
-        let detail = match (&group.fct_s, &group.goodput_bps) {
-            (Some(fct), _) => format!(
-                "{} of {} done, mean {}, median {}, p99 {}",
-                group.completed,
-                group.flows,
-                seconds(fct.mean),
-                seconds(fct.p50),
-                seconds(fct.p99)
-            ),
-            (None, Some(goodput)) => format!("{} connections, {} each", goodput.n, rate(goodput.mean)),
-            (None, None) => String::from("nothing measured"),
-        };
-        let detail = match felt(group) {
-            Some(felt) => format!("{detail}; {felt}"),
-            None => detail,
-        };
-        line(
-            &mut text,
-            &wrapped(&format!("{} ({}): {detail}", group.name, group.kind), width, "  "),
-        );
-    }
-    for link in baseline
-        .links
-        .iter()
-        .filter(|link| comparison.bottleneck.contains(&link.name))
-    {
-        if let Some(delay) = &link.queue_delay_s {
-            let detail = format!(
-                "{} {}: {:.0} % used, queue delay mean {}, p99 {}, {} drops",
-                link.name,
-                link.direction,
-                100.0 * link.utilisation,
-                seconds(delay.mean),
-                seconds(delay.p99),
-                link.drops.data + link.drops.ack + link.drops.other
-            );
-            line(&mut text, &wrapped(&detail, width, "  "));
-        }
-    }
-    text.push('\n');
-    let (table, by_size) = ranked(comparison, colored, width);
-    text.push_str(&table);
-    for legend in [
-        Some("Time saved: 20 % means the mean completion time is 0.8 of what it was; [95 % interval]."),
-        by_size.then_some(
-            "By size: share saved per class of transfer size, small to large; _ none or worse, █ half or more.",
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    {
-        line(&mut text, &wrapped(legend, width, ""));
-    }
-    if !comparison.inapplicable.is_empty() {
-        let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for entry in &comparison.inapplicable {
-            reasons.entry(&entry.reason).or_default().push(&entry.name);
-        }
-        line(&mut text, "\nNot tried:");
-        for (reason, names) in reasons {
-            line(
-                &mut text,
-                &wrapped(&format!("{reason}: {}", names.join(", ")), width, "  "),
-            );
-        }
-    }
-    if !comparison.sensitivity.is_empty() {
-        line(&mut text, "\nNear this network:");
-        for point in &comparison.sensitivity {
-            let verdict = if point.holds {
-                "the ranking holds"
-            } else {
-                "another order"
-            };
-            let detail = format!(
-                "{}: {verdict}; best there {} ({})",
-                point.change,
-                point.best,
-                point.best_win.map_or_else(|| String::from("-"), percent)
-            );
-            line(&mut text, &wrapped(&detail, width, "  "));
-        }
-    }
-    if !comparison.notes.is_empty() {
-        line(&mut text, "\nNotes:");
-        for note in comparison.notes.iter().take(NOTES) {
-            line(&mut text, &wrapped(note, width, "  "));
-        }
-        if comparison.notes.len() > NOTES {
-            line(
-                &mut text,
-                &format!("  and {} more in the report", comparison.notes.len() - NOTES),
-            );
-        }
-    }
-    line(&mut text, &format!("\n{}", wrapped(&document.answer, width, "")));
-    text
-}
-
 /// What users of a group without retransmission feel beside its times: late frames, delay, loss.
-fn felt(group: &Group) -> Option<String> {
+pub(crate) fn felt(group: &Group) -> Option<String> {
     let share = |name: &str| group.more.get(name).map(|share| 100.0 * share.mean);
     let mut parts = Vec::new();
     if let (None, Some(delay)) = (&group.fct_s, &group.delivery_latency_s) {
@@ -241,106 +128,6 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
     text
 }
 
-/// The ranking, and whether its sparklines found room.
-fn ranked(comparison: &Comparison, colored: bool, width: usize) -> (String, bool) {
-    let document = &comparison.document;
-    let baseline = &document.variants[0];
-    let mut table = new_table(
-        colored,
-        &[
-            "#",
-            "variant",
-            "time saved",
-            "",
-            "p99 worst",
-            "cost",
-            "significant",
-            "by size",
-        ],
-    );
-    let mut order: Vec<&Variant> = document
-        .variants
-        .iter()
-        .filter(|variant| variant.versus.is_some())
-        .collect();
-    order.sort_by_key(|variant| variant.versus.as_ref().map_or(0, |versus| versus.rank));
-    for variant in order {
-        let Some(versus) = &variant.versus else { continue };
-        let win = versus.win.unwrap_or(0.0);
-        let color = match (versus.significant, win > 0.0) {
-            (true, true) => Some(Color::Green),
-            (true, false) => Some(Color::Red),
-            (false, _) => None,
-        };
-        let saved = Cell::new(versus.win.map_or_else(|| String::from("-"), percent))
-            .set_alignment(CellAlignment::Right);
-        table.add_row([
-            Cell::new(versus.rank).set_alignment(CellAlignment::Right),
-            Cell::new(&variant.name),
-            match color {
-                Some(color) if colored => saved.fg(color),
-                _ => saved,
-            },
-            Cell::new(interval(comparison, &versus.groups)),
-            Cell::new(versus.worst_p99.map_or_else(|| String::from("-"), signed))
-                .set_alignment(CellAlignment::Right),
-            Cell::new(versus.cost.map_or_else(|| String::from("-"), percent))
-                .set_alignment(CellAlignment::Right),
-            Cell::new(if versus.significant { "yes" } else { "no" }),
-            Cell::new(sparkline(baseline, variant)),
-        ]);
-    }
-    let hidden = fit(&mut table, width, &[BY_SIZE, 6, 3, 4]);
-    (format!("{table}\n"), !hidden.contains(&BY_SIZE))
-}
-
-/// Interval of the share saved, where one group decides it.
-fn interval(comparison: &Comparison, groups: &[GroupVersus]) -> String {
-    let sensitive: Vec<&GroupVersus> = groups
-        .iter()
-        .zip(&comparison.groups)
-        .filter(|(group, info)| info.latency_sensitive && group.fct_mean_ratio.is_some())
-        .map(|(group, _)| group)
-        .collect();
-    match sensitive.as_slice() {
-        [only] => only
-            .fct_mean_ratio
-            .and_then(|ratio| ratio.ci95)
-            .map_or_else(String::new, |[low, high]| {
-                let percent = |ratio: f64| (100.0 * (1.0 - ratio)).round() as i64;
-                format!("[{}, {}]", percent(high), percent(low))
-            }),
-        _ => String::new(),
-    }
-}
-
-/// Share saved per class of size of the latency-sensitive groups, small to large.
-fn sparkline(baseline: &Variant, variant: &Variant) -> String {
-    const BARS: [char; 9] = ['_', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let mut classes: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
-    for (before, after) in baseline
-        .groups
-        .iter()
-        .zip(&variant.groups)
-        .filter(|(group, _)| group.latency_sensitive)
-    {
-        for (old, new) in before.by_size.iter().zip(&after.by_size) {
-            if let (Some(old_fct), Some(new_fct)) = (&old.fct_s, &new.fct_s) {
-                let entry = classes.entry(old.from_bytes).or_default();
-                entry.0 += old_fct.mean * old_fct.n as f64;
-                entry.1 += new_fct.mean * old_fct.n as f64;
-            }
-        }
-    }
-    classes
-        .values()
-        .map(|&(before, after)| {
-            let saved = if before > 0.0 { 1.0 - after / before } else { 0.0 };
-            BARS[(saved * 16.0).round().clamp(0.0, 8.0) as usize]
-        })
-        .collect()
-}
-
 /// Base RTTs and the pairs that have them.
 fn rtts(comparison: &Comparison) -> Vec<(String, String)> {
     let mut by_rtt: Vec<(f64, Vec<String>)> = Vec::new();
@@ -371,17 +158,6 @@ pub(crate) fn line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-fn percent(share: f64) -> String {
-    let value = 100.0 * share;
-    // No "-0.0 %".
-    format!("{:.1} %", if value.abs() < 0.05 { 0.0 } else { value })
-}
-
-fn signed(share: f64) -> String {
-    let value = 100.0 * share;
-    format!("{:+.1} %", if value.abs() < 0.05 { 0.0 } else { value })
-}
-
 pub(crate) fn seconds(value: f64) -> String {
     match value.abs() {
         0.0 => String::from("0"),
@@ -393,7 +169,7 @@ pub(crate) fn seconds(value: f64) -> String {
     }
 }
 
-fn rate(bps: f64) -> String {
+pub(crate) fn rate(bps: f64) -> String {
     match bps {
         b if b >= 1e9 => format!("{:.2} Gbit/s", b / 1e9),
         b if b >= 1e6 => format!("{:.2} Mbit/s", b / 1e6),
@@ -402,6 +178,3 @@ fn rate(bps: f64) -> String {
 }
 
 const FLOWS: usize = 20;
-/// Column of the sparklines.
-const BY_SIZE: usize = 7;
-const NOTES: usize = 6;

@@ -1,16 +1,19 @@
 //! The result of `compare` and `run`: the JSON document that everything else is made from, and the samples behind it.
 //!
-//! [`Document`] is schema "1.0" field for field: fields may be added later, never renamed. HTML, CSV, Parquet and Python
+//! [`Document`] is schema "1.1" field for field: fields may be added later, never renamed. HTML, CSV, Parquet and Python
 //! read the same structure. [`Comparison`] is what lives in memory beside it: every run's records, the traces of
 //! chosen flows, what did not apply and why. Quantities are in SI units with the unit in the name.
 
+use crate::compare::Senders;
+use crate::compare::place::Standing;
+use crate::compare::turn_on::Instruction;
 use fleetfoot_sim::output::RunOutput;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Version of the document: the first number changes when something is renamed or removed.
-pub const SCHEMA: &str = "1.0";
+pub const SCHEMA: &str = "1.1";
 
 /// The result document of `compare` and `run`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,8 +31,29 @@ pub struct Document {
     pub duration_s: f64,
     /// What was asked.
     pub question: String,
-    /// One sentence made from the first line of the ranking.
+    /// What to try, where, what it wins and harms, how sure that is and how to turn it on; or why nothing is recommended.
     pub answer: String,
+    /// The setting to try first; `null` where none is recommended.
+    #[serde(default)]
+    pub recommended: Option<Recommended>,
+    /// What a reader must know beside the figures, the most important first.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Whether it was stopped before all runs were done (Ctrl-C).
+    #[serde(default)]
+    pub interrupted: bool,
+    /// The commit the program was built from; empty outside a repository.
+    #[serde(default)]
+    pub commit: String,
+    /// Where packets wait in the baseline: every queue of the network, in the order of its links.
+    #[serde(default)]
+    pub queues: Vec<Standing>,
+    /// Whether the recommendation holds near the described network; empty when not asked for.
+    #[serde(default)]
+    pub sensitivity: Vec<SensitivityPoint>,
+    /// The same comparison with jitter of one packet time, where nothing in the scenario varies packet times.
+    #[serde(default)]
+    pub jittered: Option<Jittered>,
     /// Where the energy of a look-up comes from, of which every `lookup_power_w` is made.
     #[serde(default)]
     pub lookup_energy_source: String,
@@ -52,6 +76,9 @@ pub struct Variant {
     pub runs: u64,
     /// How to switch it on outside Fleetfoot; `null` when it is not a registered mechanism.
     pub turn_on: Option<String>,
+    /// How to turn it on in this network: what to do at which device, with its numbers; empty for the first variant.
+    #[serde(default)]
+    pub instructions: Vec<Instruction>,
     /// Traffic groups, in file order.
     pub groups: Vec<Group>,
     /// Directed links, in the order of the network.
@@ -198,16 +225,40 @@ pub struct Drops {
 pub struct Versus {
     /// Name of the baseline.
     pub baseline: String,
-    /// 1 is the best.
+    /// Position in the table, from 1. Within a tier it is no ranking.
     pub rank: u64,
+    /// Among the significant wins: 1 for those that are equal to the best within error, then 2...; `null` for all others.
+    #[serde(default)]
+    pub tier: Option<u64>,
     /// 1 - geometric mean of `fct_mean_ratio` over the latency-sensitive groups; `null` without such a group.
     pub win: Option<f64>,
+    /// 95 % interval of `win`; `null` with fewer than two seeds.
+    #[serde(default)]
+    pub win_ci95: Option<[f64; 2]>,
     /// 1 - smallest `goodput_ratio` of the other groups; `null` without such a group.
     pub cost: Option<f64>,
+    /// Largest harm of any group: 0 nobody loses what was rightfully theirs, 1 somebody loses all of it (docs/trust.md, Harm).
+    #[serde(default)]
+    pub harm: Option<Ratio>,
+    /// Whether no other variant saves as much time for less harm.
+    #[serde(default)]
+    pub pareto: bool,
     /// Largest worsening of a p99 over all groups, as a share (0.1: ten percent longer); `null` without FCTs.
     pub worst_p99: Option<f64>,
     /// Whether `win` differs from zero, Holm-corrected over the table, and no more flows were censored if it is positive.
     pub significant: bool,
+    /// The places whose queue it changes, in the user's words.
+    #[serde(default)]
+    pub places: Vec<String>,
+    /// The senders it changes; `null` if none.
+    #[serde(default)]
+    pub senders: Option<Senders>,
+    /// Name of the variant of which it is one place or one side only; `null` for all others.
+    #[serde(default)]
+    pub part_of: Option<String>,
+    /// What must be known of this row: that it changed no queue that stands, that it never acted.
+    #[serde(default)]
+    pub remarks: Vec<String>,
     /// Ratios per group.
     pub groups: Vec<GroupVersus>,
 }
@@ -224,6 +275,41 @@ pub struct GroupVersus {
     pub fct_p99_ratio: Option<Ratio>,
     /// Payload received in order within [warmup, duration).
     pub goodput_ratio: Option<Ratio>,
+    /// Share it loses of the smaller of what it had and its fair share; of a group that waits, 1 - before / after of its times.
+    #[serde(default)]
+    pub harm: Option<Ratio>,
+}
+
+/// The setting to try first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recommended {
+    /// Name of the variant.
+    pub variant: String,
+    /// Names of those that are equal to it within error, in the order of the table.
+    pub equals: Vec<String>,
+    /// Where it is to be turned on, in the user's words.
+    pub places: Vec<String>,
+    /// The place at which it matters most, where several queues stand and one of them makes the difference.
+    pub matters: Option<String>,
+    /// Seeds over which the first tier was compared.
+    pub seeds: u64,
+    /// Whether more seeds could still change who belongs to the tier.
+    pub undecided: u64,
+}
+
+/// The same comparison with jitter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jittered {
+    /// The jitter, as a setting that can be put into the scenario.
+    pub set: String,
+    /// The answer's setting there; `null` where nothing is recommended there.
+    pub recommended: Option<String>,
+    /// Those equal to it there.
+    pub equals: Vec<String>,
+    /// Whether the described network's setting is one of them.
+    pub holds: bool,
 }
 
 /// Summary of a sample (S). Absent (`null`) where there is no sample.
@@ -320,10 +406,6 @@ pub struct Comparison {
     pub variants: Vec<VariantData>,
     /// Registered mechanisms that do not apply here, with the reason.
     pub inapplicable: Vec<Inapplicable>,
-    /// Whether the ranking holds near the described network; empty when not asked for.
-    pub sensitivity: Vec<SensitivityPoint>,
-    /// What a reader should know: too few seeds, interrupted, censored flows.
-    pub notes: Vec<String>,
 }
 
 /// What is known of a group before any run.
@@ -440,7 +522,8 @@ pub struct Inapplicable {
 }
 
 /// The ranking at a neighbouring network.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SensitivityPoint {
     /// What was changed: `bottleneck rate x 0.5`.
     pub change: String,

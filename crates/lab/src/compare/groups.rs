@@ -86,7 +86,8 @@ pub(super) fn variant(
             .map(|(path, value)| (path.to_owned(), json(value)))
             .collect(),
         runs: runs.len() as u64,
-        turn_on: planned.turn_on.clone(),
+        turn_on: turn_on(planned),
+        instructions: Vec::new(),
         groups,
         links: (0..resolved.spec.links.len())
             .map(|index| link(resolved, index, runs, resamples))
@@ -100,6 +101,16 @@ pub(super) fn variant(
         bytes_sent_per_byte_delivered: (received > 0 && sent > 0).then(|| sent as f64 / received as f64),
         versus: None,
     }
+}
+
+/// How to switch on the mechanisms that a variant consists of.
+fn turn_on(planned: &Planned) -> Option<String> {
+    let texts: Vec<&str> = planned
+        .mechanisms
+        .iter()
+        .map(|mechanism| mechanism.turn_on)
+        .collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 /// Completion times of a group in one run.

@@ -1,249 +1,56 @@
 //! From a scenario to a ranked answer: what to run ([`Plan`]), the result document ([`build`]), the ranking, and whether
 //! it holds near the described network ([`sensitivity`]).
 
+mod answer;
+mod fair;
 pub(crate) mod groups;
+mod harm;
 mod notes;
+pub mod place;
+mod plan;
 mod ranking;
+mod remarks;
 pub mod sensitivity;
+pub mod study;
 #[cfg(test)]
 mod tests;
+mod tiers;
+pub mod turn_on;
 pub mod units;
 
-use crate::mechanisms::{self, Mechanism};
+pub use plan::{BASELINE, Choice, Plan, Planned, Senders};
+
 use crate::result::{
-    Comparison, Document, GroupInfo, Inapplicable, LinkInfo, PairInfo, RunData, SCHEMA, Timing, Variant,
-    VariantData,
+    Comparison, Document, GroupInfo, LinkInfo, PairInfo, RunData, SCHEMA, Timing, Variant, VariantData,
 };
-use crate::run::{Batch, Demand, Job};
-use crate::scenario::{Error, ErrorKind, Resolved, Scenario, Setting};
+use crate::run::Batch;
 use crate::statistics::{RESAMPLES, Resamples};
 use std::collections::BTreeMap;
 
-/// Name of the first variant of every comparison.
-pub const BASELINE: &str = "as described";
-
-/// What to run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// As it stands.
-    pub described: Resolved,
-    /// What is compared; the first is the scenario as described.
-    pub variants: Vec<Planned>,
-    /// Mechanisms that do not apply, with the reason.
-    pub inapplicable: Vec<Inapplicable>,
-    /// Seeds of the runs.
-    pub seeds: Vec<u64>,
-}
-
-/// A variant to run.
-#[derive(Clone, Debug)]
-pub struct Planned {
-    /// Its name.
-    pub name: String,
-    /// What it changes.
-    pub set: Setting,
-    /// What it becomes.
-    pub resolved: Resolved,
-    /// How to switch it on outside Fleetfoot, if known.
-    pub turn_on: Option<String>,
-}
-
-/// What to compare.
-#[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// Also the sensible pairs of mechanisms.
-    pub pairs: bool,
-    /// Only the scenario itself, or this variant or mechanism: for single runs.
-    pub single: Option<String>,
-    /// The first seed, instead of the scenario's.
-    pub seed: Option<u64>,
-    /// Number of seeds, instead of the scenario's.
-    pub seeds: Option<u32>,
-}
-
-impl Plan {
-    /// Plans a comparison: the scenario's variants or, if it has none, every mechanism that applies.
-    ///
-    /// # Errors
-    /// A variant cannot be resolved.
-    pub fn compare(scenario: Scenario, choice: &Choice) -> Result<Plan, Error> {
-        let mut plan = Plan::described(scenario, choice)?;
-        let named: Vec<_> = plan.scenario.variants().to_vec();
-        for variant in &named {
-            let resolved = plan.scenario.resolve(&variant.set)?;
-            plan.variants.push(Planned {
-                name: variant.name.clone(),
-                turn_on: turn_on(&variant.set, &plan.described),
-                set: variant.set.clone(),
-                resolved,
-            });
-        }
-        if named.is_empty() {
-            for mechanism in mechanisms::ENTRIES {
-                plan.add(&[mechanism]);
-            }
-        }
-        if choice.pairs {
-            for (first, second) in mechanisms::PAIRS {
-                if let (Some(first), Some(second)) = (mechanisms::find(first), mechanisms::find(second)) {
-                    plan.add(&[first, second]);
-                }
-            }
-        }
-        Ok(plan)
-    }
-
-    /// Plans runs of the scenario as described, or of the variant or mechanism `choice.single`, alone.
-    ///
-    /// # Errors
-    /// It cannot be resolved. `Ok(None)` if there is nothing of this name.
-    pub fn single(scenario: Scenario, choice: &Choice) -> Result<Option<Plan>, Error> {
-        let mut plan = Plan::described(scenario, choice)?;
-        let Some(name) = choice.single.as_deref().filter(|name| *name != BASELINE) else {
-            return Ok(Some(plan));
-        };
-        let variant = plan
-            .scenario
-            .variants()
-            .iter()
-            .find(|variant| variant.name == name);
-        let set = match (variant, mechanisms::find(name)) {
-            (Some(variant), _) => variant.set.clone(),
-            (None, Some(mechanism)) => {
-                if let Some(reason) = mechanism.missing(&plan.described) {
-                    let message = format!("`{name}` does not apply here: {reason}");
-                    return Err(Error::of_file(plan.scenario.title(), message).of_kind(ErrorKind::Invalid));
-                }
-                mechanism.setting(&plan.described)
-            }
-            (None, None) => return Ok(None),
-        };
-        plan.variants = vec![Planned {
-            name: name.to_owned(),
-            resolved: plan.scenario.resolve(&set)?,
-            turn_on: turn_on(&set, &plan.described),
-            set,
-        }];
-        Ok(Some(plan))
-    }
-
-    fn described(scenario: Scenario, choice: &Choice) -> Result<Plan, Error> {
-        let described = scenario.resolve(&Setting::none())?;
-        let first = choice.seed.unwrap_or(described.run.seed);
-        let count = u64::from(choice.seeds.unwrap_or(described.run.seeds));
-        Ok(Plan {
-            variants: vec![Planned {
-                name: BASELINE.to_owned(),
-                set: Setting::none(),
-                resolved: described.clone(),
-                turn_on: None,
-            }],
-            seeds: (0..count).map(|number| first.wrapping_add(number)).collect(),
-            inapplicable: Vec::new(),
-            described,
-            scenario,
-        })
-    }
-
-    fn add(&mut self, parts: &[&'static Mechanism]) {
-        let name = parts.iter().map(|part| part.name).collect::<Vec<_>>().join(" + ");
-        let set = parts.iter().fold(Setting::none(), |set, part| {
-            set.and(&part.setting(&self.described))
-        });
-        for part in parts {
-            if let Err(reason) = part.apply(&self.scenario, &self.described) {
-                let reason = if parts.len() == 1 {
-                    reason
-                } else {
-                    format!("{}: {reason}", part.name)
-                };
-                self.inapplicable.push(Inapplicable { name, reason });
-                return;
-            }
-        }
-        match self.scenario.resolve(&set) {
-            Ok(resolved) => self.variants.push(Planned {
-                name,
-                turn_on: Some(
-                    parts
-                        .iter()
-                        .map(|part| part.turn_on)
-                        .collect::<Vec<_>>()
-                        .join("; "),
-                ),
-                set,
-                resolved,
-            }),
-            Err(error) => self.inapplicable.push(Inapplicable {
-                name,
-                reason: error.message.into_string(),
-            }),
-        }
-    }
-
-    /// The runs to make, without the seeds.
-    pub fn jobs(&self) -> Vec<Job> {
-        self.variants
-            .iter()
-            .map(|variant| {
-                let resolved = &variant.resolved;
-                let demand = Demand::of_variant(resolved, &self.described);
-                Job::new(&variant.name, resolved.spec.clone(), demand)
-            })
-            .collect()
-    }
-
-    /// Identity of scenario, variants, seeds and program (hexadecimal).
-    pub fn hash(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for text in [env!("CARGO_PKG_VERSION"), self.scenario.title()] {
-            hasher.update(text.as_bytes());
-            hasher.update(&[0]);
-        }
-        for job in self.jobs() {
-            for text in [&job.name, &job.identity] {
-                hasher.update(text.as_bytes());
-                hasher.update(&[0]);
-            }
-        }
-        for seed in &self.seeds {
-            hasher.update(&seed.to_le_bytes());
-        }
-        hasher.finalize().to_hex().to_string()
-    }
-}
-
-/// How to switch on the mechanisms whose settings a setting contains.
-fn turn_on(set: &Setting, described: &Resolved) -> Option<String> {
-    let given: Vec<(String, toml::Value)> = set
-        .iter()
-        .map(|(path, value)| (path.to_owned(), value.clone()))
-        .collect();
-    let contains = |wanted: &Setting| {
-        wanted
-            .iter()
-            .all(|(path, value)| given.iter().any(|(other, has)| other == path && has == value))
-    };
-    let texts: Vec<&str> = mechanisms::ENTRIES
-        .iter()
-        .filter(|entry| {
-            // An entry that a larger matching entry contains adds nothing.
-            contains(&entry.setting(described))
-                && !mechanisms::ENTRIES.iter().any(|larger| {
-                    larger.set.len() > entry.set.len()
-                        && contains(&larger.setting(described))
-                        && entry.set.iter().all(|pair| larger.set.contains(pair))
-                })
-        })
-        .map(|entry| entry.turn_on)
-        .collect();
-    (!texts.is_empty()).then(|| texts.join("; "))
+/// A result and what the ranking found beside it.
+#[derive(Debug)]
+struct Evaluation {
+    comparison: Comparison,
+    rows: ranking::Rows,
 }
 
 /// Builds the result from finished runs, one list per variant of `plan`.
 pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
+    evaluate(plan, batch, command).comparison
+}
+
+/// Answer and notes, when everything else is known.
+fn conclude(plan: &Plan, rows: &ranking::Rows, batch: &Batch, comparison: &mut Comparison) {
+    let document = &mut comparison.document;
+    document.timing = Some(timing(batch));
+    document.answer = match plan.variants.len() {
+        1 => groups::answer(&document.variants[0]),
+        _ => answer::answer(plan, rows, document),
+    };
+    document.notes = notes::notes(plan, batch, document);
+}
+
+fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
     let resampling = Resampling::new(plan);
     let bottleneck = groups::bottleneck(&plan.described, batch.runs.first().map_or(&[], Vec::as_slice));
     let loss_free = plan.described.run.loss_free.as_deref();
@@ -262,6 +69,13 @@ pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
         .collect();
     groups::leave_out_empty_sizes(&mut variants);
     let rows = ranking::rank(plan, batch, &resampling, &mut variants);
+    remarks::fill(plan, batch, &mut variants);
+    let instructions: Vec<_> = (0..variants.len())
+        .map(|index| turn_on::instructions(plan, index, &variants[index], &variants[0]))
+        .collect();
+    for (variant, instructions) in variants.iter_mut().zip(instructions) {
+        variant.instructions = instructions;
+    }
 
     let single = plan.variants.len() == 1;
     let title = plan.scenario.title();
@@ -279,11 +93,14 @@ pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
             )
         },
         lookup_energy_source: units::LOOKUP_SOURCE.to_owned(),
-        answer: if single {
-            groups::answer(&variants[0])
-        } else {
-            rows.answer(&variants)
-        },
+        answer: String::new(),
+        recommended: answer::recommended(plan, &rows, &variants),
+        notes: Vec::new(),
+        interrupted: batch.interrupted,
+        commit: String::new(),
+        queues: plan.standing.clone(),
+        sensitivity: Vec::new(),
+        jittered: None,
         timing: Some(timing(batch)),
         variants,
     };
@@ -292,7 +109,7 @@ pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
         .variants
         .first()
         .map_or(&plan.described, |first| &first.resolved);
-    Comparison {
+    let mut comparison = Comparison {
         hash: plan.hash(),
         scenario_toml: plan.scenario.to_toml(),
         command: command.to_owned(),
@@ -330,10 +147,10 @@ pub fn build(plan: &Plan, batch: &Batch, command: &str) -> Comparison {
             })
             .collect(),
         inapplicable: plan.inapplicable.clone(),
-        sensitivity: Vec::new(),
-        notes: notes::notes(plan, batch, &document),
         document,
-    }
+    };
+    conclude(plan, &rows, batch, &mut comparison);
+    Evaluation { comparison, rows }
 }
 
 fn link_info(link: &fleetfoot_sim::spec::LinkSpec) -> LinkInfo {

@@ -7,9 +7,10 @@ use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_sim::spec::{GroupSpec, LinkRate, Traffic};
 
-/// What a reader must know beside the figures.
+/// What a reader must know beside the figures, the most important first.
 pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
     let mut notes = Vec::new();
+    let several = plan.variants.len() > 1;
     let finished = batch.runs.iter().map(Vec::len).min().unwrap_or(0);
     if batch.interrupted {
         notes.push(format!(
@@ -17,21 +18,51 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             plan.seeds.len()
         ));
     }
-    if plan.variants.len() > 1 && finished < ENOUGH_SEEDS {
+    if let Some(fit) = &plan.described.fit {
+        notes.push(fit.sentences());
+    }
+    if several && finished < ENOUGH_SEEDS {
         notes.push(format!(
             "too few seeds ({finished}): with {ENOUGH_SEEDS} or more the intervals can be trusted"
         ));
     }
-    if plan.variants.len() > 1 && draws_nothing(document) {
+    if several
+        && batch
+            .runs
+            .first()
+            .is_some_and(|runs| super::ranking::same_seeds(runs))
+    {
         notes.push(String::from(
-            "every seed gave the same in every variant: nothing in this scenario is drawn at random, so nothing can be called significant; \
-             jitter of one packet time (network.access.jitter) shows what chance does: docs/trust.md, Phase effects",
+            "every seed of the network as described gave the same run: nothing in it is drawn at random, so nothing can be called \
+             significant; with jitter of one packet time (network.access.jitter) seeds differ: docs/trust.md, Phase effects",
         ));
     }
-    if plan.variants.len() > 1 && keeps_step(plan) {
+    if let Some(jittered) = document.jittered.as_ref().filter(|jittered| jittered.holds) {
+        notes.push(format!(
+            "no link has jitter; with it ({}) the answer is the same: docs/trust.md, Phase effects",
+            jittered.set
+        ));
+    } else if several && document.jittered.is_none() && keeps_step(plan) {
         notes.push(String::from(
             "no link has jitter, so long flows keep step with the drop-tail queue and others take the losses; \
              jitter of one packet time at the bottleneck (network.access.jitter) prevents it: docs/trust.md, Phase effects",
+        ));
+    }
+    let standing: Vec<usize> = plan.stands().collect();
+    let untouched: Vec<String> = standing
+        .iter()
+        .filter(|place| !plan.chosen.contains(place))
+        .map(|&place| plan.places[place].described())
+        .collect();
+    if several && !untouched.is_empty() {
+        notes.push(format!(
+            "queues also stand where queue mechanisms were not asked to act: {}",
+            untouched.join(", ")
+        ));
+    }
+    if several && !plan.standing.is_empty() && standing.is_empty() {
+        notes.push(String::from(
+            "no queue stands in this network as described, so queue mechanisms have little to shorten",
         ));
     }
     for (index, info) in plan.described.groups.iter().enumerate() {
@@ -51,12 +82,6 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         if let Some(late) = late_or_lost(document, index) {
             notes.push(format!(
                 "{}: frames that came after their deadline or never (only those that came are in its times): {late}",
-                info.name
-            ));
-        }
-        if let Some(lengths) = single_packets(document, index) {
-            notes.push(format!(
-                "{}: super-packets hardly formed (mean length below 2): {lengths}; see docs/superpackets.md, Senders",
                 info.name
             ));
         }
@@ -89,20 +114,8 @@ fn late_or_lost(document: &Document, group: usize) -> Option<String> {
     })
 }
 
-/// The variants in which a group's packets mostly left alone although super-packets are formed.
-fn single_packets(document: &Document, group: usize) -> Option<String> {
-    let means = document.variants.iter().filter_map(|variant| {
-        let length = variant.groups[group]
-            .more
-            .get(super::groups::SUPER_PACKET_LENGTH)?;
-        (length.mean < 2.0).then(|| format!("{} {:.2}", variant.name, length.mean))
-    });
-    let means: Vec<String> = means.collect();
-    (!means.is_empty()).then(|| means.join(", "))
-}
-
 /// Whether phase effects must be expected: long flows, a drop-tail bottleneck, and nothing that varies a packet's time.
-fn keeps_step(plan: &Plan) -> bool {
+pub(super) fn keeps_step(plan: &Plan) -> bool {
     let spec = &plan.described.spec;
     let long = |group: &GroupSpec| matches!(group.traffic, Traffic::Bulk { .. });
     plan.described.bottleneck_queues().contains(&"drop-tail")
@@ -113,19 +126,6 @@ fn keeps_step(plan: &Plan) -> bool {
             let varies = |jitter: &Distribution| !matches!(jitter, Distribution::Constant(_));
             constant && !jitter.as_ref().is_some_and(varies)
         })
-}
-
-/// Whether no seed gave anything else than another.
-fn draws_nothing(document: &Document) -> bool {
-    let mut times = document
-        .variants
-        .iter()
-        .filter(|variant| variant.runs > 1)
-        .flat_map(|variant| &variant.groups)
-        .filter_map(|group| group.fct_s.as_ref().or(group.delivery_latency_s.as_ref()))
-        .peekable();
-    times.peek().is_some()
-        && times.all(|summary| summary.ci95.is_some_and(|[low, high]| high - low <= 1e-12 * high))
 }
 
 /// Counts by variant as text, `None` if all are zero. Of many variants the first (as described), the fewest and the most.

@@ -1,27 +1,35 @@
-//! Variants against the first one: ratios, significance over the whole table, order, and the answer in a sentence.
+//! Variants against the first one: ratios, harm, significance over the whole table, tiers, order.
 
 use super::groups::{compared_times, goodput};
+use super::harm::Fair;
+use super::tiers::{Behind, Net, margin, pareto, tiers};
 use super::{Plan, Resampling};
 use crate::result::{GroupVersus, Ratio, RunData, Variant, Versus};
 use crate::run::Batch;
-use crate::statistics::{Estimate, LEVEL, Sample, geometric_mean, holm};
+use crate::statistics::{Estimate, LEVEL, LogRatio, Resamples, Sample, geometric_mean, holm};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-/// Cost up to which a significant win is ranked by win alone.
-const CHEAP: f64 = 0.05;
-
-/// What the ranking found, for the answer.
+/// What the ranking found, for the answer and for whoever decides whether more seeds are needed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
-    /// Index of the variant ranked first and the estimate of its ratio of mean times.
-    best: Option<(usize, Estimate)>,
-    class: Option<Class>,
+    /// Indices of the variants of the first tier, the one to try first.
+    pub(super) first: Vec<usize>,
+    /// Index of the variant at the top of the table where no variant is a significant win.
+    pub(super) top: Option<usize>,
+    /// Indices of the variants of which more seeds could say whether they belong to the first tier, or stay in it.
+    pub(super) contenders: Vec<usize>,
+    /// How many of them are undecided.
+    pub(super) open: usize,
+    /// Whether every seed of the baseline gave the same run.
+    pub(super) same_seeds: bool,
 }
 
 /// Order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
+    /// Saves more time than it harms.
     Win,
+    /// Saves time, significantly, and harms more.
     CostlyWin,
     Undecided,
     Loss,
@@ -31,12 +39,16 @@ enum Class {
 struct Row {
     groups: Vec<GroupEstimates>,
     win: Option<Estimate>,
+    harm: Option<Ratio>,
+    net: Option<Net>,
+    seeds: usize,
 }
 
 struct GroupEstimates {
     mean: Option<Estimate>,
     p99: Option<Estimate>,
     goodput: Option<Estimate>,
+    harm: Option<Ratio>,
 }
 
 /// Fills in `versus` of every variant but the first.
@@ -44,70 +56,346 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
     let Some((baseline, others)) = variants.split_first_mut() else {
         return Rows::default();
     };
+    let table = Table::new(plan, batch, resampling);
     let rows: Vec<Row> = (1..=others.len())
         .into_par_iter()
-        .map(|index| row(plan, batch, resampling, index))
+        .map(|index| table.row(index, None))
         .collect();
-    let significance = Significance::of(&rows);
-    let mut order: Vec<(Class, f64, usize)> = Vec::with_capacity(rows.len());
-    for (index, (row, variant)) in rows.iter().zip(others.iter_mut()).enumerate() {
-        let versus = versus(plan, row, &significance, index, baseline, variant);
-        let win = versus.win.unwrap_or(0.0);
-        let class = match (versus.significant, versus.cost.unwrap_or(0.0)) {
-            (true, cost) if win > 0.0 && cost <= CHEAP => Class::Win,
-            (true, _) if win > 0.0 => Class::CostlyWin,
-            (true, _) => Class::Loss,
-            (false, _) => Class::Undecided,
-        };
-        order.push((class, win, index));
-        variant.versus = Some(versus);
+    let mut significance = Significance::of(&rows);
+    let same_seeds = same_seeds(&batch.runs[0]);
+    if same_seeds {
+        significance.nothing();
     }
-    order.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
-    for (rank, &(_, _, index)) in order.iter().enumerate() {
+    for (index, (row, variant)) in rows.iter().zip(others.iter_mut()).enumerate() {
+        variant.versus = Some(versus(plan, row, &significance, index, baseline, variant));
+    }
+    let class = |index: usize| -> Class {
+        let versus = others[index].versus.as_ref();
+        let win = versus.and_then(|versus| versus.win).unwrap_or(0.0);
+        let net = rows[index].net.as_ref().map_or(win, |net| net.value);
+        match versus.is_some_and(|versus| versus.significant) {
+            true if win > 0.0 && net > 0.0 => Class::Win,
+            true if win > 0.0 => Class::CostlyWin,
+            true => Class::Loss,
+            false => Class::Undecided,
+        }
+    };
+    let classes: Vec<Class> = (0..others.len()).map(class).collect();
+    // A part of a variant says which place matters; it is no rival of the whole.
+    let whole = |index: &usize| plan.variants[index + 1].part_of.is_none();
+    let winners: Vec<usize> = (0..others.len())
+        .filter(|&index| classes[index] == Class::Win)
+        .filter(whole)
+        .collect();
+    let ladder = table.ladder(&rows, &winners);
+    let front = pareto(
+        &others
+            .iter()
+            .enumerate()
+            .map(|(index, variant)| {
+                let versus = variant.versus.as_ref().filter(|_| whole(&index))?;
+                Some((versus.win?, versus.harm.map_or(0.0, |harm| harm.value)))
+            })
+            .collect::<Vec<_>>(),
+    );
+    let tier_of = |index: usize| {
+        let position = winners.iter().position(|&winner| winner == index)?;
+        Some(ladder.tiers[position])
+    };
+    let mut order: Vec<usize> = (0..others.len()).collect();
+    let harm = |index: usize| rows[index].harm.map_or(0.0, |harm| harm.value);
+    let least = |tier: u64| -> f64 {
+        let members = (0..others.len()).filter(|&other| tier_of(other) == Some(tier));
+        members.map(harm).fold(f64::INFINITY, f64::min)
+    };
+    let key = |index: usize| {
+        let tier = tier_of(index);
+        let net = rows[index]
+            .net
+            .as_ref()
+            .map_or(f64::NEG_INFINITY, |net| net.value);
+        // Harm that is no more than the least of the tier and the margin is the same; then what is easier to turn on.
+        let more = tier.map_or(0.0, |tier| harm(index) - least(tier));
+        let more = if more <= margin(ladder.best) { 0.0 } else { more };
+        (
+            classes[index],
+            tier.unwrap_or(u64::MAX),
+            more,
+            effort(plan, index + 1),
+            -net,
+        )
+    };
+    let keys: Vec<_> = (0..others.len()).map(key).collect();
+    order.sort_by(|&a, &b| {
+        let (one, two) = (&keys[a], &keys[b]);
+        (one.0, one.1)
+            .cmp(&(two.0, two.1))
+            .then(one.2.total_cmp(&two.2))
+            .then_with(|| match one.0 {
+                Class::Win => one.3.cmp(&two.3),
+                _ => std::cmp::Ordering::Equal,
+            })
+            .then(one.4.total_cmp(&two.4))
+            .then(a.cmp(&b))
+    });
+    let tiers: Vec<Option<u64>> = (0..others.len()).map(tier_of).collect();
+    for (rank, &index) in order.iter().enumerate() {
         if let Some(versus) = &mut others[index].versus {
             versus.rank = rank as u64 + 1;
+            versus.tier = tiers[index];
+            versus.pareto = front[index];
         }
     }
-    let first = order.first().copied();
     Rows {
-        best: first.and_then(|(_, _, index)| Some((index + 1, rows[index].win?))),
-        class: first.map(|first| first.0),
+        first: order
+            .iter()
+            .filter(|&&index| tiers[index] == Some(1))
+            .map(|index| index + 1)
+            .collect(),
+        top: order.first().map(|index| index + 1),
+        contenders: ladder.contenders.iter().map(|&index| index + 1).collect(),
+        open: ladder.open,
+        same_seeds,
     }
 }
 
-fn row(plan: &Plan, batch: &Batch, resampling: &Resampling, index: usize) -> Row {
-    let (baseline, variant) = common(&batch.runs[0], &batch.runs[index]);
-    let resamples = resampling.of(baseline.len());
-    let mut wins = Vec::new();
-    let mut groups = Vec::new();
-    for (number, info) in plan.described.groups.iter().enumerate() {
-        let times = |runs: &[&RunData]| -> Vec<Sample> {
-            runs.iter()
-                .map(|run| compared_times(info.kind, &run.output, number))
-                .collect()
+/// How hard the variant is to turn on; parts that only Fleetfoot has last.
+fn effort(plan: &Plan, index: usize) -> u8 {
+    let mechanisms = &plan.variants[index].mechanisms;
+    mechanisms
+        .iter()
+        .map(|mechanism| mechanism.effort as u8)
+        .max()
+        .unwrap_or(0)
+}
+
+/// Whether there are several runs and all returned the same.
+pub(super) fn same_seeds(runs: &[RunData]) -> bool {
+    let Some((first, rest)) = runs.split_first() else {
+        return false;
+    };
+    let flows = |run: &RunData| -> Vec<Vec<(u64, Option<u64>)>> {
+        let times = |flow: &fleetfoot_sim::output::FlowRecord| {
+            (
+                flow.start.as_nanos(),
+                flow.completed.map(fleetfoot_core::time::Instant::as_nanos),
+            )
         };
-        let sums = |samples: &[Sample]| -> Vec<(f64, f64)> {
-            samples
-                .iter()
-                .map(|sample| (sample.sum(), sample.len() as f64))
-                .collect()
-        };
-        let (above, below) = (times(&variant), times(&baseline));
-        let mean = resamples.mean_ratio(&sums(&above), &sums(&below));
-        let p99 = resamples.quantile_ratio(&above, &below, 0.99);
-        let shares = resamples.mean_ratio(&goodput(&variant, number), &goodput(&baseline, number));
-        groups.push(GroupEstimates {
-            mean: mean.as_ref().map(|ratio| resamples.estimate(ratio)),
-            p99: p99.as_ref().map(|ratio| resamples.estimate(ratio)),
-            goodput: shares.as_ref().map(|ratio| resamples.estimate(ratio)),
-        });
-        if info.latency_sensitive {
-            wins.extend(mean);
+        let groups = run.output.groups.iter();
+        groups
+            .map(|group| group.flows.iter().map(times).collect())
+            .collect()
+    };
+    let goodput = |run: &RunData| -> Vec<u64> {
+        run.output
+            .groups
+            .iter()
+            .map(|group| group.goodput_bytes.0)
+            .collect()
+    };
+    !rest.is_empty()
+        && rest
+            .iter()
+            .all(|run| goodput(run) == goodput(first) && flows(run) == flows(first))
+}
+
+/// What rows are made from.
+struct Table<'a> {
+    plan: &'a Plan,
+    batch: &'a Batch,
+    resampling: &'a Resampling,
+    fair: Fair<'a>,
+}
+
+/// The tiers of the significant wins.
+struct Ladder {
+    /// Of each winner, from 1.
+    tiers: Vec<u64>,
+    /// The best net.
+    best: f64,
+    contenders: Vec<usize>,
+    open: usize,
+}
+
+impl<'a> Table<'a> {
+    fn new(plan: &'a Plan, batch: &'a Batch, resampling: &'a Resampling) -> Table<'a> {
+        Table {
+            plan,
+            batch,
+            resampling,
+            fair: Fair::new(&plan.described),
         }
     }
-    Row {
-        groups,
-        win: geometric_mean(&wins).map(|ratio| resamples.estimate(&ratio)),
+
+    /// The row of variant `index` over the seeds that it and the baseline finished, at most the first `most` of them.
+    fn row(&self, index: usize, most: Option<usize>) -> Row {
+        let (mut baseline, mut variant) = common(&self.batch.runs[0], &self.batch.runs[index]);
+        if let Some(most) = most {
+            baseline.truncate(most);
+            variant.truncate(most);
+        }
+        let resamples = self.resampling.of(baseline.len());
+        let mut wins = Vec::new();
+        let mut harms = Vec::new();
+        let mut groups = Vec::new();
+        for (number, info) in self.plan.described.groups.iter().enumerate() {
+            let times = |runs: &[&RunData]| -> Vec<Sample> {
+                runs.iter()
+                    .map(|run| compared_times(info.kind, &run.output, number))
+                    .collect()
+            };
+            let sums = |samples: &[Sample]| -> Vec<(f64, f64)> {
+                samples
+                    .iter()
+                    .map(|sample| (sample.sum(), sample.len() as f64))
+                    .collect()
+            };
+            let (above, below) = (times(&variant), times(&baseline));
+            let mean = resamples.mean_ratio(&sums(&above), &sums(&below));
+            let p99 = match most {
+                Some(_) => None,
+                None => resamples.quantile_ratio(&above, &below, 0.99),
+            };
+            let shares = resamples.mean_ratio(&goodput(&variant, number), &goodput(&baseline, number));
+            let kept = if info.latency_sensitive {
+                // Times that grew: 1 - before / after.
+                mean.as_ref().map(|ratio| lost(ratio, -1.0))
+            } else {
+                let kept = self.fair.kept(number, &baseline, &variant);
+                let ratio = resamples.mean_ratio(&kept.carried, &kept.rightful);
+                ratio.map(|ratio| lost(&ratio, 1.0))
+            };
+            groups.push(GroupEstimates {
+                mean: mean.as_ref().map(|ratio| resamples.estimate(ratio)),
+                p99: p99.as_ref().map(|ratio| resamples.estimate(ratio)),
+                goodput: shares.as_ref().map(|ratio| resamples.estimate(ratio)),
+                harm: kept.as_ref().map(|kept| kept.ratio(&resamples)),
+            });
+            harms.extend(kept);
+            if info.latency_sensitive {
+                wins.extend(mean);
+            }
+        }
+        let win = geometric_mean(&wins);
+        let harm = worst(&harms);
+        Row {
+            groups,
+            net: win.as_ref().map(|win| net(win, harm.as_ref())),
+            win: win.map(|win| resamples.estimate(&win)),
+            harm: harm.map(|harm| harm.ratio(&resamples)),
+            seeds: baseline.len(),
+        }
+    }
+
+    /// Tiers of the `winners`. Those of which more seeds were run are compared over all of them, others over the seeds that
+    /// both have.
+    fn ladder(&self, rows: &[Row], winners: &[usize]) -> Ladder {
+        let few = winners.iter().map(|&index| rows[index].seeds).min().unwrap_or(0);
+        let short: Vec<Option<Row>> = winners
+            .iter()
+            .map(|&index| (rows[index].seeds > few).then(|| self.row(index + 1, Some(few))))
+            .collect();
+        let nets: Vec<f64> = winners
+            .iter()
+            .map(|&index| {
+                rows[index]
+                    .net
+                    .as_ref()
+                    .map_or(f64::NEG_INFINITY, |net| net.value)
+            })
+            .collect();
+        let behind = |best: usize, other: usize| -> Behind {
+            let (one, two) = (&rows[winners[best]], &rows[winners[other]]);
+            let shortened = |position: usize| short[position].as_ref().unwrap_or(&rows[winners[position]]);
+            let (one, two, seeds) = if one.seeds == two.seeds {
+                (one, two, one.seeds)
+            } else {
+                (shortened(best), shortened(other), few)
+            };
+            match (&one.net, &two.net) {
+                (Some(best), Some(other)) => other.behind(best, &self.resampling.of(seeds)),
+                _ => Behind {
+                    value: f64::INFINITY,
+                    ci95: None,
+                },
+            }
+        };
+        let tiers = tiers(&nets, &behind);
+        let best = (0..nets.len()).max_by(|&a, &b| nets[a].total_cmp(&nets[b]).then(b.cmp(&a)));
+        let (mut contenders, mut open) = (Vec::new(), 0);
+        if let Some(best) = best {
+            for (position, &index) in winners.iter().enumerate() {
+                let member = match position == best {
+                    true => None,
+                    false => Some(behind(best, position).member(margin(nets[best]))),
+                };
+                if member.is_none_or(|member| member.is_in() || member.is_open()) {
+                    contenders.push(index);
+                }
+                open += usize::from(member.is_some_and(super::tiers::Member::is_open));
+            }
+        }
+        Ladder {
+            tiers,
+            best: best.map_or(0.0, |best| nets[best]),
+            contenders,
+            open,
+        }
+    }
+}
+
+/// A share lost, and the same in every resample; never below zero.
+struct Lost {
+    value: f64,
+    resampled: Vec<f64>,
+}
+
+/// What is lost of a ratio (`sign` 1: 1 - ratio) or of its inverse (`sign` -1: 1 - 1 / ratio).
+fn lost(ratio: &LogRatio, sign: f64) -> Lost {
+    let of = |log: f64| (1.0 - libm::exp(sign * log)).max(0.0);
+    Lost {
+        value: of(ratio.estimate),
+        resampled: ratio.resampled.iter().map(|&log| of(log)).collect(),
+    }
+}
+
+impl Lost {
+    fn ratio(&self, resamples: &Resamples) -> Ratio {
+        let ci95 = resamples.interval(self.resampled.clone());
+        Ratio {
+            value: self.value,
+            ci95,
+            significant: ci95.is_some_and(|[low, _]| low > 0.0),
+        }
+    }
+}
+
+/// The largest, resample by resample.
+fn worst(harms: &[Lost]) -> Option<Lost> {
+    let length = harms.iter().map(|harm| harm.resampled.len()).min()?;
+    let largest = |values: &dyn Fn(&Lost) -> f64| harms.iter().map(values).fold(0.0, f64::max);
+    Some(Lost {
+        value: largest(&|harm| harm.value),
+        resampled: (0..length)
+            .map(|index| largest(&|harm| harm.resampled[index]))
+            .collect(),
+    })
+}
+
+/// Time saved less harm.
+fn net(win: &LogRatio, harm: Option<&Lost>) -> Net {
+    let saved = |log: f64| 1.0 - libm::exp(log);
+    Net {
+        value: saved(win.estimate) - harm.map_or(0.0, |harm| harm.value),
+        resampled: win
+            .resampled
+            .iter()
+            .enumerate()
+            .map(|(index, &log)| {
+                let harm = harm.and_then(|harm| harm.resampled.get(index));
+                saved(log) - harm.copied().unwrap_or(0.0)
+            })
+            .collect(),
     }
 }
 
@@ -149,6 +437,12 @@ impl Significance {
         }
     }
 
+    /// Where the baseline is one and the same run with every seed, chance was not asked.
+    fn nothing(&mut self) {
+        self.wins.fill(false);
+        self.columns.iter_mut().for_each(|column| column.fill(false));
+    }
+
     fn ratio(
         &self,
         column: usize,
@@ -182,6 +476,7 @@ fn versus(
             fct_mean_ratio: significance.ratio(0, index, number, group.mean),
             fct_p99_ratio: significance.ratio(1, index, number, group.p99),
             goodput_ratio: significance.ratio(2, index, number, group.goodput),
+            harm: group.harm,
         })
         .collect();
     let win = row.win.map(|win| 1.0 - win.value);
@@ -199,13 +494,29 @@ fn versus(
         .map(|ratio| ratio.value - 1.0)
         .reduce(f64::max);
     let more_censored = censored(variant) > censored(baseline);
+    let planned = &plan.variants[index + 1];
     Versus {
         baseline: baseline.name.clone(),
         rank: 0,
+        tier: None,
         win,
+        win_ci95: row
+            .win
+            .and_then(|win| win.ci95)
+            .map(|[low, high]| [1.0 - high, 1.0 - low]),
         cost: smallest.map(|ratio| 1.0 - ratio),
+        harm: row.harm,
+        pareto: false,
         worst_p99: worst,
         significant: significance.wins[index] && !(more_censored && win.unwrap_or(0.0) > 0.0),
+        places: planned
+            .places
+            .iter()
+            .map(|&place| plan.places[place].described())
+            .collect(),
+        senders: planned.senders,
+        part_of: planned.part_of.clone(),
+        remarks: Vec::new(),
         groups,
     }
 }
@@ -214,54 +525,4 @@ fn versus(
 fn censored(variant: &Variant) -> f64 {
     let flows: u64 = variant.groups.iter().map(|group| group.censored).sum();
     flows as f64 / variant.runs.max(1) as f64
-}
-
-impl Rows {
-    /// One sentence made from the first line of the table.
-    pub(super) fn answer(&self, variants: &[Variant]) -> String {
-        let (Some((index, estimate)), Some(class)) = (self.best, self.class) else {
-            return String::from("Nothing was compared: no latency-sensitive group was measured.");
-        };
-        let variant = &variants[index];
-        let seeds = variant.runs;
-        let percent = |ratio: f64| format!("{:.0} %", 100.0 * (1.0 - ratio));
-        let interval = match estimate.ci95 {
-            Some([low, high]) if low < high => {
-                format!(" (95 % interval {} to {})", percent(high), percent(low))
-            }
-            Some(_) => String::from(", the same with every seed"),
-            None => String::new(),
-        };
-        let name = &variant.name;
-        let cost = match variant.versus.as_ref().and_then(|versus| versus.cost) {
-            Some(cost) if cost >= 0.005 => format!(
-                " and costs the other traffic up to {:.0} % of its goodput",
-                100.0 * cost
-            ),
-            Some(_) => String::from(" and costs the other traffic nothing"),
-            None => String::new(),
-        };
-        match class {
-            Class::Win | Class::CostlyWin => {
-                let how = variant
-                    .turn_on
-                    .as_ref()
-                    .map(|text| format!(" To turn it on: {text}"))
-                    .unwrap_or_default();
-                format!(
-                    "{name} makes the short transfers finish {} sooner on average{interval}{cost}, over {seeds} seeds.{how}",
-                    percent(estimate.value)
-                )
-            }
-            Class::Undecided => format!(
-                "Nothing tried makes the short transfers finish significantly sooner over {seeds} seeds; the best estimate is {name} with {}{interval}.",
-                percent(estimate.value)
-            ),
-            Class::Loss => format!(
-                "Nothing tried makes the short transfers finish sooner; the least harmful, {name}, makes them {:.0} % slower{}.",
-                100.0 * (estimate.value - 1.0),
-                if seeds == 1 { ", over one seed" } else { "" }
-            ),
-        }
-    }
 }

@@ -1,13 +1,15 @@
-//! Does the ranking hold near the described network? The same comparison with the bottleneck, the RTT and the load at half
-//! and at double.
+//! Does the answer hold near the described network? The same comparison with the bottleneck's rate, the RTT, the load and the
+//! buffer at half and at double, and with jitter.
 
 use super::{Plan, build};
 use crate::result::{Comparison, SensitivityPoint};
 use crate::run::{Batch, Demand, Job};
+use fleetfoot_core::parameter::Value;
+use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
-use fleetfoot_core::units::Rate;
-use fleetfoot_sim::spec::{LinkRate, Recorded, Replay, Spec, Traffic};
+use fleetfoot_core::units::{Bytes, Rate};
+use fleetfoot_sim::spec::{LinkRate, LinkSpec, Recorded, Replay, Spec, Traffic};
 use std::sync::Arc;
 
 /// A neighbouring network.
@@ -28,16 +30,23 @@ pub enum Quantity {
     Rtt,
     /// Rate at which transfers arrive, and how often users ask.
     Load,
+    /// Limit of the bottleneck's queue.
+    Buffer,
+    /// Jitter of so many packet times of the bottleneck at every link of a host that has none.
+    Jitter,
 }
 
-/// The six neighbours.
-pub const NEIGHBOURS: [Neighbour; 6] = [
+/// The neighbours.
+pub const NEIGHBOURS: [Neighbour; 9] = [
     neighbour(Quantity::Bottleneck, 0.5),
     neighbour(Quantity::Bottleneck, 2.0),
     neighbour(Quantity::Rtt, 0.5),
     neighbour(Quantity::Rtt, 2.0),
     neighbour(Quantity::Load, 0.5),
     neighbour(Quantity::Load, 2.0),
+    neighbour(Quantity::Buffer, 0.5),
+    neighbour(Quantity::Buffer, 2.0),
+    neighbour(Quantity::Jitter, 1.0),
 ];
 
 const fn neighbour(what: Quantity, factor: f64) -> Neighbour {
@@ -51,6 +60,8 @@ impl Neighbour {
             Quantity::Bottleneck => "bottleneck rate",
             Quantity::Rtt => "RTT",
             Quantity::Load => "load",
+            Quantity::Buffer => "buffer",
+            Quantity::Jitter => return String::from("jitter of one packet time"),
         };
         format!("{what} x {}", self.factor)
     }
@@ -93,6 +104,29 @@ impl Neighbour {
                             *period = slower(*period);
                         }
                     }
+                }
+            }
+            Quantity::Buffer => {
+                for link in spec
+                    .links
+                    .iter_mut()
+                    .filter(|link| bottleneck.contains(&link.name))
+                {
+                    self.buffer(link);
+                }
+            }
+            Quantity::Jitter => {
+                let slowest = spec.links.iter().filter(|link| bottleneck.contains(&link.name));
+                let times =
+                    slowest.map(|link| f64::from(link.mtu) * 8.0 / link.rate.mean().bps().max(1) as f64);
+                let longest = times.fold(0.0, f64::max);
+                let hosts: Vec<bool> = spec.nodes.iter().map(|node| node.host).collect();
+                let outward = |link: &&mut LinkSpec| hosts[link.from.0 as usize];
+                for link in spec.links.iter_mut().filter(outward) {
+                    link.impairments.jitter.get_or_insert(Distribution::Uniform {
+                        min: 0.0,
+                        max: longest * self.factor,
+                    });
                 }
             }
             Quantity::Rtt => {
@@ -161,6 +195,28 @@ impl Neighbour {
 }
 
 impl Neighbour {
+    /// Changes the limit of a queue, if it has one; two packets always have room.
+    fn buffer(self, link: &mut LinkSpec) {
+        let has_limit = link
+            .queue_values
+            .table()
+            .iter()
+            .any(|parameter| parameter.name == "limit");
+        if !has_limit {
+            return;
+        }
+        let limit = match link.queue_values.limit("limit") {
+            Limit::Packets(packets) => Limit::Packets(((f64::from(packets) * self.factor) as u32).max(2)),
+            Limit::Bytes(bytes) => {
+                let least = 2 * u64::from(link.mtu);
+                Limit::Bytes(Bytes(((bytes.0 as f64 * self.factor) as u64).max(least)))
+            }
+            Limit::Unlimited => return,
+        };
+        // A limit outside the discipline's range stays as it is.
+        let _ = link.queue_values.set("limit", Value::Limit(limit));
+    }
+
     /// Changes every recorded connection; times are multiplied by the factor.
     fn each(self, replay: &mut Replay, change: impl Fn(&mut Recorded, &dyn Fn(Duration) -> Duration)) {
         let times = |time: Duration| Duration::from_secs_f64(time.as_secs_f64() * self.factor);
@@ -174,45 +230,29 @@ impl Neighbour {
     }
 }
 
-/// What a neighbour's runs say of the ranking of `described`.
+/// What a neighbour's runs say of the answer for `described`: it holds where the recommended variant belongs to the first tier
+/// there too; without a recommendation, where there is none there either.
 pub fn judge(neighbour: Neighbour, plan: &Plan, batch: &Batch, described: &Comparison) -> SensitivityPoint {
-    let there = build(plan, batch, "");
-    let first = |comparison: &Comparison| {
-        comparison
-            .document
-            .variants
-            .iter()
-            .find(|variant| variant.versus.as_ref().is_some_and(|versus| versus.rank == 1))
-            .map(|variant| variant.name.clone())
+    let there = build(plan, batch, "").document;
+    let win = |name: &str| {
+        let variant = there.variants.iter().find(|variant| variant.name == name)?;
+        variant.versus.as_ref()?.win
     };
-    let find = |name: &str| {
-        let variant = there
-            .document
-            .variants
-            .iter()
-            .find(|variant| variant.name == name);
-        variant.and_then(|variant| variant.versus.clone())
+    let first = there
+        .variants
+        .iter()
+        .find(|variant| variant.versus.as_ref().is_some_and(|versus| versus.rank == 1));
+    let own = described.document.recommended.as_ref();
+    let holds = match (own, &there.recommended) {
+        (Some(own), Some(there)) => there.variant == own.variant || there.equals.contains(&own.variant),
+        (None, None) => true,
+        _ => false,
     };
-    let best = first(&there).unwrap_or_default();
-    let described_best = first(described).unwrap_or_default();
-    let described_versus = find(&described_best);
-    let interval = |name: &str| {
-        let ratio = find(name)?.groups.iter().find_map(|group| group.fct_mean_ratio)?;
-        ratio.ci95
-    };
-    // Another variant is better only if its interval is wholly below that of the described network's first.
-    let beaten = match (interval(&best), interval(&described_best)) {
-        (Some(other), Some(own)) => best != described_best && other[1] < own[0],
-        _ => best != described_best,
-    };
-    let holds = described_versus
-        .as_ref()
-        .is_some_and(|versus| versus.significant && versus.win.unwrap_or(0.0) > 0.0)
-        && !beaten;
+    let best = first.map_or_else(String::new, |variant| variant.name.clone());
     SensitivityPoint {
         change: neighbour.name(),
-        best_win: find(&best).and_then(|versus| versus.win),
-        described_best_win: described_versus.and_then(|versus| versus.win),
+        best_win: win(&best),
+        described_best_win: own.and_then(|own| win(&own.variant)),
         best,
         holds,
     }

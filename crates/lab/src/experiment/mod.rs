@@ -154,31 +154,23 @@ impl Prepared {
 /// the file as it stands.
 fn plan(scenario: Scenario, as_described: &str) -> Result<Plan, Error> {
     let described = scenario.resolve(&Setting::none())?;
-    let mut variants = vec![Planned {
-        name: as_described.to_owned(),
-        set: Setting::none(),
-        resolved: described.clone(),
-        turn_on: None,
-    }];
+    let mut variants = vec![Planned::plain(
+        as_described.to_owned(),
+        Setting::none(),
+        described.clone(),
+    )];
     for variant in scenario.variants() {
         let resolved = match scenario.resolve(&variant.set) {
             Err(error) if error.kind == ErrorKind::NoChange => described.clone(),
             other => other?,
         };
-        variants.push(Planned {
-            name: variant.name.clone(),
-            set: variant.set.clone(),
+        variants.push(Planned::plain(
+            variant.name.clone(),
+            variant.set.clone(),
             resolved,
-            turn_on: None,
-        });
+        ));
     }
-    Ok(Plan {
-        scenario,
-        described,
-        variants,
-        inapplicable: Vec::new(),
-        seeds: Vec::new(),
-    })
+    Ok(Plan::listed(scenario, described, variants))
 }
 
 /// An experiment with its verdict.

@@ -3,11 +3,12 @@
 use super::Family::{Acknowledgments, BurstyFlows, GreedyFlows, Queues, StartUp, SuperPackets, TailLoss};
 use super::Needs::{Controller, Queue, QueueAndTcp, Sack, Tcp};
 use super::Preset::{BottleneckRate, Flag, Integer, RttShare, Text};
-use super::{Family, Mechanism, Needs, Preset};
+use super::{Effort, Family, Mechanism, Needs, Preset};
 
-const QUEUE: &str = "network.bottleneck.queue.kind";
+/// Keys of the queue at each place that a mechanism is applied to (`super::Sites`).
+const QUEUE: &str = "queue.kind";
 const SUPER: &str = "tcp.super_packets";
-const QUEUE_ECN: &str = "network.bottleneck.queue.ecn";
+const QUEUE_ECN: &str = "queue.ecn";
 
 const fn entry(
     name: &'static str,
@@ -24,6 +25,7 @@ const fn entry(
         source: "",
         evidence: "",
         turn_on: "",
+        effort: Effort::OneSetting,
     }
 }
 
@@ -43,6 +45,11 @@ impl Mechanism {
         self.turn_on = turn_on;
         self
     }
+
+    const fn effort(mut self, effort: Effort) -> Mechanism {
+        self.effort = effort;
+        self
+    }
 }
 
 /// Every mechanism, by family.
@@ -54,7 +61,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("codel-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("codel")), (QUEUE_ECN, Flag(true)), ("tcp.ecn", Flag(true))])
         .document("CoDel that marks packets of ECN-capable senders instead of dropping them, with ECN negotiated by the endpoints: the signal without the loss.", "RFC 8289, RFC 3168, RFC 8087")
         .evidence("RFC 8087 lists the benefits: no retransmission and no head-of-line wait for the signal.")
-        .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root codel ecn; on both hosts: sysctl net.ipv4.tcp_ecn=1"),
+        .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root codel ecn; on both hosts: sysctl net.ipv4.tcp_ecn=1")
+        .effort(Effort::SeveralHosts),
     entry("fq-codel", Queues, Queue, &[(QUEUE, Text("fq-codel"))])
         .document("Hashes flows into 1024 queues with CoDel in each, serves them by deficit round robin, and serves queues that just became busy first. Short and sparse flows pass the standing queue of the long ones.", "RFC 8290")
         .evidence("RFC 8290 section 7: in Linux since 3.5 and the default of OpenWrt, Arch Linux and Fedora, with much less delay than the FIFO before it in all trials.")
@@ -62,7 +70,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("fq-codel-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("fq-codel")), (QUEUE_ECN, Flag(true)), ("tcp.ecn", Flag(true))])
         .document("FQ-CoDel that marks instead of dropping, with ECN negotiated by the endpoints.", "RFC 8290, RFC 3168")
         .evidence("RFC 8290 5.2.6: marking is on unless switched off.")
-        .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root fq_codel ecn; on both hosts: sysctl net.ipv4.tcp_ecn=1"),
+        .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root fq_codel ecn; on both hosts: sysctl net.ipv4.tcp_ecn=1")
+        .effort(Effort::SeveralHosts),
     entry("pie", Queues, Queue, &[(QUEUE, Text("pie"))])
         .document("Drops arriving packets with a probability that a controller adjusts every 15 ms so that the wait stays near 15 ms. Bursts of up to 150 ms after a calm pass. One FIFO, no time stamp needed, nothing done on departure.", "RFC 8033")
         .evidence("Pan et al., HPSR 2013: holds the target over loads and RTTs; the basis of DOCSIS-PIE (RFC 8034), which cable modems run.")
@@ -83,7 +92,8 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("TCP Prague: senders reduce in proportion to the marks and say so with ECT(1). They wait in a queue of their own, which is marked from 1 ms of wait on, or from two packet times on a slow line; others share the line with them through a coupled controller that holds 15 ms.", "RFC 9330, RFC 9331, RFC 9332; sender: draft-briscoe-iccrg-prague-congestion-control")
         .evidence("De Schepper et al., CoNEXT 2016 and RFC 9332: queueing below a millisecond for L4S traffic beside classic flows of about the same rate.")
-        .turn_on("Linux 6.17 and later: tc qdisc replace dev IF root dualpi2; senders need TCP Prague (L4STeam kernels: net.ipv4.tcp_congestion_control=prague) or, in a network of one's own, DCTCP with ECT(1) by BPF"),
+        .turn_on("Linux 6.17 and later: tc qdisc replace dev IF root dualpi2; senders need TCP Prague (L4STeam kernels: net.ipv4.tcp_congestion_control=prague) or, in a network of one's own, DCTCP with ECT(1) by BPF")
+        .effort(Effort::Patch),
     entry("drr", Queues, Queue, &[(QUEUE, Text("drr"))])
         .document("One queue per flow, each served a quantum of bytes per round: equal shares for backlogged flows whatever their packet sizes, and no waiting behind another flow's backlog.", "Shreedhar and Varghese, SIGCOMM 1995")
         .evidence("The paper proves that what two backlogged flows got never differs by more than a constant number of bytes.")
@@ -91,11 +101,13 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("favourtail", Queues, Queue, &[(QUEUE, Text("favourtail"))])
         .document("One queue in which a packet whose flow has nothing waiting is put before the packets of flows that have: first packets and sparse flows pass the standing queue, without queues per flow and without reordering within one.", "Dedu and Lochin, PDP 2009")
         .evidence("The slides report 8 % less transfer time and 35 % fewer lost packets summed over 500 transfers on an access network. Sources can cheat, and normal packets can starve: see favourtail-budget.")
-        .turn_on("In no kernel, and not yet outside the simulator. The nearest in Linux 3.5 and later is the list of new flows of fq_codel: tc qdisc replace dev IF root fq_codel"),
-    entry("favourtail-budget", Queues, Queue, &[(QUEUE, Text("favourtail")), ("network.bottleneck.queue.budget", Flag(true))])
+        .turn_on("In no kernel, and not yet outside the simulator. The nearest in Linux 3.5 and later is the list of new flows of fq_codel: tc qdisc replace dev IF root fq_codel")
+        .effort(Effort::OnlyHere),
+    entry("favourtail-budget", Queues, Queue, &[(QUEUE, Text("favourtail")), ("queue.budget", Flag(true))])
         .document("FavourTail in which favour costs tokens, earned by half of the bytes that leave; hosts owe what they spent and earn in turn, so that none is favoured with more than an equal part: many flows or paced packets cannot starve the others, and the longest wait has a bound.", "Fleetfoot's own, over Dedu and Lochin, PDP 2009; shares: Choudhury and Hahne 1998")
         .evidence("The bound is proved in the queue's own page and held by its tests. Under attack by one host short flows are as fast as with drop-tail or faster, and without one as fast as with plain FavourTail: docs/favourtail.md.")
-        .turn_on("In no kernel, and not yet outside the simulator. The nearest in Linux 4.19 and later, with shares for hosts: tc qdisc replace dev IF root cake bandwidth RATE"),
+        .turn_on("In no kernel, and not yet outside the simulator. The nearest in Linux 4.19 and later, with shares for hosts: tc qdisc replace dev IF root cake bandwidth RATE")
+        .effort(Effort::OnlyHere),
     entry("red", Queues, Queue, &[(QUEUE, Text("red"))])
         .document("Drops arriving packets with a probability that grows with the averaged queue length between two thresholds, before the queue is full.", "Floyd and Jacobson 1993; RFC 2309; gentle mode: Floyd 2000")
         .evidence("Needs tuning to rate and load: Christiansen et al., SIGCOMM 2000, found little gain for web response times over drop-tail below 90 % load.")
@@ -103,12 +115,13 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("red-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("red")), (QUEUE_ECN, Flag(true)), ("tcp.ecn", Flag(true))])
         .document("RED that marks packets of ECN-capable senders where it would drop early.", "Floyd and Jacobson 1993, RFC 3168")
         .evidence("RFC 2884 (Salim and Ahmed): bulk and above all short transfers gain.")
-        .turn_on("Linux: as for red, with ecn at the end; on both hosts: sysctl net.ipv4.tcp_ecn=1"),
-    entry("short-buffer", Queues, Queue, &[(QUEUE, Text("drop-tail")), ("network.bottleneck.queue.limit", Text("16 packets"))])
+        .turn_on("Linux: as for red, with ecn at the end; on both hosts: sysctl net.ipv4.tcp_ecn=1")
+        .effort(Effort::SeveralHosts),
+    entry("short-buffer", Queues, Queue, &[(QUEUE, Text("drop-tail")), ("queue.limit", Text("16 packets"))])
         .document("The plain queue, but with room for 16 packets only: no packet waits long, long flows lose more often.", "Appenzeller, Keslassy and McKeown, SIGCOMM 2004; RFC 7567")
         .evidence("A buffer far below one bandwidth-delay product costs single long flows utilisation; with many flows it does not.")
         .turn_on("Linux: tc qdisc replace dev IF root pfifo limit 16 (and a small driver ring: ethtool -G IF tx 64)"),
-    entry("long-buffer", Queues, Queue, &[(QUEUE, Text("drop-tail")), ("network.bottleneck.queue.limit", Text("1000 packets"))])
+    entry("long-buffer", Queues, Queue, &[(QUEUE, Text("drop-tail")), ("queue.limit", Text("1000 packets"))])
         .document("The plain queue with room for 1000 packets: fewer losses, longer waits.", "Gettys and Nichols, ACM Queue 2011 (bufferbloat)")
         .evidence("Included because it is what many devices ship with.")
         .turn_on("Linux: tc qdisc replace dev IF root pfifo limit 1000 (ip link set IF txqueuelen 1000)"),
@@ -131,11 +144,13 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("initial-spreading", StartUp, Tcp, &[("tcp.initial_spreading", Text("bounded"))])
         .document("Sends the segments of the first window at gaps of RTT / window, at most 4 ms, so that their losses do not depend on each other; everything after it is clocked by ACKs.", "draft-irtf-iccrg-sallantin-initial-spreading-00; Sallantin et al., LCN 2013")
         .evidence("Sallantin et al. 2013: an initial window of ten with the losses of a small one in full buffers. On an empty path it costs up to 36 ms, and below 3 Mbit/s the gap no longer helps.")
-        .turn_on("In no kernel; a patch for Linux by its authors"),
+        .turn_on("In no kernel; a patch for Linux by its authors")
+        .effort(Effort::Patch),
     entry("initial-spreading-variable", StartUp, Tcp, &[("tcp.initial_spreading", Text("variable"))])
         .document("Initial Spreading over the whole first round trip, without a longest gap.", "draft-irtf-iccrg-sallantin-initial-spreading-00")
         .evidence("Over long paths it waits longer than the queue needs; the draft recommends the bound.")
-        .turn_on("In no kernel; a patch for Linux by its authors"),
+        .turn_on("In no kernel; a patch for Linux by its authors")
+        .effort(Effort::Patch),
     entry("initial-spreading-known", StartUp, Tcp, &[
         ("tcp.initial_spreading", Text("known")),
         ("tcp.spreading_rate", BottleneckRate),
@@ -143,7 +158,8 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("Initial Spreading with gaps of one packet's time at the bottleneck's rate, which senders are told, and no longer than bounded.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00")
         .evidence("docs/start-up.md: nothing lost on an empty path; on a busy drop-tail line a gap of exactly a packet's time keeps step with the queue, and one shorter by a hundredth takes 0.7 of its time.")
-        .turn_on("In no kernel"),
+        .turn_on("In no kernel")
+        .effort(Effort::OnlyHere),
     entry("initial-spreading-estimated", StartUp, Tcp, &[
         ("tcp.initial_spreading", Text("estimated")),
         ("tcp.spreading_jiffy", Text("0 ms")),
@@ -151,7 +167,8 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("Initial Spreading with gaps of one packet's time at a rate that was measured: the first two segments leave together, their acknowledgments tell the bottleneck's rate, and the next connections to the same host begin with it. The first one to a host spreads as bounded does. Each gap is drawn from half to one and a half of that.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00; packet pair: Keshav, SIGCOMM 1991; RFC 9040 6")
         .evidence("docs/start-up.md: from the second connection to a host on free on an empty path; on busy lines of 1 to 50 Mbit/s 0.85 to 1.07 of the time of bounded. Without the random gaps it keeps step with a full queue and takes 1.19 of it at 4 Mbit/s.")
-        .turn_on("In no kernel; Linux has the place for it (ip tcp_metrics), but keeps no rate there"),
+        .turn_on("In no kernel; Linux has the place for it (ip tcp_metrics), but keeps no rate there")
+        .effort(Effort::OnlyHere),
     entry("pacing", StartUp, Tcp, &[("tcp.pacing", Text("linux"))])
         .document("Sends the segments of a window at twice its rate in slow start and 1.2 times after it, from the tenth segment on, instead of as ACKs come.", "Linux tcp_update_pacing_rate")
         .evidence("Aggarwal, Savage and Anderson, INFOCOM 2000: fewer losses of bursts, but flows lose together and later.")
@@ -159,7 +176,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("pacing-full", StartUp, Tcp, &[("tcp.pacing", Text("full"))])
         .document("Spreads every window over a round trip, the first one too.", "Aggarwal, Savage and Anderson, INFOCOM 2000")
         .evidence("The same source: often less throughput than without, because a loss shows later.")
-        .turn_on("In no kernel with this factor; Linux paces ahead of the window"),
+        .turn_on("In no kernel with this factor; Linux paces ahead of the window")
+        .effort(Effort::OnlyHere),
     entry("hystart", StartUp, Controller("cubic"), &[("tcp.hystart", Text("hystart"))])
         .document("Leaves slow start when ACKs of a burst span half the smallest RTT, or when the RTT rises, before the queue overflows.", "Ha and Rhee, PFLDnet 2008")
         .evidence("Made against the burst of losses at the end of slow start; RFC 9406 names leaving too early as its weakness.")
@@ -167,7 +185,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("hystart-plus-plus", StartUp, Controller("cubic"), &[("tcp.hystart", Text("hystart++"))])
         .document("On an RTT rise it grows four times slower for up to five rounds, and returns to slow start if the rise was jitter.", "RFC 9406")
         .evidence("RFC 9406 section 5: deployed in Windows, with fewer retransmissions and timeouts than plain slow start.")
-        .turn_on("in no Linux kernel: on by default in Windows (RFC 9406, section 5)"),
+        .turn_on("in no Linux kernel: on by default in Windows (RFC 9406, section 5)")
+        .effort(Effort::OnlyHere),
     entry("hystart-off", StartUp, Controller("cubic"), &[("tcp.hystart", Text("off"))])
         .document("Slow start goes on until a loss or a mark.", "RFC 5681")
         .evidence("Faster where HyStart leaves too early, at the price of a burst of losses.")
@@ -211,19 +230,23 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("rto-restart", TailLoss, Tcp, &[("tcp.rto_restart", Flag(true))])
         .document("Counts the retransmission timer from when the earliest outstanding segment was sent, not from the last ACK, while fewer than four segments are out or wait: the timeout of a lost tail comes an RTT sooner.", "RFC 7765")
         .evidence("Rajiullah et al., CCR 2015: shorter flows where the tail is lost; ACKs that are late by more than the margin make it spurious (docs/tail-loss.md).")
-        .turn_on("In no Linux release: patches were offered in 2014 and 2015 (sysctl net.ipv4.tcp_rto_restart there)"),
+        .turn_on("In no Linux release: patches were offered in 2014 and 2015 (sysctl net.ipv4.tcp_rto_restart there)")
+        .effort(Effort::OnlyHere),
     entry("tlp-restart", TailLoss, Sack, &[("tcp.rack", Flag(false)), ("tcp.tail_loss_probe", Text("draft")), ("tcp.tail_loss_probe_restart", Flag(true))])
         .document("The first tail loss probe, its timer counted from when the earliest outstanding segment was sent: the probe of a lost tail leaves an RTT sooner, and writes of a thin stream do not put it off.", "Rajiullah, Hurtig, Brunstrom, Petlund, Welzl, CCR 45(1), 2015")
         .evidence("The paper ranks it first in most of its scenarios; it tolerates one RTT of extra ACK delay where the plain probe tolerates two (docs/tail-loss.md).")
-        .turn_on("In no Linux release: a patch of 2015 to tcp_schedule_loss_probe"),
+        .turn_on("In no Linux release: a patch of 2015 to tcp_schedule_loss_probe")
+        .effort(Effort::OnlyHere),
     entry("rto-restart-with-probe", TailLoss, Sack, &[("tcp.rto_restart", Flag(true)), ("tcp.tail_loss_probe", Text("draft")), ("tcp.rack", Flag(false))])
         .document("RTO restart with the first tail loss probe: where the shortened timeout comes first, a probe is sent in its place, which costs no window.", "RFC 7765 section 5; draft-dukkipati-tcpm-tcp-loss-probe-01")
         .evidence("RFC 7765 recommends the pair; times are those of RTO restart, reactions those of the probe.")
-        .turn_on("In no Linux release: the patches for RTO restart with net.ipv4.tcp_early_retrans=3"),
+        .turn_on("In no Linux release: the patches for RTO restart with net.ipv4.tcp_early_retrans=3")
+        .effort(Effort::Patch),
     entry("rack-tlp-restart", TailLoss, Sack, &[("tcp.rack", Flag(true)), ("tcp.tail_loss_probe", Text("rfc8985")), ("tcp.tail_loss_probe_restart", Flag(true)), ("tcp.learn_ack_delay", Flag(true))])
         .document("RACK-TLP whose probe timer counts from when the earliest outstanding segment was sent, with an allowance for delayed ACKs that is learned: four times RTTVAR at most.", "Fleetfoot's own: RFC 8985 section 7.2 with the restart of Rajiullah et al., CCR 2015")
         .evidence("Measured here only (docs/tail-loss.md).")
-        .turn_on("In no kernel: a change to tcp_schedule_loss_probe"),
+        .turn_on("In no kernel: a change to tcp_schedule_loss_probe")
+        .effort(Effort::OnlyHere),
     entry("thin-linear-timeouts", TailLoss, Tcp, &[("tcp.thin_linear", Flag(true))])
         .document("The first six timeouts of a stream with fewer than four segments out do not double the timer.", "Linux, Documentation/networking/tcp-thin.txt; Petlund 2009")
         .evidence("For streams that can only be repaired by the timer; a congested path sees up to six copies of a small segment at equal distances.")
@@ -235,11 +258,13 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("rdb", TailLoss, Tcp, &[("tcp.rdb", Text("one"))])
         .document("Redundant data bundling: a new segment of a thin stream carries the one before along, so that a single lost segment is repaired by the next packet. Never more packets, only larger ones; losses that bundles repaired reduce the window.", "Opstad et al., LCN 2015; Opstad, MSc thesis, Oslo 2015")
         .evidence("The slides of 2015: mean ACK latency of 154 instead of 270 ms at 10 % loss and 150 ms RTT, with as many segments as fit (docs/thin-streams.md).")
-        .turn_on("In no Linux release: the patches of March 2016 (sysctl net.ipv4.tcp_rdb=1, or the socket option TCP_RDB)"),
+        .turn_on("In no Linux release: the patches of March 2016 (sysctl net.ipv4.tcp_rdb=1, or the socket option TCP_RDB)")
+        .effort(Effort::Patch),
     entry("rdb-unlimited", TailLoss, Tcp, &[("tcp.rdb", Text("all"))])
         .document("Redundant data bundling with as many older segments as fit: repairs losses in a row too, and sends several times the bytes.", "Opstad et al., LCN 2015")
         .evidence("As for rdb; the authors found added queueing delay for others and bound it to one segment.")
-        .turn_on("In no Linux release: the patches of March 2016 with net.ipv4.tcp_rdb_max_packets=0"),
+        .turn_on("In no Linux release: the patches of March 2016 with net.ipv4.tcp_rdb_max_packets=0")
+        .effort(Effort::Patch),
     entry("min-rto-20ms", TailLoss, Tcp, &[("tcp.min_rto", Text("20 ms"))])
         .document("Lets the retransmission timer fire 20 ms after the expected ACK instead of 200 ms or 1 s.", "RFC 6298 (which asks for 1 s); Vasudevan et al., SIGCOMM 2009")
         .evidence("Vasudevan et al.: removes the collapse of synchronised transfers; delayed ACKs of 40 ms and more make some timeouts spurious.")
@@ -259,7 +284,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("restart-window-rfc5681", BurstyFlows, Tcp, &[("tcp.window_validation", Text("rfc5681"))])
         .document("After a pause longer than the RTO the window is at most the initial one.", "RFC 5681 section 4.1")
         .evidence("The standard rule; a burst after a pause starts slowly.")
-        .turn_on("FreeBSD: the default; in no Linux kernel (Linux decays: see decay-window-rfc2861)"),
+        .turn_on("FreeBSD: the default; in no Linux kernel (Linux decays: see decay-window-rfc2861)")
+        .effort(Effort::Patch),
     entry("decay-window-rfc2861", BurstyFlows, Tcp, &[("tcp.window_validation", Text("rfc2861"))])
         .document("Halves the window for each RTO of silence and lets it drift to what is used while the application is the limit.", "RFC 2861 (made historic by RFC 7661)")
         .evidence("Linux's default (ip-sysctl: tcp_slow_start_after_idle).")
@@ -267,15 +293,18 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("new-cwv", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv"))])
         .document("Keeps the window over pauses of up to five minutes and answers a loss by half of what was really used, less what was lost. While less than half of the window is used it grows only where it is full, and bursts are paced.", "RFC 7661; numbers of the pacing: Fleetfoot's")
         .evidence("A study of video streams (NOSSDAV 2022): fewer changes of quality with several clients on a slow line. A kept window may be stale when the path has changed.")
-        .turn_on("In no kernel; a patch for Linux by its authors, and tcp_slow_start_after_idle=0 keeps the window without the rest"),
+        .turn_on("In no kernel; a patch for Linux by its authors, and tcp_slow_start_after_idle=0 keeps the window without the rest")
+        .effort(Effort::Patch),
     entry("new-cwv-unpaced", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv-unpaced"))])
         .document("New-CWV whose bursts after a pause leave at once, as far as the window goes.", "RFC 7661 (pacing is a SHOULD in 4.4.3)")
         .evidence("A burst of a whole window into a small buffer loses its end.")
-        .turn_on("In no kernel; a patch for Linux by its authors"),
+        .turn_on("In no kernel; a patch for Linux by its authors")
+        .effort(Effort::Patch),
     entry("new-cwv-probing", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv-probing"))])
         .document("New-CWV that sends after a pause at the rate it had used before, and at half of that for the first second if the RTT turns out a quarter above the smallest known.", "Fleetfoot's own, on RFC 7661")
         .evidence("It asks the path before it trusts a window from before the pause; what that costs where nothing changed is for experiments to say.")
-        .turn_on("In no kernel"),
+        .turn_on("In no kernel")
+        .effort(Effort::OnlyHere),
     entry("reno", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("reno"))])
         .document("One segment more per round trip, half on a loss.", "RFC 5681, RFC 6582")
         .evidence("The yardstick of all others; slow to fill large pipes.")
@@ -288,12 +317,13 @@ pub static ENTRIES: &[Mechanism] = &[
         ("tcp.congestion_control", Text("dctcp")),
         ("tcp.ecn", Flag(true)),
         (QUEUE, Text("codel")),
-        ("network.bottleneck.queue.target", Text("1 s")),
-        ("network.bottleneck.queue.ce_threshold", RttShare(7)),
+        ("queue.target", Text("1 s")),
+        ("queue.ce_threshold", RttShare(7)),
     ])
         .document("Reduces the window in proportion to the share of marked bytes. The queue marks every packet that waited longer than a seventh of the RTT, the least that keeps the line full; it must not be shared with flows that halve.", "RFC 8257; the seventh: Alizadeh et al., SIGCOMM 2010 (K > C RTT / 7)")
         .evidence("Alizadeh et al., SIGCOMM 2010: same throughput with a tenth of the buffer in data centres. Only for networks under one administration.")
-        .turn_on("Linux 3.18 and later, on both hosts: sysctl net.ipv4.tcp_congestion_control=dctcp net.ipv4.tcp_ecn=1; marking at the bottleneck, Linux 4.2 and later: tc qdisc replace dev IF root codel target 1s ce_threshold RTT/7"),
+        .turn_on("Linux 3.18 and later, on both hosts: sysctl net.ipv4.tcp_congestion_control=dctcp net.ipv4.tcp_ecn=1; marking at the bottleneck, Linux 4.2 and later: tc qdisc replace dev IF root codel target 1s ce_threshold RTT/7")
+        .effort(Effort::SeveralHosts),
     entry("cdg", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("cdg"))])
         .document("Backs off with a probability that grows with the gradient of the RTT: the queue stays short without a threshold of delay. A shadow window takes back after a loss what was given up beside flows that react to losses alone.", "Hayes and Armitage, Networking 2011; Linux tcp_cdg")
         .evidence("Hayes and Armitage 2011: small queues and more goodput under losses that are not congestion's. It loses share to CUBIC in deep buffers, and jitter of the path looks like a gradient.")
@@ -301,7 +331,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("cdg-freebsd", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("cdg-freebsd"))])
         .document("CDG as its authors wrote it: a moving average of gradients in milliseconds, back-offs at once and at most every second round trip, losses ignored unless the queue is judged full.", "Hayes and Armitage, Networking 2011; FreeBSD cc_cdg")
         .evidence("Less queue and less throughput than the version of Linux with the same G.")
-        .turn_on("FreeBSD: kldload cc_cdg; sysctl net.inet.tcp.cc.algorithm=cdg"),
+        .turn_on("FreeBSD: kldload cc_cdg; sysctl net.inet.tcp.cc.algorithm=cdg")
+        .effort(Effort::Patch),
     entry("cdg-one-way", GreedyFlows, Tcp, &[
         ("tcp.congestion_control.kind", Text("cdg")),
         ("tcp.congestion_control.gradient", Text("one-way")),
@@ -309,7 +340,8 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("CDG with the gradient of the data path's one-way delay, from timestamps: a queue that ACKs meet is no reason to send less.", "Fleetfoot's own; CDG: Hayes and Armitage, Networking 2011")
         .evidence("The clock of timestamps is milliseconds: smaller gradients are not seen, and a step of one looks like a whole one.")
-        .turn_on("In no kernel"),
+        .turn_on("In no kernel")
+        .effort(Effort::OnlyHere),
     entry("vegas", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("vegas"))])
         .document("Holds the window where two to four segments wait in the path's queue, by the smallest RTT of each round trip and of the connection.", "Brakmo and Peterson, JSAC 13(8), 1995; Linux tcp_vegas")
         .evidence("A queue of a few packets for each flow as long as all do so; beside flows that fill the queue it gets little.")
@@ -321,7 +353,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("bbr3", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("bbr3"))])
         .document("BBR with bounds on data in flight that losses above two per cent lower, and with probes far apart enough for others.", "draft-ietf-ccwg-bbr-04")
         .evidence("The draft's aims: less loss in short buffers than version 1 and a fairer share beside Reno and CUBIC.")
-        .turn_on("In no released Linux; branch v3 of github.com/google/bbr"),
+        .turn_on("In no released Linux; branch v3 of github.com/google/bbr")
+        .effort(Effort::Patch),
     entry("delayed-ack-off", Acknowledgments, Tcp, &[("tcp.delayed_ack", Text("off"))])
         .document("Acknowledges every segment at once: no wait for a second segment, finer clocking of the sender, twice as many ACKs.", "RFC 9293 3.8.6.3 allows it; Allman 1998")
         .evidence("Allman, CCR 1998: delayed ACKs slow slow start down where growth counts ACKs. Linux counts bytes and acknowledges the first segments at once, so less is left to gain.")
@@ -345,11 +378,13 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("super-packets", SuperPackets, QueueAndTcp, &[(QUEUE, Text("superpacket")), (SUPER, Text("burst"))])
         .document("Senders mark the packets of one burst as a super-packet, up to 10; the bottleneck admits the first only if there is room for the longest, keeps room for the others, and refuses them all if it refused the first. A short transfer's window is lost as a whole or not at all.", "Schinazi, UCB/EECS-2014-80 (2014)")
         .evidence("Its author measured lower mean completion times for 50 simultaneous transfers of 10 and of 100 packets, and judges the gains too small and the scheme unsafe for deployment: few first packets without followers shut the queue.")
-        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet"),
+        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet")
+        .effort(Effort::OnlyHere),
     entry("super-packets-hardened", SuperPackets, QueueAndTcp, &[(QUEUE, Text("sp-h")), (SUPER, Text("burst"))])
         .document("Super-packets with a queue that keeps every promise, reserves at most a part of its room, gives each source a share of that, takes a deposit of credit for room and returns it when the room is used, and treats what it cannot promise as regular packets.", "Fleetfoot's own (docs/superpackets.md); shares: Choudhury and Hahne 1998")
         .evidence("Without super-packets it is a drop-tail queue, packet for packet. In simulations of ours flows of ten packets beside five long ones take 43 ms on average instead of 61 with drop-tail, and firsts without followers, which shut the published queue, harm nobody (docs/superpackets.md).")
-        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet"),
+        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet")
+        .effort(Effort::OnlyHere),
 ];
 
 /// Pairs that are sensible together: a queue that isolates or signals with a sender that profits from it.

@@ -9,7 +9,7 @@ mod tests;
 
 pub use list::{ENTRIES, PAIRS};
 
-use crate::scenario::{ErrorKind, Resolved, Scenario, Setting};
+use crate::scenario::{ErrorKind, Resolved, Scenario, Setting, Site};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::spec::LinkRate;
@@ -21,7 +21,7 @@ pub struct Mechanism {
     pub name: &'static str,
     /// The family it belongs to.
     pub family: Family,
-    /// What it changes: paths and values as in a variant.
+    /// What it changes: paths and values as in a variant; `queue.` stands for the queue at each place it is applied to.
     pub set: &'static [(&'static str, Preset)],
     /// What must be true besides that the settings change something.
     pub needs: Needs,
@@ -33,6 +33,22 @@ pub struct Mechanism {
     pub evidence: &'static str,
     /// How to switch it on outside Fleetfoot.
     pub turn_on: &'static str,
+    /// How hard that is.
+    pub effort: Effort,
+}
+
+/// How hard it is to turn a mechanism on, from the easiest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Effort {
+    /// One setting of a host or router that runs a released kernel.
+    OneSetting,
+    /// Settings of released kernels at several hosts or routers.
+    SeveralHosts,
+    /// A patch, or another operating system.
+    Patch,
+    /// It is nowhere but in Fleetfoot.
+    OnlyHere,
 }
 
 /// Families of mechanisms.
@@ -53,6 +69,9 @@ pub enum Family {
     /// Bursts that routers admit or refuse as a whole.
     SuperPackets,
 }
+
+/// What paths into the queues that a mechanism is applied to begin with.
+const QUEUE_KEYS: &str = "queue.";
 
 /// Value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,8 +185,8 @@ impl std::fmt::Display for Preset {
 }
 
 impl Mechanism {
-    /// Its settings in the scenario `described`.
-    pub fn setting(&self, described: &Resolved) -> Setting {
+    /// Its settings in the scenario `described`, with its queue at `site`.
+    pub fn setting(&self, described: &Resolved, site: &Site) -> Setting {
         let scenario = Surroundings {
             base_rtt: described
                 .base_rtts()
@@ -177,26 +196,52 @@ impl Mechanism {
                 .unwrap_or(Duration::ZERO),
             rate: one_rate(described),
         };
-        self.set
-            .iter()
-            .fold(Setting::from_origin(self.name), |setting, &(path, value)| {
-                match value.to_toml(scenario) {
-                    Some(value) => setting.with(path, value),
-                    None => setting, // `missing` says so to whoever asks whether it applies
-                }
-            })
+        let setting = Setting::from_origin(self.name);
+        let setting = if self.changes_queues() {
+            site.prepared(setting)
+        } else {
+            setting
+        };
+        self.set.iter().fold(setting, |setting, &(path, value)| {
+            match (value.to_toml(scenario), path.strip_prefix(QUEUE_KEYS)) {
+                (Some(value), Some(key)) => site.with(setting, key, &value),
+                (Some(value), None) => setting.with(path, value),
+                (None, _) => setting, // `missing` says so to whoever asks whether it applies
+            }
+        })
     }
 
-    /// What `scenario` becomes with it.
+    /// Whether it changes queues.
+    pub fn changes_queues(&self) -> bool {
+        self.set.iter().any(|(path, _)| path.starts_with(QUEUE_KEYS))
+    }
+
+    /// Whether it changes senders or receivers.
+    pub fn changes_endpoints(&self) -> bool {
+        self.set.iter().any(|(path, _)| !path.starts_with(QUEUE_KEYS))
+    }
+
+    /// Paths and values as one writes them for the bottleneck of a scenario.
+    pub fn as_written(&self) -> impl Iterator<Item = (String, Preset)> {
+        self.set.iter().map(|&(path, value)| {
+            let written = match path.strip_prefix(QUEUE_KEYS) {
+                Some(key) => format!("network.bottleneck.queue.{key}"),
+                None => path.to_owned(),
+            };
+            (written, value)
+        })
+    }
+
+    /// What `scenario` becomes with it, with its queue at `site`.
     ///
     /// # Errors
     /// Why it does not apply, as a sentence for the user.
-    pub fn apply(&self, scenario: &Scenario, described: &Resolved) -> Result<Resolved, String> {
+    pub fn apply(&self, scenario: &Scenario, described: &Resolved, site: &Site) -> Result<Resolved, String> {
         if let Some(reason) = self.missing(described) {
             return Err(reason);
         }
         scenario
-            .resolve(&self.setting(described))
+            .resolve(&self.setting(described, site))
             .map_err(|error| match error.kind {
                 ErrorKind::NoChange => String::from("already so in this scenario"),
                 _ => error.message.into_string(),
@@ -213,8 +258,8 @@ impl Mechanism {
         if tcp && !described.uses_tcp() {
             return Some(String::from("no group uses TCP"));
         }
-        if queue && described.bottleneck_links().next().is_none() && !described.run.bottleneck.is_empty() {
-            return Some(String::from("no queue at the bottleneck"));
+        if queue && described.spec.links.is_empty() {
+            return Some(String::from("there is no queue"));
         }
         if self.set.iter().any(|(_, value)| *value == Preset::BottleneckRate) && one_rate(described).is_none()
         {

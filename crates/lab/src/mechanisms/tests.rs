@@ -2,8 +2,17 @@
 
 use super::{ENTRIES, PAIRS, find};
 use crate::run::simulate;
-use crate::scenario::{Scenario, Setting};
+use crate::scenario::{Resolved, Scenario, Setting, Site};
 use std::sync::atomic::AtomicBool;
+
+/// The queue at the bottleneck, both directions.
+fn bottleneck(described: &Resolved) -> Site {
+    let links = &described.spec.links;
+    let wanted: Vec<usize> = (0..links.len())
+        .filter(|&link| described.run.bottleneck.contains(&links[link].name))
+        .collect();
+    Site::new(described, &wanted)
+}
 
 #[test]
 fn every_entry_is_complete_and_its_name_is_its_own() {
@@ -52,7 +61,7 @@ fn every_entry_runs_on_the_home_line_or_says_why_not() {
     let described = scenario.resolve(&Setting::none()).expect("it is correct");
     let mut ran = 0;
     for entry in ENTRIES {
-        let resolved = match entry.apply(&scenario, &described) {
+        let resolved = match entry.apply(&scenario, &described, &bottleneck(&described)) {
             Ok(resolved) => resolved,
             Err(reason) => {
                 assert!(
@@ -86,7 +95,9 @@ fn the_known_rate_is_the_bottlenecks() {
         let set = Setting::none().with("network.bottleneck.rate", rate);
         let scenario = scenario.with(&set).expect("another rate");
         let described = scenario.resolve(&Setting::none()).expect("it is correct");
-        let resolved = entry.apply(&scenario, &described).expect("it applies");
+        let resolved = entry
+            .apply(&scenario, &described, &bottleneck(&described))
+            .expect("it applies");
         let told: Vec<String> = resolved
             .spec
             .groups
@@ -130,6 +141,8 @@ fn without_one_rate_nobody_is_told() {
     let scenario = Scenario::parse("test.toml", text).expect("it is correct");
     let described = scenario.resolve(&Setting::none()).expect("it is correct");
     let entry = find("initial-spreading-known").expect("an entry");
-    let reason = entry.apply(&scenario, &described).expect_err("two rates");
+    let reason = entry
+        .apply(&scenario, &described, &bottleneck(&described))
+        .expect_err("two rates");
     assert!(reason.contains("no one constant rate"), "{reason}");
 }

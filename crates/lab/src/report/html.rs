@@ -53,7 +53,7 @@ pub fn render(comparison: &Comparison) -> Result<String, minijinja::Error> {
         "ranking": variants.iter().map(|variant| ranking_row(variant)).collect::<Vec<_>>(),
         "baseline": variants.first().map_or("", |variant| variant.name.as_str()),
         "inapplicable": comparison.inapplicable.iter().map(|entry| (&entry.name, &entry.reason)).collect::<Vec<_>>(),
-        "notes": &comparison.notes,
+        "notes": &comparison.document.notes,
         "groups": groups(comparison, &variants),
         "network": network(comparison),
         "pairs": comparison.pairs.iter().map(|pair| (&pair.from, &pair.to, seconds(pair.base_rtt_s))).collect::<Vec<_>>(),
@@ -219,6 +219,7 @@ fn network(comparison: &Comparison) -> Vec<Value> {
 
 fn sensitivity(comparison: &Comparison) -> Vec<Value> {
     comparison
+        .document
         .sensitivity
         .iter()
         .map(|point| {

@@ -371,7 +371,7 @@ table! { LinkRow<'_>, l, "links", "one direction of one link of one run, measure
     "drops_data" Integer "" "packets with payload that were dropped, for whatever reason" = l.dropped(0);
     "drops_ack" Integer "" "pure acknowledgments that were dropped" = l.dropped(1);
     "drops_other" Integer "" "other packets that were dropped" = l.dropped(2);
-    "drops_queue" Integer "" "drops by the queue: full, early, pushed out or orphan" = l.dropped_for(&[DropReason::Full, DropReason::Early, DropReason::PushedOut, DropReason::Orphan]);
+    "drops_queue" Integer "" "drops by the queue: full, early, pushed out or orphan" = l.dropped_for(&crate::compare::place::BY_QUEUE);
     "drops_wire" Integer "" "drops by the wire: loss model or bit errors" = l.dropped_for(&[DropReason::RandomLoss, DropReason::BitError]);
     "marks" Integer "" "packets marked congestion experienced" = l.marked();
 }

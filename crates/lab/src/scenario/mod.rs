@@ -26,6 +26,7 @@ mod reference;
 mod relay;
 mod replay;
 mod resolve;
+mod site;
 mod tcp;
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,7 @@ pub use path::Setting;
 pub use place::{LinkInfo, Medium};
 pub use reference::{json_schema, parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
+pub use site::Site;
 pub(crate) use tcp::set as set_switch;
 pub use traffic::Group;
 
@@ -55,6 +57,11 @@ use keys::Kind;
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+
+/// A time as scenario files write it: `"2 min"`; `None` if it is none.
+pub fn duration(text: &str) -> Option<fleetfoot_core::time::Duration> {
+    quantity::duration(text).ok()
+}
 
 /// The built-in example: a busy home line.
 pub const HOME_LINE: &str = include_str!("../../../../examples/home-line.toml");

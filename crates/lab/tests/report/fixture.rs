@@ -3,6 +3,7 @@
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
+use fleetfoot_lab::compare::turn_on::Instruction;
 use fleetfoot_lab::result::{
     Comparison, Document, Drops, FlowTrace, Group, GroupInfo, GroupVersus, Inapplicable, Link, LinkInfo,
     Node, PairInfo, Ratio, RunData, SCHEMA, SendPoint, SensitivityPoint, SizeClass, StatePoint, Summary,
@@ -78,6 +79,41 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
             question: "What would make the short transfers on this network finish sooner, and what would it cost everyone else?".to_owned(),
             lookup_energy_source: fleetfoot_lab::compare::units::LOOKUP_SOURCE.to_owned(),
             answer: format!("Switch the bottleneck's queue to \u{201c}fq-codel\u{201d}: pages finish 41.3 % sooner on average and nobody loses more than 1.2 %. {HOSTILE}"),
+            recommended: Some(fleetfoot_lab::result::Recommended {
+                variant: "fq-codel".to_owned(),
+                equals: vec!["drr".to_owned()],
+                places: vec!["the uplink, 10 Mbit/s".to_owned()],
+                matters: Some("the uplink, 10 Mbit/s".to_owned()),
+                seeds,
+                undecided: 0,
+            }),
+            notes: vec!["Fewer than 10 seeds: the intervals are wide.".to_owned()],
+            interrupted: false,
+            commit: "0123456789ab".to_owned(),
+            queues: vec![fleetfoot_lab::compare::place::Standing {
+                place: "the uplink, 10 Mbit/s".to_owned(),
+                link: "bottleneck".to_owned(),
+                direction: "reverse".to_owned(),
+                queue: "drop-tail".to_owned(),
+                utilisation: 0.99,
+                wait_mean_s: 0.25,
+                wait_p99_s: 0.3,
+                drop_share: 0.004,
+                stands: true,
+            }],
+            sensitivity: vec![SensitivityPoint {
+                change: "bottleneck rate \u{d7} 0.5".to_owned(),
+                best: "fq-codel".to_owned(),
+                best_win: Some(0.38),
+                described_best_win: Some(0.38),
+                holds: true,
+            }],
+            jittered: Some(fleetfoot_lab::result::Jittered {
+                set: "network.access.jitter = { dist = \"uniform\", min = \"0 s\", max = \"1.2 ms\" }".to_owned(),
+                recommended: Some("fq-codel".to_owned()),
+                equals: vec!["drr".to_owned()],
+                holds: true,
+            }),
             variants: documents,
             timing: None,
         },
@@ -105,14 +141,6 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
         duration_s: 20.0,
         variants: data,
         inapplicable: vec![Inapplicable { name: "dctcp".to_owned(), reason: format!("no queue marks {HOSTILE}") }],
-        sensitivity: vec![SensitivityPoint {
-            change: "bottleneck rate \u{d7} 0.5".to_owned(),
-            best: "fq-codel".to_owned(),
-            best_win: Some(0.38),
-            described_best_win: Some(0.38),
-            holds: true,
-        }],
-        notes: vec!["Fewer than 10 seeds: the intervals are wide.".to_owned()],
     }
 }
 
@@ -293,7 +321,15 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
     let versus = (index > 0).then(|| Versus {
         baseline: baseline.to_owned(),
         rank: index as u64,
+        tier: (index < 5).then_some(1 + index as u64 / 2),
         win: Some(1.0 - factor(index)),
+        win_ci95: Some([0.93 - factor(index), 1.07 - factor(index)]),
+        harm: ratio(0.01 * (index % 7) as f64, 0.01),
+        pareto: index == 1,
+        places: vec!["the uplink, 10 Mbit/s".to_owned()],
+        senders: None,
+        part_of: None,
+        remarks: Vec::new(),
         cost: Some(0.012 * (index % 7) as f64 - 0.01),
         worst_p99: Some(0.02 * index as f64 - 0.05),
         significant: (factor(index) - 1.0).abs() > 0.07,
@@ -303,6 +339,7 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
                 fct_mean_ratio: ratio(factor(index), 0.07).filter(|_| name != "backup"),
                 fct_p99_ratio: ratio(factor(index) + 0.05, 0.15).filter(|_| name != "backup"),
                 goodput_ratio: ratio(1.0 - 0.01 * (index % 7) as f64, 0.02),
+                harm: ratio(0.01 * (index % 7) as f64, 0.01),
             })
             .to_vec(),
     });
@@ -317,6 +354,19 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
         runs: data.runs.len() as u64,
         turn_on: (index % 3 != 2)
             .then(|| "tc qdisc replace dev eth0 root fq_codel (Linux 3.5 and later)".to_owned()),
+        instructions: (index > 0)
+            .then(|| Instruction {
+                place: "the uplink, 10 Mbit/s".to_owned(),
+                device: "your router, in front of the cable modem".to_owned(),
+                commands: vec![
+                    "WAN=eth0; tc qdisc replace dev $WAN root cake bandwidth 9500kbit docsis".to_owned(),
+                ],
+                why: "Packets wait in the cable modem.".to_owned(),
+                needs: "Linux 4.19 or later.".to_owned(),
+                check: Some("ping".to_owned()),
+            })
+            .into_iter()
+            .collect(),
         groups: vec![
             group(0, "pages", "transfer", true),
             group(1, "calls", "request-response", true),

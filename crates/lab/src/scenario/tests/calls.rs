@@ -137,11 +137,12 @@ fn everybody_who_waits_is_compared_and_losses_are_told() {
     assert!(versus.win.is_some_and(|win| win > 0.5));
     assert!(
         comparison
+            .document
             .notes
             .iter()
             .any(|note| note.starts_with("call: frames that came after")),
         "{:?}",
-        comparison.notes
+        comparison.document.notes
     );
 }
 

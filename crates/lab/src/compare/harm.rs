@@ -1,0 +1,222 @@
+//! Harm: what a variant takes from a group that the group could rightly keep.
+//!
+//! Of a group for which throughput counts it is the share lost of the smaller of what the group had in the baseline and its
+//! max-min fair share of the network in the variant, given what the others carry there. A group that gives back what it had
+//! beyond its fair share is not harmed; nor is one whose neighbours are served sooner and so ask for more, as long as it gets
+//! its fair share of the rest. Capacity that a variant leaves idle although somebody wanted it is missing in that group's
+//! goodput and is harm. Of a group whose users wait it is the share by which its times grew: 1 - before / after.
+//!
+//! **Source.** Harm as the relative loss of performance against a reference, (alone - with) / alone where more is better and
+//! (with - alone) / with where less is: Ware, Mukerjee, Seshan and Sherry, "Beyond Jain's Fairness Index", HotNets 2019,
+//! section 3. Max-min fair shares: Bertsekas and Gallager 1992.
+//! **Deviations.** The reference of Ware et al. is the flow alone; here it is the baseline, cut to the fair share, since the
+//! question is what a change does to others. Fair shares are of rates averaged over [warmup, duration); open-loop transfers
+//! count as as many users as there are transfers, so that their load is met before greedy flows share the rest, as under
+//! processor sharing.
+
+use super::fair::{Class, shares};
+use crate::result::RunData;
+use crate::scenario::Resolved;
+use fleetfoot_core::time::Duration;
+use fleetfoot_sim::output::{GroupOutput, RunOutput};
+use fleetfoot_sim::routing::Paths;
+use fleetfoot_sim::spec::{GroupSpec, LinkSpec, Spread, Traffic};
+
+/// Fair shares of the groups of a scenario, run by run.
+pub(super) struct Fair<'a> {
+    described: &'a Resolved,
+    /// For each group and pair the directed links from the data sender to the receiver.
+    paths: Vec<Vec<Vec<usize>>>,
+}
+
+impl<'a> Fair<'a> {
+    /// Of the network as described: variants change queues and endpoints, not paths.
+    pub(super) fn new(described: &'a Resolved) -> Fair<'a> {
+        let spec = &described.spec;
+        let mut routes = Paths::new(spec);
+        let paths = spec
+            .groups
+            .iter()
+            .map(|group| {
+                let pairs = group.pairs.iter();
+                pairs
+                    .map(|&(from, to)| {
+                        let start = routes.find(spec, from, to);
+                        start.map_or_else(Vec::new, |start| {
+                            routes.links(start).map(|link| link.0 as usize).collect()
+                        })
+                    })
+                    .collect()
+            })
+            .collect();
+        Fair { described, paths }
+    }
+
+    /// For each run the payload bytes that group `index` carried in the variant and those it could rightly keep: the smaller
+    /// of the baseline's and of its fair share. Runs are paired.
+    pub(super) fn kept(&self, index: usize, baseline: &[&RunData], variant: &[&RunData]) -> Kept {
+        let of = |output: &RunOutput| {
+            output
+                .groups
+                .get(index)
+                .map_or(0.0, |group| group.goodput_bytes.0 as f64)
+        };
+        let pairs = baseline.iter().zip(variant);
+        let (carried, rightful) = pairs
+            .map(|(before, after)| {
+                let fair = self.share(index, &before.output, &after.output);
+                ((of(&after.output), 1.0), (of(&before.output).min(fair), 1.0))
+            })
+            .unzip();
+        Kept { carried, rightful }
+    }
+
+    /// Max-min fair share of group `index` in payload bytes over the measured time.
+    fn share(&self, index: usize, before: &RunOutput, after: &RunOutput) -> f64 {
+        let spec = &self.described.spec;
+        let mut classes = Vec::new();
+        let mut own = Vec::new();
+        for (number, group) in spec.groups.iter().enumerate() {
+            let counts = units(group, after.groups.get(number));
+            for (pair, (path, units)) in self.paths[number].iter().zip(counts).enumerate() {
+                let of = |output: &RunOutput| carried(output.groups.get(number), pair);
+                let demand = match (elastic(&group.traffic), number == index) {
+                    (true, _) => f64::INFINITY,
+                    (false, true) => of(before).max(of(after)) / units,
+                    (false, false) => of(after) / units,
+                };
+                if units > 0.0 && demand > 0.0 {
+                    if number == index {
+                        own.push(classes.len());
+                    }
+                    classes.push(Class {
+                        units,
+                        demand,
+                        path: path.clone(),
+                    });
+                }
+            }
+        }
+        let capacities = self.capacities(before, after);
+        let share = shares(&classes, &capacities);
+        own.into_iter()
+            .map(|class| classes[class].units * share[class])
+            .sum()
+    }
+
+    /// Payload that each directed link can carry within the measured time, beside the acknowledgments that it carried: bytes
+    /// of its rate, less those, times payload per byte of data packets, the better of baseline and variant.
+    fn capacities(&self, before: &RunOutput, after: &RunOutput) -> Vec<f64> {
+        let spec = &self.described.spec;
+        let measured = spec.duration - spec.warmup;
+        let mut payload = vec![[0.0; 2]; spec.links.len()];
+        for (side, output) in [before, after].into_iter().enumerate() {
+            for (paths, group) in self.paths.iter().zip(&output.groups) {
+                for (pair, path) in paths.iter().enumerate() {
+                    let bytes = carried(Some(group), pair);
+                    path.iter().for_each(|&link| payload[link][side] += bytes);
+                }
+            }
+        }
+        spec.links
+            .iter()
+            .enumerate()
+            .map(|(index, link)| {
+                let framing = f64::from(link.framing);
+                let wire = |output: &RunOutput| -> (f64, f64) {
+                    let Some(link) = output.links.get(index) else {
+                        return (0.0, 0.0);
+                    };
+                    let others = link.packets.saturating_sub(link.data_packets) as f64;
+                    let all = link.bytes.0 as f64 + framing * link.packets as f64;
+                    let others = others * (ACK_BYTES + framing);
+                    ((all - others).max(0.0), others)
+                };
+                let yields = [before, after].map(wire);
+                let efficiency = yields
+                    .iter()
+                    .zip(payload[index])
+                    .filter(|((data, _), _)| *data > 0.0)
+                    .map(|((data, _), payload)| payload / data)
+                    .fold(0.0, f64::max)
+                    .clamp(LEAST_EFFICIENCY, 1.0);
+                ((bytes_of(link, measured) - yields[1].1) * efficiency).max(0.0)
+            })
+            .collect()
+    }
+}
+
+/// What a group carried in the variant, and what it could rightly keep, run by run.
+pub(super) struct Kept {
+    /// Payload bytes and 1.
+    pub(super) carried: Vec<(f64, f64)>,
+    /// Payload bytes and 1.
+    pub(super) rightful: Vec<(f64, f64)>,
+}
+
+/// Bytes that a link's rate allows within `span`; of a trace its mean rate.
+fn bytes_of(link: &LinkSpec, span: Duration) -> f64 {
+    link.rate.mean().bps() as f64 * span.as_secs_f64() / 8.0
+}
+
+/// Payload bytes of one pair of a group.
+fn carried(group: Option<&GroupOutput>, pair: usize) -> f64 {
+    let bytes = group.and_then(|group| group.goodput_bytes_per_pair.get(pair));
+    bytes.map_or(0.0, |bytes| bytes.0 as f64)
+}
+
+/// Whether the group takes whatever it can get.
+fn elastic(traffic: &Traffic) -> bool {
+    match traffic {
+        Traffic::Bulk { .. } => true,
+        Traffic::Tfrc(tfrc) => tfrc.size.is_none() && tfrc.rate.is_none(),
+        _ => false,
+    }
+}
+
+/// How many users each pair of the group has: connections, users or streams; of open-loop traffic the transfers.
+fn units(group: &GroupSpec, output: Option<&GroupOutput>) -> Vec<f64> {
+    let pairs = group.pairs.len();
+    let dealt = |count: u64| -> Vec<f64> {
+        (0..pairs as u64)
+            .map(|pair| match group.spread {
+                Spread::Each => count as f64,
+                Spread::RoundRobin | Spread::Random => {
+                    (count / pairs as u64 + u64::from(pair < count % pairs as u64)) as f64
+                }
+            })
+            .collect()
+    };
+    match &group.traffic {
+        Traffic::Bulk { count }
+        | Traffic::ClosedLoop { count, .. }
+        | Traffic::RequestResponse { count, .. }
+        | Traffic::OnOff { count, .. }
+        | Traffic::Thin { count, .. }
+        | Traffic::Cbr { count, .. }
+        | Traffic::Incast { count, .. } => dealt(u64::from(*count)),
+        Traffic::Web(web) => dealt(u64::from(web.count)),
+        Traffic::Video(video) => dealt(u64::from(video.count)),
+        Traffic::Tfrc(tfrc) => dealt(u64::from(tfrc.count.unwrap_or(1))),
+        Traffic::Transfer { .. }
+        | Traffic::Flows { .. }
+        | Traffic::Ping { .. }
+        | Traffic::Dns(_)
+        | Traffic::Raw(_)
+        | Traffic::Replay(_) => {
+            let mut counts = vec![1.0; pairs];
+            for flow in output.map_or(&[][..], |group| &group.flows) {
+                if let Some(count) = counts.get_mut(flow.pair as usize) {
+                    *count += 1.0;
+                }
+            }
+            counts
+        }
+    }
+}
+
+/// Layer-3 bytes of a packet without payload: IPv4, TCP and timestamps.
+const ACK_BYTES: f64 = 52.0;
+
+/// Payload per byte on the wire below which a link carries hardly any data of the groups.
+const LEAST_EFFICIENCY: f64 = 0.5;

@@ -1,0 +1,330 @@
+//! Places: the queues of a network, which of them stand in the baseline, and which of them a variant changes.
+//!
+//! A queue *stands* where packets wait long enough to matter or are turned away: mean wait of at least a tenth of the
+//! base RTT, 99th percentile of at least half of it, or at least one packet in a thousand dropped by the queue. The bounds
+//! are ours; a tenth of an RTT is about what a user of a short transfer can gain there at best per round trip. The base
+//! RTT is the median over the pairs of hosts with traffic.
+//!
+//! Links that only count up (`access-0`, `access-1`...) and are alike in rate and queue are one place.
+
+use crate::result::RunData;
+use crate::scenario::Resolved;
+use fleetfoot_core::queue::DropReason;
+use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::Rate;
+use fleetfoot_sim::output::Histogram;
+use fleetfoot_sim::spec::{LinkRate, LinkSpec};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Drops that a queue decides on; others are the wire's.
+pub(crate) const BY_QUEUE: [DropReason; 4] = [
+    DropReason::Full,
+    DropReason::Early,
+    DropReason::PushedOut,
+    DropReason::Orphan,
+];
+
+/// Alike queues of a network: one direction of one link, or of several links that only count up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Indices into the directed links of the specification.
+    pub links: Vec<usize>,
+    /// Name of the link, or of the first and last of several: `access-0 to access-39`.
+    pub link: String,
+    /// Whether it is the direction the scenario describes, or the way back.
+    pub forward: bool,
+    /// What a user calls it: `the uplink`.
+    pub name: String,
+    /// Its rate, where that is constant.
+    pub rate: Option<Rate>,
+}
+
+/// What waits at a place in the baseline, all runs together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Standing {
+    /// What a user calls it: `the uplink, 10 Mbit/s`.
+    pub place: String,
+    /// Name of the link, or of the first and last of several alike.
+    pub link: String,
+    /// `forward` or `reverse`.
+    pub direction: String,
+    /// Queue discipline as described.
+    pub queue: String,
+    /// Share of time the serialiser was busy, mean over runs and links.
+    pub utilisation: f64,
+    /// Mean waiting time of packets that left (s).
+    pub wait_mean_s: f64,
+    /// 99th percentile of the same (s).
+    pub wait_p99_s: f64,
+    /// Share of arriving packets that the queue dropped.
+    pub drop_share: f64,
+    /// Whether a queue stands here.
+    pub stands: bool,
+}
+
+impl Place {
+    /// Its name with the rate: `the uplink, 10 Mbit/s`.
+    pub fn described(&self) -> String {
+        match self.rate {
+            Some(rate) => format!("{}, {rate}", self.name),
+            None => format!("{}, of varying rate", self.name),
+        }
+    }
+
+    /// As `--where` takes it: `bottleneck:reverse`.
+    pub fn selector(&self) -> String {
+        format!("{}:{}", self.stem(), super::direction(self.forward))
+    }
+
+    /// The link's name without its number if there are several.
+    fn stem(&self) -> &str {
+        match self.links.len() {
+            1 => &self.link,
+            _ => stem(self.link.split(' ').next().unwrap_or(&self.link)),
+        }
+    }
+}
+
+/// The name without the number at its end.
+fn stem(name: &str) -> &str {
+    name.rsplit_once('-')
+        .filter(|(_, number)| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+        .map_or(name, |(stem, _)| stem)
+}
+
+/// Every place of a network, in the order of its links; `forward` before `reverse`.
+pub fn places(resolved: &Resolved) -> Vec<Place> {
+    let links = &resolved.spec.links;
+    let mut order: Vec<Vec<usize>> = Vec::new();
+    let mut alike: BTreeMap<(String, bool, String), usize> = BTreeMap::new();
+    for (index, link) in links.iter().enumerate() {
+        let label = label(resolved, index).unwrap_or_default();
+        let key = (
+            format!("{} {label}", stem(&link.name)),
+            link.forward,
+            format!(
+                "{:?} {} {:?} {}",
+                link.rate, link.queue, link.queue_values, link.framing
+            ),
+        );
+        match alike.get(&key) {
+            Some(&place) => order[place].push(index),
+            None => {
+                alike.insert(key, order.len());
+                order.push(vec![index]);
+            }
+        }
+    }
+    order
+        .into_iter()
+        .map(|members| {
+            let first = &links[members[0]];
+            let last = &links[members[members.len() - 1]];
+            Place {
+                link: if members.len() == 1 {
+                    first.name.clone()
+                } else {
+                    format!("{} to {}", first.name, last.name)
+                },
+                forward: first.forward,
+                name: name(resolved, &members),
+                rate: match first.rate {
+                    LinkRate::Constant(rate) => Some(rate),
+                    LinkRate::Trace { .. } => None,
+                },
+                links: members,
+            }
+        })
+        .collect()
+}
+
+/// What a user calls the place: the scenario's label, or for the one link of a dumbbell what traffic calls its direction.
+fn name(resolved: &Resolved, members: &[usize]) -> String {
+    let link = &resolved.spec.links[members[0]];
+    if let Some(own) = label(resolved, members[0]) {
+        let both = (0..resolved.spec.links.len()).any(|other| {
+            let there = &resolved.spec.links[other];
+            there.name == link.name && there.forward != link.forward && label(resolved, other) == Some(own)
+        });
+        return match (both, resolved.network) {
+            (false, _) => own.to_owned(),
+            // Servers stand left and clients right unless traffic says otherwise (DESIGN 4).
+            (true, "dumbbell") => format!("{own}, {}", if link.forward { "down" } else { "up" }),
+            (true, _) => format!("{own}, {}", super::direction(link.forward)),
+        };
+    }
+    let nodes = &resolved.spec.nodes;
+    if resolved.network == "dumbbell" && link.name == "bottleneck" {
+        // Servers stand left and clients right unless traffic says otherwise (DESIGN 4).
+        return String::from(match (two_way(resolved), link.forward) {
+            (true, true) => "the downlink",
+            (true, false) => "the uplink",
+            (false, true) => "the bottleneck",
+            (false, false) => "the bottleneck's way back",
+        });
+    }
+    match members.len() {
+        1 => format!(
+            "link {} from {} to {}",
+            link.name, nodes[link.from.0 as usize].name, nodes[link.to.0 as usize].name
+        ),
+        count => format!(
+            "{count} links {} {}",
+            stem(&link.name),
+            if link.forward { "forward" } else { "back" }
+        ),
+    }
+}
+
+/// What the scenario calls this direction of a link.
+fn label(resolved: &Resolved, link: usize) -> Option<&str> {
+    resolved.links_info.get(link)?.label.as_deref()
+}
+
+/// Whether the two directions of a dumbbell's link differ in rate or both carry data.
+fn two_way(resolved: &Resolved) -> bool {
+    let bottleneck: Vec<&LinkSpec> = resolved
+        .spec
+        .links
+        .iter()
+        .filter(|link| link.name == "bottleneck")
+        .collect();
+    let [forward, back] = bottleneck.as_slice() else {
+        return false;
+    };
+    let left =
+        |node: fleetfoot_sim::spec::NodeId| resolved.spec.nodes[node.0 as usize].name.starts_with("left-");
+    forward.rate != back.rate
+        || resolved
+            .spec
+            .groups
+            .iter()
+            .flat_map(|group| &group.pairs)
+            .any(|&(from, _)| !left(from))
+}
+
+/// What waits at each place in the baseline.
+pub fn standing(described: &Resolved, places: &[Place], runs: &[RunData]) -> Vec<Standing> {
+    let rtt = base_rtt(described).as_secs_f64();
+    places
+        .iter()
+        .map(|place| {
+            let first = &described.spec.links[place.links[0]];
+            let outputs = || {
+                runs.iter()
+                    .flat_map(|run| place.links.iter().filter_map(|&link| run.output.links.get(link)))
+            };
+            let mut waits = Histogram::default();
+            outputs().for_each(|link| waits.merge(&link.queue_delay));
+            let (mut left, mut dropped) = (0, 0);
+            for link in outputs() {
+                left += link.packets;
+                dropped += DropReason::ALL
+                    .iter()
+                    .zip(&link.drops)
+                    .filter(|(reason, _)| BY_QUEUE.contains(reason))
+                    .flat_map(|(_, by_kind)| by_kind)
+                    .sum::<u64>();
+            }
+            let n = outputs().count();
+            let measured_s = (described.run.duration - described.run.warmup).as_secs_f64();
+            let busy: f64 = outputs().map(|link| link.busy.as_secs_f64()).sum();
+            let wait_mean_s = waits.mean().unwrap_or(0.0) / 1e9;
+            let wait_p99_s = waits.quantile(0.99).unwrap_or(0) as f64 / 1e9;
+            let drop_share = if left + dropped > 0 {
+                dropped as f64 / (left + dropped) as f64
+            } else {
+                0.0
+            };
+            Standing {
+                place: place.described(),
+                link: place.link.clone(),
+                direction: super::direction(place.forward).to_owned(),
+                queue: first.queue.to_owned(),
+                utilisation: if n == 0 {
+                    0.0
+                } else {
+                    busy / (measured_s * n as f64)
+                },
+                wait_mean_s,
+                wait_p99_s,
+                drop_share,
+                stands: wait_mean_s >= rtt / 10.0 && wait_mean_s > 0.0
+                    || wait_p99_s >= rtt / 2.0 && wait_p99_s > 0.0
+                    || drop_share >= 0.001,
+            }
+        })
+        .collect()
+}
+
+/// Median of the base RTTs of the pairs with traffic.
+fn base_rtt(described: &Resolved) -> Duration {
+    let mut rtts: Vec<Duration> = described.base_rtts().iter().map(|pair| pair.rtt).collect();
+    rtts.sort_unstable();
+    rtts.get(rtts.len() / 2).copied().unwrap_or(Duration::ZERO)
+}
+
+/// Indices of the places whose queue `variant` changes: another discipline, or another value of it.
+pub fn changed(described: &Resolved, variant: &Resolved, places: &[Place]) -> Vec<usize> {
+    let differs = |&link: &usize| {
+        let [before, after] = [described, variant].map(|resolved| &resolved.spec.links[link]);
+        before.queue != after.queue || before.queue_values != after.queue_values
+    };
+    (0..places.len())
+        .filter(|&place| places[place].links.iter().any(differs))
+        .collect()
+}
+
+/// The places that `--where` names: LINK or LINK:DIRECTION, where LINK is a name, a name without its number, or a label,
+/// and DIRECTION `forward`, `down`, `reverse`, `up` or `both`.
+///
+/// # Errors
+/// Nothing is called so; the message lists what is.
+pub fn selected(places: &[Place], selectors: &[String]) -> Result<Vec<usize>, String> {
+    let mut chosen = Vec::new();
+    for selector in selectors {
+        let (link, direction) = selector.split_once(':').unwrap_or((selector, "both"));
+        let forward = match direction {
+            "forward" | "down" => Some(true),
+            "reverse" | "up" => Some(false),
+            "both" => None,
+            other => {
+                return Err(format!(
+                    "`{other}` is no direction of a link; valid: forward (or down), reverse (or up), both"
+                ));
+            }
+        };
+        let called = |place: &Place| {
+            place.link == link
+                || place.stem() == link
+                || place.name == link
+                || place.name.strip_prefix("the ") == Some(link)
+                || place.name.split(", ").next() == Some(link)
+                || place.link.split(" to ").any(|end| end == link)
+        };
+        let before = chosen.len();
+        chosen.extend(
+            places
+                .iter()
+                .enumerate()
+                .filter(|(_, place)| called(place) && forward.is_none_or(|forward| place.forward == forward))
+                .map(|(index, _)| index),
+        );
+        if chosen.len() == before {
+            let mut names: Vec<String> = places.iter().map(Place::selector).collect();
+            names.truncate(20);
+            return Err(format!(
+                "no link is called `{link}`; places here: {}",
+                names.join(", ")
+            ));
+        }
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests;

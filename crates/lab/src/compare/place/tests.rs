@@ -1,0 +1,156 @@
+//! Places of every topology, their names, and that setting a queue at one changes that one and no other.
+
+use super::{changed, places, selected};
+use crate::scenario::{Resolved, Scenario, Setting, Site};
+use fleetfoot_core::parameter::Value;
+
+const TRAFFIC: &str = "\n[[traffic]]\nname = \"pages\"\nkind = \"transfer\"\nsize = \"20 kB\"\n\
+    arrivals = { dist = \"poisson\", rate = \"5 per second\" }\n[run]\nduration = \"5 s\"\n";
+
+fn scenario(network: &str) -> Scenario {
+    let ends = match (network.contains("\"graph\""), network.contains("\"access-tree\"")) {
+        (true, _) => "from = \"a\"\nto = \"b\"\n",
+        (_, true) => "from = \"host-0-0-0\"\nto = \"host-1-0-1\"\n",
+        (false, false) => "",
+    };
+    let traffic = TRAFFIC.replace("[run]", &format!("{ends}[run]"));
+    Scenario::parse("test.toml", &format!("{network}{traffic}"))
+        .unwrap_or_else(|error| panic!("{error}\n{network}"))
+}
+
+fn resolved(scenario: &Scenario) -> Resolved {
+    scenario.resolve(&Setting::none()).expect("it is correct")
+}
+
+const NETWORKS: [&str; 9] = [
+    "[network]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\" }",
+    "[network]\nkind = \"dumbbell\"\npairs = 3\nbottleneck = { rate = \"50 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"1875 kB\" }, \
+     reverse = { rate = \"10 Mbit/s\", queue = { kind = \"drop-tail\", limit = \"375 kB\" } } }",
+    "[network]\nkind = \"dumbbell\"\npairs = 2\naccess = { queue = { kind = \"red\", limit = \"200 packets\" } }\n\
+     bottleneck = { rate = \"50 Mbit/s\", delay = \"10 ms\", queue = { kind = \"codel\", target = \"7 ms\", limit = \"90 packets\" }, reverse = { rate = \"10 Mbit/s\" } }",
+    "[network]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n\
+     [[link]]\nname = \"bottleneck\"\nqueue = { kind = \"drop-tail\", limit = \"33 packets\" }\n[[link]]\nname = \"access-0\"\ndelay = \"9 ms\"",
+    "[network]\nkind = \"chain\"\nhops = 3\npairs = 2\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n[[link]]\nname = \"hop-1\"\nrate = \"5 Mbit/s\"",
+    "[network]\nkind = \"parking-lot\"\nhops = 2\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\", reverse = { queue = { kind = \"pie\" } } }",
+    "[network]\nkind = \"access-tree\"\ncores = 2\nchords = 0\nedges = 1\ndslams = 1\nhosts = 2\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\" }",
+    "[network]\nkind = \"graph\"\nhosts = [\"a\", \"b\"]\nrouters = [\"r\", \"s\"]\n\
+     [[link]]\nname = \"one\"\nfrom = \"a\"\nto = \"r\"\n[[link]]\nname = \"two\"\nfrom = \"r\"\nto = \"s\"\nrate = \"2 Mbit/s\"\n\
+     queue = { kind = \"drop-tail\", limit = \"40 packets\" }\n[[link]]\nname = \"three\"\nfrom = \"s\"\nto = \"b\"",
+    "[network]\nkind = \"graph\"\nhosts = [\"a\", \"b\"]\nrouters = [\"r\", \"s\"]\nbottleneck = { queue = { kind = \"drop-tail\", limit = \"70 packets\" } }\n\
+     [[link]]\nname = \"one\"\nfrom = \"a\"\nto = \"r\"\n[[link]]\nname = \"two\"\nfrom = \"r\"\nto = \"s\"\nrate = \"2 Mbit/s\"\n[[link]]\nname = \"three\"\nfrom = \"s\"\nto = \"b\"",
+];
+
+/// Whether written out or inherited: the queue of a place is set, with its limit kept, and every other queue stays as it is.
+#[test]
+fn a_queue_is_set_at_one_place_and_nowhere_else() {
+    for network in NETWORKS {
+        let scenario = scenario(network);
+        let described = resolved(&scenario);
+        let all = places(&described);
+        assert!(all.len() >= 2, "{network}");
+        for (index, place) in all.iter().enumerate() {
+            let before = &described.spec.links[place.links[0]];
+            let kind = if before.queue == "fq-codel" {
+                "codel"
+            } else {
+                "fq-codel"
+            };
+            let site = Site::new(&described, &place.links);
+            let set = site.prepared(Setting::from_origin("test"));
+            let set = site.with(set, "kind", &kind.into());
+            let after = scenario
+                .resolve(&set)
+                .unwrap_or_else(|error| panic!("{error}\n{network}"));
+            assert_eq!(
+                changed(&described, &after, &all),
+                [index],
+                "{}\n{network}\n{set:?}",
+                place.selector()
+            );
+            for &link in &place.links {
+                let link = &after.spec.links[link];
+                assert_eq!(link.queue, kind, "{network}");
+                // A limit that the file gives is kept; where it gives none each discipline has its own.
+                let given = before.queue_values.limit("limit");
+                let default = before
+                    .queue_values
+                    .table()
+                    .iter()
+                    .find(|parameter| parameter.name == "limit");
+                if default.is_some_and(|default| default.default != Value::Limit(given)) {
+                    assert_eq!(link.queue_values.limit("limit"), given, "{network}");
+                }
+            }
+        }
+        // All of them at once.
+        let links: Vec<usize> = (0..described.spec.links.len()).collect();
+        let site = Site::new(&described, &links);
+        let set = site.with(site.prepared(Setting::from_origin("test")), "kind", &"drr".into());
+        let after = scenario
+            .resolve(&set)
+            .unwrap_or_else(|error| panic!("{error}\n{network}"));
+        assert!(
+            after.spec.links.iter().all(|link| link.queue == "drr"),
+            "{network}"
+        );
+    }
+}
+
+#[test]
+fn places_have_the_names_that_users_give_them() {
+    let names = |network: &str| -> Vec<String> {
+        places(&resolved(&scenario(network)))
+            .iter()
+            .map(super::Place::described)
+            .collect()
+    };
+    let one_way = names(NETWORKS[0]);
+    assert!(
+        one_way.contains(&String::from("the bottleneck, 10 Mbit/s")),
+        "{one_way:?}"
+    );
+    let two_way = names(NETWORKS[1]);
+    for wanted in [
+        "the downlink, 50 Mbit/s",
+        "the uplink, 10 Mbit/s",
+        "3 links access forward, 1 Gbit/s",
+    ] {
+        assert!(two_way.contains(&String::from(wanted)), "{two_way:?}");
+    }
+    let labelled = names(
+        "[network]\nkind = \"dumbbell\"\nbottleneck = { label = \"the cable line\", rate = \"50 Mbit/s\", delay = \"10 ms\", reverse = { rate = \"10 Mbit/s\" } }",
+    );
+    for wanted in ["the cable line, down, 50 Mbit/s", "the cable line, up, 10 Mbit/s"] {
+        assert!(labelled.contains(&String::from(wanted)), "{labelled:?}");
+    }
+    let graph = names(NETWORKS[7]);
+    assert!(
+        graph.contains(&String::from("link two from r to s, 2 Mbit/s")),
+        "{graph:?}"
+    );
+}
+
+#[test]
+fn a_place_is_found_by_link_direction_and_label() {
+    let all = places(&resolved(&scenario(NETWORKS[1])));
+    let find = |text: &str| selected(&all, &[text.to_owned()]);
+    let names = |text: &str| -> Vec<String> {
+        let found = find(text).unwrap_or_else(|error| panic!("{error}"));
+        found.iter().map(|&index| all[index].selector()).collect()
+    };
+    assert_eq!(names("bottleneck"), ["bottleneck:forward", "bottleneck:reverse"]);
+    assert_eq!(names("bottleneck:up"), ["bottleneck:reverse"]);
+    assert_eq!(names("uplink"), ["bottleneck:reverse"]);
+    assert_eq!(names("the downlink"), ["bottleneck:forward"]);
+    assert_eq!(names("access:forward"), ["access:forward"]);
+    let wrong = find("botleneck").expect_err("there is none");
+    assert!(
+        wrong.contains("no link is called `botleneck`") && wrong.contains("bottleneck:reverse"),
+        "{wrong}"
+    );
+    let wrong = find("bottleneck:sideways").expect_err("there is none");
+    assert!(
+        wrong.contains("forward (or down), reverse (or up), both"),
+        "{wrong}"
+    );
+}

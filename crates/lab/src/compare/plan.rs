@@ -1,0 +1,603 @@
+//! What to run: the scenario as described and what it is compared with.
+
+use super::place::{self, Place, Standing};
+use crate::mechanisms::{self, Mechanism};
+use crate::result::{Inapplicable, RunData};
+use crate::run::{Demand, Job};
+use crate::scenario::{Error, ErrorKind, Resolved, Scenario, Setting, Site};
+use fleetfoot_sim::spec::{GroupSpec, NodeId, Traffic};
+use serde::{Deserialize, Serialize};
+
+/// Name of the first variant of every comparison.
+pub const BASELINE: &str = "as described";
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// As it stands.
+    pub described: Resolved,
+    /// What is compared; the first is the scenario as described.
+    pub variants: Vec<Planned>,
+    /// Mechanisms that do not apply, with the reason.
+    pub inapplicable: Vec<Inapplicable>,
+    /// Seeds of the runs.
+    pub seeds: Vec<u64>,
+    /// Every place of the network.
+    pub places: Vec<Place>,
+    /// What waits at each place in the baseline; empty before it was run.
+    pub standing: Vec<Standing>,
+    /// Indices of the places that queue mechanisms are applied to.
+    pub chosen: Vec<usize>,
+    /// Whether the user chose the places.
+    pub asked: bool,
+    choice: Choice,
+}
+
+/// A variant to run.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Its name.
+    pub name: String,
+    /// What it changes.
+    pub set: Setting,
+    /// What it becomes.
+    pub resolved: Resolved,
+    /// The registered mechanisms it consists of; empty where it is none.
+    pub mechanisms: Vec<&'static Mechanism>,
+    /// Indices of the places whose queue it changes.
+    pub places: Vec<usize>,
+    /// The senders it changes.
+    pub senders: Option<Senders>,
+    /// Name of the variant of which it is a part: the same mechanism at one place only, or on one side only.
+    pub part_of: Option<String>,
+}
+
+/// Which senders of data a variant changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Senders {
+    /// Those on the left of the network, where servers stand.
+    Servers,
+    /// Those on the right, where clients stand.
+    Clients,
+    /// Both.
+    Both,
+    /// Hosts of a network without sides.
+    Hosts,
+}
+
+/// What to compare.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Also the sensible pairs of mechanisms.
+    pub pairs: bool,
+    /// Only the scenario itself, or this variant or mechanism: for single runs.
+    pub single: Option<String>,
+    /// Only these variants, mechanisms, or mechanisms joined by `+`; empty: all.
+    pub only: Vec<String>,
+    /// The places that queue mechanisms are applied to, as LINK or LINK:DIRECTION; empty: where queues stand.
+    pub places: Vec<String>,
+    /// The first seed, instead of the scenario's.
+    pub seed: Option<u64>,
+    /// Number of seeds, instead of the scenario's.
+    pub seeds: Option<u32>,
+}
+
+impl Senders {
+    /// As it stands in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Senders::Servers => "servers",
+            Senders::Clients => "clients",
+            Senders::Both => "servers and clients",
+            Senders::Hosts => "hosts",
+        }
+    }
+}
+
+impl Planned {
+    /// A variant of which only the runs are wanted: what it changes is not looked for.
+    pub(crate) fn plain(name: String, set: Setting, resolved: Resolved) -> Planned {
+        Planned {
+            name,
+            set,
+            resolved,
+            mechanisms: Vec::new(),
+            places: Vec::new(),
+            senders: None,
+            part_of: None,
+        }
+    }
+}
+
+impl Plan {
+    /// The runs of these variants, the first of them the scenario as described; without seeds.
+    pub(crate) fn listed(scenario: Scenario, described: Resolved, variants: Vec<Planned>) -> Plan {
+        Plan {
+            scenario,
+            described,
+            variants,
+            inapplicable: Vec::new(),
+            seeds: Vec::new(),
+            places: Vec::new(),
+            standing: Vec::new(),
+            chosen: Vec::new(),
+            asked: false,
+            choice: Choice::default(),
+        }
+    }
+
+    /// Plans a comparison: the scenario's variants or, if it has none, every mechanism that applies. Queue mechanisms are
+    /// applied to the places that `choice` names, else to the bottleneck as the scenario names it.
+    ///
+    /// # Errors
+    /// A variant cannot be resolved, or there is nothing of a name that `choice` has.
+    pub fn compare(scenario: Scenario, choice: &Choice) -> Result<Plan, Error> {
+        let mut plan = Plan::described(scenario, choice)?;
+        plan.add_variants()?;
+        Ok(plan)
+    }
+
+    /// Plans the runs of the scenario as described alone, the first step of a comparison.
+    ///
+    /// # Errors
+    /// It cannot be resolved, or there is nothing of a name that `choice` has.
+    pub fn baseline(scenario: Scenario, choice: &Choice) -> Result<Plan, Error> {
+        let plan = Plan::described(scenario, choice)?;
+        plan.wanted()?; // A wrong name is told before anything runs.
+        Ok(plan)
+    }
+
+    /// The comparison of which this is the baseline, with queue mechanisms where its `runs` show that queues stand.
+    ///
+    /// # Errors
+    /// A variant cannot be resolved.
+    pub fn with_baseline(mut self, runs: &[RunData]) -> Result<Plan, Error> {
+        self.standing = place::standing(&self.described, &self.places, runs);
+        if !self.asked {
+            let standing: Vec<usize> = self.stands().collect();
+            if !standing.is_empty() {
+                self.chosen = standing;
+            }
+        }
+        self.add_variants()?;
+        Ok(self)
+    }
+
+    /// Whether any group waits for its transfers.
+    pub fn waits(&self) -> bool {
+        self.described.groups.iter().any(|group| group.latency_sensitive)
+    }
+
+    /// What was chosen.
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// Indices of the places where a queue stands in the baseline.
+    pub fn stands(&self) -> impl Iterator<Item = usize> {
+        self.standing
+            .iter()
+            .enumerate()
+            .filter(|(_, standing)| standing.stands)
+            .map(|(index, _)| index)
+    }
+
+    /// Plans runs of the scenario as described, or of the variant or mechanism `choice.single`, alone.
+    ///
+    /// # Errors
+    /// It cannot be resolved. `Ok(None)` if there is nothing of this name.
+    pub fn single(scenario: Scenario, choice: &Choice) -> Result<Option<Plan>, Error> {
+        let mut plan = Plan::described(scenario, choice)?;
+        let Some(name) = choice.single.as_deref().filter(|name| *name != BASELINE) else {
+            return Ok(Some(plan));
+        };
+        let variant = plan
+            .scenario
+            .variants()
+            .iter()
+            .find(|variant| variant.name == name);
+        let (set, mechanisms) = match (variant, mechanisms::find(name)) {
+            (Some(variant), _) => (variant.set.clone(), contained(&variant.set, &plan.described)),
+            (None, Some(mechanism)) => {
+                if let Some(reason) = mechanism.missing(&plan.described) {
+                    let message = format!("`{name}` does not apply here: {reason}");
+                    return Err(Error::of_file(plan.scenario.title(), message).of_kind(ErrorKind::Invalid));
+                }
+                let site = plan.site(&plan.chosen);
+                (mechanism.setting(&plan.described, &site), vec![mechanism])
+            }
+            (None, None) => return Ok(None),
+        };
+        let resolved = plan.scenario.resolve(&set)?;
+        plan.variants = vec![plan.planned(name.to_owned(), set, resolved, mechanisms)];
+        Ok(Some(plan))
+    }
+
+    fn described(scenario: Scenario, choice: &Choice) -> Result<Plan, Error> {
+        let described = scenario.resolve(&Setting::none())?;
+        let first = choice.seed.unwrap_or(described.run.seed);
+        let count = u64::from(choice.seeds.unwrap_or(described.run.seeds));
+        let places = place::places(&described);
+        let asked = !choice.places.is_empty();
+        let chosen = if asked {
+            place::selected(&places, &choice.places)
+                .map_err(|message| Error::of_file("--where", message).of_kind(ErrorKind::Invalid))?
+        } else {
+            named(&described, &places)
+        };
+        Ok(Plan {
+            variants: vec![Planned::plain(
+                BASELINE.to_owned(),
+                Setting::none(),
+                described.clone(),
+            )],
+            seeds: (0..count).map(|number| first.wrapping_add(number)).collect(),
+            inapplicable: Vec::new(),
+            places,
+            standing: Vec::new(),
+            chosen,
+            asked,
+            choice: choice.clone(),
+            described,
+            scenario,
+        })
+    }
+
+    /// How the queues of these places are set.
+    fn site(&self, places: &[usize]) -> Site {
+        let links: Vec<usize> = places
+            .iter()
+            .flat_map(|&place| &self.places[place].links)
+            .copied()
+            .collect();
+        Site::new(&self.described, &links)
+    }
+
+    /// The names of `choice.only`, each as a variant of the file or as mechanisms; `None`: all.
+    fn wanted(&self) -> Result<Option<Vec<Wanted>>, Error> {
+        if self.choice.only.is_empty() {
+            return Ok(None);
+        }
+        let named = self.scenario.variants();
+        let mut wanted = Vec::new();
+        for name in &self.choice.only {
+            if let Some(index) = named.iter().position(|variant| variant.name == *name) {
+                wanted.push(Wanted::Variant(index));
+                continue;
+            }
+            let parts = name.split('+').map(str::trim);
+            let parts: Option<Vec<_>> = parts.map(mechanisms::find).collect();
+            wanted.push(Wanted::Mechanisms(parts.ok_or_else(|| self.unknown(name))?));
+        }
+        Ok(Some(wanted))
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let variants = self
+            .scenario
+            .variants()
+            .iter()
+            .map(|variant| variant.name.as_str());
+        let names: Vec<&str> = variants
+            .chain(mechanisms::ENTRIES.iter().map(|entry| entry.name))
+            .collect();
+        let near = names
+            .iter()
+            .map(|other| (strsim::damerau_levenshtein(name, other), other))
+            .min();
+        let near = match near {
+            Some((distance, other)) if distance <= 3 => format!("; did you mean `{other}`?"),
+            _ => String::new(),
+        };
+        let message = format!(
+            "no variant or mechanism is called `{name}`{near} (`fleetfoot list mechanisms` lists them; `a + b` is a and b together)"
+        );
+        Error::of_file("--only", message).of_kind(ErrorKind::Invalid)
+    }
+
+    fn add_variants(&mut self) -> Result<(), Error> {
+        let named: Vec<_> = self.scenario.variants().to_vec();
+        let variant = |plan: &Plan, index: usize| -> Result<Planned, Error> {
+            let variant = &named[index];
+            let resolved = plan.scenario.resolve(&variant.set)?;
+            let mechanisms = contained(&variant.set, &plan.described);
+            Ok(plan.planned(variant.name.clone(), variant.set.clone(), resolved, mechanisms))
+        };
+        if let Some(wanted) = self.wanted()? {
+            for one in wanted {
+                match one {
+                    Wanted::Variant(index) => {
+                        let planned = variant(self, index)?;
+                        self.variants.push(planned);
+                    }
+                    Wanted::Mechanisms(parts) => self.add(&parts, None),
+                }
+            }
+            return Ok(());
+        }
+        for index in 0..named.len() {
+            let planned = variant(self, index)?;
+            self.variants.push(planned);
+        }
+        if named.is_empty() {
+            for mechanism in mechanisms::ENTRIES {
+                self.add(&[mechanism], None);
+            }
+        }
+        if self.choice.pairs {
+            for (first, second) in mechanisms::PAIRS {
+                if let (Some(first), Some(second)) = (mechanisms::find(first), mechanisms::find(second)) {
+                    self.add(&[first, second], None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the mechanism of the variant called `name` at each of its places alone, and on each side alone, where it has
+    /// several. The answer then says which of them matters.
+    pub fn add_parts(&mut self, name: &str) {
+        let Some(whole) = self.variants.iter().find(|variant| variant.name == name).cloned() else {
+            return;
+        };
+        if whole.mechanisms.is_empty() || whole.part_of.is_some() {
+            return;
+        }
+        let queues = whole.mechanisms.iter().any(|part| part.changes_queues());
+        if queues && self.chosen.len() > 1 {
+            for place in self.chosen.clone() {
+                let part = Part::Place(place);
+                self.add(&whole.mechanisms, Some((name, part)));
+            }
+        }
+        if !queues && whole.senders == Some(Senders::Both) {
+            for side in [Senders::Servers, Senders::Clients] {
+                self.add(&whole.mechanisms, Some((name, Part::Side(side))));
+            }
+        }
+    }
+
+    fn add(&mut self, parts: &[&'static Mechanism], part: Option<(&str, Part)>) {
+        let mut name = parts.iter().map(|part| part.name).collect::<Vec<_>>().join(" + ");
+        let places = match part {
+            Some((_, Part::Place(place))) => {
+                name = format!("{name} at {} only", self.places[place].name);
+                vec![place]
+            }
+            Some((_, Part::Side(side))) => {
+                name = format!("{name} on {} only", side.name());
+                self.chosen.clone()
+            }
+            None => self.chosen.clone(),
+        };
+        let site = self.site(&places);
+        let set = parts.iter().fold(Setting::none(), |set, part| {
+            set.and(&part.setting(&self.described, &site))
+        });
+        let set = match part {
+            Some((_, Part::Side(side))) => self.on_side(&set, side),
+            _ => set,
+        };
+        let whole = part.map(|(whole, _)| whole.to_owned());
+        for one in parts.iter().filter(|_| whole.is_none()) {
+            if let Err(reason) = one.apply(&self.scenario, &self.described, &site) {
+                let reason = if parts.len() == 1 {
+                    reason
+                } else {
+                    format!("{}: {reason}", one.name)
+                };
+                self.inapplicable.push(Inapplicable { name, reason });
+                return;
+            }
+        }
+        match self.scenario.resolve(&set) {
+            Ok(resolved) => {
+                let mut planned = self.planned(name, set, resolved, parts.to_vec());
+                planned.part_of = whole;
+                self.variants.push(planned);
+            }
+            // A part that changes nothing says nothing: the whole is the other part.
+            Err(_) if whole.is_some() => {}
+            Err(error) => self.inapplicable.push(Inapplicable {
+                name,
+                reason: error.message.into_string(),
+            }),
+        }
+    }
+
+    fn planned(
+        &self,
+        name: String,
+        set: Setting,
+        resolved: Resolved,
+        mechanisms: Vec<&'static Mechanism>,
+    ) -> Planned {
+        Planned {
+            places: place::changed(&self.described, &resolved, &self.places),
+            senders: senders(&self.described, &resolved),
+            part_of: None,
+            name,
+            set,
+            resolved,
+            mechanisms,
+        }
+    }
+
+    /// The switches of `set` for the groups whose data is sent from this side.
+    fn on_side(&self, set: &Setting, side: Senders) -> Setting {
+        let spec = &self.described.spec;
+        let groups = spec
+            .groups
+            .iter()
+            .filter(|group| group_side(&self.described, group) == Some(side));
+        let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
+        set.iter()
+            .fold(
+                Setting::from_origin("one side"),
+                |part, (path, value)| match path.strip_prefix("tcp.") {
+                    Some(key) => names.iter().fold(part, |part, name| {
+                        part.with(format!("traffic.{name}.tcp.{key}"), value.clone())
+                    }),
+                    None => part.with(path, value.clone()),
+                },
+            )
+    }
+
+    /// The runs to make, without the seeds.
+    pub fn jobs(&self) -> Vec<Job> {
+        self.variants
+            .iter()
+            .map(|variant| {
+                let resolved = &variant.resolved;
+                let demand = Demand::of_variant(resolved, &self.described);
+                Job::new(&variant.name, resolved.spec.clone(), demand)
+            })
+            .collect()
+    }
+
+    /// Identity of scenario, choice, seeds and program (hexadecimal): everything the comparison follows from.
+    pub fn hash(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let single = self.variants.first().map_or("", |variant| variant.name.as_str());
+        let choice = Choice {
+            seed: None,
+            seeds: None,
+            single: None,
+            ..self.choice.clone()
+        };
+        for text in [
+            env!("CARGO_PKG_VERSION"),
+            self.scenario.title(),
+            single,
+            &self.scenario.to_toml(),
+            &format!("{:?}", self.described.spec),
+            &format!("{choice:?}"),
+        ] {
+            hasher.update(text.as_bytes());
+            hasher.update(&[0]);
+        }
+        for seed in &self.seeds {
+            hasher.update(&seed.to_le_bytes());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+}
+
+/// A name of `--only`.
+enum Wanted {
+    /// Index into the file's variants.
+    Variant(usize),
+    Mechanisms(Vec<&'static Mechanism>),
+}
+
+/// A part of a mechanism.
+#[derive(Clone, Copy)]
+enum Part {
+    /// Its queue at one place only.
+    Place(usize),
+    /// Its senders on one side only.
+    Side(Senders),
+}
+
+/// The places of the links that the scenario names as its bottleneck, else of the links between routers, else all.
+fn named(described: &Resolved, places: &[Place]) -> Vec<usize> {
+    let links = &described.spec.links;
+    let of = |wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
+        (0..places.len())
+            .filter(|&place| places[place].links.iter().any(|&link| wanted(link)))
+            .collect()
+    };
+    let router = |node: NodeId| !described.spec.nodes[node.0 as usize].host;
+    let named = of(&|link| described.run.bottleneck.contains(&links[link].name));
+    let between = || of(&|link| router(links[link].from) && router(links[link].to));
+    [named, between()]
+        .into_iter()
+        .find(|chosen| !chosen.is_empty())
+        .unwrap_or_else(|| (0..places.len()).collect())
+}
+
+/// The side from which the data of a group is sent.
+fn group_side(described: &Resolved, group: &GroupSpec) -> Option<Senders> {
+    let name = |node: NodeId| described.spec.nodes[node.0 as usize].name.as_str();
+    let left = |node: NodeId| name(node).starts_with("left-") || name(node).starts_with("enter-");
+    if !matches!(described.network, "dumbbell" | "chain" | "parking-lot") {
+        return Some(Senders::Hosts);
+    }
+    let mut sides = group.pairs.iter().map(|&(from, _)| match left(from) {
+        true => Senders::Servers,
+        false => Senders::Clients,
+    });
+    let first = sides.next()?;
+    Some(if sides.all(|side| side == first) {
+        first
+    } else {
+        Senders::Both
+    })
+}
+
+/// The senders whose configuration differs.
+fn senders(described: &Resolved, variant: &Resolved) -> Option<Senders> {
+    let mut found: Option<Senders> = None;
+    for (before, after) in described.spec.groups.iter().zip(&variant.spec.groups) {
+        let same = format!("{:?} {:?}", before.sender, before.interface)
+            == format!("{:?} {:?}", after.sender, after.interface);
+        let datagrams = matches!(
+            before.traffic,
+            Traffic::Cbr { .. }
+                | Traffic::Ping { .. }
+                | Traffic::Video(_)
+                | Traffic::Dns(_)
+                | Traffic::Raw(_)
+        );
+        if same || datagrams {
+            continue;
+        }
+        let side = group_side(described, before);
+        found = match (found, side) {
+            (None, side) => side,
+            (Some(found), Some(side)) if found != side => Some(Senders::Both),
+            (found, _) => found,
+        };
+    }
+    found
+}
+
+/// The mechanisms whose settings a setting contains; one that a larger one contains adds nothing.
+fn contained(set: &Setting, described: &Resolved) -> Vec<&'static Mechanism> {
+    let given: Vec<(&str, &toml::Value)> = set.iter().collect();
+    let places = place::places(described);
+    let all: Vec<usize> = named(described, &places)
+        .into_iter()
+        .flat_map(|place| places[place].links.clone())
+        .collect();
+    let (forward, back): (Vec<usize>, Vec<usize>) =
+        all.iter().partition(|&&link| described.spec.links[link].forward);
+    // A variant of a file writes the queue of both directions, or of one of them; what is inherited it does not write out.
+    let sites = [all, forward, back].map(|links| Site::new(described, &links));
+    let contains = |entry: &Mechanism| {
+        sites.iter().any(|site| {
+            let wanted = entry.setting(described, site);
+            let mut keys = wanted
+                .iter()
+                .filter(|(path, _)| !path.ends_with(".queue"))
+                .peekable();
+            keys.peek().is_some() && keys.all(|pair| given.contains(&pair))
+        })
+    };
+    let found: Vec<&'static Mechanism> = mechanisms::ENTRIES
+        .iter()
+        .filter(|entry| contains(entry))
+        .collect();
+    found
+        .iter()
+        .filter(|entry| {
+            !found.iter().any(|larger| {
+                larger.set.len() > entry.set.len() && entry.set.iter().all(|pair| larger.set.contains(pair))
+            })
+        })
+        .copied()
+        .collect()
+}

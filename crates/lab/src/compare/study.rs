@@ -1,0 +1,321 @@
+//! A comparison from beginning to end: the baseline first, then every variant with queue mechanisms where queues stand,
+//! the best ones one place at a time, more seeds while the first tier is undecided, the same with jitter where nothing
+//! varies packet times, and the networks near this one.
+//!
+//! What is run follows from scenario, choice and finished runs alone, never from the clock, unless a budget of time is given.
+
+use super::place::Place;
+use super::sensitivity::{NEIGHBOURS, judge};
+use super::{Choice, Evaluation, Plan, evaluate};
+use crate::result::{Comparison, Jittered, RunData};
+use crate::run::{Batch, Job};
+use crate::scenario::{Error, Scenario, Setting};
+use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::Rate;
+use std::time::Instant;
+
+/// How far to go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Budget {
+    /// So many runs beyond the first pass, at most.
+    Runs(u64),
+    /// So long for everything, from the start; what is run then depends on the machine.
+    Time(std::time::Duration),
+}
+
+/// What of a comparison is wanted beyond the ranking.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extent {
+    /// How many runs may be made to decide the first tier; `None`: as many as the first pass took.
+    pub budget: Option<Budget>,
+    /// Also the networks near this one.
+    pub sensitivity: bool,
+}
+
+/// Why a comparison could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// The scenario.
+    #[error(transparent)]
+    Scenario(#[from] Box<Error>),
+    /// A run.
+    #[error(transparent)]
+    Run(#[from] crate::run::Error),
+}
+
+impl From<Error> for StudyError {
+    fn from(error: Error) -> StudyError {
+        StudyError::Scenario(Box::new(error))
+    }
+}
+
+/// Runs jobs with seeds: title of the step, jobs, seeds.
+pub type Runner<'a> = dyn FnMut(&str, &[Job], &[u64]) -> Result<Batch, crate::run::Error> + 'a;
+
+/// A finished comparison and the plan behind it.
+#[derive(Debug)]
+pub struct Study {
+    /// What was run.
+    pub plan: Plan,
+    /// The result.
+    pub comparison: Comparison,
+    /// All runs; counts and times of all steps.
+    pub batch: Batch,
+}
+
+/// Makes a comparison. `run` is told each step; what it returns with `interrupted` set ends the comparison with what is there.
+///
+/// # Errors
+/// A variant cannot be resolved, or a run fails.
+pub fn study(
+    baseline: Plan,
+    extent: Extent,
+    command: &str,
+    run: &mut Runner<'_>,
+) -> Result<Study, StudyError> {
+    let started = Instant::now();
+    let first = run("as described", &baseline.jobs(), &baseline.seeds)?;
+    let runs = first.runs.first().cloned().unwrap_or_default();
+    let mut total = first;
+    if total.interrupted {
+        let comparison = super::build(&baseline, &total, command);
+        return Ok(Study {
+            plan: baseline,
+            comparison,
+            batch: total,
+        });
+    }
+    let scenario = baseline.scenario.clone();
+    let choice = baseline.choice().clone();
+    let mut plan = baseline.with_baseline(&runs)?;
+    let batch = run("variants", &plan.jobs()[1..], &plan.seeds)?;
+    join_variants(&mut total, batch);
+    let mut evaluation = evaluate(&plan, &total, command);
+    if !total.interrupted && !evaluation.rows.same_seeds {
+        more_seeds(
+            &plan,
+            extent.budget,
+            started,
+            &mut total,
+            &mut evaluation,
+            command,
+            run,
+        )?;
+        one_place_at_a_time(&mut plan, &mut total, &mut evaluation, command, run)?;
+    }
+    let mut comparison = evaluation.comparison;
+    let rows = evaluation.rows;
+    if !total.interrupted
+        && plan.variants.len() > 1
+        && let Some(set) = jitter(&plan, rows.same_seeds)
+    {
+        comparison.document.jittered = jittered(&scenario, &choice, &set, &comparison, &mut total, run)?;
+    }
+    if extent.sensitivity && !total.interrupted {
+        for neighbour in NEIGHBOURS {
+            let jobs = neighbour.jobs(&plan, &comparison.bottleneck);
+            if jobs.is_empty() {
+                continue;
+            }
+            let batch = run(&format!("with {}", neighbour.name()), &jobs, &plan.seeds)?;
+            count(&mut total, &batch);
+            if batch.interrupted {
+                total.interrupted = true;
+                break;
+            }
+            let point = judge(neighbour, &plan, &batch, &comparison);
+            comparison.document.sensitivity.push(point);
+        }
+    }
+    comparison.document.interrupted = total.interrupted;
+    super::conclude(&plan, &rows, &total, &mut comparison);
+    Ok(Study {
+        plan,
+        comparison,
+        batch: total,
+    })
+}
+
+/// Adds the counts and times of a step.
+fn count(total: &mut Batch, batch: &Batch) {
+    total.computed += batch.computed;
+    total.reused += batch.reused;
+    total.cpu_s += batch.cpu_s;
+    total.wall_s += batch.wall_s;
+    total.simulated_s += batch.simulated_s;
+}
+
+fn join_variants(total: &mut Batch, batch: Batch) {
+    count(total, &batch);
+    total.interrupted |= batch.interrupted;
+    total.runs.extend(batch.runs);
+}
+
+/// Doubles the seeds of the baseline and of all that may belong to the first tier while it is undecided and the budget lasts.
+fn more_seeds(
+    plan: &Plan,
+    budget: Option<Budget>,
+    started: Instant,
+    total: &mut Batch,
+    evaluation: &mut Evaluation,
+    command: &str,
+    run: &mut Runner<'_>,
+) -> Result<(), StudyError> {
+    let first_pass = (plan.variants.len() * plan.seeds.len()) as u64;
+    let (mut made, mut seeds) = (0, plan.seeds.clone());
+    while evaluation.rows.open > 0 && seeds.len() >= 2 {
+        let next = seeds.iter().max().copied().unwrap_or(0);
+        let more: Vec<u64> = (1..=seeds.len() as u64)
+            .map(|number| next.wrapping_add(number))
+            .collect();
+        let wanted: Vec<usize> = std::iter::once(0)
+            .chain(evaluation.rows.contenders.iter().copied())
+            .collect();
+        let cost = (wanted.len() * more.len()) as u64;
+        let affordable = match budget {
+            None => made + cost <= first_pass,
+            Some(Budget::Runs(runs)) => made + cost <= runs,
+            Some(Budget::Time(time)) => {
+                let each = total.wall_s / ((first_pass + made) as f64).max(1.0);
+                started.elapsed().as_secs_f64() + each * cost as f64 <= time.as_secs_f64()
+            }
+        };
+        if !affordable {
+            break;
+        }
+        let jobs = plan.jobs();
+        let jobs: Vec<Job> = wanted.iter().map(|&index| jobs[index].clone()).collect();
+        let title = format!("{} more seeds of the best", more.len());
+        let batch = run(&title, &jobs, &more)?;
+        count(total, &batch);
+        made += cost;
+        total.interrupted |= batch.interrupted;
+        for (&index, runs) in wanted.iter().zip(batch.runs) {
+            total.runs[index].extend(runs);
+        }
+        seeds.extend(more);
+        *evaluation = evaluate(plan, total, command);
+        if total.interrupted {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The best few that change several queues, or the senders of both sides: each place or side alone.
+fn one_place_at_a_time(
+    plan: &mut Plan,
+    total: &mut Batch,
+    evaluation: &mut Evaluation,
+    command: &str,
+    run: &mut Runner<'_>,
+) -> Result<(), StudyError> {
+    let before = plan.variants.len();
+    let names: Vec<String> = evaluation
+        .rows
+        .first
+        .iter()
+        .take(BEST_FEW)
+        .map(|&index| plan.variants[index].name.clone())
+        .collect();
+    for name in names {
+        plan.add_parts(&name);
+    }
+    if plan.variants.len() == before || total.interrupted {
+        plan.variants.truncate(before);
+        return Ok(());
+    }
+    let jobs = plan.jobs();
+    let batch = run("the best, one place at a time", &jobs[before..], &plan.seeds)?;
+    join_variants(total, batch);
+    *evaluation = evaluate(plan, total, command);
+    Ok(())
+}
+
+/// The jitter to try, where nothing varies packet times: up to one packet time of the bottleneck at every access link.
+fn jitter(plan: &Plan, same_seeds: bool) -> Option<Setting> {
+    if !same_seeds && !super::notes::keeps_step(plan) {
+        return None;
+    }
+    let links = &plan.described.spec.links;
+    let slowest = plan
+        .chosen
+        .iter()
+        .flat_map(|&place| place_links(&plan.places[place]))
+        .map(|link| (links[link].rate.mean(), links[link].mtu))
+        .filter(|(rate, _)| *rate != Rate::UNLIMITED)
+        .min_by_key(|(rate, _)| rate.bps())?;
+    let nanos = u64::from(slowest.1) * 8 * 1_000_000_000 / slowest.0.bps().max(1);
+    let table = toml::Table::from_iter([
+        (String::from("dist"), toml::Value::from("uniform")),
+        (String::from("min"), toml::Value::from("0 s")),
+        (
+            String::from("max"),
+            toml::Value::from(Duration::from_nanos(nanos.max(1)).to_string()),
+        ),
+    ]);
+    let path = match plan.described.network {
+        "dumbbell" | "chain" | "parking-lot" | "access-tree" => String::from("network.access.jitter"),
+        _ => {
+            let host =
+                |link: &fleetfoot_sim::spec::LinkSpec| plan.described.spec.nodes[link.from.0 as usize].host;
+            let mut setting = Setting::from_origin("jitter");
+            for link in links.iter().filter(|link| link.forward && host(link)) {
+                setting = setting.with(format!("link.{}.jitter", link.name), table.clone());
+            }
+            return Some(setting);
+        }
+    };
+    Some(Setting::from_origin("jitter").with(path, table))
+}
+
+fn place_links(place: &Place) -> impl Iterator<Item = usize> + '_ {
+    place.links.iter().copied()
+}
+
+/// The comparison with jitter, in short.
+fn jittered(
+    scenario: &Scenario,
+    choice: &Choice,
+    set: &Setting,
+    described: &Comparison,
+    total: &mut Batch,
+    run: &mut Runner<'_>,
+) -> Result<Option<Jittered>, StudyError> {
+    let Ok(scenario) = scenario.with(set) else {
+        return Ok(None); // The network takes no such jitter: nothing is said of it.
+    };
+    let baseline = Plan::baseline(scenario, choice)?;
+    let first = run("as described, with jitter", &baseline.jobs(), &baseline.seeds)?;
+    count(total, &first);
+    let runs: Vec<RunData> = first.runs.first().cloned().unwrap_or_default();
+    let mut all = first;
+    if !all.interrupted {
+        let plan = baseline.with_baseline(&runs)?;
+        let batch = run("variants, with jitter", &plan.jobs()[1..], &plan.seeds)?;
+        count(total, &batch);
+        join_variants(&mut all, batch);
+        if !all.interrupted {
+            let there = evaluate(&plan, &all, "").comparison.document.recommended;
+            let own = described.document.recommended.as_ref();
+            let equals = there.as_ref().map_or_else(Vec::new, |there| there.equals.clone());
+            let holds = match (own, &there) {
+                (Some(own), Some(there)) => there.variant == own.variant || equals.contains(&own.variant),
+                (None, None) => true,
+                _ => false,
+            };
+            let set = set.iter().map(|(path, value)| format!("{path} = {value}"));
+            return Ok(Some(Jittered {
+                set: set.collect::<Vec<_>>().join(", "),
+                recommended: there.map(|there| there.variant),
+                equals,
+                holds,
+            }));
+        }
+    }
+    total.interrupted = true;
+    Ok(None)
+}
+
+/// So many of the first tier are run one place at a time.
+const BEST_FEW: usize = 3;

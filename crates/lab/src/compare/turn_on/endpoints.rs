@@ -1,0 +1,502 @@
+//! What hosts are told: the sysctl, route or socket option behind each switch of TCP that a variant sets.
+//!
+//! A switch without a counterpart in Linux says so and names what is nearest.
+
+use super::super::{Plan, Planned, Senders};
+use super::Instruction;
+use super::line;
+use super::queues::tc_time;
+use fleetfoot_core::time::Duration;
+use std::collections::BTreeMap;
+
+/// Which end of a connection a switch acts at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// Where data is sent from.
+    Senders,
+    /// Where data arrives.
+    Receivers,
+    /// Both.
+    Both,
+}
+
+/// How a switch is set outside Fleetfoot.
+struct Step {
+    end: End,
+    how: How,
+    /// What it does, as a sentence.
+    why: String,
+    /// From which kernel on, or what is nearest.
+    needs: String,
+}
+
+enum How {
+    /// `net.ipv4.tcp_ecn=1`, with others in one command.
+    Sysctl(String),
+    /// A line of its own.
+    Command(String),
+    /// By no command.
+    No,
+}
+
+/// What the hosts of `planned` are told; nothing if it leaves them as they are. `check` says what to measure.
+pub(super) fn at_hosts(plan: &Plan, planned: &Planned, check: Option<&str>) -> Vec<Instruction> {
+    let Some(senders) = planned.senders else {
+        return Vec::new();
+    };
+    let mut ends: BTreeMap<End, Vec<Step>> = BTreeMap::new();
+    for step in steps(planned) {
+        ends.entry(step.end).or_default().push(step);
+    }
+    let home = is_home(plan);
+    ends.into_iter()
+        .map(|(end, steps)| instruction(end, senders, home, &steps, check))
+        .collect()
+}
+
+fn instruction(end: End, senders: Senders, home: bool, steps: &[Step], check: Option<&str>) -> Instruction {
+    let hosts = match (end, senders) {
+        (End::Senders, senders) => senders,
+        (End::Receivers, Senders::Servers) => Senders::Clients,
+        (End::Receivers, Senders::Clients) => Senders::Servers,
+        (End::Both, Senders::Servers | Senders::Clients) => Senders::Both,
+        (End::Receivers | End::Both, senders) => senders,
+    };
+    let device = match (hosts, home) {
+        (Senders::Servers, true) => {
+            "every server you use: whoever runs it can do this, you cannot do it from home"
+        }
+        (Senders::Servers, false) => "every server",
+        (Senders::Clients, true) => "every computer of yours at this line",
+        (Senders::Clients, false) => "every client",
+        (Senders::Both, true) => {
+            "every computer of yours at this line, and every server you use (whoever runs it can do that)"
+        }
+        (Senders::Both, false) => "every server and every client",
+        (Senders::Hosts, _) => "every host that takes part",
+    };
+    let mut commands: Vec<String> = Vec::new();
+    let mut sysctls: Vec<&str> = Vec::new();
+    for step in steps {
+        match &step.how {
+            How::Sysctl(setting) => sysctls.push(setting),
+            How::Command(command) => commands.push(command.clone()),
+            How::No => {}
+        }
+    }
+    if !sysctls.is_empty() {
+        commands.push(format!("sysctl -w {}", sysctls.join(" ")));
+    }
+    let distinct = |of: &dyn Fn(&Step) -> &str| {
+        let mut texts: Vec<&str> = steps.iter().map(of).filter(|text| !text.is_empty()).collect();
+        let mut seen = Vec::new();
+        texts.retain(|text| {
+            !seen.contains(text) && {
+                seen.push(text);
+                true
+            }
+        });
+        texts.join(" ")
+    };
+    let mut needs = distinct(&|step| &step.needs);
+    if !sysctls.is_empty() {
+        needs.push_str(
+            " To keep it after a restart, put the settings into a file such as /etc/sysctl.d/90-tcp.conf.",
+        );
+    }
+    if commands.iter().any(|command| command.starts_with("ip route")) {
+        needs.push_str(" It holds for IPv4 until the route is set anew; for IPv6 the same with ip -6.");
+    }
+    Instruction {
+        place: hosts.name().to_owned(),
+        device: device.to_owned(),
+        commands,
+        why: distinct(&|step| &step.why),
+        needs,
+        check: check.map(str::to_owned),
+    }
+}
+
+/// Whether the network holds a line to a home or office: by its medium, or by rates that differ between the directions.
+fn is_home(plan: &Plan) -> bool {
+    let medium =
+        |info: &crate::scenario::LinkInfo| info.medium.is_some_and(|medium| line::access(medium).is_some());
+    let uneven = || {
+        plan.places.iter().any(|place| {
+            let way_back = plan
+                .places
+                .iter()
+                .find(|other| other.link == place.link && other.forward != place.forward);
+            way_back.is_some_and(|other| other.rate != place.rate)
+        })
+    };
+    plan.described.links_info.iter().any(medium) || uneven()
+}
+
+/// One for each switch that the variant sets, in its order.
+fn steps(planned: &Planned) -> Vec<Step> {
+    let mut switches: Vec<(String, String)> = Vec::new();
+    for (path, value) in planned.set.iter() {
+        let key = match path.strip_prefix("tcp.") {
+            Some(key) => Some(key),
+            None => path
+                .strip_prefix("traffic.")
+                .and_then(|rest| rest.split_once(".tcp."))
+                .map(|(_, key)| key),
+        };
+        let switch = key.map(|key| (key.trim_end_matches(".kind").to_owned(), word(value)));
+        switches.extend(switch.filter(|switch| !switches.contains(switch)));
+    }
+    let floor = planned
+        .resolved
+        .spec
+        .groups
+        .first()
+        .map(|group| group.sender.rto.min);
+    let has = |key: &str| switches.iter().any(|(other, _)| other == key);
+    let steps = switches
+        .iter()
+        // What goes with another switch of the same variant has no step of its own.
+        .filter(|(key, _)| match key.as_str() {
+            "ecn_codepoint" | "ecn_echo" => !has("congestion_control"),
+            "spreading_rate" | "spreading_jiffy" | "spreading_jitter_percent" => !has("initial_spreading"),
+            "undo" => !has("frto"),
+            "dsack" => true,
+            key => !key.contains('.') || !has(key.split('.').next().unwrap_or(key)),
+        })
+        .map(|(key, value)| step(key, value, &switches, floor));
+    steps.collect()
+}
+
+/// A value as a word; of a table its kind.
+fn word(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Table(table) => table.get("kind").map_or_else(|| value.to_string(), word),
+        other => other.to_string(),
+    }
+}
+
+/// `floor`: the least time before a sender sends again.
+fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Duration>) -> Step {
+    let on = u8::from(value == "true");
+    match (key, value) {
+        ("congestion_control", name) => controller(name, switches),
+        ("initial_window", window) => {
+            let segments = match window {
+                "rfc3390" => "3",
+                "rfc6928" => "10",
+                number => number,
+            };
+            of(
+                End::Senders,
+                route("initcwnd", "[0-9]*", segments),
+                &format!(
+                    "A new connection may send {segments} packets before the first answer comes back, so that short transfers need fewer round trips or burst less."
+                ),
+                "Linux 2.6.39 or later, package iproute2.",
+            )
+        }
+        ("min_rto", time) => {
+            let time = floor.map_or_else(|| time.replace(' ', ""), route_time);
+            of(
+                End::Senders,
+                route("rto_min", "[0-9a-z]*", &time),
+                &format!(
+                    "A sender that gets no answer sends again after {time} at the earliest, beyond the time an answer takes."
+                ),
+                "Any Linux with iproute2; from 6.11 on also sysctl net.ipv4.tcp_rto_min_us for all routes.",
+            )
+        }
+        ("delayed_ack", "off") => of(
+            End::Receivers,
+            route("quickack", "[01]", "1"),
+            "The receiver answers every packet at once instead of waiting for a second one.",
+            "Linux 3.11 or later, package iproute2.",
+        ),
+        ("delayed_ack", "linux") => always(
+            "Answers come at once at the start of a connection and for every second packet later.",
+            "Linux: always so, nothing to do.",
+        ),
+        ("hystart", "hystart++") => none(
+            "Slow start ends softly when the round trip grows, before the queue overflows.",
+            "In no Linux kernel; Windows has it by default (RFC 9406). The nearest in Linux is HyStart, on by default in cubic.",
+        ),
+        ("hystart", how) => of(
+            End::Senders,
+            How::Command(format!(
+                "echo {} > /sys/module/tcp_cubic/parameters/hystart",
+                u8::from(how != "off")
+            )),
+            if how == "off" {
+                "A new connection doubles its speed until a packet is lost."
+            } else {
+                "A new connection stops doubling its speed when the round trip grows, before the queue overflows."
+            },
+            "Linux 2.6.29 or later with cubic.",
+        ),
+        ("window_validation", "none") => of(
+            End::Senders,
+            sysctl("tcp_slow_start_after_idle=0"),
+            "A connection that paused goes on at the speed it had.",
+            "Any Linux.",
+        ),
+        ("window_validation", "rfc2861") => of(
+            End::Senders,
+            sysctl("tcp_slow_start_after_idle=1"),
+            "A connection that paused starts more slowly, the longer it paused.",
+            "Any Linux; the default.",
+        ),
+        ("window_validation", "rfc5681") => none(
+            "A connection that paused starts as slowly as a new one.",
+            "FreeBSD: the default. In no Linux kernel; the nearest is sysctl net.ipv4.tcp_slow_start_after_idle=1, which slows down by degrees.",
+        ),
+        ("window_validation", _) => none(
+            "A connection that paused keeps its speed and answers a loss by what it really used (New-CWV).",
+            "In no kernel, only a patch by its authors; the nearest in Linux is sysctl net.ipv4.tcp_slow_start_after_idle=0.",
+        ),
+        ("pacing", "linux") => of(
+            End::Senders,
+            How::Command(String::from("DEV=eth0; tc qdisc replace dev $DEV root fq")),
+            "Senders space their packets over the round trip instead of sending them in one burst.",
+            "Linux 3.12 or later, package iproute2.",
+        ),
+        ("pacing", "off") => of(
+            End::Senders,
+            How::Command(String::from(
+                "DEV=eth0; tc qdisc replace dev $DEV root pfifo_fast",
+            )),
+            "Senders send their packets as answers come, without gaps of their own.",
+            "Any Linux, with a congestion control that does not pace by itself (bbr does).",
+        ),
+        ("pacing", _) => none(
+            "Senders space every window over a whole round trip, the first one too.",
+            "In no kernel with this factor. The nearest is Linux's own pacing, ahead of the window: tc qdisc replace dev eth0 root fq.",
+        ),
+        ("initial_spreading", _) => none(
+            "The packets of a new connection leave with gaps between them, so that they do not overflow a queue together.",
+            "In no kernel (bounded and variable: a patch by their authors). The nearest is Linux's pacing after the first answer: tc qdisc replace dev eth0 root fq.",
+        ),
+        ("rack", _) => of(
+            End::Senders,
+            sysctl(&format!("tcp_recovery={on}")),
+            if on == 1 {
+                "Losses are seen by the time that has passed, not by counting answers."
+            } else {
+                "Losses are seen by counting answers only."
+            },
+            "Linux 4.4 or later; 1 is the default.",
+        ),
+        ("tail_loss_probe", "off") => of(
+            End::Senders,
+            sysctl("tcp_early_retrans=0"),
+            "A lost last packet is repaired by the timer alone.",
+            "Linux 3.10 or later.",
+        ),
+        ("tail_loss_probe", how) => of(
+            End::Senders,
+            sysctl("tcp_early_retrans=3"),
+            "A sender that hears nothing probes after two round trips, so that a lost last packet is repaired without the timer.",
+            if how == "draft" {
+                "Linux 3.10 or later (to 4.17 exactly as simulated, then as in RFC 8985); the default."
+            } else {
+                "Linux 3.10 or later; the default."
+            },
+        ),
+        ("tail_loss_probe_restart" | "rto_restart" | "learn_ack_delay", _) => none(
+            "The timer of a lost tail counts from when its first packet was sent, and so fires a round trip sooner.",
+            "In no kernel: patches were offered for Linux in 2014 and 2015 and not taken. The nearest is RACK-TLP, Linux's default: sysctl net.ipv4.tcp_recovery=1 net.ipv4.tcp_early_retrans=3.",
+        ),
+        ("early_retransmit", how) => none(
+            "With few packets out, fewer repeated answers show a loss.",
+            if how == "delayed" {
+                "Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=2; later kernels have RACK instead, which is on by default."
+            } else {
+                "Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=1; later kernels have RACK instead, which is on by default."
+            },
+        ),
+        ("limited_transmit", _) => always(
+            "The first repeated answers let new packets out, so that small windows still see their losses.",
+            "Linux: always so, nothing to do.",
+        ),
+        ("prr", _) => always(
+            "While losses are repaired, packets leave at the pace at which others arrive.",
+            "Linux 3.2 or later: always so, nothing to do.",
+        ),
+        ("frto", _) => of(
+            End::Senders,
+            sysctl(&format!("tcp_frto={}", 2 * on)),
+            "A timeout that was too early is seen and taken back.",
+            "Any Linux; 2 is the default.",
+        ),
+        ("undo", _) => always(
+            "Slowing down for a loss that was none is taken back.",
+            "Linux: always so, nothing to do.",
+        ),
+        ("thin_linear", _) => of(
+            End::Senders,
+            sysctl(&format!("tcp_thin_linear_timeouts={on}")),
+            "A stream with few packets tries again at even times instead of waiting twice as long each time.",
+            "Linux 2.6.34 or later; a program can ask for it alone with the socket option TCP_THIN_LINEAR_TIMEOUTS.",
+        ),
+        ("thin_dupack", _) => none(
+            "A stream with few packets repairs a loss at the first repeated answer.",
+            "Linux 2.6.34 to 4.10: sysctl net.ipv4.tcp_thin_dupack=1; later kernels have RACK instead, which is on by default.",
+        ),
+        ("rdb", _) => none(
+            "A new packet of a thin stream carries older data along, so that a single loss needs no repair.",
+            "In no Linux release, only patches of 2016 by its authors. The nearest for such streams: sysctl net.ipv4.tcp_thin_linear_timeouts=1.",
+        ),
+        ("sack" | "dsack" | "timestamps", _) => of(
+            End::Both,
+            sysctl(&format!("tcp_{key}={on}")),
+            match key {
+                "sack" => {
+                    "Receivers say which packets are missing, so that several losses are repaired at once."
+                }
+                "dsack" => "",
+                _ if on == 1 => "Packets carry a time, so that every answer measures the round trip.",
+                _ => "Packets carry no time, which saves 12 bytes in each.",
+            },
+            "Any Linux; 1 is the default.",
+        ),
+        ("ecn", "true") => of(
+            End::Both,
+            sysctl("tcp_ecn=1"),
+            "Connections agree that routers may mark packets instead of dropping them: the sender slows down and nothing need be sent twice.",
+            "Any Linux; Linux servers agree by default when they are asked (tcp_ecn=2).",
+        ),
+        ("ecn", _) => of(
+            End::Both,
+            sysctl("tcp_ecn=0"),
+            "Connections do not use marks.",
+            "Any Linux.",
+        ),
+        ("nagle", "false") => none(
+            "A program's small writes are sent at once instead of waiting for an answer.",
+            "No command: the program itself sets the socket option TCP_NODELAY on its connections.",
+        ),
+        ("super_packets", _) => none(
+            "Senders mark the packets of a burst, so that a router admits all of them or none.",
+            "Nowhere but in Fleetfoot: it needs senders and routers that know the marks. The nearest for short transfers is flow queueing (fq_codel) at the queue.",
+        ),
+        (other, _) => none(
+            &format!("Fleetfoot's switch tcp.{other} is set to {value}."),
+            "No setting of Linux that is known here does the same; the network as described is the nearest.",
+        ),
+    }
+}
+
+/// Congestion control `name`.
+fn controller(name: &str, switches: &[(String, String)]) -> Step {
+    let one_way = switches
+        .iter()
+        .any(|(key, _)| key == "congestion_control.gradient");
+    let set = |module: bool, name: &str| {
+        let setting = format!("net.ipv4.tcp_congestion_control={name}");
+        if module {
+            How::Command(format!("modprobe tcp_{name}; sysctl -w {setting}"))
+        } else {
+            How::Sysctl(setting)
+        }
+    };
+    let (how, why, needs) = match name {
+        "cdg" if one_way => (
+            How::No,
+            "Senders slow down when the way there, without the way back, takes longer and longer.",
+            "In no kernel. The nearest in Linux 4.2 and later is cdg by the round trip: modprobe tcp_cdg; sysctl -w net.ipv4.tcp_congestion_control=cdg.",
+        ),
+        "reno" => (
+            set(false, name),
+            "Senders speed up by a packet a round trip and halve on a loss.",
+            "Any Linux.",
+        ),
+        "cubic" => (
+            set(false, name),
+            "Senders speed up along a cubic curve and slow down by three tenths on a loss.",
+            "Linux 2.6.19 or later; the default.",
+        ),
+        "dctcp" => (
+            set(true, name),
+            "Senders slow down by the share of their packets that was marked. Never beside ordinary senders at the same queue: it takes their share.",
+            "Linux 3.18 or later with the module tcp_dctcp, at both ends, and a queue that marks.",
+        ),
+        "prague" => (
+            set(true, name),
+            "Senders slow down by the share of their packets that was marked and say so, which lets them wait in the short queue.",
+            "In no released Linux: kernels of the L4STeam (github.com/L4STeam/linux) have it.",
+        ),
+        "cdg" => (
+            set(true, name),
+            "Senders slow down when the round trip grows, before packets are lost.",
+            "Linux 4.2 or later with the module tcp_cdg.",
+        ),
+        "cdg-freebsd" => (
+            How::No,
+            "Senders slow down when the round trip grows, before packets are lost.",
+            "FreeBSD: kldload cc_cdg; sysctl net.inet.tcp.cc.algorithm=cdg. The nearest in Linux 4.2 and later: modprobe tcp_cdg; sysctl -w net.ipv4.tcp_congestion_control=cdg.",
+        ),
+        "vegas" => (
+            set(true, name),
+            "Senders keep two to four packets waiting on the way and no more; beside senders that fill the queue they get little.",
+            "Any Linux with the module tcp_vegas.",
+        ),
+        "bbr" => (
+            set(true, name),
+            "Senders measure the rate of the way and send at it, whatever is lost.",
+            "Linux 4.9 or later with the module tcp_bbr.",
+        ),
+        "bbr3" => (
+            How::No,
+            "Senders measure the rate of the way and send at it, and slow down when more than two per cent is lost.",
+            "In no released Linux: branch v3 of github.com/google/bbr. The nearest: modprobe tcp_bbr; sysctl -w net.ipv4.tcp_congestion_control=bbr.",
+        ),
+        _ => (
+            How::No,
+            "Senders use another congestion control.",
+            "In no kernel under this name that is known here; sysctl net.ipv4.tcp_available_congestion_control lists what a host has.",
+        ),
+    };
+    Step {
+        end: if name == "dctcp" { End::Both } else { End::Senders },
+        how,
+        why: why.to_owned(),
+        needs: needs.to_owned(),
+    }
+}
+
+fn of(end: End, how: How, why: &str, needs: &str) -> Step {
+    Step {
+        end,
+        how,
+        why: why.to_owned(),
+        needs: needs.to_owned(),
+    }
+}
+
+/// By no command.
+fn none(why: &str, needs: &str) -> Step {
+    of(End::Senders, How::No, why, needs)
+}
+
+/// It is so without a command.
+fn always(why: &str, needs: &str) -> Step {
+    of(End::Senders, How::No, why, needs)
+}
+
+fn sysctl(setting: &str) -> How {
+    How::Sysctl(format!("net.ipv4.{setting}"))
+}
+
+/// A property of the default route, in place of the one it may have; `ip` prints `rto_min lock` and does not read it.
+fn route(property: &str, pattern: &str, value: &str) -> How {
+    How::Command(format!(
+        "ip route change $(ip route show default | head -n 1 | sed 's/rto_min lock/rto_min/; s/ {property} {pattern}//') {property} {value}"
+    ))
+}
+
+/// A time as `ip route` reads it: whole milliseconds or seconds.
+fn route_time(span: Duration) -> String {
+    let rounded = Duration::from_millis(span.as_nanos().div_ceil(1_000_000).max(1));
+    tc_time(rounded)
+}

@@ -1,0 +1,122 @@
+//! What is known of kinds of lines: whose device holds the queue, what it is called, and what packets carry there.
+
+use crate::scenario::Medium;
+use fleetfoot_core::units::Rate;
+
+/// A kind of line whose queue stands in a device nobody but the provider can log in to.
+pub(super) struct Access {
+    /// The device at the user's end.
+    pub modem: &'static str,
+    /// The provider's device at the other end.
+    pub provider: &'static str,
+    /// Whether its rate changes from moment to moment.
+    pub variable: bool,
+}
+
+/// `None`: the queue is at a port of the device itself, or in a radio.
+pub(super) fn access(medium: Medium) -> Option<Access> {
+    let (modem, provider, variable) = match medium {
+        Medium::Docsis => ("the cable modem", "the provider's head end (CMTS)", false),
+        Medium::Adsl | Medium::Vdsl => ("the DSL modem", "the provider's DSLAM", false),
+        Medium::Gpon => (
+            "the fibre terminal (ONT)",
+            "the provider's line terminal (OLT)",
+            false,
+        ),
+        Medium::Satellite => ("the satellite terminal", "the provider's gateway", false),
+        Medium::Cellular => ("the mobile modem", "the base station", true),
+        Medium::Ethernet | Medium::Wifi | Medium::Host | Medium::Switch => return None,
+    };
+    Some(Access {
+        modem,
+        provider,
+        variable,
+    })
+}
+
+/// What a line adds to a packet, as `tc` takes it.
+pub(super) struct Framing {
+    /// Keyword or keywords of cake.
+    pub cake: String,
+    /// Bytes beyond layer 3.
+    pub overhead: u32,
+    /// Least bytes that a packet takes.
+    pub least: u32,
+    /// Whether packets travel in ATM cells.
+    pub atm: bool,
+    /// Whether 64 of 65 bytes carry packets (PTM), which `stab` does not know.
+    pub ptm: bool,
+    /// What a reader should know of the choice; empty if nothing.
+    pub remark: &'static str,
+}
+
+/// Numbers of tc-cake(8). Of DSL the framing with PPPoE is taken unless the scenario's `framing` is that of a line without:
+/// a few bytes too many cost less than one per cent, a few too few bring the modem's queue back.
+pub(super) fn framing(medium: Option<Medium>, described: u32) -> Framing {
+    let of = |cake: &str, overhead, least, remark| Framing {
+        cake: cake.to_owned(),
+        overhead,
+        least,
+        atm: false,
+        ptm: false,
+        remark,
+    };
+    let without_pppoe = |bytes: u32| described > 0 && described <= bytes;
+    match medium {
+        Some(Medium::Docsis) => of("docsis", 18, 64, ""),
+        Some(Medium::Vdsl) if without_pppoe(22) => Framing {
+            ptm: true,
+            ..of("bridged-ptm", 22, 0, "")
+        },
+        Some(Medium::Vdsl) => Framing {
+            ptm: true,
+            ..of(
+                "pppoe-ptm",
+                30,
+                0,
+                "On a line without PPPoE (no user name to dial in with) bridged-ptm is exact.",
+            )
+        },
+        Some(Medium::Adsl) if without_pppoe(32) => Framing {
+            atm: true,
+            ..of("bridged-llcsnap", 32, 0, "")
+        },
+        Some(Medium::Adsl) => Framing {
+            atm: true,
+            ..of(
+                "pppoe-llcsnap",
+                40,
+                0,
+                "On a line without PPPoE (no user name to dial in with) bridged-llcsnap is exact.",
+            )
+        },
+        None if described > 0 => of(&format!("overhead {described}"), described, 0, ""),
+        Some(
+            Medium::Gpon
+            | Medium::Satellite
+            | Medium::Cellular
+            | Medium::Ethernet
+            | Medium::Wifi
+            | Medium::Host
+            | Medium::Switch,
+        )
+        | None => of("ethernet", 38, 84, ""),
+    }
+}
+
+/// Whether a network port runs at this rate by itself: the speeds of Ethernet.
+pub(super) fn is_port_rate(rate: Rate) -> bool {
+    const MBIT: [u64; 12] = [
+        10, 100, 1000, 2500, 5000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000, 400_000,
+    ];
+    MBIT.iter().any(|&mbit| rate.bps() == mbit * 1_000_000)
+}
+
+/// A rate as `tc` reads it: `9500kbit`; a part of a kilobit is left out.
+pub(super) fn tc_rate(rate: Rate) -> String {
+    match rate.bps() {
+        bps if bps >= 1_000_000 && bps % 1_000_000 == 0 => format!("{}mbit", bps / 1_000_000),
+        bps if bps >= 1000 => format!("{}kbit", bps / 1000),
+        bps => format!("{}bit", bps.max(8)),
+    }
+}

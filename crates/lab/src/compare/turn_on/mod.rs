@@ -1,0 +1,55 @@
+//! How to turn a variant on in the network that was described: at which device, by which command with the network's own
+//! numbers, why there, and what to measure afterwards.
+//!
+//! A queue is changed where packets wait. Where that is a modem or a device of the provider, nobody can log in: a shaper in
+//! one's own router, a little slower than the line, makes them wait there instead ([`shaper`]; docs/turn-on.md). What a
+//! variant does to queues and endpoints is read off its own settings, so that variants of a file get their commands too.
+
+mod check;
+mod endpoints;
+mod line;
+mod queues;
+mod shaper;
+#[cfg(test)]
+mod tests;
+
+use super::Plan;
+use crate::result::Variant;
+use serde::{Deserialize, Serialize};
+
+/// One thing to do at one place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instruction {
+    /// Where, in the user's words: `the uplink, 10 Mbit/s`, `servers`.
+    pub place: String,
+    /// The device: `your router, in front of the cable modem`.
+    pub device: String,
+    /// One line each, to be pasted into a shell of the device as root; empty if it cannot be had by a command.
+    pub commands: Vec<String>,
+    /// Why there and what it does, for someone who has never heard of it.
+    pub why: String,
+    /// From which kernel or package on, or that it is nowhere but in Fleetfoot, and what is nearest.
+    pub needs: String,
+    /// What to measure afterwards and the value expected; `null` where nothing was measured.
+    pub check: Option<String>,
+}
+
+/// What to do for the variant at `index` of `plan`, of which these are the results.
+pub fn instructions(plan: &Plan, index: usize, variant: &Variant, baseline: &Variant) -> Vec<Instruction> {
+    let Some(planned) = plan.variants.get(index) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for place in planned.places.iter().filter_map(|&place| plan.places.get(place)) {
+        found.extend(shaper::at_place(plan, planned, place, |fair| {
+            check::ping(plan, place, fair, variant, baseline)
+        }));
+    }
+    found.extend(endpoints::at_hosts(
+        plan,
+        planned,
+        check::transfers(variant, baseline).as_deref(),
+    ));
+    found
+}

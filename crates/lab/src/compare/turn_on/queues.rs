@@ -1,0 +1,446 @@
+//! Queue disciplines as `tc` takes them, with what a variant's parameters change of its defaults.
+
+use super::line::tc_rate;
+use fleetfoot_core::parameter::Value;
+use fleetfoot_core::queue::Limit;
+use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::Rate;
+use fleetfoot_sim::spec::LinkSpec;
+
+/// A discipline with its parameters.
+pub(super) struct Discipline {
+    /// What follows `root` in `tc qdisc replace dev eth0 root`; `None`: Linux has no such discipline.
+    pub arguments: Option<String>,
+    /// The nearest that Linux has, where it is another one.
+    pub nearest: Option<String>,
+    /// What it does to waiting packets, as the end of a sentence.
+    pub does: &'static str,
+    /// From which kernel on.
+    pub needs: String,
+    /// What to ask for on a device that does not run Linux.
+    pub elsewhere: String,
+    /// Whether flows have queues of their own.
+    pub fair: bool,
+    /// Whether it shapes by itself (cake).
+    pub shapes: bool,
+}
+
+impl Discipline {
+    /// Of `link`, sent at `rate`, which a shaper may have lowered.
+    pub(super) fn of(link: &LinkSpec, rate: Option<Rate>) -> Discipline {
+        let queue = Queue { link, rate };
+        match link.queue {
+            "drop-tail" => queue.drop_tail(),
+            "red" => queue.red(),
+            "codel" => queue.codel(),
+            "fq-codel" => queue.fq_codel(),
+            "pie" => queue.pie("pie", 1000),
+            "fq-pie" => queue.pie("fq_pie", 10_240),
+            "cake" => queue.cake(),
+            "dualpi2" => queue.dualpi2(),
+            "drr" => queue.drr(),
+            "favourtail" if queue.flag("budget") => only_here(
+                "the first packets of flows go ahead, within a budget for each host",
+                "cake besteffort triple-isolate",
+            ),
+            "favourtail" => only_here("packets whose flow has nothing waiting go ahead", "fq_codel"),
+            _ => only_here("packets wait as the variant says", "fq_codel"),
+        }
+    }
+}
+
+/// What is nowhere but in Fleetfoot.
+fn only_here(does: &'static str, nearest: &str) -> Discipline {
+    Discipline {
+        arguments: None,
+        nearest: Some(nearest.to_owned()),
+        does,
+        needs: String::from("Nowhere but in Fleetfoot: no kernel and no device has this queue."),
+        elsewhere: String::from("flow queueing, if the device has it"),
+        fair: true,
+        shapes: false,
+    }
+}
+
+struct Queue<'a> {
+    link: &'a LinkSpec,
+    rate: Option<Rate>,
+}
+
+/// What is added to `arguments` one after the other.
+#[derive(Default)]
+struct Words(Vec<String>);
+
+impl Words {
+    fn new(kind: &str) -> Words {
+        Words(vec![kind.to_owned()])
+    }
+
+    fn add(&mut self, words: impl Into<String>) {
+        self.0.push(words.into());
+    }
+
+    fn text(self) -> Option<String> {
+        Some(self.0.join(" "))
+    }
+}
+
+impl Queue<'_> {
+    /// The value of a parameter that was given, or is a default that `tc` does not share.
+    fn value(&self, name: &str) -> Option<Value> {
+        let values = &self.link.queue_values;
+        let known = values.table().iter().any(|parameter| parameter.name == name);
+        known.then(|| values.value(name))
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.value(name) == Some(Value::Flag(true))
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        match self.value(name) {
+            Some(Value::Number(number)) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn mtu(&self) -> u64 {
+        u64::from(self.link.mtu.max(1))
+    }
+
+    /// Room in packets; bytes are counted in the largest packets.
+    fn packets(&self) -> u64 {
+        match self.link.queue_values.limit("limit") {
+            Limit::Packets(packets) => u64::from(packets),
+            Limit::Bytes(bytes) => bytes.0.div_ceil(self.mtu()).max(1),
+            Limit::Unlimited => 1_000_000,
+        }
+    }
+
+    fn limit(&self, words: &mut Words, default: u64) {
+        if self.packets() != default {
+            words.add(format!("limit {}", self.packets()));
+        }
+    }
+
+    fn duration(&self, words: &mut Words, name: &str, word: &str, default: Duration) {
+        if let Some(Value::Duration(span)) = self.value(name)
+            && span != default
+        {
+            words.add(format!("{word} {}", tc_time(span)));
+        }
+    }
+
+    fn queues(&self, words: &mut Words) {
+        match self.value("queues") {
+            Some(Value::Integer(queues)) if queues != 1024 => words.add(format!("flows {queues}")),
+            _ => {}
+        }
+    }
+
+    fn quantum(&self, words: &mut Words) {
+        if let Some(Value::Bytes(quantum)) = self.value("quantum") {
+            words.add(format!("quantum {}", quantum.0));
+        }
+    }
+
+    /// `default`: whether it marks unless told otherwise.
+    fn ecn(&self, words: &mut Words, default: bool) {
+        match (self.flag("ecn"), default) {
+            (true, false) => words.add("ecn"),
+            (false, true) => words.add("noecn"),
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    fn drop_tail(&self) -> Discipline {
+        let less = u64::from(self.flag("ns2_compat"));
+        let arguments = match self.link.queue_values.limit("limit") {
+            Limit::Bytes(bytes) => format!("bfifo limit {}", bytes.0),
+            Limit::Packets(_) | Limit::Unlimited => {
+                format!("pfifo limit {}", self.packets().saturating_sub(less).max(1))
+            }
+        };
+        Discipline {
+            elsewhere: format!("a queue limit of {} packets", self.packets()),
+            arguments: Some(arguments),
+            nearest: None,
+            does: "no more packets wait than this plain queue has room for",
+            needs: String::from(
+                "Any Linux; the driver's own ring must be short too (ethtool -G eth0 tx 64).",
+            ),
+            fair: false,
+            shapes: false,
+        }
+    }
+
+    /// Thresholds are in packets here and in bytes there: of the largest packets.
+    fn red(&self) -> Discipline {
+        let rate = self.rate.unwrap_or(Rate::from_bps(10_000_000));
+        let mean = match self.value("mean_packet") {
+            Some(Value::Bytes(bytes)) => bytes.0.max(1) as f64,
+            _ => 1000.0,
+        };
+        // As queue `red` derives it: 5 packets, or 2.5 ms of the rate.
+        let automatic = (rate.bps() as f64 / 8.0 * 0.0025 / mean).max(5.0);
+        let mtu = self.mtu() as f64;
+        let unit = if self.flag("byte_mode") { mean } else { mtu };
+        let min = self.number("min_threshold").unwrap_or(automatic);
+        let max = self.number("max_threshold").unwrap_or(3.0 * min);
+        // Linux holds average and weight in 32 bits together: more than this it refuses.
+        let scale = (600_000.0 / (min * unit)).min(1.0);
+        let [min, max] = [min, max].map(|threshold| (threshold * unit * scale).max(unit));
+        let max = max.max(2.0 * min);
+        let burst = ((2.0 * min + max) / (3.0 * mtu))
+            .ceil()
+            .max((min / mtu).ceil() + 1.0);
+        let limit = (self.packets() as f64 * mtu).max(max + burst * mtu).min(4e9);
+        let probability = self.number("max_probability").unwrap_or(0.1);
+        let mut words = Words::new("red");
+        words.add(format!(
+            "limit {limit:.0} min {min:.0} max {max:.0} avpkt {mtu:.0} burst {burst:.0} probability {probability} bandwidth {}",
+            tc_rate(rate)
+        ));
+        self.ecn(&mut words, false);
+        Discipline {
+            arguments: words.text(),
+            nearest: None,
+            does: "packets are dropped at random before the queue is full, more of them the longer it is on average",
+            needs: String::from(
+                "Any Linux, package iproute2; above max Linux drops every packet at once (the simulation drops more and more of them up to twice max).",
+            ),
+            elsewhere: format!(
+                "WRED from {:.0} kB to {:.0} kB with a probability of {probability}",
+                min / 1e3,
+                max / 1e3
+            ),
+            fair: false,
+            shapes: false,
+        }
+    }
+
+    fn codel_times(&self, words: &mut Words) {
+        self.duration(words, "target", "target", Duration::from_millis(5));
+        self.duration(words, "interval", "interval", Duration::from_millis(100));
+    }
+
+    fn threshold(&self, words: &mut Words) {
+        self.duration(words, "ce_threshold", "ce_threshold", Duration::ZERO);
+    }
+
+    /// The bytes after which a step marks, for devices that are told bytes.
+    fn step(&self) -> Option<String> {
+        let Some(Value::Duration(step)) = self.value("ce_threshold") else {
+            return None;
+        };
+        let bytes = self.rate?.bps() as f64 / 8.0 * step.as_secs_f64();
+        Some(format!(
+            "ECN marking (not dropping) of every packet from a queue of K = {:.0} kB on, which is {:.0} packets of {} bytes or {step} at {}",
+            (bytes / 1e3).max(1.0),
+            (bytes / self.mtu() as f64).ceil().max(1.0),
+            self.mtu(),
+            self.rate?
+        ))
+    }
+
+    fn codel(&self) -> Discipline {
+        let mut words = Words::new("codel");
+        self.limit(&mut words, 1000);
+        self.codel_times(&mut words);
+        self.ecn(&mut words, false);
+        self.threshold(&mut words);
+        let step = self.step();
+        Discipline {
+            arguments: words.text(),
+            nearest: None,
+            does: if step.is_some() {
+                "every packet that waited longer than the threshold is marked, so that senders slow down before the queue grows"
+            } else {
+                "packets are dropped one by one as soon as the wait stays too long, so that senders slow down before the queue grows"
+            },
+            needs: String::from(if step.is_some() {
+                "Linux 4.2 or later, package iproute2."
+            } else {
+                "Linux 3.5 or later, package iproute2."
+            }),
+            elsewhere: step
+                .unwrap_or_else(|| String::from("CoDel, PIE or another queue management by delay")),
+            fair: false,
+            shapes: false,
+        }
+    }
+
+    fn fq_codel(&self) -> Discipline {
+        let mut words = Words::new("fq_codel");
+        self.limit(&mut words, 10_240);
+        self.queues(&mut words);
+        self.quantum(&mut words);
+        self.codel_times(&mut words);
+        self.ecn(&mut words, true);
+        self.threshold(&mut words);
+        Discipline {
+            arguments: words.text(),
+            nearest: None,
+            does: "each connection waits in a queue of its own: short and quiet ones go ahead of long transfers, and those are kept from piling up",
+            needs: String::from("Linux 3.5 or later, package iproute2."),
+            elsewhere: self.step().unwrap_or_else(|| {
+                String::from("FQ-CoDel or another flow queueing; failing that, queue management by delay")
+            }),
+            fair: true,
+            shapes: false,
+        }
+    }
+
+    fn pie(&self, kind: &str, limit: u64) -> Discipline {
+        let fair = kind == "fq_pie";
+        let mut words = Words::new(kind);
+        self.limit(&mut words, limit);
+        self.queues(&mut words);
+        self.quantum(&mut words);
+        self.duration(&mut words, "target", "target", Duration::from_millis(15));
+        self.duration(
+            &mut words,
+            "update_interval",
+            "tupdate",
+            Duration::from_millis(15),
+        );
+        // Linux counts them in sixteenths, from 0 to 32.
+        for (name, default) in [("alpha", 2.0), ("beta", 20.0)] {
+            let sixteenths = self.number(name).map(|value| (value * 16.0).round().min(32.0));
+            if let Some(sixteenths) = sixteenths.filter(|&value| value != default) {
+                words.add(format!("{name} {sixteenths:.0}"));
+            }
+        }
+        self.ecn(&mut words, false);
+        if fair
+            && self.flag("ecn")
+            && let Some(threshold) = self.number("ecn_threshold").filter(|&share| share != 0.1)
+        {
+            words.add(format!("ecn_prob {:.0}", threshold * 100.0));
+        }
+        if self.value("delay") == Some(Value::Choice("rate")) {
+            words.add("dq_rate_estimator");
+        }
+        Discipline {
+            arguments: words.text(),
+            nearest: None,
+            does: if fair {
+                "each connection waits in a queue of its own: short and quiet ones go ahead of long transfers, and those are kept near a wait that is bearable"
+            } else {
+                "arriving packets are dropped with a probability that keeps the wait near its target"
+            },
+            needs: String::from(if fair {
+                "Linux 5.6 or later, package iproute2."
+            } else {
+                "Linux 3.14 or later, package iproute2; cable modems of DOCSIS 3.1 have a relative of it that the provider switches on (RFC 8034)."
+            }),
+            elsewhere: String::from("PIE or another queue management by delay"),
+            fair,
+            shapes: false,
+        }
+    }
+
+    /// The limit is left to cake: it counts memory there, not packets.
+    fn cake(&self) -> Discipline {
+        let mut words = Words::new("cake besteffort");
+        match self.value("isolation") {
+            Some(Value::Choice(isolation)) => words.add(isolation),
+            _ => words.add("triple-isolate"),
+        }
+        if let Some(Value::Duration(interval)) = self.value("interval")
+            && interval != Duration::from_millis(100)
+        {
+            words.add(format!("rtt {}", tc_time(interval)));
+        }
+        Discipline {
+            arguments: words.text(),
+            nearest: None,
+            does: "computers get equal shares, and each connection waits in a queue of its own, so that short and quiet ones go ahead of long transfers",
+            needs: String::from("Linux 4.19 or later, package iproute2 (OpenWrt: kmod-sched-cake)."),
+            elsewhere: String::from("fair queueing by host and flow"),
+            fair: true,
+            shapes: true,
+        }
+    }
+
+    fn dualpi2(&self) -> Discipline {
+        let mut words = Words::new("dualpi2");
+        self.limit(&mut words, 10_000);
+        self.duration(&mut words, "target", "target", Duration::from_millis(15));
+        self.duration(
+            &mut words,
+            "update_interval",
+            "tupdate",
+            Duration::from_millis(16),
+        );
+        if let Some(coupling) = self.number("coupling").filter(|&k| k != 2.0) {
+            words.add(format!("coupling_factor {:.0}", coupling.round().max(1.0)));
+        }
+        let step = match (self.value("step"), self.rate) {
+            (Some(Value::Duration(step)), _) => step,
+            (_, Some(rate)) => {
+                // As queue `dualpi2` derives it: what two of the largest packets take, at least 1 ms.
+                let bits = 16.0 * f64::from(self.link.mtu + self.link.framing);
+                let micros = (bits / rate.bps().max(1) as f64 * 1e6).ceil() as u64;
+                Duration::from_micros(micros).max(Duration::from_millis(1))
+            }
+            _ => Duration::from_millis(1),
+        };
+        if step != Duration::from_millis(1) {
+            words.add(format!("step_thresh {}", tc_time(step)));
+        }
+        if self.value("drop_on_overload") == Some(Value::Flag(false)) {
+            words.add("overflow");
+        }
+        if let Some(share) = self.number("classic_share").filter(|&share| share != 0.1) {
+            words.add(format!("classic_protection {:.0}", share * 100.0));
+        }
+        Discipline {
+            arguments: words.text(),
+            nearest: None,
+            does: "senders that react to early marks wait in a very short queue of their own, beside a longer one for all others",
+            needs: String::from(
+                "Linux 6.17 or later with an iproute2 that knows dualpi2; cable lines with Low Latency DOCSIS have it when the provider switches it on.",
+            ),
+            elsewhere: String::from("L4S, a dual-queue coupled AQM (RFC 9332)"),
+            fair: false,
+            shapes: false,
+        }
+    }
+
+    fn drr(&self) -> Discipline {
+        let mut words = Words::new("sfq");
+        words.add(format!("limit {}", self.packets().clamp(2, 65_535)));
+        if let Some(Value::Bytes(quantum)) = self.value("quantum") {
+            words.add(format!("quantum {}", quantum.0.max(self.mtu())));
+        }
+        if let Some(Value::Integer(buckets)) = self.value("buckets")
+            && buckets != 1024
+        {
+            words.add(format!("divisor {}", buckets.next_power_of_two().min(65_536)));
+        }
+        if self.value("drop") == Some(Value::Choice("head")) {
+            words.add("headdrop");
+        }
+        Discipline {
+            arguments: words.text(),
+            nearest: None,
+            does: "each connection waits in a queue of its own and they take turns, so that none waits behind another's packets",
+            needs: String::from(
+                "Linux 3.3 or later, package iproute2: sfq is Linux's deficit round robin that needs no classes; it holds at most 127 packets of one connection.",
+            ),
+            elsewhere: String::from("fair queueing by flow (DRR, WFQ)"),
+            fair: true,
+            shapes: false,
+        }
+    }
+}
+
+/// A time as `tc` reads it, in whole microseconds: `5715us`, `20ms`, `1s`.
+pub(super) fn tc_time(span: Duration) -> String {
+    match span.as_nanos().div_ceil(1000).max(1) {
+        us if us % 1_000_000 == 0 => format!("{}s", us / 1_000_000),
+        us if us % 1000 == 0 => format!("{}ms", us / 1000),
+        us => format!("{us}us"),
+    }
+}

@@ -1,0 +1,424 @@
+//! Where a queue is changed: at the port that sends, or, where that is a modem or a device of the provider, by a shaper in
+//! one's own router that sends a little slower, so that packets wait there instead.
+//!
+//! The margin is what OpenWrt's guide to SQM leaves of a measured rate, 5 %. Arrivals get 10 %: they have passed the queue of the
+//! provider already, and the shaper can only make senders slow down, so it needs room for that queue to drain. Mobile lines
+//! get the 15 % that the same guide leaves of a rate nobody has measured.
+
+use super::super::place::Place;
+use super::super::{Plan, Planned};
+use super::Instruction;
+use super::line::{self, Access, Framing, tc_rate};
+use super::queues::Discipline;
+use crate::scenario::Medium;
+use fleetfoot_core::parameter::Value;
+use fleetfoot_core::units::Rate;
+use fleetfoot_sim::spec::{LinkRate, LinkSpec};
+
+/// What to do at `place` for the queue that `planned` has there. `check` tells what to measure; it is told whether flows have
+/// queues of their own.
+pub(super) fn at_place(
+    plan: &Plan,
+    planned: &Planned,
+    place: &Place,
+    check: impl Fn(bool) -> Option<String>,
+) -> Vec<Instruction> {
+    let Some((index, link)) = place
+        .links
+        .first()
+        .and_then(|&index| Some((index, planned.resolved.spec.links.get(index)?)))
+    else {
+        return Vec::new();
+    };
+    let medium = plan.described.links_info.get(index).and_then(|info| info.medium);
+    let rate = match link.rate {
+        LinkRate::Constant(rate) if rate != Rate::UNLIMITED => Some(rate),
+        LinkRate::Constant(_) | LinkRate::Trace { .. } => None,
+    };
+    let here = Here {
+        plan,
+        place,
+        link,
+        rate,
+        medium,
+        check: check(Discipline::of(link, rate).fair),
+    };
+    match medium {
+        Some(Medium::Wifi) => vec![here.radio()],
+        Some(medium @ (Medium::Ethernet | Medium::Switch | Medium::Host)) => {
+            if rate.is_some_and(line::is_port_rate) || medium == Medium::Switch {
+                vec![here.port()]
+            } else {
+                vec![here.limited()]
+            }
+        }
+        Some(medium) => match line::access(medium) {
+            Some(access) => vec![here.modem(&access)],
+            None => vec![here.port()],
+        },
+        None => here.unknown(),
+    }
+}
+
+/// A queue of the network and what is known of it.
+struct Here<'a> {
+    plan: &'a Plan,
+    place: &'a Place,
+    /// As the variant has it.
+    link: &'a LinkSpec,
+    /// Its rate, where that is constant and limited.
+    rate: Option<Rate>,
+    medium: Option<Medium>,
+    check: Option<String>,
+}
+
+impl Here<'_> {
+    fn instruction(&self, device: String, commands: Vec<String>, why: String, needs: String) -> Instruction {
+        Instruction {
+            place: self.place.described(),
+            device,
+            commands,
+            why,
+            needs,
+            check: self.check.clone(),
+        }
+    }
+
+    fn node(&self, id: fleetfoot_sim::spec::NodeId) -> &str {
+        self.plan
+            .described
+            .spec
+            .nodes
+            .get(id.0 as usize)
+            .map_or("the other end", |node| node.name.as_str())
+    }
+
+    /// The rate as people say it.
+    fn speed(&self) -> String {
+        self.rate
+            .map_or_else(|| String::from("a rate that varies"), |rate| rate.to_string())
+    }
+
+    /// Directly at the port that sends.
+    fn port(&self) -> Instruction {
+        let discipline = Discipline::of(self.link, self.rate);
+        let [from, to] = [self.link.from, self.link.to].map(|id| self.node(id));
+        let device = match (self.place.links.len(), self.medium) {
+            (1, Some(Medium::Switch)) => format!("the port of switch {from} towards {to}"),
+            (1, Some(Medium::Host)) => format!("host {from}, its own network interface"),
+            (1, _) => format!("{from}, its port towards {to}"),
+            (count, Some(Medium::Host)) => {
+                format!("each of the {count} hosts like {from}, its own network interface")
+            }
+            (count, _) => format!("each of the {count} ports like that of {from} towards {to}"),
+        };
+        let commands = direct(&discipline).into_iter().collect();
+        let why = format!(
+            "Packets wait in front of this port, which sends at {}, so the queue is changed right there: {}.",
+            self.speed(),
+            discipline.does
+        );
+        let mut needs = needs(&discipline, &direct_nearest(&discipline));
+        if self.medium == Some(Medium::Switch) {
+            needs.push_str(&format!(
+                " The command is for a switch that runs Linux and queues in it; of others ask: {}.",
+                discipline.elsewhere
+            ));
+        }
+        self.instruction(device, commands, why, needs)
+    }
+
+    /// A port whose own speed is another: something behind it holds the line to the rate.
+    fn limited(&self) -> Instruction {
+        let what = match self.medium {
+            Some(Medium::Host) => format!("host {}", self.node(self.link.from)),
+            _ => format!(
+                "your router ({}), the port of this line",
+                self.node(self.link.from)
+            ),
+        };
+        let Some(rate) = self.rate else {
+            return self.port();
+        };
+        let reason = format!(
+            "No network port runs at {rate} by itself: some device behind this one holds the line to it, and packets wait there."
+        );
+        self.shaped(what, &reason, rate, true, 95)
+    }
+
+    /// In front of a modem, or behind it.
+    fn modem(&self, access: &Access) -> Instruction {
+        let up = !self.place.forward;
+        let device = if up {
+            format!("your router, in front of {}", access.modem)
+        } else {
+            format!("your router, where packets arrive from {}", access.modem)
+        };
+        let holder = if up { access.modem } else { access.provider };
+        let Some(rate) = self.rate else {
+            return self.varying(device, holder);
+        };
+        let reason = if up {
+            format!("Packets wait in {holder}, where you cannot log in.")
+        } else {
+            format!("Packets wait in {holder}, which is not yours.")
+        };
+        let share = match (access.variable, up) {
+            (true, _) => 85,
+            (false, true) => 95,
+            (false, false) => 90,
+        };
+        let mut instruction = self.shaped(device, &reason, rate, up, share);
+        if access.variable {
+            instruction.needs.push_str(
+                " The rate of a mobile line changes from moment to moment: this holds only while the line gives more than that; the script cake-autorate follows it.",
+            );
+        }
+        if !up {
+            instruction.needs.push_str(&format!(
+                " Whoever runs {holder} can change its queue itself, without the margin."
+            ));
+        }
+        instruction
+    }
+
+    /// A line whose rate nobody can write into a command.
+    fn varying(&self, device: String, holder: &str) -> Instruction {
+        let discipline = Discipline::of(self.link, None);
+        let why = format!(
+            "Packets wait in {holder}, where you cannot log in, and the rate changes from moment to moment: a shaper with a fixed rate would be too slow or have no effect."
+        );
+        let needs = format!(
+            "The script cake-autorate (OpenWrt) measures the line and sets the rate of cake all the time; that is nearest to {} here. {}",
+            self.link.queue, discipline.needs
+        );
+        let commands = if self.place.forward && discipline.shapes {
+            let arguments = discipline.arguments.unwrap_or_default();
+            let shaped = arguments.replacen("cake", "cake autorate-ingress", 1);
+            vec![arrivals(
+                &format!("tc qdisc replace dev $IFB root {shaped} nat ingress"),
+                false,
+            )]
+        } else {
+            Vec::new()
+        };
+        self.instruction(device, commands, why, needs)
+    }
+
+    /// A radio: the queue is in the driver, which knows what each station gets.
+    fn radio(&self) -> Instruction {
+        let discipline = Discipline::of(self.link, self.rate);
+        let device = if self.place.forward {
+            "the access point, its radio driver"
+        } else {
+            "the computer or phone itself, its radio driver"
+        };
+        let why = format!(
+            "Packets wait in the driver of the radio, and its rate changes with every packet: a shaper with a fixed rate cannot stand in front of it. In the driver: {}.",
+            discipline.does
+        );
+        let needs = if self.link.queue == "fq-codel" {
+            String::from(
+                "Nothing to type: Linux has FQ-CoDel in its wireless layer (mac80211) from 4.10 on for drivers that use it (ath9k, ath10k, mt76, newer iwlwifi). Choose such a device; iw phy phy0 get txq shows these queues.",
+            )
+        } else {
+            format!(
+                "{} is in no driver of a radio. The nearest is FQ-CoDel in Linux's wireless layer (mac80211), from 4.10 on for ath9k, ath10k, mt76 and newer iwlwifi: nothing to type; iw phy phy0 get txq shows its queues.",
+                self.link.queue
+            )
+        };
+        self.instruction(device.to_owned(), Vec::new(), why, needs)
+    }
+
+    /// Nobody said what kind of line it is: at the port, and the shaper for the case that a modem stands behind it. An access
+    /// line shows by its rates; there the shaper comes first.
+    fn unknown(&self) -> Vec<Instruction> {
+        let mut port = self.port();
+        let Some(rate) = self.rate.filter(|rate| rate.bps() <= 2_500_000_000) else {
+            return vec![port];
+        };
+        let up = !self.place.forward;
+        let device = if up {
+            "your router, in front of the modem"
+        } else {
+            "your router, where packets arrive from the modem"
+        };
+        let reason = if up {
+            "If a modem stands between your router and this line, packets wait in the modem, where you cannot log in."
+        } else {
+            "If this line comes from a provider, packets wait in the provider's device, which is not yours."
+        };
+        let mut shaper = self.shaped(device.to_owned(), reason, rate, up, if up { 95 } else { 90 });
+        shaper
+            .needs
+            .push_str(" Write medium = \"docsis\" (or adsl, vdsl, gpon, ...) into the link of the scenario and the command fits the line.");
+        let access = self.uneven() || !line::is_port_rate(rate);
+        port.why = format!("If this device itself sends at {rate}: {}", port.why);
+        if access {
+            vec![shaper, port]
+        } else {
+            vec![port, shaper]
+        }
+    }
+
+    /// Whether the two directions differ in rate, as those of lines to homes do.
+    fn uneven(&self) -> bool {
+        let places = self.plan.places.iter();
+        places
+            .filter(|other| other.link == self.place.link)
+            .any(|other| other.rate != self.place.rate)
+    }
+
+    /// A shaper at `percent` of `rate` with the queue behind it.
+    fn shaped(&self, device: String, reason: &str, rate: Rate, out: bool, percent: u64) -> Instruction {
+        let most = match self.parameter("bandwidth") {
+            Some(Value::Rate(bandwidth)) => bandwidth.bps(),
+            _ => u64::MAX,
+        };
+        let shaped = Rate::from_bps((u128::from(rate.bps()) * u128::from(percent) / 100) as u64)
+            .min(Rate::from_bps(most));
+        let discipline = Discipline::of(self.link, Some(shaped));
+        let framing = line::framing(self.medium, self.link.framing);
+        let commands = match &discipline.arguments {
+            Some(arguments) => shaper(arguments, &discipline, &framing, self.link, shaped, out),
+            None => Vec::new(),
+        };
+        let nearest = discipline
+            .nearest
+            .as_ref()
+            .and_then(|nearest| shaper(nearest, &discipline, &framing, self.link, shaped, out).pop());
+        let counted = if framing.atm {
+            format!(
+                "{} counts the {} bytes and the cells that the line adds to a packet",
+                framing.cake, framing.overhead
+            )
+        } else {
+            format!(
+                "{} counts the {} bytes that the line adds to a packet",
+                framing.cake, framing.overhead
+            )
+        };
+        let why = format!(
+            "{reason} A router that {} {}, {percent} % of {rate}, makes them wait in itself instead, where {}; the margin keeps the other queue empty, since the rate is never known exactly, and {}.",
+            if out { "sends at" } else { "takes them at" },
+            shaped,
+            discipline.does,
+            if discipline.shapes {
+                counted
+            } else {
+                counted.replace(&framing.cake, "overhead")
+            },
+        );
+        let mut needs = needs(&discipline, &nearest);
+        needs.push_str(
+            " Put the name of your router's port to the line in place of eth0 (a router that dials in by PPPoE: the PPP interface). It lasts until a restart; on OpenWrt the package luci-app-sqm keeps such settings.",
+        );
+        if !framing.remark.is_empty() {
+            needs.push(' ');
+            needs.push_str(framing.remark);
+        }
+        self.instruction(device, commands, why, needs)
+    }
+
+    fn parameter(&self, name: &str) -> Option<Value> {
+        let values = &self.link.queue_values;
+        let known = values.table().iter().any(|parameter| parameter.name == name);
+        known.then(|| values.value(name))
+    }
+}
+
+/// `needs` of the discipline, with the nearest that there is.
+fn needs(discipline: &Discipline, nearest: &Option<String>) -> String {
+    match nearest {
+        Some(command) => format!(
+            "{} The nearest, with results of its own: {command}.",
+            discipline.needs
+        ),
+        None => discipline.needs.clone(),
+    }
+}
+
+/// At the root of a port.
+fn direct(discipline: &Discipline) -> Option<String> {
+    let arguments = discipline.arguments.as_ref()?;
+    Some(format!("DEV=eth0; tc qdisc replace dev $DEV root {arguments}"))
+}
+
+fn direct_nearest(discipline: &Discipline) -> Option<String> {
+    let arguments = discipline.nearest.as_ref()?;
+    Some(format!("DEV=eth0; tc qdisc replace dev $DEV root {arguments}"))
+}
+
+/// A shaper for what leaves (`out`) or arrives: cake by itself, others below a class of HTB. The last line is the shaper.
+fn shaper(
+    arguments: &str,
+    discipline: &Discipline,
+    framing: &Framing,
+    link: &LinkSpec,
+    rate: Rate,
+    out: bool,
+) -> Vec<String> {
+    let cake = discipline.shapes || arguments.starts_with("cake");
+    if cake {
+        let shaped = arguments.replacen(
+            "cake",
+            &format!("cake bandwidth {} {}", tc_rate(rate), framing.cake),
+            1,
+        );
+        return vec![if out {
+            format!("WAN=eth0; tc qdisc replace dev $WAN root {shaped} nat")
+        } else {
+            arrivals(
+                &format!("tc qdisc replace dev $IFB root {shaped} nat ingress"),
+                false,
+            )
+        }];
+    }
+    if out {
+        let tree = htb("$WAN", arguments, framing, link, rate);
+        return vec![
+            String::from("WAN=eth0; LAN=eth1; ethtool -K $WAN tso off gso off; ethtool -K $LAN gro off"),
+            format!("WAN=eth0; tc qdisc del dev $WAN root 2>/dev/null; {tree}"),
+        ];
+    }
+    vec![
+        String::from("WAN=eth0; ethtool -K $WAN gro off"),
+        arrivals(&htb("$IFB", arguments, framing, link, rate), true),
+    ]
+}
+
+/// One class of HTB at the rate with the discipline in it. The table of sizes adds what the line does to the 14 bytes of
+/// Ethernet that are counted already (tc-stab(8)); of PTM's 65 bytes 64 carry packets.
+fn htb(device: &str, arguments: &str, framing: &Framing, link: &LinkSpec, rate: Rate) -> String {
+    let beyond = i64::from(framing.overhead) - 14;
+    let layer = if framing.atm { "atm" } else { "ethernet" };
+    let least = if framing.least > 0 {
+        format!(" mpu {}", framing.least)
+    } else {
+        String::new()
+    };
+    let rate = if framing.ptm {
+        Rate::from_bps(rate.bps() / 65 * 64)
+    } else {
+        rate
+    };
+    let packet = u64::from(link.mtu) + 14;
+    // A millisecond of the rate, and at least one packet with its cells and headers.
+    let burst = (rate.bps() / 8000).max(packet + packet / 8 + 48);
+    let written = tc_rate(rate);
+    format!(
+        "tc qdisc add dev {device} root handle 1: stab overhead {beyond}{least} linklayer {layer} htb default 1 && tc class add dev {device} parent 1: classid 1:1 htb rate {written} burst {burst} cburst {burst} quantum {packet} && tc qdisc add dev {device} parent 1:1 handle 10: {arguments}"
+    )
+}
+
+/// Sends what arrives through a device of its own, on which `queue` is set up. `fresh`: whether an earlier tree is removed.
+fn arrivals(queue: &str, fresh: bool) -> String {
+    let clear = if fresh {
+        " tc qdisc del dev $IFB root 2>/dev/null;"
+    } else {
+        ""
+    };
+    format!(
+        "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null;{clear} ip link set $IFB up && {queue} && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB"
+    )
+}

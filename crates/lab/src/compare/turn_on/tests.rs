@@ -1,0 +1,454 @@
+//! Hand-written expectations for common lines, and a table over every mechanism, medium and direction.
+
+use super::{Instruction, instructions};
+use crate::compare::{Choice, Plan, build};
+use crate::result::{Summary, Variant};
+use crate::run::{Options, execute};
+use crate::scenario::{Medium, Scenario};
+use crate::testing::engine;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+/// A line with 300 ms of room in both directions.
+fn line(down: &str, up: &str, more: &str) -> String {
+    format!(
+        r#"
+title = "A line"
+[network]
+kind = "dumbbell"
+pairs = 2
+[network.bottleneck]
+rate = "{down}"
+delay = "10 ms"
+queue = {{ kind = "drop-tail", limit = "1875 kB" }}
+{more}
+reverse = {{ rate = "{up}", queue = {{ kind = "drop-tail", limit = "375 kB" }} }}
+[[traffic]]
+name = "pages"
+kind = "transfer"
+size = "20 kB"
+arrivals = {{ dist = "poisson", rate = "20 per second" }}
+[[traffic]]
+name = "backup"
+kind = "bulk"
+count = 2
+[run]
+duration = "10 s"
+seeds = 2
+"#
+    )
+}
+
+fn planned(text: &str, only: &[&str], place: &str) -> Plan {
+    let scenario = Scenario::parse("line.toml", text).expect("it is correct");
+    let choice = Choice {
+        only: only.iter().map(|&name| name.to_owned()).collect(),
+        places: vec![place.to_owned()],
+        ..Choice::default()
+    };
+    Plan::compare(scenario, &choice).expect("it resolves")
+}
+
+/// The results of `plan`'s variant as described, with waits of this mean and 99th percentile (s) at the bottleneck's way back
+/// and none forward.
+fn measured(plan: &Plan, mean: f64, p99: f64) -> Variant {
+    let (options, never) = (Options::default(), AtomicBool::new(false));
+    let batch = execute(&plan.jobs()[..1], &plan.seeds, &options, &never, &engine, &|_| ());
+    let mut variant = build(plan, &batch.expect("it runs"), "")
+        .document
+        .variants
+        .swap_remove(0);
+    let waits = |mean: f64, p99: f64| Summary {
+        n: 100,
+        mean,
+        p50: mean,
+        p90: p99,
+        p95: p99,
+        p99,
+        max: p99,
+        ci95: None,
+        quantiles: Default::default(),
+    };
+    for link in &mut variant.links {
+        link.queue_delay_s = Some(match (link.name.as_str(), link.direction.as_str()) {
+            ("bottleneck", "reverse") => waits(mean, p99),
+            _ => waits(0.0, 0.0),
+        });
+    }
+    variant
+}
+
+/// What is said of the mechanism `name` at `place`.
+fn told(text: &str, name: &str, place: &str) -> Vec<Instruction> {
+    let plan = planned(text, &[name], place);
+    let index = plan.variants.iter().position(|variant| variant.name == name);
+    let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
+    instructions(&plan, index.expect("it applies"), &after, &before)
+}
+
+const UP: &str = "bottleneck:reverse";
+const DOWN: &str = "bottleneck:forward";
+
+fn cable() -> String {
+    line("50 Mbit/s", "10 Mbit/s", "medium = \"docsis\"")
+}
+
+#[test]
+fn the_uplink_of_a_cable_modem_is_shaped_in_front_of_it() {
+    let told = told(&cable(), "cake", UP);
+    let [cake] = told.as_slice() else {
+        panic!("one place: {told:?}");
+    };
+    assert_eq!(
+        cake.commands,
+        [
+            "WAN=eth0; tc qdisc replace dev $WAN root cake bandwidth 9500kbit docsis besteffort triple-isolate nat"
+        ]
+    );
+    assert_eq!(cake.device, "your router, in front of the cable modem");
+    assert_eq!(cake.place, "the uplink, 10 Mbit/s");
+    for part in [
+        "the cable modem, where you cannot log in",
+        "9.5 Mbit/s, 95 % of 10 Mbit/s",
+        "docsis counts the 18 bytes",
+    ] {
+        assert!(cake.why.contains(part), "{part}: {}", cake.why);
+    }
+    assert!(cake.needs.contains("Linux 4.19"), "{}", cake.needs);
+    // Worked by hand: a base RTT of 24 ms (10 ms and two access links of 1 ms each way) and the waits that were put in.
+    let check = cake.check.as_deref().unwrap_or_default();
+    for part in [
+        "ping -c 60 ADDRESS",
+        "answers in about 24 ms",
+        "before: about 294 ms",
+        "at most about 29 ms",
+        "below 44 ms",
+    ] {
+        assert!(check.contains(part), "{part}: {check}");
+    }
+}
+
+#[test]
+fn other_disciplines_stand_below_a_shaper_of_the_uplink() {
+    // 375 kB are 250 packets of 1500 bytes; a millisecond of the rate is less than a packet.
+    for (name, queue) in [
+        ("fq-codel", "fq_codel limit 250"),
+        ("fq-pie", "fq_pie limit 250"),
+        ("pie", "pie limit 250"),
+        ("codel", "codel limit 250"),
+        ("short-buffer", "pfifo limit 16"),
+        ("long-buffer", "pfifo limit 1000"),
+        ("drr", "sfq limit 250 headdrop"),
+    ] {
+        let told = told(&cable(), name, UP);
+        assert_eq!(
+            told[0].commands,
+            [
+                String::from("WAN=eth0; LAN=eth1; ethtool -K $WAN tso off gso off; ethtool -K $LAN gro off"),
+                format!(
+                    "WAN=eth0; tc qdisc del dev $WAN root 2>/dev/null; tc qdisc add dev $WAN root handle 1: stab overhead 4 mpu 64 linklayer ethernet htb default 1 && tc class add dev $WAN parent 1: classid 1:1 htb rate 9500kbit burst 1751 cburst 1751 quantum 1514 && tc qdisc add dev $WAN parent 1:1 handle 10: {queue}"
+                )
+            ],
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_downlink_is_shaped_where_packets_arrive() {
+    let told = told(&cable(), "cake", DOWN);
+    assert_eq!(
+        told[0].commands,
+        [
+            "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null; ip link set $IFB up && tc qdisc replace dev $IFB root cake bandwidth 45mbit docsis besteffort triple-isolate nat ingress && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB"
+        ]
+    );
+    assert_eq!(
+        told[0].device,
+        "your router, where packets arrive from the cable modem"
+    );
+    assert!(
+        told[0]
+            .why
+            .contains("the provider's head end (CMTS), which is not yours")
+    );
+}
+
+#[test]
+fn dsl_lines_count_their_own_bytes() {
+    let vdsl = line("50 Mbit/s", "10 Mbit/s", "medium = \"vdsl\"");
+    let told_vdsl = told(&vdsl, "cake", UP);
+    assert!(told_vdsl[0].commands[0].contains("cake bandwidth 9500kbit pppoe-ptm besteffort"));
+    let without = line("50 Mbit/s", "10 Mbit/s", "medium = \"vdsl\"\nframing = 22");
+    assert!(told(&without, "cake", UP)[0].commands[0].contains("9500kbit bridged-ptm "));
+    // Of 65 bytes 64 carry packets: 9.5 Mbit/s times 64/65 is 9353 kbit/s.
+    let below = &told(&vdsl, "fq-codel", UP)[0].commands[1];
+    assert!(
+        below.contains("stab overhead 16 linklayer ethernet htb") && below.contains("rate 9353kbit"),
+        "{below}"
+    );
+    let adsl = line("8 Mbit/s", "1 Mbit/s", "medium = \"adsl\"");
+    assert!(
+        told(&adsl, "cake", UP)[0].commands[0].contains("cake bandwidth 950kbit pppoe-llcsnap besteffort")
+    );
+    let below = &told(&adsl, "fq-codel", UP)[0].commands[1];
+    assert!(
+        below.contains("stab overhead 26 linklayer atm htb") && below.contains("rate 950kbit"),
+        "{below}"
+    );
+}
+
+#[test]
+fn a_port_is_changed_directly_at_its_own_rate() {
+    let port = line("100 Mbit/s", "100 Mbit/s", "medium = \"ethernet\"");
+    let told_port = told(&port, "fq-codel", DOWN);
+    assert_eq!(told_port.len(), 1);
+    assert_eq!(
+        told_port[0].commands,
+        ["DEV=eth0; tc qdisc replace dev $DEV root fq_codel limit 1250"]
+    );
+    // No port runs at 20 Mbit/s: something behind it does.
+    let slower = line("20 Mbit/s", "20 Mbit/s", "medium = \"ethernet\"");
+    let told = told(&slower, "cake", DOWN);
+    assert_eq!(
+        told[0].commands,
+        [
+            "WAN=eth0; tc qdisc replace dev $WAN root cake bandwidth 19mbit ethernet besteffort triple-isolate nat"
+        ]
+    );
+}
+
+#[test]
+fn an_unknown_line_with_uneven_rates_gets_the_shaper_first() {
+    let told_line = told(&line("50 Mbit/s", "10 Mbit/s", ""), "cake", UP);
+    assert_eq!(told_line.len(), 2);
+    assert!(told_line[0].commands[0].contains("bandwidth 9500kbit ethernet "));
+    assert!(told_line[1].commands[0].ends_with("root cake besteffort triple-isolate"));
+    let even = told(&line("100 Mbit/s", "100 Mbit/s", ""), "cake", UP);
+    assert!(even[0].commands[0].ends_with("root cake besteffort triple-isolate"));
+    assert!(even[1].commands[0].contains("bandwidth 95mbit ethernet "));
+}
+
+#[test]
+fn a_switch_is_asked_for_a_threshold_in_its_own_words() {
+    let text = line("10 Gbit/s", "10 Gbit/s", "medium = \"switch\"").replace("\"10 ms\"", "\"20 us\"");
+    let told = told(&text, "dctcp", DOWN);
+    let queue = &told[0];
+    // A base RTT of 4.04 ms: a seventh is 578 us, at 10 Gbit/s 722 kB or 482 packets.
+    assert!(
+        queue.commands[0].contains("root codel limit 1250 target 1s ce_threshold 578us"),
+        "{queue:?}"
+    );
+    assert!(
+        queue
+            .needs
+            .contains("K = 722 kB on, which is 482 packets of 1500 bytes"),
+        "{}",
+        queue.needs
+    );
+    assert_eq!(
+        told[1].commands,
+        [
+            "modprobe tcp_dctcp; sysctl -w net.ipv4.tcp_congestion_control=dctcp",
+            "sysctl -w net.ipv4.tcp_ecn=1"
+        ]
+    );
+    assert_eq!(
+        (told[1].place.as_str(), told[1].device.as_str()),
+        ("servers and clients", "every server and every client")
+    );
+}
+
+#[test]
+fn a_mobile_line_is_told_that_its_rate_moves_and_a_radio_that_no_shaper_holds_it() {
+    let mobile = told(
+        &line("50 Mbit/s", "10 Mbit/s", "medium = \"cellular\""),
+        "cake",
+        UP,
+    );
+    assert!(mobile[0].commands[0].contains("bandwidth 8500kbit ethernet"));
+    assert!(mobile[0].needs.contains("cake-autorate"));
+    let radio = told(
+        &line("50 Mbit/s", "50 Mbit/s", "medium = \"wifi\""),
+        "fq-codel",
+        DOWN,
+    );
+    assert!(
+        radio[0].commands.is_empty() && radio[0].needs.contains("mac80211"),
+        "{radio:?}"
+    );
+}
+
+#[test]
+fn servers_are_not_the_homes() {
+    let told_window = told(&cable(), "initial-window-20", UP);
+    assert_eq!(told_window.len(), 1);
+    assert_eq!(told_window[0].place, "servers");
+    assert!(told_window[0].device.contains("you cannot do it from home"));
+    assert_eq!(
+        told_window[0].commands,
+        [
+            "ip route change $(ip route show default | head -n 1 | sed 's/rto_min lock/rto_min/; s/ initcwnd [0-9]*//') initcwnd 20"
+        ]
+    );
+    assert!(
+        told_window[0]
+            .check
+            .as_deref()
+            .is_some_and(|check| check.contains("pages"))
+    );
+    let told_floor = told(&cable(), "min-rto-20ms", UP);
+    assert!(
+        told_floor[0].commands[0].ends_with(" rto_min 20ms"),
+        "{told_floor:?}"
+    );
+    // Receivers answer: of servers' data those are the clients.
+    assert_eq!(told(&cable(), "delayed-ack-off", UP)[0].place, "clients");
+}
+
+#[test]
+fn what_is_nowhere_names_the_nearest() {
+    for (name, nearest) in [
+        ("favourtail", "fq_codel"),
+        ("favourtail-budget", "cake bandwidth 9500kbit"),
+        ("super-packets", "fq_codel"),
+    ] {
+        let told = told(&cable(), name, UP);
+        assert!(told[0].commands.is_empty(), "{name}");
+        assert!(
+            told[0].needs.contains("Nowhere but in Fleetfoot") && told[0].needs.contains(nearest),
+            "{name}: {}",
+            told[0].needs
+        );
+    }
+}
+
+/// Every mechanism at every kind of line, both ways, with the plan it was made for.
+fn table() -> Vec<(String, Instruction)> {
+    let mut rows = Vec::new();
+    let media = Medium::ALL.iter().map(|(_, name)| format!("medium = \"{name}\""));
+    for medium in media.chain([String::new()]) {
+        for place in [UP, DOWN] {
+            let plan = planned(&line("50 Mbit/s", "10 Mbit/s", &medium), &[], place);
+            let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
+            assert!(plan.variants.len() > 40, "{}", plan.variants.len());
+            for (index, variant) in plan.variants.iter().enumerate() {
+                let told = instructions(&plan, index, &after, &before);
+                assert_eq!(told.is_empty(), index == 0, "{} {medium} {place}", variant.name);
+                rows.extend(
+                    told.into_iter()
+                        .map(|one| (format!("{} {medium} {place}", variant.name), one)),
+                );
+            }
+        }
+    }
+    rows
+}
+
+#[test]
+fn every_mechanism_is_told_at_every_kind_of_line_and_its_commands_parse() {
+    let rows = table();
+    let mut commands: Vec<&str> = Vec::new();
+    for (row, told) in &rows {
+        for text in [&told.place, &told.device, &told.why, &told.needs] {
+            assert!(!text.trim().is_empty() && !text.contains('\n'), "{row}: {told:?}");
+        }
+        assert!(
+            !told.why.contains("  ") && !told.needs.contains("  "),
+            "{row}: {told:?}"
+        );
+        assert!(told.check.is_some(), "{row}: {told:?}");
+        for command in &told.commands {
+            assert!(
+                !command.contains('\n') && !command.contains("IF ") && !command.contains("RATE"),
+                "{row}: {command}"
+            );
+            for variable in ["DEV", "WAN", "LAN", "IFB"] {
+                let used = command.contains(&format!("${variable}"));
+                assert!(
+                    !used || command.contains(&format!("{variable}=")),
+                    "{row}: {command}"
+                );
+            }
+            commands.push(command);
+        }
+        // What holds a line of 10 or 50 Mbit/s is slower than it.
+        for rate in told
+            .commands
+            .iter()
+            .flat_map(|command| command.split("rate ").skip(1))
+        {
+            let kbit: u64 = rate
+                .split("kbit")
+                .next()
+                .and_then(|number| number.parse().ok())
+                .unwrap_or(0);
+            assert!(kbit <= 47_500, "{row}: {rate}");
+        }
+    }
+    commands.sort_unstable();
+    commands.dedup();
+    assert!(commands.len() > 100, "{}", commands.len());
+    let Some(problems) = refused(&commands) else {
+        eprintln!("skipped: no network namespace with tc here");
+        return;
+    };
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// What tc, ip and sysctl say against `commands` in a network namespace of their own; what only this kernel or this iproute2
+/// lacks is left out. `None`: there can be no such namespace here.
+fn refused(commands: &[&str]) -> Option<Vec<String>> {
+    let prepare = "ip link add eth0 type veth peer name eth1 && ip link set eth0 up && ip link set eth1 up && ip addr add 10.0.0.2/24 dev eth0 && ip route add default via 10.0.0.1 dev eth0";
+    let works = Command::new("unshare")
+        .args(["-n", "sh", "-c", &format!("{prepare} && tc qdisc show dev eth0")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !works.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let mut script = format!("{prepare}\nmodprobe() {{ :; }}\nethtool() {{ :; }}\n");
+    for (index, command) in commands.iter().enumerate() {
+        // Parameters of the kernel's modules belong to the machine, not to the namespace.
+        if !command.contains("/sys/module") {
+            // Twice: what is there already must not be in the way.
+            script.push_str(&format!("echo '@{index}' >&2\n{command}\n{command}\n"));
+        }
+    }
+    let mut shell = Command::new("unshare")
+        .args(["-n", "sh"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut input = shell.stdin.take()?;
+    input.write_all(script.as_bytes()).ok()?;
+    drop(input);
+    let output = shell.wait_with_output().ok()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let mut current = "";
+    let mut problems = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        if let Some(index) = line.strip_prefix('@') {
+            current = index
+                .parse::<usize>()
+                .ok()
+                .and_then(|index| commands.get(index))
+                .unwrap_or(&"");
+            continue;
+        }
+        let lacking = line.contains("Specified qdisc kind is unknown")
+            || line.contains("Specified qdisc not found")
+            || line.contains("Unknown qdisc \"dualpi2\"")
+            || line.contains("tcp_congestion_control\": No such file")
+            || line.contains("cannot stat")
+            || line.starts_with("RED: set bandwidth");
+        if !lacking {
+            problems.push(format!("{current}: {line}"));
+        }
+    }
+    Some(problems)
+}

@@ -1,0 +1,378 @@
+//! Cases of two lines each, worked by hand before they were run: who waits, where, what must win, and who is harmed.
+//!
+//! Every case says in a comment why the expectation must come out; the figures are bounds that follow from rates, delays
+//! and buffers, not numbers from a run.
+
+use fleetfoot_lab::compare::study::{Budget, Extent, Study, study};
+use fleetfoot_lab::compare::{Choice, Plan};
+use fleetfoot_lab::result::{GroupVersus, Variant, Versus};
+use fleetfoot_lab::run::{Options, execute, simulate};
+use fleetfoot_lab::scenario::Scenario;
+use std::sync::atomic::AtomicBool;
+
+/// Runs a scenario against some mechanisms.
+fn answer(text: &str, only: &[&str]) -> Study {
+    let scenario = Scenario::parse("case.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let choice = Choice {
+        only: only.iter().map(|name| (*name).to_owned()).collect(),
+        ..Choice::default()
+    };
+    let plan = Plan::baseline(scenario, &choice).unwrap_or_else(|error| panic!("{error}"));
+    let (options, never) = (Options::default(), AtomicBool::new(false));
+    let extent = Extent {
+        budget: Some(Budget::Runs(0)),
+        sensitivity: false,
+    };
+    study(plan, extent, "", &mut |_, jobs, seeds| {
+        execute(jobs, seeds, &options, &never, &simulate, &|_| ())
+    })
+    .unwrap_or_else(|error| panic!("{error}"))
+}
+
+impl Case<'_> {
+    fn variant(&self, name: &str) -> &Variant {
+        let mut variants = self.0.comparison.document.variants.iter();
+        variants
+            .find(|variant| variant.name == name)
+            .unwrap_or_else(|| panic!("there is no {name}"))
+    }
+
+    fn versus(&self, name: &str) -> &Versus {
+        self.variant(name).versus.as_ref().expect("it was compared")
+    }
+
+    fn win(&self, name: &str) -> f64 {
+        self.versus(name).win.expect("somebody waits")
+    }
+
+    fn group(&self, name: &str, group: &str) -> &GroupVersus {
+        let mut groups = self.versus(name).groups.iter();
+        groups
+            .find(|one| one.name == group)
+            .expect("there is such a group")
+    }
+
+    fn harm(&self, name: &str, group: &str) -> f64 {
+        self.group(name, group).harm.map_or(0.0, |harm| harm.value)
+    }
+
+    fn goodput(&self, name: &str, group: &str) -> f64 {
+        self.group(name, group)
+            .goodput_ratio
+            .expect("it was measured")
+            .value
+    }
+
+    /// Places where a queue stands.
+    fn stands(&self) -> Vec<&str> {
+        let queues = self.0.comparison.document.queues.iter();
+        queues
+            .filter(|queue| queue.stands)
+            .map(|queue| queue.place.as_str())
+            .collect()
+    }
+
+    fn first_tier(&self) -> Vec<&str> {
+        let variants = self.0.comparison.document.variants.iter();
+        variants
+            .filter(|variant| {
+                variant
+                    .versus
+                    .as_ref()
+                    .is_some_and(|versus| versus.tier == Some(1))
+            })
+            .map(|variant| variant.name.as_str())
+            .collect()
+    }
+
+    fn text(&self) -> &str {
+        &self.0.comparison.document.answer
+    }
+}
+
+struct Case<'a>(&'a Study);
+
+/// A dumbbell with jitter of 1 ms at the hosts.
+fn dumbbell(bottleneck: &str, traffic: &str) -> String {
+    format!(
+        "[network]\nkind = \"dumbbell\"\npairs = 4\naccess = {{ jitter = {{ dist = \"uniform\", min = \"0 ms\", max = \"1 ms\" }} }}\n\
+         bottleneck = {{ {bottleneck} }}\n{traffic}\n[run]\nduration = \"16 s\"\nwarmup = \"4 s\"\nseeds = 5\n"
+    )
+}
+
+const PAGES: &str = "[[traffic]]\nname = \"pages\"\nkind = \"transfer\"\nsize = \"30 kB\"\narrivals = { dist = \"poisson\", rate = \"3 per second\" }\n";
+const DOWNLOAD: &str = "[[traffic]]\nname = \"download\"\nkind = \"bulk\"\n";
+const UPLOAD: &str = "[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\n";
+
+/// Case 1: An upload fills 375 kB at 10 Mbit/s: 300 ms. Requests and ACKs of the pages wait there in each of about three round
+/// trips of 22 ms, so a queue per flow at the uplink saves more than half; the downlink has nothing to shorten. The upload
+/// keeps the line but for the pages' ACKs.
+#[test]
+fn an_upload_in_a_written_queue_is_cured_at_the_uplink() {
+    let queue = "queue = { kind = \"drop-tail\", limit = \"375 kB\" }";
+    let text = dumbbell(
+        &format!(
+            "rate = \"50 Mbit/s\", delay = \"10 ms\", {queue}, reverse = {{ rate = \"10 Mbit/s\", {queue} }}"
+        ),
+        &format!("{PAGES}{UPLOAD}"),
+    );
+    let study = answer(&text, &["drr", "fq-codel", "initial-window-20"]);
+    let case = Case(&study);
+    assert_eq!(case.stands(), ["the uplink, 10 Mbit/s"]);
+    assert!(
+        case.win("drr") > 0.5 && case.win("fq-codel") > 0.5,
+        "{}",
+        case.text()
+    );
+    assert!(
+        case.harm("drr", "upload") < 0.03,
+        "{}",
+        case.harm("drr", "upload")
+    );
+    assert!(case.first_tier().contains(&"drr") && !case.first_tier().contains(&"initial-window-20"));
+    assert!(
+        case.text().contains("at the uplink, 10 Mbit/s"),
+        "{}",
+        case.text()
+    );
+}
+
+/// Case 2: The same queue, inherited by the way back: the same answer at the same place.
+#[test]
+fn an_upload_in_an_inherited_queue_is_cured_at_the_uplink() {
+    let text = dumbbell(
+        "rate = \"50 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"375 kB\" }, reverse = { rate = \"10 Mbit/s\" }",
+        &format!("{PAGES}{UPLOAD}"),
+    );
+    let study = answer(&text, &["drr"]);
+    let case = Case(&study);
+    assert_eq!(case.stands(), ["the uplink, 10 Mbit/s"]);
+    assert_eq!(case.versus("drr").places, ["the uplink, 10 Mbit/s"]);
+    assert!(case.win("drr") > 0.5, "{}", case.text());
+}
+
+/// Case 3: A download fills 100 packets at 10 Mbit/s: 120 ms that every page waits per round trip. The queue stands downwards.
+#[test]
+fn a_download_is_cured_at_the_downlink() {
+    let text = dumbbell(
+        "rate = \"10 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"100 packets\" }, reverse = { rate = \"5 Mbit/s\" }",
+        &format!("{PAGES}{DOWNLOAD}"),
+    );
+    let study = answer(&text, &["drr"]);
+    let case = Case(&study);
+    assert_eq!(case.stands(), ["the downlink, 10 Mbit/s"]);
+    assert_eq!(case.versus("drr").places, ["the downlink, 10 Mbit/s"]);
+    assert!(case.win("drr") > 0.3, "{}", case.text());
+    assert!(case.harm("drr", "download") < 0.03);
+}
+
+/// Case 4: Both ways full: both queues are changed by default, and each alone saves less than both.
+#[test]
+fn two_standing_queues_are_both_changed_and_told_apart() {
+    let text = dumbbell(
+        "rate = \"20 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"150 packets\" }, reverse = { rate = \"10 Mbit/s\" }",
+        &format!("{PAGES}{DOWNLOAD}{UPLOAD}"),
+    );
+    let study = answer(&text, &["drr"]);
+    let case = Case(&study);
+    assert_eq!(
+        case.stands(),
+        ["the downlink, 20 Mbit/s", "the uplink, 10 Mbit/s"]
+    );
+    assert_eq!(case.versus("drr").places.len(), 2);
+    let parts = ["drr at the downlink only", "drr at the uplink only"].map(|part| case.win(part));
+    assert!(
+        parts.iter().all(|part| *part < case.win("drr")),
+        "{parts:?} of {}",
+        case.win("drr")
+    );
+}
+
+/// Case 5: A line of 100 Mbit/s with three pages of 30 kB a second is used by 1 %: no queue stands, a queue per flow changes
+/// nothing that waits and says so. 30 kB are 21 segments: two round trips with an initial window of 10, one with 40.
+#[test]
+fn without_a_queue_only_the_start_of_connections_can_be_shortened() {
+    let text = dumbbell("rate = \"100 Mbit/s\", delay = \"30 ms\"", PAGES);
+    let study = answer(&text, &["drr", "initial-window-40"]);
+    let case = Case(&study);
+    assert!(case.stands().is_empty(), "{:?}", case.stands());
+    // Handshake and two round trips become handshake and one: two thirds.
+    let win = case.win("initial-window-40");
+    assert!((0.25..0.40).contains(&win), "{win}");
+    assert!(case.win("drr").abs() < 0.01);
+    let remarks = &case.versus("drr").remarks;
+    assert!(
+        remarks
+            .iter()
+            .any(|remark| remark.contains("no queue that stands")),
+        "{remarks:?}"
+    );
+    assert_eq!(case.first_tier(), ["initial-window-40"]);
+}
+
+/// Case 6: Four users of 300 kB, thinking 1 s, beside a download on 20 Mbit/s. Served by turns a transfer takes less time, so the
+/// users ask more often and the download gets less: by 5 % or more of what it had. But it keeps its max-min share, what the
+/// users leave of a line that stays full: no harm.
+#[test]
+fn users_who_ask_more_because_they_are_served_sooner_harm_nobody() {
+    let text = dumbbell(
+        "rate = \"20 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"300 packets\" }",
+        &format!(
+            "[[traffic]]\nname = \"users\"\nkind = \"closed-loop\"\ncount = 4\nsize = \"300 kB\"\nthink = {{ dist = \"uniform\", min = \"0.5 s\", max = \"1.5 s\" }}\n{DOWNLOAD}"
+        ),
+    );
+    let study = answer(&text, &["drr"]);
+    let case = Case(&study);
+    assert!(case.win("drr") > 0.3, "{}", case.text());
+    assert!(case.goodput("drr", "download") < 0.95);
+    assert!(case.goodput("drr", "users") > 1.05);
+    assert!(
+        case.harm("drr", "download") < 0.02,
+        "{}",
+        case.harm("drr", "download")
+    );
+}
+
+/// Case 7: Two downloads, one with ten times the RTT: loss halves the near one as often, but it grows back ten times as fast, so
+/// it has much more than half. Served by turns both have half: the near one gives back what was beyond its fair share.
+#[test]
+fn giving_back_more_than_the_fair_share_is_no_harm() {
+    let text = format!(
+        "[network]\nkind = \"dumbbell\"\npairs = 3\naccess = {{ jitter = {{ dist = \"uniform\", min = \"0 ms\", max = \"1 ms\" }} }}\n\
+         bottleneck = {{ rate = \"10 Mbit/s\", delay = \"4 ms\", queue = {{ kind = \"drop-tail\", limit = \"40 packets\" }} }}\n\
+         [[link]]\nname = \"access-1\"\ndelay = \"50 ms\"\n[tcp]\ncongestion_control = \"reno\"\n{PAGES}from = 2\nto = 2\n\
+         [[traffic]]\nname = \"near\"\nkind = \"bulk\"\nfrom = 0\nto = 0\n[[traffic]]\nname = \"far\"\nkind = \"bulk\"\nfrom = 1\nto = 1\n\
+         [run]\nduration = \"40 s\"\nwarmup = \"10 s\"\nseeds = 4\n"
+    );
+    let study = answer(&text, &["drr"]);
+    let case = Case(&study);
+    assert!(
+        case.goodput("drr", "near") < 0.9,
+        "{}",
+        case.goodput("drr", "near")
+    );
+    assert!(case.goodput("drr", "far") > 1.1, "{}", case.goodput("drr", "far"));
+    assert!(case.harm("drr", "near") < 0.03, "{}", case.harm("drr", "near"));
+    assert!(case.harm("drr", "far") < 0.01);
+}
+
+/// Case 8: Two links in a row, the second with half the rate: packets wait in front of the second alone.
+#[test]
+fn of_two_links_in_a_row_the_slower_one_is_named() {
+    let text = format!(
+        "[network]\nkind = \"chain\"\nhops = 2\npairs = 3\naccess = {{ jitter = {{ dist = \"uniform\", min = \"0 ms\", max = \"1 ms\" }} }}\n\
+         bottleneck = {{ rate = \"20 Mbit/s\", delay = \"5 ms\", queue = {{ kind = \"drop-tail\", limit = \"100 packets\" }} }}\n\
+         [[link]]\nname = \"hop-1\"\nrate = \"10 Mbit/s\"\n{PAGES}{DOWNLOAD}[run]\nduration = \"16 s\"\nwarmup = \"4 s\"\nseeds = 5\n"
+    );
+    let study = answer(&text, &["drr"]);
+    let case = Case(&study);
+    assert_eq!(case.stands(), ["link hop-1 from router-1 to router-2, 10 Mbit/s"]);
+    assert!(
+        case.win("drr") > 0.3 && case.text().contains("hop-1"),
+        "{}",
+        case.text()
+    );
+}
+
+/// Case 9: Two packets in a hundred are lost on a line that nobody waits for. A page takes a handshake and two or three round trips
+/// of 24 ms, about 80 ms. In one of twenty the last three segments lose one, too few remain for three duplicate ACKs, and the
+/// page waits for a timer of at least 200 ms; a probe after two round trips saves some 150 ms: 8 of 88 ms, about a tenth. No
+/// queue has anything to do with it.
+#[test]
+fn lost_tails_are_cured_at_the_senders() {
+    let text = dumbbell(
+        "rate = \"100 Mbit/s\", delay = \"10 ms\", loss = \"2 %\"",
+        &format!(
+            "[tcp]\nrack = false\ntail_loss_probe = \"off\"\n{}",
+            PAGES.replace("3 per second", "20 per second")
+        ),
+    )
+    .replace("seeds = 5", "seeds = 12");
+    let study = answer(&text, &["drr", "rack-tlp"]);
+    let case = Case(&study);
+    assert!(case.stands().is_empty(), "{:?}", case.stands());
+    let win = case.win("rack-tlp");
+    assert!((0.05..0.2).contains(&win), "{win}");
+    assert_eq!(case.first_tier(), ["rack-tlp"]);
+    assert!(case.text().contains("on the servers"), "{}", case.text());
+}
+
+/// Case 10: Forty senders at the same instants, nothing drawn: every seed is the same run, and no winner may be named, not even one
+/// whose hash differs from seed to seed. With jitter seeds differ, and that answer is offered.
+#[test]
+fn without_chance_no_winner_is_named() {
+    let text = "[network]\nkind = \"dumbbell\"\npairs = 20\naccess = { rate = \"10 Gbit/s\", delay = \"2 us\" }\n\
+        bottleneck = { rate = \"10 Gbit/s\", delay = \"5 us\", queue = { kind = \"drop-tail\", limit = \"200 kB\" } }\n\
+        [[traffic]]\nname = \"reads\"\nkind = \"incast\"\nsize = \"64 kB\"\nrounds = 10\npause = \"1 ms\"\n[run]\nduration = \"1 s\"\nseeds = 4\n";
+    let study = answer(text, &["cake", "pacing"]);
+    let case = Case(&study);
+    assert!(
+        case.text().starts_with("No winner can be named"),
+        "{}",
+        case.text()
+    );
+    assert!(case.first_tier().is_empty());
+    let variants = &study.comparison.document.variants[1..];
+    assert!(
+        variants
+            .iter()
+            .all(|variant| !variant.versus.as_ref().expect("compared").significant)
+    );
+    let jittered = study
+        .comparison
+        .document
+        .jittered
+        .as_ref()
+        .expect("it was tried with jitter");
+    assert!(jittered.set.contains("network.access.jitter"), "{}", jittered.set);
+    assert!(case.text().contains("network.access.jitter"), "{}", case.text());
+}
+
+/// Case 11: One Reno download over 100 ms at 10 Mbit/s: the pipe holds 83 packets, a buffer of 16 makes 99; halved that is 50, so the
+/// line idles until it has grown back: about (1 - 50 / 83)^2 / 2 of the time's capacity, 10 % or so, is lost to the download.
+#[test]
+fn capacity_that_a_short_buffer_leaves_idle_is_harm() {
+    let text = dumbbell(
+        "rate = \"10 Mbit/s\", delay = \"48 ms\", queue = { kind = \"drop-tail\", limit = \"200 packets\" }",
+        &format!("[tcp]\ncongestion_control = \"reno\"\n{PAGES}{DOWNLOAD}"),
+    )
+    .replace(
+        "duration = \"16 s\"\nwarmup = \"4 s\"",
+        "duration = \"60 s\"\nwarmup = \"20 s\"",
+    );
+    let study = answer(&text, &["short-buffer", "drr"]);
+    let case = Case(&study);
+    assert!(case.win("short-buffer") > 0.1);
+    let harm = case
+        .group("short-buffer", "download")
+        .harm
+        .expect("it was measured");
+    assert!(harm.value > 0.03 && harm.significant, "{harm:?}");
+    assert!(
+        case.harm("drr", "download") < 0.02,
+        "{}",
+        case.harm("drr", "download")
+    );
+}
+
+/// Case 12: Datagrams at 12 Mbit/s into 10 Mbit/s, nobody slows them down: pages share a queue that is always full. By turns the
+/// pages get all they ask (0.7 Mbit/s); the datagrams had more than their share, and keep what the pages leave: no harm.
+#[test]
+fn datagrams_beyond_the_line_give_way_without_harm() {
+    let text = dumbbell(
+        "rate = \"10 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"100 packets\" }",
+        &format!(
+            "{PAGES}[[traffic]]\nname = \"datagrams\"\nkind = \"cbr\"\nrate = \"12 Mbit/s\"\npacket = \"1500 B\"\n"
+        ),
+    );
+    let study = answer(&text, &["drr"]);
+    let case = Case(&study);
+    assert_eq!(case.stands(), ["the bottleneck, 10 Mbit/s"]);
+    assert!(case.win("drr") > 0.5, "{}", case.text());
+    assert!(case.goodput("drr", "datagrams") < 1.0);
+    assert!(
+        case.harm("drr", "datagrams") < 0.02,
+        "{}",
+        case.harm("drr", "datagrams")
+    );
+}
