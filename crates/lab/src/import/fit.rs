@@ -5,7 +5,7 @@
 //! a share of it, on average over all quantiles. Round-trip times, waits in the queue, and retransmissions are compared as well: the
 //! verdict is that of the worst.
 //!
-//! Read in this order: this file (what is compared), [`judge`] (what is close, and what to try where it is not).
+//! Read in this order: this file (what is compared), `judge` (what is close, and what to try where it is not).
 //!
 //! **Source.** None; it is the first Wasserstein distance between the logarithms of the times.
 //! **Deviations.** It is told as a difference, not tested: a replay has the same connections as the recording, so the two are no

@@ -2,7 +2,7 @@
 //! numbers, why there, and what to measure afterwards.
 //!
 //! A queue is changed where packets wait. Where that is a modem or a device of the provider, nobody can log in: a shaper in
-//! one's own router, a little slower than the line, makes them wait there instead ([`shaper`]; docs/turn-on.md). What a
+//! one's own router, a little slower than the line, makes them wait there instead (`shaper`; docs/turn-on.md). What a
 //! variant does to queues and endpoints is read off its own settings, so that variants of a file get their commands too.
 
 mod check;
