@@ -1,9 +1,9 @@
 //! Several networks beside each other: what each variant saves and harms in each of them.
 
 use crate::layout::{fit, new_table, wrapped};
-use crate::ranked::percent;
 use crate::table::line;
 use comfy_table::{Cell, CellAlignment};
+use fleetfoot_lab::compare::words::percent;
 use fleetfoot_lab::result::{Comparison, Variant};
 
 /// A row for each variant that any of the networks has, in the order of the first; then the answers.

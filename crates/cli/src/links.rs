@@ -1,7 +1,8 @@
 //! The table of links that `run` prints: those where packets waited, many alike in one row.
 
 use crate::layout::{align, fit, new_table, wrapped};
-use crate::table::{line, seconds};
+use crate::table::line;
+use fleetfoot_lab::compare::words::seconds;
 use fleetfoot_lab::result::{Comparison, Link, LinkInfo, Variant};
 use std::fmt::Write;
 

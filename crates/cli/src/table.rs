@@ -1,25 +1,9 @@
 //! A single run as text.
 
 use crate::layout::{align, fit, new_table, wrapped};
-use fleetfoot_lab::result::{Comparison, Group, Summary};
+use fleetfoot_lab::compare::words::{felt, rate, seconds};
+use fleetfoot_lab::result::{Comparison, Summary};
 use std::fmt::Write;
-
-/// What users of a group without retransmission feel beside its times: late frames, delay, loss.
-pub(crate) fn felt(group: &Group) -> Option<String> {
-    let share = |name: &str| group.more.get(name).map(|share| 100.0 * share.mean);
-    let mut parts = Vec::new();
-    if let (None, Some(delay)) = (&group.fct_s, &group.delivery_latency_s) {
-        let (mean, p99) = (seconds(delay.mean), seconds(delay.p99));
-        parts.push(format!("one-way delay mean {mean}, p99 {p99}"));
-    }
-    if let Some(late) = share("late_or_lost") {
-        parts.push(format!("{late:.1} % of the frames late or lost"));
-    }
-    if let Some(lost) = share("lost_share") {
-        parts.push(format!("{lost:.2} % of the datagrams lost"));
-    }
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
 
 /// Groups, base RTTs, links and the flows of a single run.
 pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> String {
@@ -156,25 +140,6 @@ fn rtts(comparison: &Comparison) -> Vec<(String, String)> {
 pub(crate) fn line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
-}
-
-pub(crate) fn seconds(value: f64) -> String {
-    match value.abs() {
-        0.0 => String::from("0"),
-        v if v >= 10.0 => format!("{value:.1} s"),
-        v if v >= 1.0 => format!("{value:.2} s"),
-        v if v >= 0.01 => format!("{:.0} ms", value * 1e3),
-        v if v >= 0.001 => format!("{:.1} ms", value * 1e3),
-        _ => format!("{:.0} us", value * 1e6),
-    }
-}
-
-pub(crate) fn rate(bps: f64) -> String {
-    match bps {
-        b if b >= 1e9 => format!("{:.2} Gbit/s", b / 1e9),
-        b if b >= 1e6 => format!("{:.2} Mbit/s", b / 1e6),
-        b => format!("{:.0} kbit/s", b / 1e3),
-    }
 }
 
 const FLOWS: usize = 20;

@@ -1,9 +1,9 @@
 //! The answer in words: what to try, where, what it wins, whom it harms, how sure that is, and how to turn it on.
 
-use super::Plan;
 use super::ranking::Rows;
+use super::{Plan, words};
 use crate::mechanisms::Effort;
-use crate::result::{Document, GroupVersus, Ratio, Recommended, Variant, Versus};
+use crate::result::{Document, GroupVersus, Recommended, Variant, Versus};
 
 /// The setting to try first, if the table has one.
 pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Option<Recommended> {
@@ -197,13 +197,7 @@ fn interval(ci95: Option<[f64; 2]>) -> String {
 
 /// Whom it harms, by how much.
 fn harm_words(plan: &Plan, versus: &Versus) -> String {
-    let mut harmed: Vec<(&str, Ratio)> = versus
-        .groups
-        .iter()
-        .filter_map(|group| Some((group.name.as_str(), group.harm?)))
-        .filter(|(_, harm)| harm.significant && harm.value >= LEAST_HARM)
-        .collect();
-    harmed.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    let harmed = words::harmed(versus);
     let slower = |name: &str| {
         plan.described
             .groups
@@ -213,7 +207,8 @@ fn harm_words(plan: &Plan, versus: &Versus) -> String {
     let said: Vec<String> = harmed
         .iter()
         .take(3)
-        .map(|(name, harm)| {
+        .map(|(group, harm)| {
+            let name = group.name.as_str();
             let range = harm.ci95.map_or_else(String::new, |[low, high]| {
                 format!(" ({:.0} to {:.0} %)", 100.0 * low, 100.0 * high)
             });
@@ -226,7 +221,7 @@ fn harm_words(plan: &Plan, versus: &Versus) -> String {
         })
         .collect();
     if said.is_empty() {
-        String::from("and nobody is harmed")
+        format!("and {}", words::NOBODY_HARMED)
     } else {
         format!("but {}", said.join("; "))
     }
@@ -243,14 +238,7 @@ fn equals(recommended: &Recommended) -> String {
             names.len() - MOST_EQUALS
         ),
     };
-    text.push_str(&format!(", over {} seeds", recommended.seeds));
-    if recommended.undecided > 0 {
-        text.push_str(&format!(
-            "; of {} variant{} more seeds could say otherwise",
-            recommended.undecided,
-            if recommended.undecided == 1 { "" } else { "s" }
-        ));
-    }
+    text.push_str(&format!(", {}", words::how_sure(recommended)));
     text.push('.');
     text
 }
@@ -342,9 +330,6 @@ fn nothing(rows: &Rows, variants: &[Variant]) -> String {
         )
     }
 }
-
-/// Harm below this is not told in the answer; the table has it.
-const LEAST_HARM: f64 = 0.005;
 
 /// So many equals are named.
 const MOST_EQUALS: usize = 6;

@@ -17,6 +17,7 @@ mod tests;
 mod tiers;
 pub mod turn_on;
 pub mod units;
+pub mod words;
 
 pub use plan::{BASELINE, Choice, Plan, Planned, Senders};
 

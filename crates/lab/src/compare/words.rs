@@ -1,0 +1,541 @@
+//! A comparison in words: the rows of the table and their cells, and every sentence around it.
+//!
+//! The terminal and the report both take their texts from here, so that they cannot say different things of one result.
+
+use super::turn_on::Instruction;
+use crate::result::{
+    Comparison, Document, Group, GroupVersus, Jittered, Ratio, Recommended, SensitivityPoint, Variant, Versus,
+};
+use std::collections::BTreeMap;
+
+/// Headings of the table, in the order of [`Cells::in_order`] after the variant.
+pub const HEADINGS: [&str; 7] = [
+    "tier",
+    "variant",
+    "time saved",
+    "harm",
+    "goodput",
+    "p99 worst",
+    "significant",
+];
+
+/// How to read the table.
+pub const LEGEND: &str = "Tier: variants of one tier are equal within error; no number: no significant win. Time saved: 20 % means that \
+     the mean completion time is 0.8 of what it was [95 % interval]. Harm: the largest share that any group loses of what it could \
+     rightly keep (docs/trust.md, Harm). Goodput: change of the goodput of the group that loses most. *: no other saves as \
+     much for less harm.";
+
+/// So many notes stand on the first screen.
+pub const NOTES: usize = 3;
+
+/// Tables of so many rows are shown whole.
+const WHOLE: usize = 12;
+
+/// So many rows are shown where no variant is a significant win.
+const FIRST: u64 = 8;
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The variant.
+    pub variant: &'a Variant,
+    /// Against the baseline.
+    pub versus: &'a Versus,
+    /// Whether it is one place or one side of the row above it.
+    pub part: bool,
+    /// Whether it is shown at first: the first tier, the Pareto front, and the parts of both; all of a short table.
+    pub shown: bool,
+}
+
+/// The rows in the order of the table: parts of a variant stand under it.
+pub fn rows(document: &Document) -> Vec<Row<'_>> {
+    let mut ranked: Vec<(&Variant, &Versus)> = document
+        .variants
+        .iter()
+        .filter_map(|variant| Some((variant, variant.versus.as_ref()?)))
+        .collect();
+    ranked.sort_by_key(|(_, versus)| versus.rank);
+    let known = |name: &str| ranked.iter().any(|(variant, _)| variant.name == name);
+    let parent = |versus: &Versus| versus.part_of.clone().filter(|whole| known(whole));
+    let tiers = ranked.iter().any(|(_, versus)| versus.tier.is_some());
+    let whole = ranked.len() <= WHOLE;
+    let mut rows = Vec::with_capacity(ranked.len());
+    for &(variant, versus) in ranked.iter().filter(|(_, versus)| parent(versus).is_none()) {
+        let shown = whole || versus.tier == Some(1) || versus.pareto || (!tiers && versus.rank <= FIRST);
+        rows.push(Row {
+            variant,
+            versus,
+            part: false,
+            shown,
+        });
+        let parts = ranked
+            .iter()
+            .filter(|(_, versus)| parent(versus).as_ref() == Some(&variant.name));
+        rows.extend(parts.map(|&(variant, versus)| Row {
+            variant,
+            versus,
+            part: true,
+            shown,
+        }));
+    }
+    rows
+}
+
+/// The cells of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cells {
+    /// The tier; empty without one.
+    pub tier: String,
+    /// `*` on the Pareto front.
+    pub mark: &'static str,
+    /// Time saved with its interval.
+    pub saved: String,
+    /// Harm with its interval.
+    pub harm: String,
+    /// Change of goodput.
+    pub goodput: String,
+    /// Largest change of a 99th percentile.
+    pub worst_p99: String,
+    /// `yes` or `no`.
+    pub significant: &'static str,
+}
+
+/// The cells of a row.
+pub fn cells(versus: &Versus) -> Cells {
+    let or_dash = |share: Option<f64>| share.map_or_else(dash, signed);
+    Cells {
+        tier: versus.tier.map_or_else(String::new, |tier| tier.to_string()),
+        mark: if versus.pareto { "*" } else { "" },
+        saved: saved(versus),
+        harm: harm(versus.harm),
+        goodput: or_dash(versus.cost.map(|cost| -cost)),
+        worst_p99: or_dash(versus.worst_p99),
+        significant: if versus.significant { "yes" } else { "no" },
+    }
+}
+
+/// Time saved with its interval: `58.1 % [55, 61]`.
+pub fn saved(versus: &Versus) -> String {
+    let saved = versus.win.map_or_else(dash, percent);
+    format!("{saved} {}", interval(versus.win_ci95))
+        .trim_end()
+        .to_owned()
+}
+
+/// Harm with its interval.
+pub fn harm(harm: Option<Ratio>) -> String {
+    harm.map_or_else(dash, |harm| {
+        format!("{} {}", percent(harm.value), interval(harm.ci95))
+            .trim_end()
+            .to_owned()
+    })
+}
+
+/// Where a variant acts: the places whose queue it changes, and the senders.
+pub fn places(versus: &Versus) -> String {
+    let senders = versus.senders.map(|senders| senders.name().to_owned());
+    versus
+        .places
+        .iter()
+        .cloned()
+        .chain(senders)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// A remark that is made of some rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The mark in those rows.
+    pub letter: char,
+    /// What it says.
+    pub text: String,
+    /// Names of the variants.
+    pub variants: Vec<String>,
+}
+
+/// The remarks of all rows, with letters in the order of the table.
+pub fn remarks(rows: &[Row<'_>]) -> Vec<Remark> {
+    let mut remarks: Vec<Remark> = Vec::new();
+    for row in rows {
+        for text in &row.versus.remarks {
+            let name = row.variant.name.clone();
+            match remarks.iter_mut().find(|remark| remark.text == *text) {
+                Some(remark) => remark.variants.push(name),
+                None => remarks.push(Remark {
+                    letter: char::from(b'a' + (remarks.len() % 26) as u8),
+                    text: text.clone(),
+                    variants: vec![name],
+                }),
+            }
+        }
+    }
+    remarks
+}
+
+/// The letters of the remarks that are made of a row.
+pub fn letters(row: &Row<'_>, remarks: &[Remark]) -> String {
+    let own = |remark: &&Remark| row.versus.remarks.contains(&remark.text);
+    remarks.iter().filter(own).map(|remark| remark.letter).collect()
+}
+
+/// `57.3 %`, without a negative zero.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", cleaned(100.0 * share))
+}
+
+/// `+1.2 %`, without a negative zero.
+pub fn signed(share: f64) -> String {
+    format!("{:+.1} %", cleaned(100.0 * share))
+}
+
+fn cleaned(value: f64) -> f64 {
+    if value.abs() < 0.05 { 0.0 } else { value }
+}
+
+/// `[57, 71]`, in per cent; empty without an interval.
+pub fn interval(ci95: Option<[f64; 2]>) -> String {
+    let whole = |share: f64| {
+        let text = format!("{:.0}", 100.0 * share);
+        if text == "-0" { String::from("0") } else { text }
+    };
+    ci95.map_or_else(String::new, |[low, high]| {
+        format!("[{}, {}]", whole(low), whole(high))
+    })
+}
+
+/// With more digits where it is small.
+fn small_percent(share: f64) -> String {
+    match 100.0 * share {
+        0.0 => String::from("none"),
+        value if value < 0.1 => format!("{value:.2} %"),
+        value => format!("{value:.1} %"),
+    }
+}
+
+fn dash() -> String {
+    String::from("-")
+}
+
+/// A time (s).
+pub fn seconds(value: f64) -> String {
+    match value.abs() {
+        0.0 => String::from("0"),
+        v if v >= 10.0 => format!("{value:.1} s"),
+        v if v >= 1.0 => format!("{value:.2} s"),
+        v if v >= 0.01 => format!("{:.0} ms", value * 1e3),
+        v if v >= 0.001 => format!("{:.1} ms", value * 1e3),
+        _ => format!("{:.0} us", value * 1e6),
+    }
+}
+
+/// A rate (bit/s).
+pub fn rate(bps: f64) -> String {
+    match bps {
+        b if b >= 1e9 => format!("{:.2} Gbit/s", b / 1e9),
+        b if b >= 1e6 => format!("{:.2} Mbit/s", b / 1e6),
+        b => format!("{:.0} kbit/s", b / 1e3),
+    }
+}
+
+/// So many seeds.
+pub fn seeds(runs: u64) -> String {
+    match runs {
+        1 => String::from("1 seed"),
+        runs => format!("{runs} seeds"),
+    }
+}
+
+/// What a group gets over `runs` runs.
+pub fn group(group: &Group, runs: u64) -> String {
+    let latency = match group.kind.as_str() {
+        "thin" => group.delivery_latency_s.as_ref(),
+        _ => group.fct_s.as_ref(),
+    };
+    let waits = if group.latency_sensitive { ", waits" } else { "" };
+    let detail = match (latency, &group.goodput_bps) {
+        (Some(fct), _) => format!(
+            "{} of {} done, mean {}, median {}, p99 {}",
+            group.completed,
+            group.flows,
+            seconds(fct.mean),
+            seconds(fct.p50),
+            seconds(fct.p99)
+        ),
+        (None, Some(goodput)) => {
+            let each = (goodput.n as f64 / runs.max(1) as f64).round() as u64;
+            match each {
+                0 | 1 => format!("1 connection, {}", rate(goodput.mean)),
+                each => format!("{each} connections, {} each", rate(goodput.mean)),
+            }
+        }
+        (None, None) => String::from("nothing measured"),
+    };
+    let detail = match felt(group) {
+        Some(felt) => format!("{detail}; {felt}"),
+        None => detail,
+    };
+    format!("{} ({}{waits}): {detail}", group.name, group.kind)
+}
+
+/// What users of a group without retransmission feel beside its times: late frames, delay, loss.
+pub fn felt(group: &Group) -> Option<String> {
+    let share = |name: &str| group.more.get(name).map(|share| 100.0 * share.mean);
+    let mut parts = Vec::new();
+    if let (None, Some(delay)) = (&group.fct_s, &group.delivery_latency_s) {
+        let (mean, p99) = (seconds(delay.mean), seconds(delay.p99));
+        parts.push(format!("one-way delay mean {mean}, p99 {p99}"));
+    }
+    if let Some(late) = share("late_or_lost") {
+        parts.push(format!("{late:.1} % of the frames late or lost"));
+    }
+    if let Some(lost) = share("lost_share") {
+        parts.push(format!("{lost:.2} % of the datagrams lost"));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Where packets wait: every queue that stands, or the busiest.
+pub fn queues(document: &Document) -> Vec<String> {
+    let standing: Vec<String> = document
+        .queues
+        .iter()
+        .filter(|queue| queue.stands)
+        .map(|queue| {
+            format!(
+                "a queue stands at {} ({}): {:.0} % used, mean wait {}, p99 {}, {} of packets dropped",
+                queue.place,
+                queue.queue,
+                100.0 * queue.utilisation,
+                seconds(queue.wait_mean_s),
+                seconds(queue.wait_p99_s),
+                small_percent(queue.drop_share)
+            )
+        })
+        .collect();
+    if !standing.is_empty() {
+        return standing;
+    }
+    let busiest = document
+        .queues
+        .iter()
+        .max_by(|a, b| a.utilisation.total_cmp(&b.utilisation));
+    busiest
+        .map(|busiest| {
+            format!(
+                "no queue stands; the busiest is {}: {:.0} % used, mean wait {}",
+                busiest.place,
+                100.0 * busiest.utilisation,
+                seconds(busiest.wait_mean_s)
+            )
+        })
+        .into_iter()
+        .collect()
+}
+
+/// What was not tried: reasons, each with the names of the mechanisms.
+pub fn not_tried(comparison: &Comparison) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for entry in &comparison.inapplicable {
+        reasons.entry(&entry.reason).or_default().push(&entry.name);
+    }
+    let sentence = |(reason, names): (&str, Vec<&str>)| format!("{reason}: {}", names.join(", "));
+    reasons.into_iter().map(sentence).collect()
+}
+
+/// Whether the answer holds in a neighbouring network.
+pub fn holds(holds: bool) -> &'static str {
+    if holds {
+        "the answer holds"
+    } else {
+        "another answer"
+    }
+}
+
+/// What is found in a neighbouring network.
+pub fn near(point: &SensitivityPoint) -> String {
+    format!(
+        "{}: {}; best there {} ({})",
+        point.change,
+        holds(point.holds),
+        point.best,
+        point.best_win.map_or_else(dash, percent)
+    )
+}
+
+/// What is found with jitter.
+pub fn jittered(jittered: &Jittered) -> String {
+    let there = match &jittered.recommended {
+        None => String::from("nothing is significantly sooner there"),
+        Some(best) if jittered.equals.is_empty() => format!("recommended there: {best}"),
+        Some(best) => format!(
+            "recommended there: {best}; equal within error: {}",
+            jittered.equals.join(", ")
+        ),
+    };
+    format!(
+        "with jitter ({}): {}; {there}",
+        jittered.set,
+        holds(jittered.holds)
+    )
+}
+
+/// The heading of an instruction.
+pub fn to_turn_on(instruction: &Instruction) -> String {
+    format!("To turn it on at {} ({}):", instruction.place, instruction.device)
+}
+
+/// What an instruction needs.
+pub fn needs(instruction: &Instruction) -> String {
+    format!("Needs: {}", instruction.needs)
+}
+
+/// What to check when an instruction was followed.
+pub fn afterwards(instruction: &Instruction) -> Option<String> {
+    let check = instruction.check.as_ref()?;
+    Some(format!("Afterwards: {check}"))
+}
+
+/// How sure it is who belongs to the first tier.
+pub fn how_sure(recommended: &Recommended) -> String {
+    let over = format!("over {}", seeds(recommended.seeds));
+    match recommended.undecided {
+        0 => over,
+        1 => format!("{over}; of 1 variant more seeds could say otherwise"),
+        more => format!("{over}; of {more} variants more seeds could say otherwise"),
+    }
+}
+
+/// The groups that a variant harms, the most harmed first.
+pub fn harmed(versus: &Versus) -> Vec<(&GroupVersus, Ratio)> {
+    let mut harmed: Vec<(&GroupVersus, Ratio)> = versus
+        .groups
+        .iter()
+        .filter_map(|group| Some((group, group.harm?)))
+        .filter(|(_, harm)| harm.significant && harm.value >= LEAST_HARM)
+        .collect();
+    harmed.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    harmed
+}
+
+/// Whom nobody harms.
+pub const NOBODY_HARMED: &str = "nobody is harmed";
+
+/// Harm below this is not told in the answer; the table has it.
+const LEAST_HARM: f64 = 0.005;
+
+/// The first sentence of an answer, and the rest.
+pub fn headline(answer: &str) -> (&str, &str) {
+    match answer.find(". ") {
+        Some(end) => (&answer[..=end], answer[end + 1..].trim_start()),
+        None => (answer, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variant(name: &str, versus: Versus) -> Variant {
+        let mut variant: Variant = serde_json::from_value(serde_json::json!({
+            "name": name, "set": {}, "runs": 2, "turn_on": null, "groups": [], "links": [], "nodes": [],
+            "headers_per_byte_delivered": null, "lookups_per_s": 0.0, "lookup_power_w": 0.0, "fairness_jain": null,
+            "data_packets_delivered": 0, "bytes_sent_per_byte_delivered": null, "versus": null
+        }))
+        .expect("the fields of a variant");
+        variant.versus = Some(versus);
+        variant
+    }
+
+    fn versus(rank: u64, tier: Option<u64>, part_of: Option<&str>) -> Versus {
+        Versus {
+            baseline: String::from("as described"),
+            rank,
+            tier,
+            win: Some(0.5),
+            win_ci95: Some([-0.004, 0.61]),
+            cost: Some(0.012),
+            harm: Some(Ratio {
+                value: -0.0001,
+                ci95: None,
+                significant: false,
+            }),
+            pareto: rank == 30,
+            worst_p99: None,
+            significant: true,
+            places: vec![String::from("the uplink, 10 Mbit/s")],
+            senders: None,
+            part_of: part_of.map(str::to_owned),
+            remarks: vec![String::from("never acted")],
+            groups: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn parts_stand_under_their_variant_and_a_long_table_shows_what_matters() {
+        let mut document = Document::default();
+        document
+            .variants
+            .push(variant("part", versus(1, None, Some("whole"))));
+        document.variants.push(variant("whole", versus(2, Some(1), None)));
+        for rank in 3..=40 {
+            document.variants.push(variant(
+                &format!("v{rank}"),
+                versus(rank, Some(rank.min(4) - 1), None),
+            ));
+        }
+        let rows = rows(&document);
+        let names: Vec<_> = rows.iter().map(|row| row.variant.name.as_str()).collect();
+        assert_eq!(&names[..3], ["whole", "part", "v3"]);
+        assert_eq!(names.len(), 40);
+        let shown: Vec<_> = rows
+            .iter()
+            .filter(|row| row.shown)
+            .map(|row| row.variant.name.as_str())
+            .collect();
+        assert_eq!(shown, ["whole", "part", "v30"], "first tier, its part, the front");
+        assert!(rows[1].part && !rows[0].part);
+        let remarks = remarks(&rows);
+        assert_eq!(
+            (remarks.len(), remarks[0].letter, remarks[0].variants.len()),
+            (1, 'a', 40)
+        );
+        assert_eq!(letters(&rows[5], &remarks), "a");
+    }
+
+    #[test]
+    fn without_a_significant_win_the_first_rows_are_shown() {
+        let mut document = Document::default();
+        for rank in 1..=20 {
+            document
+                .variants
+                .push(variant(&format!("v{rank}"), versus(rank, None, None)));
+        }
+        assert_eq!(rows(&document).iter().filter(|row| row.shown).count(), 8);
+        document.variants.truncate(12);
+        assert!(rows(&document).iter().all(|row| row.shown));
+    }
+
+    #[test]
+    fn cells_have_no_negative_zero() {
+        let cells = cells(&versus(1, Some(1), None));
+        assert_eq!(cells.saved, "50.0 % [0, 61]");
+        assert_eq!(cells.harm, "0.0 %");
+        assert_eq!(
+            (cells.goodput.as_str(), cells.worst_p99.as_str()),
+            ("-1.2 %", "-")
+        );
+    }
+
+    #[test]
+    fn the_headline_ends_at_the_first_sentence_not_in_a_number() {
+        assert_eq!(
+            headline("Try x at the uplink, 1.5 Mbit/s: 58 % sooner. Equal: y. And z."),
+            (
+                "Try x at the uplink, 1.5 Mbit/s: 58 % sooner.",
+                "Equal: y. And z."
+            )
+        );
+        assert_eq!(headline("Nothing was compared"), ("Nothing was compared", ""));
+    }
+}
