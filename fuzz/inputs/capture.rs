@@ -17,7 +17,12 @@ pub(crate) fn run(bytes: &[u8]) {
         Ok(summary) => {
             assert_eq!(summary.connections, all.len() as u64);
             assert!(!summary.to_text().is_empty());
-            assert!(scenario::text("fuzz", ["fuzz.cvec", "fuzz-back.cvec"], &summary).contains("replay"));
+            let files = scenario::parts(&summary)
+                .into_iter()
+                .map(|part| format!("{}.cvec", part.name));
+            let files: Vec<String> = files.collect();
+            let text = scenario::text("fuzz", &files, &summary, &scenario::Controllers::default());
+            assert!(text.contains("replay"));
         }
         Err(message) => assert!(!message.is_empty()),
     }

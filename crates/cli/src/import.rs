@@ -2,13 +2,17 @@
 
 use crate::failure::Failure;
 use crate::output::{Common, print};
-use crate::progress::ByteReporter;
+use crate::progress::{ByteReporter, ReplayReporter};
 use crate::session::{quoted, stop_flag};
 use crate::target::Targets;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
+use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::time::Duration;
 use fleetfoot_lab::import::files::{Error, vectors_beside};
-use fleetfoot_lab::import::{Fit, Imported, Options, import};
+use fleetfoot_lab::import::fit::{Fit, LINUX, Trials};
+use fleetfoot_lab::import::scenario::{Controllers, Part};
+use fleetfoot_lab::import::{Imported, Options, import};
 use fleetfoot_lab::scenario::ReplayFit;
 use fleetfoot_lab::workload::vectors::looks_like_vectors;
 use std::io::Read;
@@ -46,9 +50,12 @@ pub(crate) struct How {
     /// Seconds of silence after which a connection counts as over.
     #[arg(long, value_name = "S", default_value_t = 900, value_parser = clap::value_parser!(u32).range(1..))]
     idle_s: u32,
-    /// Replay the scenario once and tell how well it fits the recording; `auto`: up to two million data segments.
+    /// Replay the scenario and tell how well it fits the recording; `auto`: up to two million data segments.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = When::Auto)]
     fit: When,
+    /// Congestion control of the senders; else those of Linux (cubic, bbr, reno, bbr3) are tried, and the one that fits best is taken.
+    #[arg(long, value_name = "NAME", value_parser = controllers())]
+    congestion_control: Option<String>,
 }
 
 /// Whether to do something that takes time.
@@ -57,6 +64,11 @@ enum When {
     Auto,
     Always,
     Never,
+}
+
+/// Names of congestion controls.
+fn controllers() -> PossibleValuesParser {
+    PossibleValuesParser::new(AnyController::ENTRIES.iter().map(|entry| entry.name))
 }
 
 impl Default for How {
@@ -68,6 +80,7 @@ impl Default for How {
             quiet_ms: (options.quiet.as_nanos() / 1_000_000) as u32,
             idle_s: (options.idle.as_nanos() / 1_000_000_000) as u32,
             fit: When::Auto,
+            congestion_control: None,
         }
     }
 }
@@ -88,7 +101,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         Some(path) => path.clone(),
         None => beside(&arguments.file),
     };
-    let [vectors, back] = vectors_beside(&output);
+    let beside = vectors_beside(&output);
+    let [vectors, ..] = &beside;
     let ending = arguments.out.as_ref().and_then(|out| out.extension());
     if let Some(ending) = ending.and_then(|ending| ending.to_str())
         && OTHER_ENDINGS.contains(&ending)
@@ -102,11 +116,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     // By whatever name or link.
     let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let input = place(&arguments.file);
-    if output == vectors
-        || [&output, &vectors, &back]
-            .into_iter()
-            .any(|written| place(written) == input)
-    {
+    let outputs = || std::iter::once(&output).chain(&beside);
+    if output == *vectors || outputs().any(|written| place(written) == input) {
         return Err(Failure::usage(format!(
             "{} would be overwritten: give another name with --out FILE.toml",
             arguments.file.display()
@@ -117,7 +128,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     {
         return Err(Failure::usage(format!("there is no folder {}", folder.display())));
     }
-    for path in [&output, &vectors, &back] {
+    for path in outputs() {
         if path.exists() && !arguments.force {
             return Err(Failure::usage(format!(
                 "{} exists: give another name with --out FILE.toml, or --force",
@@ -145,11 +156,13 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
 
 /// The files that were written, in words.
 fn written(imported: &Imported) -> String {
-    let [scenario, vectors] = [&imported.scenario, &imported.vectors].map(|path| path.display());
-    match &imported.back {
-        Some(back) => format!("{scenario}, {vectors} and {}", back.display()),
-        None => format!("{scenario} and {vectors}"),
-    }
+    let vectors = imported.vectors.iter().map(|(_, path)| path);
+    let mut names: Vec<String> = std::iter::once(&imported.scenario)
+        .chain(vectors)
+        .map(|path| path.display().to_string())
+        .collect();
+    let last = names.pop().unwrap_or_default();
+    format!("{} and {last}", names.join(", "))
 }
 
 /// Imports, shows how far it is, warns of what was not read, and replays it.
@@ -172,14 +185,19 @@ fn run(input: &Path, output: &Path, how: &How, common: &Common) -> Result<(Impor
     if imported.summary.interrupted {
         common.say("Interrupted: what was read so far is imported.");
     }
-    let fit = fit(&imported, how.fit, stop)?;
+    let fit = fit(&imported, how, stop, common)?;
     Ok((imported, fit))
 }
 
 /// How well what was imported fits, which is written into the scenario as well; `None`: it was not replayed.
-fn fit(imported: &Imported, when: When, stop: &AtomicBool) -> Result<Option<Fit>, Failure> {
+fn fit(imported: &Imported, how: &How, stop: &AtomicBool, common: &Common) -> Result<Option<Fit>, Failure> {
     let segments: u64 = imported.summary.segments.iter().map(|one| one.segments).sum();
-    let why_not = match when {
+    let asked = how.congestion_control.as_deref();
+    let names: Vec<&'static str> = match asked.and_then(AnyController::entry) {
+        Some(entry) => vec![entry.name],
+        None => LINUX.to_vec(),
+    };
+    let why_not = match how.fit {
         When::Never => Some("it was not replayed (--fit never)"),
         When::Auto if segments > FIT_SEGMENTS => {
             Some("it was not replayed: more than two million data segments take long")
@@ -190,8 +208,28 @@ fn fit(imported: &Imported, when: When, stop: &AtomicBool) -> Result<Option<Fit>
         When::Auto | When::Always => None,
     };
     let fit = match why_not {
-        None => Fit::of(imported, stop).map_err(Failure::other)?,
-        Some(_) => None,
+        None => {
+            let reporter = ReplayReporter::new(common);
+            let trials = Trials {
+                names: &names,
+                stop,
+                progress: &|progress| reporter.done(progress),
+            };
+            let fit = trials.best(imported).map_err(Failure::other);
+            reporter.finish();
+            fit?
+        }
+        Some(_) => {
+            if let (Some(_), [name]) = (asked, &names[..]) {
+                let controllers = Controllers {
+                    all: Some(name),
+                    why: String::from("as it was asked for"),
+                    ..Controllers::default()
+                };
+                imported.write(&controllers).map_err(failure)?;
+            }
+            None
+        }
     };
     let statement = match (&fit, why_not) {
         (Some(fit), _) => fit.statement(),
@@ -377,12 +415,22 @@ fn same(one: &Path, other: &Path) -> bool {
 }
 
 fn json(imported: &Imported, fit: Option<&Fit>) -> Result<String, Failure> {
+    let files = imported.vectors.iter().map(|(part, path)| {
+        serde_json::json!({ "group": part.name, "connections": part.connections, "file": path.display().to_string() })
+    });
+    let files: Vec<_> = files.collect();
+    let path = |wanted: &dyn Fn(usize, &Part) -> bool| {
+        let mut numbered = imported.vectors.iter().enumerate();
+        let found = numbered.find(|(number, (part, _))| wanted(*number, part));
+        found.map(|(_, (_, path))| path.display().to_string())
+    };
     let document = serde_json::json!({
         "schema": "1.0",
         "fleetfoot": env!("CARGO_PKG_VERSION"),
         "scenario": imported.scenario.display().to_string(),
-        "vectors": imported.vectors.display().to_string(),
-        "vectors_back": imported.back.as_ref().map(|path| path.display().to_string()),
+        "vectors": path(&|number, _| number == 0),
+        "vectors_back": path(&|number, part| number > 0 && part.back && !part.long),
+        "files": files,
         "summary": imported.summary,
         "fit": fit,
     });

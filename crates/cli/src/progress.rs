@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// A bar on a terminal, else lines at growing intervals; nothing if it is to be quiet.
@@ -339,6 +340,42 @@ impl ByteReporter {
                     progress.packets,
                     progress.bytes / 1_000_000,
                     progress.connections
+                )
+            },
+        );
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.display.finish();
+    }
+}
+
+/// Shows how many replays of an import are done.
+pub(crate) struct ReplayReporter {
+    display: Display,
+    done: AtomicU64,
+}
+
+impl ReplayReporter {
+    /// A reporter for replays whose number is not known before some are done.
+    pub(crate) fn new(common: &Common) -> ReplayReporter {
+        ReplayReporter {
+            display: Display::new(None, "{spinner} replay {pos}, {elapsed} gone  {msg}", common),
+            done: AtomicU64::new(0),
+        }
+    }
+
+    /// A replay is done.
+    pub(crate) fn done(&self, progress: &Progress) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        self.display.show(
+            done,
+            |_| progress.variant.clone(),
+            |elapsed_s| {
+                format!(
+                    "Replays to see how it fits: {done} after {elapsed_s:.0} s, the last with {}",
+                    progress.variant
                 )
             },
         );

@@ -18,7 +18,7 @@ use fleetfoot_lab::mechanisms::ENTRIES;
 use fleetfoot_lab::report::diagram::Diagram;
 use fleetfoot_lab::report::{pcapng, trace};
 use fleetfoot_lab::result::Comparison;
-use fleetfoot_lab::run::course::{Course, MOST_PACKETS, captured, links_called, trace_rows};
+use fleetfoot_lab::run::course::{Course, MOST_PACKETS, Tap, captured, links_called, tapped, trace_rows};
 use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate_telling};
 use fleetfoot_sim::record::{Capture, Trace};
 use fleetfoot_sim::spec::Spec;
@@ -39,9 +39,13 @@ pub(crate) struct Arguments {
     /// Run so many seeds.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     seeds: u32,
-    /// Write the packets at the bottleneck as pcapng for Wireshark.
+    /// Write the packets at the bottleneck as pcapng for Wireshark and tcpdump. A packet is there once for each of the six points where it
+    /// passed (in, out, drop, each way): in Wireshark filter one, such as frame.interface_name == "bottleneck-forward-in", or give --pcap-at.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// Capture at one end of this link instead, both directions, every packet once: LINK or LINK:near (before its forward queue), or LINK:far.
+    #[arg(long, value_name = "LINK", requires = "pcap")]
+    pcap_at: Option<String>,
     /// Write the state of every sender at every event as CSV (or Parquet, by the ending, where that is built in).
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -89,6 +93,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if arguments.diagram.is_some() {
         drawn(&plan, arguments.diagram_flow.as_deref())?; // told before anything runs
     }
+    let tap = arguments
+        .pcap_at
+        .as_deref()
+        .map(|at| tap(&plan, at))
+        .transpose()?;
     let mut targets = Targets::of(Some(&arguments.file), &plan.scenario, arguments.batch.force);
     let outputs = Outputs::of(arguments, &mut targets)?;
     let forecast = forecast(&plan, &arguments.batch)?;
@@ -134,7 +143,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
     let mut comparison = build(&plan, &batch, &command());
     if !batch.interrupted && (folder.is_some() || outputs.any()) {
-        watch(arguments, &outputs, &plan, &stop, common, &mut comparison)?;
+        watch(arguments, &outputs, tap, &plan, &stop, common, &mut comparison)?;
     }
     if let Some(folder) = &folder {
         folder.write(&comparison)?;
@@ -183,15 +192,17 @@ impl Outputs {
 fn watch(
     arguments: &Arguments,
     outputs: &Outputs,
+    tap: Option<(&str, Tap)>,
     plan: &Plan,
     stop: &AtomicBool,
     common: &Common,
     comparison: &mut Comparison,
 ) -> Result<(), Failure> {
     let resolved = &plan.variants[0].resolved;
-    let links = match &outputs.pcap {
-        Some(_) => links_called(resolved, &comparison.bottleneck),
-        None => Vec::new(),
+    let links = match (&outputs.pcap, tap) {
+        (Some(_), Some((name, _))) => links_called(resolved, &[name.to_owned()]),
+        (Some(_), None) => links_called(resolved, &comparison.bottleneck),
+        (None, _) => Vec::new(),
     };
     let groups = match &outputs.trace {
         Some(_) => 0..resolved.groups.len() as u32,
@@ -227,7 +238,10 @@ fn watch(
                 "The capture holds the first {MOST_PACKETS} packets only."
             ));
         }
-        let (interfaces, packets) = captured(&capture, &links, resolved);
+        let (interfaces, packets) = match tap {
+            Some((_, tap)) => tapped(&capture, &links, tap, resolved),
+            None => captured(&capture, &links, resolved),
+        };
         let protocol = if resolved.needs_ipv6() {
             pcapng::Protocol::V6
         } else {
@@ -248,6 +262,33 @@ fn watch(
         target.write(|path| std::fs::write(path, svg))?;
     }
     Ok(())
+}
+
+/// The link that --pcap-at names, and the end of it.
+fn tap<'a>(plan: &Plan, at: &'a str) -> Result<(&'a str, Tap), Failure> {
+    let links = &plan.variants[0].resolved.spec.links;
+    let known = |name: &str| links.iter().any(|link| link.name == name);
+    let (name, tap) = match at.rsplit_once(':') {
+        _ if known(at) => (at, Tap::Near),
+        Some((name, "near")) => (name, Tap::Near),
+        Some((name, "far")) => (name, Tap::Far),
+        _ => (at, Tap::Near),
+    };
+    if known(name) {
+        return Ok((name, tap));
+    }
+    let mut names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = match names.len() > MOST_NAMES {
+        true => format!(" and {} more", names.len() - MOST_NAMES),
+        false => String::new(),
+    };
+    names.truncate(MOST_NAMES);
+    Err(Failure::usage(format!(
+        "there is no link called `{name}` to capture at: give one of {}{more}, with :near or :far behind it for one of its ends",
+        names.join(", ")
+    )))
 }
 
 /// Index of the group and number of the connection that `flow` names; without a name the first that has connections.
@@ -324,6 +365,9 @@ fn write_trace(
 ) -> std::io::Result<()> {
     trace::write_csv(path, rows)
 }
+
+/// Links that a message names.
+const MOST_NAMES: usize = 12;
 
 fn unknown_variant(name: &str, names: &[String]) -> Failure {
     let mut message = format!("there is no variant or mechanism called `{name}`");

@@ -130,6 +130,53 @@ seeds = 1
 "#;
 
 #[test]
+fn a_capture_at_one_end_of_a_link_has_every_packet_once() {
+    let folder = Folder::new("tap");
+    folder.write("ways.toml", TWO_WAY.as_bytes());
+    for (at, out) in [
+        ("bottleneck", "near.pcapng"),
+        ("bottleneck:far", "far.pcapng"),
+        ("access-0:near", "host.pcapng"),
+    ] {
+        let (code, _, talk) = folder.run(&["run", "ways.toml", "--pcap", out, "--pcap-at", at]);
+        assert_eq!(code, Some(0), "{talk}");
+        let name = at.split(':').next().unwrap_or_default();
+        let bytes = std::fs::read(folder.0.join(out)).expect("a capture");
+        let interface = format!("{name}-{}", if at.ends_with("far") { "far" } else { "near" });
+        assert!(
+            bytes
+                .windows(interface.len())
+                .any(|window| window == interface.as_bytes()),
+            "{interface}"
+        );
+        if name != "bottleneck" {
+            continue; // links of several hosts
+        }
+        let (code, json, talk) = folder.run(&["import", out, "--json", "--fit", "never"]);
+        assert_eq!(code, Some(0), "{talk}");
+        let document: serde_json::Value = serde_json::from_str(&json).expect("one document");
+        assert_eq!(document["summary"]["connections"], 18, "{at}");
+        assert!(
+            !json.contains("captured twice"),
+            "every packet of {at} is there once: {json}"
+        );
+    }
+    let both = ["run", "ways.toml", "--pcap", "both.pcapng"];
+    let (code, _, talk) = folder.run(&both);
+    assert_eq!(code, Some(0), "{talk}");
+    let (_, json, _) = folder.run(&["import", "both.pcapng", "--json", "--fit", "never"]);
+    assert!(json.contains("captured twice"), "{json}");
+
+    let (code, _, talk) = folder.run(&["run", "ways.toml", "--pcap", "x.pcapng", "--pcap-at", "line"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        talk.contains("there is no link called `line`") && talk.contains("bottleneck"),
+        "{talk}"
+    );
+    assert!(!folder.names().contains(&String::from("x.pcapng")), "{talk}");
+}
+
+#[test]
 fn what_the_other_side_opened_gets_a_file_of_its_own() {
     let folder = Folder::new("two-way");
     folder.write("ways.toml", TWO_WAY.as_bytes());

@@ -7,6 +7,7 @@
 use crate::compare::Senders;
 use crate::compare::place::Standing;
 use crate::compare::turn_on::Instruction;
+use crate::scenario::ReplayFit;
 use fleetfoot_sim::output::RunOutput;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -39,6 +40,9 @@ pub struct Document {
     /// What a reader must know beside the figures, the most important first.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// How well the scenario, replayed, fits the recording it was made of; `null` for one that was not imported.
+    #[serde(default)]
+    pub fit: Option<ReplayFit>,
     /// Whether it was stopped before all runs were done (Ctrl-C).
     #[serde(default)]
     pub interrupted: bool,

@@ -1,7 +1,7 @@
 //! Imports from outside: captures that tcpdump made of Linux, and our own captures there and back.
 
-use fleetfoot_lab::import::fit::Verdict;
-use fleetfoot_lab::import::{Fit, Imported, Options, import};
+use fleetfoot_lab::import::fit::{LINUX, Verdict};
+use fleetfoot_lab::import::{Fit, Imported, Options, Trials, import};
 use fleetfoot_lab::report::pcapng;
 use fleetfoot_lab::run::course::captured;
 use fleetfoot_lab::run::{observe, simulate};
@@ -68,7 +68,8 @@ fn pages_captured_at_a_client_come_back() {
         summary.capture_point.expect("both halves") < 0.05,
         "at the client"
     );
-    for vector in vectors::read(&vectors).expect("vectors") {
+    assert_eq!(vectors.len(), 1);
+    for vector in vectors::read(&vectors[0].1).expect("vectors") {
         let bytes: Vec<u64> = vector.units.iter().map(|unit| unit.bytes).collect();
         assert_eq!(bytes, [400, 9_000, 400, 9_000, 0]);
     }
@@ -462,60 +463,94 @@ fn the_fit_says_why_exchanges_did_not_end() {
     assert!(held.contains("Nagle's algorithm holds small segments"), "{held}");
 }
 
-fn example(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../examples")
-        .join(name);
-    std::fs::read_to_string(path).expect("an example")
+/// A scenario that is kept beside the captures.
+fn described(name: &str) -> String {
+    std::fs::read_to_string(fixture(name)).expect("it is checked in")
 }
 
 /// Two backups keep the queue of a home line full: pages of other hosts never see it empty.
 #[test]
 fn a_queue_that_stands_is_told_from_distance() {
     let folder = Folder::new("standing");
-    let trip = trip(&folder, &example("home-line.toml"), "bottleneck", 1);
+    let trip = trip(&folder, &described("standing-queue.toml"), "bottleneck", 1);
     let standing = trip.imported.summary.standing.expect("a queue that stands");
     // 16 ms and three times 2 ms, half of which the links of the hosts take twice: 40 ms, and the packets themselves.
     assert!((0.040..0.042).contains(&standing.least_s), "{standing:?}");
     assert!(standing.pairs >= 9 && standing.of == 12, "{standing:?}");
     println!("{}", trip.imported.summary.to_text());
     let scenario = std::fs::read_to_string(&trip.imported.scenario).expect("a scenario");
-    let line = scenario
-        .lines()
-        .find(|line| line.starts_with("rtt_scale"))
-        .expect("it is written");
-    let wish = line.split(['#', ':']).nth(1).expect("a value").trim();
-    assert!(wish.parse::<f64>().is_ok_and(|scale| scale < 0.6), "{line}");
-    let fit = || {
-        let fit = Fit::of(&trip.imported, &AtomicBool::new(false))
-            .expect("it runs")
-            .expect("a fit");
-        println!("{}", fit.to_text());
-        fit
-    };
-    let before = fit();
-    assert!(
-        before.verdict > Verdict::Close && before.to_text().contains("see rtt_scale"),
-        "{before:?}"
+    let wish = wished_scale(&scenario);
+    assert!(wish.parse::<f64>().is_ok_and(|scale| scale < 0.6), "{scenario}");
+    // It is tried by itself, with every congestion control, and taken only if the replay is clearly closer.
+    let best = best(&trip.imported);
+    let scaled: Vec<bool> = best
+        .controllers
+        .iter()
+        .map(|one| one.name.ends_with(&format!(", rtt_scale {wish}")))
+        .collect();
+    assert_eq!(
+        scaled.iter().filter(|scaled| **scaled).count(),
+        LINUX.len(),
+        "{best:?}"
     );
-    // As it is told.
-    let scaled = scenario.replace("rtt_scale = 1 ", &format!("rtt_scale = {wish} "));
-    std::fs::write(&trip.imported.scenario, scaled).expect("a scenario");
-    let after = fit();
-    let rtts = |fit: &Fit| fit.rtt_s.map(|rtt| rtt.expect("round-trip times"));
-    let [recorded, replayed] = rtts(&before);
-    assert!(replayed > 1.2 * recorded, "{before:?}");
-    within("round-trip times", rtts(&after)[1], recorded, 0.05);
-    let difference = |fit: &Fit| fit.exchange_s.difference.expect("times");
-    assert!(difference(&after) < difference(&before), "{after:?}");
-    assert!(!after.to_text().contains("see rtt_scale"), "{after:?}");
+    let text = std::fs::read_to_string(&trip.imported.scenario).expect("a scenario");
+    assert_eq!(
+        text.contains(&format!(
+            "rtt_scale = {wish} # all hosts as near as the nearest, with which"
+        )),
+        scaled[0]
+    );
+}
+
+/// With the `rtt_scale` that the summary names the smallest round-trip times come back within 5 % on average over eight recordings, and
+/// exchanges are closer.
+///
+/// Of a single recording 5 % is more than can be said: the smallest round-trip time of a short connection is distance and what the queue
+/// held just then, and where the queue is full decides chance. Single ones are off by up to 9 %; without the scale by 25 % to 44 %.
+#[test]
+fn without_the_queue_that_stood_hosts_are_as_far_as_they_were() {
+    // Of each recording: by how much round-trip times are longer in the replay, and exchanges differ, without the scale and with it.
+    let mut longer = [Vec::new(), Vec::new()];
+    let mut differ = [Vec::new(), Vec::new()];
+    for seed in 1..=8 {
+        let folder = Folder::new(&format!("scaled-{seed}"));
+        let trip = trip(&folder, &described("standing-queue.toml"), "bottleneck", seed);
+        let scenario = std::fs::read_to_string(&trip.imported.scenario).expect("a scenario");
+        let wish = wished_scale(&scenario);
+        for (with, scale) in ["1", wish].into_iter().enumerate() {
+            let text = scenario.replace("rtt_scale = 1 ", &format!("rtt_scale = {scale} "));
+            let text = text.replace("rtt_scale = 1\n", &format!("rtt_scale = {scale}\n"));
+            std::fs::write(&trip.imported.scenario, text).expect("a scenario");
+            let fit = Fit::of(&trip.imported, &AtomicBool::new(false))
+                .expect("it runs")
+                .expect("a fit");
+            let [recorded, replayed] = fit.rtt_s.map(|rtt| rtt.expect("round-trip times"));
+            longer[with].push(replayed / recorded - 1.0);
+            differ[with].push(fit.exchange_s.difference.expect("exchanges"));
+            let shown = fit.to_text();
+            assert_eq!(shown.contains("see rtt_scale"), with == 0, "{shown}");
+            assert!(with == 1 || fit.verdict > Verdict::Close, "{shown}");
+        }
+    }
+    println!("longer {longer:.3?}\ndiffer {differ:.3?}");
+    assert!(longer[0].iter().all(|longer| *longer > 0.2), "{longer:?}");
+    assert!(longer[1].iter().all(|longer| longer.abs() < 0.1), "{longer:?}");
+    assert!(mean(&longer[1]).abs() <= 0.05, "{longer:?}");
+    assert!(mean(&differ[1]) < 0.75 * mean(&differ[0]), "{differ:?}");
+}
+
+/// The scale of round-trip times that a scenario advises in a comment.
+fn wished_scale(scenario: &str) -> &str {
+    let line = scenario.lines().find(|line| line.starts_with("rtt_scale"));
+    let wish = line.and_then(|line| line.split(['#', ':']).nth(1));
+    wish.expect("it is advised").trim()
 }
 
 /// A large queue drops few packets of a download, but it was full.
 #[test]
 fn a_full_queue_is_known_by_its_longest_waits() {
     let folder = Folder::new("satellite");
-    let trip = trip(&folder, &example("satellite.toml"), "bottleneck", 1);
+    let trip = trip(&folder, &described("large-queue.toml"), "bottleneck", 1);
     assert_eq!(trip.imported.summary.standing, None, "all hosts saw it empty");
     let fit = Fit::of(&trip.imported, &AtomicBool::new(false))
         .expect("it runs")
@@ -542,4 +577,152 @@ fn waits_that_nobody_saw_are_no_difference() {
         assert_eq!(fit.wait_s[0][0].is_some(), stamps, "{fit:?}");
         assert_eq!(fit.verdict, Verdict::Close, "{fit:?}");
     }
+}
+
+/// Two backups beside pages over this line, with this congestion control.
+fn backups(line: [&str; 3], controller: &str) -> String {
+    let [rate, delay, limit] = line;
+    format!(
+        r#"
+title = "Backups"
+[network]
+kind = "dumbbell"
+pairs = 6
+access = {{ rate = "1 Gbit/s", delay = "2 ms", jitter = {{ dist = "uniform", min = "0 ms", max = "0.3 ms" }} }}
+bottleneck = {{ rate = "{rate}", delay = "{delay}", queue = {{ kind = "drop-tail", limit = "{limit}" }} }}
+[tcp]
+profile = "linux"
+congestion_control = "{controller}"
+[[traffic]]
+name = "pages"
+kind = "transfer"
+size = {{ dist = "lomax", mean = "40 kB", shape = 1.3 }}
+arrivals = {{ dist = "poisson", rate = "4 per second" }}
+[[traffic]]
+name = "backup"
+kind = "bulk"
+count = 2
+start_spacing = "700 ms"
+[run]
+duration = "30 s"
+seeds = 1
+"#
+    )
+}
+
+/// The fit with the congestion control that fits best of those of Linux.
+fn best(imported: &Imported) -> Fit {
+    let trials = Trials {
+        names: &LINUX,
+        stop: &AtomicBool::new(false),
+        progress: &|_| {},
+    };
+    let fit = trials.best(imported).expect("it runs").expect("a fit");
+    println!("{}", fit.to_text());
+    fit
+}
+
+/// Of three lines with a queue of twice, four and half of what the pipe holds.
+#[test]
+fn the_congestion_control_of_a_capture_is_recognised() {
+    let lines = [
+        ["10 Mbit/s", "18 ms", "100 packets"],
+        ["50 Mbit/s", "28 ms", "250 packets"],
+        ["20 Mbit/s", "48 ms", "40 packets"],
+    ];
+    let (mut right, mut of) = (0, 0);
+    for (number, line) in lines.into_iter().enumerate() {
+        for controller in ["cubic", "bbr", "reno"] {
+            let folder = Folder::new(&format!("controllers-{number}-{controller}"));
+            let trip = trip(&folder, &backups(line, controller), "bottleneck", 1);
+            let fit = best(&trip.imported);
+            // Round-trip times may be scaled as well.
+            let found = fit.controllers[0]
+                .name
+                .split(", rtt_scale")
+                .next()
+                .unwrap_or_default();
+            println!("{line:?} {controller}: {found}");
+            (right, of) = (right + usize::from(found == controller), of + 1);
+            // It stands in the scenario, with what else was tried.
+            let text = std::fs::read_to_string(&trip.imported.scenario).expect("a scenario");
+            let first = found.split(',').next().unwrap_or_default();
+            assert!(
+                text.contains(&format!("\ncongestion_control = \"{first}\" # ")),
+                "{text}"
+            );
+            assert!(fit.controllers.len() >= LINUX.len(), "{fit:?}");
+        }
+    }
+    assert!(right >= 7, "{right} of {of}");
+}
+
+/// What lasts for most of the capture is no short transfer, and is replayed as a group of its own.
+#[test]
+fn long_transfers_are_a_group_of_their_own() {
+    let folder = Folder::new("long");
+    let line = ["10 Mbit/s", "18 ms", "100 packets"];
+    let trip = trip(&folder, &backups(line, "cubic"), "bottleneck", 1);
+    let Imported { summary, vectors, .. } = &trip.imported;
+    assert_eq!(summary.long, [2, 0]);
+    assert_eq!(summary.long_s.expect("two").n, 2);
+    let shown = summary.to_text();
+    assert!(
+        shown.contains("Long transfer") && shown.contains("connections are long transfers"),
+        "{shown}"
+    );
+    let parts: Vec<_> = vectors.iter().map(|(part, _)| (part.name, part.long)).collect();
+    assert_eq!(parts, [("recorded", false), ("long", true)]);
+    let all: u64 = vectors.iter().map(|(part, _)| part.connections).sum();
+    assert_eq!(all, summary.connections);
+    for (part, path) in vectors {
+        assert_eq!(
+            vectors::read(path).expect("vectors").len() as u64,
+            part.connections
+        );
+    }
+    // Whoever opened first: both kinds replay from one side.
+    let [_, replay] = &trip.scenarios;
+    let sensitive: Vec<_> = replay
+        .groups
+        .iter()
+        .map(|group| (group.name.as_str(), group.latency_sensitive))
+        .collect();
+    assert_eq!(sensitive, [("recorded", true), ("long", false)]);
+    let fit = best(&trip.imported);
+    assert!(fit.long_s.recorded.expect("two").p50 > 25.0, "{fit:?}");
+    assert!(fit.exchange_s.recorded.expect("pages").max < 25.0, "{fit:?}");
+}
+
+#[test]
+fn the_scenario_says_how_well_it_fits() {
+    let folder = Folder::new("statement");
+    let trip = there_and_back(&folder, 15, "bottleneck", 1);
+    let fit = best(&trip.imported);
+    trip.imported
+        .write_fit(&fit.statement())
+        .expect("it can be written");
+    let resolved = |path: &Path| {
+        let scenario = Scenario::load(path).unwrap_or_else(|error| panic!("{error}"));
+        scenario
+            .resolve(&Setting::none())
+            .unwrap_or_else(|error| panic!("{error}"))
+    };
+    let read = resolved(&trip.imported.scenario).fit.expect("it has one");
+    assert_eq!((read.verdict, read.changed), (Verdict::Close, false));
+    assert_eq!(read.controllers.len(), fit.controllers.len());
+    assert!(read.permits_an_answer());
+    // Written again, it replaces what it said before.
+    let poor = fleetfoot_lab::scenario::ReplayFit {
+        verdict: Verdict::Poor,
+        ..read
+    };
+    trip.imported.write_fit(&poor).expect("it can be written");
+    let again = resolved(&trip.imported.scenario).fit.expect("it has one");
+    assert!(!again.permits_an_answer() && !again.changed, "{again:?}");
+    // What the connections say is a part of what the fit was measured with.
+    let (_, vectors) = &trip.imported.vectors[0];
+    let text = std::fs::read_to_string(vectors).expect("vectors");
+    std::fs::write(vectors, text.replacen("> ", "> 1", 1)).expect("vectors");
+    assert!(resolved(&trip.imported.scenario).fit.expect("it has one").changed);
 }

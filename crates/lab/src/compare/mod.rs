@@ -97,6 +97,7 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
         answer: String::new(),
         recommended: answer::recommended(plan, &rows, &variants),
         notes: Vec::new(),
+        fit: plan.described.fit.clone(),
         interrupted: batch.interrupted,
         commit: String::new(),
         queues: plan.standing.clone(),

@@ -3,7 +3,7 @@
 use super::{BASELINE, Choice, Plan, build};
 use crate::result::{Comparison, Document};
 use crate::run::{Options, execute};
-use crate::scenario::Scenario;
+use crate::scenario::{ReplayFit, Scenario, Setting, Verdict};
 use crate::testing::{TEXT, engine, scenario};
 use std::sync::atomic::AtomicBool;
 
@@ -62,6 +62,46 @@ fn what_is_won_counts_against_what_is_harmed() {
         .as_deref()
         .expect("it is a mechanism");
     assert!(turn_on.contains("initcwnd 20"), "{turn_on}");
+}
+
+#[test]
+fn a_poor_fit_to_a_recording_gives_no_answer() {
+    let identity = scenario()
+        .resolve(&Setting::none())
+        .expect("it resolves")
+        .identity;
+    let with = |verdict: Verdict| {
+        let fit = ReplayFit {
+            verdict,
+            measure: Some(String::from("exchanges")),
+            difference: Some(1.72),
+            reasons: vec![String::from("exchanges differ by 172 %")],
+            advice: vec![String::from("Capture both directions.")],
+            controllers: Vec::new(),
+            changed: false,
+        };
+        let text = format!("{TEXT}\n{}", fit.to_toml(&identity));
+        let scenario = Scenario::parse("test.toml", &text).expect("it is correct");
+        (compare(scenario, 2).document, fit)
+    };
+    let (poor, fit) = with(Verdict::Poor);
+    let missing = "The fit of this scenario to the recording it was made of is poor (worst: exchanges, 172 % apart). Capture both directions.";
+    assert_eq!(
+        poor.answer,
+        format!("No answer can be given for this recording. {missing}")
+    );
+    assert_eq!(
+        (poor.recommended, poor.fit, poor.notes[0].as_str()),
+        (None, Some(fit), missing)
+    );
+    let (fair, fit) = with(Verdict::Fair);
+    assert!(fair.answer.starts_with("Try better"), "{}", fair.answer);
+    assert!(
+        fair.recommended.is_some() && fair.notes[0].contains("is fair (worst"),
+        "{:?}",
+        fair.notes
+    );
+    assert_eq!(fair.fit, Some(fit));
 }
 
 #[test]
@@ -142,7 +182,7 @@ fn the_document_has_exactly_the_documented_fields() {
     assert_eq!(
         keys(&document),
         words(
-            "schema fleetfoot scenario seeds duration_s question answer recommended notes interrupted commit queues \
+            "schema fleetfoot scenario seeds duration_s question answer recommended notes fit interrupted commit queues \
              sensitivity jittered lookup_energy_source variants timing"
         )
     );
@@ -340,7 +380,7 @@ fn normalised_times_are_multiples_of_the_same_flows_times() {
     );
     let missing = TEXT.replace("seeds = 12", "loss_free = \"no loss\"");
     let error = Scenario::parse("test.toml", &missing)
-        .and_then(|scenario| scenario.resolve(&crate::scenario::Setting::none()))
+        .and_then(|scenario| scenario.resolve(&Setting::none()))
         .expect_err("there is no such variant");
     assert!(
         error.message.contains("no variant called `no loss`"),

@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Seen};
 use super::link_layer::{self, ACK, Parsed, RST, SYN, Tcp};
-use super::rate::{AT_HOST, Arrival, Meter, Place};
+use super::rate::{AT_HOST, Arrival, Basis, Meter, Place};
 use super::reader::{self, Frame, Stop};
 use super::summary::{Quantiles, Segments, Summary};
 use super::table::{Entry, Key, Table};
@@ -14,6 +14,8 @@ use std::io::Read;
 use std::net::IpAddr;
 
 mod counts;
+mod long;
+mod nothing;
 mod options;
 mod samples;
 mod sides;
@@ -25,6 +27,7 @@ pub use options::{Options, Over, Progress};
 pub(super) use counts::counted;
 
 use counts::Counts;
+use long::Candidates;
 use samples::Samples;
 use sides::{Passage, Sides, in_order, pair};
 use times::Times;
@@ -74,6 +77,7 @@ struct Capture<F> {
     unknown_links: BTreeMap<i32, u64>,
     counts: Counts,
     samples: Samples,
+    candidates: Candidates,
     /// Bytes, segments and retransmitted segments from the hosts that opened, and to them.
     segments: [(u64, u64, u64); 2],
     meters: [Meter; 2],
@@ -118,6 +122,7 @@ impl<F: FnMut(Over)> Capture<F> {
             unknown_links: BTreeMap::new(),
             counts: Counts::default(),
             samples: Samples::default(),
+            candidates: Candidates::default(),
             segments: [(0, 0, 0); 2],
             meters: [Meter::default(), Meter::default()],
             mss: BTreeMap::new(),
@@ -402,9 +407,13 @@ impl<F: FnMut(Over)> Capture<F> {
             (&mut samples.answer, &timed.answer_waits_ns),
             (&mut samples.ask, &timed.ask_waits_ns),
             (&mut samples.pause, &timed.pauses_ns),
-            (&mut samples.exchange, &timed.exchanges_ns),
         ] {
             values.iter().for_each(|value| histogram.record(*value));
+        }
+        let may_be_long = self.candidates.take(self.written, back, &timed.exchanges);
+        if !may_be_long {
+            let exchanges = timed.exchanges.iter();
+            exchanges.for_each(|exchange| samples.exchange.record(exchange.ns));
         }
         // From where the SYN left to where the last byte arrives, wherever on the path it was seen.
         let ways: u64 = [0, connection.last_listener()]
@@ -437,6 +446,7 @@ impl<F: FnMut(Over)> Capture<F> {
             vector,
             answerer: connection.hosts[1],
             back,
+            may_be_long,
         });
     }
 
@@ -463,7 +473,8 @@ impl<F: FnMut(Over)> Capture<F> {
         notes.extend(crowd);
         let sideless_share = self.sideless.1 as f64 / all.max(1) as f64;
         let Capture {
-            samples,
+            mut samples,
+            candidates,
             meters,
             segments,
             halves,
@@ -491,8 +502,20 @@ impl<F: FnMut(Over)> Capture<F> {
         let place = |receiver: usize| Place::of(halves[receiver] / known);
         let wait_s = [0, 1].map(|direction| deepest(direction).and_then(seconds));
         let pairs = self.least.values().map(|halves| halves[0] + halves[1]);
-        let standing = standing::standing(pairs.collect(), wait_s);
+        let pairs: Vec<u64> = pairs.collect();
+        let nearest_ns = pairs.iter().min().copied();
+        let standing = standing::standing(pairs, wait_s);
         notes.extend(standing.as_ref().map(standing::told));
+        let rate = [
+            from.estimate(place(1), back(0), crowded),
+            to.estimate(place(0), back(1), crowded),
+        ];
+        let busy = usize::from(segments[1].0 > segments[0].0);
+        // Where the rate is not known, what was certainly carried holds less.
+        let bps = rate[busy].bps.filter(|_| rate[busy].basis != Basis::AtMost);
+        let pipe = bps.unwrap_or(0.0) / 8.0 * nearest_ns.unwrap_or(0) as f64 * 1e-9;
+        let long = candidates.decide(self.last_ns, pipe, &mut samples.exchange);
+        notes.extend(long.told(self.written));
         let mss = self
             .mss
             .iter()
@@ -533,7 +556,12 @@ impl<F: FnMut(Over)> Capture<F> {
             exchanges: Quantiles::of(&samples.exchanges, 1.0),
             exchange_s: seconds(&samples.exchange),
             connection_s: seconds(&samples.connection),
+            long: long.counts,
+            long_bytes: long.bytes,
+            long_s: seconds(&long.exchange),
             exchange_counts: samples.exchange.counts(),
+            long_counts: long.exchange.counts(),
+            long_ids: long.ids,
             connection_counts: samples.connection.counts(),
             answer_wait_s: seconds(&samples.answer),
             ask_wait_s: seconds(&samples.ask),
@@ -544,42 +572,13 @@ impl<F: FnMut(Over)> Capture<F> {
             crowded,
             sideless_share,
             segments: segments.map(|(bytes, all, again)| Segments::of(bytes, all, again)),
-            rate: [
-                from.estimate(place(1), back(0), crowded),
-                to.estimate(place(0), back(1), crowded),
-            ],
+            rate,
             mss,
             hosts: match self.options.keep_addresses {
                 true => self.addresses.iter().map(IpAddr::to_string).collect(),
                 false => Vec::new(),
             },
         })
-    }
-
-    /// Why nothing can be made of it.
-    fn nothing(&self, stop: &Stop) -> String {
-        if let Some((link, _)) = self.unknown_links.iter().next()
-            && self.links.is_empty()
-        {
-            return format!(
-                "its kind of link ({link}) is not read; these are: Ethernet, Linux cooked, raw IP, loopback"
-            );
-        }
-        let mut message = format!("no TCP connection with data is in its {} packets", stop.frames);
-        let (left_out, _) =
-            self.counts
-                .told(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
-        if !left_out.is_empty() {
-            let list: Vec<String> = left_out
-                .iter()
-                .map(|entry| format!("{} {}", entry.count, entry.what))
-                .collect();
-            message.push_str(&format!(" ({})", list.join("; ")));
-        }
-        if let Some(damage) = &stop.damage {
-            message.push_str(&format!("; it ended at {damage}"));
-        }
-        message
     }
 }
 

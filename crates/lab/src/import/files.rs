@@ -2,14 +2,14 @@
 
 use super::capture::{self, Options, Progress};
 use super::rate::RateEstimate;
-use super::scenario;
+use super::scenario::{self, Controllers, Part};
 use super::summary::{Quantiles, Segments, Summary};
 use crate::run::write_atomically;
 use crate::scenario::{ReplayFit, Scenario, Setting};
 use crate::workload::reason;
 use crate::workload::vectors::{self, Vector};
 use fleetfoot_sim::output::Histogram;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -19,15 +19,30 @@ use std::path::{Path, PathBuf};
 pub struct Imported {
     /// The scenario.
     pub scenario: PathBuf,
-    /// The connection vectors beside it.
-    pub vectors: PathBuf,
-    /// Those that were opened from the other side, if both sides opened some.
-    pub back: Option<PathBuf>,
+    /// What it is called.
+    pub title: String,
+    /// The files of connection vectors beside it, one for each group.
+    pub vectors: Vec<(Part, PathBuf)>,
     /// What was found.
     pub summary: Summary,
 }
 
 impl Imported {
+    /// Writes the scenario, with these congestion controls; without them it has those of its TCP profile.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, controllers: &Controllers) -> Result<(), Error> {
+        let name = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        };
+        let names: Vec<String> = self.vectors.iter().map(|(_, path)| name(path)).collect();
+        let text = scenario::text(&self.title, &names, &self.summary, controllers);
+        write_atomically(&self.scenario, text.as_bytes())
+            .map_err(|error| Error::Output(self.scenario.display().to_string(), error))
+    }
+
     /// Writes into the scenario how well it fits, in the place of what it said of that before.
     ///
     /// # Errors
@@ -90,46 +105,61 @@ pub fn import(
     let is_text = vectors::looks_like_vectors(&head);
     let source = io::Cursor::new(head).chain(source);
 
-    let [vectors, back] = vectors_beside(output);
+    let beside = vectors_beside(output);
+    let [vectors, ..] = &beside;
     let failed = |error| Error::Output(vectors.display().to_string(), error);
-    let mut spill = Spill::create(&vectors).map_err(failed)?;
+    let mut spill = Spill::create(vectors).map_err(failed)?;
     let result = match is_text {
         true => read_vectors(BufReader::new(source), &mut spill),
         false => capture::read(
             source,
             options,
-            |over| spill.take(&over.vector, Some(over.answerer), over.back),
+            |over| {
+                spill.take(&over.vector, Some(over.answerer), over.back, over.may_be_long);
+            },
             progress,
         ),
     };
     let mut summary = result.map_err(wrong)?;
-    let starts = spill.finish([&vectors, &back]).map_err(failed)?;
-    summary.interarrival_s = Quantiles::of(&starts, 1e-6);
-    let title = match input.file_name() {
-        Some(name) if input != Path::new("-") => format!("Traffic of {}", name.to_string_lossy()),
-        _ => String::from("Traffic of a capture"),
+    let parts = scenario::parts(&summary);
+    let place = |(number, part): (usize, Part)| {
+        let own = match number {
+            0 => 0,
+            _ => 2 * usize::from(part.long) + usize::from(part.back),
+        };
+        (part, beside[own].clone())
     };
-    let [name, back_name] = [&vectors, &back].map(|path| {
-        let name = path.file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
-    });
-    let text = scenario::text(&title, [&name, &back_name], &summary);
-    write_atomically(output, text.as_bytes())
-        .map_err(|error| Error::Output(output.display().to_string(), error))?;
-    Ok(Imported {
+    let vectors: Vec<(Part, PathBuf)> = parts.into_iter().enumerate().map(place).collect();
+    let starts = spill.finish(&vectors, &summary.long_ids);
+    let starts = starts.map_err(|error| Error::Output(output.display().to_string(), error))?;
+    summary.interarrival_s = Quantiles::of(&starts, 1e-6);
+    let imported = Imported {
         scenario: output.to_owned(),
+        title: match input.file_name() {
+            Some(name) if input != Path::new("-") => format!("Traffic of {}", name.to_string_lossy()),
+            _ => String::from("Traffic of a capture"),
+        },
         vectors,
-        back: (scenario::whose(&summary) == [true, true]).then_some(back),
         summary,
-    })
+    };
+    imported.write(&Controllers::default())?;
+    Ok(imported)
 }
 
-/// The files of connection vectors that belong to the scenario `output`: of connections opened from the side of the first, and from
-/// the other. The second is written only if there are both.
-pub fn vectors_beside(output: &Path) -> [PathBuf; 2] {
-    let mut back = output.file_stem().unwrap_or_default().to_owned();
-    back.push("-back.cvec");
-    [output.with_extension("cvec"), output.with_file_name(back)]
+/// The files of connection vectors that may belong to the scenario `output`: of the first group ([`scenario::parts`]); else of connections
+/// opened from the other side, of long transfers, and of both. Only those are written of which there are some.
+pub fn vectors_beside(output: &Path) -> [PathBuf; 4] {
+    let other = |ending: &str| {
+        let mut name = output.file_stem().unwrap_or_default().to_owned();
+        name.push(ending);
+        output.with_file_name(name)
+    };
+    [
+        output.with_extension("cvec"),
+        other("-back.cvec"),
+        other("-long.cvec"),
+        other("-long-back.cvec"),
+    ]
 }
 
 /// A file of connection vectors: what it says, without a network.
@@ -137,7 +167,7 @@ fn read_vectors(text: impl io::BufRead, spill: &mut Spill) -> Result<Summary, St
     let mut samples: [Histogram; 8] = Default::default();
     let (mut connections, mut concurrent, mut last_us) = (0, 0, 0);
     let mut bytes = [0_u64; 2];
-    let mut openers = rustc_hash::FxHashSet::default();
+    let mut openers = FxHashSet::default();
     let told = vectors::read_from(text, |vector| {
         let [rtt, size, ask, answer, exchanges, answer_wait, ask_wait, pause] = &mut samples;
         connections += 1;
@@ -165,7 +195,7 @@ fn read_vectors(text: impl io::BufRead, spill: &mut Spill) -> Result<Summary, St
             }
             before = Some(unit.opener);
         }
-        spill.take(&vector, None, false);
+        spill.take(&vector, None, false, false);
     })?;
     if connections == 0 {
         return Err(String::from("no connection in it has data"));
@@ -210,6 +240,8 @@ struct Spill {
     /// Start of the connection, place and length in the file, pair of hosts: of those that were opened from the side of the first, and
     /// from the other.
     index: [Vec<(u64, u64, u32, u32)>; 2],
+    /// Of those that may be long transfers: number, and place in the file.
+    may_be_long: Vec<(u64, u64)>,
     /// Pairs of hosts, whichever opened, and the smallest round-trip time between each: a queue that one connection always found is not
     /// part of the path.
     pairs: FxHashMap<(u32, u32), u32>,
@@ -233,6 +265,7 @@ impl Spill {
             part,
             file: BufWriter::new(file),
             index: [Vec::new(), Vec::new()],
+            may_be_long: Vec::new(),
             pairs: FxHashMap::default(),
             least_us: Vec::new(),
             written: 0,
@@ -241,7 +274,7 @@ impl Spill {
     }
 
     /// Writes a connection; a full disk is told at the end.
-    fn take(&mut self, vector: &Vector, other: Option<u32>, back: bool) {
+    fn take(&mut self, vector: &Vector, other: Option<u32>, back: bool, may_be_long: bool) {
         let next = self.least_us.len() as u32;
         let pair = other.map_or(NO_PAIR, |other| {
             let own = vector.host as u32;
@@ -259,6 +292,9 @@ impl Spill {
         {
             *least = vector.rtt_us;
         }
+        if may_be_long {
+            self.may_be_long.push((vector.id, self.written));
+        }
         let text = vector.to_string();
         match self.file.write_all(text.as_bytes()) {
             Ok(()) => {
@@ -270,16 +306,14 @@ impl Spill {
         self.written += text.len() as u64;
     }
 
-    /// Writes them in order of start, those of either side into its file, and returns the times between starts (us).
-    fn finish(mut self, files: [&Path; 2]) -> io::Result<Histogram> {
+    /// Writes them in order of start, those of each part into its file, and returns the times between starts (us). `long_ids`: numbers of the
+    /// long transfers, in ascending order.
+    fn finish(mut self, parts: &[(Part, PathBuf)], long_ids: &[u64]) -> io::Result<Histogram> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
         self.file.flush()?;
-        let mut index = std::mem::take(&mut self.index);
-        if index[0].is_empty() {
-            index.swap(0, 1); // the first said nothing: the others take its place
-        }
+        let index = std::mem::take(&mut self.index);
         let mut starts: Vec<u64> = index.iter().flatten().map(|place| place.0).collect();
         starts.sort_unstable();
         let mut between = Histogram::new();
@@ -287,10 +321,20 @@ impl Spill {
             between.record(pair[1] - pair[0]);
         }
         drop(starts);
-        for (number, (mut index, file)) in index.into_iter().zip(files).enumerate() {
-            if index.is_empty() && number > 0 {
-                continue;
-            }
+        let long: FxHashSet<u64> = std::mem::take(&mut self.may_be_long)
+            .into_iter()
+            .filter(|(id, _)| long_ids.binary_search(id).is_ok())
+            .map(|(_, place)| place)
+            .collect();
+        let [first, back] = index.map(|side| {
+            let (long, short) = side
+                .into_iter()
+                .partition::<Vec<_>, _>(|(_, place, ..)| long.contains(place));
+            [short, long]
+        });
+        let mut sides = [first, back];
+        for (part, file) in parts {
+            let mut index = std::mem::take(&mut sides[usize::from(part.back)][usize::from(part.long)]);
             index.sort_unstable();
             let mut ordered = self.part.as_os_str().to_owned();
             ordered.push("2");

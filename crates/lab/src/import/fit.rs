@@ -1,39 +1,44 @@
-//! How well the scenario that an import wrote fits the recording: it is replayed once, and the times that came out are held
+//! How well the scenario that an import wrote fits the recording: it is replayed, and the times that came out are held
 //! against the times that were seen.
 //!
 //! The two distributions are compared quantile by quantile: what a replayed quantile is more or less than the recorded one, as
-//! a share of it, on average over all quantiles. Round-trip times, waits in the queue, and retransmissions are compared as well: the
-//! verdict is that of the worst.
+//! a share of it, on average over all quantiles; exchanges and long transfers apart. Round-trip times, waits in the queue, and
+//! retransmissions are compared as well: the verdict is that of the worst.
 //!
-//! Read in this order: this file (what is compared), `judge` (what is close, and what to try where it is not).
+//! Read in this order: this file (what is compared), `judge` (what is close, and what to try where it is not), `controllers` (with which
+//! congestion control it fits best).
 //!
 //! **Source.** None; it is the first Wasserstein distance between the logarithms of the times.
 //! **Deviations.** It is told as a difference, not tested: a replay has the same connections as the recording, so the two are no
 //! independent samples, and with enough of them every difference would be significant. Times have three digits.
 
 use super::files::Imported;
-use super::summary::Quantiles;
+use super::scenario;
+use super::summary::{Quantiles, Summary};
 use crate::run::simulate;
-use crate::scenario::{ControllerFit, Scenario, Setting};
+use crate::scenario::{ControllerFit, Resolved, Scenario, Setting};
 use fleetfoot_core::link::LinkRate;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::output::{Histogram, RunOutput};
+use fleetfoot_sim::spec::Spec;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
+mod controllers;
 mod judge;
 
 pub use crate::scenario::Verdict;
+pub use controllers::{LINUX, Trials};
 pub use judge::Measure;
-
-use judge::apart;
 
 /// A recording and its replay.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// Times of exchanges, without what applications waited.
+    /// Times of exchanges, without what applications waited. Not those of long transfers.
     pub exchange_s: Likeness,
+    /// Times of exchanges of long transfers.
+    pub long_s: Likeness,
     /// From the first SYN of a connection to its last byte.
     pub connection_s: Likeness,
     /// Median of the smallest round-trip times: recorded and replayed.
@@ -84,26 +89,22 @@ impl Fit {
         let resolved = scenario
             .resolve(&Setting::none())
             .map_err(|error| error.to_string())?;
-        let spec = resolved.spec(1);
-        // The same on a line that is faster by a ten-thousandth: how far is all of this chance?
-        let mut neighbour = spec.clone();
-        for link in &mut neighbour.links {
-            if let LinkRate::Constant(rate) = &mut link.rate
-                && *rate != Rate::UNLIMITED
-            {
-                *rate = Rate::from_bps(rate.bps() + rate.bps() / 10_000);
-            }
-        }
+        let beside = neighbour(&resolved.spec(1));
         let (output, beside) = std::thread::scope(|scope| {
-            let beside = scope.spawn(|| simulate(&neighbour, stop));
-            (simulate(&spec, stop), beside.join())
+            let beside = scope.spawn(|| simulate(&beside, stop));
+            (simulate(&resolved.spec(1), stop), beside.join())
         });
         let (output, beside) = (output?, beside.map_err(|_| "a replay failed")??);
         if output.interrupted || beside.interrupted {
             return Ok(None);
         }
-        let again_exchange = exchanges(&beside);
-        let exchange = exchanges(&output);
+        let mut fit = Fit::between(summary, &resolved, &output);
+        fit.judge(summary, &resolved, &output, &beside);
+        Ok(Some(fit))
+    }
+
+    /// What is recorded and replayed, without a verdict.
+    fn between(summary: &Summary, resolved: &Resolved, output: &RunOutput) -> Fit {
         let mut connection = Histogram::new();
         let (mut segments, mut again) = (0, 0);
         for group in &output.groups {
@@ -128,15 +129,20 @@ impl Fit {
             .collect();
         rtts.sort_by(f64::total_cmp);
         let mut wait_s = summary.wait_s.map(|wait| [wait.map(|wait| wait.p90), None]);
-        for (link, said) in resolved.spec.links.iter().zip(&output.links) {
-            if link.name == "bottleneck" {
-                let wait = said.queue_delay.quantile(0.9).map(|wait| wait as f64 * 1e-9);
-                wait_s[usize::from(link.forward)][1] = wait;
-            }
+        for (direction, queue) in queues(resolved, output) {
+            wait_s[direction][1] = queue.quantile(0.9).map(|wait| wait as f64 * 1e-9);
         }
-        let busy = usize::from(summary.segments[1].bytes > summary.segments[0].bytes);
-        let mut fit = Fit {
-            exchange_s: Likeness::of(summary.exchange_s, &summary.exchange_counts, &exchange),
+        Fit {
+            exchange_s: Likeness::of(
+                summary.exchange_s,
+                &summary.exchange_counts,
+                &exchanges(resolved, output, false),
+            ),
+            long_s: Likeness::of(
+                summary.long_s,
+                &summary.long_counts,
+                &exchanges(resolved, output, true),
+            ),
             connection_s: Likeness::of(summary.connection_s, &summary.connection_counts, &connection),
             rtt_s: [
                 summary.rtt_s.map(|rtt| rtt.p50),
@@ -144,25 +150,24 @@ impl Fit {
             ],
             wait_s,
             retransmitted: [share(retransmitted, all), share(again, segments)],
-            chance: difference(&exchange.counts(), &again_exchange.counts()).map(|quantiles| {
-                let means = [&exchange, &again_exchange].map(|times| times.mean().unwrap_or(1.0).max(1.0));
-                quantiles.max(apart(means[0], means[1]))
-            }),
-            rate_known: summary.rate[busy].basis.is_estimate(),
+            chance: None,
+            rate_known: summary.rate[summary.busy()].basis.is_estimate(),
             verdict: Verdict::Close,
             measures: Vec::new(),
             reasons: Vec::new(),
             advice: Vec::new(),
             controllers: Vec::new(),
-        };
-        fit.judge(summary, &resolved.spec, &output);
-        Ok(Some(fit))
+        }
     }
 
     /// The text that is printed.
     pub fn to_text(&self) -> String {
         let mut table = super::summary::Table::new(["", "n", "mean", "p10", "p50", "p90", "p99"]);
-        for (name, likeness) in [("Exchange", &self.exchange_s), ("Connection", &self.connection_s)] {
+        for (name, likeness) in [
+            ("Exchange", &self.exchange_s),
+            ("Long transfer", &self.long_s),
+            ("Connection", &self.connection_s),
+        ] {
             for (what, sample) in [("recorded", &likeness.recorded), ("replayed", &likeness.replayed)] {
                 let Some(s) = sample else { continue };
                 let head = [format!("{name}, {what}"), super::summary::count(s.n)];
@@ -191,6 +196,15 @@ impl Fit {
                 chance * 100.0
             );
         }
+        if !self.controllers.is_empty() {
+            let tried = self.controllers.iter();
+            let tried = tried.map(|one| format!("{} {:.1} %", one.name, one.difference * 100.0));
+            let _ = writeln!(
+                text,
+                "Congestion controls tried, and what the replay differs by with them, the first one taken: {}",
+                tried.collect::<Vec<_>>().join(", ")
+            );
+        }
         let _ = writeln!(
             text,
             "Retransmitted: {:.2} % recorded, {:.2} % replayed\n\
@@ -215,16 +229,37 @@ impl Likeness {
     }
 }
 
-/// Times of the exchanges of a replay.
-fn exchanges(output: &RunOutput) -> Histogram {
+/// The same on a line that is faster by a ten-thousandth: how far are the numbers chance?
+fn neighbour(spec: &Spec) -> Spec {
+    let mut neighbour = spec.clone();
+    for link in &mut neighbour.links {
+        if let LinkRate::Constant(rate) = &mut link.rate
+            && *rate != Rate::UNLIMITED
+        {
+            *rate = Rate::from_bps(rate.bps() + rate.bps() / 10_000);
+        }
+    }
+    neighbour
+}
+
+/// Times of the exchanges of a replay: of long transfers, or of the others.
+fn exchanges(resolved: &Resolved, output: &RunOutput, long: bool) -> Histogram {
     let mut times = Histogram::new();
-    let flows = output.groups.iter().flat_map(|group| &group.flows);
-    for flow in flows {
+    let groups = resolved.groups.iter().zip(&output.groups);
+    let groups = groups.filter(|(info, _)| scenario::is_long(&info.name) == long);
+    for flow in groups.flat_map(|(_, group)| &group.flows) {
         if let Some(completed) = flow.completed {
             times.record(completed.since(flow.start).as_nanos());
         }
     }
     times
+}
+
+/// What packets waited at the bottleneck of a replay, with the direction: 0 from the hosts that opened, 1 to them.
+fn queues<'a>(resolved: &'a Resolved, output: &'a RunOutput) -> impl Iterator<Item = (usize, &'a Histogram)> {
+    let links = resolved.spec.links.iter().zip(&output.links);
+    let line = links.filter(|(link, _)| link.name == "bottleneck");
+    line.map(|(link, said)| (usize::from(link.forward), &said.queue_delay))
 }
 
 /// The mean of |ln| of the ratio of all quantiles, as a share, of values in ascending order and how often each came.

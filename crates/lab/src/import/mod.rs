@@ -27,5 +27,5 @@ mod units;
 
 pub use capture::{Options, Progress};
 pub use files::{Imported, import};
-pub use fit::Fit;
+pub use fit::{Fit, Trials};
 pub use summary::{Quantiles, Summary};

@@ -4,20 +4,73 @@ use super::rate::Basis;
 use super::summary::{Summary, rate};
 use std::fmt::Write as _;
 
-/// The text of a scenario that replays the files of connection vectors `vectors`: of connections opened from the side of the first, and
-/// from the other.
-pub fn text(title: &str, vectors: [&str; 2], summary: &Summary) -> String {
+/// Connections that are replayed from a file of their own, as a group of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Name of the group.
+    pub name: &'static str,
+    /// Opened from the other side than the first connection of all.
+    pub back: bool,
+    /// Long transfers.
+    pub long: bool,
+    /// How many.
+    pub connections: u64,
+}
+
+/// The groups that connections are dealt to, those without any left out.
+pub fn parts(summary: &Summary) -> Vec<Part> {
+    let long = summary.long;
+    let short = [
+        summary.connections - summary.back - long[0],
+        summary.back - long[1],
+    ];
+    let back = if short[0] > 0 { "recorded-back" } else { "recorded" };
+    let part = |name, back, long, connections| Part {
+        name,
+        back,
+        long,
+        connections,
+    };
+    let mut parts = vec![
+        part("recorded", false, false, short[0]),
+        part(back, true, false, short[1]),
+        part(LONG[0], false, true, long[0]),
+        part(LONG[1], true, true, long[1]),
+    ];
+    parts.retain(|part| part.connections > 0);
+    parts
+}
+
+/// Whether a group of this name has long transfers.
+pub fn is_long(group: &str) -> bool {
+    LONG.contains(&group)
+}
+
+/// Congestion controls that recording and replay were compared with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Controllers {
+    /// That of all hosts; `None`: the profile's.
+    pub all: Option<&'static str>,
+    /// What groups have instead, by name.
+    pub groups: Vec<(&'static str, &'static str)>,
+    /// Scale of all round-trip times, where a queue that stood was in them.
+    pub rtt_scale: Option<f64>,
+    /// Why, in words, for the comment.
+    pub why: String,
+}
+
+/// The text of a scenario that replays the files of connection vectors `vectors`, one for each part.
+pub fn text(title: &str, vectors: &[String], summary: &Summary, controllers: &Controllers) -> String {
     let mut text = String::new();
     let title = title.replace(
         |letter: char| letter == '"' || letter == '\\' || letter.is_control(),
         "'",
     );
-    // Basic strings of TOML, quotes and all; the comment shows the name as far as a line can.
-    let files = vectors.map(|name| {
-        let text = serde_json::Value::from(name).to_string();
-        text.replace('\u{7f}', "\\u007f")
-    });
-    let shown = vectors.map(|name| name.replace(char::is_control, " "));
+    // What a line can show of names.
+    let shown: Vec<String> = vectors
+        .iter()
+        .map(|name| name.replace(char::is_control, " "))
+        .collect();
     let (rtt_s, basis) = match &summary.rtt_s {
         Some(rtt) => (
             rtt.min,
@@ -51,10 +104,7 @@ pub fn text(title: &str, vectors: [&str; 2], summary: &Summary) -> String {
          delay = \"{:.3} ms\" # one way: {basis}\n\
          queue = {{ kind = \"drop-tail\", limit = \"{} packets\" }} # {}\n",
         summary.connections,
-        match both {
-            true => shown.join(" and "),
-            false => shown[0].clone(),
-        },
+        shown.join(" and "),
         match whose(summary) {
             [true, false] => String::from("The hosts on the right opened them."),
             [true, true] => format!(
@@ -88,7 +138,7 @@ pub fn text(title: &str, vectors: [&str; 2], summary: &Summary) -> String {
         text,
         "\n[tcp]\n\
          profile = \"linux\" # of all hosts: a capture does not say what they run\n\
-         {}\n\
+         {}{}\n\
          {}\n\
          # More traffic beside it, for example:\n\
          # [[traffic]]\n\
@@ -98,12 +148,16 @@ pub fn text(title: &str, vectors: [&str; 2], summary: &Summary) -> String {
          [run]\n\
          duration = \"{duration_s:.0} s\" # the capture had {:.3} s{}\n\
          seeds = 10 # sizes are the same in all of them, starts but for their jitter\n",
+        match controllers.all {
+            Some(name) => format!("congestion_control = \"{name}\" # {}\n", controllers.why),
+            None => String::new(),
+        },
         if summary.unheld >= LEAST_UNHELD {
             "nagle = false # small segments left while others were not acknowledged: without it they would wait for each other\n"
         } else {
             ""
         },
-        traffic(&files, summary, forward.bps),
+        traffic(vectors, summary, controllers, forward.bps),
         summary.span_s,
         if summary.span_s + 1.0 > DAY_S {
             ": only its first day is replayed"
@@ -114,60 +168,82 @@ pub fn text(title: &str, vectors: [&str; 2], summary: &Summary) -> String {
     text
 }
 
-/// The groups that replay `files`.
-fn traffic(files: &[String; 2], summary: &Summary, bps: f64) -> String {
+/// The groups that replay the files `vectors`, one for each part.
+fn traffic(vectors: &[String], summary: &Summary, controllers: &Controllers, bps: f64) -> String {
     let jitter_us = libm::ceil((36_000.0 / bps).clamp(1e-6, 0.1) * 1e6);
-    let known = match summary.source {
-        // The losses and windows of a capture are in what is simulated: a queue, and the profile's own.
-        "capture" => {
-            "windows = false # true: no more than the largest windows seen\n\
-             losses = false # true: the retransmitted shares as random losses, beside those of the queue\n"
+    let parts = parts(summary);
+    let groups = parts.iter().zip(vectors).enumerate();
+    let groups = groups.map(|(number, (part, file))| {
+        // What is explained once is not explained again.
+        let first = |comment: &'static str| if number == 0 { comment } else { "" };
+        let mut text = String::new();
+        if part.long {
+            text.push_str("# Long transfers: for 10 s or more, or half of the capture, and ten times what the line holds.\n");
+        } else if number > 0 {
+            text.push_str("# What the other side opened. Scale both alike.\n");
         }
-        // Of a file of vectors nothing else is known.
-        _ => {
-            "windows = true # the windows of the file; false: those of the profile\n\
-             losses = true # the loss rates of the file, beside what the queue drops\n"
-        }
-    };
-    let up = "direction = \"up\" # the hosts on the left opened them\n";
-    let [opened, opened_back] = whose(summary);
-    let mut text = format!(
-        "[[traffic]]\n\
-         name = \"recorded\"\n\
-         kind = \"replay\"\n\
-         file = {} # connection vectors, as tmix writes them\n\
-         {}\
-         time_scale = 1 # 0.5: twice the load\n\
-         rtt_scale = 1{}\n\
-         start_jitter = \"{jitter_us} us\" # each connection starts up to a few packets' time later, drawn anew for each seed: else all seeds are one\n\
-         {known}",
-        files[0],
-        if opened { "" } else { up },
-        summary.standing.map_or_else(String::new, |standing| format!(
-            " # {}: all hosts as near as the nearest; {} of {} pairs may be farther only by a queue",
-            standing.scale(),
-            standing.pairs,
-            standing.of
-        )),
-    );
-    if opened && opened_back {
-        let _ = write!(
+        let file = serde_json::Value::from(file.as_str()).to_string();
+        let _ = writeln!(
             text,
-            "\n# What the other side opened. Scale both alike.\n\
-             [[traffic]]\n\
-             name = \"recorded-back\"\n\
-             kind = \"replay\"\n\
-             file = {}\n\
-             {up}\
-             time_scale = 1\n\
-             rtt_scale = 1\n\
-             start_jitter = \"{jitter_us} us\"\n\
-             windows = false\n\
-             losses = false\n",
-            files[1],
+            "[[traffic]]\nname = \"{}\"\nkind = \"replay\"\nfile = {}{}",
+            part.name,
+            file.replace('\u{7f}', "\\u007f"),
+            first(" # connection vectors, as tmix writes them"),
         );
-    }
-    text
+        if part.long {
+            let _ = writeln!(
+                text,
+                "latency_sensitive = {}",
+                match parts.iter().all(|part| part.long) {
+                    true => "true # there is nothing else: how soon these finish is all that can be asked",
+                    false => "false # nobody waits for them",
+                }
+            );
+        }
+        if part.back {
+            text.push_str("direction = \"up\" # the hosts on the left opened them\n");
+        }
+        if let Some((_, name)) = controllers.groups.iter().find(|(group, _)| *group == part.name) {
+            let _ = writeln!(text, "tcp = {{ congestion_control = \"{name}\" }} # {}", controllers.why);
+        }
+        let _ = writeln!(text, "time_scale = 1{}", first(" # 0.5: twice the load"));
+        let _ = write!(text, "rtt_scale = {}", controllers.rtt_scale.unwrap_or(1.0));
+        if let Some(standing) = summary.standing.filter(|_| controllers.rtt_scale.is_some()) {
+            let _ = write!(
+                text,
+                " # all hosts as near as the nearest, with which the replay fits better: {} of {} pairs seem farther only by a queue",
+                standing.pairs, standing.of
+            );
+        } else if let Some(standing) = summary.standing {
+            let _ = write!(
+                text,
+                " # {}: all hosts as near as the nearest; {} of {} pairs may be farther only by a queue",
+                standing.scale(),
+                standing.pairs,
+                standing.of
+            );
+        }
+        let _ = writeln!(
+            text,
+            "\nstart_jitter = \"{jitter_us} us\"{}",
+            first(" # each connection starts up to a few packets' time later, drawn anew for each seed: else all seeds are one"),
+        );
+        text.push_str(match (summary.is_capture(), number) {
+            // The losses and windows of a capture are in what is simulated: a queue, and the profile's own.
+            (true, 0) => {
+                "windows = false # true: no more than the largest windows seen\n\
+                 losses = false # true: the retransmitted shares as random losses, beside those of the queue\n"
+            }
+            (true, _) => "windows = false\nlosses = false\n",
+            // Of a file of vectors nothing else is known.
+            (false, _) => {
+                "windows = true # the windows of the file; false: those of the profile\n\
+                 losses = true # the loss rates of the file, beside what the queue drops\n"
+            }
+        });
+        text
+    });
+    groups.collect::<Vec<_>>().join("\n")
 }
 
 /// Whether connections were opened from the side of the first, and from the other.
@@ -348,6 +424,8 @@ fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'stati
     }
 }
 
+/// Groups of long transfers.
+const LONG: [&str; 2] = ["long", "long-back"];
 /// No longer than this without being told so.
 const DAY_S: f64 = 86_400.0;
 /// Mean payload of a thin stream's segments is less (bytes).

@@ -156,16 +156,28 @@ pub struct Summary {
     pub unit_bytes: [Option<Quantiles>; 2],
     /// Exchanges of connections.
     pub exchanges: Option<Quantiles>,
-    /// Time of exchanges, without what applications waited, as the hosts that opened see it.
+    /// Time of exchanges, without what applications waited, as the hosts that opened see it. Not those of long transfers.
     pub exchange_s: Option<Quantiles>,
+    /// Connections that are long transfers: opened from the side of the first, and from the other.
+    pub long: [u64; 2],
+    /// Bytes of their exchanges, counting the end that said more.
+    pub long_bytes: u64,
+    /// Time of their exchanges.
+    pub long_s: Option<Quantiles>,
     /// From the first SYN to the last payload byte, as the hosts at the ends see it.
     pub connection_s: Option<Quantiles>,
-    /// The samples of these two, in nanoseconds: values in ascending order and how often each came.
+    /// The samples of exchanges, in nanoseconds: values in ascending order and how often each came.
     #[serde(skip)]
     pub exchange_counts: Vec<(u64, u64)>,
     /// The same of connections.
     #[serde(skip)]
     pub connection_counts: Vec<(u64, u64)>,
+    /// The same of exchanges of long transfers.
+    #[serde(skip)]
+    pub long_counts: Vec<(u64, u64)>,
+    /// Numbers of the long transfers among the connections, in ascending order.
+    #[serde(skip)]
+    pub long_ids: Vec<u64>,
     /// What the other ends waited before they answered.
     pub answer_wait_s: Option<Quantiles>,
     /// What the ends that opened waited before they asked again.
@@ -197,6 +209,11 @@ impl Summary {
     /// Whether it is of a capture, not of a file of connection vectors.
     pub fn is_capture(&self) -> bool {
         self.source == "capture"
+    }
+
+    /// The direction that most data took: 0 from the hosts that opened, 1 to them.
+    pub fn busy(&self) -> usize {
+        usize::from(self.segments[1].bytes > self.segments[0].bytes)
     }
 
     /// The text that is printed.
@@ -297,6 +314,7 @@ impl Summary {
         row("Bytes per connection", &self.connection_bytes, size);
         row("Exchanges each", &self.exchanges, plain);
         row("Exchange", &self.exchange_s, time);
+        row("Long transfer", &self.long_s, time);
         row("Connection", &self.connection_s, time);
         row("Wait before answer", &self.answer_wait_s, time);
         row("Wait before next", &self.ask_wait_s, time);
@@ -407,7 +425,7 @@ pub(super) fn time(seconds: f64) -> String {
     scaled(seconds, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us")])
 }
 
-fn size(bytes: f64) -> String {
+pub(super) fn size(bytes: f64) -> String {
     match bytes {
         b if b < 1000.0 => format!("{b:.0} B"),
         b => scaled(b, &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")]),

@@ -148,6 +148,15 @@ fn exchanges() -> Maker {
     maker
 }
 
+/// The scenario that is written of it.
+fn scenario_of(summary: &Summary) -> String {
+    let mut names = ["x.cvec", "x-back.cvec", "x-long.cvec", "x-long-back.cvec"]
+        .map(String::from)
+        .to_vec();
+    names.truncate(super::scenario::parts(summary).len());
+    super::scenario::text("x", &names, summary, &Default::default())
+}
+
 #[test]
 fn requests_answers_and_waits_come_out() {
     let (vectors, summary) = import(&exchanges().pcap());
@@ -186,7 +195,7 @@ fn no_address_is_told_unless_it_is_asked_for() {
     let file = exchanges().pcap();
     let (vectors, summary) = import(&file);
     let summary = summary.expect("a capture");
-    let scenario = super::scenario::text("x", ["x.cvec", "x-back.cvec"], &summary);
+    let scenario = scenario_of(&summary);
     let json = serde_json::to_string(&summary).expect("JSON");
     let everything = format!("{}{scenario}{json}{}", summary.to_text(), vectors[0]);
     assert!(
@@ -794,7 +803,7 @@ proptest! {
         let (vectors, summary) = import(&file);
         if let Ok(summary) = summary {
             prop_assert!(!summary.to_text().is_empty());
-            prop_assert!(!super::scenario::text("x", ["x.cvec", "x-back.cvec"], &summary).is_empty());
+            prop_assert!(!scenario_of(&summary).is_empty());
             for vector in vectors {
                 let mut again = Vec::new();
                 crate::workload::vectors::read_from(vector.to_string().as_bytes(), |read| again.push(read))
@@ -837,7 +846,7 @@ fn sides_stay_where_they_are_whoever_opens() {
     assert_eq!((summary.openers, summary.back, summary.back_openers), (1, 1, 1));
     assert_eq!((summary.sideless_share, noted(&summary, "one side")), (0.0, 0));
     assert_eq!(summary.unheld, 1);
-    let scenario = super::scenario::text("x", ["x.cvec", "x-back.cvec"], &summary);
+    let scenario = scenario_of(&summary);
     assert!(
         scenario.contains("file = \"x.cvec\"")
             && scenario.contains("file = \"x-back.cvec\"\ndirection = \"up\""),
@@ -849,7 +858,7 @@ fn sides_stay_where_they_are_whoever_opens() {
     silent.packets.extend(maker.packets.split_off(5));
     let summary = import(&silent.pcap()).1.expect("one connection");
     assert_eq!((summary.connections, summary.back), (1, 1));
-    let scenario = super::scenario::text("x", ["x.cvec", "x-back.cvec"], &summary);
+    let scenario = scenario_of(&summary);
     assert!(
         scenario.contains("file = \"x.cvec\"")
             && scenario.contains("direction = \"up\"")

@@ -86,8 +86,17 @@ pub(super) struct Timed {
     pub(super) answer_waits_ns: Vec<u64>,
     pub(super) ask_waits_ns: Vec<u64>,
     pub(super) pauses_ns: Vec<u64>,
-    /// Times of exchanges without the waiting within (ns).
-    pub(super) exchanges_ns: Vec<u64>,
+    /// Exchanges, in order.
+    pub(super) exchanges: Vec<Exchange>,
+}
+
+/// What an end asked and was answered, or said alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exchange {
+    /// How long it took, without the waiting within.
+    pub(super) ns: u64,
+    /// Bytes of the end that said more.
+    pub(super) bytes: u64,
 }
 
 impl Units {
@@ -171,7 +180,7 @@ impl Units {
             answer_waits_ns: Vec::new(),
             ask_waits_ns: Vec::new(),
             pauses_ns: Vec::new(),
-            exchanges_ns: Vec::new(),
+            exchanges: Vec::new(),
         };
         if self.concurrent {
             self.concurrent(frame, &mut timed);
@@ -183,8 +192,8 @@ impl Units {
 
     fn sequential(&self, frame: &Frame, timed: &mut Timed) {
         let mut before: Option<Said> = None;
-        // Start and prescribed waiting of the exchange that is not answered yet.
-        let mut asked: Option<(u64, u64)> = None;
+        // Start and prescribed waiting of the exchange that is not answered yet, and what was asked.
+        let mut asked: Option<(u64, u64, u64)> = None;
         for (number, said) in self.said.iter().enumerate() {
             let wait = match before {
                 None => first_wait(said, frame),
@@ -207,18 +216,26 @@ impl Units {
                 (0, Some(opened)) => (opened, wait),
                 _ => (said.first_ns, 0),
             };
-            let (start, waits, last_way) = match asked.take() {
+            let (start, waits, last_way, bytes) = match asked.take() {
                 // The answer goes on from the capture point to the end that asked.
-                Some((start, waits)) if said.side == 1 => (start, waits + wait, frame.base_ns[0]),
-                _ => (begins.0, begins.1, frame.base_ns[0].midpoint(frame.base_ns[1])),
+                Some((start, waits, bytes)) if said.side == 1 => {
+                    (start, waits + wait, frame.base_ns[0], bytes.max(said.bytes))
+                }
+                _ => {
+                    let way = frame.base_ns[0].midpoint(frame.base_ns[1]);
+                    (begins.0, begins.1, way, said.bytes)
+                }
             };
             if answered_next {
-                asked = Some(begins);
+                asked = Some((begins.0, begins.1, said.bytes));
             } else {
                 let seen = said.settled_ns.saturating_sub(start);
                 let late = if number < 2 { frame.late_ns } else { 0 };
                 let ways = last_way + frame.queued_ns(said) + late;
-                timed.exchanges_ns.push((seen + ways).saturating_sub(waits));
+                timed.exchanges.push(Exchange {
+                    ns: (seen + ways).saturating_sub(waits),
+                    bytes,
+                });
             }
             before = Some(*said);
         }
@@ -264,7 +281,10 @@ impl Units {
                 };
                 let way = frame.base_ns[0].midpoint(frame.base_ns[1]);
                 let seen = said.settled_ns - said.first_ns;
-                timed.exchanges_ns.push(seen + way + frame.queued_ns(&said));
+                timed.exchanges.push(Exchange {
+                    ns: seen + way + frame.queued_ns(&said),
+                    bytes: said.bytes,
+                });
                 timed.units.push(unit(&said, wait));
                 before = Some(said);
             }

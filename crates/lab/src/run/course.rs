@@ -256,6 +256,54 @@ pub fn captured(
     (interfaces.collect(), packets)
 }
 
+/// An end of a link, where both of its directions pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tap {
+    /// Before the queue of the forward direction, and where the reverse direction arrives.
+    Near,
+    /// The other end.
+    Far,
+}
+
+/// What a capture at one end of the `links` of one name would show, with its only interface: every packet once, in order of time. Packets
+/// that a queue of the other end dropped never came there.
+pub fn tapped(
+    capture: &Capture,
+    links: &[LinkIndex],
+    tap: Tap,
+    resolved: &Resolved,
+) -> (Vec<Interface>, Vec<pcapng::Captured>) {
+    let spec = |index: LinkIndex| &resolved.spec.links[index.0 as usize];
+    let (end, place) = match tap {
+        Tap::Near => ("near", "before the queue of the forward direction"),
+        Tap::Far => ("far", "at the far end of the forward direction"),
+    };
+    let name = links.first().map_or("", |index| spec(*index).name.as_str());
+    let interface = Interface {
+        name: format!("{name}-{end}"),
+        description: format!("link {name}, both directions, {place}"),
+    };
+    let passed = capture.packets.iter().filter(|seen| {
+        let enters = spec(seen.link).forward == (tap == Tap::Near);
+        links.contains(&seen.link)
+            && match seen.place {
+                CapturePlace::Enter => enters,
+                CapturePlace::Deliver => !enters,
+                CapturePlace::Drop(_) => false,
+            }
+    });
+    let mut packets: Vec<pcapng::Captured> = passed
+        .map(|seen| pcapng::Captured {
+            time: seen.time,
+            interface: 0,
+            packet: seen.packet,
+            comment: None,
+        })
+        .collect();
+    packets.sort_by_key(|packet| packet.time); // stable
+    (vec![interface], packets)
+}
+
 fn state_name(state: CaState) -> &'static str {
     match state {
         CaState::Open => "open",

@@ -9,10 +9,11 @@ use super::error::Error;
 use super::keys;
 use super::read::Section;
 use fleetfoot_sim::spec::{GroupSpec, Traffic};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How well a scenario, replayed, fits the recording it was made of.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReplayFit {
     /// All measures together: that of the worst.
     pub verdict: Verdict,
@@ -31,7 +32,7 @@ pub struct ReplayFit {
 }
 
 /// How well a replay fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Nothing differs by much.
@@ -45,9 +46,10 @@ pub enum Verdict {
 }
 
 /// What a replay with another congestion control differs by.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ControllerFit {
-    /// The congestion control, or several with the groups that have them.
+    /// The congestion control, with what one group had instead, and with the scale of round-trip times, where those were tried.
     pub name: String,
     /// Difference between recording and replay, as a share, on average over all measures.
     pub difference: f64,

@@ -88,6 +88,18 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
                 undecided: 0,
             }),
             notes: vec!["Fewer than 10 seeds: the intervals are wide.".to_owned()],
+            fit: Some(fleetfoot_lab::scenario::ReplayFit {
+                verdict: fleetfoot_lab::scenario::Verdict::Fair,
+                measure: Some("waits in the queue".to_owned()),
+                difference: Some(0.21),
+                reasons: vec!["waits in the queue differ by 21 %".to_owned()],
+                advice: vec!["Capture both directions.".to_owned()],
+                controllers: vec![fleetfoot_lab::scenario::ControllerFit {
+                    name: "cubic".to_owned(),
+                    difference: 0.08,
+                }],
+                changed: false,
+            }),
             interrupted: false,
             commit: "0123456789ab".to_owned(),
             queues: vec![fleetfoot_lab::compare::place::Standing {

@@ -47,4 +47,6 @@ pub struct Over {
     pub answerer: u32,
     /// It was opened from the other side of the line than the first one.
     pub back: bool,
+    /// It may be a long transfer: [`crate::import::Summary::long_ids`] has its number then if it is.
+    pub may_be_long: bool,
 }

@@ -3,9 +3,9 @@
 //! Each measure has two limits: up to the first it is close, up to the second fair, beyond it poor. The verdict is that of the worst;
 //! the measure that is told with it is, of those with this verdict, the one that is farthest beyond its first limit.
 
-use super::{Fit, Verdict};
+use super::{Fit, Likeness, Verdict, difference, exchanges};
 use crate::import::summary::{Summary, count, time};
-use crate::scenario::ReplayFit;
+use crate::scenario::{ReplayFit, Resolved};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Spec;
 use serde::Serialize;
@@ -24,32 +24,42 @@ pub struct Measure {
 }
 
 impl Fit {
-    /// Fills in measures, verdict, reasons and advice from what was recorded and replayed.
-    pub(super) fn judge(&mut self, summary: &Summary, spec: &Spec, output: &RunOutput) {
-        let busy = usize::from(summary.segments[1].bytes > summary.segments[0].bytes);
-        let unfinished = unfinished(summary, spec, output);
-        let exchanges = self.exchange_s.clone();
-        self.hold("exchanges", "exchanges differ by", exchanges.difference, TIMES);
-        if let (Some(recorded), Some(replayed)) = (exchanges.recorded, exchanges.replayed) {
-            let missing = 1.0 - replayed.n as f64 / recorded.n.max(1) as f64;
-            let words = format!("exchanges did not end{unfinished}:");
-            self.hold("exchanges that did not end", &words, Some(missing), [0.02, 0.1]);
-            for (name, words, one, other) in [
-                (
-                    "mean of exchanges",
-                    "their mean differs by",
-                    recorded.mean,
-                    replayed.mean,
-                ),
-                (
-                    "90th percentile of exchanges",
-                    "their 90th percentile differs by",
-                    recorded.p90,
-                    replayed.p90,
-                ),
-            ] {
-                self.hold(name, words, Some(apart(one, other)), TIMES);
-            }
+    /// Fills in measures, verdict, reasons and advice from what was replayed, also on a line that is faster by a ten-thousandth (`beside`).
+    pub(super) fn judge(
+        &mut self,
+        summary: &Summary,
+        resolved: &Resolved,
+        output: &RunOutput,
+        beside: &RunOutput,
+    ) {
+        let busy = summary.busy();
+        // Long transfers count alone where there is nothing else.
+        let short = self.exchange_s.recorded.is_some();
+        let [own, other] = [output, beside].map(|output| exchanges(resolved, output, !short));
+        self.chance = difference(&own.counts(), &other.counts()).map(|quantiles| {
+            let means = [&own, &other].map(|times| times.mean().unwrap_or(1.0).max(1.0));
+            quantiles.max(apart(means[0], means[1]))
+        });
+        let unfinished = unfinished(summary, &resolved.spec, output);
+        if short {
+            let likeness = self.exchange_s.clone();
+            self.hold("exchanges", "exchanges differ by", likeness.difference, TIMES);
+            self.hold_ended(&likeness, "exchanges did not end", &unfinished);
+            self.hold_moments(
+                &likeness,
+                ["mean of exchanges", "90th percentile of exchanges"],
+                "their",
+            );
+        }
+        if self.long_s.recorded.is_some() {
+            let likeness = self.long_s.clone();
+            self.hold(
+                "long transfers",
+                "long transfers differ by",
+                likeness.difference,
+                TIMES,
+            );
+            self.hold_ended(&likeness, "long transfers did not end", &unfinished);
         }
         if let Some(chance) = self.chance.filter(|chance| *chance > TIMES[0]) {
             self.hold("chance", "chance alone makes", Some(chance), [TIMES[0], f64::MAX]);
@@ -100,6 +110,32 @@ impl Fit {
         }
         if self.verdict > Verdict::Close {
             self.advice = self.advise(summary, busy);
+        }
+    }
+
+    /// Exchanges that did not end in the replay.
+    fn hold_ended(&mut self, likeness: &Likeness, words: &'static str, unfinished: &str) {
+        if let (Some(recorded), Some(replayed)) = (likeness.recorded, likeness.replayed) {
+            let missing = 1.0 - replayed.n as f64 / recorded.n.max(1) as f64;
+            self.hold(
+                words,
+                &format!("{words}{unfinished}:"),
+                Some(missing),
+                [0.02, 0.1],
+            );
+        }
+    }
+
+    /// Mean and 90th percentile.
+    fn hold_moments(&mut self, likeness: &Likeness, names: [&'static str; 2], whose: &str) {
+        if let (Some(recorded), Some(replayed)) = (likeness.recorded, likeness.replayed) {
+            let [mean, p90] = names;
+            let words = [
+                format!("{whose} mean differs by"),
+                format!("{whose} 90th percentile differs by"),
+            ];
+            self.hold(mean, &words[0], Some(apart(recorded.mean, replayed.mean)), TIMES);
+            self.hold(p90, &words[1], Some(apart(recorded.p90, replayed.p90)), TIMES);
         }
     }
 
@@ -159,7 +195,9 @@ impl Fit {
                 "The replay loses more than was recorded: a larger `limit` of the bottleneck's queue, or a congestion control that fills it less.",
             ));
         }
-        if let Some(standing) = summary.standing {
+        if let (Some(standing), [Some(recorded), Some(replayed)]) = (summary.standing, self.rtt_s)
+            && replayed > (1.0 + TIMES[0]) * recorded
+        {
             advice.push(format!(
                 "Some hosts never saw the queue empty: rtt_scale = {} takes its length off their round-trip times.",
                 standing.scale()
@@ -172,6 +210,13 @@ impl Fit {
                 time(summary.span_s),
                 count(exchanges),
                 if exchanges == 1 { "" } else { "s" }
+            ));
+        }
+        if let Some(chance) = self.chance.filter(|chance| *chance > TIMES[0]) {
+            advice.push(format!(
+                "Two replays that differ by a ten-thousandth of the line's rate are {:.0} % apart: a longer capture has more exchanges, over \
+                 which chance evens out.",
+                chance * 100.0
             ));
         }
         if summary.crowded {
