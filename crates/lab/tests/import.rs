@@ -657,6 +657,29 @@ fn the_congestion_control_of_a_capture_is_recognised() {
     assert!(right >= 7, "{right} of {of}");
 }
 
+/// A link that loses in bursts, whose buffer is never full: no congestion control explains why a download is slow there.
+#[test]
+fn losses_without_a_full_queue_are_replayed_as_losses() {
+    let folder = Folder::new("lossy");
+    let text = backups(["8 Mbit/s", "30 ms", "300 packets"], "cubic");
+    let lossy = "loss = { kind = \"burst\", enter = 0.005, leave = 0.33, bad = \"40 %\" }, queue =";
+    let trip = trip(&folder, &text.replace("queue =", lossy), "bottleneck", 1);
+    let fit = best(&trip.imported);
+    let text = std::fs::read_to_string(&trip.imported.scenario).expect("a scenario");
+    assert!(
+        text.contains("losses = true # the retransmitted shares as random losses"),
+        "{text}"
+    );
+    assert!(!text.contains("losses = false"), "{text}");
+    let [taken, others @ ..] = &fit.controllers[..] else {
+        panic!("{fit:?}")
+    };
+    assert!(taken.name.ends_with(", losses"), "{fit:?}");
+    let without = others.iter().filter(|one| !one.name.ends_with(", losses"));
+    let least = without.map(|one| one.difference).fold(f64::MAX, f64::min);
+    assert!(taken.difference < 0.7 * least, "{fit:?}");
+}
+
 /// What lasts for most of the capture is no short transfer, and is replayed as a group of its own.
 #[test]
 fn long_transfers_are_a_group_of_their_own() {

@@ -55,6 +55,8 @@ pub struct Controllers {
     pub groups: Vec<(&'static str, &'static str)>,
     /// Scale of all round-trip times, where a queue that stood was in them.
     pub rtt_scale: Option<f64>,
+    /// Whether the recorded shares of retransmissions are replayed as random losses.
+    pub losses: bool,
     /// Why, in words, for the comment.
     pub why: String,
 }
@@ -229,6 +231,11 @@ fn traffic(vectors: &[String], summary: &Summary, controllers: &Controllers, bps
             first(" # each connection starts up to a few packets' time later, drawn anew for each seed: else all seeds are one"),
         );
         text.push_str(match (summary.is_capture(), number) {
+            (true, 0) if controllers.losses => {
+                "windows = false # true: no more than the largest windows seen\n\
+                 losses = true # the retransmitted shares as random losses, with which the replay fits clearly better\n"
+            }
+            (true, _) if controllers.losses => "windows = false\nlosses = true\n",
             // The losses and windows of a capture are in what is simulated: a queue, and the profile's own.
             (true, 0) => {
                 "windows = false # true: no more than the largest windows seen\n\

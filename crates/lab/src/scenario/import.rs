@@ -49,7 +49,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerFit {
-    /// The congestion control, with what one group had instead, and with the scale of round-trip times, where those were tried.
+    /// The congestion control, with what one group had instead, the scale of round-trip times, and random losses, where those were tried.
     pub name: String,
     /// Difference between recording and replay, as a share, on average over all measures.
     pub difference: f64,

@@ -9,7 +9,11 @@
 //! Where hosts may have taken a queue that stood for distance (`capture/standing`), all of them are tried with the round-trip times
 //! scaled to the nearest as well. This, and another congestion control for a group, is taken only where the replay is clearly closer.
 //!
-//! That is four to fourteen replays, beside the one that tells what is chance.
+//! Where something was retransmitted and none is close, all of them are tried with the recorded shares as random losses (`losses = true`) as well:
+//! a path that loses at random holds a sender back without a queue, which no congestion control explains. This too is taken only where the
+//! replay is clearly closer, since losses of a queue come again by themselves.
+//!
+//! That is four to eighteen replays, beside the one that tells what is chance.
 
 use super::{Fit, queues};
 use crate::import::files::Imported;
@@ -43,6 +47,8 @@ struct Tried {
     group: Option<(&'static str, &'static str)>,
     /// Scale of round-trip times, if not 1.
     rtt_scale: Option<f64>,
+    /// With the recorded shares as random losses.
+    losses: bool,
 }
 
 /// One replay.
@@ -72,6 +78,7 @@ impl Trials<'_> {
                     all: name,
                     group: None,
                     rtt_scale,
+                    losses: false,
                 })
             })
             .collect();
@@ -81,7 +88,7 @@ impl Trials<'_> {
         let Some(first) = preferred(&trials) else {
             return Ok(None);
         };
-        if trials[first].difference > CLOSE && self.names.len() > 1 {
+        if trials[first].difference > CLOSE {
             let alike = trials[first].tried;
             let groups = large(imported, &trials[first]);
             let others = groups.iter().flat_map(|group| {
@@ -91,7 +98,12 @@ impl Trials<'_> {
                     ..alike
                 })
             });
-            let others: Vec<Tried> = others.collect();
+            let lossy = self.names.iter().filter(|_| lossy(summary)).map(|name| Tried {
+                all: name,
+                losses: true,
+                ..alike
+            });
+            let others: Vec<Tried> = others.chain(lossy).collect();
             let Some(more) = self.replay(imported, &scenario, &others)? else {
                 return Ok(None);
             };
@@ -105,6 +117,7 @@ impl Trials<'_> {
             all: Some(best.tried.all),
             groups: best.tried.group.into_iter().collect(),
             rtt_scale: best.tried.rtt_scale,
+            losses: best.tried.losses,
             why: why(&told),
         };
         imported.write(&chosen).map_err(|error| error.to_string())?;
@@ -152,9 +165,12 @@ impl Trials<'_> {
             if let Some((group, name)) = one.group {
                 set = set.with(format!("traffic.{group}.tcp.congestion_control"), name);
             }
-            if let Some(scale) = one.rtt_scale {
-                for (part, _) in &imported.vectors {
+            for (part, _) in &imported.vectors {
+                if let Some(scale) = one.rtt_scale {
                     set = set.with(format!("traffic.{}.rtt_scale", part.name), scale);
+                }
+                if one.losses {
+                    set = set.with(format!("traffic.{}.losses", part.name), true);
                 }
             }
             let resolved = match scenario.resolve(&set) {
@@ -203,25 +219,27 @@ impl Trial {
 }
 
 impl Tried {
-    /// `cubic`, or `cubic, long: bbr, rtt_scale 0.5`.
+    /// `cubic`, or `cubic, long: bbr, rtt_scale 0.5`, or `cubic, losses`.
     fn name(&self) -> String {
         let group = self.group.map(|(group, name)| format!(", {group}: {name}"));
         let scale = self.rtt_scale.map(|scale| format!(", rtt_scale {scale}"));
         format!(
-            "{}{}{}",
+            "{}{}{}{}",
             self.all,
             group.unwrap_or_default(),
-            scale.unwrap_or_default()
+            scale.unwrap_or_default(),
+            if self.losses { ", losses" } else { "" }
         )
     }
 }
 
-/// The first of all hosts alike that differs by hardly more than the one that differs least; with scaled round-trip times, and then
-/// with another for one group, where that is clearly closer.
+/// The first of all hosts alike that differs by hardly more than the one that differs least; with scaled round-trip times, then with
+/// another for one group, and then with random losses, where that is clearly closer.
 fn preferred(trials: &[Trial]) -> Option<usize> {
-    let best = |grouped: bool, scaled: Option<bool>| {
+    let best = |grouped: bool, lossy: bool, scaled: Option<bool>| {
         let kind = |trial: &Trial| {
             trial.tried.group.is_some() == grouped
+                && trial.tried.losses == lossy
                 && scaled.is_none_or(|scaled| trial.tried.rtt_scale.is_some() == scaled)
         };
         let own = trials.iter().filter(|trial| kind(trial));
@@ -231,8 +249,13 @@ fn preferred(trials: &[Trial]) -> Option<usize> {
             .iter()
             .position(|trial| kind(trial) && trial.difference <= margin)
     };
-    let mut taken = best(false, Some(false))?;
-    for other in [best(false, Some(true)), best(true, None)].into_iter().flatten() {
+    let mut taken = best(false, false, Some(false))?;
+    let others = [
+        best(false, false, Some(true)),
+        best(true, false, None),
+        best(false, true, None),
+    ];
+    for other in others.into_iter().flatten() {
         let difference = trials[taken].difference;
         if trials[other].difference + CLEAR.max(CLEAR_SHARE * difference) <= difference {
             taken = other;
@@ -283,6 +306,14 @@ fn large(imported: &Imported, trial: &Trial) -> Vec<&'static str> {
         0 | 1 => Vec::new(),
         _ => large,
     }
+}
+
+/// Whether enough was retransmitted to try it as random losses.
+fn lossy(summary: &Summary) -> bool {
+    let sums = summary.segments.iter().fold((0, 0), |sums, one| {
+        (sums.0 + one.segments, sums.1 + one.retransmitted)
+    });
+    sums.1 as f64 >= LOSSY * sums.0.max(1) as f64
 }
 
 /// By how much a replay differs from the recording, as a share, on average over what was recorded.
@@ -337,6 +368,8 @@ const CLEAR: f64 = 0.03;
 const CLEAR_SHARE: f64 = 0.3;
 /// A group, or a direction, with this share of the data has much of it.
 const LARGE: f64 = 0.2;
+/// Less than this share of retransmitted segments decides little.
+const LOSSY: f64 = 0.001;
 /// The difference of what cannot be compared.
 const NOTHING: f64 = 9.0;
 /// A round-trip time below this is none that waits are felt by.

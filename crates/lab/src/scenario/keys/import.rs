@@ -55,7 +55,7 @@ pub(crate) static CONTROLLER: &[Key] = &[
         "name",
         Kind::Text,
         Required,
-        "The congestion control, with what one group had instead, and with the `rtt_scale` of all groups, where those were tried.",
+        "The congestion control, with what one group had instead, the `rtt_scale` and the `losses` of all groups, where those were tried.",
     ),
     key(
         "difference",
