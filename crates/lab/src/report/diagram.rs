@@ -33,6 +33,8 @@ pub struct Diagram {
     highest: u32,
     /// The first [`MOST_ARROWS`].
     arrows: Vec<Arrow>,
+    /// Indices of those that neither arrived nor were dropped yet.
+    underway: Vec<usize>,
     /// All that were sent.
     segments: u64,
     timers: Vec<(Instant, &'static str)>,
@@ -74,6 +76,7 @@ impl Diagram {
             origin: SeqNumber(0),
             highest: 0,
             arrows: Vec::new(),
+            underway: Vec::new(),
             segments: 0,
             timers: Vec::new(),
             counted: [0; 2],
@@ -98,28 +101,33 @@ impl Diagram {
             .map(|side| side == 1)
     }
 
-    fn find(&mut self, back: bool, segment: &Segment) -> Option<&mut Arrow> {
-        let same = |arrow: &&mut Arrow| {
-            let sent = &arrow.segment;
-            arrow.back == back
-                && arrow.arrived.is_none()
-                && arrow.dropped.is_none()
-                && (sent.seq, sent.ack, sent.payload, sent.tsval, sent.kind_sack)
-                    == (
-                        segment.seq,
-                        segment.ack,
-                        segment.payload,
-                        segment.tsval,
-                        segment.kind_sack,
-                    )
+    /// The arrow of a segment that arrived or was dropped: the first that is under way.
+    fn take(&mut self, back: bool, segment: &Segment) -> Option<&mut Arrow> {
+        let key = |segment: &Segment| {
+            (
+                segment.seq,
+                segment.ack,
+                segment.payload,
+                segment.tsval,
+                segment.kind_sack,
+            )
         };
-        self.arrows.iter_mut().find(same)
+        let position = self.underway.iter().position(|&index| {
+            let arrow = &self.arrows[index];
+            arrow.back == back && key(&arrow.segment) == key(segment)
+        })?;
+        let index = self.underway.remove(position);
+        self.arrows.get_mut(index)
     }
 
     /// The picture.
     pub fn svg(&self, title: &str) -> String {
         let begin = self.arrows.first().map_or(Instant::ZERO, |arrow| arrow.sent);
-        let arrows = &self.arrows[..self.arrows.len().min(MOST_ARROWS)];
+        let arrows = &self.arrows;
+        let frame = self.frame(begin, title);
+        let Frame {
+            left, right, width, ..
+        } = frame;
         let ends = arrows.iter().map(|arrow| {
             arrow
                 .arrived
@@ -135,17 +143,17 @@ impl Diagram {
         let total = height + 110.0;
         let _ = write!(
             svg,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {total:.0}\" width=\"{WIDTH}\" height=\"{total:.0}\" font-family=\"sans-serif\" font-size=\"10\" role=\"img\">\n<title>{0}</title>\n<rect width=\"{WIDTH}\" height=\"{total:.0}\" fill=\"#ffffff\"/>\n<text x=\"20\" y=\"22\" font-size=\"13\">{0}</text>\n",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {total:.0}\" width=\"{width:.0}\" height=\"{total:.0}\" font-family=\"sans-serif\" font-size=\"10\" role=\"img\">\n<title>{0}</title>\n<rect width=\"{width:.0}\" height=\"{total:.0}\" fill=\"#ffffff\"/>\n<text x=\"20\" y=\"22\" font-size=\"13\">{0}</text>\n",
             escape(title)
         );
-        for (x, name) in [(LEFT, "sender"), (RIGHT, "receiver")] {
+        for (x, name) in [(left, "sender"), (right, "receiver")] {
             let _ = writeln!(
                 svg,
-                "<text x=\"{x}\" y=\"56\" text-anchor=\"middle\" font-size=\"12\">{name}</text><line x1=\"{x}\" y1=\"62\" x2=\"{x}\" y2=\"{:.1}\" stroke=\"#444444\"/>",
+                "<text x=\"{x:.0}\" y=\"56\" text-anchor=\"middle\" font-size=\"12\">{name}</text><line x1=\"{x:.0}\" y1=\"62\" x2=\"{x:.0}\" y2=\"{:.1}\" stroke=\"#444444\"/>",
                 height + 90.0
             );
         }
-        let mut legend = 230.0;
+        let mut legend = left;
         for (what, name) in
             [What::Data, What::Again, What::Probe, What::Bundle, What::Ack].map(|what| (what, what.name()))
         {
@@ -160,7 +168,7 @@ impl Diagram {
         }
         let (mut low, mut labels) = ([f64::MIN; 2], String::new());
         for arrow in arrows {
-            self.draw(&mut svg, &mut labels, arrow, &y, &mut low, begin);
+            self.draw(&mut svg, &mut labels, arrow, &y, &mut low, frame);
         }
         let mut below = f64::MIN;
         for (at, name) in self.timers.iter().filter(|(at, _)| *at <= end) {
@@ -168,14 +176,14 @@ impl Diagram {
             below = place;
             let _ = writeln!(
                 svg,
-                "<circle cx=\"{LEFT}\" cy=\"{:.1}\" r=\"3.5\" fill=\"#b00020\"/><text x=\"8\" y=\"{:.1}\" fill=\"#b00020\">{name} {}</text>",
+                "<circle cx=\"{left:.0}\" cy=\"{:.1}\" r=\"3.5\" fill=\"#b00020\"/><text x=\"8\" y=\"{:.1}\" fill=\"#b00020\">{name} {}</text>",
                 y(*at),
                 place + 3.0,
                 milliseconds(at.since(begin))
             );
         }
         svg.push_str(&labels);
-        if arrows.len() < self.arrows.len() {
+        if (arrows.len() as u64) < self.segments {
             let _ = writeln!(
                 svg,
                 "<text x=\"20\" y=\"{:.0}\">the first {MOST_ARROWS} of {} segments</text>",
@@ -194,9 +202,12 @@ impl Diagram {
         arrow: &Arrow,
         y: &dyn Fn(Instant) -> f64,
         low: &mut [f64; 2],
-        begin: Instant,
+        frame: Frame,
     ) {
-        let (from, to) = if arrow.back { (RIGHT, LEFT) } else { (LEFT, RIGHT) };
+        let Frame {
+            begin, left, right, ..
+        } = frame;
+        let (from, to) = if arrow.back { (right, left) } else { (left, right) };
         let lost = arrow.arrived.is_none();
         let (x2, end) = match (arrow.arrived, arrow.dropped) {
             (Some(arrived), _) => (to, arrived),
@@ -208,7 +219,7 @@ impl Diagram {
         let dash = if lost { " stroke-dasharray=\"4 3\"" } else { "" };
         let _ = writeln!(
             svg,
-            "<line x1=\"{from}\" y1=\"{y1:.1}\" x2=\"{x2}\" y2=\"{y2:.1}\" stroke=\"{colour}\" stroke-width=\"1.4\"{dash}/>"
+            "<line x1=\"{from:.0}\" y1=\"{y1:.1}\" x2=\"{x2:.0}\" y2=\"{y2:.1}\" stroke=\"{colour}\" stroke-width=\"1.4\"{dash}/>"
         );
         let toward = if arrow.back { -1.0 } else { 1.0 };
         if arrow.dropped.is_some() {
@@ -222,7 +233,7 @@ impl Diagram {
             let back = x2 - toward * 7.0;
             let _ = writeln!(
                 svg,
-                "<path d=\"M{x2} {y2:.1} L{back:.1} {:.1} L{back:.1} {:.1} Z\" fill=\"{colour}\"/>",
+                "<path d=\"M{x2:.0} {y2:.1} L{back:.0} {:.1} L{back:.0} {:.1} Z\" fill=\"{colour}\"/>",
                 y2 - 3.0,
                 y2 + 3.0
             );
@@ -235,26 +246,49 @@ impl Diagram {
         }
         low[side] = place;
         let (x, anchor) = if arrow.back {
-            (RIGHT + 8.0, "start")
+            (right + 8.0, "start")
         } else {
-            (LEFT - 8.0, "end")
+            (left - 8.0, "end")
         };
+        let _ = writeln!(
+            labels,
+            "<text x=\"{x:.0}\" y=\"{place:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{}</text>",
+            escape(&self.label(arrow, begin))
+        );
+    }
+
+    /// What is written beside an arrow: when it was sent, what it carries, and whether it was lost.
+    fn label(&self, arrow: &Arrow, begin: Instant) -> String {
         let words = if arrow.back {
             self.acked(arrow)
         } else {
             self.sent(arrow)
         };
-        let words = if arrow.dropped.is_some() {
-            format!("{words} lost")
-        } else {
-            words
+        let lost = if arrow.dropped.is_some() { " lost" } else { "" };
+        format!("{} {words}{lost}", milliseconds(arrow.sent.since(begin)))
+    }
+
+    /// Room for the longest label of each side, and for the timers on the left.
+    fn frame(&self, begin: Instant, title: &str) -> Frame {
+        let of_side = |back: bool| {
+            let own = self.arrows.iter().filter(|arrow| arrow.back == back);
+            own.map(|arrow| width_of(&self.label(arrow, begin)))
+                .fold(0.0, f64::max)
         };
-        let _ = writeln!(
-            labels,
-            "<text x=\"{x}\" y=\"{place:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{} {}</text>",
-            milliseconds(arrow.sent.since(begin)),
-            escape(&words)
-        );
+        let timers = self.timers.iter();
+        let timers = timers
+            .map(|(at, name)| width_of(&format!("{name} {}", milliseconds(at.since(begin)))) + 12.0)
+            .fold(0.0, f64::max);
+        let left = (8.0 + timers + of_side(false) + 16.0).max(230.0);
+        let right = left + BETWEEN;
+        let legend = left + 5.0 * 92.0;
+        let title = 40.0 + 1.3 * width_of(title);
+        Frame {
+            begin,
+            left,
+            right,
+            width: (right + 16.0 + of_side(true)).max(legend).max(title).max(900.0),
+        }
     }
 
     fn sent(&self, arrow: &Arrow) -> String {
@@ -341,6 +375,7 @@ impl Observer for Diagram {
         if self.arrows.len() == MOST_ARROWS {
             return;
         }
+        self.underway.push(self.arrows.len());
         self.arrows.push(Arrow {
             sent: now,
             arrived: None,
@@ -356,7 +391,7 @@ impl Observer for Diagram {
             return;
         };
         if self.last.get(at.0 as usize) == Some(&true)
-            && let Some(arrow) = self.find(back, &packet.segment)
+            && let Some(arrow) = self.take(back, &packet.segment)
         {
             arrow.arrived = Some(now);
         }
@@ -364,7 +399,7 @@ impl Observer for Diagram {
 
     fn on_drop(&mut self, now: Instant, _at: LinkIndex, packet: &Packet, _reason: DropReason) {
         if let Some(back) = self.side(packet.flow)
-            && let Some(arrow) = self.find(back, &packet.segment)
+            && let Some(arrow) = self.take(back, &packet.segment)
         {
             arrow.dropped = Some(now);
         }
@@ -428,7 +463,12 @@ impl What {
 }
 
 fn milliseconds(span: Duration) -> String {
-    format!("{:.1}", span.as_secs_f64() * 1e3)
+    format!("{:.1} ms", span.as_secs_f64() * 1e3)
+}
+
+/// Width of a text of size 10, a little on the wide side.
+fn width_of(text: &str) -> f64 {
+    text.chars().count() as f64 * 6.0
 }
 
 fn escape(text: &str) -> String {
@@ -437,12 +477,17 @@ fn escape(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// Where the sender's and the receiver's lines stand.
-const LEFT: f64 = 230.0;
-const RIGHT: f64 = 560.0;
+/// When the picture begins, where the sender's and the receiver's lines stand, and how wide it is.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    begin: Instant,
+    left: f64,
+    right: f64,
+    width: f64,
+}
 
-/// Of the picture: three SACK blocks have room.
-const WIDTH: u32 = 900;
+/// From the sender's line to the receiver's.
+const BETWEEN: f64 = 330.0;
 
 /// Segments drawn at most.
 const MOST_ARROWS: usize = 400;
@@ -483,6 +528,46 @@ mod tests {
             transfer,
         );
         assert!(svg.contains(" again</text>") && svg.contains("RTO "), "{svg}");
+    }
+
+    /// Every label ends within the picture, also those with three SACK blocks, and every time has its unit.
+    #[test]
+    fn labels_have_room_and_times_have_a_unit() {
+        let transfer = "kind = \"transfer\"\nsize = \"600 kB\"\ncount = 1\narrivals = { dist = \"constant\", rate = \"4 per second\" }";
+        let svg = picture("", "{ kind = \"random\", probability = 0.1 }", transfer);
+        let after = |text: &str, mark: &str| -> Option<String> {
+            let from = text.find(mark)? + mark.len();
+            Some(text[from..].split('"').next()?.to_owned())
+        };
+        let width: f64 = after(&svg, "width=\"")
+            .and_then(|text| text.parse().ok())
+            .expect("a width");
+        let mut blocks = 0;
+        for line in svg
+            .lines()
+            .filter(|line| line.starts_with("<text") && line.contains(" ms"))
+        {
+            let x: f64 = after(line, "x=\"")
+                .and_then(|text| text.parse().ok())
+                .expect("a place");
+            let words = line.split('>').nth(1).unwrap_or("").trim_end_matches("</text");
+            let room = if line.contains("\"end\"") { x } else { width - x };
+            assert!(super::width_of(words) <= room, "{words} has {room} of {width}");
+            blocks = blocks.max(words.matches("SACK").count());
+            let time = words.trim_start_matches(|c: char| !c.is_ascii_digit());
+            assert_eq!(time.split(' ').nth(1), Some("ms"), "{words}");
+        }
+        assert_eq!(blocks, 3, "the longest labels occur");
+    }
+
+    #[test]
+    fn a_long_flow_says_how_much_of_it_is_drawn() {
+        let bulk = "kind = \"transfer\"\nsize = \"1 MB\"\ncount = 1\narrivals = { dist = \"constant\", rate = \"4 per second\" }";
+        let svg = picture("", "0.0", bulk);
+        assert!(
+            svg.contains("the first 400 of "),
+            "it has more segments than are drawn"
+        );
     }
 
     #[test]
