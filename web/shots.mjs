@@ -6,7 +6,7 @@ for (const [name, width, colorScheme] of [["light", 1280, "light"], ["dark", 128
   const page = await (await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 1000 }, colorScheme })).newPage();
   await page.goto(`file://${report}`);
   await page.waitForSelector("html[data-drawn=true]");
-  for (const id of ["top", "ranking", "benefit", "size", "times", "bottleneck", "flows", "about"]) {
+  for (const id of ["top", "turn-on", "described", "ranking", "pareto", "near", "benefit", "size", "times", "bottleneck", "flows", "about"]) {
     await page.evaluate((id) => { const e = document.getElementById(id) ?? document.getElementById(`chart-${id}`); e ? e.scrollIntoView() : scrollTo(0, 0); scrollBy(0, -70); }, id);
     await page.screenshot({ path: `${folder}/${name}-${id}.png` });
   }

@@ -10,10 +10,22 @@ const $ = (id) => document.getElementById(id);
 const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
 root.classList.add("on");
-for (const details of document.querySelectorAll("details")) details.open = false;
+// What a chart shows stands in an open table for readers without scripts; here the chart is enough.
+for (const details of document.querySelectorAll("details.data")) details.open = false;
 addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details")) details.open = true;
 });
+
+for (const button of document.querySelectorAll(".copy")) {
+  button.addEventListener("click", async () => {
+    const code = button.parentElement.querySelector("code");
+    getSelection().selectAllChildren(code);
+    // Where the clipboard is not to be had the command is at least selected.
+    const copied = await navigator.clipboard?.writeText(code.textContent).then(() => true, () => false);
+    button.textContent = copied ? "Copied" : "Selected";
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
+}
 
 // --- colour scheme -------------------------------------------------------------------------------------------------
 

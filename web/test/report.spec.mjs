@@ -94,10 +94,77 @@ test("variants can be chosen and charts saved", { skip }, async () => {
   await context.close();
 });
 
+test("shows the answer, how to turn it on and the first tier at once, and folds the rest", { skip }, async () => {
+  const { context, page, problems } = await open();
+  if (await page.locator("#ranking").count()) {
+    assert.ok(await page.locator("h1").isVisible());
+    assert.ok(await page.locator(".tiles div").count() >= 4, "facts");
+    assert.ok(await page.locator(".hero .note:visible").count() <= 3, "at most three notes");
+    assert.ok(await page.locator("#ranking > .scroll .rank tbody tr").first().isVisible());
+    assert.equal(await page.locator("#rest .rank tbody tr:visible").count(), 0, "the rest is folded");
+    assert.equal(await page.locator(".other:visible").count(), 0, "other settings are folded");
+    if (await page.locator("#rest").count()) {
+      await page.locator("#rest > summary").click();
+      assert.ok(await page.locator("#rest .rank tbody tr").first().isVisible());
+    }
+    const height = await page.evaluate(() => document.documentElement.scrollHeight);
+    assert.ok(height < 12000, `the page is ${height} px high`);
+  }
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
+test("commands can be copied: one line each", { skip }, async () => {
+  const { context, page, problems } = await open({ permissions: ["clipboard-read", "clipboard-write"] });
+  const paste = page.locator("#recommended .paste");
+  if (await paste.count()) {
+    const command = await paste.first().locator("code").textContent();
+    assert.ok(!command.includes("\n"), command);
+    await paste.first().locator("button").click();
+    await page.waitForFunction(() => /Copied|Selected/.test(document.querySelector(".copy").textContent));
+    assert.equal(await page.evaluate(() => getSelection().toString().trim()), command.trim());
+    assert.ok(await page.locator("#recommended .check").count(), "what to check afterwards");
+  }
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
+test("the Pareto picture names tier and front without overlap, also without JavaScript", { skip }, async () => {
+  for (const [width, shown] of [[1280, "wide"], [360, "narrow"]]) {
+    for (const javaScriptEnabled of [true, false]) {
+      const { context, page } = await open({ viewport: { width, height: 800 }, javaScriptEnabled });
+      if (await page.locator("#pareto").count()) {
+        assert.equal(await page.locator("#pareto .picture:visible").count(), 1);
+        const svg = page.locator(`#pareto .picture.${shown} svg`);
+        assert.ok(await svg.isVisible());
+        const found = javaScriptEnabled && await svg.evaluate((svg) => {
+          const edge = svg.getBoundingClientRect();
+          const boxes = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+          const bad = [];
+          for (const [i, [name, a]] of boxes.entries()) {
+            if (a.right > edge.right + 1 || a.left < edge.left - 1 || a.bottom > edge.bottom + 1) bad.push(`${name} is cut off`);
+            for (const [other, b] of boxes.slice(i + 1)) {
+              if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3) bad.push(`${name} over ${other}`);
+            }
+          }
+          const size = boxes.length ? boxes[0][1].height : 0;
+          if (size < 9) bad.push(`letters are ${size} px high`);
+          return bad;
+        });
+        if (javaScriptEnabled) assert.deepEqual(found, [], `at ${width} px`);
+      }
+      await context.close();
+    }
+  }
+});
+
 test("says everything in tables without JavaScript", { skip }, async () => {
   const { context, page } = await open({ javaScriptEnabled: false });
-  assert.equal(await page.locator("details:not([open])").count(), 0);
+  assert.equal(await page.locator("details.data:not([open])").count(), 0);
   assert.ok(await page.locator("table:visible").count() >= 4);
   assert.equal(await page.locator(".chart:visible").count(), 0);
+  const folded = page.locator("details.fold > summary:visible").first();
+  await folded.click();
+  assert.ok(await page.locator("details.fold[open]").count() > 0, "what is folded opens");
   await context.close();
 });

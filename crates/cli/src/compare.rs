@@ -14,7 +14,7 @@ use crate::session::{
 use crate::target::Targets;
 use clap::Args;
 use fleetfoot_lab::compare::study::{Budget, Extent, Study, StudyError, study};
-use fleetfoot_lab::compare::{Choice, Plan};
+use fleetfoot_lab::compare::{Choice, Plan, words};
 use fleetfoot_lab::result::Comparison;
 use fleetfoot_lab::run::course::Course;
 use fleetfoot_lab::run::{Job, Options, execute as run_all, observe, simulate_telling};
@@ -199,21 +199,30 @@ fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Fi
         sensitivity: arguments.sensitivity,
     };
     let made = study(plan, extent, &command(), &mut step);
-    reporter.finish();
+    if made.is_err() {
+        reporter.finish();
+    }
     let mut study = made.map_err(|error| match error {
         StudyError::Scenario(error) => Failure::from(*error),
         StudyError::Run(error) => Failure::from(error),
     })?;
     study.comparison.document.commit = String::from(env!("FLEETFOOT_COMMIT"));
     if study.batch.runs.iter().all(Vec::is_empty) {
+        reporter.finish();
         let stopped = reporter.stopped();
         common.say(&stopped.unwrap_or_else(|| String::from("Stopped before any run finished.")));
         return Err(Failure::interrupted());
     }
-    if !study.batch.interrupted {
-        add_traces(&study.plan, &mut study.comparison, &stop);
-    }
-    folder.write(&study.comparison)?;
+    let written = reporter.writing(|writing| {
+        if !study.batch.interrupted {
+            writing.now("the course of single flows");
+            add_traces(&study.plan, &mut study.comparison, &stop);
+        }
+        writing.now("tables and page");
+        folder.write(&study.comparison)
+    });
+    reporter.finish();
+    written?;
     for note in &study.comparison.document.notes {
         reporter.event(&serde_json::json!({ "event": "warning", "message": note }));
     }
@@ -267,12 +276,16 @@ fn several(arguments: &Arguments, files: &[PathBuf], common: &Common) -> Result<
 
 /// The course of a few flows of the baseline and the best variants, from the first seed.
 fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
+    let best = words::rows(&comparison.document);
+    let best: Vec<String> = best
+        .iter()
+        .filter(|row| row.shown && !row.part)
+        .take(TRACED)
+        .map(|row| row.variant.name.clone())
+        .collect();
     for (index, planned) in plan.variants.iter().enumerate() {
-        let rank = comparison.document.variants[index]
-            .versus
-            .as_ref()
-            .map_or(0, |versus| versus.rank);
-        if rank > TRACED {
+        let baseline = comparison.document.variants[index].versus.is_none();
+        if !baseline && !best.contains(&planned.name) {
             continue;
         }
         let mut course = Course::new(&planned.resolved, FLOWS_TRACED);
@@ -284,8 +297,8 @@ fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
     }
 }
 
-/// Variants by rank whose flows are traced for the report.
-const TRACED: u64 = 4;
+/// So many variants, the best of the table, have flows traced for the report.
+const TRACED: usize = 4;
 
 /// Flows of each group whose course the report shows.
 pub(crate) const FLOWS_TRACED: usize = 2;

@@ -78,6 +78,18 @@ impl Display {
         }
     }
 
+    /// Shows these words, whatever the interval.
+    fn tell(&self, words: &str) {
+        match self {
+            Display::Bar(bar, _) => bar.set_message(format!("  {words}")),
+            Display::Lines(_) => {
+                // Talk that nobody can read is no reason to stop.
+                let _ = writeln!(std::io::stderr(), "{words}");
+            }
+            Display::Nothing => {}
+        }
+    }
+
     /// Begins anew, with another end.
     fn restart(&self, total: u64, title: &str) {
         match self {
@@ -278,11 +290,62 @@ impl Reporter {
         }
     }
 
+    /// Does what comes after the runs; while it takes longer than a second, says what is being done.
+    pub(crate) fn writing<T>(&self, work: impl FnOnce(&Writing) -> T) -> T {
+        let writing = Writing::default();
+        let started = Instant::now();
+        self.display.restart(1, "");
+        std::thread::scope(|scope| {
+            let (done, waiting) = std::sync::mpsc::channel::<()>();
+            let shown = &writing;
+            scope.spawn(move || {
+                let mut pause = UNTOLD;
+                // It ends when the work has, and the sender is gone.
+                while let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = waiting.recv_timeout(pause) {
+                    let step = shown.step();
+                    self.display.tell(&written(step, started.elapsed().as_secs_f64()));
+                    pause = match self.display {
+                        Display::Bar(..) => REDRAW,
+                        Display::Lines(_) | Display::Nothing => started.elapsed(),
+                    };
+                }
+            });
+            let result = work(&writing);
+            drop(done);
+            result
+        })
+    }
+
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.display.finish();
     }
 }
+
+/// What is being written.
+#[derive(Debug, Default)]
+pub(crate) struct Writing(Mutex<&'static str>);
+
+impl Writing {
+    /// This comes now: `the course of single flows`.
+    pub(crate) fn now(&self, step: &'static str) {
+        if let Ok(mut own) = self.0.lock() {
+            *own = step;
+        }
+    }
+
+    fn step(&self) -> &'static str {
+        self.0.lock().map_or("", |step| *step)
+    }
+}
+
+/// What is being written, in words.
+fn written(step: &str, elapsed_s: f64) -> String {
+    format!("writing the report: {step}, {elapsed_s:.0} s")
+}
+
+/// Writing that takes no longer is not told.
+const UNTOLD: Duration = Duration::from_secs(1);
 
 /// Steps of the bar of a single run.
 const PARTS: u64 = 1000;
@@ -389,7 +452,7 @@ impl ReplayReporter {
 
 #[cfg(test)]
 mod tests {
-    use super::{left, run_in_words};
+    use super::{Writing, left, run_in_words, written};
     use crate::forecast::{Forecast, Part};
     use fleetfoot_lab::run::Pulse;
 
@@ -408,6 +471,16 @@ mod tests {
         );
         pulse.at_s = 86_410.0;
         assert!(run_in_words(&pulse).ends_with("waiting for the last flows"));
+    }
+
+    #[test]
+    fn what_is_being_written_is_told_with_the_time_it_took() {
+        let writing = Writing::default();
+        writing.now("tables and page");
+        assert_eq!(
+            written(writing.step(), 34.2),
+            "writing the report: tables and page, 34 s"
+        );
     }
 
     #[test]

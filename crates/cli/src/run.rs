@@ -134,20 +134,28 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
         reporter.run(0, progress);
     });
-    reporter.finish();
+    if batch.is_err() {
+        reporter.finish();
+    }
     let batch = batch?;
     if batch.runs[0].is_empty() {
+        reporter.finish();
         let stopped = reporter.stopped();
         common.say(&stopped.unwrap_or_else(|| String::from("Stopped before a run finished.")));
         return Err(Failure::interrupted());
     }
     let mut comparison = build(&plan, &batch, &command());
-    if !batch.interrupted && (folder.is_some() || outputs.any()) {
-        watch(arguments, &outputs, tap, &plan, &stop, common, &mut comparison)?;
-    }
-    if let Some(folder) = &folder {
-        folder.write(&comparison)?;
-    }
+    comparison.document.commit = String::from(env!("FLEETFOOT_COMMIT"));
+    let written = reporter.writing(|writing| {
+        if !batch.interrupted && (folder.is_some() || outputs.any()) {
+            writing.now("the course of single flows");
+            watch(arguments, &outputs, tap, &plan, &stop, common, &mut comparison)?;
+        }
+        writing.now("tables and page");
+        folder.as_ref().map_or(Ok(()), |folder| folder.write(&comparison))
+    });
+    reporter.finish();
+    written?;
     if common.json {
         print(&comparison.document.to_json_text())?;
     } else {

@@ -7,6 +7,7 @@
 use crate::compare::Senders;
 use crate::compare::place::Standing;
 use crate::compare::turn_on::Instruction;
+use crate::report::thin;
 use crate::scenario::ReplayFit;
 use fleetfoot_sim::output::RunOutput;
 use serde::{Deserialize, Serialize};
@@ -471,7 +472,7 @@ pub struct RunData {
     pub output: Arc<RunOutput>,
 }
 
-/// What happened to one flow over time.
+/// What happened to one flow over time; of a long one, points enough for a drawing ([`FlowTrace::MOST_POINTS`]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowTrace {
     /// Name of its group.
@@ -482,6 +483,46 @@ pub struct FlowTrace {
     pub states: Vec<StatePoint>,
     /// Data segments sent.
     pub sends: Vec<SendPoint>,
+    /// How many data segments were sent.
+    pub segments: u64,
+    /// How many of them were sent before.
+    pub retransmitted: u64,
+}
+
+impl FlowTrace {
+    /// States, and segments, that are kept at most; beyond them every second one goes, but no peak.
+    pub const MOST_POINTS: usize = 1 << 17;
+
+    /// Adds the sender's state.
+    pub fn on_state(&mut self, state: StatePoint) {
+        self.states.push(state);
+        if self.states.len() > Self::MOST_POINTS {
+            let half = Self::MOST_POINTS / 2;
+            self.states = thin(
+                &self.states,
+                half,
+                |state| state.t_s,
+                |state| state.cwnd_bytes as f64,
+            );
+        }
+    }
+
+    /// Adds a data segment that was sent.
+    pub fn on_send(&mut self, send: SendPoint) {
+        self.segments += 1;
+        self.retransmitted += u64::from(send.retransmission);
+        self.sends.push(send);
+        if self.sends.len() > Self::MOST_POINTS {
+            let (again, first): (Vec<_>, Vec<_>) =
+                self.sends.iter().copied().partition(|send| send.retransmission);
+            let quarter = Self::MOST_POINTS / 4;
+            let fewer =
+                |sends: &[SendPoint]| thin(sends, quarter, |send| send.t_s, |send| send.from_byte as f64);
+            self.sends = fewer(&first);
+            self.sends.extend(fewer(&again));
+            self.sends.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+        }
+    }
 }
 
 /// State of a sender at a moment.

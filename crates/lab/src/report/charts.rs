@@ -5,6 +5,7 @@
 //! which is stored once in columns because rows would be several times larger.
 
 use super::text::{percent, rounded, seconds, short, signed_percent, size_class};
+use crate::compare::words;
 use crate::result::{Comparison, Group, Link, Ratio, Summary, Variant};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -53,23 +54,32 @@ pub fn dash(index: usize) -> &'static [u8] {
     }
 }
 
-/// The variants in the order of the ranking, the baseline first.
-pub fn ranked(comparison: &Comparison) -> Vec<&Variant> {
-    let mut variants = comparison.document.variants.iter().collect::<Vec<_>>();
-    variants.sort_by_key(|variant| variant.versus.as_ref().map_or(0, |versus| versus.rank));
-    variants
+/// The variants in the order of the table, the baseline first; how many of them are shown at first.
+pub fn ordered(comparison: &Comparison) -> (Vec<&Variant>, usize) {
+    let rows = words::rows(&comparison.document);
+    let baseline = comparison
+        .document
+        .variants
+        .iter()
+        .filter(|variant| variant.versus.is_none());
+    let part = |shown: bool| {
+        let chosen = rows.iter().filter(move |row| row.shown == shown);
+        chosen.map(|row| row.variant)
+    };
+    let mut variants: Vec<&Variant> = baseline.chain(part(true)).collect();
+    let shown = variants.len();
+    variants.extend(part(false));
+    (variants, shown)
 }
 
-/// All charts for which there is data, in the order of the page.
-pub fn all(comparison: &Comparison) -> Vec<Chart> {
-    let variants = ranked(comparison);
+/// All charts for which there is data, in the order of the page, of these variants, the baseline first.
+pub fn all(comparison: &Comparison, variants: &[&Variant]) -> Vec<Chart> {
     [
-        change(&variants),
-        tradeoff(&variants),
-        by_size(&variants),
-        distribution(&variants),
-        queue_delay(comparison, &variants),
-        utilisation(comparison, &variants),
+        change(variants),
+        by_size(variants),
+        distribution(variants),
+        queue_delay(comparison, variants),
+        utilisation(comparison, variants),
     ]
     .into_iter()
     .flatten()
@@ -99,6 +109,9 @@ fn variant_axis(variants: &[&Variant]) -> Value {
 
 const STEP: u32 = 24;
 
+/// The verdict on a difference that is not significant.
+const UNDECIDED: &str = "not significant";
+
 fn interval(ratio: &Ratio) -> Option<(f64, f64)> {
     ratio
         .ci95
@@ -113,23 +126,26 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
     let mut groups: Vec<String> = Vec::new();
     for variant in others {
         let versus = variant.versus.as_ref()?;
-        for group in &versus.groups {
-            let sensitive = variant
-                .groups
-                .iter()
-                .any(|g| g.name == group.name && g.latency_sensitive);
-            let (true, Some(ratio)) = (sensitive, &group.fct_mean_ratio) else {
+        let waits = |name: &str| {
+            let group = variant.groups.iter().find(|group| group.name == name);
+            group.is_some_and(|group| group.latency_sensitive)
+        };
+        let waiting = versus.groups.iter().filter(|group| waits(&group.name)).count();
+        for group in versus.groups.iter().filter(|group| waits(&group.name)) {
+            let Some(ratio) = &group.fct_mean_ratio else {
                 continue;
             };
+            // Of a single group the whole table's verdict is also this one's.
+            let significant = ratio.significant && (versus.significant || waiting > 1);
             let ends = interval(ratio);
             values.push(json!({
                 "variant": variant.name, "group": group.name,
                 "change": rounded((ratio.value - 1.0) * 100.0, 4),
                 "low": ends.map(|ends| rounded(ends.0, 4)), "high": ends.map(|ends| rounded(ends.1, 4)),
-                "verdict": match ends {
-                    Some((_, high)) if high < 0.0 => "sooner",
-                    Some((low, _)) if low > 0.0 => "later",
-                    _ => "undecided",
+                "verdict": match (significant, ratio.value < 1.0) {
+                    (false, _) => UNDECIDED,
+                    (true, true) => "sooner",
+                    (true, false) => "later",
                 },
             }));
             if !groups.contains(&group.name) {
@@ -146,7 +162,7 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
                         signed_percent(ends.1 / 100.0)
                     )
                 }),
-                if ratio.significant { "yes" } else { "no" }.to_owned(),
+                if significant { "yes" } else { "no" }.to_owned(),
                 group
                     .fct_p99_ratio
                     .map_or_else(dash_text, |p99| signed_percent(p99.value - 1.0)),
@@ -156,7 +172,7 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
     let first = groups.first()?.clone();
     let description = format!("Change of the mean completion time against {}", baseline.name);
     let color = json!({ "field": "verdict", "type": "nominal", "title": null,
-        "scale": { "domain": ["sooner", "undecided", "later"], "range": ["#009E73", BASELINE, "#D55E00"] },
+        "scale": { "domain": ["sooner", UNDECIDED, "later"], "range": ["#009E73", BASELINE, "#D55E00"] },
         "legend": { "orient": "top" } });
     let y = variant_axis(others);
     let title = "change of the mean (%)";
@@ -174,7 +190,7 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
         id: "change",
         title: "How much sooner, and how sure".to_owned(),
         text: format!(
-            "Mean completion time against \u{201c}{}\u{201d}, with the 95 % interval of the difference. Left is sooner. Intervals that cross zero decide nothing. What is beyond the axis is drawn at its edge.",
+            "Mean completion time against \u{201c}{}\u{201d}, with the 95 % interval of the difference. Left is sooner. Green and orange are significant in the whole table; grey is not, whatever its interval. What is beyond the axis is drawn at its edge.",
             baseline.name
         ),
         spec: specification(
@@ -202,61 +218,6 @@ fn change(variants: &[&Variant]) -> Option<Chart> {
             "Significant in the whole table",
             "99th percentile",
         ]),
-        rows,
-    })
-}
-
-/// What is won against what it costs the others.
-fn tradeoff(variants: &[&Variant]) -> Option<Chart> {
-    let mut values = Vec::new();
-    let mut rows = Vec::new();
-    for (index, variant) in variants.iter().enumerate() {
-        let Some(versus) = &variant.versus else { continue };
-        let (Some(win), Some(cost)) = (versus.win, versus.cost) else {
-            continue;
-        };
-        values.push(json!({
-            "variant": variant.name, "win": rounded(win * 100.0, 4), "cost": rounded(cost * 100.0, 4),
-            "label": if index <= 5 { variant.name.as_str() } else { "" },
-            "verdict": if versus.significant { "significant" } else { "not significant" },
-        }));
-        rows.push(vec![
-            variant.name.clone(),
-            signed_percent(win),
-            signed_percent(cost),
-        ]);
-    }
-    if values.is_empty() {
-        return None;
-    }
-    let x = json!({ "field": "cost", "type": "quantitative", "title": "goodput lost by the others (%)", "scale": { "nice": true, "zero": true } });
-    let far = values
-        .iter()
-        .any(|value| value["win"].as_f64().unwrap_or(0.0) < -100.0);
-    let scale = if far {
-        json!({ "domainMin": -100, "clamp": true })
-    } else {
-        json!({ "nice": true, "zero": true })
-    };
-    let y = json!({ "field": "win", "type": "quantitative", "title": "completion time saved (%)", "scale": scale });
-    Some(Chart {
-        id: "tradeoff",
-        title: "What it wins, what it costs".to_owned(),
-        text: "Up is a gain for the groups that wait; right is a loss for the others. The best place is the upper left corner; names are given to the first five.".to_owned(),
-        groups: Vec::new(),
-        spec: specification("Completion time saved against goodput lost by the others", json!(300), json!({
-            "data": { "values": values },
-            "encoding": { "x": x, "y": y },
-            "layer": [
-                { "mark": { "type": "rule", "strokeDash": [3, 3], "color": BASELINE }, "encoding": { "x": null, "y": { "datum": 0 } } },
-                { "mark": { "type": "rule", "strokeDash": [3, 3], "color": BASELINE }, "encoding": { "x": { "datum": 0 }, "y": null } },
-                { "mark": { "type": "point", "filled": true, "size": 80, "opacity": 0.9 }, "encoding": {
-                    "color": { "field": "verdict", "type": "nominal", "title": null, "scale": { "domain": ["significant", "not significant"], "range": ["#0072B2", BASELINE] }, "legend": { "orient": "top" } },
-                    "tooltip": [ { "field": "variant" }, { "field": "win", "title": "saved (%)" }, { "field": "cost", "title": "cost (%)" } ] } },
-                { "mark": { "type": "text", "align": "left", "dx": 8, "dy": 1, "limit": 150 }, "encoding": { "text": { "field": "label", "type": "nominal" } } },
-            ],
-        })),
-        header: header(&["Variant", "Win", "Cost"]),
         rows,
     })
 }

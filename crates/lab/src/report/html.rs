@@ -4,10 +4,11 @@
 //! the template, and a content security policy lets only the report's own script run and nothing be fetched.
 
 use super::charts::{self, Chart};
-use super::table;
-use super::text::{bits_per_second, chosen_seconds, percent, rounded, seconds, signed_percent};
+use super::text::{bits_per_second, chosen_seconds, rounded, seconds};
 use super::thin::{distribution, thin};
-use crate::result::{Comparison, FlowTrace, Summary, Variant};
+use super::{answer, table};
+use crate::compare::words;
+use crate::result::{Comparison, FlowTrace, GroupInfo, Summary, Variant};
 use minijinja::Environment;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -33,32 +34,37 @@ pub fn render(comparison: &Comparison) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.add_template("report.html", TEMPLATE)?;
     let document = &comparison.document;
-    let variants = charts::ranked(comparison);
-    let charts = charts::all(comparison);
-    let data = embedded(comparison, &variants, &charts);
+    let (variants, shown) = charts::ordered(comparison);
+    let charts = charts::all(comparison, &variants[..shown]);
+    let data = embedded(comparison, &variants[..shown], &charts);
     // `<` never stands in the data, so nothing in it can end the script element.
     let data = data.to_string().replace('<', "\\u003c");
     let nonce = blake3::hash(data.as_bytes()).to_hex();
     let seeds = document.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
     environment.get_template("report.html")?.render(minijinja::value::Serde(json!({
         "document": {
-            "scenario": document.scenario, "question": document.question, "answer": document.answer,
-            "fleetfoot": document.fleetfoot, "schema": document.schema, "seeds": document.seeds,
+            "scenario": document.scenario, "question": document.question, "fleetfoot": document.fleetfoot,
+            "schema": document.schema, "commit": document.commit, "interrupted": document.interrupted,
         },
+        "compared": document.variants.len() > 1,
+        "top": answer::top(document),
+        "described": answer::described(document),
+        "turn_on": answer::turn_on(document),
+        "ranking": answer::table(comparison),
+        "pareto": answer::pareto(document),
+        "near": answer::near(document),
+        "fit": answer::fit(document),
         "nonce": &nonce.as_str()[..24],
         "seeds": seeds.join(", "),
         "warmup": chosen_seconds(comparison.warmup_s),
         "duration": chosen_seconds(document.duration_s),
-        "best": variants.iter().find(|variant| wins(variant)).map(|variant| ranking_row(variant)),
-        "ranking": variants.iter().map(|variant| ranking_row(variant)).collect::<Vec<_>>(),
         "baseline": variants.first().map_or("", |variant| variant.name.as_str()),
-        "inapplicable": comparison.inapplicable.iter().map(|entry| (&entry.name, &entry.reason)).collect::<Vec<_>>(),
-        "notes": &comparison.document.notes,
-        "groups": groups(comparison, &variants),
+        "finished": variants.iter().map(|variant| variant.runs).min().map(words::seeds),
+        "groups": groups(comparison, &variants, shown),
         "network": network(comparison),
         "pairs": comparison.pairs.iter().map(|pair| (&pair.from, &pair.to, seconds(pair.base_rtt_s))).collect::<Vec<_>>(),
-        "sensitivity": sensitivity(comparison),
         "traces": trace_rows(comparison),
+        "traced": traced(comparison),
         "charts": charts,
         "command": &comparison.command,
         "scenario_toml": &comparison.scenario_toml,
@@ -69,76 +75,13 @@ pub fn render(comparison: &Comparison) -> Result<String, minijinja::Error> {
     })))
 }
 
-fn wins(variant: &Variant) -> bool {
-    variant.versus.as_ref().is_some_and(|versus| {
-        versus.rank == 1 && versus.significant && versus.win.is_some_and(|win| win > 0.0)
-    })
-}
-
-#[derive(Serialize)]
-struct RankingRow<'a> {
-    rank: Option<u64>,
-    name: &'a str,
-    win: Option<String>,
-    win_sign: &'static str,
-    bar: f64,
-    cost: Option<String>,
-    high_cost: bool,
-    worst_p99: Option<String>,
-    verdict: &'static str,
-    verdict_class: &'static str,
-    turn_on: Option<&'a str>,
-    set: Vec<String>,
-    groups: Vec<(String, String)>,
-}
-
-fn ranking_row(variant: &Variant) -> RankingRow<'_> {
-    let versus = variant.versus.as_ref();
-    let win = versus.and_then(|versus| versus.win);
-    let cost = versus.and_then(|versus| versus.cost);
-    let significant = versus.is_some_and(|versus| versus.significant);
-    let (verdict, verdict_class) = match (versus, significant, win.unwrap_or(0.0) > 0.0) {
-        (None, _, _) => ("baseline", "base"),
-        (_, false, _) => ("not significant", "unsure"),
-        (_, true, true) => ("significant win", "good"),
-        (_, true, false) => ("significant loss", "bad"),
-    };
-    RankingRow {
-        rank: versus.map(|versus| versus.rank),
-        name: &variant.name,
-        win: win.map(signed_percent),
-        win_sign: if win.unwrap_or(0.0) < 0.0 { "minus" } else { "plus" },
-        bar: rounded(win.unwrap_or(0.0).abs().min(1.0) * 100.0, 3),
-        cost: cost.map(|cost| signed_percent(cost).trim_start_matches('+').to_owned()),
-        high_cost: cost.is_some_and(|cost| cost > 0.05),
-        worst_p99: versus.and_then(|versus| versus.worst_p99).map(signed_percent),
-        verdict,
-        verdict_class,
-        turn_on: variant.turn_on.as_deref(),
-        set: variant
-            .set
-            .iter()
-            .map(|(path, value)| format!("{path} = {value}"))
-            .collect(),
-        groups: versus.map_or_else(Vec::new, |versus| {
-            versus
-                .groups
-                .iter()
-                .filter_map(|group| {
-                    let ratio = group.fct_mean_ratio.as_ref()?;
-                    Some((group.name.clone(), signed_percent(1.0 - ratio.value)))
-                })
-                .collect()
-        }),
-    }
-}
-
 #[derive(Serialize)]
 struct GroupTable<'a> {
     name: &'a str,
     kind: &'a str,
     latency_sensitive: bool,
-    rows: Vec<GroupRow<'a>>,
+    first: Vec<GroupRow<'a>>,
+    rest: Vec<GroupRow<'a>>,
 }
 
 #[derive(Serialize)]
@@ -147,8 +90,8 @@ struct GroupRow<'a> {
     cells: Vec<String>,
 }
 
-/// Per group a table of all variants.
-fn groups<'a>(comparison: &'a Comparison, variants: &[&'a Variant]) -> Vec<GroupTable<'a>> {
+/// Per group a table of all variants: those that are shown at first, and the rest.
+fn groups<'a>(comparison: &'a Comparison, variants: &[&'a Variant], shown: usize) -> Vec<GroupTable<'a>> {
     comparison
         .groups
         .iter()
@@ -156,44 +99,48 @@ fn groups<'a>(comparison: &'a Comparison, variants: &[&'a Variant]) -> Vec<Group
             name: &info.name,
             kind: &info.kind,
             latency_sensitive: info.latency_sensitive,
-            rows: variants
-                .iter()
-                .filter_map(|variant| {
-                    let group = variant.groups.iter().find(|group| group.name == info.name)?;
-                    let time = |read: fn(&Summary) -> f64| {
-                        group.fct_s.as_ref().map_or_else(none, |fct| seconds(read(fct)))
-                    };
-                    let ends = |fct: &Summary| {
-                        fct.ci95.map_or_else(none, |[low, high]| {
-                            format!("{} to {}", seconds(low), seconds(high))
-                        })
-                    };
-                    Some(GroupRow {
-                        variant: &variant.name,
-                        cells: vec![
-                            group.flows.to_string(),
-                            group.completed.to_string(),
-                            group.censored.to_string(),
-                            time(|fct| fct.mean),
-                            group.fct_s.as_ref().map_or_else(none, ends),
-                            time(|fct| fct.p50),
-                            time(|fct| fct.p95),
-                            time(|fct| fct.p99),
-                            group
-                                .delivery_latency_s
-                                .as_ref()
-                                .map_or_else(none, |delivery| seconds(delivery.p95)),
-                            group
-                                .goodput_bps
-                                .as_ref()
-                                .map_or_else(none, |goodput| bits_per_second(goodput.mean)),
-                            group.retransmits.to_string(),
-                            group.timeouts.to_string(),
-                            group.probes.to_string(),
-                        ],
-                    })
+            first: group_rows(info, &variants[..shown]),
+            rest: group_rows(info, &variants[shown..]),
+        })
+        .collect()
+}
+
+fn group_rows<'a>(info: &GroupInfo, variants: &[&'a Variant]) -> Vec<GroupRow<'a>> {
+    variants
+        .iter()
+        .filter_map(|variant| {
+            let group = variant.groups.iter().find(|group| group.name == info.name)?;
+            let time =
+                |read: fn(&Summary) -> f64| group.fct_s.as_ref().map_or_else(none, |fct| seconds(read(fct)));
+            let ends = |fct: &Summary| {
+                fct.ci95.map_or_else(none, |[low, high]| {
+                    format!("{} to {}", seconds(low), seconds(high))
                 })
-                .collect(),
+            };
+            Some(GroupRow {
+                variant: &variant.name,
+                cells: vec![
+                    group.flows.to_string(),
+                    group.completed.to_string(),
+                    group.censored.to_string(),
+                    time(|fct| fct.mean),
+                    group.fct_s.as_ref().map_or_else(none, ends),
+                    time(|fct| fct.p50),
+                    time(|fct| fct.p95),
+                    time(|fct| fct.p99),
+                    group
+                        .delivery_latency_s
+                        .as_ref()
+                        .map_or_else(none, |delivery| seconds(delivery.p95)),
+                    group
+                        .goodput_bps
+                        .as_ref()
+                        .map_or_else(none, |goodput| bits_per_second(goodput.mean)),
+                    group.retransmits.to_string(),
+                    group.timeouts.to_string(),
+                    group.probes.to_string(),
+                ],
+            })
         })
         .collect()
 }
@@ -217,24 +164,22 @@ fn network(comparison: &Comparison) -> Vec<Value> {
         .collect()
 }
 
-fn sensitivity(comparison: &Comparison) -> Vec<Value> {
-    comparison
-        .document
-        .sensitivity
-        .iter()
-        .map(|point| {
-            json!({
-                "change": point.change, "best": point.best,
-                "best_win": point.best_win.map_or_else(none, percent),
-                "described": point.described_best_win.map_or_else(none, percent),
-                "holds": if point.holds { "yes" } else { "no" },
-            })
-        })
-        .collect()
-}
-
 fn none() -> String {
     "\u{2013}".to_owned()
+}
+
+/// The variants whose flows were recorded, in words.
+fn traced(comparison: &Comparison) -> String {
+    let recorded = comparison
+        .variants
+        .iter()
+        .filter(|variant| !variant.traces.is_empty());
+    let names: Vec<&str> = recorded.map(|variant| variant.name.as_str()).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 /// One row per recorded flow: what its lines show, in numbers.
@@ -257,13 +202,8 @@ fn trace_rows(comparison: &Comparison) -> Vec<Vec<String>> {
                 format!("{} {}", trace.group, trace.number),
                 if first.is_finite() { seconds(first) } else { none() },
                 seconds((last - first).max(0.0)),
-                trace.sends.len().to_string(),
-                trace
-                    .sends
-                    .iter()
-                    .filter(|send| send.retransmission)
-                    .count()
-                    .to_string(),
+                trace.segments.to_string(),
+                trace.retransmitted.to_string(),
                 trace
                     .states
                     .iter()
@@ -317,9 +257,9 @@ fn embedded(comparison: &Comparison, variants: &[&Variant], charts: &[Chart]) ->
         "distributions": distributions(comparison, &names),
         "traces": traces,
         "caption": format!(
-            "fleetfoot {} \u{b7} {} seeds \u{b7} {}",
+            "fleetfoot {} \u{b7} {} \u{b7} {}",
             comparison.document.fleetfoot,
-            comparison.document.seeds.len(),
+            words::seeds(comparison.document.seeds.len() as u64),
             comparison.document.scenario
         ),
     })

@@ -1,13 +1,14 @@
 //! Files made from a [`Comparison`]: the report, tables as CSV and Parquet, captures, traces.
 //!
 //! Read in this order: [`table`] (columns and rows), [`csv`] and `parquet` (the same tables as files), [`html`] (the
-//! report), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`figures`] (its drawings), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the
+//! report), [`answer`] (its texts), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`figures`] (its drawings), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the
 //! machine or the number of threads.
 
 use crate::result::Comparison;
 use std::io;
 use std::path::Path;
 
+mod answer;
 pub mod chapters;
 pub mod charts;
 pub mod csv;
@@ -21,6 +22,8 @@ pub mod table;
 mod text;
 mod thin;
 pub mod trace;
+
+pub(crate) use thin::thin;
 
 /// Writes the report of `comparison` as one HTML file that needs no network.
 ///

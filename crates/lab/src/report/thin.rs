@@ -2,7 +2,7 @@
 
 /// At most about `points` members of `line` (times ascending): first and last, and of each of equal spans of time the
 /// first, the smallest, the largest and the last, so that no peak is lost.
-pub(super) fn thin<T: Copy>(
+pub(crate) fn thin<T: Copy>(
     line: &[T],
     points: usize,
     time: impl Fn(&T) -> f64,

@@ -67,7 +67,7 @@ impl Course {
     fn stream_state(&mut self, now: Instant, flow: FlowId, sender: &tfrc::Sender) {
         if let Some(Some(chosen)) = self.chosen.get(flow.0 as usize) {
             let info = as_window(&sender.info());
-            self.traces[chosen.trace].states.push(StatePoint {
+            self.traces[chosen.trace].on_state(StatePoint {
                 t_s: now.as_secs_f64(),
                 cwnd_bytes: info.cwnd.0,
                 ssthresh_bytes: None,
@@ -84,7 +84,7 @@ impl Course {
             return;
         };
         let info = connection.info(now);
-        self.traces[chosen.trace].states.push(StatePoint {
+        self.traces[chosen.trace].on_state(StatePoint {
             t_s: now.as_secs_f64(),
             cwnd_bytes: info.cwnd.0,
             ssthresh_bytes: (info.ssthresh != Bytes::MAX).then_some(info.ssthresh.0),
@@ -105,7 +105,7 @@ impl Observer for Course {
             // Nothing is sent twice: the bytes follow each other.
             let from_byte = chosen.highest.map_or(0, |highest| highest.1);
             chosen.highest = Some((segment.seq, from_byte + u64::from(segment.payload)));
-            self.traces[chosen.trace].sends.push(SendPoint {
+            self.traces[chosen.trace].on_send(SendPoint {
                 t_s: now.as_secs_f64(),
                 from_byte,
                 bytes: segment.payload,
@@ -130,7 +130,7 @@ impl Observer for Course {
         if end > offset {
             chosen.highest = Some((segment.seq + segment.payload, end));
         }
-        self.traces[chosen.trace].sends.push(SendPoint {
+        self.traces[chosen.trace].on_send(SendPoint {
             t_s: now.as_secs_f64(),
             from_byte,
             bytes: segment.payload,

@@ -3,10 +3,12 @@
 mod capture;
 mod fixture;
 
-use fixture::{HOSTILE, comparison, variant_names};
+use fixture::{HOSTILE, PART, UNSURE, comparison, variant_names};
+use fleetfoot_lab::compare::words;
 use fleetfoot_lab::report::table::{Kind, LinkRow, Row, RunRow, Sample, Table};
 use fleetfoot_lab::report::trace::{self, TraceRow};
-use fleetfoot_lab::report::{html, write_csv, write_html};
+use fleetfoot_lab::report::{charts, html, write_csv, write_html};
+use fleetfoot_lab::result::{Comparison, FlowTrace, SendPoint, StatePoint};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,7 +36,6 @@ fn the_report_says_the_answer_and_every_variant_and_nothing_breaks_out() {
     for name in variant_names(20) {
         assert!(page.contains(&escaped(&name)), "{name}");
     }
-    assert!(page.contains(&escaped(&comparison.document.answer)));
     assert!(page.contains(&escaped(&comparison.command)));
     for reason in &comparison.inapplicable {
         assert!(page.contains(&escaped(&reason.reason)));
@@ -81,10 +82,285 @@ fn two_reports_of_one_comparison_are_equal() {
 
 #[test]
 fn a_comparison_without_anything_renders() {
-    let page = html::render(&fleetfoot_lab::result::Comparison::default()).expect("the template fits");
-    assert!(page.contains("Ranking"));
-    let single = html::render(&comparison(1, 1, 20)).expect("the template fits");
-    assert!(single.contains("as described"));
+    let page = html::render(&Comparison::default()).expect("the template fits");
+    assert!(page.contains("About this report"));
+}
+
+/// The page of `run`: what was measured, and nothing of what only a comparison has.
+#[test]
+fn a_single_run_has_no_ranking() {
+    let mut run = comparison(1, 1, 20);
+    run.document.recommended = None;
+    run.document.sensitivity.clear();
+    run.document.jittered = None;
+    let page = body(&run);
+    assert!(page.contains("as described") && page.contains("id=\"times\"") && page.contains("id=\"flows\""));
+    for part in ["ranking", "turn-on", "pareto", "benefit", "near", "described"] {
+        assert!(!page.contains(&format!("id=\"{part}\"")), "{part}");
+        assert!(!page.contains(&format!("href=\"#{part}\"")), "a link to {part}");
+    }
+}
+
+/// The page without script and data.
+fn body(comparison: &Comparison) -> String {
+    let page = html::render(comparison).expect("the template fits");
+    let end = page.find("<script type").expect("the data is there");
+    page[page.find("<body>").expect("there is a body")..end].to_owned()
+}
+
+/// From the element with this id to the first `end` after it.
+fn part<'a>(page: &'a str, id: &str, end: &str) -> &'a str {
+    let mark = format!("id=\"{id}\"");
+    let from = page.find(&mark).unwrap_or_else(|| panic!("{id} is on the page"));
+    let length = page[from..].find(end).unwrap_or_else(|| panic!("{id} ends"));
+    &page[from..from + length]
+}
+
+#[test]
+fn the_answer_stands_at_the_top_with_place_certainty_and_harm() {
+    let comparison = comparison(20, 4, 20);
+    let document = &comparison.document;
+    let page = body(&comparison);
+    let top = &page[..page.find("</section>").expect("the first section ends")];
+    let (headline, rest) = words::headline(&document.answer);
+    assert!(top.contains(&format!("<h1>{}</h1>", escaped(headline))), "{top}");
+    assert!(top.contains(&escaped(rest)));
+    let recommended = document.recommended.as_ref().expect("the fixture has one");
+    let versus = document.variants[1].versus.as_ref().expect("it was compared");
+    for said in [
+        words::saved(versus),
+        words::harm(versus.harm),
+        String::from("equal within error: drr"),
+        recommended.places[0].clone(),
+        words::how_sure(recommended),
+    ] {
+        assert!(top.contains(&escaped(&said)), "{said}");
+    }
+    let folded = top.find("id=\"more-notes\"").expect("the other notes are folded");
+    for (number, note) in document.notes.iter().enumerate() {
+        let at = top
+            .find(&escaped(note))
+            .unwrap_or_else(|| panic!("note {number}"));
+        assert_eq!(at > folded, number >= words::NOTES, "note {number}");
+    }
+    assert!(top.contains("2 more notes") && !top.contains("<details open"));
+}
+
+#[test]
+fn the_table_says_what_the_terminal_says_and_folds_the_rest() {
+    let comparison = comparison(20, 4, 20);
+    let page = body(&comparison);
+    let ranking = part(&page, "ranking", "id=\"pareto\"");
+    let rows = words::rows(&comparison.document);
+    let folded = ranking.find("id=\"rest\"").expect("the rest is folded");
+    let name = |row: &words::Row<'_>| format!("<th scope=\"row\">{}", escaped(&row.variant.name));
+    let mut last = [0; 2];
+    for row in &rows {
+        let at = ranking
+            .find(&name(row))
+            .unwrap_or_else(|| panic!("{}", row.variant.name));
+        assert!(
+            at > last[usize::from(row.shown)],
+            "{} stands where the terminal has it",
+            row.variant.name
+        );
+        assert_eq!(at < folded, row.shown, "{}", row.variant.name);
+        last[usize::from(row.shown)] = at;
+        let line = &ranking[ranking[..at].rfind("<tr").expect("a row")..];
+        let line = &line[..line.find("</tr>").expect("it ends")];
+        let cells = words::cells(row.versus);
+        for cell in [
+            cells.tier,
+            cells.saved,
+            cells.harm,
+            cells.goodput,
+            cells.worst_p99,
+            words::places(row.versus),
+        ] {
+            assert!(line.contains(&escaped(&cell)), "{}: {cell}", row.variant.name);
+        }
+        assert_eq!(line.contains("<abbr"), row.versus.pareto, "{}", row.variant.name);
+        assert_eq!(line.contains(" part\">"), row.part, "{}", row.variant.name);
+        for remark in &row.versus.remarks {
+            assert!(line.contains(&escaped(remark)), "{}: {remark}", row.variant.name);
+        }
+    }
+    assert_eq!(
+        rows.iter().filter(|row| row.shown).count(),
+        4,
+        "two of the tier, a part, one on the front"
+    );
+    assert_eq!(
+        rows[1].variant.name,
+        variant_names(20)[PART],
+        "a part stands under its whole"
+    );
+    assert!(ranking.contains("against \u{201c}as described\u{201d}"));
+    assert!(ranking.contains(&escaped(words::LEGEND)));
+    for heading in words::HEADINGS {
+        assert!(
+            ranking.to_lowercase().contains(&format!(">{heading}</th>")),
+            "{heading}"
+        );
+    }
+}
+
+#[test]
+fn the_pareto_picture_needs_no_script_and_names_tier_and_front() {
+    let comparison = comparison(20, 4, 20);
+    let page = body(&comparison);
+    let card = part(&page, "pareto", "</section>");
+    assert_eq!(card.matches("<svg").count(), 2, "for a screen and for a phone");
+    for picture in card.split("<svg").skip(1) {
+        let picture = &picture[..picture.find("</svg>").expect("it ends")];
+        assert!(picture.contains("class=\"fr\" d=\"M"), "the front is joined");
+        for name in ["fq-codel", "drr", "tail-loss-probe"] {
+            assert_eq!(picture.matches(&format!(">{name}</text>")).count(), 1, "{name}");
+        }
+        assert!(!picture.contains(">codel</text>"), "others are not named");
+        // Intervals: a line upwards and one across through every mark.
+        assert!(
+            picture.matches("class=\"fw").count()
+                >= 2 * picture.matches("<circle class=\"f1\" cx").count().min(3)
+        );
+        assert!(picture.contains("time saved (%)") && picture.contains("harm (%)"));
+    }
+    let table = &card[card.find("<table").expect("the same as a table")..];
+    for row in words::rows(&comparison.document).iter().filter(|row| !row.part) {
+        assert!(table.contains(&escaped(&row.variant.name)) && table.contains(&words::saved(row.versus)));
+    }
+}
+
+#[test]
+fn how_to_turn_on_what_is_recommended_is_open_and_the_rest_folded() {
+    let comparison = comparison(20, 4, 20);
+    let page = body(&comparison);
+    let section = part(&page, "turn-on", "</section>");
+    let instruction = &comparison.document.variants[1].instructions[0];
+    let folded = section.find("<details").expect("the others are folded");
+    let (first, others) = section.split_at(folded);
+    assert!(
+        first.contains(&format!(
+            "<pre><code>{}</code></pre>",
+            escaped(&instruction.commands[0])
+        )),
+        "on one line"
+    );
+    for said in [
+        words::to_turn_on(instruction),
+        instruction.why.clone(),
+        words::needs(instruction),
+        words::afterwards(instruction).expect("there is something to check"),
+    ] {
+        assert!(first.contains(&escaped(&said)), "{said}");
+    }
+    assert!(!others.contains("<details open") && others.matches("fold other").count() == 18);
+    assert!(others.contains("<pre><code>"));
+}
+
+#[test]
+fn neighbours_jitter_commit_and_interruption_are_told() {
+    let mut comparison = comparison(20, 4, 20);
+    let page = body(&comparison);
+    let near = part(&page, "near", "</section>");
+    for point in &comparison.document.sensitivity {
+        assert!(near.contains(&escaped(&point.change)) && near.contains(words::holds(point.holds)));
+    }
+    assert!(near.contains("38.0 %") && near.contains("44.0 %") && near.contains("27.0 %"));
+    let jittered = comparison.document.jittered.as_ref().expect("the fixture has it");
+    assert!(near.contains(&escaped(&words::jittered(jittered))));
+    let fit = comparison
+        .document
+        .fit
+        .as_ref()
+        .expect("the fixture was imported");
+    let told = part(&page, "fit", "</section>");
+    assert!(told.contains(&escaped(&fit.sentences())) && told.contains(&escaped(&fit.reasons[0])));
+    assert!(told.contains("cubic") && told.contains("8.0 %"));
+    let about = part(&page, "about", "</dl>");
+    assert!(about.contains("0123456789ab"));
+    assert!(!page.contains("id=\"interrupted\""));
+    comparison.document.interrupted = true;
+    let about_interrupted = body(&comparison);
+    assert!(part(&about_interrupted, "interrupted", "</dd>").contains("4 seeds"));
+    assert!(about.contains(&comparison.hash));
+}
+
+/// A flow of any length takes bounded room, and keeps its peak, its end and its counts.
+#[test]
+fn a_long_flow_is_kept_in_bounded_room() {
+    let mut trace = FlowTrace::default();
+    for i in 0..1_000_000_u64 {
+        let t_s = i as f64 * 1e-5;
+        let cwnd_bytes = if i == 77_777 { 9_000_000 } else { 14_480 + i % 1448 };
+        trace.on_state(StatePoint {
+            t_s,
+            cwnd_bytes,
+            ssthresh_bytes: None,
+            srtt_s: None,
+            pipe_bytes: 0,
+            acked_bytes: i,
+            state: "open",
+        });
+        trace.on_send(SendPoint {
+            t_s,
+            from_byte: i,
+            bytes: 1,
+            retransmission: i % 100_000 == 7,
+        });
+    }
+    assert!(trace.states.len() <= FlowTrace::MOST_POINTS && trace.sends.len() <= FlowTrace::MOST_POINTS);
+    assert!(
+        trace.states.iter().any(|state| state.cwnd_bytes == 9_000_000),
+        "the peak stays"
+    );
+    assert_eq!(trace.states.last().map(|state| state.acked_bytes), Some(999_999));
+    assert_eq!((trace.segments, trace.retransmitted), (1_000_000, 10));
+    assert_eq!(
+        trace.sends.iter().filter(|send| send.retransmission).count(),
+        10,
+        "each of the few stays"
+    );
+    assert!(trace.sends.windows(2).all(|pair| pair[0].t_s <= pair[1].t_s));
+}
+
+/// What the table calls not significant is not green in a chart.
+#[test]
+fn charts_and_table_agree_on_what_is_significant() {
+    let mut comparison = comparison(20, 4, 20);
+    // One group that waits: its verdict and the table's are of one difference.
+    for variant in &mut comparison.document.variants {
+        variant.groups[1].latency_sensitive = false;
+    }
+    let (variants, shown) = charts::ordered(&comparison);
+    let all = charts::all(&comparison, &variants[..shown]);
+    assert!(shown < variants.len(), "only what is shown at first is drawn");
+    let change = all
+        .iter()
+        .find(|chart| chart.id == "change")
+        .expect("there are times");
+    let values = change.spec["data"]["values"].as_array().expect("values");
+    assert_eq!(values.len(), shown - 1);
+    let unsure = &variant_names(20)[UNSURE];
+    for value in values {
+        let name = value["variant"].as_str().expect("a name");
+        let table = comparison
+            .document
+            .variants
+            .iter()
+            .find(|variant| variant.name == name);
+        let significant = table
+            .and_then(|variant| variant.versus.as_ref())
+            .is_some_and(|versus| versus.significant);
+        assert_eq!(value["verdict"] != "not significant", significant, "{name}");
+        if name == unsure {
+            assert!(
+                value["high"].as_f64().is_some_and(|high| high < 0.0),
+                "its interval does not cross zero"
+            );
+        }
+    }
+    assert!(values.iter().any(|value| value["variant"] == unsure.as_str()));
 }
 
 #[test]

@@ -148,6 +148,26 @@ impl Canvas {
         let _ = writeln!(self.body, "<path fill=\"{color}\" d=\"M{x} {y}{path}\"/>");
     }
 
+    /// A line of this class through points.
+    pub(super) fn path(&mut self, points: &[(f64, f64)], class: &str) {
+        let mut path = String::new();
+        for (index, (x, y)) in points.iter().enumerate() {
+            let separator = if index == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{separator}{} {}", number(*x), number(*y));
+        }
+        let _ = writeln!(self.body, "<path class=\"{class}\" d=\"{path}\"/>");
+    }
+
+    /// A round mark of this class; `told` is shown to who points at it.
+    pub(super) fn dot(&mut self, at: (f64, f64), radius: f64, class: &str, told: &str) {
+        let (x, y) = (number(at.0), number(at.1));
+        let _ = writeln!(
+            self.body,
+            "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"><title>{}</title></circle>",
+            escaped(told)
+        );
+    }
+
     /// Draws what another canvas has over what is here.
     pub(super) fn push(&mut self, other: &Canvas) {
         self.body.push_str(&other.body);

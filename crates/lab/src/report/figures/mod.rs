@@ -11,8 +11,10 @@ mod course;
 mod dots;
 mod heat;
 mod lines;
+mod pareto;
 
 pub use canvas::Figure;
+pub use pareto::{Pareto, pareto};
 
 use crate::compare::groups::completion_times;
 use crate::experiment::metric::Of;

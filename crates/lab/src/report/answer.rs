@@ -1,0 +1,266 @@
+//! What the report says of the answer: the top of the page, how to turn things on, the table, the networks near this one.
+//!
+//! Every text comes from [`words`], like the terminal's.
+
+use super::figures;
+use super::text::rounded;
+use crate::compare::turn_on::Instruction;
+use crate::compare::words::{self, Row};
+use crate::result::{Comparison, Document, Variant};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The answer, the facts behind it, and the notes.
+pub(super) fn top(document: &Document) -> Value {
+    let (headline, rest) = words::headline(&document.answer);
+    let shown = document.notes.len().min(words::NOTES);
+    json!({
+        "headline": headline,
+        "rest": rest,
+        "facts": facts(document),
+        "notes": document.notes[..shown],
+        "more_notes": document.notes[shown..],
+    })
+}
+
+/// A fact about the recommended setting: what, its value, and what is to be said beside it.
+#[derive(Serialize)]
+struct Fact {
+    what: &'static str,
+    value: String,
+    /// Whether the value is a number, in large type.
+    number: bool,
+    beside: Vec<String>,
+}
+
+fn facts(document: &Document) -> Vec<Fact> {
+    let Some(recommended) = &document.recommended else {
+        return Vec::new();
+    };
+    let variant = document
+        .variants
+        .iter()
+        .find(|variant| variant.name == recommended.variant);
+    let Some(versus) = variant.and_then(|variant| variant.versus.as_ref()) else {
+        return Vec::new();
+    };
+    let waiting: Vec<String> = saved_by_group(versus_groups(variant));
+    let harmed: Vec<String> = words::harmed(versus)
+        .into_iter()
+        .map(|(group, harm)| format!("{} {}", group.name, words::harm(Some(harm))))
+        .collect();
+    let equals = match recommended.equals.as_slice() {
+        [] => String::from("nothing else"),
+        names => names.join(", "),
+    };
+    let mut facts = vec![
+        Fact {
+            what: "Time saved",
+            value: words::saved(versus),
+            number: true,
+            beside: if waiting.len() > 1 { waiting } else { Vec::new() },
+        },
+        Fact {
+            what: "Harm",
+            value: words::harm(versus.harm),
+            number: true,
+            beside: if harmed.is_empty() {
+                vec![words::NOBODY_HARMED.to_owned()]
+            } else {
+                harmed
+            },
+        },
+        Fact {
+            what: "Setting",
+            value: recommended.variant.clone(),
+            number: false,
+            beside: vec![format!("equal within error: {equals}")],
+        },
+    ];
+    if !recommended.places.is_empty() {
+        let matters = recommended.matters.iter();
+        facts.push(Fact {
+            what: "Where",
+            value: recommended.places.join("; "),
+            number: false,
+            beside: matters
+                .map(|place| format!("it makes the difference at: {place}"))
+                .collect(),
+        });
+    }
+    facts.push(Fact {
+        what: "How sure",
+        value: words::how_sure(recommended),
+        number: false,
+        beside: Vec::new(),
+    });
+    facts
+}
+
+fn versus_groups(variant: Option<&Variant>) -> Vec<(&str, f64)> {
+    let Some((variant, versus)) = variant.and_then(|variant| Some((variant, variant.versus.as_ref()?)))
+    else {
+        return Vec::new();
+    };
+    let waits = |name: &str| {
+        let group = variant.groups.iter().find(|group| group.name == name);
+        group.is_some_and(|group| group.latency_sensitive)
+    };
+    versus
+        .groups
+        .iter()
+        .filter(|group| waits(&group.name))
+        .filter_map(|group| Some((group.name.as_str(), 1.0 - group.fct_mean_ratio.as_ref()?.value)))
+        .collect()
+}
+
+/// Time saved of each group that waits.
+fn saved_by_group(groups: Vec<(&str, f64)>) -> Vec<String> {
+    let said = |(name, saved): (&str, f64)| format!("{name} {}", words::percent(saved));
+    groups.into_iter().map(said).collect()
+}
+
+/// The network as described: what each group gets, and where packets wait.
+pub(super) fn described(document: &Document) -> Vec<String> {
+    let Some(baseline) = document.variants.first() else {
+        return Vec::new();
+    };
+    let groups = baseline.groups.iter();
+    groups
+        .map(|group| words::group(group, baseline.runs))
+        .chain(words::queues(document))
+        .collect()
+}
+
+/// What to do for the recommended setting, and for the others.
+pub(super) fn turn_on(document: &Document) -> Value {
+    let rows = words::rows(document);
+    let (first, others): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(|row| {
+        let recommended = document.recommended.as_ref();
+        recommended.is_some_and(|recommended| recommended.variant == row.variant.name)
+    });
+    let said = |row: &&Row<'_>| {
+        let set = row.variant.set.iter();
+        json!({
+            "name": row.variant.name,
+            "set": set.map(|(path, value)| format!("{path} = {value}")).collect::<Vec<_>>(),
+            "instructions": row.variant.instructions.iter().map(instruction).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "first": first.first().map(said),
+        "others": others.iter().map(said).collect::<Vec<_>>(),
+    })
+}
+
+fn instruction(instruction: &Instruction) -> Value {
+    json!({
+        "heading": words::to_turn_on(instruction),
+        "commands": instruction.commands,
+        "why": instruction.why,
+        "needs": words::needs(instruction),
+        "afterwards": words::afterwards(instruction),
+    })
+}
+
+/// A row of the table.
+#[derive(Serialize)]
+struct TableRow<'a> {
+    tier: String,
+    name: &'a str,
+    mark: &'static str,
+    part: bool,
+    saved: String,
+    /// Length of the bar, of 100, and where it points.
+    bar: f64,
+    sign: &'static str,
+    by_group: Vec<String>,
+    harm: String,
+    goodput: String,
+    worst_p99: String,
+    significant: &'static str,
+    class: &'static str,
+    places: String,
+    remarks: &'a [String],
+}
+
+fn table_row<'a>(row: &Row<'a>) -> TableRow<'a> {
+    let cells = words::cells(row.versus);
+    let win = row.versus.win.unwrap_or(0.0);
+    let by_group = saved_by_group(versus_groups(Some(row.variant)));
+    TableRow {
+        tier: cells.tier,
+        name: &row.variant.name,
+        mark: cells.mark,
+        part: row.part,
+        saved: cells.saved,
+        bar: rounded(win.abs().min(1.0) * 100.0, 3),
+        sign: if win < 0.0 { "minus" } else { "plus" },
+        by_group: if by_group.len() > 1 { by_group } else { Vec::new() },
+        harm: cells.harm,
+        goodput: cells.goodput,
+        worst_p99: cells.worst_p99,
+        significant: cells.significant,
+        class: match (row.versus.significant, win > 0.0) {
+            (false, _) => "unsure",
+            (true, true) => "good",
+            (true, false) => "bad",
+        },
+        places: words::places(row.versus),
+        remarks: &row.versus.remarks,
+    }
+}
+
+/// The table: what is shown at first, and the rest.
+pub(super) fn table(comparison: &Comparison) -> Value {
+    let rows = words::rows(&comparison.document);
+    let part = |shown: bool| -> Vec<TableRow<'_>> {
+        let chosen = rows.iter().filter(|row| row.shown == shown);
+        chosen.map(table_row).collect()
+    };
+    json!({
+        "headings": words::HEADINGS,
+        "first": part(true),
+        "rest": part(false),
+        "legend": words::LEGEND,
+        "not_tried": words::not_tried(comparison),
+    })
+}
+
+/// The Pareto picture.
+pub(super) fn pareto(document: &Document) -> Option<Value> {
+    let picture = figures::pareto(document)?;
+    Some(json!({
+        "text": picture.text, "wide": picture.wide, "narrow": picture.narrow,
+        "header": picture.header, "rows": picture.rows,
+    }))
+}
+
+/// The networks near this one, and the same network with jitter.
+pub(super) fn near(document: &Document) -> Value {
+    let share = |share: Option<f64>| share.map_or_else(|| String::from("-"), words::percent);
+    let rows: Vec<Value> = document
+        .sensitivity
+        .iter()
+        .map(|point| {
+            json!([
+                point.change,
+                words::holds(point.holds),
+                point.best,
+                share(point.best_win),
+                share(point.described_best_win)
+            ])
+        })
+        .collect();
+    json!({ "rows": rows, "jittered": document.jittered.as_ref().map(words::jittered) })
+}
+
+/// How well a scenario that was made of a recording fits it.
+pub(super) fn fit(document: &Document) -> Option<Value> {
+    let fit = document.fit.as_ref()?;
+    let controllers = fit.controllers.iter();
+    let controllers: Vec<[String; 2]> = controllers
+        .map(|tried| [tried.name.clone(), words::percent(tried.difference)])
+        .collect();
+    Some(json!({ "verdict": fit.sentences(), "reasons": fit.reasons, "controllers": controllers }))
+}
