@@ -10,6 +10,9 @@ use fleetfoot_sim::spec::{Spec, Traffic};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+/// A line of 10 Mbit/s both ways: pages and two uploads share its queue; many tests change single keys of it.
+pub(crate) const BUSY_LINE: &str = include_str!("testing/busy-line.toml");
+
 /// Two variants over a small line.
 pub(crate) const TEXT: &str = r#"
 title = "A test line"

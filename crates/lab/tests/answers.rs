@@ -376,3 +376,24 @@ fn datagrams_beyond_the_line_give_way_without_harm() {
         case.harm("drr", "datagrams")
     );
 }
+
+/// Case 13: A backup and half of a call (2.4 Mbit/s) go up at 10 Mbit/s, whose 375 kB make the download wait for its ACKs.
+/// With a queue per flow the download's ACKs arrive at once, it fills its 50 Mbit/s, and sends an ACK of 52 bytes for every
+/// two segments of 1500: 0.9 Mbit/s. Call and ACKs leave the backup 6.7 Mbit/s on the wire, less than it had as long as the
+/// download starved; it has that, and the drop of its goodput is not harm.
+#[test]
+fn what_a_call_and_acks_need_of_an_uplink_is_not_taken_from_a_backup() {
+    let text = dumbbell(
+        "rate = \"50 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"375 kB\" }, reverse = { rate = \"10 Mbit/s\" }",
+        &format!("{UPLOAD}{DOWNLOAD}[[traffic]]\nname = \"call\"\nkind = \"video-call\"\n"),
+    );
+    let study = answer(&text, &["drr"]);
+    let case = Case(&study);
+    assert!(case.goodput("drr", "download") > 1.3, "{}", case.text());
+    assert!(case.goodput("drr", "upload") < 0.97, "{}", case.text());
+    assert!(
+        case.harm("drr", "upload") < 0.03,
+        "{}",
+        case.harm("drr", "upload")
+    );
+}

@@ -196,6 +196,10 @@ fn units(group: &GroupSpec, output: Option<&GroupOutput>) -> Vec<f64> {
         | Traffic::Cbr { count, .. }
         | Traffic::Incast { count, .. } => dealt(u64::from(*count)),
         Traffic::Web(web) => dealt(u64::from(web.count)),
+        // A call that goes both ways is two streams, each with a pair of its own.
+        Traffic::Video(video) if video.both_ways && group.spread != Spread::Each => {
+            dealt(2 * u64::from(video.count))
+        }
         Traffic::Video(video) => dealt(u64::from(video.count)),
         Traffic::Tfrc(tfrc) => dealt(u64::from(tfrc.count.unwrap_or(1))),
         Traffic::Transfer { .. }

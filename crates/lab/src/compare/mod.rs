@@ -26,13 +26,45 @@ use crate::result::{
 };
 use crate::run::Batch;
 use crate::statistics::{RESAMPLES, Resamples};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A result and what the ranking found beside it.
 #[derive(Debug)]
 struct Evaluation {
     comparison: Comparison,
     rows: ranking::Rows,
+}
+
+/// The ranking alone, without the intervals that the rest of the result needs, and the setting to try.
+fn ranks(plan: &Plan, batch: &Batch) -> (ranking::Rows, Option<crate::result::Recommended>) {
+    let mut variants = summaries(plan, batch, &[], &|runs| Arc::new(Resamples::none(runs)));
+    let rows = ranking::rank(plan, batch, &Resampling::new(plan), &mut variants);
+    let recommended = answer::recommended(plan, &rows, &variants);
+    (rows, recommended)
+}
+
+/// Every variant over its runs; `resamples` of so many runs give the intervals.
+fn summaries(
+    plan: &Plan,
+    batch: &Batch,
+    bottleneck: &[String],
+    resamples: &(dyn Fn(usize) -> Arc<Resamples> + Sync),
+) -> Vec<Variant> {
+    let loss_free = plan.described.run.loss_free.as_deref();
+    let loss_free = loss_free.and_then(|name| plan.variants.iter().position(|variant| variant.name == name));
+    let loss_free = loss_free
+        .and_then(|index| batch.runs.get(index))
+        .map(Vec::as_slice);
+    let mut variants: Vec<Variant> = plan
+        .variants
+        .par_iter()
+        .zip(batch.runs.par_iter())
+        .map(|(planned, runs)| groups::variant(planned, runs, loss_free, bottleneck, &resamples(runs.len())))
+        .collect();
+    groups::leave_out_empty_sizes(&mut variants);
+    variants
 }
 
 /// Builds the result from finished runs, one list per variant of `plan`.
@@ -52,23 +84,9 @@ fn conclude(plan: &Plan, rows: &ranking::Rows, batch: &Batch, comparison: &mut C
 }
 
 fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
-    let resampling = Resampling::new(plan);
     let bottleneck = groups::bottleneck(&plan.described, batch.runs.first().map_or(&[], Vec::as_slice));
-    let loss_free = plan.described.run.loss_free.as_deref();
-    let loss_free = loss_free.and_then(|name| plan.variants.iter().position(|variant| variant.name == name));
-    let loss_free = loss_free
-        .and_then(|index| batch.runs.get(index))
-        .map(Vec::as_slice);
-    let mut variants: Vec<Variant> = plan
-        .variants
-        .iter()
-        .zip(&batch.runs)
-        .map(|(planned, runs)| {
-            let resamples = resampling.of(runs.len());
-            groups::variant(planned, runs, loss_free, &bottleneck, &resamples)
-        })
-        .collect();
-    groups::leave_out_empty_sizes(&mut variants);
+    let resampling = Resampling::new(plan);
+    let mut variants = summaries(plan, batch, &bottleneck, &|runs| resampling.of(runs));
     let rows = ranking::rank(plan, batch, &resampling, &mut variants);
     remarks::fill(plan, batch, &mut variants);
     let instructions: Vec<_> = (0..variants.len())
@@ -210,7 +228,7 @@ fn timing(batch: &Batch) -> Timing {
 /// Resamples for the numbers of seeds that occur.
 pub(crate) struct Resampling {
     seed: u64,
-    made: std::sync::Mutex<BTreeMap<usize, std::sync::Arc<Resamples>>>,
+    made: std::sync::Mutex<BTreeMap<usize, Arc<Resamples>>>,
 }
 
 impl Resampling {
@@ -221,12 +239,12 @@ impl Resampling {
         }
     }
 
-    pub(crate) fn of(&self, seeds: usize) -> std::sync::Arc<Resamples> {
+    pub(crate) fn of(&self, seeds: usize) -> Arc<Resamples> {
         let mut made = self
             .made
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let resamples = || std::sync::Arc::new(Resamples::new(self.seed, seeds, RESAMPLES));
+        let resamples = || Arc::new(Resamples::new(self.seed, seeds, RESAMPLES));
         made.entry(seeds).or_insert_with(resamples).clone()
     }
 }

@@ -77,11 +77,14 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         if info.kind == "ping"
             && let Some(lost) = listed(&counted(|group| group.flows - group.completed))
         {
-            notes.push(format!("{}: lost pings (not in its times): {lost}", info.name));
+            notes.push(format!(
+                "{}: lost pings (until the next answer they count as waiting): {lost}",
+                info.name
+            ));
         }
         if let Some(late) = late_or_lost(document, index) {
             notes.push(format!(
-                "{}: frames that came after their deadline or never (only those that came are in its times): {late}",
+                "{}: frames that came after their deadline or never (until the next frame they count as waiting): {late}",
                 info.name
             ));
         }
@@ -178,12 +181,12 @@ mod tests {
     #[test]
     fn a_long_flow_before_drop_tail_without_jitter_is_told() {
         let keeps = |edit: fn(String) -> String| {
-            let text = edit(crate::scenario::HOME_LINE.to_owned());
+            let text = edit(crate::testing::BUSY_LINE.to_owned());
             let scenario = Scenario::parse("home-line.toml", &text).expect("it is correct");
             keeps_step(&Plan::compare(scenario, &Choice::default()).expect("it resolves"))
         };
         let jitter = ", jitter = { dist = \"uniform\", min = \"0 ms\", max = \"1.2 ms\" }";
-        assert!(crate::scenario::HOME_LINE.contains(jitter));
+        assert!(crate::testing::BUSY_LINE.contains(jitter));
         assert!(!keeps(|text| text));
         assert!(keeps(|text| text.replace(
             ", jitter = { dist = \"uniform\", min = \"0 ms\", max = \"1.2 ms\" }",

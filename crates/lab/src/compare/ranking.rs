@@ -42,6 +42,8 @@ struct Row {
     harm: Option<Ratio>,
     net: Option<Net>,
     seeds: usize,
+    /// More of those who wait, wait in vain.
+    unfinished: bool,
 }
 
 struct GroupEstimates {
@@ -67,7 +69,7 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         significance.nothing();
     }
     for (index, (row, variant)) in rows.iter().zip(others.iter_mut()).enumerate() {
-        variant.versus = Some(versus(plan, row, &significance, index, baseline, variant));
+        variant.versus = Some(versus(plan, row, &significance, index, baseline));
     }
     let class = |index: usize| -> Class {
         let versus = others[index].versus.as_ref();
@@ -238,6 +240,7 @@ impl<'a> Table<'a> {
         let mut wins = Vec::new();
         let mut harms = Vec::new();
         let mut groups = Vec::new();
+        let mut unfinished = false;
         for (number, info) in self.plan.described.groups.iter().enumerate() {
             let times = |runs: &[&RunData]| -> Vec<Sample> {
                 runs.iter()
@@ -274,6 +277,7 @@ impl<'a> Table<'a> {
             harms.extend(kept);
             if info.latency_sensitive {
                 wins.extend(mean);
+                unfinished |= gives_up_more(&above, &below, &resamples);
             }
         }
         let win = geometric_mean(&wins);
@@ -284,6 +288,7 @@ impl<'a> Table<'a> {
             win: win.map(|win| resamples.estimate(&win)),
             harm: harm.map(|harm| harm.ratio(&resamples)),
             seeds: baseline.len(),
+            unfinished,
         }
     }
 
@@ -458,14 +463,7 @@ impl Significance {
     }
 }
 
-fn versus(
-    plan: &Plan,
-    row: &Row,
-    significance: &Significance,
-    index: usize,
-    baseline: &Variant,
-    variant: &Variant,
-) -> Versus {
+fn versus(plan: &Plan, row: &Row, significance: &Significance, index: usize, baseline: &Variant) -> Versus {
     let groups: Vec<GroupVersus> = row
         .groups
         .iter()
@@ -493,7 +491,6 @@ fn versus(
         .filter_map(|group| group.fct_p99_ratio)
         .map(|ratio| ratio.value - 1.0)
         .reduce(f64::max);
-    let more_censored = censored(variant) > censored(baseline);
     let planned = &plan.variants[index + 1];
     Versus {
         baseline: baseline.name.clone(),
@@ -508,7 +505,7 @@ fn versus(
         harm: row.harm,
         pareto: false,
         worst_p99: worst,
-        significant: significance.wins[index] && !(more_censored && win.unwrap_or(0.0) > 0.0),
+        significant: significance.wins[index] && !(row.unfinished && win.unwrap_or(0.0) > 0.0),
         places: planned
             .places
             .iter()
@@ -521,8 +518,16 @@ fn versus(
     }
 }
 
-/// Flows that did not complete, per run, so that unfinished variants can be compared.
-fn censored(variant: &Variant) -> f64 {
-    let flows: u64 = variant.groups.iter().map(|group| group.censored).sum();
-    flows as f64 / variant.runs.max(1) as f64
+/// Whether more of a group's flows wait in vain, whatever the seeds, or one in a hundred more: of their times it is only known
+/// that they are at least so long.
+fn gives_up_more(variant: &[Sample], baseline: &[Sample], resamples: &Resamples) -> bool {
+    const SHARE: f64 = 0.01;
+    let more: Vec<(f64, f64)> = variant
+        .iter()
+        .zip(baseline)
+        .map(|(after, before)| (after.censored.len() as f64 - before.censored.len() as f64, 1.0))
+        .collect();
+    let all: usize = baseline.iter().map(Sample::len).sum();
+    let total: f64 = more.iter().map(|run| run.0).sum();
+    total > SHARE * all as f64 || resamples.mean_interval(&more).is_some_and(|[low, _]| low > 0.0)
 }

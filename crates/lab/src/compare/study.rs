@@ -5,8 +5,9 @@
 //! What is run follows from scenario, choice and finished runs alone, never from the clock, unless a budget of time is given.
 
 use super::place::Place;
+use super::ranking::Rows;
 use super::sensitivity::{NEIGHBOURS, judge};
-use super::{Choice, Evaluation, Plan, evaluate};
+use super::{Choice, Evaluation, Plan, evaluate, ranks};
 use crate::result::{Comparison, Jittered, RunData};
 use crate::run::{Batch, Job};
 use crate::scenario::{Error, Scenario, Setting};
@@ -90,21 +91,12 @@ pub fn study(
     let mut plan = baseline.with_baseline(&runs)?;
     let batch = run("variants", &plan.jobs()[1..], &plan.seeds)?;
     join_variants(&mut total, batch);
-    let mut evaluation = evaluate(&plan, &total, command);
-    if !total.interrupted && !evaluation.rows.same_seeds {
-        more_seeds(
-            &plan,
-            extent.budget,
-            started,
-            &mut total,
-            &mut evaluation,
-            command,
-            run,
-        )?;
-        one_place_at_a_time(&mut plan, &mut total, &mut evaluation, command, run)?;
+    let (mut rows, _) = ranks(&plan, &total);
+    if !total.interrupted && !rows.same_seeds {
+        more_seeds(&plan, extent.budget, started, &mut total, &mut rows, run)?;
+        one_place_at_a_time(&mut plan, &mut total, &rows, run)?;
     }
-    let mut comparison = evaluation.comparison;
-    let rows = evaluation.rows;
+    let Evaluation { mut comparison, rows } = evaluate(&plan, &total, command);
     if !total.interrupted
         && plan.variants.len() > 1
         && let Some(set) = jitter(&plan, rows.same_seeds)
@@ -157,19 +149,19 @@ fn more_seeds(
     budget: Option<Budget>,
     started: Instant,
     total: &mut Batch,
-    evaluation: &mut Evaluation,
-    command: &str,
+    rows: &mut Rows,
     run: &mut Runner<'_>,
 ) -> Result<(), StudyError> {
     let first_pass = (plan.variants.len() * plan.seeds.len()) as u64;
     let (mut made, mut seeds) = (0, plan.seeds.clone());
-    while evaluation.rows.open > 0 && seeds.len() >= 2 {
+    let most = MOST_SEEDS * plan.seeds.len();
+    while rows.open > 0 && seeds.len() >= 2 && (budget.is_some() || seeds.len() < most) {
         let next = seeds.iter().max().copied().unwrap_or(0);
         let more: Vec<u64> = (1..=seeds.len() as u64)
             .map(|number| next.wrapping_add(number))
             .collect();
         let wanted: Vec<usize> = std::iter::once(0)
-            .chain(evaluation.rows.contenders.iter().copied())
+            .chain(rows.contenders.iter().copied())
             .collect();
         let cost = (wanted.len() * more.len()) as u64;
         let affordable = match budget {
@@ -194,7 +186,7 @@ fn more_seeds(
             total.runs[index].extend(runs);
         }
         seeds.extend(more);
-        *evaluation = evaluate(plan, total, command);
+        (*rows, _) = ranks(plan, total);
         if total.interrupted {
             break;
         }
@@ -206,13 +198,11 @@ fn more_seeds(
 fn one_place_at_a_time(
     plan: &mut Plan,
     total: &mut Batch,
-    evaluation: &mut Evaluation,
-    command: &str,
+    rows: &Rows,
     run: &mut Runner<'_>,
 ) -> Result<(), StudyError> {
     let before = plan.variants.len();
-    let names: Vec<String> = evaluation
-        .rows
+    let names: Vec<String> = rows
         .first
         .iter()
         .take(BEST_FEW)
@@ -228,7 +218,6 @@ fn one_place_at_a_time(
     let jobs = plan.jobs();
     let batch = run("the best, one place at a time", &jobs[before..], &plan.seeds)?;
     join_variants(total, batch);
-    *evaluation = evaluate(plan, total, command);
     Ok(())
 }
 
@@ -296,7 +285,7 @@ fn jittered(
         count(total, &batch);
         join_variants(&mut all, batch);
         if !all.interrupted {
-            let there = evaluate(&plan, &all, "").comparison.document.recommended;
+            let there = ranks(&plan, &all).1;
             let own = described.document.recommended.as_ref();
             let equals = there.as_ref().map_or_else(Vec::new, |there| there.equals.clone());
             let holds = match (own, &there) {
@@ -316,6 +305,9 @@ fn jittered(
     total.interrupted = true;
     Ok(None)
 }
+
+/// How many times the scenario's seeds the best may get unless a budget is given: what they do not decide hardly matters.
+const MOST_SEEDS: usize = 4;
 
 /// So many of the first tier are run one place at a time.
 const BEST_FEW: usize = 3;

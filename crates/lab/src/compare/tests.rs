@@ -290,7 +290,7 @@ fn without_variants_every_mechanism_is_tried_or_has_a_reason() {
 
 #[test]
 fn a_single_variant_is_shown_with_its_own_queue() {
-    let text = crate::scenario::HOME_LINE.replace("duration = \"20 s\"", "duration = \"4 s\"");
+    let text = crate::testing::BUSY_LINE.replace("duration = \"20 s\"", "duration = \"4 s\"");
     let scenario = Scenario::parse("home-line.toml", &text).expect("it is correct");
     let choice = Choice {
         single: Some(String::from("dctcp")),

@@ -66,7 +66,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("fq-codel", Queues, Queue, &[(QUEUE, Text("fq-codel"))])
         .document("Hashes flows into 1024 queues with CoDel in each, serves them by deficit round robin, and serves queues that just became busy first. Short and sparse flows pass the standing queue of the long ones.", "RFC 8290")
         .evidence("RFC 8290 section 7: in Linux since 3.5 and the default of OpenWrt, Arch Linux and Fedora, with much less delay than the FIFO before it in all trials.")
-        .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root fq_codel; for all interfaces: sysctl net.core.default_qdisc=fq_codel"),
+        .turn_on("Linux 3.5 and later: tc qdisc replace dev IF root fq_codel; for all interfaces: sysctl net.core.default_qdisc=fq_codel")
+        .effort(Effort::Usual),
     entry("fq-codel-ecn", Queues, QueueAndTcp, &[(QUEUE, Text("fq-codel")), (QUEUE_ECN, Flag(true)), ("tcp.ecn", Flag(true))])
         .document("FQ-CoDel that marks instead of dropping, with ECN negotiated by the endpoints.", "RFC 8290, RFC 3168")
         .evidence("RFC 8290 5.2.6: marking is on unless switched off.")
@@ -83,7 +84,8 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("cake", Queues, Queue, &[(QUEUE, Text("cake"))])
         .document("Fair among hosts first and among each host's flows second, with CoDel and BLUE in each queue: a host gains nothing by opening many connections, and one that ignores marks and drops is held too. One class of service, no ACK filter here.", "Høiland-Jørgensen, Täht and Morton, LANMAN 2018")
         .evidence("The paper: host fairness and low delay on home lines at once; the usual choice for shaping on OpenWrt routers.")
-        .turn_on("Linux 4.19 and later: tc qdisc replace dev IF root cake besteffort triple-isolate"),
+        .turn_on("Linux 4.19 and later: tc qdisc replace dev IF root cake besteffort triple-isolate")
+        .effort(Effort::Usual),
     entry("dualpi2-l4s", Queues, QueueAndTcp, &[
         (QUEUE, Text("dualpi2")),
         ("tcp.congestion_control", Text("prague")),

@@ -41,6 +41,8 @@ pub struct Mechanism {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Effort {
+    /// What systems and the usual tools set by themselves: the default queue of distributions, the choice of router pages.
+    Usual,
     /// One setting of a host or router that runs a released kernel.
     OneSetting,
     /// Settings of released kernels at several hosts or routers.

@@ -54,7 +54,7 @@ fn pairs_name_entries() {
 
 #[test]
 fn every_entry_runs_on_the_home_line_or_says_why_not() {
-    let text = include_str!("../../../../examples/home-line.toml")
+    let text = crate::testing::BUSY_LINE
         .replace("duration = \"20 s\"", "duration = \"3 s\"")
         .replace("warmup = \"3 s\"", "warmup = \"500 ms\"");
     let scenario = Scenario::parse("home-line.toml", &text).expect("it is correct");
@@ -88,7 +88,7 @@ fn every_entry_runs_on_the_home_line_or_says_why_not() {
 /// The gap of `initial-spreading-known` is told from the scenario's bottleneck, whatever its rate.
 #[test]
 fn the_known_rate_is_the_bottlenecks() {
-    let text = include_str!("../../../../examples/home-line.toml");
+    let text = crate::testing::BUSY_LINE;
     let entry = find("initial-spreading-known").expect("an entry");
     for rate in ["2 Mbit/s", "37.5 Mbit/s", "999.999 kbit/s"] {
         let scenario = Scenario::parse("home-line.toml", text).expect("it is correct");

@@ -14,7 +14,7 @@ mod tcp;
 mod traffic;
 
 pub(crate) use distribution::{ARRIVALS, SIZE_DISTRIBUTION, TIME_DISTRIBUTION};
-pub(crate) use figure::{CHECK, FIGURE, PLOT};
+pub(crate) use figure::{CHECK, EXPECT, FIGURE, PER, PLOT, QUICK, RELATIVE, SOURCE};
 pub(crate) use import::{CONTROLLER, IMPORT};
 pub(crate) use network::{ARQ, FEC, LINK, LINK_ENTRY, LOSS, NETWORK, NODE, REORDER, REVERSE, TRACE};
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A link's table: rate, delay, queue and what else happens on the wire, both ways.
 
-use super::document::Node;
-use super::error::Error;
+use super::document::{Node, Value};
+use super::error::{Error, Place};
 use super::keys::{self, Dimension};
 use super::place::LinkInfo;
 use super::read::{Field, Section, join};
@@ -59,13 +59,21 @@ impl Plan {
             None => LinkRate::Constant(Rate::from_bps(1_000_000_000)),
         };
         let delay = delay.map_or(Ok(Duration::from_millis(1)), |field| field.duration())?;
-        let mtu = section.need("mtu")?.integer()? as u32;
+        let mtu = section.need("mtu")?.bytes()?.get() as u32;
+        let framing = section.need("framing")?.bytes()?.get() as u32;
         let queue_field = section.need("queue")?;
-        let queue = queue(&queue_field, mtu)?;
         let mut impairments = impairments(&section)?;
         let info = LinkInfo::read(&section)?;
         let coded = rate;
         let rate = behind_code(&coded, &section)?;
+        let queue = queue(
+            &queue_field,
+            Wire {
+                rate: &rate,
+                mtu,
+                framing,
+            },
+        )?;
         if let Some(reorder) = section.find("reorder")? {
             let reorder = Section::open(&reorder.node, keys::REORDER, &reorder.path)?;
             impairments.reorder = Some((
@@ -76,17 +84,22 @@ impl Plan {
         impairments.duplicate = Probability::from_f64(section.need("duplicate")?.probability()?);
         let reverse = section.need("reverse")?;
         let reverse = Section::open(&reverse.node, keys::REVERSE, &reverse.path)?;
+        let back_rate = reverse
+            .find("rate")?
+            .map_or(Ok(coded.clone()), |field| link_rate(&field))
+            .and_then(|rate| behind_code(&rate, &reverse))?;
+        let back_wire = Wire {
+            rate: &back_rate,
+            mtu,
+            framing,
+        };
         let back = Half {
-            rate: reverse
-                .find("rate")?
-                .map_or(Ok(coded.clone()), |field| link_rate(&field))
-                .and_then(|rate| behind_code(&rate, &reverse))?,
             delay: reverse
                 .find("delay")?
                 .map_or(Ok(delay), |field| field.duration())?,
-            queue: reverse
-                .find("queue")?
-                .map_or(Ok(queue.clone()), |field| self::queue(&field, mtu))?,
+            // The same text is another queue at another rate.
+            queue: self::queue(&reverse.find("queue")?.unwrap_or(queue_field), back_wire)?,
+            rate: back_rate.clone(),
             impairments: self::impairments(&reverse)?,
             info: LinkInfo::read(&reverse)?.or(&info),
         };
@@ -102,16 +115,73 @@ impl Plan {
             },
             back,
             mtu,
-            framing: section.need("framing")?.integer()? as u32,
+            framing,
             processing: processing.given.then(|| processing.duration()).transpose()?,
             overlap: overlap.given.then(|| overlap.flag()).transpose()?,
         })
     }
 }
 
+/// One direction of a link, as its queue needs it.
+#[derive(Clone, Copy)]
+struct Wire<'a> {
+    rate: &'a LinkRate,
+    mtu: u32,
+    framing: u32,
+}
+
+impl Wire<'_> {
+    /// Layer-3 bytes of full packets that are sent in `time`.
+    fn bytes_in(self, time: Duration, place: &Place, path: &str) -> Result<Bytes, Error> {
+        let written = place.source.text.get(place.span.clone()).unwrap_or("");
+        let rate = match self.rate {
+            LinkRate::Constant(rate) if *rate != Rate::UNLIMITED => rate.bps(),
+            LinkRate::Constant(_) => {
+                let message = format!(
+                    "a link without a limit of its rate sends everything at once: {written} has no meaning here"
+                );
+                return Err(Error::at(place, path, message)
+                    .help(place, "count bytes or packets: \"64 kB\", \"50 packets\""));
+            }
+            LinkRate::Trace {
+                opportunities,
+                period,
+            } => {
+                let bits = opportunities.len() as u64 * TRACE_BYTES * 8;
+                let mean = libm::round(bits as f64 / period.as_secs_f64()).max(1.0) as u64;
+                let there = self.bytes_at(mean, time);
+                let message =
+                    format!("the rate of this link changes, so {written} is not one number of bytes");
+                let help = format!(
+                    "at the mean of the trace, {}, it would be \"{} B\"; count bytes or packets",
+                    Rate::from_bps(mean),
+                    there.get()
+                );
+                return Err(Error::at(place, path, message).help(place, help));
+            }
+        };
+        Ok(self.bytes_at(rate, time))
+    }
+
+    fn bytes_at(self, bps: u64, time: Duration) -> Bytes {
+        let full = u128::from(self.mtu);
+        let bits = u128::from(bps) * u128::from(time.as_nanos()) / 1_000_000_000;
+        let bytes = bits * full / (8 * (full + u128::from(self.framing)));
+        Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}
+
+/// Bytes of an opportunity of a mahimahi trace.
+const TRACE_BYTES: u64 = 1504;
+
 /// A queue that holds at least one packet of the link.
-fn queue(field: &Field, mtu: u32) -> Result<(&'static str, Values), Error> {
-    let (name, values) = value::queue(&field.node, &field.path)?;
+fn queue(field: &Field, wire: Wire<'_>) -> Result<(&'static str, Values), Error> {
+    let mtu = wire.mtu;
+    let node = value::with_limits_in_bytes(&field.node, &field.path, &|time, place, path| {
+        wire.bytes_in(time, place, path)
+    })?;
+    let (name, values) = value::queue(&node, &field.path)?;
+    contradictions(field, name, &values, wire)?;
     let has = |name: &str| values.table().iter().any(|parameter| parameter.name == name);
     for key in ["limit", "flow_limit"].into_iter().filter(|key| has(key)) {
         let place = field
@@ -136,6 +206,42 @@ fn queue(field: &Field, mtu: u32) -> Result<(&'static str, Values), Error> {
         }
     }
     Ok((name, values))
+}
+
+/// Parameters that cannot be meant.
+fn contradictions(field: &Field, name: &str, values: &Values, wire: Wire<'_>) -> Result<(), Error> {
+    let place_of = |key: &str| {
+        let table = field.node.as_table();
+        table
+            .and_then(|table| table.get(key))
+            .map_or(field.place(), |node| &node.place)
+            .clone()
+    };
+    let has = |name: &str| values.table().iter().any(|parameter| parameter.name == name);
+    if name == "red"
+        && let (Some(low), Some(high)) = (values.number("min_threshold"), values.number("max_threshold"))
+        && low > high
+    {
+        let place = place_of("min_threshold");
+        let message = format!("`min_threshold` ({low}) is above `max_threshold` ({high})");
+        return Err(
+            Error::at(&place, &join(&field.path, "min_threshold"), message).help(
+                &place,
+                "drops begin at the lower and are most frequent at the higher",
+            ),
+        );
+    }
+    if has("bandwidth")
+        && let (Some(shaped), LinkRate::Constant(rate)) = (values.rate("bandwidth"), wire.rate)
+        && shaped > *rate
+    {
+        let place = place_of("bandwidth");
+        let message =
+            format!("`bandwidth` ({shaped}) is above the rate of this link ({rate}): it would shape nothing");
+        return Err(Error::at(&place, &join(&field.path, "bandwidth"), message)
+            .help(&place, "a little less than the rate, or leave it out"));
+    }
+    Ok(())
 }
 
 fn link_rate(field: &Field) -> Result<LinkRate, Error> {
@@ -215,6 +321,13 @@ fn impairments(section: &Section) -> Result<Impairments, Error> {
 
 fn loss(field: &Field) -> Result<(Loss, bool), Error> {
     if field.node.as_table().is_none() {
+        if matches!(field.node.value, Value::Integer(1..))
+            || matches!(field.node.value, Value::Float(share) if share >= 1.0)
+        {
+            return Err(field
+                .fail("a loss of 1 is every packet: nothing would arrive")
+                .help(field.place(), "one packet in a hundred is \"1 %\" or 0.01"));
+        }
         return Ok((Loss::Random(Probability::from_f64(field.probability()?)), false));
     }
     let (kind, section) = Section::open_tagged(&field.node, &keys::LOSS, &field.path)?;

@@ -91,7 +91,8 @@ pub(crate) const RATE_HELP: &str =
 pub(crate) const FREQUENCY_HELP: &str =
     "write how many per time, such as \"4 per second\" (per second, per minute, per hour)";
 /// The same for queue limits.
-pub(crate) const LIMIT_HELP: &str = "write \"50 packets\", \"64 kB\" or \"unlimited\"";
+pub(crate) const LIMIT_HELP: &str =
+    "write \"50 packets\", \"64 kB\", \"300 ms\" (what full packets send in that time) or \"unlimited\"";
 
 /// A time span.
 pub(crate) fn duration(text: &str) -> Result<Duration, Mistake> {

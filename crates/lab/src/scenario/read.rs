@@ -238,7 +238,11 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
             None if matches!(forms[0], Kind::Text) => Err(value::wrong_type(node, path, &form_names(forms))),
             None => check(node, &forms[0], path),
         },
-        Kind::Queue => queue(node, path).map(drop),
+        Kind::Queue => {
+            // How much a limit in time is depends on the link, which says so when it is read.
+            let any = |_: Duration, _: &Place, _: &str| Ok(Bytes(1 << 40));
+            queue(&value::with_limits_in_bytes(node, path, &any)?, path).map(drop)
+        }
         Kind::CongestionControl => congestion_control(node, path).map(drop),
         Kind::Distribution(dimension) => match &node.value {
             Value::Table(_) => check(node, &Kind::Tagged(dimension.distributions()), path),

@@ -73,11 +73,11 @@ fn schema_of(kind: &Kind) -> Value {
         Kind::Number(low, high) => json!({ "type": "number", "minimum": low, "maximum": high }),
         Kind::Probability => json!({ "type": ["number", "string"], "minimum": 0, "maximum": 1 }),
         Kind::Duration(..) => quantity_schema("40 ms"),
-        Kind::Bytes(..) => quantity_schema("64 kB"),
+        Kind::Bytes(..) => amount_schema(),
         Kind::Rate => quantity_schema("10 Mbit/s"),
         Kind::Frequency => quantity_schema("4 per second"),
-        Kind::Limit => quantity_schema("50 packets"),
-        Kind::Quantity(Dimension::Bytes) => quantity_schema("64 kB"),
+        Kind::Limit => json!({ "type": "string", "examples": ["50 packets", "300 ms"] }),
+        Kind::Quantity(Dimension::Bytes) => amount_schema(),
         Kind::Quantity(Dimension::Time) => quantity_schema("40 ms"),
         Kind::Point(dimension) => json!({
             "type": "array",
@@ -111,6 +111,11 @@ fn schema_of(kind: &Kind) -> Value {
             json!({ "anyOf": [{ "enum": names }, { "oneOf": tables }] })
         }
     }
+}
+
+/// Bytes may stand without their unit.
+fn amount_schema() -> Value {
+    json!({ "type": ["string", "integer"], "examples": ["64 kB"] })
 }
 
 fn quantity_schema(example: &str) -> Value {
@@ -177,9 +182,24 @@ pub fn reference() -> String {
         "`access`, `bottleneck`, `egress` and `[[link]]` entries.",
         keys::LINK,
     );
+    section(
+        &mut page,
+        "Rates that change",
+        "`rate = { trace = \"FILE\" }`: what a mobile line lets through, as recorded by mahimahi.",
+        keys::TRACE,
+    );
+    section(
+        &mut page,
+        "[[link]]",
+        "All links of a graph, and what single links of other networks have of their own.",
+        keys::LINK_ENTRY,
+    );
+    page.push_str(GRAPH);
     section(&mut page, "Nodes", "`[[node]]` entries.", keys::NODE);
     section(&mut page, "The way back of a link", "`reverse`.", keys::REVERSE);
     section(&mut page, "Reordering", "`reorder`.", keys::REORDER);
+    section(&mut page, "Link-layer retransmission", "`arq`.", keys::ARQ);
+    section(&mut page, "Correcting codes", "`fec`.", keys::FEC);
     kinds(&mut page, "loss", &keys::LOSS);
     page.push_str("\n## Queues\n\n`queue = { kind = ..., ... }`, one of:\n");
     entries(&mut page, AnyQueue::ENTRIES);
@@ -258,10 +278,30 @@ pub fn reference() -> String {
     );
     section(
         &mut page,
+        "[figure.source]",
+        "Where it was published.",
+        keys::SOURCE,
+    );
+    section(
+        &mut page,
+        "[figure.quick]",
+        "What `--quick` runs instead.",
+        keys::QUICK,
+    );
+    section(
+        &mut page,
         "[[check]]",
         "What of a figure is checked.",
         keys::CHECK,
     );
+    section(&mut page, "What a check divides by", "`per`.", keys::PER);
+    section(
+        &mut page,
+        "What a check is relative to",
+        "`relative_to`; a name is the table with this `variant`.",
+        keys::RELATIVE,
+    );
+    section(&mut page, "What a check expects", "`expect`.", keys::EXPECT);
     section(
         &mut page,
         "[[plot]]",
@@ -274,6 +314,41 @@ pub fn reference() -> String {
     }
     page
 }
+
+/// A graph, for the page.
+const GRAPH: &str = r#"
+A graph, for example, of two hosts on either side of a satellite:
+
+```toml
+[network]
+kind = "graph"
+hosts = ["office", "server"]
+routers = ["terminal", "gateway"]
+
+[[link]]
+name = "lan"
+from = "office"
+to = "terminal"
+
+[[link]]
+name = "beam"
+from = "terminal"
+to = "gateway"
+rate = "5 Mbit/s"
+delay = "270 ms"
+reverse = { rate = "20 Mbit/s" }
+
+[[link]]
+name = "backbone"
+from = "gateway"
+to = "server"
+
+[[traffic]]
+kind = "bulk"
+from = "server"
+to = "office"
+```
+"#;
 
 fn section(page: &mut String, title: &str, words: &str, keys: &[Key]) {
     let _ = write!(page, "\n## {title}\n\n{words}\n\n");
@@ -314,7 +389,8 @@ fn table(page: &mut String, keys: &[Key]) {
 
 fn entries(page: &mut String, entries: &[Entry]) {
     for entry in entries {
-        let first = entry.document().next().unwrap_or("");
+        let first: Vec<&str> = entry.document().take_while(|line| !line.is_empty()).collect();
+        let first = first.join("\n");
         let _ = write!(page, "\n### `kind = \"{}\"`\n\n{first}\n\n", entry.name);
         if entry.parameters.is_empty() {
             continue;
@@ -346,7 +422,7 @@ pub(super) fn type_of(kind: &Kind) -> String {
         Kind::Flag => "flag".into(),
         Kind::Integer(low, high) if high >= i64::MAX as u64 => format!("whole number from {low}"),
         Kind::Integer(low, high) => format!("whole number, {low} to {high}"),
-        Kind::Number(low, high) => format!("number, {low} to {high}"),
+        Kind::Number(low, high) => number_range(low, high),
         Kind::Probability => "probability".into(),
         Kind::Duration(..) | Kind::Quantity(Dimension::Time) => "time".into(),
         Kind::Bytes(..) | Kind::Quantity(Dimension::Bytes) => "amount".into(),
@@ -370,6 +446,15 @@ pub(super) fn type_of(kind: &Kind) -> String {
     }
 }
 
+fn number_range(low: f64, high: f64) -> String {
+    match (low <= f64::MIN, high >= f64::MAX) {
+        (true, true) => String::from("any number"),
+        (true, false) => format!("number up to {high}"),
+        (false, true) => format!("number from {low}"),
+        (false, false) => format!("number, {low} to {high}"),
+    }
+}
+
 /// Type and permitted range of a parameter, in words.
 pub fn parameter_type(kind: ParameterKind) -> String {
     match kind {
@@ -377,7 +462,7 @@ pub fn parameter_type(kind: ParameterKind) -> String {
         ParameterKind::Duration(low, high) => format!("time, {low} to {high}"),
         ParameterKind::Bytes(low, high) => format!("amount, {low} to {high}"),
         ParameterKind::Rate(low, high) => format!("speed, {low} to {high}"),
-        ParameterKind::Number(low, high) => format!("number, {low} to {high}"),
+        ParameterKind::Number(low, high) => number_range(low, high),
         ParameterKind::Integer(low, high) => format!("whole number, {low} to {high}"),
         ParameterKind::Flag => "flag".into(),
         ParameterKind::Choice(words) => type_of(&Kind::Choice(words)),

@@ -1,12 +1,17 @@
 //! Examples, generated documents, messages, merging, paths.
 
-use super::{Error, ErrorKind, HOME_LINE, Scenario, Setting, json_schema, reference};
+use super::{Error, ErrorKind, Scenario, Setting, json_schema, reference};
+use crate::testing::BUSY_LINE as HOME_LINE;
+use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::spec::Traffic;
 use std::path::{Path, PathBuf};
 
 mod calls;
+mod complete;
+mod limits;
 mod places;
 
 fn root() -> PathBuf {
@@ -50,8 +55,8 @@ fn every_example_resolves_and_says_what_it_asks() {
 }
 
 #[test]
-fn the_home_line_is_what_its_file_says() {
-    let scenario = Scenario::home_line().unwrap_or_else(|error| panic!("{error}"));
+fn the_busy_line_is_what_its_file_says() {
+    let scenario = Scenario::parse("home-line.toml", HOME_LINE).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(scenario.title(), "A busy home line");
     let resolved = scenario
         .resolve(&Setting::none())
@@ -87,6 +92,39 @@ fn the_home_line_is_what_its_file_says() {
             .collect::<Vec<_>>(),
         [true, false, false]
     );
+}
+
+#[test]
+fn the_home_line_is_a_cable_line_whose_modem_holds_300_ms() {
+    let scenario = Scenario::home_line().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(scenario.title(), "A busy home line");
+    let resolved = scenario
+        .resolve(&Setting::none())
+        .unwrap_or_else(|error| panic!("{error}"));
+    let bottleneck: Vec<_> = resolved.bottleneck_links().collect();
+    let rates: Vec<String> = bottleneck.iter().map(|link| format!("{:?}", link.rate)).collect();
+    assert!(
+        rates[0].contains("50000000") && rates[1].contains("10000000"),
+        "{rates:?}"
+    );
+    let limits: Vec<Limit> = bottleneck
+        .iter()
+        .map(|link| link.queue_values.limit("limit"))
+        .collect();
+    // 100 ms and 300 ms of packets of 1500 bytes that take 1518 on the line.
+    let sent = |bytes: u64| Limit::Bytes(Bytes(bytes * 1500 / 1518));
+    assert_eq!(limits, [sent(625_000), sent(375_000)]);
+    let waits: Vec<bool> = resolved
+        .groups
+        .iter()
+        .map(|group| group.latency_sensitive)
+        .collect();
+    assert_eq!(waits, [true, true, true, true, false, false]);
+    // Nothing runs in step: both sides have jitter.
+    for name in ["access-0", "egress-0"] {
+        let mut link = resolved.spec.links.iter().filter(|link| link.name == name);
+        assert!(link.any(|link| link.impairments.jitter.is_some()), "{name}");
+    }
 }
 
 /// Compares with a checked-in file; `FLEETFOOT_BLESS=1` writes it.
@@ -270,7 +308,7 @@ fn messages_name_file_line_key_and_choices() {
 
 #[test]
 fn settings_from_outside_a_file_are_shown_as_written() {
-    let scenario = Scenario::home_line().unwrap_or_else(|error| panic!("{error}"));
+    let scenario = Scenario::parse("home-line.toml", HOME_LINE).unwrap_or_else(|error| panic!("{error}"));
     let mut all = String::new();
     for argument in [
         "network.bottleneck.rate=10 ms",
@@ -307,7 +345,7 @@ fn resolved(text: &str, set: &Setting) -> super::Resolved {
 
 #[test]
 fn a_setting_that_is_already_so_is_told_apart() {
-    let scenario = Scenario::home_line().unwrap_or_else(|error| panic!("{error}"));
+    let scenario = Scenario::parse("home-line.toml", HOME_LINE).unwrap_or_else(|error| panic!("{error}"));
     let kind = |path: &str, value: &str| {
         scenario
             .resolve(&Setting::from_origin("mechanism").with(path, value))
@@ -367,10 +405,7 @@ fn another_kind_keeps_only_what_every_kind_has() {
             .expect("a dumbbell has a bottleneck");
         assert_eq!(link.queue, entry.name);
         if entry.parameters.iter().any(|parameter| parameter.name == "limit") {
-            assert_eq!(
-                link.queue_values.limit("limit"),
-                fleetfoot_core::queue::Limit::Packets(100)
-            );
+            assert_eq!(link.queue_values.limit("limit"), Limit::Packets(100));
         }
     }
     // Traffic of another kind keeps its common keys and lacks the new ones.
@@ -390,10 +425,7 @@ fn another_kind_keeps_only_what_every_kind_has() {
         .bottleneck_links()
         .next()
         .expect("a dumbbell has a bottleneck");
-    assert_eq!(
-        link.queue_values.limit("limit"),
-        fleetfoot_core::queue::Limit::Packets(1000)
-    );
+    assert_eq!(link.queue_values.limit("limit"), Limit::Packets(1000));
 }
 
 #[test]
@@ -512,10 +544,7 @@ fn other_networks_have_the_links_and_paths_they_should() {
         .map(|link| link.queue_values.limit("limit"))
         .collect();
     assert_eq!(
-        limits
-            .iter()
-            .filter(|limit| **limit == fleetfoot_core::queue::Limit::Packets(7))
-            .count(),
+        limits.iter().filter(|limit| **limit == Limit::Packets(7)).count(),
         2
     );
     let both = resolved(
@@ -527,7 +556,8 @@ fn other_networks_have_the_links_and_paths_they_should() {
 
 mod random {
     use super::{examples, home};
-    use crate::scenario::{HOME_LINE, Scenario, Setting};
+    use crate::scenario::{Scenario, Setting};
+    use crate::testing::BUSY_LINE as HOME_LINE;
     use proptest::prelude::{ProptestConfig, any, proptest};
 
     proptest! {

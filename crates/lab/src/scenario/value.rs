@@ -1,7 +1,7 @@
 //! Single values: text with units, words, registered mechanisms; each mistake has its message.
 
 use super::document::{Node, Table, Value};
-use super::error::{Error, alternatives, nearest};
+use super::error::{Error, Place, alternatives, nearest};
 use super::keys::Dimension;
 use super::quantity::{self, Mistake};
 use super::read::join;
@@ -24,6 +24,35 @@ pub(crate) fn unknown_word(node: &Node, path: &str, message: &str, word: &str, n
 pub(crate) fn queue(node: &Node, path: &str) -> Result<(&'static str, Values), Error> {
     let names: Vec<&str> = AnyQueue::ENTRIES.iter().map(|entry| entry.name).collect();
     registered(node, path, "queue discipline", &names, AnyQueue::entry)
+}
+
+/// The queue at `node` with its limits in time replaced by bytes: `bytes_for` says how many are sent in that time.
+pub(crate) fn with_limits_in_bytes(
+    node: &Node,
+    path: &str,
+    bytes_for: &dyn Fn(Duration, &Place, &str) -> Result<Bytes, Error>,
+) -> Result<Node, Error> {
+    let mut node = node.clone();
+    let Value::Table(table) = &mut node.value else {
+        return Ok(node);
+    };
+    let kind = table.text("kind").and_then(AnyQueue::entry);
+    for entry in &mut table.entries {
+        let is_limit = |parameter: &Parameter| {
+            parameter.name == entry.key && matches!(parameter.kind, ParameterKind::Limit)
+        };
+        let timed = entry
+            .node
+            .as_text()
+            .and_then(|text| quantity::duration(text).ok());
+        let Some(time) = timed.filter(|_| kind.is_some_and(|kind| kind.parameters.iter().any(is_limit)))
+        else {
+            continue;
+        };
+        let bytes = bytes_for(time, &entry.node.place, &join(path, &entry.key))?;
+        entry.node.value = Value::Text(format!("{} B", bytes.get()));
+    }
+    Ok(node)
 }
 
 /// The registered algorithm and its parameters.
@@ -236,7 +265,12 @@ pub(crate) fn duration(node: &Node, path: &str, low: Duration, high: Duration) -
 }
 
 pub(crate) fn bytes(node: &Node, path: &str, low: u64, high: u64) -> Result<Bytes, Error> {
-    let amount = parsed(node, path, "an amount", quantity::BYTES_HELP, quantity::bytes)?;
+    let amount = match node.value {
+        Value::Integer(number) => {
+            Bytes(u64::try_from(number).map_err(|_| out_of_range(node, path, Bytes(low), Bytes(high)))?)
+        }
+        _ => parsed(node, path, "an amount", quantity::BYTES_HELP, quantity::bytes)?,
+    };
     if low <= amount.get() && amount.get() <= high {
         Ok(amount)
     } else {

@@ -2,12 +2,14 @@
 
 use super::super::Plan;
 use super::super::place::Place;
-use crate::result::{Summary, Variant};
+use crate::result::{Group, Summary, Variant};
 use fleetfoot_core::time::Duration;
+use fleetfoot_sim::spec::Traffic;
 
 /// A ping under load: the base RTT and what waits at both directions of the link, before and after.
 ///
-/// With `fair` queues a ping does not stand behind others' packets, so what packets wait on average is the most it waits.
+/// Where the scenario has pings, their times are the values. Else they are the waits of all packets; with `fair` queues a ping
+/// does not stand behind others' packets, so what packets wait on average is the most it waits.
 pub(super) fn ping(
     plan: &Plan,
     place: &Place,
@@ -16,6 +18,21 @@ pub(super) fn ping(
     baseline: &Variant,
 ) -> Option<String> {
     let base = base_rtt(plan).as_secs_f64();
+    let order = |base: f64| {
+        format!(
+            "While the line is as busy as before, run: ping -c 60 ADDRESS (ADDRESS: a server that answers in about {} when nothing else uses the line).",
+            span(base)
+        )
+    };
+    if let Some((name, before, after)) = pings(plan, variant, baseline) {
+        return Some(format!(
+            "{} Average before: about {}; afterwards: about {}, 99 of 100 below {}, as {name} saw in the simulation.",
+            order(base),
+            span(before.mean),
+            span(after.mean),
+            span(after.p99),
+        ));
+    }
     let before = waits(plan, place, baseline)?;
     let after = waits(plan, place, variant)?;
     let ways = plan
@@ -23,19 +40,48 @@ pub(super) fn ping(
         .iter()
         .filter(|other| other.link == place.link)
         .count();
-    let most = if fair { "at most about" } else { "about" };
+    let afterwards = if fair {
+        format!("at most about {}", span(base + after.mean))
+    } else {
+        format!(
+            "about {}, 99 of 100 below {}",
+            span(base + after.mean),
+            span(base + after.p99)
+        )
+    };
     Some(format!(
-        "While the line is as busy as before, run: ping -c 60 ADDRESS (ADDRESS: a server that answers in about {} when nothing else uses the line). Average before: about {}; afterwards: {most} {}, 99 of 100 below {}{}.",
-        span(base),
+        "{} Average before: about {}; afterwards: {afterwards}{}.",
+        order(base),
         span(base + before.mean),
-        span(base + after.mean),
-        span(base + after.p99),
         if ways > 1 {
             " (waits of both directions together)"
         } else {
             ""
         },
     ))
+}
+
+/// Name and round-trip times (s) before and after of the first group of pings that was measured.
+fn pings<'a>(plan: &'a Plan, variant: &Variant, baseline: &Variant) -> Option<(&'a str, Waits, Waits)> {
+    let groups = plan
+        .described
+        .spec
+        .groups
+        .iter()
+        .zip(&baseline.groups)
+        .zip(&variant.groups);
+    groups
+        .filter(|((spec, _), _)| matches!(spec.traffic, Traffic::Ping { .. }))
+        .find_map(|((spec, before), after)| {
+            let of = |group: &Group| {
+                let times = group.fct_s.as_ref()?;
+                Some(Waits {
+                    mean: times.mean,
+                    p99: times.p99,
+                })
+            };
+            Some((spec.name.as_str(), of(before)?, of(after)?))
+        })
 }
 
 /// The times of the first group that waits, before and after.
@@ -45,7 +91,7 @@ pub(super) fn transfers(variant: &Variant, baseline: &Variant) -> Option<String>
         .iter()
         .zip(&variant.groups)
         .find_map(|(before, after)| {
-            let of = |group: &crate::result::Group| -> Option<f64> {
+            let of = |group: &Group| -> Option<f64> {
                 let times = group.fct_s.as_ref().or(group.delivery_latency_s.as_ref())?;
                 Some(times.mean)
             };
@@ -61,7 +107,7 @@ pub(super) fn transfers(variant: &Variant, baseline: &Variant) -> Option<String>
     ))
 }
 
-/// Waits of a round trip (s).
+/// Waits, or times, of a round trip (s).
 #[derive(Clone, Copy, Debug, Default)]
 struct Waits {
     mean: f64,

@@ -62,7 +62,7 @@ pub(crate) static FIGURE: &[Key] = &[
     ),
 ];
 
-static SOURCE: &[Key] = &[
+pub(crate) static SOURCE: &[Key] = &[
     key(
         "seed",
         Kind::Text,
@@ -78,7 +78,7 @@ static SOURCE: &[Key] = &[
     ),
 ];
 
-static QUICK: &[Key] = &[
+pub(crate) static QUICK: &[Key] = &[
     key(
         "seeds",
         COUNT,
@@ -211,7 +211,7 @@ pub(crate) static CHECK: &[Key] = &[
     ),
 ];
 
-static PER: &[Key] = &[
+pub(crate) static PER: &[Key] = &[
     key("metric", Kind::Text, Described("that of the check"), "Metric."),
     key(
         "group",
@@ -222,7 +222,7 @@ static PER: &[Key] = &[
     key("link", Kind::Text, Described("that of the check"), "Link."),
 ];
 
-static RELATIVE: &[Key] = &[
+pub(crate) static RELATIVE: &[Key] = &[
     key("variant", Kind::Text, Described("that of the check"), "Variant."),
     key(
         "point",
@@ -238,7 +238,7 @@ static RELATIVE: &[Key] = &[
     ),
 ];
 
-static EXPECT: &[Key] = &[
+pub(crate) static EXPECT: &[Key] = &[
     key("min", ANY_NUMBER, Described("none"), "Lower bound."),
     key("max", ANY_NUMBER, Described("none"), "Upper bound."),
     key("value", ANY_NUMBER, Described("none"), "The value itself."),

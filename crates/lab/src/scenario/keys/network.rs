@@ -270,7 +270,7 @@ pub(crate) static LINK: &[Key] = &[
         "queue",
         Kind::Queue,
         Value("{ kind = \"drop-tail\", limit = \"1000 packets\" }"),
-        "What waits in front of it. Limits count layer-3 bytes or packets waiting, not the one being sent.",
+        "What waits in front of it. Limits count layer-3 bytes or packets waiting, not the one being sent; a limit in time is what full packets of this way send in it.",
     ),
     key(
         "loss",
@@ -316,7 +316,7 @@ pub(crate) static LINK: &[Key] = &[
     ),
     key(
         "mtu",
-        Kind::Integer(68, 1_000_000),
+        Kind::Bytes(68, 1_000_000),
         Value("1500"),
         "Largest packet at layer 3, bytes. Endpoints know the smallest of their path.",
     ),
@@ -334,7 +334,7 @@ pub(crate) static LINK: &[Key] = &[
     ),
     key(
         "framing",
-        Kind::Integer(0, 255),
+        Kind::Bytes(0, 255),
         Value("0"),
         "Bytes per packet beyond layer 3 that take time on the wire.",
     ),

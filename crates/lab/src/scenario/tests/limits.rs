@@ -1,0 +1,98 @@
+//! Queue limits in time, amounts without a unit, values that cannot be meant.
+
+use super::{refusal, resolved};
+use crate::scenario::{Resolved, Setting};
+use fleetfoot_core::queue::Limit;
+use fleetfoot_core::units::Bytes;
+
+const LINE: &str = r#"
+[network]
+kind = "dumbbell"
+
+[network.bottleneck]
+rate = "50 Mbit/s"
+delay = "5 ms"
+queue = { kind = "drop-tail", limit = "100 ms" }
+reverse = { rate = "10 Mbit/s" }
+
+[[traffic]]
+kind = "bulk"
+"#;
+
+/// Limits of the bottleneck, forward and back.
+fn limits(resolved: &Resolved) -> Vec<Limit> {
+    let links = resolved.spec.links.iter();
+    let bottleneck = links.filter(|link| link.name == "bottleneck");
+    bottleneck.map(|link| link.queue_values.limit("limit")).collect()
+}
+
+fn bytes(forward: u64, back: u64) -> Vec<Limit> {
+    vec![Limit::Bytes(Bytes(forward)), Limit::Bytes(Bytes(back))]
+}
+
+#[test]
+fn a_limit_in_time_is_what_its_own_way_sends_in_it() {
+    let none = Setting::none();
+    assert_eq!(limits(&resolved(LINE, &none)), bytes(625_000, 125_000));
+    // 1500 of 1518 bytes on the wire count.
+    let framed = LINE.replace("delay", "framing = \"18 B\"\ndelay");
+    let framed = limits(&resolved(&framed, &none));
+    assert_eq!(framed, bytes(625_000 * 1500 / 1518, 125_000 * 1500 / 1518));
+    let modem = "network.bottleneck.reverse.queue";
+    let both = none
+        .clone()
+        .with(format!("{modem}.kind"), "drop-tail")
+        .with(format!("{modem}.limit"), "300 ms");
+    assert_eq!(limits(&resolved(LINE, &both)), bytes(625_000, 375_000));
+    // Another discipline keeps the text, and so the time.
+    let other = none.with("network.bottleneck.queue.kind", "fq-codel");
+    assert_eq!(limits(&resolved(LINE, &other)), bytes(625_000, 125_000));
+}
+
+#[test]
+fn amounts_may_stand_without_their_unit() {
+    for (text, bare) in [
+        ("framing = \"14 B\"", "framing = 14"),
+        ("mtu = \"1400 B\"", "mtu = 1400"),
+    ] {
+        let spec = |key: &str| {
+            let text = LINE.replace("delay", &format!("{key}\ndelay"));
+            format!("{:?}", resolved(&text, &Setting::none()).spec)
+        };
+        assert_eq!(spec(text), spec(bare));
+        assert_ne!(spec(text), format!("{:?}", resolved(LINE, &Setting::none()).spec));
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_where_it_stands() {
+    let queue = |queue: &str| LINE.replace("kind = \"drop-tail\", limit = \"100 ms\"", queue);
+    let cases = [
+        LINE.replace("100 ms", "1 us"),
+        LINE.replace("100 ms", "0 ms"),
+        LINE.replace("50 Mbit/s", "unlimited"),
+        LINE.replace("delay", "loss = 1\ndelay"),
+        queue("kind = \"red\", min_threshold = 50, max_threshold = 5"),
+        queue("kind = \"cake\", bandwidth = \"60 Mbit/s\""),
+        LINE.replace("delay", "framing = -1\ndelay"),
+        LINE.replace("delay", "mtu = true\ndelay"),
+    ];
+    let mut all = String::new();
+    for text in &cases {
+        all.push_str(&format!("{}\n\n", refusal(text)));
+    }
+    insta::assert_snapshot!(all);
+    let folder = crate::testing::folder("trace-limit");
+    std::fs::create_dir_all(&folder).expect("it can be made");
+    std::fs::write(folder.join("line.trace"), "1\n2\n3\n4\n").expect("it can be written");
+    let text = LINE.replace("\"50 Mbit/s\"", "{ trace = \"line.trace\" }");
+    let name = folder.join("line.toml").display().to_string();
+    let error = crate::scenario::Scenario::parse(&name, &text)
+        .expect_err("no single number")
+        .to_string();
+    assert!(
+        error.contains("at the mean of the trace, 12.032 Mbit/s, it would be \"150400 B\""),
+        "{error}"
+    );
+    std::fs::remove_dir_all(&folder).expect("it was made here");
+}
