@@ -472,7 +472,7 @@ fn described(name: &str) -> String {
 #[test]
 fn a_queue_that_stands_is_told_from_distance() {
     let folder = Folder::new("standing");
-    let trip = trip(&folder, &described("standing-queue.toml"), "bottleneck", 1);
+    let trip = trip(&folder, BUSY_LINE, "bottleneck", 1);
     let standing = trip.imported.summary.standing.expect("a queue that stands");
     // 16 ms and three times 2 ms, half of which the links of the hosts take twice: 40 ms, and the packets themselves.
     assert!((0.040..0.042).contains(&standing.least_s), "{standing:?}");
@@ -514,7 +514,7 @@ fn without_the_queue_that_stood_hosts_are_as_far_as_they_were() {
     let mut differ = [Vec::new(), Vec::new()];
     for seed in 1..=8 {
         let folder = Folder::new(&format!("scaled-{seed}"));
-        let trip = trip(&folder, &described("standing-queue.toml"), "bottleneck", seed);
+        let trip = trip(&folder, BUSY_LINE, "bottleneck", seed);
         let scenario = std::fs::read_to_string(&trip.imported.scenario).expect("a scenario");
         let wish = wished_scale(&scenario);
         for (with, scale) in ["1", wish].into_iter().enumerate() {
