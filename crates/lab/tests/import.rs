@@ -463,6 +463,9 @@ fn the_fit_says_why_exchanges_did_not_end() {
     assert!(held.contains("Nagle's algorithm holds small segments"), "{held}");
 }
 
+/// Pages and two uploads on a symmetric line of 10 Mbit/s.
+const BUSY_LINE: &str = include_str!("../src/testing/busy-line.toml");
+
 /// A scenario that is kept beside the captures.
 fn described(name: &str) -> String {
     std::fs::read_to_string(fixture(name)).expect("it is checked in")
