@@ -101,7 +101,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     };
     let mut text = format!("Try {}{}: ", recommended.variant, place_words(recommended));
     text.push_str(&format!(
-        "{} {} sooner{}, {}.",
+        "{} {} shorter{}, {}.",
         waiting(plan, &versus.groups),
         saved(versus.win.unwrap_or(0.0)),
         interval(versus.win_ci95),
@@ -170,7 +170,7 @@ fn place_words(recommended: &Recommended) -> String {
     words
 }
 
-/// Who finishes sooner.
+/// Whose times are shorter.
 fn waiting(plan: &Plan, groups: &[GroupVersus]) -> String {
     let names: Vec<&str> = groups
         .iter()
@@ -179,9 +179,11 @@ fn waiting(plan: &Plan, groups: &[GroupVersus]) -> String {
         .map(|(group, _)| group.name.as_str())
         .collect();
     match names.as_slice() {
-        [only] => format!("{only} finish"),
-        [first @ .., last] if first.len() < 4 => format!("{} and {last} finish on average", first.join(", ")),
-        names => format!("the {} groups that wait finish on average", names.len()),
+        [only] => format!("the times of {only} are"),
+        [first @ .., last] if first.len() < 4 => {
+            format!("the times of {} and {last} are on average", first.join(", "))
+        }
+        names => format!("the times of the {} groups that wait are on average", names.len()),
     }
 }
 
@@ -190,9 +192,17 @@ fn saved(win: f64) -> String {
 }
 
 fn interval(ci95: Option<[f64; 2]>) -> String {
-    ci95.map_or_else(String::new, |[low, high]| {
-        format!(" (95 % interval {:.0} to {:.0} %)", 100.0 * low, 100.0 * high)
-    })
+    ci95.map_or_else(String::new, |ci95| format!(" (95 % interval {})", range(ci95)))
+}
+
+/// Both ends of an interval in per cent, with a decimal where they would be one number without.
+fn range([low, high]: [f64; 2]) -> String {
+    let (low, high) = (100.0 * low, 100.0 * high);
+    if format!("{low:.0}") == format!("{high:.0}") && high - low >= 0.05 {
+        format!("{low:.1} to {high:.1} %")
+    } else {
+        format!("{low:.0} to {high:.0} %")
+    }
 }
 
 /// Whom it harms, by how much.
@@ -209,19 +219,19 @@ fn harm_words(plan: &Plan, versus: &Versus) -> String {
         .take(3)
         .map(|(group, harm)| {
             let name = group.name.as_str();
-            let range = harm.ci95.map_or_else(String::new, |[low, high]| {
-                format!(" ({:.0} to {:.0} %)", 100.0 * low, 100.0 * high)
-            });
-            let what = if slower(name) {
-                "waits longer, a harm of"
+            let of = harm
+                .ci95
+                .map_or_else(String::new, |ci95| format!(" ({})", range(ci95)));
+            let share = 100.0 * harm.value;
+            if slower(name) {
+                format!("{name} waits longer, a harm of {share:.0} %{of}")
             } else {
-                "loses of its fair share"
-            };
-            format!("{name} {what} {:.0} %{range}", 100.0 * harm.value)
+                format!("{name} loses {share:.0} % of its fair share{of}")
+            }
         })
         .collect();
     if said.is_empty() {
-        format!("and {}", words::NOBODY_HARMED)
+        format!("and {}", words::unharmed(versus))
     } else {
         format!("but {}", said.join("; "))
     }
@@ -310,10 +320,12 @@ fn nothing(rows: &Rows, variants: &[Variant]) -> String {
     };
     if versus.significant && win > 0.0 {
         let harm = versus.harm.map_or(0.0, |harm| harm.value);
+        let worst = words::harmed(versus).first().map(|(group, _)| group.name.clone());
         return format!(
-            "Nothing tried wins more than it harms: {name} makes the short transfers finish {} sooner{} and harms others by {:.0} %, {over}.",
+            "Nothing tried wins more than it harms: {name} makes the short transfers finish {} sooner{} and harms {} by {:.0} %, {over}.",
             saved(win),
             interval(versus.win_ci95),
+            worst.as_deref().unwrap_or("others"),
             100.0 * harm
         );
     }

@@ -89,9 +89,18 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
     let mut variants = summaries(plan, batch, &bottleneck, &|runs| resampling.of(runs));
     let rows = ranking::rank(plan, batch, &resampling, &mut variants);
     remarks::fill(plan, batch, &mut variants);
-    let instructions: Vec<_> = (0..variants.len())
+    let recommended = answer::recommended(plan, &rows, &variants);
+    let mut instructions: Vec<_> = (0..variants.len())
         .map(|index| turn_on::instructions(plan, index, &variants[index], &variants[0]))
         .collect();
+    if let Some(recommended) = &recommended
+        && let Some(index) = variants
+            .iter()
+            .position(|variant| variant.name == recommended.variant)
+    {
+        // The place that makes the difference comes first.
+        instructions[index].sort_by_key(|one| Some(&one.place) != recommended.matters.as_ref());
+    }
     for (variant, instructions) in variants.iter_mut().zip(instructions) {
         variant.instructions = instructions;
     }
@@ -113,7 +122,7 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
         },
         lookup_energy_source: units::LOOKUP_SOURCE.to_owned(),
         answer: String::new(),
-        recommended: answer::recommended(plan, &rows, &variants),
+        recommended,
         notes: Vec::new(),
         fit: plan.described.fit.clone(),
         interrupted: batch.interrupted,

@@ -21,6 +21,11 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
     if let Some(fit) = &plan.described.fit {
         notes.push(fit.sentences());
     }
+    // Of those that the answer rests on there may be more runs than of others.
+    let finished = document
+        .recommended
+        .as_ref()
+        .map_or(finished, |setting| setting.seeds as usize);
     if several && finished < ENOUGH_SEEDS {
         notes.push(format!(
             "too few seeds ({finished}): with {ENOUGH_SEEDS} or more the intervals can be trusted"

@@ -53,7 +53,7 @@ fn what_is_won_counts_against_what_is_harmed() {
     assert!(
         document
             .answer
-            .starts_with("Try better on the servers: pages finish 30 % sooner (95 % interval 30 to 30 %), and nobody is harmed. Equal within error: costly, over 12 seeds."),
+            .starts_with("Try better on the servers: the times of pages are 30 % shorter (95 % interval 30 to 30 %), and nobody is harmed. Equal within error: costly, over 12 seeds."),
         "{}",
         document.answer
     );

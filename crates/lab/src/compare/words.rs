@@ -418,8 +418,26 @@ pub fn harmed(versus: &Versus) -> Vec<(&GroupVersus, Ratio)> {
     harmed
 }
 
-/// Whom nobody harms.
-pub const NOBODY_HARMED: &str = "nobody is harmed";
+/// What is said where no group is harmed as far as can be shown: that nobody is, or how much harm the seeds leave possible.
+pub fn unharmed(versus: &Versus) -> String {
+    let possible = versus
+        .groups
+        .iter()
+        .filter_map(|group| Some((group, group.harm?.ci95?[1])))
+        .filter(|(_, most)| *most >= LEAST_POSSIBLE_HARM)
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    match possible {
+        Some((group, most)) => format!(
+            "no harm could be shown (that of {} may be up to {:.0} %)",
+            group.name,
+            100.0 * most
+        ),
+        None => String::from("nobody is harmed"),
+    }
+}
+
+/// Harm that could be as large as this is told even where none could be shown.
+const LEAST_POSSIBLE_HARM: f64 = 0.05;
 
 /// Harm below this is not told in the answer; the table has it.
 const LEAST_HARM: f64 = 0.005;

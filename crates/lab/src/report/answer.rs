@@ -65,7 +65,7 @@ fn facts(document: &Document) -> Vec<Fact> {
             value: words::harm(versus.harm),
             number: true,
             beside: if harmed.is_empty() {
-                vec![words::NOBODY_HARMED.to_owned()]
+                vec![words::unharmed(versus)]
             } else {
                 harmed
             },
