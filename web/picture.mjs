@@ -8,8 +8,8 @@ const browser = await chromium.launch({
 const page = await (await browser.newContext({ viewport: { width: 1120, height: 1000 }, colorScheme: "light" })).newPage();
 await page.goto(`file://${report}`);
 await page.waitForSelector("html[data-drawn=true]");
-// The answer and the first lines of the ranking.
-await page.addStyleTag({ content: ".rank tbody tr:nth-child(n+7), #ranking > details, #ranking > .hint, #pareto, #near, #described, #turn-on > details, .top, .note { display: none } .hero { padding-top: 1rem }" });
+// The answer, how to turn it on, and the first lines of the ranking.
+await page.addStyleTag({ content: ".rank tbody tr:nth-child(n+5), #ranking > details, #ranking > .hint, #pareto, #near, #described, #turn-on > details, .top, .note { display: none } .hero { padding-top: 1rem }" });
 const benefit = await page.locator("#benefit").boundingBox();
-await page.screenshot({ path: target, fullPage: true, clip: { x: 0, y: 0, width: 1120, height: benefit.y + 16 } });
+await page.screenshot({ path: target, fullPage: true, clip: { x: 0, y: 0, width: 1120, height: benefit.y - 24 } });
 await browser.close();
