@@ -337,7 +337,7 @@ fn nothing(rows: &Rows, variants: &[Variant]) -> String {
         )
     } else {
         format!(
-            "Nothing tried makes the short transfers finish sooner; the least harmful, {name}, makes them {:.0} % slower, {over}.",
+            "Nothing tried makes the short transfers finish sooner; the least bad, {name}, makes them {:.0} % slower, {over}.",
             -100.0 * win
         )
     }

@@ -12,7 +12,9 @@
 //! **Deviations.** The reference of Ware et al. is the flow alone; here it is the baseline, cut to the fair share, since the
 //! question is what a change does to others. Fair shares are of rates averaged over [warmup, duration); open-loop transfers
 //! count as as many users as there are transfers, so that their load is met before greedy flows share the rest, as under
-//! processor sharing.
+//! processor sharing. Of a greedy group that is active for part of the measured time, the fair share is that part of what it
+//! would get all the time beside the others; for the others it is a demand of what it carried. Shares are of payload, with
+//! one payload per byte for each link: flows of small packets beside flows of large ones count the same.
 
 use super::fair::{Class, shares};
 use crate::result::RunData;
@@ -80,7 +82,8 @@ impl<'a> Fair<'a> {
             let counts = units(group, after.groups.get(number));
             for (pair, (path, units)) in self.paths[number].iter().zip(counts).enumerate() {
                 let of = |output: &RunOutput| carried(output.groups.get(number), pair);
-                let demand = match (elastic(&group.traffic), number == index) {
+                let greedy = elastic(&group.traffic) && (number == index || self.active(number) >= WHOLE);
+                let demand = match (greedy, number == index) {
                     (true, _) => f64::INFINITY,
                     (false, true) => of(before).max(of(after)) / units,
                     (false, false) => of(after) / units,
@@ -99,9 +102,28 @@ impl<'a> Fair<'a> {
         }
         let capacities = self.capacities(before, after);
         let share = shares(&classes, &capacities);
-        own.into_iter()
+        let whole: f64 = own
+            .into_iter()
             .map(|class| classes[class].units * share[class])
-            .sum()
+            .sum();
+        match elastic(&spec.groups[index].traffic) {
+            true => whole * self.active(index),
+            false => whole,
+        }
+    }
+
+    /// Share of the measured time in which a group is active.
+    fn active(&self, index: usize) -> f64 {
+        let spec = &self.described.spec;
+        let group = &spec.groups[index];
+        let begin = group.start.max(spec.warmup);
+        let end = group.stop.unwrap_or(spec.duration).min(spec.duration);
+        let measured = (spec.duration - spec.warmup).as_secs_f64();
+        if measured > 0.0 && end > begin {
+            (end - begin).as_secs_f64() / measured
+        } else {
+            0.0
+        }
     }
 
     /// Payload that each directed link can carry within the measured time, beside the acknowledgments that it carried: bytes
@@ -218,6 +240,9 @@ fn units(group: &GroupSpec, output: Option<&GroupOutput>) -> Vec<f64> {
         }
     }
 }
+
+/// Active for as much of the measured time, a greedy group counts as active all of it.
+const WHOLE: f64 = 0.95;
 
 /// Layer-3 bytes of a packet without payload: IPv4, TCP and timestamps.
 const ACK_BYTES: f64 = 52.0;

@@ -10,16 +10,19 @@ pub mod place;
 mod plan;
 mod ranking;
 mod remarks;
+mod senders;
 pub mod sensitivity;
 pub mod study;
 #[cfg(test)]
 mod tests;
 mod tiers;
+mod times;
 pub mod turn_on;
 pub mod units;
 pub mod words;
 
-pub use plan::{BASELINE, Choice, Plan, Planned, Senders};
+pub use plan::{BASELINE, Choice, Plan, Planned};
+pub use senders::Senders;
 
 use crate::result::{
     Comparison, Document, GroupInfo, LinkInfo, PairInfo, RunData, SCHEMA, Timing, Variant, VariantData,

@@ -99,10 +99,20 @@ pub fn places(resolved: &Resolved) -> Vec<Place> {
     let links = &resolved.spec.links;
     let mut order: Vec<Vec<usize>> = Vec::new();
     let mut alike: BTreeMap<(String, bool, String), usize> = BTreeMap::new();
+    let host = |id: fleetfoot_sim::spec::NodeId| {
+        let nodes = &resolved.spec.nodes;
+        nodes.get(id.0 as usize).is_some_and(|node| node.host)
+    };
     for (index, link) in links.iter().enumerate() {
+        // Hosts that are alike have lines that are; every link between routers is a place of its own.
+        let own = if host(link.from) || host(link.to) {
+            stem(&link.name)
+        } else {
+            link.name.as_str()
+        };
         let label = label(resolved, index).unwrap_or_default();
         let key = (
-            format!("{} {label}", stem(&link.name)),
+            format!("{own} {label}"),
             link.forward,
             format!(
                 "{:?} {} {:?} {}",
@@ -260,7 +270,7 @@ pub fn standing(described: &Resolved, places: &[Place], runs: &[RunData]) -> Vec
 }
 
 /// Median of the base RTTs of the pairs with traffic.
-fn base_rtt(described: &Resolved) -> Duration {
+pub(super) fn base_rtt(described: &Resolved) -> Duration {
     let mut rtts: Vec<Duration> = described.base_rtts().iter().map(|pair| pair.rtt).collect();
     rtts.sort_unstable();
     rtts.get(rtts.len() / 2).copied().unwrap_or(Duration::ZERO)

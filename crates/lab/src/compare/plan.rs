@@ -1,12 +1,12 @@
 //! What to run: the scenario as described and what it is compared with.
 
 use super::place::{self, Place, Standing};
+use super::senders::{Senders, group_side, senders};
 use crate::mechanisms::{self, Mechanism};
 use crate::result::{Inapplicable, RunData};
 use crate::run::{Demand, Job};
 use crate::scenario::{Error, ErrorKind, Resolved, Scenario, Setting, Site};
-use fleetfoot_sim::spec::{GroupSpec, NodeId, Traffic};
-use serde::{Deserialize, Serialize};
+use fleetfoot_sim::spec::NodeId;
 
 /// Name of the first variant of every comparison.
 pub const BASELINE: &str = "as described";
@@ -54,18 +54,19 @@ pub struct Planned {
     pub part_of: Option<String>,
 }
 
-/// Which senders of data a variant changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Senders {
-    /// Those on the left of the network, where servers stand.
-    Servers,
-    /// Those on the right, where clients stand.
-    Clients,
-    /// Both.
-    Both,
-    /// Hosts of a network without sides.
-    Hosts,
+impl Planned {
+    /// A variant of which only the runs are wanted: what it changes is not looked for.
+    pub(crate) fn plain(name: String, set: Setting, resolved: Resolved) -> Planned {
+        Planned {
+            name,
+            set,
+            resolved,
+            mechanisms: Vec::new(),
+            places: Vec::new(),
+            senders: None,
+            part_of: None,
+        }
+    }
 }
 
 /// What to compare.
@@ -83,33 +84,6 @@ pub struct Choice {
     pub seed: Option<u64>,
     /// Number of seeds, instead of the scenario's.
     pub seeds: Option<u32>,
-}
-
-impl Senders {
-    /// As it stands in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Senders::Servers => "servers",
-            Senders::Clients => "clients",
-            Senders::Both => "servers and clients",
-            Senders::Hosts => "hosts",
-        }
-    }
-}
-
-impl Planned {
-    /// A variant of which only the runs are wanted: what it changes is not looked for.
-    pub(crate) fn plain(name: String, set: Setting, resolved: Resolved) -> Planned {
-        Planned {
-            name,
-            set,
-            resolved,
-            mechanisms: Vec::new(),
-            places: Vec::new(),
-            senders: None,
-            part_of: None,
-        }
-    }
 }
 
 impl Plan {
@@ -263,7 +237,10 @@ impl Plan {
         }
         let named = self.scenario.variants();
         let mut wanted = Vec::new();
-        for name in &self.choice.only {
+        for (number, name) in self.choice.only.iter().enumerate() {
+            if self.choice.only[..number].contains(name) {
+                continue;
+            }
             if let Some(index) = named.iter().position(|variant| variant.name == *name) {
                 wanted.push(Wanted::Variant(index));
                 continue;
@@ -298,29 +275,42 @@ impl Plan {
         Error::of_file("--only", message).of_kind(ErrorKind::Invalid)
     }
 
+    /// Adds a variant of the file. One that a setting from outside the file, or the jitter of a check, has made the same as the
+    /// network as described has nothing to show.
+    fn add_variant(&mut self, index: usize) -> Result<(), Error> {
+        let variant = self.scenario.variants()[index].clone();
+        match self.scenario.resolve(&variant.set) {
+            Ok(resolved) => {
+                let mechanisms = contained(&variant.set, &self.described);
+                let planned = self.planned(variant.name, variant.set, resolved, mechanisms);
+                self.variants.push(planned);
+                Ok(())
+            }
+            Err(error) if error.kind == ErrorKind::NoChange && self.scenario.is_changed() => {
+                let reason = String::from("already so in this scenario");
+                self.inapplicable.push(Inapplicable {
+                    name: variant.name,
+                    reason,
+                });
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     fn add_variants(&mut self) -> Result<(), Error> {
         let named: Vec<_> = self.scenario.variants().to_vec();
-        let variant = |plan: &Plan, index: usize| -> Result<Planned, Error> {
-            let variant = &named[index];
-            let resolved = plan.scenario.resolve(&variant.set)?;
-            let mechanisms = contained(&variant.set, &plan.described);
-            Ok(plan.planned(variant.name.clone(), variant.set.clone(), resolved, mechanisms))
-        };
         if let Some(wanted) = self.wanted()? {
             for one in wanted {
                 match one {
-                    Wanted::Variant(index) => {
-                        let planned = variant(self, index)?;
-                        self.variants.push(planned);
-                    }
+                    Wanted::Variant(index) => self.add_variant(index)?,
                     Wanted::Mechanisms(parts) => self.add(&parts, None),
                 }
             }
             return Ok(());
         }
         for index in 0..named.len() {
-            let planned = variant(self, index)?;
-            self.variants.push(planned);
+            self.add_variant(index)?;
         }
         if named.is_empty() {
             for mechanism in mechanisms::ENTRIES {
@@ -517,52 +507,6 @@ fn named(described: &Resolved, places: &[Place]) -> Vec<usize> {
         .into_iter()
         .find(|chosen| !chosen.is_empty())
         .unwrap_or_else(|| (0..places.len()).collect())
-}
-
-/// The side from which the data of a group is sent.
-fn group_side(described: &Resolved, group: &GroupSpec) -> Option<Senders> {
-    let name = |node: NodeId| described.spec.nodes[node.0 as usize].name.as_str();
-    let left = |node: NodeId| name(node).starts_with("left-") || name(node).starts_with("enter-");
-    if !matches!(described.network, "dumbbell" | "chain" | "parking-lot") {
-        return Some(Senders::Hosts);
-    }
-    let mut sides = group.pairs.iter().map(|&(from, _)| match left(from) {
-        true => Senders::Servers,
-        false => Senders::Clients,
-    });
-    let first = sides.next()?;
-    Some(if sides.all(|side| side == first) {
-        first
-    } else {
-        Senders::Both
-    })
-}
-
-/// The senders whose configuration differs.
-fn senders(described: &Resolved, variant: &Resolved) -> Option<Senders> {
-    let mut found: Option<Senders> = None;
-    for (before, after) in described.spec.groups.iter().zip(&variant.spec.groups) {
-        let same = format!("{:?} {:?}", before.sender, before.interface)
-            == format!("{:?} {:?}", after.sender, after.interface);
-        let datagrams = matches!(
-            before.traffic,
-            Traffic::Cbr { .. }
-                | Traffic::Ping { .. }
-                | Traffic::Video(_)
-                | Traffic::Dns(_)
-                | Traffic::Raw(_)
-        );
-        if same || datagrams {
-            continue;
-        }
-        let side = group_side(described, before);
-        found = match (found, side) {
-            (None, side) => side,
-            (Some(found), Some(side)) if found != side => Some(Senders::Both),
-            (found, _) => found,
-        };
-    }
-    found
 }
 
 /// The mechanisms whose settings a setting contains; one that a larger one contains adds nothing.

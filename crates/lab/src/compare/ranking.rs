@@ -1,8 +1,9 @@
 //! Variants against the first one: ratios, harm, significance over the whole table, tiers, order.
 
-use super::groups::{compared_times, goodput};
+use super::groups::goodput;
 use super::harm::Fair;
 use super::tiers::{Behind, Net, margin, pareto, tiers};
+use super::times::compared_times;
 use super::{Plan, Resampling};
 use crate::result::{GroupVersus, Ratio, RunData, Variant, Versus};
 use crate::run::Batch;
@@ -63,7 +64,8 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         .into_par_iter()
         .map(|index| table.row(index, None))
         .collect();
-    let mut significance = Significance::of(&rows);
+    let part = |index: usize| plan.variants[index + 1].part_of.is_some();
+    let mut significance = Significance::of(&rows, &part);
     let same_seeds = same_seeds(&batch.runs[0]);
     if same_seeds {
         significance.nothing();
@@ -116,9 +118,9 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
             .net
             .as_ref()
             .map_or(f64::NEG_INFINITY, |net| net.value);
-        // Harm that is no more than the least of the tier and the margin is the same; then what is easier to turn on.
+        // A point more harm than the least of the tier is the same; then what is easier to turn on.
         let more = tier.map_or(0.0, |tier| harm(index) - least(tier));
-        let more = if more <= margin(ladder.best) { 0.0 } else { more };
+        let more = if more <= SAME_HARM { 0.0 } else { more };
         (
             classes[index],
             tier.unwrap_or(u64::MAX),
@@ -148,13 +150,24 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
             versus.pareto = front[index];
         }
     }
+    let value = |index: usize| {
+        rows[index]
+            .net
+            .as_ref()
+            .map_or(f64::NEG_INFINITY, |net| net.value)
+    };
+    let least_bad = order
+        .iter()
+        .copied()
+        .filter(|&index| whole(&index))
+        .max_by(|&a, &b| value(a).total_cmp(&value(b)));
     Rows {
         first: order
             .iter()
             .filter(|&&index| tiers[index] == Some(1))
             .map(|index| index + 1)
             .collect(),
-        top: order.first().map(|index| index + 1),
+        top: least_bad.map(|index| index + 1),
         contenders: ladder.contenders.iter().map(|&index| index + 1).collect(),
         open: ladder.open,
         same_seeds,
@@ -168,8 +181,11 @@ fn effort(plan: &Plan, index: usize) -> u8 {
         .iter()
         .map(|mechanism| mechanism.effort as u8)
         .max()
-        .unwrap_or(0)
+        .unwrap_or(u8::MAX)
 }
+
+/// Harms that differ by less are told as one.
+const SAME_HARM: f64 = 0.01;
 
 /// Whether there are several runs and all returned the same.
 pub(super) fn same_seeds(runs: &[RunData]) -> bool {
@@ -195,7 +211,10 @@ pub(super) fn same_seeds(runs: &[RunData]) -> bool {
             .map(|group| group.goodput_bytes.0)
             .collect()
     };
-    !rest.is_empty()
+    let measured =
+        goodput(first).iter().any(|&bytes| bytes > 0) || flows(first).iter().any(|group| !group.is_empty());
+    measured
+        && !rest.is_empty()
         && rest
             .iter()
             .all(|run| goodput(run) == goodput(first) && flows(run) == flows(first))
@@ -213,8 +232,6 @@ struct Table<'a> {
 struct Ladder {
     /// Of each winner, from 1.
     tiers: Vec<u64>,
-    /// The best net.
-    best: f64,
     contenders: Vec<usize>,
     open: usize,
 }
@@ -260,13 +277,23 @@ impl<'a> Table<'a> {
                 None => resamples.quantile_ratio(&above, &below, 0.99),
             };
             let shares = resamples.mean_ratio(&goodput(&variant, number), &goodput(&baseline, number));
-            let kept = if info.latency_sensitive {
-                // Times that grew: 1 - before / after.
-                mean.as_ref().map(|ratio| lost(ratio, -1.0))
-            } else {
+            let carried = || {
                 let kept = self.fair.kept(number, &baseline, &variant);
+                let sum = |runs: &[(f64, f64)]| runs.iter().map(|run| run.0).sum::<f64>();
+                if sum(&kept.carried) <= 0.0 && sum(&kept.rightful) > 0.0 {
+                    return Some(everything(&resamples));
+                }
                 let ratio = resamples.mean_ratio(&kept.carried, &kept.rightful);
                 ratio.map(|ratio| lost(&ratio, 1.0))
+            };
+            let kept = match (info.latency_sensitive, info.kind) {
+                (false, _) => carried(),
+                // Times that grew: 1 - before / after. Datagrams that never came are in no time of a stream.
+                (true, "cbr" | "video-call") => {
+                    let longer = mean.as_ref().map(|ratio| lost(ratio, -1.0));
+                    worst(&[longer, carried()].into_iter().flatten().collect::<Vec<_>>())
+                }
+                (true, _) => mean.as_ref().map(|ratio| lost(ratio, -1.0)),
             };
             groups.push(GroupEstimates {
                 mean: mean.as_ref().map(|ratio| resamples.estimate(ratio)),
@@ -277,7 +304,11 @@ impl<'a> Table<'a> {
             harms.extend(kept);
             if info.latency_sensitive {
                 wins.extend(mean);
-                unfinished |= gives_up_more(&above, &below, &resamples);
+                let nothing = |samples: &[Sample]| samples.iter().all(|sample| sample.len() == 0);
+                // Of lost frames and pings the gap counts; the last ones of a run are chance.
+                let filled = matches!(info.kind, "ping" | "video-call");
+                unfinished |= (!filled && gives_up_more(&above, &below, &resamples))
+                    || (nothing(&above) && !nothing(&below));
             }
         }
         let win = geometric_mean(&wins);
@@ -342,7 +373,6 @@ impl<'a> Table<'a> {
         }
         Ladder {
             tiers,
-            best: best.map_or(0.0, |best| nets[best]),
             contenders,
             open,
         }
@@ -372,6 +402,14 @@ impl Lost {
             ci95,
             significant: ci95.is_some_and(|[low, _]| low > 0.0),
         }
+    }
+}
+
+/// All that a group could keep is lost.
+fn everything(resamples: &Resamples) -> Lost {
+    Lost {
+        value: 1.0,
+        resampled: vec![1.0; resamples.rows().count()],
     }
 }
 
@@ -421,7 +459,8 @@ struct Significance {
 }
 
 impl Significance {
-    fn of(rows: &[Row]) -> Significance {
+    /// Of `rows`, without those that are `part` of another and were added after it had been found good.
+    fn of(rows: &[Row], part: &dyn Fn(usize) -> bool) -> Significance {
         let column = |which: &dyn Fn(&GroupEstimates) -> Option<Estimate>| {
             let p: Vec<Option<f64>> = rows
                 .iter()
@@ -430,7 +469,11 @@ impl Significance {
                 .collect();
             holm(&p, LEVEL)
         };
-        let wins: Vec<Option<f64>> = rows.iter().map(|row| row.win.map(|win| win.p)).collect();
+        let wins: Vec<Option<f64>> = rows
+            .iter()
+            .enumerate()
+            .map(|(index, row)| row.win.filter(|_| !part(index)).map(|win| win.p))
+            .collect();
         Significance {
             wins: holm(&wins, LEVEL),
             columns: [
@@ -482,9 +525,13 @@ fn versus(plan: &Plan, row: &Row, significance: &Significance, index: usize, bas
         .iter()
         .zip(&plan.described.groups)
         .filter(|(_, info)| !info.latency_sensitive);
+    // A group that carries nothing any more has no ratio, but lost everything.
     let smallest = others
-        .filter_map(|(group, _)| group.goodput_ratio)
-        .map(|ratio| ratio.value)
+        .filter_map(|(group, _)| match (group.goodput_ratio, group.harm) {
+            (Some(ratio), _) => Some(ratio.value),
+            (None, Some(harm)) => Some(1.0 - harm.value),
+            (None, None) => None,
+        })
         .reduce(f64::min);
     let worst = groups
         .iter()

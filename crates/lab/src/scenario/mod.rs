@@ -77,6 +77,8 @@ pub struct Scenario {
     described: OnceLock<Arc<Resolved>>,
     variants: Vec<Variant>,
     figure: Option<Figure>,
+    /// Whether a setting from outside the file was applied.
+    changed: bool,
 }
 
 /// An experiment: a scenario with a figure, or an analysis without runs.
@@ -202,6 +204,11 @@ impl Scenario {
         Scenario::lenient(document, &self.title).map_err(|error| set.mentioned_in(error))
     }
 
+    /// Whether a setting from outside the file was applied, so that a variant may be the file itself.
+    pub fn is_changed(&self) -> bool {
+        self.changed
+    }
+
     /// The whole file, everything it extends included.
     pub fn to_toml(&self) -> String {
         toml::to_string(&self.document.to_toml())
@@ -236,6 +243,7 @@ impl Scenario {
             described: OnceLock::new(),
             document,
             figure: None,
+            changed: lenient,
         };
         let described = scenario.resolve(&Setting::none())?;
         scenario.figure = figure::read(&scenario.document, Some(&described), &scenario.variants)?;

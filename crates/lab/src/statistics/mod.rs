@@ -118,7 +118,11 @@ impl Resamples {
     }
 
     /// 95 % interval of numbers computed per resample. `None` with fewer than two seeds or resamples.
+    ///
+    /// Resamples in which there was nothing to compare are not numbers; they are left out here, and not before, so that the
+    /// same position is the same resample in everything that is computed from several of them.
     pub fn interval(&self, mut values: Vec<f64>) -> Option<[f64; 2]> {
+        values.retain(|value| value.is_finite());
         if self.seeds < 2 || values.len() < 2 {
             return None;
         }
@@ -152,7 +156,7 @@ impl Resamples {
             estimate: ratio(weighted(&ones, variant), weighted(&ones, baseline))?,
             resampled: self
                 .rows()
-                .filter_map(|row| ratio(weighted(row, variant), weighted(row, baseline)))
+                .map(|row| ratio(weighted(row, variant), weighted(row, baseline)).unwrap_or(f64::NAN))
                 .collect(),
         })
     }
@@ -168,7 +172,7 @@ impl Resamples {
         let estimate = ratio(&vec![1u16; self.seeds])?;
         Some(LogRatio {
             estimate,
-            resampled: self.rows().filter_map(&mut ratio).collect(),
+            resampled: self.rows().map(|row| ratio(row).unwrap_or(f64::NAN)).collect(),
         })
     }
 
@@ -228,12 +232,18 @@ impl Resamples {
     /// Two-sided probability of a deviation from a ratio of one as large as this by chance; 1 where every seed gave the same, for
     /// that says nothing about chance: runs that draw nothing are one run.
     pub fn probability(&self, ratio: &LogRatio) -> f64 {
-        if self.seeds < 2 || ratio.resampled.len() < 2 {
+        let resampled: Vec<f64> = ratio
+            .resampled
+            .iter()
+            .copied()
+            .filter(|log| log.is_finite())
+            .collect();
+        if self.seeds < 2 || resampled.len() < 2 {
             return 1.0;
         }
         let n = self.seeds as f64;
         // The bootstrap's variance is that of the plug-in estimate: n/(n-1) makes it unbiased for a mean.
-        let error = standard_deviation(&ratio.resampled) * libm::sqrt(n / (n - 1.0));
+        let error = standard_deviation(&resampled) * libm::sqrt(n / (n - 1.0));
         if ratio.estimate.abs() < 1e-12 || error < 1e-12 {
             return 1.0;
         }

@@ -1,9 +1,8 @@
 //! What to measure afterwards, with the values of the simulation.
 
 use super::super::Plan;
-use super::super::place::Place;
+use super::super::place::{Place, base_rtt};
 use crate::result::{Group, Summary, Variant};
-use fleetfoot_core::time::Duration;
 use fleetfoot_sim::spec::Traffic;
 
 /// A ping under load: the base RTT and what waits at both directions of the link, before and after.
@@ -17,7 +16,7 @@ pub(super) fn ping(
     variant: &Variant,
     baseline: &Variant,
 ) -> Option<String> {
-    let base = base_rtt(plan).as_secs_f64();
+    let base = base_rtt(&plan.described).as_secs_f64();
     let order = |base: f64| {
         format!(
             "While the line is as busy as before, run: ping -c 60 ADDRESS (ADDRESS: a server that answers in about {} when nothing else uses the line).",
@@ -135,13 +134,6 @@ fn waits(plan: &Plan, place: &Place, variant: &Variant) -> Option<Waits> {
         mean: sum.mean + way.mean,
         p99: sum.p99 + way.p99,
     }))
-}
-
-/// Median over the pairs with traffic.
-fn base_rtt(plan: &Plan) -> Duration {
-    let mut rtts: Vec<Duration> = plan.described.base_rtts().iter().map(|pair| pair.rtt).collect();
-    rtts.sort_unstable();
-    rtts.get(rtts.len() / 2).copied().unwrap_or(Duration::ZERO)
 }
 
 /// A time (s) with two or three digits.

@@ -99,6 +99,36 @@ impl Here<'_> {
             .map_or_else(|| String::from("a rate that varies"), |rate| rate.to_string())
     }
 
+    /// Whether packets leave the user's side here: `None` where the scenario does not say which end that is. In a dumbbell the
+    /// users stand on the right unless the label of the link says that it goes up or down.
+    fn outward(&self) -> Option<bool> {
+        let says = |word: &str| {
+            self.place
+                .name
+                .split(|letter: char| !letter.is_alphanumeric())
+                .any(|part| part == word)
+        };
+        match (
+            says("uplink") || says("upload"),
+            says("downlink") || says("download"),
+        ) {
+            (true, false) => Some(true),
+            (false, true) => Some(false),
+            _ => (self.plan.described.network == "dumbbell").then_some(!self.place.forward),
+        }
+    }
+
+    /// In front of a modem whose end nobody named: the device that sends into the line.
+    fn sending(&self, access: &Access, rate: Rate) -> Instruction {
+        let device = format!(
+            "the router that sends into this line ({}), in front of {}",
+            self.node(self.link.from),
+            access.modem
+        );
+        let reason = "Packets wait in the device that holds the line to its rate.";
+        self.shaped(device, reason, rate, true, if access.variable { 85 } else { 95 })
+    }
+
     /// Directly at the port that sends.
     fn port(&self) -> Instruction {
         let discipline = Discipline::of(self.link, self.rate);
@@ -148,7 +178,11 @@ impl Here<'_> {
 
     /// In front of a modem, or behind it.
     fn modem(&self, access: &Access) -> Instruction {
-        let up = !self.place.forward;
+        let up = match (self.outward(), self.rate) {
+            (Some(up), _) => up,
+            (None, Some(rate)) => return self.sending(access, rate),
+            (None, None) => !self.place.forward,
+        };
         let device = if up {
             format!("your router, in front of {}", access.modem)
         } else {
@@ -234,10 +268,15 @@ impl Here<'_> {
     /// line shows by its rates; there the shaper comes first.
     fn unknown(&self) -> Vec<Instruction> {
         let mut port = self.port();
+        // A host's own interface, and a line between two routers of a larger network, have no modem of yours.
+        let nodes = &self.plan.described.spec.nodes;
+        let host = nodes.get(self.link.from.0 as usize).is_some_and(|node| node.host);
+        let (Some(up), false) = (self.outward(), host) else {
+            return vec![port];
+        };
         let Some(rate) = self.rate.filter(|rate| rate.bps() <= 2_500_000_000) else {
             return vec![port];
         };
-        let up = !self.place.forward;
         let device = if up {
             "your router, in front of the modem"
         } else {

@@ -1,0 +1,77 @@
+//! Which senders of data a variant changes, and on which side of the network they stand.
+
+use crate::scenario::Resolved;
+use fleetfoot_sim::spec::{GroupSpec, NodeId, Traffic};
+use serde::{Deserialize, Serialize};
+
+/// Which senders of data a variant changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Senders {
+    /// Those on the left of the network, where servers stand.
+    Servers,
+    /// Those on the right, where clients stand.
+    Clients,
+    /// Both.
+    Both,
+    /// Hosts of a network without sides.
+    Hosts,
+}
+
+impl Senders {
+    /// As it stands in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Senders::Servers => "servers",
+            Senders::Clients => "clients",
+            Senders::Both => "servers and clients",
+            Senders::Hosts => "hosts",
+        }
+    }
+}
+
+/// The side from which the data of a group is sent.
+pub(super) fn group_side(described: &Resolved, group: &GroupSpec) -> Option<Senders> {
+    let name = |node: NodeId| described.spec.nodes[node.0 as usize].name.as_str();
+    let left = |node: NodeId| name(node).starts_with("left-") || name(node).starts_with("enter-");
+    if !matches!(described.network, "dumbbell" | "chain" | "parking-lot") {
+        return Some(Senders::Hosts);
+    }
+    let mut sides = group.pairs.iter().map(|&(from, _)| match left(from) {
+        true => Senders::Servers,
+        false => Senders::Clients,
+    });
+    let first = sides.next()?;
+    Some(if sides.all(|side| side == first) {
+        first
+    } else {
+        Senders::Both
+    })
+}
+
+/// The senders whose configuration differs.
+pub(super) fn senders(described: &Resolved, variant: &Resolved) -> Option<Senders> {
+    let mut found: Option<Senders> = None;
+    for (before, after) in described.spec.groups.iter().zip(&variant.spec.groups) {
+        let same = format!("{:?} {:?}", before.sender, before.interface)
+            == format!("{:?} {:?}", after.sender, after.interface);
+        let datagrams = matches!(
+            before.traffic,
+            Traffic::Cbr { .. }
+                | Traffic::Ping { .. }
+                | Traffic::Video(_)
+                | Traffic::Dns(_)
+                | Traffic::Raw(_)
+        );
+        if same || datagrams {
+            continue;
+        }
+        let side = group_side(described, before);
+        found = match (found, side) {
+            (None, side) => side,
+            (Some(found), Some(side)) if found != side => Some(Senders::Both),
+            (found, _) => found,
+        };
+    }
+    found
+}
