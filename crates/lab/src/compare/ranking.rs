@@ -304,7 +304,7 @@ impl<'a> Table<'a> {
             harms.extend(kept);
             if info.latency_sensitive {
                 wins.extend(mean);
-                let nothing = |samples: &[Sample]| samples.iter().all(|sample| sample.len() == 0);
+                let nothing = |samples: &[Sample]| samples.iter().all(Sample::is_empty);
                 // Of lost frames and pings the gap counts; the last ones of a run are chance.
                 let filled = matches!(info.kind, "ping" | "video-call");
                 unfinished |= (!filled && gives_up_more(&above, &below, &resamples))

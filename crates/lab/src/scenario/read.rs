@@ -240,7 +240,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
         },
         Kind::Queue => {
             // How much a limit in time is depends on the link, which says so when it is read.
-            let any = |_: Duration, _: &Place, _: &str| Ok(Bytes(1 << 40));
+            let any = |_: Duration, _: &Place, _: &str| Ok(Bytes(1 << 20));
             queue(&value::with_limits_in_bytes(node, path, &any)?, path).map(drop)
         }
         Kind::CongestionControl => congestion_control(node, path).map(drop),
