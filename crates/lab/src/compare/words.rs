@@ -8,7 +8,7 @@ use crate::result::{
 };
 use std::collections::BTreeMap;
 
-/// Headings of the table, in the order of [`Cells::in_order`] after the variant.
+/// Headings of the table, in the order of the cells of a row after the variant.
 pub const HEADINGS: [&str; 7] = [
     "tier",
     "variant",

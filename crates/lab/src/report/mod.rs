@@ -1,8 +1,9 @@
 //! Files made from a [`Comparison`]: the report, tables as CSV and Parquet, captures, traces.
 //!
 //! Read in this order: [`table`] (columns and rows), [`csv`] and `parquet` (the same tables as files), [`html`] (the
-//! report), [`answer`] (its texts), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`figures`] (its drawings), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the
-//! machine or the number of threads.
+//! report), `answer` (its texts), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`figures`] (its
+//! drawings), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the machine or
+//! the number of threads.
 
 use crate::result::Comparison;
 use std::io;
