@@ -26,6 +26,7 @@ step "lints" cargo clippy --profile ci --workspace --all-targets --locked --quie
 step "build" cargo test --profile ci --workspace --locked --no-run --quiet "${features[@]}"
 step "tests" cargo test --profile ci --workspace --locked --no-fail-fast "${features[@]}"
 step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspace --no-deps --locked --quiet
+export FLEETFOOT_BUILT=1
 step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
 step "fuzz targets" env FUZZ_RUNS="${FUZZ_RUNS:-5000}" scripts/fuzz.sh

@@ -130,7 +130,8 @@ pub struct Group {
     pub delivery_latency_s: Option<Summary>,
     /// From first transmission to acknowledgment: mean per flow.
     pub ack_latency_s: Option<Summary>,
-    /// Per finished transfer: payload bits by FCT. Long-lived kinds: per connection over [warmup, duration).
+    /// Kinds `transfer`, `incast`, `closed-loop` and `flows`: payload bits of a finished transfer by its FCT. Other kinds: per
+    /// connection over [warmup, duration), its pauses included.
     pub goodput_bps: Option<Summary>,
     /// FCT by transfer size; classes that no variant filled are left out.
     pub by_size: Vec<SizeClass>,

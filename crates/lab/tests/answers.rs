@@ -11,7 +11,7 @@ use fleetfoot_lab::scenario::Scenario;
 use std::sync::atomic::AtomicBool;
 
 /// Runs a scenario against some mechanisms.
-fn answer(text: &str, only: &[&str]) -> Study {
+fn answer(text: &str, only: &[&str]) -> Case {
     let scenario = Scenario::parse("case.toml", text).unwrap_or_else(|error| panic!("{error}"));
     let choice = Choice {
         only: only.iter().map(|name| (*name).to_owned()).collect(),
@@ -23,13 +23,13 @@ fn answer(text: &str, only: &[&str]) -> Study {
         budget: Some(Budget::Runs(0)),
         sensitivity: false,
     };
-    study(plan, extent, "", &mut |_, jobs, seeds| {
+    let study = study(plan, extent, "", &mut |_, jobs, seeds| {
         execute(jobs, seeds, &options, &never, &simulate, &|_| ())
-    })
-    .unwrap_or_else(|error| panic!("{error}"))
+    });
+    Case(study.unwrap_or_else(|error| panic!("{error}")))
 }
 
-impl Case<'_> {
+impl Case {
     fn variant(&self, name: &str) -> &Variant {
         let mut variants = self.0.comparison.document.variants.iter();
         variants
@@ -90,7 +90,7 @@ impl Case<'_> {
     }
 }
 
-struct Case<'a>(&'a Study);
+struct Case(Study);
 
 /// A dumbbell with jitter of 1 ms at the hosts.
 fn dumbbell(bottleneck: &str, traffic: &str) -> String {
@@ -116,8 +116,7 @@ fn an_upload_in_a_written_queue_is_cured_at_the_uplink() {
         ),
         &format!("{PAGES}{UPLOAD}"),
     );
-    let study = answer(&text, &["drr", "fq-codel", "initial-window-20"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr", "fq-codel", "initial-window-20"]);
     assert_eq!(case.stands(), ["the uplink, 10 Mbit/s"]);
     assert!(
         case.win("drr") > 0.5 && case.win("fq-codel") > 0.5,
@@ -144,8 +143,7 @@ fn an_upload_in_an_inherited_queue_is_cured_at_the_uplink() {
         "rate = \"50 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"375 kB\" }, reverse = { rate = \"10 Mbit/s\" }",
         &format!("{PAGES}{UPLOAD}"),
     );
-    let study = answer(&text, &["drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr"]);
     assert_eq!(case.stands(), ["the uplink, 10 Mbit/s"]);
     assert_eq!(case.versus("drr").places, ["the uplink, 10 Mbit/s"]);
     assert!(case.win("drr") > 0.5, "{}", case.text());
@@ -158,8 +156,7 @@ fn a_download_is_cured_at_the_downlink() {
         "rate = \"10 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"100 packets\" }, reverse = { rate = \"5 Mbit/s\" }",
         &format!("{PAGES}{DOWNLOAD}"),
     );
-    let study = answer(&text, &["drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr"]);
     assert_eq!(case.stands(), ["the downlink, 10 Mbit/s"]);
     assert_eq!(case.versus("drr").places, ["the downlink, 10 Mbit/s"]);
     assert!(case.win("drr") > 0.3, "{}", case.text());
@@ -173,8 +170,7 @@ fn two_standing_queues_are_both_changed_and_told_apart() {
         "rate = \"20 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"150 packets\" }, reverse = { rate = \"10 Mbit/s\" }",
         &format!("{PAGES}{DOWNLOAD}{UPLOAD}"),
     );
-    let study = answer(&text, &["drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr"]);
     assert_eq!(
         case.stands(),
         ["the downlink, 20 Mbit/s", "the uplink, 10 Mbit/s"]
@@ -193,8 +189,7 @@ fn two_standing_queues_are_both_changed_and_told_apart() {
 #[test]
 fn without_a_queue_only_the_start_of_connections_can_be_shortened() {
     let text = dumbbell("rate = \"100 Mbit/s\", delay = \"30 ms\"", PAGES);
-    let study = answer(&text, &["drr", "initial-window-40"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr", "initial-window-40"]);
     assert!(case.stands().is_empty(), "{:?}", case.stands());
     // Handshake and two round trips become handshake and one: two thirds.
     let win = case.win("initial-window-40");
@@ -221,8 +216,7 @@ fn users_who_ask_more_because_they_are_served_sooner_harm_nobody() {
             "[[traffic]]\nname = \"users\"\nkind = \"closed-loop\"\ncount = 4\nsize = \"300 kB\"\nthink = {{ dist = \"uniform\", min = \"0.5 s\", max = \"1.5 s\" }}\n{DOWNLOAD}"
         ),
     );
-    let study = answer(&text, &["drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr"]);
     assert!(case.win("drr") > 0.3, "{}", case.text());
     assert!(case.goodput("drr", "download") < 0.95);
     assert!(case.goodput("drr", "users") > 1.05);
@@ -244,8 +238,7 @@ fn giving_back_more_than_the_fair_share_is_no_harm() {
          [[traffic]]\nname = \"near\"\nkind = \"bulk\"\nfrom = 0\nto = 0\n[[traffic]]\nname = \"far\"\nkind = \"bulk\"\nfrom = 1\nto = 1\n\
          [run]\nduration = \"40 s\"\nwarmup = \"10 s\"\nseeds = 4\n"
     );
-    let study = answer(&text, &["drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr"]);
     assert!(
         case.goodput("drr", "near") < 0.9,
         "{}",
@@ -264,8 +257,7 @@ fn of_two_links_in_a_row_the_slower_one_is_named() {
          bottleneck = {{ rate = \"20 Mbit/s\", delay = \"5 ms\", queue = {{ kind = \"drop-tail\", limit = \"100 packets\" }} }}\n\
          [[link]]\nname = \"hop-1\"\nrate = \"10 Mbit/s\"\n{PAGES}{DOWNLOAD}[run]\nduration = \"16 s\"\nwarmup = \"4 s\"\nseeds = 5\n"
     );
-    let study = answer(&text, &["drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr"]);
     assert_eq!(case.stands(), ["link hop-1 from router-1 to router-2, 10 Mbit/s"]);
     assert!(
         case.win("drr") > 0.3 && case.text().contains("hop-1"),
@@ -288,8 +280,7 @@ fn lost_tails_are_cured_at_the_senders() {
         ),
     )
     .replace("seeds = 5", "seeds = 12");
-    let study = answer(&text, &["drr", "rack-tlp"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr", "rack-tlp"]);
     assert!(case.stands().is_empty(), "{:?}", case.stands());
     let win = case.win("rack-tlp");
     assert!((0.05..0.2).contains(&win), "{win}");
@@ -304,21 +295,21 @@ fn without_chance_no_winner_is_named() {
     let text = "[network]\nkind = \"dumbbell\"\npairs = 20\naccess = { rate = \"10 Gbit/s\", delay = \"2 us\" }\n\
         bottleneck = { rate = \"10 Gbit/s\", delay = \"5 us\", queue = { kind = \"drop-tail\", limit = \"200 kB\" } }\n\
         [[traffic]]\nname = \"reads\"\nkind = \"incast\"\nsize = \"64 kB\"\nrounds = 10\npause = \"1 ms\"\n[run]\nduration = \"1 s\"\nseeds = 4\n";
-    let study = answer(text, &["cake", "pacing"]);
-    let case = Case(&study);
+    let case = answer(text, &["cake", "pacing"]);
     assert!(
         case.text().starts_with("No winner can be named"),
         "{}",
         case.text()
     );
     assert!(case.first_tier().is_empty());
-    let variants = &study.comparison.document.variants[1..];
+    let variants = &case.0.comparison.document.variants[1..];
     assert!(
         variants
             .iter()
             .all(|variant| !variant.versus.as_ref().expect("compared").significant)
     );
-    let jittered = study
+    let jittered = case
+        .0
         .comparison
         .document
         .jittered
@@ -340,8 +331,7 @@ fn capacity_that_a_short_buffer_leaves_idle_is_harm() {
         "duration = \"16 s\"\nwarmup = \"4 s\"",
         "duration = \"60 s\"\nwarmup = \"20 s\"",
     );
-    let study = answer(&text, &["short-buffer", "drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["short-buffer", "drr"]);
     assert!(case.win("short-buffer") > 0.1);
     let harm = case
         .group("short-buffer", "download")
@@ -365,8 +355,7 @@ fn datagrams_beyond_the_line_give_way_without_harm() {
             "{PAGES}[[traffic]]\nname = \"datagrams\"\nkind = \"cbr\"\nrate = \"12 Mbit/s\"\npacket = \"1500 B\"\n"
         ),
     );
-    let study = answer(&text, &["drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr"]);
     assert_eq!(case.stands(), ["the bottleneck, 10 Mbit/s"]);
     assert!(case.win("drr") > 0.5, "{}", case.text());
     assert!(case.goodput("drr", "datagrams") < 1.0);
@@ -387,8 +376,7 @@ fn what_a_call_and_acks_need_of_an_uplink_is_not_taken_from_a_backup() {
         "rate = \"50 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"375 kB\" }, reverse = { rate = \"10 Mbit/s\" }",
         &format!("{UPLOAD}{DOWNLOAD}[[traffic]]\nname = \"call\"\nkind = \"video-call\"\n"),
     );
-    let study = answer(&text, &["drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr"]);
     assert!(case.goodput("drr", "download") > 1.3, "{}", case.text());
     assert!(case.goodput("drr", "upload") < 0.97, "{}", case.text());
     assert!(
@@ -408,8 +396,7 @@ fn a_variant_that_stops_a_transfer_harms_it_wholly() {
             "{PAGES}[[traffic]]\nname = \"backup\"\nkind = \"bulk\"\n[[variant]]\nname = \"stop it\"\nset = {{ \"traffic.backup.stop\" = \"100 ms\" }}\n"
         ),
     );
-    let study = answer(&text, &["stop it", "drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["stop it", "drr"]);
     assert!(case.win("stop it") > 0.5);
     assert!((case.harm("stop it", "backup") - 1.0).abs() < 1e-9);
     assert_eq!(case.first_tier(), ["drr"], "{}", case.text());
@@ -426,8 +413,7 @@ fn lost_datagrams_of_a_stream_that_waits_are_harm() {
          [[traffic]]\nname = \"downloads\"\nkind = \"bulk\"\ncount = 30\n\
          [[variant]]\nname = \"one packet\"\nset = { \"network.bottleneck.queue.limit\" = \"1 packets\" }\n",
     );
-    let study = answer(&text, &["one packet", "drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["one packet", "drr"]);
     let lost = 1.0 - case.goodput("one packet", "voice");
     assert!(lost > 0.1, "{lost}");
     assert!((case.harm("one packet", "voice") - lost).abs() < 0.02);
@@ -448,8 +434,7 @@ fn a_download_that_runs_for_a_part_of_the_time_has_a_share_of_that_part() {
              [[traffic]]\nname = \"far\"\nkind = \"bulk\"\nfrom = 1\nto = 1\n"
         ),
     );
-    let study = answer(&text, &["drr"]);
-    let case = Case(&study);
+    let case = answer(&text, &["drr"]);
     assert!(
         case.goodput("drr", "near") < 0.9,
         "{}",
@@ -466,8 +451,7 @@ fn of_links_that_are_alike_between_routers_the_one_that_stands_is_named() {
          bottleneck = { rate = \"10 Mbit/s\", delay = \"5 ms\", queue = { kind = \"drop-tail\", limit = \"100 packets\" } }\n\
          [[traffic]]\nname = \"pages\"\nkind = \"transfer\"\nsize = \"20 kB\"\narrivals = { dist = \"poisson\", rate = \"4 per second\" }\n\
          [[traffic]]\nname = \"download\"\nkind = \"bulk\"\n[run]\nduration = \"10 s\"\nwarmup = \"2 s\"\nseeds = 5\n";
-    let study = answer(text, &["drr"]);
-    let case = Case(&study);
+    let case = answer(text, &["drr"]);
     let [place] = case.stands()[..] else {
         panic!("one queue stands: {:?}", case.stands());
     };

@@ -101,8 +101,24 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
             .iter()
             .position(|variant| variant.name == recommended.variant)
     {
-        // The place that makes the difference comes first.
-        instructions[index].sort_by_key(|one| Some(&one.place) != recommended.matters.as_ref());
+        // What saves most by itself comes first.
+        let alone = |place: &str| {
+            let parts = plan.variants.iter().zip(&variants);
+            parts
+                .filter(|(planned, _)| planned.part_of.as_ref() == Some(&recommended.variant))
+                .filter(|(planned, _)| {
+                    planned
+                        .places
+                        .iter()
+                        .any(|&at| plan.places[at].described() == place)
+                })
+                .find_map(|(_, variant)| variant.versus.as_ref()?.win)
+                .unwrap_or(f64::NEG_INFINITY)
+        };
+        instructions[index].sort_by(|a, b| alone(&b.place).total_cmp(&alone(&a.place)));
+    }
+    for one in &mut instructions {
+        turn_on::check_together(one);
     }
     for (variant, instructions) in variants.iter_mut().zip(instructions) {
         variant.instructions = instructions;

@@ -79,8 +79,13 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
                 .map(|(name, group)| (name, count(group), group.flows))
                 .collect()
         };
+        // Of what counts as waiting anyway only what the answer names is told.
+        let told: Vec<(&str, u64, u64)> = counted(|group| group.flows - group.completed)
+            .into_iter()
+            .filter(|(name, _, _)| in_answer(document, name))
+            .collect();
         if info.kind == "ping"
-            && let Some(lost) = listed(&counted(|group| group.flows - group.completed))
+            && let Some(lost) = listed(&told)
         {
             notes.push(format!(
                 "{}: lost pings (until the next answer they count as waiting): {lost}",
@@ -115,10 +120,22 @@ fn late_or_lost(document: &Document, group: usize) -> Option<String> {
         return None;
     }
     let shown = |(name, share): &(&str, f64)| format!("{name} {:.1} %", 100.0 * share);
+    if document.recommended.is_some() {
+        let named = shares.iter().filter(|(name, _)| in_answer(document, name));
+        return Some(named.map(shown).collect::<Vec<_>>().join(", "));
+    }
     let fewest = rest.iter().min_by(|one, other| one.1.total_cmp(&other.1));
     Some(match fewest.filter(|(_, share)| *share < first.1) {
         Some(fewest) => format!("{}; fewest {}", shown(first), shown(fewest)),
         None => shown(first),
+    })
+}
+
+/// Whether the answer names this variant: the network as described, the setting to try and its equals; all without an answer.
+fn in_answer(document: &Document, name: &str) -> bool {
+    let first = document.variants.first().is_some_and(|first| first.name == name);
+    document.recommended.as_ref().is_none_or(|setting| {
+        first || setting.variant == name || setting.equals.iter().any(|equal| equal == name)
     })
 }
 

@@ -323,7 +323,10 @@ pub fn selected(places: &[Place], selectors: &[String]) -> Result<Vec<usize>, St
                 .map(|(index, _)| index),
         );
         if chosen.len() == before {
-            let mut names: Vec<String> = places.iter().map(Place::selector).collect();
+            let mut names: Vec<String> = places
+                .iter()
+                .map(|place| format!("{} ({})", place.selector(), place.name))
+                .collect();
             names.truncate(20);
             return Err(format!(
                 "no link is called `{link}`; places here: {}",

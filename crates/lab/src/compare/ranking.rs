@@ -464,8 +464,9 @@ impl Significance {
         let column = |which: &dyn Fn(&GroupEstimates) -> Option<Estimate>| {
             let p: Vec<Option<f64>> = rows
                 .iter()
-                .flat_map(|row| &row.groups)
-                .map(|group| which(group).map(|estimate| estimate.p))
+                .enumerate()
+                .flat_map(|(index, row)| row.groups.iter().map(move |group| (index, group)))
+                .map(|(index, group)| which(group).filter(|_| !part(index)).map(|estimate| estimate.p))
                 .collect();
             holm(&p, LEVEL)
         };

@@ -20,7 +20,7 @@ pub const HEADINGS: [&str; 7] = [
 ];
 
 /// How to read the table.
-pub const LEGEND: &str = "Tier: variants of one tier are equal within error; no number: no significant win. Time saved: 20 % means that \
+pub const LEGEND: &str = "Tier: variants of one tier are equal within error in time saved less harm; no number: no significant win, or as much harm. Time saved: 20 % means that \
      the mean completion time is 0.8 of what it was [95 % interval]. Harm: the largest share that any group loses of what it could \
      rightly keep (docs/trust.md, Harm). Goodput: change of the goodput of the group that loses most. *: no other saves as \
      much for less harm.";
@@ -110,7 +110,11 @@ pub fn cells(versus: &Versus) -> Cells {
         harm: harm(versus.harm),
         goodput: or_dash(versus.cost.map(|cost| -cost)),
         worst_p99: or_dash(versus.worst_p99),
-        significant: if versus.significant { "yes" } else { "no" },
+        significant: match (versus.part_of.is_some(), versus.significant) {
+            (true, _) => "-",
+            (false, true) => "yes",
+            (false, false) => "no",
+        },
     }
 }
 

@@ -46,51 +46,43 @@ pub(super) struct Framing {
     pub atm: bool,
     /// Whether 64 of 65 bytes carry packets (PTM), which `stab` does not know.
     pub ptm: bool,
-    /// What a reader should know of the choice; empty if nothing.
-    pub remark: &'static str,
+    /// Of DSL with PPPoE: keyword of cake and bytes beyond layer 3 of the same line without.
+    pub without_pppoe: Option<(&'static str, u32)>,
 }
 
 /// Numbers of tc-cake(8). Of DSL the framing with PPPoE is taken unless the scenario's `framing` is that of a line without:
 /// a few bytes too many cost less than one per cent, a few too few bring the modem's queue back.
 pub(super) fn framing(medium: Option<Medium>, described: u32) -> Framing {
-    let of = |cake: &str, overhead, least, remark| Framing {
+    let of = |cake: &str, overhead, least| Framing {
         cake: cake.to_owned(),
         overhead,
         least,
         atm: false,
         ptm: false,
-        remark,
+        without_pppoe: None,
     };
     let without_pppoe = |bytes: u32| described > 0 && described <= bytes;
     match medium {
-        Some(Medium::Docsis) => of("docsis", 18, 64, ""),
+        Some(Medium::Docsis) => of("docsis", 18, 64),
         Some(Medium::Vdsl) if without_pppoe(22) => Framing {
             ptm: true,
-            ..of("bridged-ptm", 22, 0, "")
+            ..of("bridged-ptm", 22, 0)
         },
         Some(Medium::Vdsl) => Framing {
             ptm: true,
-            ..of(
-                "pppoe-ptm",
-                30,
-                0,
-                "On a line without PPPoE (no user name to dial in with) bridged-ptm is exact.",
-            )
+            without_pppoe: Some(("bridged-ptm", 22)),
+            ..of("pppoe-ptm", 30, 0)
         },
         Some(Medium::Adsl) if without_pppoe(32) => Framing {
             atm: true,
-            ..of("bridged-llcsnap", 32, 0, "")
+            ..of("bridged-llcsnap", 32, 0)
         },
         Some(Medium::Adsl) => Framing {
             atm: true,
-            ..of(
-                "pppoe-llcsnap",
-                40,
-                0,
-                "On a line without PPPoE (no user name to dial in with) bridged-llcsnap is exact.",
-            )
+            without_pppoe: Some(("bridged-llcsnap", 32)),
+            ..of("pppoe-llcsnap", 40, 0)
         },
-        None if described > 0 => of(&format!("overhead {described}"), described, 0, ""),
+        None if described > 0 => of(&format!("overhead {described}"), described, 0),
         Some(
             Medium::Gpon
             | Medium::Satellite
@@ -100,7 +92,7 @@ pub(super) fn framing(medium: Option<Medium>, described: u32) -> Framing {
             | Medium::Host
             | Medium::Switch,
         )
-        | None => of("ethernet", 38, 84, ""),
+        | None => of("ethernet", 38, 84),
     }
 }
 

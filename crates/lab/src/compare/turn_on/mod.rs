@@ -35,6 +35,23 @@ pub struct Instruction {
     pub check: Option<String>,
 }
 
+/// Tells what to check once, after the last place, where several are to be changed: what was simulated is all of them together.
+pub fn check_together(instructions: &mut [Instruction]) {
+    let several = instructions
+        .first()
+        .is_some_and(|first| instructions.iter().any(|one| one.place != first.place));
+    let Some((last, others)) = instructions.split_last_mut().filter(|_| several) else {
+        return;
+    };
+    for one in others {
+        one.check = None;
+    }
+    last.check = last
+        .check
+        .take()
+        .map(|check| format!("With all of it turned on: {check}"));
+}
+
 /// What to do for the variant at `index` of `plan`, of which these are the results.
 pub fn instructions(plan: &Plan, index: usize, variant: &Variant, baseline: &Variant) -> Vec<Instruction> {
     let Some(planned) = plan.variants.get(index) else {

@@ -349,12 +349,25 @@ impl Here<'_> {
             },
         );
         let mut needs = needs(&discipline, &nearest);
-        needs.push_str(
-            " Put the name of your router's port to the line in place of eth0 (a router that dials in by PPPoE: the PPP interface). It lasts until a restart; on OpenWrt the package luci-app-sqm keeps such settings.",
-        );
-        if !framing.remark.is_empty() {
-            needs.push(' ');
-            needs.push_str(framing.remark);
+        // A PPP interface has no Ethernet header that is counted already.
+        let [beyond, there] = [beyond_ethernet(&framing), i64::from(framing.overhead)];
+        let ppp = if discipline.shapes {
+            String::new()
+        } else {
+            format!(", with overhead {there} instead of {beyond}")
+        };
+        needs.push_str(&format!(
+            " Put the name of your router's port to the line in place of eth0 (a router that dials in by PPPoE: the PPP interface{ppp}). It lasts until a restart; on OpenWrt the package luci-app-sqm keeps such settings.",
+        ));
+        if let Some((keyword, bytes)) = framing.without_pppoe {
+            let exact = if discipline.shapes {
+                String::from(keyword)
+            } else {
+                format!("overhead {}", i64::from(bytes) - ETHERNET)
+            };
+            needs.push_str(&format!(
+                " On a line without PPPoE (no user name to dial in with) {exact} is exact."
+            ));
         }
         self.instruction(device, commands, why, needs)
     }
@@ -426,10 +439,18 @@ fn shaper(
     ]
 }
 
+/// Bytes of an Ethernet header, which Linux counts at a port of Ethernet (tc-stab(8)).
+const ETHERNET: i64 = 14;
+
+/// What a line adds to the header that is counted already.
+fn beyond_ethernet(framing: &Framing) -> i64 {
+    i64::from(framing.overhead) - ETHERNET
+}
+
 /// One class of HTB at the rate with the discipline in it. The table of sizes adds what the line does to the 14 bytes of
 /// Ethernet that are counted already (tc-stab(8)); of PTM's 65 bytes 64 carry packets.
 fn htb(device: &str, arguments: &str, framing: &Framing, link: &LinkSpec, rate: Rate) -> String {
-    let beyond = i64::from(framing.overhead) - 14;
+    let beyond = beyond_ethernet(framing);
     let layer = if framing.atm { "atm" } else { "ethernet" };
     let least = if framing.least > 0 {
         format!(" mpu {}", framing.least)

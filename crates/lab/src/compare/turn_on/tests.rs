@@ -451,3 +451,43 @@ fn refused(commands: &[&str]) -> Option<Vec<String>> {
     }
     Some(problems)
 }
+
+/// Worked by hand from tc-cake(8) and tc-stab(8): ADSL with PPPoE adds 40 bytes, without 32; Linux counts 14 of them at a port
+/// of Ethernet and none at a PPP interface.
+#[test]
+fn below_htb_the_bytes_of_other_kinds_of_dsl_are_numbers() {
+    let adsl = line("50 Mbit/s", "10 Mbit/s", "medium = \"adsl\"");
+    let [below] = &told(&adsl, "fq-codel", UP)[..] else {
+        panic!("one place");
+    };
+    assert!(below.commands[1].contains("stab overhead 26 linklayer atm"));
+    for part in ["with overhead 40 instead of 26", "overhead 18 is exact"] {
+        assert!(below.needs.contains(part), "{part}: {}", below.needs);
+    }
+    let [cake] = &told(&adsl, "cake", UP)[..] else {
+        panic!("one place");
+    };
+    assert!(cake.needs.contains("bridged-llcsnap is exact") && !cake.needs.contains("instead of"));
+}
+
+#[test]
+fn what_to_check_is_told_once_after_the_last_place() {
+    let one = |place: &str| Instruction {
+        place: place.to_owned(),
+        device: String::new(),
+        commands: Vec::new(),
+        why: String::new(),
+        needs: String::new(),
+        check: Some(String::from("ping")),
+    };
+    let mut both = [one("the uplink"), one("the downlink")];
+    super::check_together(&mut both);
+    assert_eq!(
+        both.map(|one| one.check),
+        [None, Some("With all of it turned on: ping".to_owned())]
+    );
+    // Two ways to do the same at one place keep theirs.
+    let mut same = [one("the uplink"), one("the uplink")];
+    super::check_together(&mut same);
+    assert!(same.iter().all(|one| one.check.as_deref() == Some("ping")));
+}

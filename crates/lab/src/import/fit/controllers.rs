@@ -13,6 +13,8 @@
 //! a path that loses at random holds a sender back without a queue, which no congestion control explains. This too is taken only where the
 //! replay is clearly closer, since losses of a queue come again by themselves.
 //!
+//! The limits at the end of this file are ours: docs/import.md says on which recordings they were tried, and what they name.
+//!
 //! That is four to eighteen replays, beside the one that tells what is chance.
 
 use super::{Fit, queues};
