@@ -133,6 +133,7 @@ fn table(
             Cell::new(sparkline(baseline, row.variant)),
         ]);
     }
+    // Where there is no room: sparklines, significance, goodput and p99 go, in this order.
     let hidden = fit(&mut table, width, &[BY_SIZE, 7, 5, 6]);
     (format!("{table}\n"), !hidden.contains(&BY_SIZE))
 }

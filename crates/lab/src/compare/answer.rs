@@ -28,6 +28,15 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
     })
 }
 
+/// Whether an answer holds elsewhere: the setting belongs to the first tier there too; without one, where there is none either.
+pub(super) fn holds(own: Option<&Recommended>, there: Option<&Recommended>) -> bool {
+    match (own, there) {
+        (Some(own), Some(there)) => there.variant == own.variant || there.equals.contains(&own.variant),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
 /// Where a variant acts: places whose queue it changes, or the senders.
 fn places(plan: &Plan, index: usize) -> Vec<String> {
     let planned = &plan.variants[index];

@@ -25,7 +25,8 @@ pub use plan::{BASELINE, Choice, Plan, Planned};
 pub use senders::Senders;
 
 use crate::result::{
-    Comparison, Document, GroupInfo, LinkInfo, PairInfo, RunData, SCHEMA, Timing, Variant, VariantData,
+    Comparison, Document, GroupInfo, LinkInfo, PairInfo, Recommended, RunData, SCHEMA, Timing, Variant,
+    VariantData,
 };
 use crate::run::Batch;
 use crate::statistics::{RESAMPLES, Resamples};
@@ -40,12 +41,21 @@ struct Evaluation {
     rows: ranking::Rows,
 }
 
-/// The ranking alone, without the intervals that the rest of the result needs, and the setting to try.
-fn ranks(plan: &Plan, batch: &Batch) -> (ranking::Rows, Option<crate::result::Recommended>) {
+/// The ranking alone, without the intervals that the rest of the result needs.
+struct Ranked {
+    rows: ranking::Rows,
+    variants: Vec<Variant>,
+    recommended: Option<Recommended>,
+}
+
+fn ranked(plan: &Plan, batch: &Batch) -> Ranked {
     let mut variants = summaries(plan, batch, &[], &|runs| Arc::new(Resamples::none(runs)));
     let rows = ranking::rank(plan, batch, &Resampling::new(plan), &mut variants);
-    let recommended = answer::recommended(plan, &rows, &variants);
-    (rows, recommended)
+    Ranked {
+        recommended: answer::recommended(plan, &rows, &variants),
+        rows,
+        variants,
+    }
 }
 
 /// Every variant over its runs; `resamples` of so many runs give the intervals.

@@ -1,7 +1,7 @@
 //! Does the answer hold near the described network? The same comparison with the bottleneck's rate, the RTT, the load and the
 //! buffer at half and at double, and with jitter.
 
-use super::{Plan, build};
+use super::{Plan, ranked};
 use crate::result::{Comparison, SensitivityPoint};
 use crate::run::{Batch, Demand, Job};
 use fleetfoot_core::parameter::Value;
@@ -230,10 +230,9 @@ impl Neighbour {
     }
 }
 
-/// What a neighbour's runs say of the answer for `described`: it holds where the recommended variant belongs to the first tier
-/// there too; without a recommendation, where there is none there either.
+/// What a neighbour's runs say of the answer for `described`.
 pub fn judge(neighbour: Neighbour, plan: &Plan, batch: &Batch, described: &Comparison) -> SensitivityPoint {
-    let there = build(plan, batch, "").document;
+    let there = ranked(plan, batch);
     let win = |name: &str| {
         let variant = there.variants.iter().find(|variant| variant.name == name)?;
         variant.versus.as_ref()?.win
@@ -243,11 +242,7 @@ pub fn judge(neighbour: Neighbour, plan: &Plan, batch: &Batch, described: &Compa
         .iter()
         .find(|variant| variant.versus.as_ref().is_some_and(|versus| versus.rank == 1));
     let own = described.document.recommended.as_ref();
-    let holds = match (own, &there.recommended) {
-        (Some(own), Some(there)) => there.variant == own.variant || there.equals.contains(&own.variant),
-        (None, None) => true,
-        _ => false,
-    };
+    let holds = super::answer::holds(own, there.recommended.as_ref());
     let best = first.map_or_else(String::new, |variant| variant.name.clone());
     SensitivityPoint {
         change: neighbour.name(),

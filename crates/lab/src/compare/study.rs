@@ -7,7 +7,7 @@
 use super::place::Place;
 use super::ranking::Rows;
 use super::sensitivity::{NEIGHBOURS, judge};
-use super::{Choice, Evaluation, Plan, evaluate, ranks};
+use super::{Choice, Evaluation, Plan, evaluate, ranked};
 use crate::result::{Comparison, Jittered, RunData};
 use crate::run::{Batch, Job};
 use crate::scenario::{Error, Scenario, Setting};
@@ -91,7 +91,7 @@ pub fn study(
     let mut plan = baseline.with_baseline(&runs)?;
     let batch = run("variants", &plan.jobs()[1..], &plan.seeds)?;
     join_variants(&mut total, batch);
-    let (mut rows, _) = ranks(&plan, &total);
+    let mut rows = ranked(&plan, &total).rows;
     if !total.interrupted && !rows.same_seeds {
         more_seeds(&plan, extent.budget, started, &mut total, &mut rows, run)?;
         one_place_at_a_time(&mut plan, &mut total, &rows, run)?;
@@ -186,7 +186,7 @@ fn more_seeds(
             total.runs[index].extend(runs);
         }
         seeds.extend(more);
-        (*rows, _) = ranks(plan, total);
+        *rows = ranked(plan, total).rows;
         if total.interrupted {
             break;
         }
@@ -285,14 +285,10 @@ fn jittered(
         count(total, &batch);
         join_variants(&mut all, batch);
         if !all.interrupted {
-            let there = ranks(&plan, &all).1;
+            let there = ranked(&plan, &all).recommended;
             let own = described.document.recommended.as_ref();
             let equals = there.as_ref().map_or_else(Vec::new, |there| there.equals.clone());
-            let holds = match (own, &there) {
-                (Some(own), Some(there)) => there.variant == own.variant || equals.contains(&own.variant),
-                (None, None) => true,
-                _ => false,
-            };
+            let holds = super::answer::holds(own, there.as_ref());
             let set = set.iter().map(|(path, value)| format!("{path} = {value}"));
             return Ok(Some(Jittered {
                 set: set.collect::<Vec<_>>().join(", "),

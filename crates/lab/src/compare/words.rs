@@ -2,6 +2,7 @@
 //!
 //! The terminal and the report both take their texts from here, so that they cannot say different things of one result.
 
+use super::groups::{LATE_OR_LOST, LOST_SHARE};
 use super::turn_on::Instruction;
 use crate::result::{
     Comparison, Document, Group, GroupVersus, Jittered, Ratio, Recommended, SensitivityPoint, Variant, Versus,
@@ -258,14 +259,19 @@ pub fn group(group: &Group, runs: u64) -> String {
     };
     let waits = if group.latency_sensitive { ", waits" } else { "" };
     let detail = match (latency, &group.goodput_bps) {
-        (Some(fct), _) => format!(
-            "{} of {} done, mean {}, median {}, p99 {}",
-            group.completed,
-            group.flows,
-            seconds(fct.mean),
-            seconds(fct.p50),
-            seconds(fct.p99)
-        ),
+        (Some(times), _) => {
+            // A thin stream goes on until the run ends: its times are those of its messages.
+            let count = match group.kind.as_str() {
+                "thin" => format!("{} streams, messages", group.flows),
+                _ => format!("{} of {} done,", group.completed, group.flows),
+            };
+            format!(
+                "{count} mean {}, median {}, p99 {}",
+                seconds(times.mean),
+                seconds(times.p50),
+                seconds(times.p99)
+            )
+        }
         (None, Some(goodput)) => {
             let each = (goodput.n as f64 / runs.max(1) as f64).round() as u64;
             match each {
@@ -286,14 +292,14 @@ pub fn group(group: &Group, runs: u64) -> String {
 pub fn felt(group: &Group) -> Option<String> {
     let share = |name: &str| group.more.get(name).map(|share| 100.0 * share.mean);
     let mut parts = Vec::new();
-    if let (None, Some(delay)) = (&group.fct_s, &group.delivery_latency_s) {
+    if let ("cbr", Some(delay)) = (group.kind.as_str(), &group.delivery_latency_s) {
         let (mean, p99) = (seconds(delay.mean), seconds(delay.p99));
         parts.push(format!("one-way delay mean {mean}, p99 {p99}"));
     }
-    if let Some(late) = share("late_or_lost") {
+    if let Some(late) = share(LATE_OR_LOST) {
         parts.push(format!("{late:.1} % of the frames late or lost"));
     }
-    if let Some(lost) = share("lost_share") {
+    if let Some(lost) = share(LOST_SHARE) {
         parts.push(format!("{lost:.2} % of the datagrams lost"));
     }
     (!parts.is_empty()).then(|| parts.join(", "))

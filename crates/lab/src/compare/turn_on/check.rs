@@ -2,6 +2,7 @@
 
 use super::super::Plan;
 use super::super::place::{Place, base_rtt};
+use super::super::words::seconds;
 use crate::result::{Group, Summary, Variant};
 use fleetfoot_sim::spec::Traffic;
 
@@ -20,16 +21,16 @@ pub(super) fn ping(
     let order = |base: f64| {
         format!(
             "While the line is as busy as before, run: ping -c 60 ADDRESS (ADDRESS: a server that answers in about {} when nothing else uses the line).",
-            span(base)
+            seconds(base)
         )
     };
     if let Some((name, before, after)) = pings(plan, variant, baseline) {
         return Some(format!(
             "{} Average before: about {}; afterwards: about {}, 99 of 100 below {}, as {name} saw in the simulation.",
             order(base),
-            span(before.mean),
-            span(after.mean),
-            span(after.p99),
+            seconds(before.mean),
+            seconds(after.mean),
+            seconds(after.p99),
         ));
     }
     let before = waits(plan, place, baseline)?;
@@ -44,18 +45,18 @@ pub(super) fn ping(
         .filter(|other| other.link == place.link)
         .count();
     let afterwards = if fair {
-        format!("at most about {}", span(base + after.mean))
+        format!("at most about {}", seconds(base + after.mean))
     } else {
         format!(
             "about {}, 99 of 100 below {}",
-            span(base + after.mean),
-            span(base + after.p99)
+            seconds(base + after.mean),
+            seconds(base + after.p99)
         )
     };
     Some(format!(
         "{} Average before: about {}; afterwards: {afterwards}{}.",
         order(base),
-        span(base + before.mean),
+        seconds(base + before.mean),
         if ways > 1 {
             " (waits of both directions together)"
         } else {
@@ -105,8 +106,8 @@ pub(super) fn transfers(variant: &Variant, baseline: &Variant) -> Option<String>
     let (name, before, after) = waiting?;
     Some(format!(
         "Measure how long {name} takes at the same load: {} on average before, about {} expected afterwards.",
-        span(before),
-        span(after)
+        seconds(before),
+        seconds(after)
     ))
 }
 
@@ -141,15 +142,4 @@ fn waits(plan: &Plan, place: &Place, variant: &Variant) -> Option<Waits> {
         mean: sum.mean + way.mean,
         p99: sum.p99 + way.p99,
     }))
-}
-
-/// A time (s) with two or three digits.
-pub(super) fn span(seconds: f64) -> String {
-    match seconds {
-        s if s >= 9.95 => format!("{s:.0} s"),
-        s if s >= 0.9995 => format!("{s:.1} s"),
-        s if s >= 0.00995 => format!("{:.0} ms", s * 1e3),
-        s if s >= 0.000_999_5 => format!("{:.1} ms", s * 1e3),
-        s => format!("{:.0} us", s * 1e6),
-    }
 }
