@@ -145,6 +145,7 @@ sed 's/pairs = 4/piars = 4/' "$scratch/small.toml" >"$scratch/typo.toml"
 check "unknown key" fails_with 2 "$optimised" compare "$scratch/typo.toml"
 check "the message names file, line and nearest key" grep -q 'typo.toml:4' "$scratch/err"
 check "nearest key" grep -q 'pairs' "$scratch/err"
+check "shells complete names" bash -c 'set -o pipefail; "$0" completions bash | grep fq-codel-ecn >/dev/null' "$optimised"
 check "unwritable output folder" fails_with 2 "$optimised" compare "$scratch/small.toml" --out /proc/none
 check "unknown verb" fails_with 2 "$optimised" compair
 check "failure as json" bash -c '"$0" compare "$1" --json 2>/dev/null | python3 -c "import json,sys; assert json.load(sys.stdin)[\"error\"]"' "$optimised" "$scratch/typo.toml"

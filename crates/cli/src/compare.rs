@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     /// Also the sensible pairs of mechanisms.
     #[arg(long)]
     pairs: bool,
-    /// Also at half and double rate, RTT, load and buffer, and with jitter: does the answer hold?
+    /// Does the answer hold at half and double rate, RTT, load and buffer, with jitter, and where most waits alone?
     #[arg(long)]
     sensitivity: bool,
     /// How far to go while the best are undecided: so many more runs ("500"), or so long in all ("2 min"); by default at most as

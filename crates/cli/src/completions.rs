@@ -1,9 +1,13 @@
 //! `fleetfoot completions`: scripts for shells, and the manual pages.
 
+use crate::explain;
 use crate::failure::Failure;
 use crate::output::print;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
+use fleetfoot_lab::experiment::library;
+use fleetfoot_lab::mechanisms::ENTRIES;
 
 /// Flags of `completions`.
 #[derive(Debug, Args)]
@@ -53,8 +57,33 @@ pub(crate) fn execute(arguments: &Arguments, command: &mut Command) -> Result<()
             "a completion script is for all verbs: leave `{verb}` out"
         )));
     }
-    clap_complete::generate(shell, command, "fleetfoot", &mut bytes);
+    let mut command = with_names(command.clone());
+    clap_complete::generate(shell, &mut command, "fleetfoot", &mut bytes);
     print(&String::from_utf8_lossy(&bytes))
+}
+
+/// The command with the names that its arguments take, which a shell then completes too.
+fn with_names(command: Command) -> Command {
+    let mechanisms = || ENTRIES.iter().map(|entry| entry.name.to_owned()).collect();
+    [
+        ("explain", "name", explain::names()),
+        ("compare", "only", mechanisms()),
+        ("run", "variant", mechanisms()),
+        ("reproduce", "names", library::ids().map(str::to_owned).collect()),
+    ]
+    .into_iter()
+    .fold(
+        command,
+        |command, (verb, argument, mut names): (_, _, Vec<String>)| {
+            names.sort();
+            names.dedup();
+            command.mut_subcommand(verb, |verb| {
+                verb.mut_arg(argument, |argument| {
+                    argument.value_parser(PossibleValuesParser::new(names))
+                })
+            })
+        },
+    )
 }
 
 fn unknown(verb: &str, command: &Command) -> Failure {

@@ -470,7 +470,17 @@ fn bibtex(name: &str, source: &str) -> String {
 }
 
 fn unknown(name: &str) -> Failure {
-    let all = ENTRIES
+    let nearest = nearest(name, names().iter().map(String::as_str))
+        .map(|candidate| format!(", did you mean `{candidate}`?"));
+    Failure::usage(format!(
+        "nothing is called `{name}`{}; `fleetfoot list` shows all names",
+        nearest.unwrap_or_default()
+    ))
+}
+
+/// Everything that can be explained.
+pub(crate) fn names() -> Vec<String> {
+    ENTRIES
         .iter()
         .map(|entry| entry.name)
         .chain(AnyQueue::ENTRIES.iter().map(|entry| entry.name))
@@ -478,15 +488,10 @@ fn unknown(name: &str) -> Failure {
         .chain(PROFILES.iter().map(|profile| profile.0))
         .chain(EXAMPLES.iter().map(|example| example.0))
         .chain(switches())
-        .chain(library::ids());
-    let of_files = names_of_files();
-    let all: Vec<&str> = all.collect();
-    let nearest = nearest(name, all.into_iter().chain(of_files.iter().map(String::as_str)))
-        .map(|candidate| format!(", did you mean `{candidate}`?"));
-    Failure::usage(format!(
-        "nothing is called `{name}`{}; `fleetfoot list` shows all names",
-        nearest.unwrap_or_default()
-    ))
+        .chain(library::ids())
+        .map(str::to_owned)
+        .chain(names_of_files())
+        .collect()
 }
 
 /// The name that is nearest to what was written, if one is near.

@@ -159,6 +159,26 @@ impl Plan {
             .map(|(index, _)| index)
     }
 
+    /// The place where packets wait longest in the baseline, if queue mechanisms are applied to several.
+    pub(super) fn most_waits(&self) -> Option<usize> {
+        let mean = |&&place: &&usize| {
+            self.standing
+                .get(place)
+                .map_or(0.0, |standing| standing.wait_mean_s)
+        };
+        let longest = self.chosen.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)));
+        longest.copied().filter(|_| self.chosen.len() > 1)
+    }
+
+    /// The baseline of the same comparison with queue mechanisms at one place only.
+    pub(super) fn at(&self, place: usize) -> Result<Plan, Error> {
+        let choice = Choice {
+            places: vec![self.places[place].selector()],
+            ..self.choice.clone()
+        };
+        Plan::baseline(self.scenario.clone(), &choice)
+    }
+
     /// Plans runs of the scenario as described, or of the variant or mechanism `choice.single`, alone.
     ///
     /// # Errors

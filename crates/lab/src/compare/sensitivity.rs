@@ -1,5 +1,6 @@
 //! Does the answer hold near the described network? The same comparison with the bottleneck's rate, the RTT, the load and the
-//! buffer at half and at double, and with jitter.
+//! buffer at half and at double, and with jitter. Where queue mechanisms act at several places, also with them at one place only
+//! (`study`).
 
 use super::{Plan, ranked};
 use crate::result::{Comparison, SensitivityPoint};
@@ -230,8 +231,8 @@ impl Neighbour {
     }
 }
 
-/// What a neighbour's runs say of the answer for `described`.
-pub fn judge(neighbour: Neighbour, plan: &Plan, batch: &Batch, described: &Comparison) -> SensitivityPoint {
+/// What the runs of a network near `described` say of its answer; `change` is how the two differ.
+pub fn judge(change: String, plan: &Plan, batch: &Batch, described: &Comparison) -> SensitivityPoint {
     let there = ranked(plan, batch);
     let win = |name: &str| {
         let variant = there.variants.iter().find(|variant| variant.name == name)?;
@@ -245,7 +246,7 @@ pub fn judge(neighbour: Neighbour, plan: &Plan, batch: &Batch, described: &Compa
     let holds = super::answer::holds(own, there.recommended.as_ref());
     let best = first.map_or_else(String::new, |variant| variant.name.clone());
     SensitivityPoint {
-        change: neighbour.name(),
+        change,
         best_win: win(&best),
         described_best_win: own.and_then(|own| win(&own.variant)),
         best,

@@ -104,20 +104,7 @@ pub fn study(
         comparison.document.jittered = jittered(&scenario, &choice, &set, &comparison, &mut total, run)?;
     }
     if extent.sensitivity && !total.interrupted {
-        for neighbour in NEIGHBOURS {
-            let jobs = neighbour.jobs(&plan, &comparison.bottleneck);
-            if jobs.is_empty() {
-                continue;
-            }
-            let batch = run(&format!("with {}", neighbour.name()), &jobs, &plan.seeds)?;
-            count(&mut total, &batch);
-            if batch.interrupted {
-                total.interrupted = true;
-                break;
-            }
-            let point = judge(neighbour, &plan, &batch, &comparison);
-            comparison.document.sensitivity.push(point);
-        }
+        sensitivity(&plan, &runs, &mut comparison, &mut total, run)?;
     }
     comparison.document.interrupted = total.interrupted;
     super::conclude(&plan, &rows, &total, &mut comparison);
@@ -126,6 +113,47 @@ pub fn study(
         comparison,
         batch: total,
     })
+}
+
+/// The same comparison on the networks near this one, and with queue mechanisms where most waits only.
+fn sensitivity(
+    plan: &Plan,
+    described: &[RunData],
+    comparison: &mut Comparison,
+    total: &mut Batch,
+    run: &mut Runner<'_>,
+) -> Result<(), StudyError> {
+    for neighbour in NEIGHBOURS {
+        let jobs = neighbour.jobs(plan, &comparison.bottleneck);
+        if jobs.is_empty() {
+            continue;
+        }
+        let batch = run(&format!("with {}", neighbour.name()), &jobs, &plan.seeds)?;
+        count(total, &batch);
+        if batch.interrupted {
+            total.interrupted = true;
+            return Ok(());
+        }
+        let point = judge(neighbour.name(), plan, &batch, comparison);
+        comparison.document.sensitivity.push(point);
+    }
+    let Some(place) = plan.most_waits() else {
+        return Ok(());
+    };
+    let there = plan.at(place)?.with_baseline(described)?;
+    let change = format!("queue mechanisms at {} only", plan.places[place].name);
+    let mut batch = run(&change, &there.jobs()[1..], &there.seeds)?;
+    count(total, &batch);
+    if batch.interrupted {
+        total.interrupted = true;
+        return Ok(());
+    }
+    batch.runs.insert(0, described.to_vec());
+    comparison
+        .document
+        .sensitivity
+        .push(judge(change, &there, &batch, comparison));
+    Ok(())
 }
 
 /// Adds the counts and times of a step.
