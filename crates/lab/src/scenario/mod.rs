@@ -26,6 +26,7 @@ mod reference;
 mod relay;
 mod replay;
 mod resolve;
+mod schema;
 mod site;
 mod tcp;
 #[cfg(test)]
@@ -44,8 +45,9 @@ pub use figure::{
 pub use import::{ControllerFit, ReplayFit, Verdict};
 pub use path::Setting;
 pub use place::{LinkInfo, Medium};
-pub use reference::{json_schema, parameter_type, reference};
+pub use reference::{parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
+pub use schema::json_schema;
 pub use site::Site;
 pub(crate) use tcp::set as set_switch;
 pub use traffic::Group;

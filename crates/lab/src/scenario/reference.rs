@@ -1,4 +1,4 @@
-//! The JSON schema and the reference page, made from the list of keys.
+//! The reference page of scenario files, made from the list of keys.
 
 use super::keys::{self, Default, Dimension, Key, Kind, Tagged};
 use super::quantity;
@@ -6,148 +6,7 @@ use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value as ParameterValue};
 use fleetfoot_core::queue::{AnyQueue, Limit};
 use fleetfoot_core::registry::Entry;
-use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
-
-/// The JSON schema (draft 2020-12) of scenario files, for editors.
-pub fn json_schema() -> Value {
-    let mut schema = object(&keys::FILE.iter().collect::<Vec<_>>(), None);
-    if let Value::Object(map) = &mut schema {
-        map.insert(
-            "$schema".into(),
-            json!("https://json-schema.org/draft/2020-12/schema"),
-        );
-        map.insert("title".into(), json!("Fleetfoot scenario"));
-    }
-    schema
-}
-
-fn object(keys: &[&Key], tag: Option<(&str, &str, &str)>) -> Value {
-    let mut properties = Map::new();
-    let mut required: Vec<&str> = Vec::new();
-    if let Some((tag, name, doc)) = tag {
-        properties.insert(tag.into(), json!({ "const": name, "description": doc }));
-        required.push(tag);
-    }
-    for key in keys {
-        let mut schema = schema_of(&key.kind);
-        if let Value::Object(map) = &mut schema {
-            let doc = match key.default {
-                Default::Described(words) => format!("{} Default: {words}.", key.doc),
-                Default::Required | Default::Value(_) => key.doc.to_owned(),
-            };
-            map.insert("description".into(), json!(doc));
-            if let Default::Value(literal) = key.default
-                && let Ok(table) = toml::from_str::<toml::Table>(&format!("value = {literal}"))
-                && let Ok(value) = serde_json::to_value(&table["value"])
-            {
-                map.insert("default".into(), value);
-            }
-        }
-        properties.insert(key.name.into(), schema);
-        if matches!(key.default, Default::Required) {
-            required.push(key.name);
-        }
-    }
-    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
-}
-
-fn tagged(tagged: &Tagged) -> Value {
-    let kinds: Vec<Value> = tagged
-        .kinds
-        .iter()
-        .map(|kind| {
-            let keys: Vec<&Key> = tagged.common.iter().chain(kind.keys).collect();
-            object(&keys, Some((tagged.tag, kind.name, kind.doc)))
-        })
-        .collect();
-    json!({ "oneOf": kinds })
-}
-
-fn schema_of(kind: &Kind) -> Value {
-    match *kind {
-        Kind::Text => json!({ "type": "string" }),
-        Kind::Line => json!({ "type": "string", "minLength": 1 }),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
-        Kind::Number(low, high) => json!({ "type": "number", "minimum": low, "maximum": high }),
-        Kind::Probability => json!({ "type": ["number", "string"], "minimum": 0, "maximum": 1 }),
-        Kind::Duration(..) => quantity_schema("40 ms"),
-        Kind::Bytes(..) => amount_schema(),
-        Kind::Rate => quantity_schema("10 Mbit/s"),
-        Kind::Frequency => quantity_schema("4 per second"),
-        Kind::Limit => json!({ "type": "string", "examples": ["50 packets", "300 ms"] }),
-        Kind::Quantity(Dimension::Bytes) => amount_schema(),
-        Kind::Quantity(Dimension::Time) => quantity_schema("40 ms"),
-        Kind::Point(dimension) => json!({
-            "type": "array",
-            "prefixItems": [schema_of(&Kind::Quantity(dimension)), schema_of(&Kind::Probability)],
-            "minItems": 2,
-            "maxItems": 2,
-        }),
-        Kind::Choice(words) => json!({ "enum": words }),
-        Kind::Table(keys) => object(&keys.iter().collect::<Vec<_>>(), None),
-        Kind::Tagged(kinds) => tagged(kinds),
-        Kind::Map(inner) => json!({ "type": "object", "additionalProperties": schema_of(inner) }),
-        Kind::List(inner) => json!({ "type": "array", "items": schema_of(inner) }),
-        Kind::OneOrMore(inner) => {
-            json!({ "anyOf": [schema_of(inner), { "type": "array", "items": schema_of(inner) }] })
-        }
-        Kind::Either(forms) => json!({ "anyOf": forms.iter().map(schema_of).collect::<Vec<_>>() }),
-        Kind::Queue => json!({ "oneOf": AnyQueue::ENTRIES.iter().map(entry_schema).collect::<Vec<_>>() }),
-        Kind::CongestionControl => {
-            let names: Vec<&str> = AnyController::ENTRIES.iter().map(|entry| entry.name).collect();
-            let tables: Vec<Value> = AnyController::ENTRIES.iter().map(entry_schema).collect();
-            json!({ "anyOf": [{ "enum": names }, { "oneOf": tables }] })
-        }
-        Kind::Distribution(dimension) => {
-            json!({ "anyOf": [schema_of(&Kind::Quantity(dimension)), tagged(dimension.distributions())] })
-        }
-        Kind::Setting => json!({ "type": "object", "minProperties": 1 }),
-        Kind::Analysis => {
-            let entries = || crate::analysis::ENTRIES.iter().map(|analysis| &analysis.entry);
-            let names: Vec<&str> = entries().map(|entry| entry.name).collect();
-            let tables: Vec<Value> = entries().map(entry_schema).collect();
-            json!({ "anyOf": [{ "enum": names }, { "oneOf": tables }] })
-        }
-    }
-}
-
-/// Bytes may stand without their unit.
-fn amount_schema() -> Value {
-    json!({ "type": ["string", "integer"], "examples": ["64 kB"] })
-}
-
-fn quantity_schema(example: &str) -> Value {
-    json!({ "type": "string", "examples": [example] })
-}
-
-fn entry_schema(entry: &Entry) -> Value {
-    let mut properties = Map::new();
-    properties.insert("kind".into(), json!({ "const": entry.name }));
-    for parameter in entry.parameters {
-        let mut schema = match parameter.kind {
-            ParameterKind::Limit => schema_of(&Kind::Limit),
-            ParameterKind::Duration(low, high) => schema_of(&Kind::Duration(low, high)),
-            ParameterKind::Bytes(low, high) => schema_of(&Kind::Bytes(low.get(), high.get())),
-            ParameterKind::Rate(..) => schema_of(&Kind::Rate),
-            ParameterKind::Number(low, high) => schema_of(&Kind::Number(low, high)),
-            ParameterKind::Integer(low, high) => schema_of(&Kind::Integer(low, high)),
-            ParameterKind::Flag => schema_of(&Kind::Flag),
-            ParameterKind::Choice(words) => schema_of(&Kind::Choice(words)),
-        };
-        if let Value::Object(map) = &mut schema {
-            let doc = format!(
-                "{}. Default: {}.",
-                parameter.doc.trim_end_matches('.'),
-                parameter_default(parameter)
-            );
-            map.insert("description".into(), json!(doc));
-        }
-        properties.insert(parameter.name.into(), schema);
-    }
-    json!({ "type": "object", "properties": properties, "required": ["kind"], "additionalProperties": false })
-}
 
 /// The reference page of scenario files, as Markdown.
 pub fn reference() -> String {
@@ -469,7 +328,7 @@ pub fn parameter_type(kind: ParameterKind) -> String {
     }
 }
 
-fn parameter_default(parameter: &Parameter) -> String {
+pub(super) fn parameter_default(parameter: &Parameter) -> String {
     match parameter.default {
         ParameterValue::Auto => "automatic".into(),
         ParameterValue::Limit(Limit::Packets(packets)) => format!("`\"{packets} packets\"`"),

@@ -1,0 +1,204 @@
+//! The JSON schema of scenario files, made from the list of keys. Tables and kinds that stand in several places are written once,
+//! under `$defs`, named by the key that holds them.
+
+use super::keys::{self, Default, Dimension, Key, Kind, Tagged};
+use super::reference::parameter_default;
+use fleetfoot_core::cc::AnyController;
+use fleetfoot_core::parameter::ParameterKind;
+use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_core::registry::Entry;
+use serde_json::{Map, Value, json};
+
+/// The JSON schema (draft 2020-12) of scenario files, for editors.
+pub fn json_schema() -> Value {
+    let mut schemas = Schemas::default();
+    let mut schema = schemas.object(&keys::FILE.iter().collect::<Vec<_>>(), None);
+    if let Value::Object(map) = &mut schema {
+        map.insert(
+            "$schema".into(),
+            json!("https://json-schema.org/draft/2020-12/schema"),
+        );
+        map.insert("title".into(), json!("Fleetfoot scenario"));
+        map.insert("$defs".into(), Value::Object(schemas.shared));
+    }
+    schema
+}
+
+/// The subschemas that are written once.
+#[derive(Default)]
+struct Schemas {
+    shared: Map<String, Value>,
+}
+
+impl Schemas {
+    /// A reference to the schema under `$defs`, named after the key that holds it.
+    fn reference(&mut self, name: &str, schema: Value) -> Value {
+        let names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
+        for name in names {
+            match self.shared.get(&name) {
+                Some(other) if *other != schema => {}
+                found => {
+                    let reference = json!({ "$ref": format!("#/$defs/{name}") });
+                    if found.is_none() {
+                        self.shared.insert(name, schema);
+                    }
+                    return reference;
+                }
+            }
+        }
+        unreachable!("there are more names than schemas")
+    }
+
+    fn object(&mut self, keys: &[&Key], tag: Option<(&str, &str, &str)>) -> Value {
+        let mut properties = Map::new();
+        let mut required: Vec<&str> = Vec::new();
+        if let Some((tag, name, doc)) = tag {
+            properties.insert(tag.into(), json!({ "const": name, "description": doc }));
+            required.push(tag);
+        }
+        for key in keys {
+            let mut schema = self.of(key.name, &key.kind);
+            if let Value::Object(map) = &mut schema {
+                let doc = match key.default {
+                    Default::Described(words) => format!("{} Default: {words}.", key.doc),
+                    Default::Required | Default::Value(_) => key.doc.to_owned(),
+                };
+                map.insert("description".into(), json!(doc));
+                if let Default::Value(literal) = key.default
+                    && let Ok(table) = toml::from_str::<toml::Table>(&format!("value = {literal}"))
+                    && let Ok(value) = serde_json::to_value(&table["value"])
+                {
+                    map.insert("default".into(), value);
+                }
+            }
+            properties.insert(key.name.into(), schema);
+            if matches!(key.default, Default::Required) {
+                required.push(key.name);
+            }
+        }
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    }
+
+    fn tagged(&mut self, tagged: &Tagged) -> Value {
+        let kinds: Vec<Value> = tagged
+            .kinds
+            .iter()
+            .map(|kind| {
+                let keys: Vec<&Key> = tagged.common.iter().chain(kind.keys).collect();
+                self.object(&keys, Some((tagged.tag, kind.name, kind.doc)))
+            })
+            .collect();
+        json!({ "oneOf": kinds })
+    }
+
+    /// The schema of a value of this kind, which the key `name` holds.
+    fn of(&mut self, name: &str, kind: &Kind) -> Value {
+        match *kind {
+            Kind::Table(keys) => {
+                let schema = self.object(&keys.iter().collect::<Vec<_>>(), None);
+                self.reference(name, schema)
+            }
+            Kind::Tagged(kinds) => {
+                let schema = self.tagged(kinds);
+                self.reference(name, schema)
+            }
+            Kind::Map(inner) => json!({ "type": "object", "additionalProperties": self.of(name, inner) }),
+            Kind::List(inner) => json!({ "type": "array", "items": self.of(name, inner) }),
+            Kind::OneOrMore(inner) => {
+                let one = self.of(name, inner);
+                json!({ "anyOf": [one, { "type": "array", "items": one }] })
+            }
+            Kind::Either(forms) => {
+                let forms: Vec<Value> = forms.iter().map(|form| self.of(name, form)).collect();
+                json!({ "anyOf": forms })
+            }
+            Kind::Queue => {
+                let entries: Vec<Value> = AnyQueue::ENTRIES.iter().map(|entry| self.entry(entry)).collect();
+                self.reference("queue", json!({ "oneOf": entries }))
+            }
+            Kind::CongestionControl => {
+                let schema = self.named(&AnyController::ENTRIES.iter().collect::<Vec<_>>());
+                self.reference("congestion-control", schema)
+            }
+            Kind::Analysis => {
+                let entries = crate::analysis::ENTRIES.iter().map(|analysis| &analysis.entry);
+                let schema = self.named(&entries.collect::<Vec<_>>());
+                self.reference("analysis", schema)
+            }
+            Kind::Distribution(dimension) => {
+                let distributions = self.tagged(dimension.distributions());
+                let plain = self.of(name, &Kind::Quantity(dimension));
+                let of = match dimension {
+                    Dimension::Bytes => "bytes-or-distribution",
+                    Dimension::Time => "time-or-distribution",
+                };
+                self.reference(of, json!({ "anyOf": [plain, distributions] }))
+            }
+            Kind::Text => json!({ "type": "string" }),
+            Kind::Line => json!({ "type": "string", "minLength": 1 }),
+            Kind::Flag => json!({ "type": "boolean" }),
+            Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+            Kind::Number(low, high) => json!({ "type": "number", "minimum": low, "maximum": high }),
+            Kind::Probability => json!({ "type": ["number", "string"], "minimum": 0, "maximum": 1 }),
+            Kind::Duration(..) | Kind::Quantity(Dimension::Time) => quantity("40 ms"),
+            Kind::Bytes(..) | Kind::Quantity(Dimension::Bytes) => amount(),
+            Kind::Rate => quantity("10 Mbit/s"),
+            Kind::Frequency => quantity("4 per second"),
+            Kind::Limit => json!({ "type": "string", "examples": ["50 packets", "300 ms"] }),
+            Kind::Point(dimension) => json!({
+                "type": "array",
+                "prefixItems": [self.of(name, &Kind::Quantity(dimension)), self.of(name, &Kind::Probability)],
+                "minItems": 2,
+                "maxItems": 2,
+            }),
+            Kind::Choice(words) => json!({ "enum": words }),
+            Kind::Setting => json!({ "type": "object", "minProperties": 1 }),
+        }
+    }
+
+    /// A registered name, or a table with its parameters.
+    fn named(&mut self, entries: &[&Entry]) -> Value {
+        let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+        let tables: Vec<Value> = entries.iter().map(|entry| self.entry(entry)).collect();
+        json!({ "anyOf": [{ "enum": names }, { "oneOf": tables }] })
+    }
+
+    fn entry(&mut self, entry: &Entry) -> Value {
+        let mut properties = Map::new();
+        properties.insert("kind".into(), json!({ "const": entry.name }));
+        for parameter in entry.parameters {
+            let mut schema = self.of(
+                parameter.name,
+                &match parameter.kind {
+                    ParameterKind::Limit => Kind::Limit,
+                    ParameterKind::Duration(low, high) => Kind::Duration(low, high),
+                    ParameterKind::Bytes(low, high) => Kind::Bytes(low.get(), high.get()),
+                    ParameterKind::Rate(..) => Kind::Rate,
+                    ParameterKind::Number(low, high) => Kind::Number(low, high),
+                    ParameterKind::Integer(low, high) => Kind::Integer(low, high),
+                    ParameterKind::Flag => Kind::Flag,
+                    ParameterKind::Choice(words) => Kind::Choice(words),
+                },
+            );
+            if let Value::Object(map) = &mut schema {
+                let doc = format!(
+                    "{}. Default: {}.",
+                    parameter.doc.trim_end_matches('.'),
+                    parameter_default(parameter)
+                );
+                map.insert("description".into(), json!(doc));
+            }
+            properties.insert(parameter.name.into(), schema);
+        }
+        json!({ "type": "object", "properties": properties, "required": ["kind"], "additionalProperties": false })
+    }
+}
+
+/// Bytes may stand without their unit.
+fn amount() -> Value {
+    json!({ "type": ["string", "integer"], "examples": ["64 kB"] })
+}
+
+fn quantity(example: &str) -> Value {
+    json!({ "type": "string", "examples": [example] })
+}
