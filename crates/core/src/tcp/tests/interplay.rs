@@ -25,6 +25,8 @@ use crate::tcp::{
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -261,8 +263,13 @@ fn choice(number: usize) -> Choice {
     chosen
 }
 
-fn combinations() -> usize {
+pub(super) fn combinations() -> usize {
     REPAIRS.iter().map(|(_, values)| values.len()).product()
+}
+
+/// The configuration of combination `number`.
+pub(super) fn combination(number: usize) -> Config {
+    configured(&choice(number))
 }
 
 fn configured(choice: &Choice) -> Config {
@@ -339,18 +346,56 @@ enum Pipe {
 }
 
 fn run(number: usize) {
-    let choice = choice(number);
-    let config = configured(&choice);
+    let config = combination(number);
     for pipe in [Pipe::Lossy, Pipe::Bad] {
         let mut watch = Watch::new(&config, pipe, number);
         watch.run();
     }
 }
 
+/// A pair that this pipe joins, with what its application writes, and how much that is.
+fn connected(config: &Config, pipe: Pipe, number: usize) -> (Pair, u64) {
+    let mut pair = Pair::established(config, ms(50), RTT, 10 * u64::from(MSS), MSS);
+    let mut rng = Rng::for_element(number as u64, "pipe", "fate");
+    let loss = [2, 8, 15][number % 3];
+    pair.decide = Box::new(move |sent, _| match (pipe, rng.below(100)) {
+        (_, draw) if draw < loss && sent.from == End::A => Fate::Drop,
+        (Pipe::Lossy, _) => Fate::Deliver,
+        (Pipe::Bad, draw) if draw < loss / 2 => Fate::Drop,
+        (Pipe::Bad, 95) => Fate::Mark,
+        (Pipe::Bad, 96) => Fate::Twice,
+        (Pipe::Bad, 97..) => Fate::Delay(ms(rng.below(150))),
+        (Pipe::Bad, _) => Fate::Deliver,
+    });
+    let mut draw = Rng::for_element(number as u64, "writes", "draw");
+    let (mut when, mut total) = (0, 0);
+    for index in 0..90 {
+        let bytes = if index % 30 == 29 {
+            20_000
+        } else {
+            1 + draw.below(400)
+        };
+        pair.write_at(Instant::from_millis(when), End::A, bytes);
+        total += bytes;
+        // Now and then a pause longer than any timeout of this path.
+        when += if index % 45 == 44 { 4000 } else { draw.below(60) };
+    }
+    (pair, total)
+}
+
+/// A moment of a combination's run, for messages.
+fn described(number: usize, pipe: Pipe, now: Instant) -> String {
+    let names = core::iter::once("profile").chain(all_switches().map(|(name, _)| name));
+    let chosen: Vec<_> = names.zip(choice(number)).collect();
+    format!("combination {number}, {pipe:?}, at {now:?}: {chosen:?}")
+}
+
 struct Watch {
     number: usize,
     pipe: Pipe,
     pair: Pair,
+    /// The same, without the shortcuts of the usual case.
+    long: Pair,
     total: u64,
     /// Entries of the log that were looked at.
     looked: usize,
@@ -393,35 +438,14 @@ impl Counts {
 
 impl Watch {
     fn new(config: &Config, pipe: Pipe, number: usize) -> Watch {
-        let mut pair = Pair::established(config, ms(50), RTT, 10 * u64::from(MSS), MSS);
-        let mut rng = Rng::for_element(number as u64, "pipe", "fate");
-        let loss = [2, 8, 15][number % 3];
-        pair.decide = Box::new(move |sent, _| match (pipe, rng.below(100)) {
-            (_, draw) if draw < loss && sent.from == End::A => Fate::Drop,
-            (Pipe::Lossy, _) => Fate::Deliver,
-            (Pipe::Bad, draw) if draw < loss / 2 => Fate::Drop,
-            (Pipe::Bad, 95) => Fate::Mark,
-            (Pipe::Bad, 96) => Fate::Twice,
-            (Pipe::Bad, 97..) => Fate::Delay(ms(rng.below(150))),
-            (Pipe::Bad, _) => Fate::Deliver,
-        });
-        let mut draw = Rng::for_element(number as u64, "writes", "draw");
-        let (mut when, mut total) = (0, 0);
-        for index in 0..90 {
-            let bytes = if index % 30 == 29 {
-                20_000
-            } else {
-                1 + draw.below(400)
-            };
-            pair.write_at(Instant::from_millis(when), End::A, bytes);
-            total += bytes;
-            // Now and then a pause longer than any timeout of this path.
-            when += if index % 45 == 44 { 4000 } else { draw.below(60) };
-        }
+        let (pair, total) = connected(config, pipe, number);
+        let (mut long, _) = connected(config, pipe, number);
+        long.take_long_way();
         Watch {
             number,
             pipe,
             pair,
+            long,
             total,
             looked: 0,
             highest: 0,
@@ -434,25 +458,21 @@ impl Watch {
     }
 
     /// For messages.
-    fn name(&self) -> alloc::string::String {
-        let names = core::iter::once("profile").chain(all_switches().map(|(name, _)| name));
-        let chosen: Vec<_> = names.zip(choice(self.number)).collect();
-        alloc::format!(
-            "combination {}, {:?}, at {:?}: {chosen:?}",
-            self.number,
-            self.pipe,
-            self.pair.now
-        )
+    fn name(&self) -> String {
+        described(self.number, self.pipe, self.pair.now)
     }
 
     fn run(&mut self) {
         let end = Instant::from_millis(20_000_000);
         while self.pair.now < end && self.pair.a.acked() < self.total {
             let (state, pipe) = self.sender();
-            if !self.pair.step() {
+            let more = self.pair.step();
+            assert_eq!(more, self.long.step(), "{}", self.name());
+            if !more {
                 break;
             }
             super::check(&self.pair.a);
+            self.look_at_long();
             self.look_at_window(state, pipe);
             self.look_at_segments();
             self.look_at_timer();
@@ -471,6 +491,13 @@ impl Watch {
             "{name}"
         );
         self.look_at_mistakes();
+    }
+
+    /// The shortcuts change nothing that can be seen.
+    fn look_at_long(&mut self) {
+        let (number, pipe, now) = (self.number, self.pipe, self.pair.now);
+        let context = || described(number, pipe, now);
+        self.pair.assert_like(&mut self.long, self.looked, &context);
     }
 
     fn sender(&self) -> (CaState, u64) {

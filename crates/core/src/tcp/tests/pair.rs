@@ -109,7 +109,8 @@ impl Pair {
             mss,
             iss: ISS_A,
             irs: ISS_B,
-            peer_window: Bytes(1 << 20),
+            // More than the peer takes in would lie beyond its window, and so would every acknowledgment after it.
+            peer_window: config.receive_buffer.min(Bytes(1 << 20)),
         };
         let config = Arc::new(config.clone());
         pair.a = Connection::established(Instant::ZERO, &config, state);
@@ -209,6 +210,45 @@ impl Pair {
             self.wire.push((arrival, self.order, to, segment));
         }
         self.log.push(sent);
+    }
+
+    /// Asserts that nothing that can be seen of this pair differs from another; segments before the `logged` first are not looked
+    /// at. Returns how many there are.
+    pub(super) fn assert_like(
+        &mut self,
+        other: &mut Pair,
+        logged: usize,
+        context: &dyn Fn() -> alloc::string::String,
+    ) -> usize {
+        let now = self.now;
+        for end in [End::A, End::B] {
+            let (one, two) = (self.connection(end), other.connection(end));
+            one.check(true);
+            assert_eq!(
+                (one.info(now), one.poll_timeout(), one.timer(), one.readable()),
+                (two.info(now), two.poll_timeout(), two.timer(), two.readable()),
+                "{} at {now:?}, {end:?}",
+                context()
+            );
+        }
+        assert_eq!(self.log.len(), other.log.len(), "{}", context());
+        for (one, two) in self.log[logged..].iter().zip(&other.log[logged..]) {
+            assert_eq!(
+                (one.at, one.from, one.transmit),
+                (two.at, two.from, two.transmit),
+                "{}",
+                context()
+            );
+        }
+        assert_eq!(self.events, other.events, "{}", context());
+        self.log.len()
+    }
+
+    /// Both ends take the general path for every segment.
+    pub(super) fn take_long_way(&mut self) {
+        for end in [End::A, End::B] {
+            self.connection(end).shared.long_way = true;
+        }
     }
 
     /// Time of the next thing that happens.

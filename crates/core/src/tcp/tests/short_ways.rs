@@ -1,12 +1,14 @@
 //! The short ways of the usual case do what the long way does: two pairs of connections in lockstep, one of which takes
 //! the long way always, compared after every call.
 
+use super::interplay;
 use super::pair::{End, Fate, Pair};
 use crate::packet::{Flags, Segment};
 use crate::rng::Rng;
 use crate::tcp::{Config, EcnEcho, Profile, Setting, State};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
+use alloc::format;
 
 fn pair(config: &Config, seed: u64, long: bool, auto_read: bool) -> Pair {
     let ms = Duration::from_millis;
@@ -36,9 +38,11 @@ fn pair(config: &Config, seed: u64, long: bool, auto_read: bool) -> Pair {
         pair.write_at(Instant::from_millis(at), End::B, 30_000 + at);
         pair.write_at(Instant::from_millis(at + 1), End::A, 5 * at);
     }
+    if long {
+        pair.take_long_way();
+    }
     for end in [End::A, End::B] {
         let connection = pair.connection(end);
-        connection.shared.long_way = long;
         connection.set(Instant::ZERO, Setting::AutoRead(auto_read));
     }
     pair
@@ -108,35 +112,9 @@ fn compare_with(name: &str, config: &Config, seed: u64, forgeries: u64) {
             }
         }
         steps += 1;
-        let now = short.now;
-        for end in [End::A, End::B] {
-            let (one, other) = (short.connection(end), long.connection(end));
-            one.check(true);
-            assert_eq!(
-                (one.info(now), one.poll_timeout(), one.timer(), one.readable()),
-                (
-                    other.info(now),
-                    other.poll_timeout(),
-                    other.timer(),
-                    other.readable()
-                ),
-                "{name}, seed {seed}, step {steps} at {now:?}, {end:?}"
-            );
-        }
-        assert_eq!(
-            short.log.len(),
-            long.log.len(),
-            "{name}, seed {seed}, step {steps}"
-        );
-        for (one, other) in short.log[logged..].iter().zip(&long.log[logged..]) {
-            assert_eq!(
-                (one.at, one.from, one.transmit),
-                (other.at, other.from, other.transmit),
-                "{name}, seed {seed}, step {steps}"
-            );
-        }
-        logged = short.log.len();
-        assert_eq!(short.events, long.events, "{name}, seed {seed}, step {steps}");
+        logged = short.assert_like(&mut long, logged, &|| {
+            format!("{name}, seed {seed}, step {steps}")
+        });
     }
     assert!(steps > 300, "{name}, seed {seed}: {steps} steps");
     if forgeries > 0 {
@@ -181,6 +159,19 @@ fn compare_profiles(first: u64, seeds: u64) {
 #[test]
 fn every_profile_goes_both_ways_alike() {
     compare_profiles(0, 12);
+}
+
+#[test]
+fn every_combination_of_switches_goes_both_ways_alike() {
+    for number in 0..interplay::combinations() {
+        let mut config = interplay::combination(number);
+        config.max_window_segments = None;
+        config.patience.retries_as_time = false;
+        config.retries = 60;
+        let name = format!("combination {number}");
+        compare(&name, &config, number as u64);
+        compare_with(&name, &config, number as u64, 30);
+    }
 }
 
 #[test]
