@@ -65,7 +65,7 @@ fn json_is_one_document_also_for_a_failure() {
     let place = folder("json");
     let good = fleetfoot(&["run", SMALL, "--json"], &place);
     let document: serde_json::Value = serde_json::from_slice(&good.stdout).expect("one document");
-    assert_eq!(document["schema"], "1.1");
+    assert_eq!(document["schema"], "1.2");
     for (arguments, code) in [
         (&["run", "absent.toml", "--json"][..], 2),
         (&["compare", "--bogus", "--json"][..], 2),

@@ -1,6 +1,6 @@
 //! The result of `compare` and `run`: the JSON document that everything else is made from, and the samples behind it.
 //!
-//! [`Document`] is schema "1.1" field for field: fields may be added later, never renamed. HTML, CSV, Parquet and Python
+//! [`Document`] is schema "1.2" field for field: fields may be added later, never renamed. HTML, CSV, Parquet and Python
 //! read the same structure. [`Comparison`] is what lives in memory beside it: every run's records, the traces of
 //! chosen flows, what did not apply and why. Quantities are in SI units with the unit in the name.
 
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Version of the document: the first number changes when something is renamed or removed.
-pub const SCHEMA: &str = "1.1";
+pub const SCHEMA: &str = "1.2";
 
 /// The result document of `compare` and `run`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -573,6 +573,9 @@ pub struct Inapplicable {
 pub struct SensitivityPoint {
     /// What was changed: `bottleneck rate x 0.5`.
     pub change: String,
+    /// Places that queue mechanisms are applied to there, where queues stand elsewhere than in the described network.
+    #[serde(default)]
+    pub places: Vec<String>,
     /// Name and win of the first-ranked variant there.
     pub best: String,
     /// Its win there.

@@ -492,3 +492,55 @@ fn sensitivity_also_tries_the_place_where_most_waits_alone() {
     );
     assert_eq!(case.0.comparison.document.sensitivity.len(), 9);
 }
+
+/// Case 19: Five transfers of 8 kB a second on an idle line: six segments fit into the first window, nothing waits, and nothing is
+/// worth a change. Without timestamps each packet is 12 bytes shorter, surely sooner by some microseconds: no win either.
+#[test]
+fn on_an_idle_line_nothing_is_recommended() {
+    let pages = "[[traffic]]\nname = \"objects\"\nkind = \"transfer\"\nsize = \"8 kB\"\narrivals = { dist = \"poisson\", rate = \"5 per second\" }\n";
+    let text = dumbbell("rate = \"100 Mbit/s\", delay = \"10 ms\"", pages);
+    let case = answer(&text, &["no-timestamps", "fq-codel", "initial-window-20"]);
+    assert_eq!(case.stands(), [""; 0]);
+    assert!(
+        case.win("no-timestamps").abs() < 0.001,
+        "{}",
+        case.win("no-timestamps")
+    );
+    assert_eq!(case.first_tier(), [""; 0]);
+    assert!(case.text().contains("by 1 % or more"), "{}", case.text());
+}
+
+/// Case 20: Two long transfers fill 80 ms before the link of 100 Mbit/s, behind one of 200 that is empty. At twice the rate of the
+/// slower link both are alike, and the queue stands before the first: a queue per flow still wins, but there.
+#[test]
+fn sensitivity_applies_queue_mechanisms_where_the_queue_moves() {
+    let link = |name: &str, from: &str, to: &str, more: &str| {
+        format!("[[link]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{more}\n")
+    };
+    let jitter = "jitter = { dist = \"uniform\", min = \"0 ms\", max = \"0.12 ms\" }";
+    let text = [
+        String::from("[network]\nkind = \"graph\"\nhosts = [\"app\", \"nas\", \"desk\", \"office\"]\nrouters = [\"tor\", \"fw\", \"edge\"]\n"),
+        link("app-port", "app", "tor", jitter),
+        link("nas-port", "nas", "tor", jitter),
+        link("firewall", "tor", "fw", "rate = \"200 Mbit/s\"\ndelay = \"0.1 ms\"\nlabel = \"the firewall\""),
+        link("wan", "fw", "edge", "rate = \"100 Mbit/s\"\ndelay = \"5 ms\"\nqueue = { kind = \"drop-tail\", limit = \"80 ms\" }\nlabel = \"the WAN port\""),
+        link("desk-lan", "edge", "desk", ""),
+        link("office-lan", "edge", "office", ""),
+        String::from("[[traffic]]\nname = \"queries\"\nkind = \"request-response\"\nfrom = \"app\"\nto = \"desk\"\ncount = 10\nresponse = { dist = \"lognormal\", median = \"10 kB\", sigma = 1 }\nthink = { dist = \"exponential\", mean = \"300 ms\" }\n"),
+        String::from("[[traffic]]\nname = \"export\"\nkind = \"bulk\"\nfrom = \"nas\"\nto = \"office\"\ncount = 2\nstart_spacing = \"200 ms\"\n"),
+        String::from("[run]\nduration = \"12 s\"\nwarmup = \"4 s\"\nseeds = 5\n"),
+    ]
+    .concat();
+    let case = compare(&text, &["fq-codel", "initial-window-40"], true);
+    assert_eq!(
+        case.versus("fq-codel").places,
+        ["the WAN port, forward, 100 Mbit/s"]
+    );
+    let near = &case.0.comparison.document.sensitivity;
+    let twice = near
+        .iter()
+        .find(|point| point.change == "bottleneck rate x 2")
+        .expect("it is tried");
+    assert!(twice.holds && twice.best == "fq-codel", "{twice:?}");
+    assert_eq!(twice.places, ["the firewall, forward"]);
+}

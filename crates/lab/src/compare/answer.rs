@@ -1,9 +1,9 @@
 //! The answer in words: what to try, where, what it wins, whom it harms, how sure that is, and how to turn it on.
 
-use super::ranking::Rows;
-use super::{Plan, words};
+use super::ranking::{Rows, WORTHWHILE};
+use super::{Plan, numbers, words};
 use crate::mechanisms::Effort;
-use crate::result::{Document, GroupVersus, Recommended, Variant, Versus};
+use crate::result::{Document, GroupVersus, Ratio, Recommended, Variant, Versus};
 
 /// The setting to try first, if the table has one.
 pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Option<Recommended> {
@@ -17,12 +17,15 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
     }
     let &first = rows.first.first()?;
     let name = |&index: &usize| variants[index].name.clone();
-    let versus = variants[first].versus.as_ref()?;
+    // What saves most by itself is named first.
+    let mut places = places(plan, first);
+    let alone = |place: &str| part_win(plan, variants, first, place);
+    places.sort_by(|a, b| alone(b).total_cmp(&alone(a)));
     Some(Recommended {
         variant: variants[first].name.clone(),
         equals: rows.first[1..].iter().map(name).collect(),
-        places: places(plan, first),
-        matters: matters(plan, variants, first, versus),
+        places,
+        matters: part_that_matters(plan, variants, first).map(|part| part_place(plan, part)),
         seeds: variants[first].runs,
         undecided: rows.open as u64,
     })
@@ -51,30 +54,35 @@ fn places(plan: &Plan, index: usize) -> Vec<String> {
     places
 }
 
-/// The one place, or side, that has at least nine tenths of what the whole variant saves.
-fn matters(plan: &Plan, variants: &[Variant], whole: usize, versus: &Versus) -> Option<String> {
-    let win = versus.win?;
-    let name = &variants[whole].name;
-    let parts = plan
-        .variants
-        .iter()
-        .zip(variants)
-        .filter(|(planned, _)| planned.part_of.as_ref() == Some(name));
-    let mut best: Option<(f64, String)> = None;
-    for (planned, variant) in parts {
-        let Some(own) = variant.versus.as_ref().and_then(|versus| versus.win) else {
-            continue;
-        };
-        let place = match (planned.places.first(), planned.senders) {
-            (Some(&place), None) => plan.places[place].described(),
-            (_, Some(senders)) => senders.name().to_owned(),
-            (None, None) => continue,
-        };
-        if best.as_ref().is_none_or(|best| own > best.0) {
-            best = Some((own, place));
-        }
+/// The part of a variant, at one place or on one side only, that has at least nine tenths of what the whole saves.
+pub(super) fn part_that_matters(plan: &Plan, variants: &[Variant], whole: usize) -> Option<usize> {
+    let win = |index: usize| variants[index].versus.as_ref().and_then(|versus| versus.win);
+    let (all, name) = (win(whole)?, &variants[whole].name);
+    (0..variants.len())
+        .filter(|&index| plan.variants[index].part_of.as_ref() == Some(name))
+        .filter_map(|index| Some((index, win(index)?)))
+        .max_by(|one, other| one.1.total_cmp(&other.1).then(other.0.cmp(&one.0)))
+        .filter(|(_, own)| *own >= 0.9 * all)
+        .map(|(index, _)| index)
+}
+
+/// What a variant saves at `place` alone; nothing is less than what was not tried.
+pub(super) fn part_win(plan: &Plan, variants: &[Variant], whole: usize, place: &str) -> f64 {
+    (0..variants.len())
+        .filter(|&part| plan.variants[part].part_of.as_ref() == Some(&variants[whole].name))
+        .find(|&part| part_place(plan, part) == place)
+        .and_then(|part| variants[part].versus.as_ref()?.win)
+        .unwrap_or(f64::NEG_INFINITY)
+}
+
+/// Where a part acts.
+fn part_place(plan: &Plan, part: usize) -> String {
+    let planned = &plan.variants[part];
+    match (planned.places.first(), planned.senders) {
+        (Some(&place), _) => plan.places[place].described(),
+        (None, Some(senders)) => senders.name().to_owned(),
+        (None, None) => planned.name.clone(),
     }
-    best.filter(|(own, _)| *own >= 0.9 * win).map(|(_, place)| place)
 }
 
 /// The answer of a comparison.
@@ -110,10 +118,8 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     };
     let mut text = format!("Try {}{}: ", recommended.variant, place_words(recommended));
     text.push_str(&format!(
-        "{} {} shorter{}, {}.",
-        waiting(plan, &versus.groups),
-        saved(versus.win.unwrap_or(0.0)),
-        interval(versus.win_ci95),
+        "{}, {}.",
+        shorter(plan, versus),
         harm_words(plan, versus)
     ));
     text.push_str(&equals(recommended));
@@ -145,13 +151,33 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     } else if !document.sensitivity.is_empty() {
         text.push_str(" It holds in every network tried near this one.");
     }
-    if let Some(other) = available(plan, variants, variant) {
-        text.push_str(&format!(
-            " {} is not to be had outside Fleetfoot; of what is, the best is {}.",
-            variant.name, other
-        ));
-    }
+    text.push_str(&elsewhere(plan, variants, variant));
     text
+}
+
+/// What to do where the recommended variant cannot be had.
+fn elsewhere(plan: &Plan, variants: &[Variant], variant: &Variant) -> String {
+    let name = &variant.name;
+    if let Some((nowhere, best)) = available(plan, variants, variant) {
+        let nowhere = match nowhere {
+            Effort::OnlyHere => "is not to be had outside Fleetfoot",
+            _ => "needs a patch or another system",
+        };
+        return format!(" {name} {nowhere}; the best that is to be had: {best}.");
+    }
+    let versus = |name: &str| variants.iter().find(|other| other.name == name)?.versus.as_ref();
+    let nearest = variant
+        .instructions
+        .iter()
+        .find_map(|one| Some((one, one.nearest.as_deref()?)));
+    match nearest.and_then(|(one, near)| Some((one, near, versus(near)?))) {
+        Some((one, near, versus)) => format!(
+            " {name} cannot be had at {}: the nearest there is {near}; in this comparison {}.",
+            one.place,
+            words::in_short(near, versus)
+        ),
+        None => String::new(),
+    }
 }
 
 /// `at the uplink, 10 Mbit/s` or `on servers and clients`.
@@ -179,21 +205,36 @@ fn place_words(recommended: &Recommended) -> String {
     words
 }
 
-/// Whose times are shorter.
-fn waiting(plan: &Plan, groups: &[GroupVersus]) -> String {
-    let names: Vec<&str> = groups
+/// Whose times are shorter, by how much.
+fn shorter(plan: &Plan, versus: &Versus) -> String {
+    let waiting: Vec<(&GroupVersus, f64)> = versus
+        .groups
         .iter()
         .zip(&plan.described.groups)
-        .filter(|(group, info)| info.latency_sensitive && group.fct_mean_ratio.is_some())
-        .map(|(group, _)| group.name.as_str())
+        .filter(|(_, info)| info.latency_sensitive)
+        .filter_map(|(group, _)| Some((group, 1.0 - group.fct_mean_ratio?.value)))
         .collect();
-    match names.as_slice() {
-        [only] => format!("the times of {only} are"),
-        [first @ .., last] if first.len() < 4 => {
-            format!("the times of {} and {last} are on average", first.join(", "))
-        }
-        names => format!("the times of the {} groups that wait are on average", names.len()),
+    let (win, of) = (saved(versus.win.unwrap_or(0.0)), interval(versus.win_ci95));
+    if let [(only, _)] = waiting.as_slice() {
+        return format!("the times of {} are {win} shorter{of}", only.name);
     }
+    let changed: Vec<String> = waiting
+        .iter()
+        .take(MOST_GROUPS)
+        .map(|(group, win)| match win {
+            win if *win >= WORTHWHILE => format!("{} {}", group.name, saved(*win)),
+            win if *win <= -WORTHWHILE => format!("{} {} longer", group.name, saved(-win)),
+            _ => format!("{} unchanged", group.name),
+        })
+        .collect();
+    let more = match waiting.len().saturating_sub(MOST_GROUPS) {
+        0 => String::new(),
+        more => format!(" and {more} more groups"),
+    };
+    format!(
+        "times are on average {win} shorter{of}: {}{more}",
+        changed.join(", ")
+    )
 }
 
 fn saved(win: f64) -> String {
@@ -204,14 +245,9 @@ fn interval(ci95: Option<[f64; 2]>) -> String {
     ci95.map_or_else(String::new, |ci95| format!(" (95 % interval {})", range(ci95)))
 }
 
-/// Both ends of an interval in per cent, with a decimal where they would be one number without.
-fn range([low, high]: [f64; 2]) -> String {
-    let (low, high) = (100.0 * low, 100.0 * high);
-    if format!("{low:.0}") == format!("{high:.0}") && high - low >= 0.05 {
-        format!("{low:.1} to {high:.1} %")
-    } else {
-        format!("{low:.0} to {high:.0} %")
-    }
+fn range(ends: [f64; 2]) -> String {
+    let [low, high] = numbers::ends_in_percent(ends);
+    format!("{low} to {high} %")
 }
 
 /// Whom it harms, by how much.
@@ -231,11 +267,11 @@ fn harm_words(plan: &Plan, versus: &Versus) -> String {
             let of = harm
                 .ci95
                 .map_or_else(String::new, |ci95| format!(" ({})", range(ci95)));
-            let share = 100.0 * harm.value;
+            let share = share(harm);
             if slower(name) {
-                format!("{name} waits longer, a harm of {share:.0} %{of}")
+                format!("{name} waits longer, a harm of {share}{of}")
             } else {
-                format!("{name} loses {share:.0} % of its fair share{of}")
+                format!("{name} loses {share} of its fair share{of}")
             }
         })
         .collect();
@@ -243,6 +279,19 @@ fn harm_words(plan: &Plan, versus: &Versus) -> String {
         format!("and {}", words::unharmed(versus))
     } else {
         format!("but {}", said.join("; "))
+    }
+}
+
+/// A share with as many digits as its interval.
+fn share(ratio: &Ratio) -> String {
+    let decimal = ratio
+        .ci95
+        .is_some_and(|ends| numbers::ends_in_percent(ends).iter().any(|end| end.contains('.')));
+    let value = 100.0 * ratio.value;
+    if decimal {
+        format!("{value:.1} %")
+    } else {
+        format!("{value:.0} %")
     }
 }
 
@@ -263,17 +312,15 @@ fn equals(recommended: &Recommended) -> String {
 }
 
 /// The best variant that can be turned on, where the recommended one cannot.
-fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option<String> {
+fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option<(Effort, String)> {
     let effort = |name: &str| {
         let planned = plan.variants.iter().find(|planned| planned.name == name)?;
         planned.mechanisms.iter().map(|mechanism| mechanism.effort).max()
     };
-    if effort(&recommended.name)? != Effort::OnlyHere {
-        return None;
-    }
+    let own = effort(&recommended.name).filter(|effort| *effort >= Effort::Patch)?;
     let mut others: Vec<&Variant> = variants
         .iter()
-        .filter(|variant| effort(&variant.name).is_some_and(|effort| effort < Effort::OnlyHere))
+        .filter(|variant| effort(&variant.name).is_some_and(|effort| effort < Effort::Patch))
         .filter(|variant| {
             variant
                 .versus
@@ -283,8 +330,7 @@ fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option
         .collect();
     others.sort_by_key(|variant| variant.versus.as_ref().map_or(u64::MAX, |versus| versus.rank));
     let best = others.first()?;
-    let win = best.versus.as_ref()?.win?;
-    Some(format!("{} with {}", best.name, saved(win)))
+    Some((own, words::in_short(&best.name, best.versus.as_ref()?)))
 }
 
 /// The answer where every seed of the baseline is the same run.
@@ -315,34 +361,50 @@ fn same_seeds(document: &Document) -> String {
 
 /// The answer where no variant is a significant win.
 fn nothing(rows: &Rows, variants: &[Variant]) -> String {
-    let Some(variant) = rows.top.map(|top| &variants[top]) else {
-        return String::from("Nothing was compared.");
+    let over = |variant: &Variant| match variant.runs {
+        1 => String::from("over one seed"),
+        seeds => format!("over {seeds} seeds"),
     };
-    let Some(versus) = &variant.versus else {
-        return String::new();
+    let win = |variant: &Variant| {
+        variant
+            .versus
+            .as_ref()
+            .and_then(|versus| versus.win)
+            .unwrap_or(0.0)
     };
-    let (win, seeds, name) = (versus.win.unwrap_or(0.0), variant.runs, &variant.name);
-    let over = if seeds == 1 {
-        String::from("over one seed")
-    } else {
-        format!("over {seeds} seeds")
-    };
-    if versus.significant && win > 0.0 {
+    let costly = variants
+        .iter()
+        .filter_map(|variant| Some((variant, variant.versus.as_ref()?)))
+        .filter(|(variant, versus)| {
+            versus.significant && versus.part_of.is_none() && win(variant) >= WORTHWHILE
+        })
+        .min_by_key(|(_, versus)| versus.rank);
+    if let Some((variant, versus)) = costly {
         let harm = versus.harm.map_or(0.0, |harm| harm.value);
         let worst = words::harmed(versus).first().map(|(group, _)| group.name.clone());
         return format!(
-            "Nothing tried wins more than it harms: {name} makes the short transfers finish {} sooner{} and harms {} by {:.0} %, {over}.",
-            saved(win),
+            "Nothing tried wins more than it harms: {} makes the short transfers finish {} sooner{} and harms {} by {:.0} %, {}.",
+            variant.name,
+            saved(win(variant)),
             interval(versus.win_ci95),
             worst.as_deref().unwrap_or("others"),
-            100.0 * harm
+            100.0 * harm,
+            over(variant)
         );
     }
-    if win > 0.0 {
+    let Some(variant) = rows.top.map(|top| &variants[top]) else {
+        return String::from("Nothing was compared.");
+    };
+    let (win, over, name) = (win(variant), over(variant), &variant.name);
+    if win.abs() < WORTHWHILE {
         format!(
-            "Nothing tried makes the short transfers finish significantly sooner {over}; the best estimate is {name} with {}{}.",
-            saved(win),
-            interval(versus.win_ci95)
+            "Nothing tried makes those who wait finish noticeably sooner (by 1 % or more) without doing as much harm, {over}."
+        )
+    } else if win > 0.0 {
+        let of = interval(variant.versus.as_ref().and_then(|versus| versus.win_ci95));
+        format!(
+            "Nothing tried makes the short transfers finish significantly sooner {over}; the best estimate is {name} with {}{of}.",
+            saved(win)
         )
     } else {
         format!(
@@ -351,6 +413,9 @@ fn nothing(rows: &Rows, variants: &[Variant]) -> String {
         )
     }
 }
+
+/// Of so many groups that wait the times are told.
+const MOST_GROUPS: usize = 6;
 
 /// So many equals are named.
 const MOST_EQUALS: usize = 6;

@@ -6,12 +6,14 @@ mod fair;
 pub(crate) mod groups;
 mod harm;
 mod notes;
+mod numbers;
 pub mod place;
 mod plan;
 mod ranking;
 mod remarks;
 mod senders;
 pub mod sensitivity;
+mod significance;
 pub mod study;
 #[cfg(test)]
 mod tests;
@@ -103,33 +105,9 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
     let rows = ranking::rank(plan, batch, &resampling, &mut variants);
     remarks::fill(plan, batch, &mut variants);
     let recommended = answer::recommended(plan, &rows, &variants);
-    let mut instructions: Vec<_> = (0..variants.len())
-        .map(|index| turn_on::instructions(plan, index, &variants[index], &variants[0]))
+    let instructions: Vec<_> = (0..variants.len())
+        .map(|index| instructions(plan, index, &variants))
         .collect();
-    if let Some(recommended) = &recommended
-        && let Some(index) = variants
-            .iter()
-            .position(|variant| variant.name == recommended.variant)
-    {
-        // What saves most by itself comes first.
-        let alone = |place: &str| {
-            let parts = plan.variants.iter().zip(&variants);
-            parts
-                .filter(|(planned, _)| planned.part_of.as_ref() == Some(&recommended.variant))
-                .filter(|(planned, _)| {
-                    planned
-                        .places
-                        .iter()
-                        .any(|&at| plan.places[at].described() == place)
-                })
-                .find_map(|(_, variant)| variant.versus.as_ref()?.win)
-                .unwrap_or(f64::NEG_INFINITY)
-        };
-        instructions[index].sort_by(|a, b| alone(&b.place).total_cmp(&alone(&a.place)));
-    }
-    for one in &mut instructions {
-        turn_on::check_together(one);
-    }
     for (variant, instructions) in variants.iter_mut().zip(instructions) {
         variant.instructions = instructions;
     }
@@ -209,6 +187,36 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
     };
     conclude(plan, &rows, batch, &mut comparison);
     Evaluation { comparison, rows }
+}
+
+/// How to turn a variant on: where one place alone makes the difference, there; what the others add is optional.
+fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<turn_on::Instruction> {
+    let of = |index: usize| {
+        let mut told = turn_on::instructions_of(plan, index, &variants[index], &variants[0]);
+        turn_on::give_results_of_nearest(&mut told, plan, variants);
+        told
+    };
+    let mut all = of(index);
+    let win = |index: usize| variants[index].versus.as_ref().and_then(|versus| versus.win);
+    let Some(part) = answer::part_that_matters(plan, variants, index) else {
+        // What saves most by itself comes first.
+        let alone = |place: &str| answer::part_win(plan, variants, index, place);
+        all.sort_by(|a, b| alone(&b.place).total_cmp(&alone(&a.place)));
+        turn_on::check_together(&mut all);
+        return all;
+    };
+    let mut told = of(part);
+    let shares = [win(part), win(index)].map(|win| words::percent(win.unwrap_or(0.0)));
+    all.retain(|one| told.iter().all(|first| first.place != one.place));
+    for one in &mut all {
+        one.check = None;
+        one.why = format!(
+            "Optional: with this place too {} are saved instead of {}. {}",
+            shares[1], shares[0], one.why
+        );
+    }
+    told.extend(all);
+    told
 }
 
 fn link_info(link: &fleetfoot_sim::spec::LinkSpec) -> LinkInfo {

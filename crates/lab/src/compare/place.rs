@@ -1,7 +1,8 @@
 //! Places: the queues of a network, which of them stand in the baseline, and which of them a variant changes.
 //!
 //! A queue *stands* where packets wait long enough to matter or are turned away: mean wait of at least a tenth of the
-//! base RTT, 99th percentile of at least half of it, or at least one packet in a thousand dropped by the queue. The bounds
+//! base RTT, 99th percentile of at least half of it on a link that is busy for at least a tenth of the time (on an idle one that is
+//! the burst of a single transfer, behind itself), or at least one packet in a thousand dropped by the queue. The bounds
 //! are ours; a tenth of an RTT is about what a user of a short transfer can gain there at best per round trip. The base
 //! RTT is the median over the pairs of hosts with traffic.
 //!
@@ -215,6 +216,9 @@ fn two_way(resolved: &Resolved) -> bool {
             .any(|&(from, _)| !left(from))
 }
 
+/// Below this share of time nothing but a transfer's own packets wait on a link.
+const BUSY: f64 = 0.1;
+
 /// What waits at each place in the baseline.
 pub fn standing(described: &Resolved, places: &[Place], runs: &[RunData]) -> Vec<Standing> {
     let rtt = base_rtt(described).as_secs_f64();
@@ -248,21 +252,22 @@ pub fn standing(described: &Resolved, places: &[Place], runs: &[RunData]) -> Vec
             } else {
                 0.0
             };
+            let utilisation = if n == 0 {
+                0.0
+            } else {
+                busy / (measured_s * n as f64)
+            };
             Standing {
                 place: place.described(),
                 link: place.link.clone(),
                 direction: super::direction(place.forward).to_owned(),
                 queue: first.queue.to_owned(),
-                utilisation: if n == 0 {
-                    0.0
-                } else {
-                    busy / (measured_s * n as f64)
-                },
+                utilisation,
                 wait_mean_s,
                 wait_p99_s,
                 drop_share,
                 stands: wait_mean_s >= rtt / 10.0 && wait_mean_s > 0.0
-                    || wait_p99_s >= rtt / 2.0 && wait_p99_s > 0.0
+                    || wait_p99_s >= rtt / 2.0 && wait_p99_s > 0.0 && utilisation >= BUSY
                     || drop_share >= 0.001,
             }
         })

@@ -170,13 +170,25 @@ impl Plan {
         longest.copied().filter(|_| self.chosen.len() > 1)
     }
 
-    /// The baseline of the same comparison with queue mechanisms at one place only.
-    pub(super) fn at(&self, place: usize) -> Result<Plan, Error> {
-        let choice = Choice {
-            places: vec![self.places[place].selector()],
-            ..self.choice.clone()
-        };
-        Plan::baseline(self.scenario.clone(), &choice)
+    /// The same comparison with queue mechanisms at these places, without parts of variants.
+    pub(super) fn at(&self, chosen: Vec<usize>) -> Result<Plan, Error> {
+        let mut plan = self.clone();
+        plan.variants.truncate(1);
+        plan.inapplicable.clear();
+        plan.chosen = chosen;
+        plan.add_variants()?;
+        Ok(plan)
+    }
+
+    /// The same comparison with queue mechanisms where queues stand in the `runs` of a network near this one, unless the user
+    /// chose the places.
+    pub(super) fn moved(&self, near: &Resolved, runs: &[RunData]) -> Result<Plan, Error> {
+        let standing = place::standing(near, &self.places, runs);
+        let there: Vec<usize> = (0..standing.len())
+            .filter(|&place| standing[place].stands)
+            .collect();
+        let stay = self.asked || there.is_empty();
+        self.at(if stay { self.chosen.clone() } else { there })
     }
 
     /// Plans runs of the scenario as described, or of the variant or mechanism `choice.single`, alone.

@@ -2,12 +2,13 @@
 
 use super::groups::goodput;
 use super::harm::Fair;
+use super::significance::Significance;
 use super::tiers::{Behind, Net, margin, pareto, tiers};
 use super::times::compared_times;
 use super::{Plan, Resampling};
 use crate::result::{GroupVersus, Ratio, RunData, Variant, Versus};
 use crate::run::Batch;
-use crate::statistics::{Estimate, LEVEL, LogRatio, Resamples, Sample, geometric_mean, holm};
+use crate::statistics::{Estimate, LogRatio, Resamples, Sample, geometric_mean};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// What the ranking found, for the answer and for whoever decides whether more seeds are needed.
@@ -32,14 +33,16 @@ enum Class {
     Win,
     /// Saves time, significantly, and harms more.
     CostlyWin,
+    /// Saves less time than anybody notices.
+    Small,
     Undecided,
     Loss,
 }
 
 /// Estimates of one variant before the table is corrected.
-struct Row {
-    groups: Vec<GroupEstimates>,
-    win: Option<Estimate>,
+pub(super) struct Row {
+    pub(super) groups: Vec<GroupEstimates>,
+    pub(super) win: Option<Estimate>,
     harm: Option<Ratio>,
     net: Option<Net>,
     seeds: usize,
@@ -47,10 +50,10 @@ struct Row {
     unfinished: bool,
 }
 
-struct GroupEstimates {
-    mean: Option<Estimate>,
-    p99: Option<Estimate>,
-    goodput: Option<Estimate>,
+pub(super) struct GroupEstimates {
+    pub(super) mean: Option<Estimate>,
+    pub(super) p99: Option<Estimate>,
+    pub(super) goodput: Option<Estimate>,
     harm: Option<Ratio>,
 }
 
@@ -78,8 +81,9 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         let win = versus.and_then(|versus| versus.win).unwrap_or(0.0);
         let net = rows[index].net.as_ref().map_or(win, |net| net.value);
         match versus.is_some_and(|versus| versus.significant) {
-            true if win > 0.0 && net > 0.0 => Class::Win,
-            true if win > 0.0 => Class::CostlyWin,
+            true if win >= WORTHWHILE && net > 0.0 => Class::Win,
+            true if win >= WORTHWHILE => Class::CostlyWin,
+            true if win > 0.0 => Class::Small,
             true => Class::Loss,
             false => Class::Undecided,
         }
@@ -92,6 +96,24 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         .filter(whole)
         .collect();
     let ladder = table.ladder(&rows, &winners);
+    // What comes near the best as it seems, and has too few seeds to be told from chance.
+    let best = winners
+        .iter()
+        .filter_map(|&index| Some(rows[index].net.as_ref()?.value));
+    let best = best.fold(f64::NEG_INFINITY, f64::max);
+    let hopeful = |&index: &usize| {
+        let row = &rows[index];
+        let sooner = row
+            .win
+            .and_then(|win| win.ci95)
+            .is_some_and(|[_, high]| high < 1.0);
+        let near = row
+            .net
+            .as_ref()
+            .is_some_and(|net| net.value >= (best - margin(best)).max(WORTHWHILE));
+        classes[index] == Class::Undecided && whole(&index) && !row.unfinished && sooner && near
+    };
+    let hopefuls: Vec<usize> = (0..others.len()).filter(hopeful).collect();
     let front = pareto(
         &others
             .iter()
@@ -168,8 +190,13 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
             .map(|index| index + 1)
             .collect(),
         top: least_bad.map(|index| index + 1),
-        contenders: ladder.contenders.iter().map(|&index| index + 1).collect(),
-        open: ladder.open,
+        contenders: ladder
+            .contenders
+            .iter()
+            .chain(&hopefuls)
+            .map(|&index| index + 1)
+            .collect(),
+        open: ladder.open + hopefuls.len(),
         same_seeds,
     }
 }
@@ -183,6 +210,9 @@ fn effort(plan: &Plan, index: usize) -> u8 {
         .max()
         .unwrap_or(u8::MAX)
 }
+
+/// Who saves less is not worth a change: nobody notices it.
+pub(super) const WORTHWHILE: f64 = 0.01;
 
 /// Harms that differ by less are told as one.
 const SAME_HARM: f64 = 0.01;
@@ -448,63 +478,6 @@ fn common<'a>(baseline: &'a [RunData], variant: &'a [RunData]) -> (Vec<&'a RunDa
         .iter()
         .filter_map(|run| Some((baseline.iter().find(|other| other.seed == run.seed)?, run)))
         .unzip()
-}
-
-/// Holm's correction over each column of the table.
-struct Significance {
-    wins: Vec<bool>,
-    /// Mean, p99 and goodput ratio of each variant and group.
-    columns: [Vec<bool>; 3],
-    groups: usize,
-}
-
-impl Significance {
-    /// Of `rows`, without those that are `part` of another and were added after it had been found good.
-    fn of(rows: &[Row], part: &dyn Fn(usize) -> bool) -> Significance {
-        let column = |which: &dyn Fn(&GroupEstimates) -> Option<Estimate>| {
-            let p: Vec<Option<f64>> = rows
-                .iter()
-                .enumerate()
-                .flat_map(|(index, row)| row.groups.iter().map(move |group| (index, group)))
-                .map(|(index, group)| which(group).filter(|_| !part(index)).map(|estimate| estimate.p))
-                .collect();
-            holm(&p, LEVEL)
-        };
-        let wins: Vec<Option<f64>> = rows
-            .iter()
-            .enumerate()
-            .map(|(index, row)| row.win.filter(|_| !part(index)).map(|win| win.p))
-            .collect();
-        Significance {
-            wins: holm(&wins, LEVEL),
-            columns: [
-                column(&|group| group.mean),
-                column(&|group| group.p99),
-                column(&|group| group.goodput),
-            ],
-            groups: rows.first().map_or(0, |row| row.groups.len()),
-        }
-    }
-
-    /// Where the baseline is one and the same run with every seed, chance was not asked.
-    fn nothing(&mut self) {
-        self.wins.fill(false);
-        self.columns.iter_mut().for_each(|column| column.fill(false));
-    }
-
-    fn ratio(
-        &self,
-        column: usize,
-        variant: usize,
-        group: usize,
-        estimate: Option<Estimate>,
-    ) -> Option<Ratio> {
-        estimate.map(|estimate| Ratio {
-            value: estimate.value,
-            ci95: estimate.ci95,
-            significant: self.columns[column][variant * self.groups + group],
-        })
-    }
 }
 
 fn versus(plan: &Plan, row: &Row, significance: &Significance, index: usize, baseline: &Variant) -> Versus {

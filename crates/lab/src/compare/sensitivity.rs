@@ -5,6 +5,7 @@
 use super::{Plan, ranked};
 use crate::result::{Comparison, SensitivityPoint};
 use crate::run::{Batch, Demand, Job};
+use crate::scenario::Resolved;
 use fleetfoot_core::parameter::Value;
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::Distribution;
@@ -67,10 +68,21 @@ impl Neighbour {
         format!("{what} x {}", self.factor)
     }
 
+    /// This network as it is described, without any mechanism. `bottleneck` are the names of its links.
+    pub(super) fn described(self, plan: &Plan, bottleneck: &[String]) -> Resolved {
+        let mut near = plan.described.clone();
+        self.change(&mut near.spec, bottleneck);
+        near
+    }
+
+    /// The run of it.
+    pub(super) fn baseline(self, plan: &Plan, bottleneck: &[String]) -> Job {
+        self.jobs(plan, bottleneck).swap_remove(0)
+    }
+
     /// The runs of `plan` on this network. `bottleneck` are the names of its links.
     pub fn jobs(self, plan: &Plan, bottleneck: &[String]) -> Vec<Job> {
-        let mut described = plan.described.spec.clone();
-        self.change(&mut described, bottleneck);
+        let described = self.described(plan, bottleneck).spec;
         plan.variants
             .iter()
             .map(|variant| {
@@ -247,6 +259,7 @@ pub fn judge(change: String, plan: &Plan, batch: &Batch, described: &Comparison)
     let best = first.map_or_else(String::new, |variant| variant.name.clone());
     SensitivityPoint {
         change,
+        places: Vec::new(),
         best_win: win(&best),
         described_best_win: own.and_then(|own| win(&own.variant)),
         best,

@@ -124,23 +124,38 @@ fn sensitivity(
     run: &mut Runner<'_>,
 ) -> Result<(), StudyError> {
     for neighbour in NEIGHBOURS {
-        let jobs = neighbour.jobs(plan, &comparison.bottleneck);
-        if jobs.is_empty() {
-            continue;
+        let title = format!("with {}", neighbour.name());
+        let first = run(
+            &title,
+            &[neighbour.baseline(plan, &comparison.bottleneck)],
+            &plan.seeds,
+        )?;
+        count(total, &first);
+        if first.interrupted {
+            total.interrupted = true;
+            return Ok(());
         }
-        let batch = run(&format!("with {}", neighbour.name()), &jobs, &plan.seeds)?;
+        // Queues may stand elsewhere there.
+        let there = plan.moved(&neighbour.described(plan, &comparison.bottleneck), &first.runs[0])?;
+        let jobs = neighbour.jobs(&there, &comparison.bottleneck);
+        let mut batch = run(&title, &jobs[1..], &plan.seeds)?;
         count(total, &batch);
         if batch.interrupted {
             total.interrupted = true;
             return Ok(());
         }
-        let point = judge(neighbour.name(), plan, &batch, comparison);
+        batch.runs.splice(0..0, first.runs);
+        let mut point = judge(neighbour.name(), &there, &batch, comparison);
+        if there.chosen != plan.chosen {
+            let names = there.chosen.iter().map(|&place| there.places[place].name.clone());
+            point.places = names.collect();
+        }
         comparison.document.sensitivity.push(point);
     }
     let Some(place) = plan.most_waits() else {
         return Ok(());
     };
-    let there = plan.at(place)?.with_baseline(described)?;
+    let there = plan.at(vec![place])?;
     let change = format!("queue mechanisms at {} only", plan.places[place].name);
     let mut batch = run(&change, &there.jobs()[1..], &there.seeds)?;
     count(total, &batch);
@@ -149,10 +164,8 @@ fn sensitivity(
         return Ok(());
     }
     batch.runs.insert(0, described.to_vec());
-    comparison
-        .document
-        .sensitivity
-        .push(judge(change, &there, &batch, comparison));
+    let point = judge(change, &there, &batch, comparison);
+    comparison.document.sensitivity.push(point);
     Ok(())
 }
 
@@ -193,7 +206,7 @@ fn more_seeds(
             .collect();
         let cost = (wanted.len() * more.len()) as u64;
         let affordable = match budget {
-            None => made + cost <= first_pass,
+            None => made + cost <= first_pass.max(FEW_RUNS.min(3 * first_pass)),
             Some(Budget::Runs(runs)) => made + cost <= runs,
             Some(Budget::Time(time)) => {
                 let each = total.wall_s / ((first_pass + made) as f64).max(1.0);
@@ -229,23 +242,22 @@ fn one_place_at_a_time(
     rows: &Rows,
     run: &mut Runner<'_>,
 ) -> Result<(), StudyError> {
-    let before = plan.variants.len();
-    let names: Vec<String> = rows
-        .first
-        .iter()
-        .take(BEST_FEW)
-        .map(|&index| plan.variants[index].name.clone())
-        .collect();
-    for name in names {
-        plan.add_parts(&name);
+    let best: Vec<usize> = rows.first.iter().take(BEST_FEW).copied().collect();
+    for whole in best {
+        let before = plan.variants.len();
+        plan.add_parts(&plan.variants[whole].name.clone());
+        if plan.variants.len() == before {
+            continue;
+        }
+        // Over the seeds of the whole, so that both can be compared.
+        let seeds: Vec<u64> = total.runs[whole].iter().map(|run| run.seed).collect();
+        let batch = run("the best, one place at a time", &plan.jobs()[before..], &seeds)?;
+        let interrupted = batch.interrupted;
+        join_variants(total, batch);
+        if interrupted {
+            break;
+        }
     }
-    if plan.variants.len() == before || total.interrupted {
-        plan.variants.truncate(before);
-        return Ok(());
-    }
-    let jobs = plan.jobs();
-    let batch = run("the best, one place at a time", &jobs[before..], &plan.seeds)?;
-    join_variants(total, batch);
     Ok(())
 }
 
@@ -329,6 +341,9 @@ fn jittered(
     total.interrupted = true;
     Ok(None)
 }
+
+/// A comparison of few variants may make so many runs to decide between them, up to three times those of its first pass.
+const FEW_RUNS: u64 = 200;
 
 /// How many times the scenario's seeds the best may get unless a budget is given: what they do not decide hardly matters.
 const MOST_SEEDS: usize = 4;

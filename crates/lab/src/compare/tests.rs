@@ -186,7 +186,7 @@ fn the_document_has_exactly_the_documented_fields() {
              sensitivity jittered lookup_energy_source variants timing"
         )
     );
-    assert_eq!(document["schema"], "1.1");
+    assert_eq!(document["schema"], "1.2");
     let variant = &document["variants"][1];
     assert_eq!(
         keys(variant),

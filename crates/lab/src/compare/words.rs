@@ -3,6 +3,8 @@
 //! The terminal and the report both take their texts from here, so that they cannot say different things of one result.
 
 use super::groups::{LATE_OR_LOST, LOST_SHARE};
+use super::numbers::{dash, small_percent};
+pub use super::numbers::{interval, percent, rate, seconds, signed};
 use super::turn_on::Instruction;
 use crate::result::{
     Comparison, Document, Group, GroupVersus, Jittered, Ratio, Recommended, SensitivityPoint, Variant, Versus,
@@ -21,8 +23,9 @@ pub const HEADINGS: [&str; 7] = [
 ];
 
 /// How to read the table.
-pub const LEGEND: &str = "Tier: variants of one tier are equal within error in time saved less harm; no number: no significant win, or as much harm. Time saved: 20 % means that \
-     the mean completion time is 0.8 of what it was [95 % interval]. Harm: the largest share that any group loses of what it could \
+pub const LEGEND: &str = "Tier: variants of one tier are equal within error in time saved less harm; no number: no win of at least 1 % \
+     that is significant beside so many others (Holm's correction), or as much harm. Time saved: 20 % means that \
+     the mean completion time is 0.8 of what it was [95 % interval], on average over the groups that wait. Harm: the largest share that any group loses of what it could \
      rightly keep (docs/trust.md, Harm). Goodput: change of the goodput of the group that loses most. *: no other saves as \
      much for less harm.";
 
@@ -184,65 +187,6 @@ pub fn letters(row: &Row<'_>, remarks: &[Remark]) -> String {
     remarks.iter().filter(own).map(|remark| remark.letter).collect()
 }
 
-/// `57.3 %`, without a negative zero.
-pub fn percent(share: f64) -> String {
-    format!("{:.1} %", cleaned(100.0 * share))
-}
-
-/// `+1.2 %`, without a negative zero.
-pub fn signed(share: f64) -> String {
-    format!("{:+.1} %", cleaned(100.0 * share))
-}
-
-fn cleaned(value: f64) -> f64 {
-    if value.abs() < 0.05 { 0.0 } else { value }
-}
-
-/// `[57, 71]`, in per cent; empty without an interval.
-pub fn interval(ci95: Option<[f64; 2]>) -> String {
-    let whole = |share: f64| {
-        let text = format!("{:.0}", 100.0 * share);
-        if text == "-0" { String::from("0") } else { text }
-    };
-    ci95.map_or_else(String::new, |[low, high]| {
-        format!("[{}, {}]", whole(low), whole(high))
-    })
-}
-
-/// With more digits where it is small.
-fn small_percent(share: f64) -> String {
-    match 100.0 * share {
-        0.0 => String::from("none"),
-        value if value < 0.1 => format!("{value:.2} %"),
-        value => format!("{value:.1} %"),
-    }
-}
-
-fn dash() -> String {
-    String::from("-")
-}
-
-/// A time (s).
-pub fn seconds(value: f64) -> String {
-    match value.abs() {
-        0.0 => String::from("0"),
-        v if v >= 10.0 => format!("{value:.1} s"),
-        v if v >= 1.0 => format!("{value:.2} s"),
-        v if v >= 0.01 => format!("{:.0} ms", value * 1e3),
-        v if v >= 0.001 => format!("{:.1} ms", value * 1e3),
-        _ => format!("{:.0} us", value * 1e6),
-    }
-}
-
-/// A rate (bit/s).
-pub fn rate(bps: f64) -> String {
-    match bps {
-        b if b >= 1e9 => format!("{:.2} Gbit/s", b / 1e9),
-        b if b >= 1e6 => format!("{:.2} Mbit/s", b / 1e6),
-        b => format!("{:.0} kbit/s", b / 1e3),
-    }
-}
-
 /// So many seeds.
 pub fn seeds(runs: u64) -> String {
     match runs {
@@ -365,8 +309,12 @@ pub fn holds(holds: bool) -> &'static str {
 /// What is found in a neighbouring network.
 pub fn near(point: &SensitivityPoint) -> String {
     format!(
-        "{}: {}; best there {} ({})",
+        "{}{}: {}; best there {} ({})",
         point.change,
+        match point.places.as_slice() {
+            [] => String::new(),
+            places => format!(" (queue mechanisms then at {})", places.join(" and ")),
+        },
         holds(point.holds),
         point.best,
         point.best_win.map_or_else(dash, percent)
@@ -426,6 +374,19 @@ pub fn harmed(versus: &Versus) -> Vec<(&GroupVersus, Ratio)> {
         .collect();
     harmed.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
     harmed
+}
+
+/// What a variant saves and whom it harms most, in short: `cake saves 47 % and harms download by 55 %`.
+pub fn in_short(name: &str, versus: &Versus) -> String {
+    let saved = match versus.win {
+        Some(win) if win >= 0.0 => format!("{name} saves {:.0} %", 100.0 * win),
+        Some(win) => format!("{name} takes {:.0} % longer", -100.0 * win),
+        None => format!("{name} was not measured"),
+    };
+    match harmed(versus).first() {
+        Some((group, harm)) => format!("{saved} and harms {} by {:.0} %", group.name, 100.0 * harm.value),
+        None => format!("{saved}, and {}", unharmed(versus)),
+    }
 }
 
 /// What is said where no group is harmed as far as can be shown: that nobody is, or how much harm the seeds leave possible.

@@ -212,11 +212,13 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("early-retransmit", TailLoss, Tcp, &[("tcp.early_retransmit", Text("rfc5827"))])
         .document("With fewer than four segments out and nothing new to send, fewer duplicate ACKs start fast retransmit.", "RFC 5827")
         .evidence("Matters for windows below four segments; no measured gain is cited here. RACK's reordering window has replaced it in Linux.")
-        .turn_on("Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=1; later kernels have RACK instead"),
+        .turn_on("Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=1; later kernels have RACK instead")
+        .effort(Effort::Patch),
     entry("early-retransmit-delayed", TailLoss, Tcp, &[("tcp.early_retransmit", Text("delayed"))])
         .document("Early retransmit that waits a quarter of an RTT first, so that reordering does not trigger it.", "RFC 5827; Linux 3.5's variant")
         .evidence("RFC 5827 section 3.2 names reordering as the risk; no figure for the delay is known here.")
-        .turn_on("Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=2"),
+        .turn_on("Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=2")
+        .effort(Effort::Patch),
     entry("limited-transmit", TailLoss, Tcp, &[("tcp.limited_transmit", Flag(true))])
         .document("Sends new data on the first two duplicate ACKs, so that small windows still produce the third.", "RFC 3042")
         .evidence("RFC 3042 section 1 cites a trace of a web server in which it would have avoided about a quarter of the timeouts.")

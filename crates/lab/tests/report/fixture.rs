@@ -127,6 +127,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
             }],
             sensitivity: vec![
                 SensitivityPoint {
+                    places: Vec::new(),
                     change: "bottleneck rate x 0.5".to_owned(),
                     best: "fq-codel".to_owned(),
                     best_win: Some(0.38),
@@ -134,6 +135,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
                     holds: true,
                 },
                 SensitivityPoint {
+                    places: Vec::new(),
                     change: "load x 2".to_owned(),
                     best: "pie".to_owned(),
                     best_win: Some(0.44),
@@ -400,6 +402,7 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
             .then(|| "tc qdisc replace dev eth0 root fq_codel (Linux 3.5 and later)".to_owned()),
         instructions: (index > 0)
             .then(|| Instruction {
+                nearest: None,
                 place: "the uplink, 10 Mbit/s".to_owned(),
                 device: "your router, in front of the cable modem".to_owned(),
                 commands: vec![

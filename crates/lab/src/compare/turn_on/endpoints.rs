@@ -28,6 +28,8 @@ struct Step {
     why: String,
     /// From which kernel on, or what is nearest.
     needs: String,
+    /// The mechanism that is nearest, where there is no command.
+    nearest: Option<&'static str>,
 }
 
 enum How {
@@ -37,6 +39,8 @@ enum How {
     Command(String),
     /// By no command.
     No,
+    /// It is so without one.
+    Always,
 }
 
 /// What the hosts of `planned` are told; nothing if it leaves them as they are. `check` says what to measure.
@@ -81,24 +85,21 @@ fn instruction(end: End, senders: Senders, home: bool, steps: &[Step], check: Op
         match &step.how {
             How::Sysctl(setting) => sysctls.push(setting),
             How::Command(command) => commands.push(command.clone()),
-            How::No => {}
+            How::No | How::Always => {}
         }
     }
     if !sysctls.is_empty() {
         commands.push(format!("sysctl -w {}", sysctls.join(" ")));
     }
-    let distinct = |of: &dyn Fn(&Step) -> &str| {
-        let mut texts: Vec<&str> = steps.iter().map(of).filter(|text| !text.is_empty()).collect();
-        let mut seen = Vec::new();
-        texts.retain(|text| {
-            !seen.contains(text) && {
-                seen.push(text);
-                true
-            }
-        });
-        texts.join(" ")
+    let mut needs = match steps {
+        [one] => one.needs.clone(),
+        // Of several, each says what it is about.
+        steps => distinct(steps.iter().map(|step| match &step.how {
+            How::Sysctl(setting) => format!("{setting}: {}", step.needs),
+            How::No => format!("\"{}\" {}", step.why, step.needs),
+            How::Command(_) | How::Always => step.needs.clone(),
+        })),
     };
-    let mut needs = distinct(&|step| &step.needs);
     if !sysctls.is_empty() {
         needs.push_str(
             " To keep it after a restart, put the settings into a file such as /etc/sysctl.d/90-tcp.conf.",
@@ -111,10 +112,22 @@ fn instruction(end: End, senders: Senders, home: bool, steps: &[Step], check: Op
         place: hosts.name().to_owned(),
         device: device.to_owned(),
         commands,
-        why: distinct(&|step| &step.why),
+        why: distinct(steps.iter().map(|step| step.why.clone())),
         needs,
         check: check.map(str::to_owned),
+        nearest: steps.iter().find_map(|step| step.nearest).map(str::to_owned),
     }
+}
+
+/// Sentences one after the other, each once.
+fn distinct(texts: impl Iterator<Item = String>) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for text in texts.filter(|text| !text.is_empty()) {
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    told.join(" ")
 }
 
 /// Whether the network holds a line to a home or office: by its medium, or by rates that differ between the directions.
@@ -254,7 +267,8 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         ("window_validation", _) => none(
             "A connection that paused keeps its speed and answers a loss by what it really used (New-CWV).",
             "In no kernel, only a patch by its authors; the nearest in Linux is sysctl net.ipv4.tcp_slow_start_after_idle=0.",
-        ),
+        )
+        .with_nearest("keep-window-when-idle"),
         ("pacing", "linux") => of(
             End::Senders,
             How::Command(String::from("DEV=eth0; tc qdisc replace dev $DEV root fq")),
@@ -272,11 +286,13 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         ("pacing", _) => none(
             "Senders space every window over a whole round trip, the first one too.",
             "In no kernel with this factor. The nearest is Linux's own pacing, ahead of the window: tc qdisc replace dev eth0 root fq.",
-        ),
+        )
+        .with_nearest("pacing"),
         ("initial_spreading", _) => none(
             "The packets of a new connection leave with gaps between them, so that they do not overflow a queue together.",
             "In no kernel (bounded and variable: a patch by their authors). The nearest is Linux's pacing after the first answer: tc qdisc replace dev eth0 root fq.",
-        ),
+        )
+        .with_nearest("pacing"),
         ("rack", _) => of(
             End::Senders,
             sysctl(&format!("tcp_recovery={on}")),
@@ -306,7 +322,8 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         ("tail_loss_probe_restart" | "rto_restart" | "learn_ack_delay", _) => none(
             "The timer of a lost tail counts from when its first packet was sent, and so fires a round trip sooner.",
             "In no kernel: patches were offered for Linux in 2014 and 2015 and not taken. The nearest is RACK-TLP, Linux's default: sysctl net.ipv4.tcp_recovery=1 net.ipv4.tcp_early_retrans=3.",
-        ),
+        )
+        .with_nearest("rack-tlp"),
         ("early_retransmit", how) => none(
             "With few packets out, fewer repeated answers show a loss.",
             if how == "delayed" {
@@ -462,6 +479,7 @@ fn controller(name: &str, switches: &[(String, String)]) -> Step {
         how,
         why: why.to_owned(),
         needs: needs.to_owned(),
+        nearest: None,
     }
 }
 
@@ -471,6 +489,7 @@ fn of(end: End, how: How, why: &str, needs: &str) -> Step {
         how,
         why: why.to_owned(),
         needs: needs.to_owned(),
+        nearest: None,
     }
 }
 
@@ -481,7 +500,16 @@ fn none(why: &str, needs: &str) -> Step {
 
 /// It is so without a command.
 fn always(why: &str, needs: &str) -> Step {
-    of(End::Senders, How::No, why, needs)
+    of(End::Senders, How::Always, why, needs)
+}
+
+impl Step {
+    fn with_nearest(self, mechanism: &'static str) -> Step {
+        Step {
+            nearest: Some(mechanism),
+            ..self
+        }
+    }
 }
 
 fn sysctl(setting: &str) -> How {

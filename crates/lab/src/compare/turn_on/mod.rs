@@ -13,7 +13,7 @@ mod shaper;
 #[cfg(test)]
 mod tests;
 
-use super::Plan;
+use super::{Plan, words};
 use crate::result::Variant;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,33 @@ pub struct Instruction {
     pub needs: String,
     /// What to measure afterwards and the value expected; `null` where nothing was measured.
     pub check: Option<String>,
+    /// The mechanism that can be had here in place of the variant, which cannot; `needs` and `check` give its results.
+    #[serde(default)]
+    pub nearest: Option<String>,
+}
+
+/// Where a variant cannot be had, the results of the nearest one that can stand in the instruction: what is typed is what is
+/// expected.
+pub fn give_results_of_nearest(instructions: &mut [Instruction], plan: &Plan, variants: &[Variant]) {
+    for one in instructions {
+        let Some(name) = &one.nearest else { continue };
+        let named = |variant: &&Variant| variant.name == *name;
+        let Some((variant, baseline)) = variants.iter().find(named).zip(variants.first()) else {
+            one.check = None;
+            continue;
+        };
+        let there = plan
+            .variants
+            .iter()
+            .position(|planned| planned.name == *name)
+            .map_or_else(Vec::new, |index| instructions_of(plan, index, variant, baseline));
+        let same = there.into_iter().find(|other| other.place == one.place);
+        one.check = same.and_then(|other| other.check);
+        if let Some(versus) = &variant.versus {
+            one.needs
+                .push_str(&format!(" In this comparison {}.", words::in_short(name, versus)));
+        }
+    }
 }
 
 /// Tells what to check once, after the last place, where several are to be changed: what was simulated is all of them together.
@@ -53,7 +80,7 @@ pub fn check_together(instructions: &mut [Instruction]) {
 }
 
 /// What to do for the variant at `index` of `plan`, of which these are the results.
-pub fn instructions(plan: &Plan, index: usize, variant: &Variant, baseline: &Variant) -> Vec<Instruction> {
+pub fn instructions_of(plan: &Plan, index: usize, variant: &Variant, baseline: &Variant) -> Vec<Instruction> {
     let Some(planned) = plan.variants.get(index) else {
         return Vec::new();
     };

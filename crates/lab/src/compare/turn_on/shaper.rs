@@ -45,13 +45,15 @@ pub(super) fn at_place(
     };
     match medium {
         Some(Medium::Wifi) => vec![here.radio()],
-        Some(medium @ (Medium::Ethernet | Medium::Switch | Medium::Host)) => {
-            if rate.is_some_and(line::is_port_rate) || medium == Medium::Switch {
-                vec![here.port()]
-            } else {
-                vec![here.limited()]
+        Some(medium @ (Medium::Ethernet | Medium::Switch | Medium::Host)) => match rate {
+            None => vec![here.port()],
+            Some(rate) if !line::is_port_rate(rate) => vec![here.limited(rate)],
+            // Lines to a provider are sold at such rates too.
+            Some(rate) if medium == Medium::Ethernet && rate.bps() <= 1_000_000_000 => {
+                vec![here.port_of_that_speed(rate), here.limited(rate)]
             }
-        }
+            Some(_) => vec![here.port()],
+        },
         Some(medium) => match line::access(medium) {
             Some(access) => vec![here.modem(&access)],
             None => vec![here.port()],
@@ -81,7 +83,15 @@ impl Here<'_> {
             why,
             needs,
             check: self.check.clone(),
+            nearest: None,
         }
+    }
+
+    /// The mechanism whose command stands for a discipline that Linux does not have.
+    fn stands_for(discipline: &Discipline) -> Option<String> {
+        let nearest = discipline.nearest.as_ref()?;
+        let kind = nearest.split(' ').next().unwrap_or(nearest);
+        Some(kind.replace('_', "-"))
     }
 
     fn node(&self, id: fleetfoot_sim::spec::NodeId) -> &str {
@@ -155,25 +165,39 @@ impl Here<'_> {
                 discipline.elsewhere
             ));
         }
-        self.instruction(device, commands, why, needs)
+        let mut instruction = self.instruction(device, commands, why, needs);
+        instruction.nearest = Here::stands_for(&discipline);
+        instruction
     }
 
     /// A port whose own speed is another: something behind it holds the line to the rate.
-    fn limited(&self) -> Instruction {
+    fn limited(&self, rate: Rate) -> Instruction {
+        let [from, to] = [self.link.from, self.link.to].map(|id| self.node(id));
         let what = match self.medium {
-            Some(Medium::Host) => format!("host {}", self.node(self.link.from)),
-            _ => format!(
-                "your router ({}), the port of this line",
-                self.node(self.link.from)
-            ),
+            Some(Medium::Host) => format!("host {from}"),
+            Some(Medium::Switch) => format!("the port of switch {from} towards {to}"),
+            _ => format!("your router ({from}), the port of this line"),
         };
-        let Some(rate) = self.rate else {
-            return self.port();
+        let reason = if line::is_port_rate(rate) {
+            format!(
+                "If the port is faster than {rate} (ethtool eth0 tells its speed), some device behind this one holds the line to that rate, and packets wait there."
+            )
+        } else {
+            format!(
+                "No network port runs at {rate} by itself: some device behind this one holds the line to it, and packets wait there."
+            )
         };
-        let reason = format!(
-            "No network port runs at {rate} by itself: some device behind this one holds the line to it, and packets wait there."
-        );
         self.shaped(what, &reason, rate, true, 95)
+    }
+
+    /// A port of the line's own rate.
+    fn port_of_that_speed(&self, rate: Rate) -> Instruction {
+        let mut port = self.port();
+        port.why = format!(
+            "If the port itself runs at {rate} (ethtool eth0 tells its speed): {}",
+            port.why
+        );
+        port
     }
 
     /// In front of a modem, or behind it.
@@ -236,7 +260,9 @@ impl Here<'_> {
         } else {
             Vec::new()
         };
-        self.instruction(device, commands, why, needs)
+        let mut instruction = self.instruction(device, commands, why, needs);
+        instruction.nearest = (self.link.queue != "cake").then(|| String::from("cake"));
+        instruction
     }
 
     /// A radio: the queue is in the driver, which knows what each station gets.
@@ -261,7 +287,9 @@ impl Here<'_> {
                 self.link.queue
             )
         };
-        self.instruction(device.to_owned(), Vec::new(), why, needs)
+        let mut instruction = self.instruction(device.to_owned(), Vec::new(), why, needs);
+        instruction.nearest = (self.link.queue != "fq-codel").then(|| String::from("fq-codel"));
+        instruction
     }
 
     /// Nobody said what kind of line it is: at the port, and the shaper for the case that a modem stands behind it. An access
@@ -349,16 +377,29 @@ impl Here<'_> {
             },
         );
         let mut needs = needs(&discipline, &nearest);
-        // A PPP interface has no Ethernet header that is counted already.
-        let [beyond, there] = [beyond_ethernet(&framing), i64::from(framing.overhead)];
-        let ppp = if discipline.shapes {
-            String::new()
-        } else {
-            format!(", with overhead {there} instead of {beyond}")
+        // A PPP interface has no Ethernet header that is counted already, and PPPoE adds 8 bytes that only DSL's framing has.
+        let pppoe = if framing.without_pppoe.is_some() { 0 } else { 8 };
+        let there = i64::from(framing.overhead) + pppoe;
+        let beyond = beyond_ethernet(&framing);
+        let ppp = match (discipline.shapes, self.medium) {
+            (_, Some(Medium::Host | Medium::Switch)) => String::new(),
+            (true, _) => String::from(" (a router that dials in by PPPoE: the PPP interface)"),
+            (false, _) => format!(
+                " (a router that dials in by PPPoE: the PPP interface, with overhead {there} instead of {beyond})"
+            ),
+        };
+        let port = match self.medium {
+            Some(Medium::Host) => "the host's network interface",
+            Some(Medium::Switch) => "the switch's port",
+            _ => "your router's port to the line",
         };
         needs.push_str(&format!(
-            " Put the name of your router's port to the line in place of eth0 (a router that dials in by PPPoE: the PPP interface{ppp}). It lasts until a restart; on OpenWrt the package luci-app-sqm keeps such settings.",
+            " Put the name of {port} in place of eth0{ppp}. It lasts until a restart"
         ));
+        needs.push_str(match self.medium {
+            Some(Medium::Host | Medium::Switch) => ".",
+            _ => "; on OpenWrt the package luci-app-sqm keeps such settings.",
+        });
         if let Some((keyword, bytes)) = framing.without_pppoe {
             let exact = if discipline.shapes {
                 String::from(keyword)
@@ -369,7 +410,9 @@ impl Here<'_> {
                 " On a line without PPPoE (no user name to dial in with) {exact} is exact."
             ));
         }
-        self.instruction(device, commands, why, needs)
+        let mut instruction = self.instruction(device, commands, why, needs);
+        instruction.nearest = Here::stands_for(&discipline);
+        instruction
     }
 
     fn parameter(&self, name: &str) -> Option<Value> {

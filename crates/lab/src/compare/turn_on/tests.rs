@@ -1,6 +1,6 @@
 //! Hand-written expectations for common lines, and a table over every mechanism, medium and direction.
 
-use super::{Instruction, instructions};
+use super::{Instruction, instructions_of};
 use crate::compare::{Choice, Plan, build};
 use crate::result::{Summary, Variant};
 use crate::run::{Options, execute};
@@ -84,7 +84,7 @@ fn told(text: &str, name: &str, place: &str) -> Vec<Instruction> {
     let plan = planned(text, &[name], place);
     let index = plan.variants.iter().position(|variant| variant.name == name);
     let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
-    instructions(&plan, index.expect("it applies"), &after, &before)
+    instructions_of(&plan, index.expect("it applies"), &after, &before)
 }
 
 const UP: &str = "bottleneck:reverse";
@@ -202,11 +202,36 @@ fn dsl_lines_count_their_own_bytes() {
 fn a_port_is_changed_directly_at_its_own_rate() {
     let port = line("100 Mbit/s", "100 Mbit/s", "medium = \"ethernet\"");
     let told_port = told(&port, "fq-codel", DOWN);
-    assert_eq!(told_port.len(), 1);
     assert_eq!(
         told_port[0].commands,
         ["DEV=eth0; tc qdisc replace dev $DEV root fq_codel limit 1250"]
     );
+    // A contract may have the rate of a port: then the queue stands behind a faster one.
+    assert_eq!(told_port.len(), 2);
+    assert!(
+        told_port[0]
+            .why
+            .starts_with("If the port itself runs at 100 Mbit/s")
+    );
+    assert!(
+        told_port[1]
+            .why
+            .starts_with("If the port is faster than 100 Mbit/s")
+    );
+    assert!(
+        told_port[1].commands[1].contains("htb rate 95mbit "),
+        "{told_port:?}"
+    );
+    let backbone = line("10 Gbit/s", "10 Gbit/s", "medium = \"ethernet\"");
+    assert_eq!(told(&backbone, "fq-codel", DOWN).len(), 1);
+    // No port of a switch runs at 200 Mbit/s.
+    let switch = line("200 Mbit/s", "200 Mbit/s", "medium = \"switch\"");
+    let told_switch = told(&switch, "cake", DOWN);
+    assert!(
+        told_switch[0].commands[0].contains("cake bandwidth 190mbit "),
+        "{told_switch:?}"
+    );
+    assert!(!told_switch[0].needs.contains("router"), "{told_switch:?}");
     // No port runs at 20 Mbit/s: something behind it does.
     let slower = line("20 Mbit/s", "20 Mbit/s", "medium = \"ethernet\"");
     let told = told(&slower, "cake", DOWN);
@@ -333,7 +358,7 @@ fn table() -> Vec<(String, Instruction)> {
             let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
             assert!(plan.variants.len() > 40, "{}", plan.variants.len());
             for (index, variant) in plan.variants.iter().enumerate() {
-                let told = instructions(&plan, index, &after, &before);
+                let told = instructions_of(&plan, index, &after, &before);
                 assert_eq!(told.is_empty(), index == 0, "{} {medium} {place}", variant.name);
                 rows.extend(
                     told.into_iter()
@@ -478,6 +503,7 @@ fn what_to_check_is_told_once_after_the_last_place() {
         commands: Vec::new(),
         why: String::new(),
         needs: String::new(),
+        nearest: None,
         check: Some(String::from("ping")),
     };
     let mut both = [one("the uplink"), one("the downlink")];
