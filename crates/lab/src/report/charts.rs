@@ -374,14 +374,23 @@ fn distribution(variants: &[&Variant]) -> Option<Chart> {
     })
 }
 
-/// Every directed bottleneck link of a variant, with a name that is short where there is only one.
+/// Every directed bottleneck link of a variant as a user calls it, the one with the longest wait in the baseline first.
 pub(super) fn bottlenecks<'a>(comparison: &Comparison, variant: &'a Variant) -> Vec<(String, &'a Link)> {
-    variant
+    let standing = |link: &Link| {
+        let mut queues = comparison.document.queues.iter();
+        queues.find(|queue| queue.link == link.name && queue.direction == link.direction)
+    };
+    let mut links: Vec<(f64, String, &Link)> = variant
         .links
         .iter()
         .filter(|link| comparison.bottleneck.contains(&link.name))
-        .map(|link| (format!("{} {}", link.name, link.direction), link))
-        .collect()
+        .map(|link| match standing(link) {
+            Some(queue) => (queue.wait_mean_s, queue.place.clone(), link),
+            None => (0.0, format!("{} {}", link.name, link.direction), link),
+        })
+        .collect();
+    links.sort_by(|one, other| other.0.total_cmp(&one.0));
+    links.into_iter().map(|(_, name, link)| (name, link)).collect()
 }
 
 fn queue_delay(comparison: &Comparison, variants: &[&Variant]) -> Option<Chart> {
