@@ -20,7 +20,7 @@
 //!
 //! **Compared** with ns-2.35's Agent/TFRC under random loss of 0.1, 1 and 5 %: the same packets per second within 2 % where ns-2's t_RTO
 //! is made 4 R. As it comes it has a TCP's timer in ticks of 100 ms, which is 3 R at a round-trip time of 100 ms and lets it send a
-//! tenth more at 5 % (`crates/sim/tests/tfrc.rs`). That t_RTO needs no option here.
+//! tenth more at 5 % (`crates/sim/tests/all/tfrc.rs`). That t_RTO needs no option here.
 //!
 //! **Packets.** Over UDP, in network order; times in microseconds. Data: packet number, time sent, the sender's round-trip
 //! time (0: none yet), 4 bytes each, then payload; 40 bytes of headers with IPv4, as TCP has. Feedback: the time that the

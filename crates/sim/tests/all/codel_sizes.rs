@@ -5,10 +5,9 @@
 //! sum over kinds k of (share of the time that k takes) * P(a frame comes next | k is sent), which is their share by number if
 //! what comes next does not depend on what is sent, and more where frames travel in rows.
 
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
-mod line;
+use crate::line;
 
+use crate::line::{group, limit, network};
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::queue::{DropReason, Limit};
 use fleetfoot_core::rng::Distribution;
@@ -19,7 +18,6 @@ use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::spec::{LinkIndex, LinkRate, Raw, RawMark, RawPorts, RawSource, Spec, Traffic};
 use fleetfoot_sim::world::{Mode, run};
-use line::{group, limit, network};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

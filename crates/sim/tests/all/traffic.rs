@@ -6,9 +6,7 @@
 //! first data. So a transfer that begins at 0 and takes n bytes at layer 3 is complete at 20,104 + n + 10,000, and known
 //! to be 40 + 10,000 later.
 
-#[path = "common/line.rs"]
-mod line;
-
+use crate::line::{always, config, datagrams, group, in_turn, network, one, outcome, times, us};
 use fleetfoot_core::rng::{Probability, Rng};
 use fleetfoot_core::tcp::{Config, InitialWindow};
 use fleetfoot_core::time::Duration;
@@ -16,7 +14,6 @@ use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::spec::{FlowLine, Loss, NodeId, Spread, Traffic};
 use fleetfoot_sim::world::{Mode, run};
-use line::{always, config, datagrams, group, in_turn, network, one, outcome, times, us};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

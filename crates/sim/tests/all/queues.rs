@@ -1,9 +1,6 @@
 //! What queue disciplines do to TCP, end to end: L4S beside classic flows, and the ideals against drop-tail.
 
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "each test program uses a part of it")]
-mod line;
-
+use crate::line::{always, group, in_turn, limit, network};
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::tcp::{Config, EcnCodepoint, EcnEcho, Profile};
@@ -12,7 +9,6 @@ use fleetfoot_core::units::Rate;
 use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::spec::{LinkIndex, LinkRate, NodeId, Spec, Traffic};
 use fleetfoot_sim::world::{Mode, run};
-use line::{always, group, in_turn, limit, network};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -3,19 +3,14 @@
 //! 8 Mbit/s is 1 us per byte, 10,000 us each way; a packet of n bytes takes n + 10,000, here 5,000 more of its own. SYN and
 //! SYN-ACK have 52 bytes, headers 40. Times are in microseconds.
 
-mod common;
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
-mod line;
-
-use common::random_spec;
+use crate::common::random_spec;
+use crate::line::{one, outcome, times};
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{NodeId, Recorded, Replay, Spec, Spread, Traffic, Unit};
 use fleetfoot_sim::world::{Mode, run};
-use line::{one, outcome, times};
 use std::ops::ControlFlow;
 
 /// End, wait, bytes.

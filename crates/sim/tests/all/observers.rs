@@ -1,9 +1,6 @@
 //! What traces and captures hold of a connection that was worked out by hand: see `traffic.rs` for the times.
 
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "each test program uses a part of it")]
-mod line;
-
+use crate::line::{always, group, network, one, outcome};
 use fleetfoot_core::flow::{FlowId, HostId};
 use fleetfoot_core::packet::Flags;
 use fleetfoot_core::queue::DropReason;
@@ -12,7 +9,6 @@ use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::record::{Capture, CapturePlace, Captured, Trace, TraceKind};
 use fleetfoot_sim::spec::{LinkIndex, Loss, Spec, Traffic};
 use fleetfoot_sim::world::{Mode, run};
-use line::{always, group, network, one, outcome};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

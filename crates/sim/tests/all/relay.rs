@@ -1,11 +1,9 @@
 //! Split connections: a relay in the middle of two lines of 8 Mbit/s (1 us per byte) and 10 ms each.
 
-mod common;
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
-mod line;
+use crate::line;
 
-use common::random_spec;
+use crate::common::random_spec;
+use crate::line::{always, config, group, network, outcome, times};
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::rng::{Distribution, Probability};
@@ -16,7 +14,6 @@ use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{LinkRate, Loss, NodeId, NodeSpec, Relay, Spec, Traffic};
 use fleetfoot_sim::world::{Mode, run};
-use line::{always, config, group, network, outcome, times};
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;

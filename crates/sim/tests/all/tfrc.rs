@@ -3,10 +3,7 @@
 //!
 //! Run with `--nocapture` to see the figures.
 
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "each test program uses a part of it")]
-mod line;
-
+use crate::line::{group, limit, network};
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::{Kind, Packet, Segment};
 use fleetfoot_core::queue::{DropReason, Limit};
@@ -19,7 +16,6 @@ use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{GroupSpec, LinkIndex, LinkRate, Loss, Spec, Spread, Tfrc, Traffic};
 use fleetfoot_sim::world::{Mode, run};
-use line::{group, limit, network};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 

@@ -1,10 +1,9 @@
 //! Variants of a scenario see the same traffic: arrivals, sizes and pairs do not depend on queues, congestion controls,
 //! losses or other groups.
 
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "each test program uses a part of it")]
-mod line;
+use crate::line;
 
+use crate::line::{always, group, limit, network, outcome};
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::{Distribution, Probability};
 use fleetfoot_core::tcp::{Config, Profile};
@@ -12,7 +11,6 @@ use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::output::{GroupOutput, RunOutput};
 use fleetfoot_sim::spec::{LinkRate, Loss, Spec, Spread, Traffic};
-use line::{always, group, limit, network, outcome};
 use std::sync::Arc;
 
 const PAGES: usize = 0;

@@ -1,12 +1,10 @@
 //! What connections learn about a path serves the next ones between the same two hosts (Initial Spreading from an
 //! estimated rate): worked out by hand on a line of 8 Mbit/s and 10 ms each way, times in microseconds.
 
-mod common;
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "each test program uses a part of it")]
-mod line;
+use crate::line;
 
-use common::random_spec;
+use crate::common::random_spec;
+use crate::line::{always, group, network, outcome};
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::Segment;
 use fleetfoot_core::tcp::{Config, InitialSpreading, InitialWindow, Profile};
@@ -14,7 +12,6 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::spec::{NodeId, Spec, Traffic};
 use fleetfoot_sim::world::{Mode, run};
-use line::{always, group, network, outcome};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

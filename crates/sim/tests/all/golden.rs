@@ -2,17 +2,13 @@
 //!
 //! When a mechanism changes on purpose the number changes with it: the failure prints the new one and what the run holds.
 
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "each test program uses a part of it")]
-mod line;
-
+use crate::line::{group, limit, network, outcome};
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::{Distribution, Probability};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::output::{Datagrams, RunOutput};
 use fleetfoot_sim::spec::{FlowLine, LinkRate, Loss, NodeId, Spec, Spread, Traffic};
-use line::{group, limit, network, outcome};
 use std::fmt::Write;
 use std::sync::Arc;
 

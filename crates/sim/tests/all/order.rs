@@ -1,9 +1,6 @@
 //! The one order of events: it does not depend on insertion, on the reuse of slots, or on the mode of the engine.
 
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "each test program uses a part of it")]
-mod line;
-
+use crate::line::{always, config, group, network, outcome};
 use fleetfoot_core::rng::{Probability, Rng};
 use fleetfoot_core::tcp::{Config, RtoConfig};
 use fleetfoot_core::time::{Duration, Instant};
@@ -12,7 +9,6 @@ use fleetfoot_sim::event::{EventKey, EventKind, EventQueue};
 use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::spec::{LinkRate, Loss, Spread, Traffic};
 use fleetfoot_sim::world::{Mode, run};
-use line::{always, config, group, network, outcome};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -2,10 +2,7 @@
 //!
 //! The line of 8 Mbit/s (1 us per byte) and 10 ms, one sender unless said.
 
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "each test program uses a part of it")]
-mod line;
-
+use crate::line::{always, group, limit, network, one, outcome};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
 use fleetfoot_core::packet::{Kind, Packet, Segment};
 use fleetfoot_core::queue::Limit;
@@ -20,7 +17,6 @@ use fleetfoot_sim::spec::{
     Interface, LinkIndex, NodeId, Raw, RawMark, RawPorts, RawSource, Spec, Spread, Traffic,
 };
 use fleetfoot_sim::world::{Mode as EngineMode, run};
-use line::{always, group, limit, network, one, outcome};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 

@@ -2,9 +2,7 @@
 //!
 //! Streams of datagrams cross the bottleneck of 8 Mbit/s (1 us per byte) and 10,000 us, so a packet of 1000 bytes takes 1 ms.
 
-#[path = "common/line.rs"]
-mod line;
-
+use crate::line::{always, datagrams, group, in_turn, limit, network, one, outcome, times, us};
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::link::OPPORTUNITY_BYTES;
 use fleetfoot_core::packet::Packet;
@@ -16,7 +14,6 @@ use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{LinkIndex, LinkRate, Loss, Spec, Traffic};
 use fleetfoot_sim::world::{Mode, run};
-use line::{always, datagrams, group, in_turn, limit, network, one, outcome, times, us};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

@@ -1,8 +1,6 @@
 //! The same specification gives the same bytes: twice, and in both modes of the engine.
 
-mod common;
-
-use common::random_spec;
+use crate::common::random_spec;
 use fleetfoot_core::link::Loss;
 use fleetfoot_core::rng::{Distribution, Probability};
 use fleetfoot_core::tcp::Profile;

@@ -1,14 +1,13 @@
 //! Video calls, look-ups of names and requests that are limited, worked out by hand; both modes of the engine agree.
 
-#[path = "common/line.rs"]
-mod line;
+use crate::line;
 
+use crate::line::{always, group, in_turn, network, one, outcome, times};
 use fleetfoot_core::rng::{Distribution, Probability};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::output::{Datagrams, RunOutput};
 use fleetfoot_sim::spec::{Dns, Loss, NodeId, Spec, Spread, Traffic, Video, Web};
-use line::{always, group, in_turn, network, one, outcome, times};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

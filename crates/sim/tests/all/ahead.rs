@@ -1,10 +1,7 @@
 //! Hosts that take packets ahead of time, lanes that are passed at once: what comes out is as if everything had waited
 //! for its turn.
 
-#[path = "common/line.rs"]
-#[expect(dead_code, reason = "each test program uses a part of it")]
-mod line;
-
+use crate::line::{always, limit, outcome};
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::{Probability, Rng};
 use fleetfoot_core::tcp::{Config, DelayedAck, InitialWindow, Profile};
@@ -15,7 +12,6 @@ use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
     GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread, Traffic,
 };
-use line::{always, limit, outcome};
 use std::sync::Arc;
 
 #[test]

@@ -1,0 +1,21 @@
+//! The simulator as a whole. One program: every further one would compile the simulator again.
+
+mod ahead;
+mod calls;
+mod codel_sizes;
+mod common;
+mod common_random_numbers;
+mod determinism;
+mod golden;
+mod interface;
+mod laws;
+mod line;
+mod links;
+mod observers;
+mod order;
+mod paths;
+mod queues;
+mod relay;
+mod replay;
+mod tfrc;
+mod traffic;
