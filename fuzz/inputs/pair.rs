@@ -2,10 +2,11 @@
 //! is silent for longer than its timeout, and both ends close.
 
 use arbitrary::{Arbitrary, Unstructured};
+use fleetfoot_core::packet::Segment;
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::tcp::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use fleetfoot_core::tcp::{Config, Connection, Profile};
-use fleetfoot_core::time::Duration;
+use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
 
@@ -74,18 +75,25 @@ impl End {
 /// One input of the fuzzer. What is too short to be one is nothing.
 pub(crate) fn run(bytes: &[u8]) {
     if let Ok(input) = Input::arbitrary_take_rest(Unstructured::new(bytes)) {
-        play(&input);
+        assert_eq!(
+            play(&input, true),
+            play(&input, false),
+            "with and without header prediction"
+        );
     }
 }
 
-fn play(input: &Input) {
+/// Plays it; what left when, from which end.
+fn play(input: &Input, prediction: bool) -> Vec<(Instant, usize, Segment)> {
     let delay = Duration::from_micros(u64::from(input.rtt_us) + 1);
     let mut ends = [input.ends[0].setup(delay), input.ends[1].setup(delay)];
     if ends.iter().all(|end| end.close == CloseWhen::PeerClosed) {
         ends[0].close = CloseWhen::Written; // somebody begins
     }
     let fates = &input.fates[..input.fates.len().min(250)];
+    let mut sent = Vec::new();
     let network = |hop: &Hop| {
+        sent.push((hop.at, hop.from, hop.segment));
         // Fewer losses than there are retries.
         let fate = fates.get(hop.index as usize).copied().unwrap_or(0);
         let extra = delay.mul_div(u64::from(fate >> 3), 8);
@@ -104,6 +112,9 @@ fn play(input: &Input) {
         delay.saturating_mul(4),
         network,
     );
+    if !prediction {
+        rig.without_prediction();
+    }
     if input.both_open {
         rig.open_second();
     }
@@ -130,4 +141,6 @@ fn play(input: &Input) {
             (state, end.written, end.read, end.failed)
         })
     );
+    drop(rig);
+    sent
 }

@@ -15,7 +15,7 @@ use crate::observe::{AppEvent, Observer};
 use crate::relay::Onward;
 use crate::routing::PathStart;
 use crate::spec::{GroupSpec, Interface, NodeId, Traffic};
-use crate::world::World;
+use crate::world::{Mode, World};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId, Stream};
 use fleetfoot_core::link::StreamEnd;
 use fleetfoot_core::packet::{Flags, Kind, Segment};
@@ -192,6 +192,7 @@ impl<O: Observer> World<'_, O> {
             let config = slot.config(spec, opener);
             let mut connection = Connection::connect(now, config, iss[opener]);
             connection.set(now, Setting::AutoRead(true));
+            connection.set(now, Setting::HeaderPrediction(self.network.mode == Mode::Fast));
             let path = (opening.hosts[opener], opening.hosts[1 - opener]);
             tell_path(&self.known_paths, now, path, &mut connection);
             slot.ends[opener].connection = Some(Box::new(connection));
@@ -390,6 +391,7 @@ impl<O: Observer> World<'_, O> {
         let config = slot.config(&self.spec.groups[slot.group as usize], side);
         let mut connection = Connection::accept(now, config, slot.iss_of(side), segment);
         connection.set(now, Setting::AutoRead(true));
+        connection.set(now, Setting::HeaderPrediction(self.network.mode == Mode::Fast));
         let path = (slot.ends[side].node, slot.ends[1 - side].node);
         tell_path(&self.known_paths, now, path, &mut connection);
         slot.ends[side].connection = Some(Box::new(connection));

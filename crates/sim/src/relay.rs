@@ -21,11 +21,11 @@ use crate::endpoint::{End, Part, Slot};
 use crate::observe::{AppEvent, Observer};
 use crate::routing::PathStart;
 use crate::spec::NodeId;
-use crate::world::{RunError, World};
+use crate::world::{Mode, RunError, World};
 use fleetfoot_core::flow::{FlowId, FlowKey};
 use fleetfoot_core::packet::Segment;
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::tcp::{Connection, Half, State, Stats, WriteFlags};
+use fleetfoot_core::tcp::{Connection, Half, Setting, State, Stats, WriteFlags};
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
 
@@ -149,9 +149,12 @@ impl<O: Observer> World<'_, O> {
             return;
         };
         let iss = [0, 1].map(|side| slot.iss_of(side));
-        let accepted = Connection::accept(now, &relay.config, iss[side], segment);
+        let predict = Setting::HeaderPrediction(self.network.mode == Mode::Fast);
+        let mut accepted = Connection::accept(now, &relay.config, iss[side], segment);
+        accepted.set(now, predict);
         slot.ends[side].connection = Some(Box::new(accepted));
-        let opened = Connection::connect(now, &relay.config, iss[1 - side]);
+        let mut opened = Connection::connect(now, &relay.config, iss[1 - side]);
+        opened.set(now, predict);
         slot.ends[1 - side].connection = Some(Box::new(opened));
         self.pump(now, index, side);
         self.pump(now, index, 1 - side);

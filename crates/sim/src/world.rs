@@ -41,7 +41,7 @@ pub enum Mode {
     /// Lanes, lazy departures and lazy timers.
     #[default]
     Fast,
-    /// Every departure is an event, every moved deadline is inserted anew: slow and obviously right.
+    /// Every departure is an event, every moved deadline is inserted anew, connections predict no headers: slow and obviously right.
     Plain,
 }
 

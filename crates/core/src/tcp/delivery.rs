@@ -122,7 +122,7 @@ impl Sender {
         for (index, noted) in known.iter_mut().enumerate().take(blocks) {
             let (left, right) = segment.sack_block(index);
             let block = u64::from(left.0) << 32 | u64::from(right.0);
-            if index > 0 && self.board.is_known(index, block) && shared.short_ways() {
+            if index > 0 && self.board.is_known(index, block) && shared.predict {
                 *noted = block; // nothing new, and not a D-SACK
                 continue;
             }

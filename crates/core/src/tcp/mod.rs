@@ -235,8 +235,7 @@ impl Connection {
                 nagle: config.nagle,
                 syn_lost: 0,
                 peer_scales: false,
-                #[cfg(test)]
-                long_way: false,
+                predict: true,
                 orphan: false,
                 latencies: false,
                 ways: Ways::SHUT,
@@ -458,6 +457,7 @@ impl Connection {
                 }
             }
             Setting::NoteLatencies(on) => self.shared.latencies = on,
+            Setting::HeaderPrediction(on) => self.shared.predict = on,
             Setting::QuickAck(on) => self.receive.set_quick(&self.shared.config, on),
             Setting::KeepAliveValues(_) => {
                 self.set_cold(setting);

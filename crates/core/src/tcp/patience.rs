@@ -228,6 +228,7 @@ impl Connection {
             Setting::Nagle(_)
             | Setting::KeepAlive(_)
             | Setting::AutoRead(_)
+            | Setting::HeaderPrediction(_)
             | Setting::NoteLatencies(_)
             | Setting::Path(_)
             | Setting::QuickAck(_) => {}

@@ -155,8 +155,7 @@ impl Shared {
             nagle,
             syn_lost,
             peer_scales,
-            #[cfg(test)]
-            long_way,
+            predict,
             orphan,
             latencies,
             ways: _, // none until something happens
@@ -178,10 +177,17 @@ impl Shared {
         pack.byte(snd_scale);
         pack.byte(rcv_scale);
         pack.byte(syn_lost);
-        pack.flags([sack, timestamps, ecn, nagle, peer_scales, orphan, latencies]);
+        pack.flags([
+            sack,
+            timestamps,
+            ecn,
+            nagle,
+            peer_scales,
+            predict,
+            orphan,
+            latencies,
+        ]);
         pack.option(path, Box::default, |pack, path| path.pack(pack));
-        #[cfg(test)]
-        pack.flags([long_way]);
     }
 }
 

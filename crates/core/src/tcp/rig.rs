@@ -11,7 +11,7 @@
 pub mod soak;
 
 use super::listener::{Answer, on_closed, on_listen};
-use super::{Config, Connection, ConnectionError, Event, Half, State, Timer, WriteFlags};
+use super::{Config, Connection, ConnectionError, Event, Half, Setting, State, Timer, WriteFlags};
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
@@ -119,6 +119,8 @@ pub struct Rig<N> {
     network: N,
     /// Packets are bytes.
     codec: bool,
+    /// `Setting::HeaderPrediction` of both ends.
+    predict: bool,
     /// Longest round trip, with what the network adds.
     round_trip: Duration,
     wire: BinaryHeap<Reverse<Flight>>,
@@ -180,6 +182,7 @@ impl<N: FnMut(&Hop) -> Fate> Rig<N> {
             damaged: 0,
             network,
             codec,
+            predict: true,
             round_trip,
             wire: BinaryHeap::new(),
             held: [None, None],
@@ -191,6 +194,15 @@ impl<N: FnMut(&Hop) -> Fate> Rig<N> {
         rig
     }
 
+    /// Both ends take the general path for every segment.
+    pub fn without_prediction(&mut self) {
+        self.predict = false;
+        let now = self.now;
+        for connection in self.ends.iter_mut().filter_map(|end| end.connection.as_mut()) {
+            connection.set(now, Setting::HeaderPrediction(false));
+        }
+    }
+
     /// Both ends open at once.
     pub fn open_second(&mut self) {
         self.open(1);
@@ -199,7 +211,9 @@ impl<N: FnMut(&Hop) -> Fate> Rig<N> {
     fn open(&mut self, which: usize) {
         let now = self.now;
         let end = &mut self.ends[which];
-        end.connection = Some(Connection::connect(now, &end.setup.config, end.setup.iss));
+        let mut connection = Connection::connect(now, &end.setup.config, end.setup.iss);
+        connection.set(now, Setting::HeaderPrediction(self.predict));
+        end.connection = Some(connection);
         self.serve(which);
     }
 
@@ -321,7 +335,8 @@ impl<N: FnMut(&Hop) -> Fate> Rig<N> {
         match &mut end.connection {
             None => {
                 if on_listen(&segment) == Answer::Accept {
-                    let connection = Connection::accept(now, &end.setup.config, end.setup.iss, &segment);
+                    let mut connection = Connection::accept(now, &end.setup.config, end.setup.iss, &segment);
+                    connection.set(now, Setting::HeaderPrediction(self.predict));
                     end.connection = Some(connection);
                 }
             }

@@ -340,7 +340,7 @@ impl Sender {
         delivery.rtt = None;
         if delivery.advanced && !partial {
             // After a timeout nearly every segment sent again is told of by blocks that go on telling of the rest.
-            let again = shared.short_ways() && self.state == CaState::Loss && self.una < self.high_seq;
+            let again = shared.predict && self.state == CaState::Loss && self.una < self.high_seq;
             let told = self.board.marks.sacked_segments > 0;
             if again && told {
                 self.board.set_aside_sacks();

@@ -50,9 +50,8 @@ pub(super) struct Shared {
     pub(super) syn_lost: u8,
     /// The peer's SYN carried a window scale.
     pub(super) peer_scales: bool,
-    /// Tests compare the short ways of the usual case with the long one.
-    #[cfg(test)]
-    pub(super) long_way: bool,
+    /// `Setting::HeaderPrediction`.
+    pub(super) predict: bool,
     /// The owner closed both halves.
     pub(super) orphan: bool,
     /// `Setting::NoteLatencies`.
@@ -78,15 +77,6 @@ impl Shared {
     /// Where the timestamp clock of an end with this initial sequence number starts.
     pub(super) const fn ts_offset(iss: SeqNumber) -> u32 {
         iss.0.rotate_left(16) | 1
-    }
-
-    /// Whether the usual case may be recognised and done with fewer steps. Always, but for tests that compare.
-    #[inline]
-    pub(super) const fn short_ways(&self) -> bool {
-        #[cfg(test)]
-        return !self.long_way;
-        #[cfg(not(test))]
-        true
     }
 
     /// Something happens on which the short ways may depend: the next general way works out which are open.

@@ -194,7 +194,7 @@ impl Sender {
     /// Nothing is wrong: no loss, SACK, probe or episode to look at, and nothing but data to send.
     pub(super) fn is_calm(&self, shared: &Shared) -> bool {
         let agent = self.sack1.as_deref();
-        shared.short_ways()
+        shared.predict
             && self.state == CaState::Open
             && self.tempo.is_none()
             && self.board.is_calm(self.una)

@@ -99,6 +99,9 @@ pub enum Setting {
     QuickAck(bool),
     /// Every in-order byte counts as read at once, until turned off.
     AutoRead(bool),
+    /// Handle usual segments in fewer steps (header prediction). The results are the same without, for which it can be turned off
+    /// to compare the two; on at first.
+    HeaderPrediction(bool),
     /// How long data or probes may go unanswered (RFC 9293 MUST-21); `None`: as configured.
     UserTimeout(Option<Duration>),
     /// SYN retransmissions (`TCP_SYNCNT`).

@@ -84,7 +84,7 @@ impl Connection {
     #[inline(never)]
     pub(super) fn ways(&self) -> Ways {
         let shared = &self.shared;
-        if self.state != State::Established || !shared.short_ways() {
+        if self.state != State::Established || !shared.predict {
             return Ways::SHUT;
         }
         let (mut acks, mut undo, mut probed) = (true, false, false);

@@ -114,7 +114,7 @@ fn what_is_sacked_and_sent_again_is_not_in_flight() {
         config.limited_transmit = true;
         config.growth = crate::tcp::Growth::Always;
         let mut script = Script::open(&config, 8);
-        script.connection.shared.long_way = long_way;
+        script.connection.shared.predict = !long_way;
         assert_eq!(script.write(8), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(script.timer().1, [0]);
         assert_eq!(script.ack(1, &[]), [1, 2]);

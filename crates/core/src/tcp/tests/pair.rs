@@ -247,7 +247,7 @@ impl Pair {
     /// Both ends take the general path for every segment.
     pub(super) fn take_long_way(&mut self) {
         for end in [End::A, End::B] {
-            self.connection(end).shared.long_way = true;
+            self.connection(end).shared.predict = false;
         }
     }
 

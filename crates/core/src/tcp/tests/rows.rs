@@ -29,7 +29,7 @@ fn open(cwnd: u32, ssthresh: u32, buffer: u64, long: bool) -> Connection {
         peer_window: Bytes(1 << 30),
     };
     let mut connection = Connection::established(T0, &Arc::new(config), state);
-    connection.shared.long_way = long;
+    connection.shared.predict = !long;
     connection.open_ways();
     connection
 }
