@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     sensitivity: bool,
     /// How far to go while the best are undecided: so many more runs ("500"), or so long in all ("2 min"); by default at most as
-    /// many runs as the first pass, or 200.
+    /// many runs as the first pass (of few variants up to three times as many, 200 at most).
     #[arg(long, value_name = "RUNS|TIME", value_parser = budget)]
     budget: Option<Budget>,
     /// Output folder; by default fleetfoot-out/TITLE-HASH.

@@ -582,6 +582,6 @@ pub struct SensitivityPoint {
     pub best_win: Option<f64>,
     /// Win there of the variant that is first in the described network.
     pub described_best_win: Option<f64>,
-    /// Whether the described network's first variant is a significant win there too and no other is significantly better.
+    /// Whether the described network's first variant belongs to the first tier there too.
     pub holds: bool,
 }

@@ -54,13 +54,17 @@ fn places(plan: &Plan, index: usize) -> Vec<String> {
     places
 }
 
-/// The part of a variant, at one place or on one side only, that has at least nine tenths of what the whole saves.
+/// The part of a variant, at one place or on one side only, that has at least nine tenths of what the whole saves, less the
+/// harm of each.
 pub(super) fn part_that_matters(plan: &Plan, variants: &[Variant], whole: usize) -> Option<usize> {
-    let win = |index: usize| variants[index].versus.as_ref().and_then(|versus| versus.win);
-    let (all, name) = (win(whole)?, &variants[whole].name);
+    let net = |index: usize| {
+        let versus = variants[index].versus.as_ref()?;
+        Some(versus.win? - versus.harm.map_or(0.0, |harm| harm.value))
+    };
+    let (all, name) = (net(whole)?, &variants[whole].name);
     (0..variants.len())
         .filter(|&index| plan.variants[index].part_of.as_ref() == Some(name))
-        .filter_map(|index| Some((index, win(index)?)))
+        .filter_map(|index| Some((index, net(index)?)))
         .max_by(|one, other| one.1.total_cmp(&other.1).then(other.0.cmp(&one.0)))
         .filter(|(_, own)| *own >= 0.9 * all)
         .map(|(index, _)| index)
@@ -113,7 +117,10 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     else {
         return String::new();
     };
-    let Some(versus) = &variant.versus else {
+    // The figures of what is to be done: of the place that matters, where one does.
+    let index = variants.iter().position(|other| other.name == variant.name);
+    let done = index.and_then(|index| part_that_matters(plan, variants, index));
+    let Some(versus) = &done.map_or(variant, |part| &variants[part]).versus else {
         return String::new();
     };
     let mut text = format!("Try {}{}: ", recommended.variant, place_words(recommended));
@@ -172,7 +179,16 @@ fn elsewhere(plan: &Plan, variants: &[Variant], variant: &Variant) -> String {
         .find_map(|one| Some((one, one.nearest.as_deref()?)));
     match nearest.and_then(|(one, near)| Some((one, near, versus(near)?))) {
         Some((one, near, versus)) => format!(
-            " {name} cannot be had at {}: the nearest there is {near}; in this comparison {}.",
+            " {name} cannot be had {} {}: the nearest there is {near}; in this comparison {}.",
+            if variant
+                .versus
+                .as_ref()
+                .is_some_and(|versus| versus.places.contains(&one.place))
+            {
+                "at"
+            } else {
+                "on the"
+            },
             one.place,
             words::in_short(near, versus)
         ),
@@ -229,6 +245,7 @@ fn shorter(plan: &Plan, versus: &Versus) -> String {
         .collect();
     let more = match waiting.len().saturating_sub(MOST_GROUPS) {
         0 => String::new(),
+        1 => String::from(" and one more group"),
         more => format!(" and {more} more groups"),
     };
     format!(

@@ -193,7 +193,10 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
 fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<turn_on::Instruction> {
     let of = |index: usize| {
         let mut told = turn_on::instructions_of(plan, index, &variants[index], &variants[0]);
-        turn_on::give_results_of_nearest(&mut told, plan, variants);
+        let planned = &plan.variants[index];
+        let place = planned.part_of.as_ref().and(planned.places.first());
+        let place = place.map(|&place| plan.places[place].name.as_str());
+        turn_on::give_results_of_nearest(&mut told, plan, variants, place);
         told
     };
     let mut all = of(index);
@@ -206,13 +209,23 @@ fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<turn_on:
         return all;
     };
     let mut told = of(part);
-    let shares = [win(part), win(index)].map(|win| words::percent(win.unwrap_or(0.0)));
+    let [one, all_of_it] = [win(part), win(index)].map(|win| win.unwrap_or(0.0));
     all.retain(|one| told.iter().all(|first| first.place != one.place));
-    for one in &mut all {
-        one.check = None;
-        one.why = format!(
-            "Optional: with this place too {} are saved instead of {}. {}",
-            shares[1], shares[0], one.why
+    if all_of_it < one + 0.001 {
+        return told; // The others add nothing.
+    }
+    let places = plan.variants[index].places.len();
+    let with = if places > 2 {
+        "with all places"
+    } else {
+        "with this place too"
+    };
+    let [one, all_of_it] = [one, all_of_it].map(words::percent);
+    for other in &mut all {
+        other.check = None;
+        other.why = format!(
+            "Optional: {with} {all_of_it} are saved instead of {one}. {}",
+            other.why
         );
     }
     told.extend(all);

@@ -72,6 +72,9 @@ impl Neighbour {
     pub(super) fn described(self, plan: &Plan, bottleneck: &[String]) -> Resolved {
         let mut near = plan.described.clone();
         self.change(&mut near.spec, bottleneck);
+        if self.what == Quantity::Rtt {
+            near.scale_base_rtts(self.factor);
+        }
         near
     }
 

@@ -94,7 +94,9 @@ pub fn study(
     let mut rows = ranked(&plan, &total).rows;
     if !total.interrupted && !rows.same_seeds {
         more_seeds(&plan, extent.budget, started, &mut total, &mut rows, run)?;
-        one_place_at_a_time(&mut plan, &mut total, &rows, run)?;
+        if !total.interrupted {
+            one_place_at_a_time(&mut plan, &mut total, &rows, extent.budget, run)?;
+        }
     }
     let Evaluation { mut comparison, rows } = evaluate(&plan, &total, command);
     if !total.interrupted
@@ -136,7 +138,8 @@ fn sensitivity(
             return Ok(());
         }
         // Queues may stand elsewhere there.
-        let there = plan.moved(&neighbour.described(plan, &comparison.bottleneck), &first.runs[0])?;
+        let near = neighbour.described(plan, &comparison.bottleneck);
+        let mut there = plan.moved(&near, &first.runs[0])?;
         let jobs = neighbour.jobs(&there, &comparison.bottleneck);
         let mut batch = run(&title, &jobs[1..], &plan.seeds)?;
         count(total, &batch);
@@ -145,8 +148,10 @@ fn sensitivity(
             return Ok(());
         }
         batch.runs.splice(0..0, first.runs);
+        // Fair shares are those of this network.
+        there.described = near;
         let mut point = judge(neighbour.name(), &there, &batch, comparison);
-        if there.chosen != plan.chosen {
+        if acts_elsewhere(plan, &there) {
             let names = there.chosen.iter().map(|&place| there.places[place].name.clone());
             point.places = names.collect();
         }
@@ -156,6 +161,9 @@ fn sensitivity(
         return Ok(());
     };
     let there = plan.at(vec![place])?;
+    if !acts_elsewhere(plan, &there) {
+        return Ok(());
+    }
     let change = format!("queue mechanisms at {} only", plan.places[place].name);
     let mut batch = run(&change, &there.jobs()[1..], &there.seeds)?;
     count(total, &batch);
@@ -167,6 +175,14 @@ fn sensitivity(
     let point = judge(change, &there, &batch, comparison);
     comparison.document.sensitivity.push(point);
     Ok(())
+}
+
+/// Whether a variant changes other queues in `there` than in `plan`: those of a file act where the file says.
+fn acts_elsewhere(plan: &Plan, there: &Plan) -> bool {
+    there.variants.iter().any(|variant| {
+        let mut same = plan.variants.iter().filter(|other| other.name == variant.name);
+        same.any(|other| other.places != variant.places)
+    })
 }
 
 /// Adds the counts and times of a step.
@@ -240,6 +256,7 @@ fn one_place_at_a_time(
     plan: &mut Plan,
     total: &mut Batch,
     rows: &Rows,
+    budget: Option<Budget>,
     run: &mut Runner<'_>,
 ) -> Result<(), StudyError> {
     let best: Vec<usize> = rows.first.iter().take(BEST_FEW).copied().collect();
@@ -249,14 +266,20 @@ fn one_place_at_a_time(
         if plan.variants.len() == before {
             continue;
         }
-        // Over the seeds of the whole, so that both can be compared.
-        let seeds: Vec<u64> = total.runs[whole].iter().map(|run| run.seed).collect();
+        // Over the seeds of the whole, so that both can be compared; within a budget, over those of the first pass.
+        let seeds: Vec<u64> = match budget {
+            None => total.runs[whole].iter().map(|run| run.seed).collect(),
+            Some(_) => plan.seeds.clone(),
+        };
         let batch = run("the best, one place at a time", &plan.jobs()[before..], &seeds)?;
-        let interrupted = batch.interrupted;
-        join_variants(total, batch);
-        if interrupted {
+        if batch.interrupted {
+            // Of some parts nothing or little was run: none is told.
+            count(total, &batch);
+            plan.variants.truncate(before);
+            total.interrupted = true;
             break;
         }
+        join_variants(total, batch);
     }
     Ok(())
 }

@@ -232,6 +232,13 @@ impl Resolved {
         }
     }
 
+    /// All round-trip times without queueing change by this factor.
+    pub(crate) fn scale_base_rtts(&mut self, factor: f64) {
+        for pair in &mut self.base_rtts {
+            pair.rtt = Duration::from_secs_f64(pair.rtt.as_secs_f64() * factor);
+        }
+    }
+
     /// Round-trip times without queueing of every pair that has traffic, in the order of the hosts.
     pub fn base_rtts(&self) -> &[BaseRtt] {
         &self.base_rtts

@@ -40,10 +40,18 @@ pub struct Instruction {
 
 /// Where a variant cannot be had, the results of the nearest one that can stand in the instruction: what is typed is what is
 /// expected.
-pub fn give_results_of_nearest(instructions: &mut [Instruction], plan: &Plan, variants: &[Variant]) {
+pub fn give_results_of_nearest(
+    instructions: &mut [Instruction],
+    plan: &Plan,
+    variants: &[Variant],
+    part: Option<&str>,
+) {
     for one in instructions {
         let Some(name) = &one.nearest else { continue };
-        let named = |variant: &&Variant| variant.name == *name;
+        // Of a part, the same part of the nearest one.
+        let place = part.map(|place| format!("{name} at {place} only"));
+        let wanted = place.as_ref().unwrap_or(name);
+        let named = |variant: &&Variant| variant.name == *wanted;
         let Some((variant, baseline)) = variants.iter().find(named).zip(variants.first()) else {
             one.check = None;
             continue;
@@ -51,7 +59,7 @@ pub fn give_results_of_nearest(instructions: &mut [Instruction], plan: &Plan, va
         let there = plan
             .variants
             .iter()
-            .position(|planned| planned.name == *name)
+            .position(|planned| planned.name == *wanted)
             .map_or_else(Vec::new, |index| instructions_of(plan, index, variant, baseline));
         let same = there.into_iter().find(|other| other.place == one.place);
         one.check = same.and_then(|other| other.check);

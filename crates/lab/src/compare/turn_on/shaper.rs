@@ -194,8 +194,8 @@ impl Here<'_> {
     fn port_of_that_speed(&self, rate: Rate) -> Instruction {
         let mut port = self.port();
         port.why = format!(
-            "If the port itself runs at {rate} (ethtool eth0 tells its speed): {}",
-            port.why
+            "If the port itself runs at {rate} (ethtool eth0 tells its speed), {}",
+            uncapitalised(&port.why)
         );
         port
     }
@@ -320,7 +320,10 @@ impl Here<'_> {
             .needs
             .push_str(" Write medium = \"docsis\" (or adsl, vdsl, gpon, ...) into the link of the scenario and the command fits the line.");
         let access = self.uneven() || !line::is_port_rate(rate);
-        port.why = format!("If this device itself sends at {rate}: {}", port.why);
+        port.why = format!(
+            "If this device itself sends at {rate}, {}",
+            uncapitalised(&port.why)
+        );
         if access {
             vec![shaper, port]
         } else {
@@ -431,6 +434,13 @@ fn needs(discipline: &Discipline, nearest: &Option<String>) -> String {
         ),
         None => discipline.needs.clone(),
     }
+}
+
+/// A sentence that goes on after a comma.
+fn uncapitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// At the root of a port.
