@@ -2,9 +2,10 @@
 //! script is then played against our TCP.
 
 use fleetfoot_core::tcp::{Config, Profile};
-use fleetfoot_lab::drill::backend::Setup;
-use fleetfoot_lab::drill::virtual_time::Virtual;
-use fleetfoot_lab::drill::{self, Definitions, Rules, parse};
+use fleetfoot_drill::backend::Setup;
+use fleetfoot_drill::virtual_time::Virtual;
+use fleetfoot_drill::{Definitions, Rules, parse};
+use fleetfoot_lab::scenario::set_switch;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// One input of the fuzzer.
@@ -17,8 +18,8 @@ pub(crate) fn run(text: &[u8]) {
                 mtu: 1500,
                 mapped: false,
             };
-            let mut backend = Virtual::new(&setup, Config::profile(Profile::Linux));
-            let _ = drill::run(&script, &mut backend, &setup, &Rules::default());
+            let mut backend = Virtual::new(&setup, Config::profile(Profile::Linux), set_switch);
+            let _ = fleetfoot_drill::run(&script, &mut backend, &setup, &Rules::default());
         }
         Err(error) => assert!(error.line > 0 && error.column > 0 && !error.message.is_empty()),
     }

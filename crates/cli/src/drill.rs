@@ -5,12 +5,15 @@ use crate::output::{Common, counted, print};
 use crate::target::Targets;
 use clap::{Args, ValueEnum};
 use fleetfoot_core::tcp::Profile;
-use fleetfoot_lab::drill::capture;
-use fleetfoot_lab::drill::exactness::{Exactness, Excluded};
-use fleetfoot_lab::drill::folder::{Manifest, Options, Outcome, Stack, check, find, places, play_all};
-use fleetfoot_lab::drill::{Definitions, Verdict};
+use fleetfoot_drill::capture;
+use fleetfoot_drill::exactness::{Exactness, Excluded};
+use fleetfoot_drill::folder::{Item, Manifest, Options, Outcome, Stack, check, find, places, play_all};
+use fleetfoot_drill::{Definitions, Verdict};
+use fleetfoot_lab::scenario::set_switch;
+use fleetfoot_lab::{input, workload};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::io::Read as _;
 use std::path::PathBuf;
 
 /// Flags of `drill`.
@@ -67,7 +70,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         return Err(Failure::usage("no script (*.pkt) there"));
     }
     for item in items.iter().filter(|item| paths.contains(&item.path)) {
-        check(item, &options.definitions).map_err(Failure::usage)?;
+        check(item, &read(item)?, &options.definitions).map_err(Failure::usage)?;
     }
     let mut targets = Targets::reading([], true);
     if let Some(folder) = arguments.pcap.as_ref().filter(|folder| !folder.is_dir()) {
@@ -122,6 +125,20 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     Ok(())
 }
 
+/// The bytes of a script that was named.
+fn read(item: &Item) -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    input::open(&item.path, MOST_SCRIPT)
+        .and_then(|mut file| file.read_to_end(&mut text))
+        .map_err(|error| {
+            Failure::usage(format!("cannot read {}: {}", item.file, workload::reason(&error)))
+        })?;
+    Ok(text)
+}
+
+/// The longest script (bytes).
+const MOST_SCRIPT: u64 = 16 << 20;
+
 fn options(arguments: &Arguments) -> Result<Options, Failure> {
     let mut definitions = Definitions::default();
     for definition in &arguments.define {
@@ -146,6 +163,7 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
             Backend::Fleetfoot => Stack::Ours(profile),
             Backend::Linux => Stack::Linux,
         },
+        set_switch,
     })
 }
 

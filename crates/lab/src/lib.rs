@@ -7,7 +7,6 @@
 
 pub mod analysis;
 pub mod compare;
-pub mod drill;
 pub mod experiment;
 pub mod import;
 pub mod input;

@@ -6,8 +6,6 @@ mod capture;
 mod replay;
 #[path = "../../../fuzz/inputs/scenario.rs"]
 mod scenario;
-#[path = "../../../fuzz/inputs/script.rs"]
-mod script;
 
 use replay::replay;
 
@@ -19,9 +17,4 @@ fn scenario_inputs() {
 #[test]
 fn capture_inputs() {
     replay("capture", 3, capture::run);
-}
-
-#[test]
-fn script_inputs() {
-    replay("script", 1, script::run);
 }

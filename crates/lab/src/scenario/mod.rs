@@ -49,7 +49,6 @@ pub use reference::{parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
 pub use schema::json_schema;
 pub use site::Site;
-pub(crate) use tcp::set as set_switch;
 pub use traffic::Group;
 
 use crate::{input, workload};
@@ -63,6 +62,14 @@ use std::sync::{Arc, OnceLock};
 /// A time as scenario files write it: `"2 min"`; `None` if it is none.
 pub fn duration(text: &str) -> Option<fleetfoot_core::time::Duration> {
     quantity::duration(text).ok()
+}
+
+/// Sets the switch `key` of `config` to `value`, as `key = value` under `[tcp]` would; a word without quotes is text.
+///
+/// # Errors
+/// There is no such switch, or it does not take this value.
+pub fn set_switch(config: &mut fleetfoot_core::tcp::Config, key: &str, value: &str) -> Result<(), String> {
+    tcp::set(config, key, value).map_err(|error| error.message.into())
 }
 
 /// The built-in example: a busy home line.

@@ -24,7 +24,7 @@ struct Group {
 impl Excluded {
     /// The lines of the public scripts.
     pub fn public() -> Excluded {
-        Excluded::parse(include_str!("../../../../specs/packetdrill-times.toml")).unwrap_or_default()
+        Excluded::parse(include_str!("../../../specs/packetdrill-times.toml")).unwrap_or_default()
     }
 
     /// Reads a list.
@@ -159,8 +159,8 @@ impl Exactness {
 #[cfg(test)]
 mod tests {
     use super::{Exactness, Excluded, Missed};
-    use crate::drill::folder::{Item, Outcome};
-    use crate::drill::{Played, Timing, Verdict};
+    use crate::folder::{Item, Outcome};
+    use crate::{Played, Timing, Verdict};
     use std::path::PathBuf;
 
     #[test]

@@ -2,9 +2,10 @@
 //! in `specs/packetdrill.toml`.
 
 use fleetfoot_core::tcp::Profile;
-use fleetfoot_lab::drill::exactness::{Exactness, Excluded};
-use fleetfoot_lab::drill::folder::{Manifest, Options, Outcome, Stack, find, play_all};
-use fleetfoot_lab::drill::{Definitions, Verdict, parse};
+use fleetfoot_drill::exactness::{Exactness, Excluded};
+use fleetfoot_drill::folder::{Manifest, Options, Outcome, Stack, find, play_all};
+use fleetfoot_drill::{Definitions, Verdict, parse};
+use fleetfoot_lab::scenario::set_switch;
 use std::path::{Path, PathBuf};
 
 /// Where the public scripts are; absent on most machines.
@@ -49,13 +50,7 @@ fn public_scripts_pass_unless_they_are_listed() {
     let floor = listed["must_pass"].as_integer().expect("a count");
     let items = find(std::slice::from_ref(&folder)).expect("the folder can be read");
     let manifest = Manifest::read(&folder).expect("the manifest can be read");
-    let options = Options {
-        definitions: Definitions::default(),
-        tolerance: None,
-        no_extra: false,
-        capture: false,
-        stack: Stack::Ours(Profile::Linux),
-    };
+    let options = Options::new(Stack::Ours(Profile::Linux), set_switch);
     let outcomes = play_all(&items, &options, |_| {}).expect("our stack needs nothing of the machine");
     let passed = |outcome: &&Outcome| outcome.played.verdict == Verdict::Pass;
     let must = outcomes
@@ -84,11 +79,9 @@ fn the_same_script_twice_gives_the_same() {
     let Some(folder) = folder() else { return };
     let items = find(&[folder.join("reassembly-overlapping")]).expect("the folder can be read");
     let options = Options {
-        definitions: Definitions::default(),
         tolerance: Some(0),
-        no_extra: false,
         capture: true,
-        stack: Stack::Ours(Profile::Linux),
+        ..Options::new(Stack::Ours(Profile::Linux), set_switch)
     };
     let played = || -> Vec<_> {
         let outcomes = play_all(&items, &options, |_| {}).expect("our stack needs nothing of the machine");
@@ -102,13 +95,7 @@ fn the_same_script_twice_gives_the_same() {
 fn times_that_follow_from_the_constants_are_exact() {
     let Some(folder) = folder() else { return };
     let items = find(&[folder]).expect("the folder can be read");
-    let options = Options {
-        definitions: Definitions::default(),
-        tolerance: None,
-        no_extra: false,
-        capture: false,
-        stack: Stack::Ours(Profile::Linux),
-    };
+    let options = Options::new(Stack::Ours(Profile::Linux), set_switch);
     let outcomes = play_all(&items, &options, |_| {}).expect("our stack needs nothing of the machine");
     let listed = Excluded::parse(include_str!("../../../specs/packetdrill-times.toml")).expect("a list");
     let exactness = Exactness::of(&outcomes, &listed);

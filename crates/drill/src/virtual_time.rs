@@ -35,6 +35,7 @@ pub struct Virtual {
     polls: BTreeMap<i32, Vec<epoll::Watched>>,
     datagrams: BTreeMap<i32, datagram::Opened>,
     setup: Setup,
+    set_switch: fn(&mut Config, &str, &str) -> Result<(), String>,
 }
 
 /// A call that blocks.
@@ -45,9 +46,12 @@ struct Waiting {
 }
 
 impl Virtual {
-    /// A fresh stack with these switches.
-    pub fn new(setup: &Setup, tcp: Config) -> Virtual {
-        let mut tcp = tcp;
+    /// A fresh stack with the switches of `tcp`; `set_switch` sets one of them by its key of `[tcp]`.
+    pub fn new(
+        setup: &Setup,
+        mut tcp: Config,
+        set_switch: fn(&mut Config, &str, &str) -> Result<(), String>,
+    ) -> Virtual {
         tcp.mtu = setup.mtu;
         Virtual {
             stack: Stack::new(StackConfig::new(vec![setup.local], tcp)),
@@ -60,6 +64,7 @@ impl Virtual {
             datagrams: BTreeMap::new(),
             device_full: false,
             setup: setup.clone(),
+            set_switch,
         }
     }
 
@@ -449,7 +454,7 @@ impl Backend for Virtual {
             Setting::LinkQueue { packets } => self.device_full = *packets == 0,
             _ => {}
         }
-        super::sysctl::apply(self.stack.config_mut(), setting)
+        super::sysctl::apply(self.stack.config_mut(), setting, self.set_switch)
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, Trouble> {

@@ -1,6 +1,6 @@
 //! `TCP_INFO` as the kernel writes it.
 
-use crate::drill::backend::Info;
+use crate::backend::Info;
 
 /// The fields of `struct tcp_info` (linux/tcp.h): name, offset, size in bytes.
 const INFO_FIELDS: &[(&str, usize, usize)] = &[

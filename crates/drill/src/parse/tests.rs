@@ -1,7 +1,7 @@
 //! The parser: every form once, and what is said about mistakes.
 
 use super::{Definitions, parse};
-use crate::drill::ast::{
+use crate::ast::{
     Action, Argument, Body, Direction, IcmpKind, OptionList, PacketLine, Quoted, Script, SeqForm, TcpLine,
     TcpOption, Time, Tos,
 };

@@ -1,10 +1,10 @@
 //! What a script says beside packets and calls: its options, what the machine has to be, commands and code.
 
 use super::{Run, Stop, Verdict, broken, unsupported};
-use crate::drill::ast::Event;
-use crate::drill::backend::{Info, Setting};
-use crate::drill::command::{self, Request};
-use crate::drill::expression::Refusal;
+use crate::ast::Event;
+use crate::backend::{Info, Setting};
+use crate::command::{self, Request};
+use crate::expression::Refusal;
 use std::collections::BTreeMap;
 
 impl Run<'_> {

@@ -2,13 +2,14 @@
 //! runner has to report a failure at exactly that line.
 
 use fleetfoot_core::tcp::{Config, Profile};
-use fleetfoot_lab::drill::ast::{
+use fleetfoot_drill::ast::{
     Action, Argument, Body, CallLine, Direction, Event, OptionList, Script, SeqForm, TcpLine, TcpOption, Time,
 };
-use fleetfoot_lab::drill::backend::Setup;
-use fleetfoot_lab::drill::folder::{Options, Stack, find, play};
-use fleetfoot_lab::drill::virtual_time::Virtual;
-use fleetfoot_lab::drill::{Definitions, Played, Rules, Verdict, run};
+use fleetfoot_drill::backend::Setup;
+use fleetfoot_drill::folder::{Options, Stack, find, play};
+use fleetfoot_drill::virtual_time::Virtual;
+use fleetfoot_drill::{Played, Rules, Verdict, run};
+use fleetfoot_lab::scenario::set_switch;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -311,7 +312,7 @@ fn folder() -> Option<PathBuf> {
 }
 
 fn played(script: &Script, setup: &Setup, rules: &Rules) -> Played {
-    let mut backend = Virtual::new(setup, Config::profile(Profile::Linux));
+    let mut backend = Virtual::new(setup, Config::profile(Profile::Linux), set_switch);
     run(script, &mut backend, setup, rules)
 }
 
@@ -320,13 +321,7 @@ fn every_wrong_line_is_noticed() {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance")];
     folders.extend(folder());
     let items = find(&folders).expect("the folders can be read");
-    let options = Options {
-        definitions: Definitions::default(),
-        tolerance: None,
-        no_extra: false,
-        capture: false,
-        stack: Stack::Ours(Profile::Linux),
-    };
+    let options = Options::new(Stack::Ours(Profile::Linux), set_switch);
     let mut table: BTreeMap<String, BTreeMap<Kind, usize>> = BTreeMap::new();
     let mut missed = Vec::new();
     for item in &items {

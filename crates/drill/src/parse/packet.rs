@@ -1,7 +1,7 @@
 //! Packet lines.
 
 use super::cursor::{Cursor, ScriptError};
-use crate::drill::ast::{
+use crate::ast::{
     AccEcnField, Body, Direction, IcmpKind, IcmpLine, IpInfo, OptionList, PacketLine, Quoted, SeqForm,
     TcpLine, TcpOption, Tos,
 };

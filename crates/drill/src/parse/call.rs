@@ -1,7 +1,7 @@
 //! System call lines.
 
 use super::cursor::{Cursor, ScriptError, text};
-use crate::drill::ast::{Argument, CallLine};
+use crate::ast::{Argument, CallLine};
 
 pub(super) fn call(cursor: &mut Cursor<'_>) -> Result<CallLine, ScriptError> {
     let name = cursor.word()?;

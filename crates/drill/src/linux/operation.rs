@@ -1,7 +1,7 @@
 //! One system call with everything it needs.
 
 use super::Linux;
-use crate::drill::backend::{Call, Destination, Done, Handle, OptionValue, Output, Trouble};
+use crate::backend::{Call, Destination, Done, Handle, OptionValue, Output, Trouble};
 use fleetfoot_live::Clock;
 use fleetfoot_live::calls::{self, Errno, Fd};
 use std::net::SocketAddr;

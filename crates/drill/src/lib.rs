@@ -1,7 +1,11 @@
 //! Packetdrill scripts against a TCP: parser, runner, and the stacks they run on.
 //!
 //! Read in this order: [`ast`] (what a script says), [`parse`](parse()) (text to script), [`backend`] (the stack under
-//! test as the runner sees it), [`run`](run()) (a script against a backend), [`virtual_time`] (our own stack).
+//! test as the runner sees it), [`run`](run()) (a script against a backend), [`virtual_time`] (our own stack), [`folder`]
+//! (many scripts, by the rules of the place where each lies).
+//!
+//! The crate knows `core` and, on Linux, `live`, and nothing of the laboratory: whoever plays scripts passes the function that
+//! sets a switch of our stack by its key in scenario files ([`folder::Options::set_switch`]).
 
 pub mod ast;
 pub mod backend;

@@ -6,12 +6,10 @@ use super::matching::Neutral;
 use super::parse::{Definitions, parse};
 use super::run::{Played, Rules, Verdict, run};
 use super::virtual_time::Virtual;
-use crate::input;
-use crate::workload::reason;
 use fleetfoot_core::tcp::{Config, Profile};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::io::{self, Read as _};
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +37,22 @@ pub struct Options {
     pub capture: bool,
     /// The stack under test.
     pub stack: Stack,
+    /// Sets a switch of our stack from a key of `[tcp]` and its value, for scripts that say `fleetfoot.key=value`.
+    pub set_switch: fn(&mut Config, &str, &str) -> Result<(), String>,
+}
+
+impl Options {
+    /// Scripts against `stack` as they are written: no word replaced, no tolerance changed, no packet kept.
+    pub fn new(stack: Stack, set_switch: fn(&mut Config, &str, &str) -> Result<(), String>) -> Options {
+        Options {
+            definitions: Definitions::default(),
+            tolerance: None,
+            no_extra: false,
+            capture: false,
+            stack,
+            set_switch,
+        }
+    }
 }
 
 /// What scripts are played against.
@@ -110,16 +124,12 @@ fn below(folder: &Path, prefix: &str, items: &mut Vec<Item>) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads an item without playing it.
+/// Checks that `text`, which was read from `item`, is a script, without playing it.
 ///
 /// # Errors
-/// Where it is no script and why: the file cannot be read, or a line is not understood.
-pub fn check(item: &Item, definitions: &Definitions) -> Result<(), String> {
-    let mut text = Vec::new();
-    input::open(&item.path, MOST_SCRIPT)
-        .and_then(|mut file| file.read_to_end(&mut text))
-        .map_err(|error| format!("cannot read {}: {}", item.file, reason(&error)))?;
-    match parse(&text, definitions) {
+/// The first line that is not understood, and why.
+pub fn check(item: &Item, text: &[u8], definitions: &Definitions) -> Result<(), String> {
+    match parse(text, definitions) {
         Err(error) if !error.unsupported => Err(format!(
             "{}:{}:{}: {}",
             item.file, error.line, error.column, error.message
@@ -137,9 +147,6 @@ pub fn places(items: &[Item]) -> BTreeMap<&'static str, u64> {
     places
 }
 
-/// The longest script (bytes).
-const MOST_SCRIPT: u64 = 16 << 20;
-
 /// Plays every item against the stack of the options; `done` hears of each as it ends.
 ///
 /// # Errors
@@ -152,7 +159,7 @@ pub fn play_all(
     match options.stack {
         Stack::Ours(profile) => Ok(each(items, &done, |item| {
             play(item, options, |script, setup, rules| {
-                let mut backend = Virtual::new(setup, Config::profile(profile));
+                let mut backend = Virtual::new(setup, Config::profile(profile), options.set_switch);
                 run(script, &mut backend, setup, rules)
             })
         })),

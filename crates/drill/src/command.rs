@@ -262,7 +262,7 @@ pub(super) const OLD_FIRST_WINDOW: u32 = 20;
 #[cfg(test)]
 mod tests {
     use super::{Request, interpret};
-    use crate::drill::backend::{ConnectionState, Setting};
+    use crate::backend::{ConnectionState, Setting};
 
     fn set(name: &str, value: &str) -> Request {
         super::sysctl(name, value)

@@ -4,8 +4,9 @@
 //! set switches of our own (`fleetfoot.*`) are about what no kernel has: their times are hand-worked from the rules.
 
 use fleetfoot_core::tcp::Profile;
-use fleetfoot_lab::drill::folder::{Item, Options, Outcome, Stack, find, play_all};
-use fleetfoot_lab::drill::{Definitions, Verdict};
+use fleetfoot_drill::Verdict;
+use fleetfoot_drill::folder::{Item, Options, Outcome, Stack, find, play_all};
+use fleetfoot_lab::scenario::set_switch;
 use std::path::Path;
 
 /// Scripts that our TCP does not pass yet, each with the reason.
@@ -28,14 +29,7 @@ fn is_ours_alone(item: &Item) -> bool {
 }
 
 fn play(items: &[Item], stack: Stack) -> Result<Vec<Outcome>, String> {
-    let options = Options {
-        definitions: Definitions::default(),
-        tolerance: None,
-        no_extra: false,
-        capture: false,
-        stack,
-    };
-    play_all(items, &options, |_| {})
+    play_all(items, &Options::new(stack, set_switch), |_| {})
 }
 
 fn tell(outcome: &Outcome) -> String {

@@ -1,7 +1,7 @@
 //! Epoll instances over the sockets of our stack.
 
 use super::{Virtual, fd};
-use crate::drill::backend::{Done, Handle, Output};
+use crate::backend::{Done, Handle, Output};
 use fleetfoot_core::socket::{Errno, Events};
 
 /// A socket of an epoll instance.

@@ -1,8 +1,8 @@
 //! UDP sockets of our stack: `core::socket::Datagram` behind the calls of scripts.
 
 use super::{O_NONBLOCK, Virtual, fd, option};
-use crate::drill::backend::{Call, Destination, Done, Handle, OptionValue, Outbound, Output, Trouble};
-use crate::drill::wire::{self, Body, Envelope};
+use crate::backend::{Call, Destination, Done, Handle, OptionValue, Outbound, Output, Trouble};
+use crate::wire::{self, Body, Envelope};
 use fleetfoot_core::socket::{Datagram, Errno, Header, IcmpError, SocketOption};
 use std::net::SocketAddr;
 

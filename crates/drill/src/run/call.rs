@@ -1,11 +1,11 @@
 //! System calls of a script: made, awaited, compared.
 
 use super::{PORT, Pending, Run, Stop, broken, seconds, unsupported};
-use crate::drill::ast::{CallLine, Event};
-use crate::drill::backend::{Call, Destination, Done, Handle, OptionValue, Output};
-use crate::drill::call::{self, Addresses, Prepared};
-use crate::drill::constant;
-use crate::drill::track::Track;
+use crate::ast::{CallLine, Event};
+use crate::backend::{Call, Destination, Done, Handle, OptionValue, Output};
+use crate::call::{self, Addresses, Prepared};
+use crate::constant;
+use crate::track::Track;
 use std::net::{IpAddr, SocketAddr};
 
 impl<'s> Run<'s> {
@@ -32,7 +32,7 @@ impl<'s> Run<'s> {
             .map_err(|trouble| broken(event.line, trouble))?;
         // The end of a blocking call counts from where its begin does.
         let due = match (event.end, event.time) {
-            (Some(end), crate::drill::ast::Time::Relative(_)) => Some(base + end),
+            (Some(end), crate::ast::Time::Relative(_)) => Some(base + end),
             (end, _) => end,
         };
         let pending = Pending {

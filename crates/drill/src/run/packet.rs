@@ -4,13 +4,13 @@ use super::{
     FIRST_PEER_PORT, PATIENCE, PATIENCE_ANY, PORT, Run, Stop, TICK, Timing, Verdict, broken, seconds,
     unsupported,
 };
-use crate::drill::ast::{
+use crate::ast::{
     Body, Direction, Event, IcmpKind, IcmpLine, IpInfo, OptionList, PacketLine, Quoted, TcpLine, TcpOption,
     Time, Tos,
 };
-use crate::drill::matching::{self, Difference};
-use crate::drill::track::{ACK, Track, show};
-use crate::drill::wire::{self, Envelope, Packet, Segment};
+use crate::matching::{self, Difference};
+use crate::track::{ACK, Track, show};
+use crate::wire::{self, Envelope, Packet, Segment};
 use fleetfoot_core::time::Instant;
 
 impl<'s> Run<'s> {

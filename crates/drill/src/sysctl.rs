@@ -8,19 +8,22 @@ use super::backend::{Setting, Trouble};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::socket::{FastOpen, Memory, StackConfig, SynCookies};
 use fleetfoot_core::tcp::{
-    DelayedAck, EarlyRetransmit, InitialWindow, MtuProbing, TailLossProbe, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, InitialWindow, MtuProbing, TailLossProbe, WindowValidation,
 };
 use fleetfoot_core::time::Duration;
 
-/// Changes `config` as `setting` says.
-pub(super) fn apply(config: &mut StackConfig, setting: &Setting) -> Result<(), Trouble> {
+/// Changes `config` as `setting` says; `set_switch` sets a switch of our stack by its key of `[tcp]`.
+pub(super) fn apply(
+    config: &mut StackConfig,
+    setting: &Setting,
+    set_switch: fn(&mut Config, &str, &str) -> Result<(), String>,
+) -> Result<(), Trouble> {
     let refuse = |what: String| Err(Trouble::Unsupported(what));
     match setting {
         Setting::Sysctl { name, value } if name.starts_with(OWN) => {
             let key = &name[OWN.len()..];
-            crate::scenario::set_switch(&mut config.tcp, key, value).map_err(|error| {
-                Trouble::Unsupported(format!("the setting {name}={value}: {}", error.message))
-            })
+            set_switch(&mut config.tcp, key, value)
+                .map_err(|error| Trouble::Unsupported(format!("the setting {name}={value}: {error}")))
         }
         Setting::Sysctl { name, value } => sysctl(config, name, value)
             .ok_or_else(|| Trouble::Unsupported(format!("the setting {name}={value}"))),
@@ -210,15 +213,16 @@ const WITHOUT_EFFECT: [&str; 8] = [
 #[cfg(test)]
 mod tests {
     use super::apply;
-    use crate::drill::backend::{Setting, Trouble};
-    use crate::drill::command::{DEFAULTS, OLD_LINUX};
+    use crate::backend::{Setting, Trouble};
+    use crate::command::{DEFAULTS, OLD_LINUX};
     use fleetfoot_core::socket::StackConfig;
     use fleetfoot_core::tcp::{Config, EarlyRetransmit, Profile, TailLossProbe, ThinRule};
     use fleetfoot_core::time::Duration;
+    use fleetfoot_lab::scenario::set_switch;
 
     fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Result<(), Trouble> {
         let (name, value) = (name.to_owned(), value.to_owned());
-        apply(config, &Setting::Sysctl { name, value })
+        apply(config, &Setting::Sysctl { name, value }, set_switch)
     }
 
     #[test]

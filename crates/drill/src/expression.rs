@@ -527,7 +527,7 @@ fn constant(name: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::{Evaluator, Refusal};
-    use crate::drill::backend::Info;
+    use crate::backend::Info;
 
     fn run(code: &str) -> Result<Vec<String>, Refusal> {
         let mut info = Info::default();

@@ -1,11 +1,12 @@
 //! Small scripts against our stack: what the runner lets pass, what it does not, and what it says then.
 
 use super::{Played, Rules, Verdict, run};
-use crate::drill::backend::Setup;
-use crate::drill::matching::Neutral;
-use crate::drill::parse::{Definitions, parse};
-use crate::drill::virtual_time::Virtual;
+use crate::backend::Setup;
+use crate::matching::Neutral;
+use crate::parse::{Definitions, parse};
+use crate::virtual_time::Virtual;
 use fleetfoot_core::tcp::{Config, Profile};
+use fleetfoot_lab::scenario::set_switch;
 use std::net::IpAddr;
 
 const MS: u64 = 1_000_000;
@@ -32,7 +33,7 @@ fn play(options: &str, lines: &str, rules: &Rules) -> Played {
     };
     run(
         &script,
-        &mut Virtual::new(&setup, Config::profile(Profile::Linux)),
+        &mut Virtual::new(&setup, Config::profile(Profile::Linux), set_switch),
         &setup,
         rules,
     )
