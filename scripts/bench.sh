@@ -1,5 +1,5 @@
 #!/bin/bash
-# The workloads of specs/engine.md with both profiles, the cost of each queue's decision, then instructions per delivered packet under callgrind.
+# The workloads of docs/design/engine.md#workloads with both profiles, the cost of each queue's decision, then instructions per delivered packet under callgrind.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release --quiet --locked --package fleetfoot-sim --example bench_one --example bench_queues

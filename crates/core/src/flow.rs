@@ -1,7 +1,7 @@
 //! Who talks to whom: `FlowId`, `FlowTable`.
 //!
 //! Addresses, ports and hosts of a flow live once here, not in every packet. A flow is one direction of a
-//! conversation: the ACKs of a transfer are another flow, as a router sees them (router digest 1.1).
+//! conversation: the ACKs of a transfer are another flow, as a router sees them (docs/design/queues.md#flow).
 
 use crate::seq::SeqNumber;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowId(pub u32);
 
-/// A host, as queues that isolate hosts count them: an IPv4 address or an IPv6 /64 (router digest 1.1).
+/// A host, as queues that isolate hosts count them: an IPv4 address or an IPv6 /64 (docs/design/queues.md#host).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostId(pub u32);
 

@@ -48,7 +48,7 @@ pub struct LinkConfig {
     /// Bytes per packet beyond layer 3 that take time on the wire.
     pub framing: u32,
     /// Time per packet that the sending end needs before it serialises, not overlapped with another packet's
-    /// serialisation (router digest 14.3).
+    /// serialisation (docs/design/packet-size.md#processing).
     pub processing: Duration,
     /// Whether a packet is processed while the one before is sent: each then occupies the sending end for the longer of both
     /// times, and arrives after both, one behind the other.

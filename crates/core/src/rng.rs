@@ -1,5 +1,5 @@
 //! Random numbers: one seeded stream per (run seed, element name, purpose), so that adding an element does not shift
-//! the draws of the others (engine rule 8).
+//! the draws of the others (docs/design/engine.md#random).
 //!
 //! **Source.** Xoshiro256++ seeded through SplitMix64 (Blackman and Vigna); names are hashed with 64-bit FNV-1a.
 //! Samplers are inverse transforms over `libm`, so that the same seed gives the same bytes on every machine.

@@ -151,7 +151,7 @@ fn play(case: &Case) -> Vec<Line> {
                 }
             }
         }
-        // Arrivals, then writes, then timers (endpoint digest 0.1).
+        // Arrivals, then writes, then timers (docs/design/endpoint.md#ties).
         let arrival = wire.first_key_value().map(|((due, _), _)| *due);
         let write = established.and_then(|begin| writes.peek().map(|&(when, _)| begin + when));
         let timer = [

@@ -1,4 +1,4 @@
-//! The workloads behind every speed figure (`specs/engine.md`).
+//! The workloads behind every speed figure (docs/design/engine.md#workloads).
 //!
 //! All use initial window 10 and run with profile `ns2-sack` (SACK, one ACK per packet, no timestamps) or `linux`.
 

@@ -1,6 +1,6 @@
 //! The event queue and the one order of events.
 //!
-//! **Order** (engine rule 2): time, then kind (departures, arrivals, application writes, timers, pacing,
+//! **Order** (docs/design/engine.md#order): time, then kind (departures, arrivals, application writes, timers, pacing,
 //! interrupts, delayed packets), then for packets the link, for interrupts the interface, for applications group and actor, for
 //! delayed packets group and recorded connection, for timers the connection, by the order of creation (which says
 //! the host and is never used again, unlike flow ids), and its end. It never depends on the order of insertion, so

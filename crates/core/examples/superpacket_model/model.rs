@@ -1,4 +1,4 @@
-//! The open-loop model of hardened super-packets (router digest 11.4): senders that do not react, a link of 1 Gbit/s with a
+//! The open-loop model of hardened super-packets (docs/design/sp-hardened.md#model): senders that do not react, a link of 1 Gbit/s with a
 //! queue of 100 packets, an attacker who sends firsts that nothing follows.
 //!
 //! Regular packets arrive as a Poisson process at 0.3 of the link. Batches of 14 super-packets of 10 packets arrive as a Poisson
@@ -325,7 +325,7 @@ pub(crate) fn attacks(rate: f64) -> [(&'static str, Attack); 3] {
     ]
 }
 
-/// The table of the digest, `seconds` long.
+/// The table of docs/design/sp-hardened.md#model, from runs of `seconds`.
 pub(crate) fn table(seconds: f64, seed: u64) -> Vec<Row> {
     let model = |queue, given, attack| Model {
         queue,

@@ -750,7 +750,7 @@ fn entries_have_documents_and_valid_defaults() {
     }
 }
 
-/// New-CWV's answer to a loss: the curve begins there, in both arithmetics (endpoint digest 12).
+/// New-CWV's answer to a loss: the curve begins there, in both arithmetics (docs/design/endpoint.md#newcwv-cc).
 #[test]
 fn an_answer_in_its_place_begins_a_new_epoch_of_cubic() {
     for cubic_arithmetic in [CubicArithmetic::Rfc9438, CubicArithmetic::Linux] {

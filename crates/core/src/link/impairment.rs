@@ -1,7 +1,7 @@
 //! What a wire does to packets after they were serialised: loss, damage, jitter, reordering, duplication.
 //!
 //! **Source.** Gilbert and Elliott's two-state model; bit errors are independent, so a packet of n bytes is damaged with
-//! probability 1 - (1 - rate)^(8 n) (router digest 14.6).
+//! probability 1 - (1 - rate)^(8 n) (docs/design/packet-size.md#bit-errors).
 //!
 //! **Order.** Loss, bit errors, jitter, reordering, duplication. Each draws from a stream of its own, named after the link,
 //! so switching one on does not shift the draws of the others. Jitter keeps order; a packet that is held back does not.

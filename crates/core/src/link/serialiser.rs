@@ -1,6 +1,6 @@
 //! How long packets take to be sent: a constant rate or a trace of delivery opportunities.
 //!
-//! **Source.** Engine rule 1 for the constant rate. Traces follow mahimahi's link emulation (Netravali et al., USENIX
+//! **Source.** docs/design/engine.md#time for the constant rate. Traces follow mahimahi's link emulation (Netravali et al., USENIX
 //! ATC 2015): each opportunity carries 1504 bytes; a packet larger than what is left of one goes on in the next; what is
 //! left serves the next packet if one waits, and is lost otherwise.
 //!
@@ -56,7 +56,7 @@ pub(super) struct Serialiser {
     trace: Option<Trace>,
 }
 
-/// A constant rate: engine rule 1.
+/// A constant rate, whose remainder is carried on (docs/design/engine.md#time).
 #[derive(Debug)]
 pub(super) struct Constant {
     pub(super) bps: u64,

@@ -17,7 +17,7 @@
 //! lets it go. In a full set the owner keeps its place and its hosts are charged; Linux relabels it. Hosts in the table are held as
 //! long as a queue of theirs is busy. The quantum of a busy queue is cut without Linux's dithering, to at least one byte. In
 //! Linux the first drop of a new flow follows the first long wait at once, which neither the paper nor the source's own comment
-//! wants: here only with `details = "linux"`. The longest queue is found within a factor of two (router digest D-4). Work per
+//! wants: here only with `details = "linux"`. The longest queue is found within a factor of two (docs/design/queues.md#drr-longest). Work per
 //! packet grows with the busy queues of one host, as in Linux: each turn grants a share only.
 
 use super::classes::BacklogClasses;

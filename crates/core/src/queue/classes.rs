@@ -1,6 +1,6 @@
 //! Flows by backlog, in classes by powers of two: a flow with at least half the largest backlog is found in constant time.
 //!
-//! **Source.** Router digest D-4. Within a class the flow that entered it first is taken.
+//! **Source.** docs/design/queues.md#drr-longest. Within a class the flow that entered it first is taken.
 
 use super::store::NONE;
 use alloc::vec;

@@ -1,6 +1,7 @@
 //! Drop-tail: first in, first out, refuse what does not fit.
 //!
-//! **Source.** Router digest 1.2. In byte mode a large packet is refused while smaller ones still enter.
+//! **Source.** docs/design/queues.md#tail-packets and #tail-bytes. With a limit in bytes a large packet is refused while smaller
+//! ones still enter.
 //! **Deviations.** `ns2_compat` copies ns-2.35, which drops when `len + 1 >= limit`: a limit of 50 holds 49 waiting.
 
 use super::fifo::Fifo;

@@ -3,9 +3,9 @@
 //! Active flows take turns. In each turn a flow's deficit counter grows by the quantum, and the flow sends packets as long as
 //! the counter covers them. When all together exceed the limit, the flow with the longest queue loses a packet.
 //!
-//! **Source.** Shreedhar and Varghese, SIGCOMM 1995; router digest 2 with its decisions D-3 and D-4.
+//! **Source.** Shreedhar and Varghese, SIGCOMM 1995; docs/design/queues.md#drr-turn.
 //!
-//! **Deviations.** The longest queue is found within a factor of two, in constant time (D-4). Work per packet is constant
+//! **Deviations.** The longest queue is found within a factor of two, in constant time. Work per packet is constant
 //! when the quantum is at least the largest packet. ns-2's stock queue is `buckets = 10`, `limit = "25000 B"`,
 //! `quantum = "250 B"`, `key = "source"`.
 

@@ -5,7 +5,7 @@
 //! that sends less than one packet per stay in the queue, do not wait behind the bulk; the order within a flow is kept.
 //!
 //! **Source.** Dedu and Lochin, "A study on the benefit of TCP packet prioritisation", PDP 2009 (doi 10.1109/PDP.2009.60), of
-//! which the slides were at hand; router digest 13. The slides move a pointer behind the last favoured packet of one list; two
+//! which the slides were at hand; docs/design/favourtail.md. The slides move a pointer behind the last favoured packet of one list; two
 //! lists are the same thing, and the tests hold them to it.
 //!
 //! **Deviations.** None in the plain form. Where the slides are silent: the packet being sent is not in the queue, as in ns-2,
@@ -22,7 +22,7 @@
 //! long, however many flows it opens. A host may owe no more than tokens are left. Who cannot pay is a normal packet, never a
 //! dropped one. Then T and the bytes in the favoured part together never exceed `burst`, and a normal packet with q bytes of
 //! normal packets before it, itself included, has left after at most (q + `burst` + largest packet) / ((1 - `share`) C) on a link
-//! of rate C, if it is not pushed out. The digest's own rule for hosts, no more favoured bytes waiting than tokens are left, does
+//! of rate C, if it is not pushed out. The first design of the rule for hosts, no more favoured bytes waiting than tokens are left, does
 //! not bind, because favoured packets hardly wait: one host that offered half of the line was favoured with half of it.
 
 use super::fifo::Fifo;
@@ -51,9 +51,9 @@ pub struct FavourTail {
     mtu: u32,
     push_out: bool,
     key: HashKey,
-    /// P of the digest: served first.
+    /// P (docs/design/favourtail.md#favour): served first.
     favoured: Fifo<Mark>,
-    /// N of the digest.
+    /// N (docs/design/favourtail.md#favour): served when P is empty.
     normal: Fifo<Mark>,
     /// Packets of each flow.
     flows: Tally,

@@ -5,7 +5,7 @@
 //!
 //! **Source.** RFC 8290 sections 4.1 and 4.2, defaults from 5.2; batch drop as in Linux's `fq_codel`.
 //!
-//! **Deviations.** The fattest queue is found within a factor of two, in constant time (router digest D-4), where RFC 8290
+//! **Deviations.** The fattest queue is found within a factor of two, in constant time (docs/design/queues.md#drr-longest), where RFC 8290
 //! searches all queues, as is done here only when `details` follows Linux or ns-3. Linux also limits memory (32 MB); here `limit`
 //! alone does.
 //!

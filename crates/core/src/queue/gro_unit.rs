@@ -4,7 +4,7 @@
 //! super-packet that nobody signals. Here a data segment waits in an open unit of its flow until the unit is complete, and the
 //! unit is queued if all of it fits. When the link has nothing else to send, the oldest unit is complete.
 //!
-//! **Source.** Router digest 4.4; what merges: Linux 6.x `tcp_gro_receive` and `inet_gro_receive` (same flow, next sequence
+//! **Source.** docs/design/queues.md#gro; what merges: Linux 6.x `tcp_gro_receive` and `inet_gro_receive` (same flow, next sequence
 //! number, equal acknowledgment, window, flags, options, TTL, traffic class and DF; identification fixed or counting up; a
 //! shorter segment, PSH or FIN completes the unit), units of at most 65,535 bytes, at most eight open at once.
 //! **Deviations.** A poll is a time, `hold`, from the first segment of a unit. The limit counts the segments of a unit, so that

@@ -6,14 +6,14 @@
 //! super-packets pass, regular packets leave as many places free as the longest one needs; they always keep
 //! `limit - reserve` places.
 //!
-//! **Source.** Router digest 11.2 (its nine rules), 11.6 (active queue management), D-14 (length of an epoch). It hardens
+//! **Source.** docs/design/sp-hardened.md: its nine rules, active queue management, the length of an epoch. It hardens
 //! Schinazi, "Improving TCP latency with super-packets", UCB/EECS-2014-80 (2014). Shares: Choudhury and Hahne, "Dynamic
 //! queue length thresholds for shared-memory packet switches", IEEE/ACM ToN 1998. RED and CoDel as in `red` and `codel`.
 //!
-//! **Deviations.** Two rules of the digest are changed, because measured with TCP they make short flows slower than drop-tail
+//! **Deviations.** Two rules of the first design are changed, because measured with TCP they make short flows slower than drop-tail
 //! does (61 ms become 102, docs/superpackets.md). A super-packet that finds no room is not dropped as a whole but
-//! downgraded (`denial = "drop"` is the digest's rule 8): a window lost as a whole brings nothing back that would start
-//! fast recovery. And there is a headroom (`headroom = 0` is the digest): while promises are being redeemed, regular packets
+//! downgraded (`denial = "drop"` is rule 8 of the first design): a window lost as a whole brings nothing back that would start
+//! fast recovery. And there is a headroom (`headroom = 0`: none): while promises are being redeemed, regular packets
 //! leave H places free, reserved ones included, and a first must find max(L, H), H being the longest super-packet of the
 //! last one to two seconds. Without it a regular packet needs one place and a first of ten needs ten, and long flows keep the
 //! queue too full for it. A first must find H too, so that streams do not gain by marking pairs. SYNs may use the headroom:
@@ -35,11 +35,11 @@
 //!
 //! **Measured.** `cargo run --release -p fleetfoot-core --example superpacket_model` prints an open-loop model, 1 Gbit/s at
 //! load 1, published values beside ours. Four seconds of it, percent of regular packets lost, of super-packets whole and in
-//! part: drop-tail 2.7, 6.4, 86.3; `superpacket` 7.9, 12.1, 50.8; SP-H by the digest's rules 1.8, 40.0, 28.0 (published 1.7, 44,
-//! 21), by ours 6.6, 36.8, 43.6. What the digest leaves open explains the difference: within which time the
+//! part: drop-tail 2.7, 6.4, 86.3; `superpacket` 7.9, 12.1, 50.8; SP-H by its first design 1.8, 40.0, 28.0 (published 1.7, 44,
+//! 21), by ours 6.6, 36.8, 43.6. What the model leaves open explains the difference: within which time the
 //! super-packets of a batch begin (24 us here; at once 36.0 and 33.4, within 120 us 49.8 and 6.4) and how tight a share is
 //! (`share = 4`: 42.8 and 23.9). With 2000 firsts a second that nothing follows: `superpacket` 99.2, 0.2, 0.0 (26.3, 20.4,
-//! 0.0 with an epoch of 5 ms); SP-H by the digest 1.8, 38.9, 29.3, by ours 6.4, 36.2, 44.2, and 5.3, 34.7, 46.7 if they come by
+//! 0.0 with an epoch of 5 ms); SP-H by its first design 1.8, 38.9, 29.3, by ours 6.4, 36.2, 44.2, and 5.3, 34.7, 46.7 if they come by
 //! a link that a quarter of the honest sources use too.
 
 use super::codel::{self, Law, State};

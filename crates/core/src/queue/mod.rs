@@ -5,7 +5,7 @@
 //! keeps no statistics; the link counts what [`QueueContext`] was told. Random numbers come from a seeded stream given
 //! at construction.
 //!
-//! **Contract** (router digest 1): G1 conservation, G2 limits after every call, G3 work conservation, G4 per-flow
+//! **Contract** (docs/design/queues.md#g1): G1 conservation, G2 limits after every call, G3 work conservation, G4 per-flow
 //! order, G5 constant work per call, G6 determinism, G7 no panic on any header or time. The property tests hold every
 //! registry entry to it.
 

@@ -1,6 +1,6 @@
 //! Deficit round robin over numbered queues: the service that `drr` and `sp-fq` share.
 //!
-//! **Source.** Shreedhar and Varghese, SIGCOMM 1995; router digest 2 with D-3: a queue that wakes up joins the round at its
+//! **Source.** Shreedhar and Varghese, SIGCOMM 1995; docs/design/queues.md#drr-join: a queue that wakes up joins the round at its
 //! tail with nothing saved.
 
 use super::store::{NONE, PacketList, PacketPool};

@@ -6,16 +6,16 @@
 //! each lives between one and two epochs, without timers.
 //!
 //! **Source.** Schinazi, "Improving TCP latency with super-packets", UCB/EECS-2014-80 (2014), Algorithm 1 and sections 3.3, 4
-//! and 7; router digest 5 to 8.
+//! and 7; docs/design/super-packets.md#test.
 //!
-//! **Deviations.** Algorithm 1 as printed does not work, so these are ours (digest 5.1): what is left is written back; `last`
+//! **Deviations.** Algorithm 1 as printed does not work, so these are ours (docs/design/super-packets.md#defects): what is left is written back; `last`
 //! releases exactly what the entry holds, once; expiry returns the remainder to the counter; a first that finds its own
 //! identifier unfinished releases the old remainder and is tested anew; length 1, and a first with `last`, are regular packets;
 //! a super-packet longer than `max_length` is treated as regular packets. A later packet without an entry is an orphan: dropped
 //! (the report) or treated as regular. Arithmetic is in whole thousandths of a packet. The key is the flow and the identifier,
 //! the report's is the pair of addresses. The epoch is a parameter, by default 200 ms, or follows the super-packets themselves
-//! (D-14; until one is completed it is the longest). With a limit in bytes, room counts in packets of the link's MTU. The table
-//! holds as many entries as promises can be open (digest 5.2, I2); with `weight` below 0.07 or `red = "queue"`, where that is
+//! (until one is completed it is the longest). With a limit in bytes, room counts in packets of the link's MTU. The table
+//! holds as many entries as promises can be open (docs/design/super-packets.md#i2); with `weight` below 0.07 or `red = "queue"`, where that is
 //! no bound, 16 for each packet of the limit and 256 more, and a first that finds it full is refused.
 //!
 //! `state = "bloom"` is the report's idea of section 4: a Bloom filter and a counter per host. It cannot notice reuse of an
@@ -254,7 +254,7 @@ impl SuperPacket {
         };
         let filtered = values.choice("state") == "bloom";
         let promises = if filtered {
-            // Super-packets of the greatest length that fit into an epoch (digest 7).
+            // Super-packets of the greatest length that fit into an epoch (docs/design/super-packets.md#bloom).
             let packets = u128::from(surroundings.rate.bps()) * u128::from(longest.as_nanos())
                 / (8 * u128::from(mtu) * 1_000_000_000);
             let expected = (packets / u128::from(max_length.max(1))).clamp(1, 1 << 24) as u64;
@@ -330,7 +330,7 @@ impl SuperPacket {
             }
         };
         let fits = if reserving {
-            // Digest 5.2 with alpha in thousandths; the printed 0.7 in floating point is defect l.
+            // The test with alpha in thousandths (docs/design/super-packets.md#defect-l).
             WHOLE * free - self.weight * i64::from(self.promises.reserved()) >= WHOLE * self.needed(length)
         } else {
             free > 0
@@ -378,7 +378,7 @@ impl SuperPacket {
             }
         };
         let mark = self.layout.decode(&packet.segment);
-        // Defect i of the printed algorithm: a first that is the last promises nothing.
+        // docs/design/super-packets.md#defect-i: a first that is the last promises nothing.
         let member = match mark.role {
             Role::Regular => false,
             Role::First => !mark.last,
@@ -392,7 +392,7 @@ impl SuperPacket {
         }
         let keys = self.keys(packet.flow, mark.id, context);
         if mark.role == Role::First {
-            // Defect h: the identifier of an unfinished super-packet comes again.
+            // docs/design/super-packets.md#defect-h: the identifier of an unfinished super-packet comes again.
             if self.promises.release(keys) {
                 context.report(QueueEventKind::IdReuse, packet.flow);
             }
@@ -419,7 +419,7 @@ impl SuperPacket {
                     self.epoch.completed(now, gap);
                 }
                 if !physical {
-                    // Defect k: possible since promises count by less than one.
+                    // docs/design/super-packets.md#defect-k: possible since promises count by less than one.
                     context.report(QueueEventKind::BrokenPromise, packet.flow);
                 }
                 full(false)
@@ -557,7 +557,7 @@ fn slots(limit: Limit, mtu: u64) -> Option<u32> {
     }
 }
 
-/// R_max of the digest: no more packets can be promised at once, so no more entries exist. `None` if nothing bounds them.
+/// R_max (docs/design/super-packets.md#i2): no more packets can be promised at once, so no more entries exist. `None` if nothing bounds them.
 fn most_reserved(size: u32, max_length: u8, need: Need, weight: i64) -> Option<u32> {
     if weight == 0 {
         return None;

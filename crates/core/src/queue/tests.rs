@@ -309,7 +309,7 @@ proptest! {
                     strange.segment.urgent = (payload >> 16) as u16;
                     queue.enqueue(now, strange, &mut context);
                 } else if !entry.name.contains("drr") && !entry.name.contains("fq") || payload % 64 == 0 {
-                    // Round robin needs len / quantum turns for a packet far beyond the MTU (router digest 2): fewer calls.
+                    // Round robin needs len / quantum turns for a packet far beyond the MTU (docs/design/queues.md#drr-work): fewer calls.
                     queue.dequeue(now, &mut context);
                 }
             }
@@ -356,7 +356,7 @@ fn drr(quantum: u64, limit: Limit, change: impl Fn(&mut Values)) -> Drr {
 
 #[test]
 fn drr_serves_the_hand_trace() {
-    // Router digest 2: quantum 500, F1 = 200, 750, 20, F2 = 500, 500.
+    // docs/design/queues.md#drr-turn: quantum 500, F1 = 200, 750, 20, F2 = 500, 500.
     let mut bench = Bench::new(drr(500, Limit::Unlimited, |_| ()), flows(2), Limit::Unlimited);
     for (number, (flow, len)) in [(0, 200), (1, 500), (0, 750), (1, 500), (0, 20)]
         .into_iter()
@@ -438,7 +438,8 @@ fn drr_by_source_gives_a_host_one_share_whatever_its_flows() {
     assert_eq!(of_host_1, 15);
 }
 
-/// Router digest 2: with all flows backlogged, |sent_i - sent_j| <= 2 Max + Q at any moment, and a turn's deficit is below Max.
+/// With all flows backlogged, |sent_i - sent_j| <= 2 Max + Q at any moment, and a turn's deficit is below Max
+/// (docs/design/queues.md#drr-bounds).
 #[test]
 fn drr_keeps_its_bounds_in_1500_random_runs() {
     let mut rng = crate::rng::Rng::from_seed(42);

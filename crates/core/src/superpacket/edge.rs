@@ -1,6 +1,6 @@
 //! The edge of a domain that uses layout B: no mark leaves it, and none from outside is believed.
 //!
-//! **Source.** Router digest 4.2 (D-6); RFC 2474 (a domain's codepoints mean nothing outside), RFC 1624 (checksums).
+//! **Source.** docs/design/super-packets.md#edge; RFC 2474 (a domain's codepoints mean nothing outside), RFC 1624 (checksums).
 //! **Deviations.** "Refuse inbound" is done by taking the codepoint away: the packet is forwarded as best effort. What a fragment
 //! or a packet that may be fragmented has in its identification is left to reassembly.
 

@@ -6,11 +6,12 @@
 //! smoothed RTT; or nothing is held back and a fixed length is announced whatever comes. Segments without data leave
 //! at once, unmarked.
 //!
-//! **Source.** Schinazi, UCB/EECS-2014-80 (2014), 3.1 (T_buffer, fixed length); router digest 9 and 17 (the other modes).
+//! **Source.** Schinazi, UCB/EECS-2014-80 (2014), 3.1 (T_buffer, fixed length); docs/design/super-packets.md#burst and #accumulate (the other modes).
 //! **Deviations.**
-//! - A group is complete at `max` packets too: a busy flow is never silent (digest D-19).
-//! - `last` is set only when a fixed length is not reached: a FIN comes first (D-20).
-//! - Pure ACKs overtake data that is held back, which they do not depend on (D-18); SYN and RST let it go before them.
+//! - A group is complete at `max` packets too: a busy flow is never silent (docs/design/super-packets.md#cap).
+//! - `last` is set only when a fixed length is not reached: a FIN comes first (docs/design/super-packets.md#last).
+//! - Pure ACKs overtake data that is held back, which they do not depend on; SYN and RST let it go before them
+//!   (docs/design/super-packets.md#control).
 //! - A packet that comes exactly at the deadline begins the next group.
 //!
 //! Parameters: T_buffer 60 us (five packet times of 1500 bytes at 1 Gbit/s, the report's), `max` 10 packets (the longest that

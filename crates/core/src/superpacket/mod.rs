@@ -4,7 +4,7 @@
 //! [`Mark`]. A router decides on the first packet and abides by it (`queue::SuperPacket`). Where the mark stands in the
 //! headers is a [`Layout`]; all decoders are total: any header is some mark.
 //!
-//! **Source.** Schinazi, "Improving TCP latency with super-packets", UCB/EECS-2014-80 (2014), section 3.2; router digest 4.
+//! **Source.** Schinazi, "Improving TCP latency with super-packets", UCB/EECS-2014-80 (2014), section 3.2; docs/design/super-packets.md.
 //! **Deviations.** Layout A is the report's. Layouts B and C are ours: they leave the ECN field alone, use a field that other
 //! traffic does not happen to set, and work with IPv6. Length 1 is a regular packet: it promises nothing.
 

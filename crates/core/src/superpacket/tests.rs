@@ -1,4 +1,4 @@
-//! The tables of router digest 4, decoders on every header, and round trips.
+//! The examples of docs/design/super-packets.md#layout-a, decoders on every header, and round trips.
 
 use super::*;
 use crate::packet::{Ecn, Flags, Segment};
@@ -18,7 +18,7 @@ fn segment(tos: u8, ip_id: u16) -> Segment {
 
 #[test]
 fn layout_a_writes_the_worked_bytes() {
-    // Digest 4.1.
+    // docs/design/super-packets.md#layout-a
     for (mark, tos) in [
         (Mark::first(10, 0xabc), 0x8a),
         (Mark::follower(10, 0xabc), 0x0a),
@@ -73,7 +73,7 @@ fn ordinary_traffic_decodes_as_super_packets_under_layout_a() {
 
 #[test]
 fn segmentation_offload_makes_forty_four_firsts_of_one_frame() {
-    // Digest 4.4: the type of service is copied, the identification counted up, so the identifier changes too.
+    // docs/design/super-packets.md#offload: the type of service is copied, the identification counted up, so the identifier changes too.
     let mut frame = segment(0, 0);
     Layout::A
         .mark(&mut frame, Mark::first(44, 0x100))

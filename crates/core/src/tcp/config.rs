@@ -477,7 +477,7 @@ pub enum Profile {
     Ns2NewReno,
     /// Linux 3.2 (2012).
     Linux3_2,
-    /// Linux of 2015, on which the seeds measured.
+    /// Linux of 2015, on which most of the papers measured.
     Linux2015,
     /// Linux today.
     Linux,

@@ -358,7 +358,7 @@ mod tests {
         Validation::new(WindowValidation::NewCwv).expect("New-CWV")
     }
 
-    /// Endpoint digest 7.5: samples 5, 3, none, 4, 2 in a period; then the first expires.
+    /// Samples 5, 3, none, 4, 2 in a period; then the first expires (docs/design/window-validation.md#pipeack-example).
     #[test]
     fn pipe_ack_is_the_largest_sample_of_a_period() {
         let mut validation = fresh();

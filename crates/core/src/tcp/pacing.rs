@@ -245,7 +245,7 @@ fn burst(rate: Rate, mss: u64) -> u64 {
     (bytes / mss.max(1)).max(1)
 }
 
-/// Of the non-validated phase (endpoint digest 7.3).
+/// Segments that leave at once in the non-validated phase (docs/design/window-validation.md#paced).
 const NONVALIDATED_QUANTUM: u64 = 10;
 /// Linux holds nothing back before the tenth segment.
 const UNPACED: u64 = 10;

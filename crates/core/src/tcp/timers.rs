@@ -1,7 +1,7 @@
 //! The timer table of a connection.
 //!
 //! One slot serves everything that concerns unacknowledged data: retransmission (RTO), probe (PTO), reordering (REO),
-//! early retransmit (ER), zero-window probe, SYN. They exclude each other (endpoint digest 1.5), so a slot is a deadline
+//! early retransmit (ER), zero-window probe, SYN. They exclude each other (docs/design/endpoint.md#one-timer), so a slot is a deadline
 //! and a kind. The other slots are the delayed ACK and the slow timers (keep-alive, TIME-WAIT), which exclude each
 //! other too; and pacing. `next` is a minimum of four numbers.
 

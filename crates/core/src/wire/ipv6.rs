@@ -1,4 +1,4 @@
-//! The IPv6 header, the super-packet option (router digest 4.3) and the extension headers one has to skip (RFC 8200).
+//! The IPv6 header, the super-packet option (docs/design/super-packets.md#layout-c) and the extension headers one has to skip (RFC 8200).
 
 use super::{Error, Network, word};
 use crate::packet::Segment;

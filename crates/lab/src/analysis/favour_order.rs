@@ -4,7 +4,7 @@
 //! that come again, in bursts and in silence, until so many calls are made. Each option of the queue has its turn. Without a budget
 //! only the order is looked at.
 //!
-//! **Source.** Seed 003, properties; router digest 13.1 (F1) and 13.4 (bounds of the budget). **Deviations.** None known.
+//! **Source.** Dedu and Lochin, PDP 2009, properties; docs/design/favourtail.md#f1 and #bound. **Deviations.** None known.
 
 use super::{Analysis, Measured, Metric, Outcome};
 use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};

@@ -5,7 +5,7 @@
 //! on average, while it is (with drop-tail). For each notion the transfers are put in order and cut into fifths; the gain of
 //! a fifth is one minus the ratio of its summed times. Intervals are a bootstrap over the seeds.
 //!
-//! **Source.** Seed 003, short flow metrics (1) and (2): curves without numbers, the second notion underlined.
+//! **Source.** Dedu and Lochin, PDP 2009, short flow metrics (1) and (2): curves without numbers, the second notion underlined.
 //!
 //! **Deviations.** The slides do not say how they smooth; fifths of all runs are taken.
 

@@ -1,6 +1,6 @@
 //! The time that a number of packets takes on a line.
 //!
-//! `packets * packet * 8 / rate`. **Source.** Seed 000, section 4: T_buffer is the time of five packets of 1500 bytes at
+//! `packets * packet * 8 / rate`. **Source.** Schinazi 2014, section 4: T_buffer is the time of five packets of 1500 bytes at
 //! 1 Gbit/s. **Deviations.** None known.
 
 use super::{Analysis, Measured, Metric, Outcome};
@@ -28,19 +28,19 @@ const OPTIONS: &[Parameter] = &[
         name: "packets",
         kind: ParameterKind::Integer(1, 1_000_000),
         default: Value::Integer(5),
-        doc: "How many packets (seed 000, section 4: 5)",
+        doc: "How many packets (Schinazi 2014, section 4: 5)",
     },
     Parameter {
         name: "packet",
         kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000)),
         default: Value::Bytes(Bytes(1500)),
-        doc: "Size of each (seed 000: 1500 B)",
+        doc: "Size of each (Schinazi 2014: 1500 B)",
     },
     Parameter {
         name: "rate",
         kind: ParameterKind::Rate(Rate::from_bps(1), Rate::from_bps(1_000_000_000_000)),
         default: Value::Rate(Rate::from_bps(1_000_000_000)),
-        doc: "Speed of the line (seed 000: 1 Gbit/s)",
+        doc: "Speed of the line (Schinazi 2014: 1 Gbit/s)",
     },
 ];
 

@@ -161,14 +161,14 @@ fn name(resolved: &Resolved, members: &[usize]) -> String {
         });
         return match (both, resolved.network) {
             (false, _) => own.to_owned(),
-            // Servers stand left and clients right unless traffic says otherwise (DESIGN 4).
+            // Servers stand left and clients right unless traffic says otherwise.
             (true, "dumbbell") => format!("{own}, {}", if link.forward { "down" } else { "up" }),
             (true, _) => format!("{own}, {}", super::direction(link.forward)),
         };
     }
     let nodes = &resolved.spec.nodes;
     if resolved.network == "dumbbell" && link.name == "bottleneck" {
-        // Servers stand left and clients right unless traffic says otherwise (DESIGN 4).
+        // Servers stand left and clients right unless traffic says otherwise.
         return String::from(match (two_way(resolved), link.forward) {
             (true, true) => "the downlink",
             (true, false) => "the uplink",

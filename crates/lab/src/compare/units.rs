@@ -4,7 +4,7 @@
 //! looks up each one that reaches it, and that is all its work here; hosts handle what they send and what they receive.
 //! Everything is made from the counters of the links, so runs cost nothing more.
 //!
-//! **Energy.** [`LOOKUP_J`] per look-up, and [`LOOKUP_SOURCE`] says whose number that is. Seed 002 (section V-A) gives TCAMs more
+//! **Energy.** [`LOOKUP_J`] per look-up, and [`LOOKUP_SOURCE`] says whose number that is. Divakaran et al. 2009 (section V-A) gives TCAMs more
 //! than 10 W of a line card, most of it proportional to the number of searches; Panigrahy and Sharma (Hot Interconnects 2002)
 //! give a system of four up to 60 W, 15 W each. **Assumed**: 100 million searches per second at that power. A modelled
 //! or a small TCAM needs less, a whole router more per packet. Small differences mean nothing, ratios do.

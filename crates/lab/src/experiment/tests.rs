@@ -92,7 +92,7 @@ fn every_experiment_of_the_tree_resolves_at_every_level() {
             assert_eq!(simulated, !prepared.jobs().is_empty(), "{id}");
             if simulated && level == Level::Full {
                 // Published values are judged with 20, the sweep of queues with 10 (specs/published-router.toml); the protocol of
-                // our own attacks asks for 10 (router digest 12), and so does the convergence of XLFrames (14.1).
+                // our own attacks asks for 10 (docs/design/sp-hardened.md#attacks), and so does the convergence of XLFrames (docs/design/packet-size.md#rtt).
                 let fewest =
                     if ["own-", "xlf-"].iter().any(|start| id.starts_with(start)) || id == "ft-qsweep" {
                         10

@@ -1,6 +1,6 @@
 //! `kind = "access-tree"`: hosts behind DSLAMs, DSLAMs behind edge routers, edge routers at a ring of core routers.
 //!
-//! **Source.** Router digest 13.3: an xDSL backbone in which every router but those of the core has two DSLAMs with three hosts
+//! **Source.** docs/design/favourtail.md#backbone: an xDSL backbone in which every router but those of the core has two DSLAMs with three hosts
 //! each. **Deviations.** The slides do not show the core; a ring of four with one chord and two edge routers each is assumed.
 
 use super::document::Value;

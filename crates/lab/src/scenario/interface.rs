@@ -126,7 +126,7 @@ fn declare(field: &Field, layout: Layout) -> Result<Declare, Error> {
 
 /// Refuses what cannot go together with super-packets.
 fn combines(section: &Section, field: &Field, grouping: &Grouping, config: &Config) -> Result<(), Error> {
-    // Router digest 16: spacing takes bursts apart that grouping needs.
+    // docs/design/super-packets.md#pacing-excludes: spacing takes bursts apart that grouping needs.
     for spacing in ["pacing", "initial_spreading"] {
         if let Some(node) = section.table.get(spacing)
             && is_on(node)
@@ -139,7 +139,7 @@ fn combines(section: &Section, field: &Field, grouping: &Grouping, config: &Conf
             .help(&node.place, format!("switch `{spacing}` off here, or write super_packets = \"off\" for this group")));
         }
     }
-    // Digest 4.1: its length takes the ECN field.
+    // docs/design/super-packets.md#layout-a: its length takes the ECN field.
     if grouping.layout == Layout::A && config.ecn {
         return Err(field
             .fail("layout A takes the bits of ECN, which is on here")

@@ -206,7 +206,7 @@ fn tree(keys: &str) -> String {
 }
 
 #[test]
-fn an_access_tree_has_the_hosts_and_paths_of_the_digest() {
+fn an_access_tree_has_the_hosts_and_paths_of_its_definition() {
     let plain = resolved(&tree(""), &Setting::none());
     let spec = &plain.spec;
     assert_eq!(spec.nodes.iter().filter(|node| node.host).count(), 48);

@@ -147,7 +147,7 @@ impl End {
             let count = &mut armed[self.node.0 as usize];
             *count = if after { *count + 1 } else { *count - 1 };
         }
-        // A deadline that moves earlier needs an event of its own (engine rule 6); one that moves later can wait.
+        // A deadline that moves earlier needs an event of its own (docs/design/engine.md#timers); one that moves later can wait.
         if wanted < self.timer_at || network.mode == Mode::Plain && wanted != self.timer_at {
             self.timer_at = wanted;
             if wanted != Instant::FAR_FUTURE {

@@ -38,7 +38,7 @@ pub(crate) struct Network {
     /// Lanes at whose end the first packet has no event: it may come ahead of time.
     pub(super) early: Vec<u32>,
     /// The shortest delay of a lane whose packets may be taken ahead of time. What is taken happens later than this after
-    /// its packet entered the lane, so arrivals up to then need not wait for it (engine rule 5).
+    /// its packet entered the lane, so arrivals up to then need not wait for it (docs/design/engine.md#ahead).
     pub(super) lookahead: Duration,
     /// Where lanes meet.
     pub(super) junctions: Vec<Junction>,

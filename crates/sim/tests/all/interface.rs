@@ -108,7 +108,7 @@ fn a_burst_longer_than_the_cap_is_cut() {
 
 #[test]
 fn acks_at_the_pace_of_the_line_form_no_super_packets_under_a_short_t_buffer() {
-    // Digest 17: a packet takes 1.5 ms, each ACK lets two packets go in slow start.
+    // docs/design/super-packets.md#lengths: a packet takes 1.5 ms, each ACK lets two packets go in slow start.
     let t_buffer = Duration::from_micros(60);
     let spec = with(
         one(2_000, transfer(60, 1, 0.001)),

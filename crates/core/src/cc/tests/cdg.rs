@@ -73,7 +73,7 @@ impl Path {
     }
 }
 
-/// Endpoint digest 8.3: S is the sum of eight gradients.
+/// S is the sum of eight gradients (docs/design/delay-gradient.md#probability).
 #[test]
 fn the_probability_is_that_of_the_paper() {
     let seen: Vec<_> = [1, 2, 4, 8, 16, 24]
@@ -123,7 +123,7 @@ fn certain() -> Cdg {
     )
 }
 
-/// Endpoint digest 8.3: 20 becomes 14, the shadow stays at 20; two round trips later 16 and 22; a loss: 11.
+/// 20 becomes 14, the shadow stays at 20; two round trips later 16 and 22; a loss: 11 (docs/design/delay-gradient.md#examples).
 #[test]
 fn a_loss_takes_back_what_back_offs_gave_up() {
     let segments = |bytes: Bytes| bytes.0 / MSS;
@@ -181,8 +181,8 @@ fn a_loss_takes_back_what_back_offs_gave_up() {
     assert_eq!((segments(cdg.ssthresh()), segments(cdg.shadow())), (49, 49));
 }
 
-/// Endpoint digest 8.3: five back-offs without effect are the last, until the gradient falls by 32 us.
-/// Endpoint digest 8.3: whatever went before, after a loss the shadow window is at most twice the window.
+/// Five back-offs without effect are the last, until the gradient falls by 32 us (docs/design/delay-gradient.md#ineffective).
+/// Whatever went before, after a loss the shadow window is at most twice the window (docs/design/delay-gradient.md#examples).
 #[test]
 fn after_a_loss_the_shadow_is_at_most_twice_the_window() {
     use crate::rng::Rng;
@@ -249,7 +249,7 @@ fn a_constant_rtt_never_backs_off() {
     }
 }
 
-/// Endpoint digest 8.3: every second ACK waited 40 ms for a segment that did not come.
+/// Every second ACK waited 40 ms for a segment that did not come (docs/design/delay-gradient.md#filter).
 #[test]
 fn delayed_acknowledgments_are_no_gradient() {
     let mut cdg = certain();

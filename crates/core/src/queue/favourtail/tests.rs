@@ -1,4 +1,4 @@
-//! The trace of the digest, the pointer form as oracle, F1 to F5, and the bounds of the budget under adversaries.
+//! The trace and F1 to F5 of docs/design/favourtail.md, the pointer form as oracle, and the bounds of the budget under adversaries.
 
 extern crate std;
 
@@ -142,8 +142,8 @@ fn three_of_a(values: &[(&str, Value)]) -> Bench<FavourTail> {
 }
 
 #[test]
-fn the_trace_of_the_digest_is_served_as_written() {
-    // Router digest 13.1: A1 A2 A3, then B1 B2 C1 arrive.
+fn the_worked_trace_is_served_as_written() {
+    // docs/design/favourtail.md#trace: A1 A2 A3, then B1 B2 C1 arrive.
     let mut bench = three_of_a(&[]);
     for (flow, number) in [(1, 11), (1, 12), (2, 21)] {
         bench.enqueue(packet(flow, number, 500));
@@ -312,8 +312,8 @@ fn a_host_that_owes_nothing_lets_its_turn_pass() {
 }
 
 #[test]
-fn the_bound_is_the_digests_example() {
-    // Router digest 13.4: 1 Mbit/s, 500 bytes, 20 packets, a burst of five: 208 ms.
+fn the_bound_is_that_of_the_worked_example() {
+    // docs/design/favourtail.md#bound: 1 Mbit/s, 500 bytes, 20 packets, a burst of five: 208 ms.
     let mut all = Values::defaults(FavourTail::PARAMETERS);
     for (name, value) in [BUDGET, limit(20), ("burst", Value::Bytes(Bytes(2500)))] {
         all.set(name, value).expect("a legal value");
@@ -400,7 +400,7 @@ const ARRIVALS: [Arrivals; 4] = [
     },
 ];
 
-/// Every rule of the digest on and off, in packets and in bytes.
+/// Every rule of docs/design/favourtail.md on and off, in packets and in bytes.
 fn variants() -> Vec<Vec<(&'static str, Value)>> {
     vec![
         vec![limit(50)],

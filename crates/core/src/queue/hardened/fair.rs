@@ -4,7 +4,7 @@
 //! is admitted is served by deficit round robin, so the rate of a flow does not depend on the length of its super-packets,
 //! and announcing too much gains nothing. A short flow's window still enters as a whole or not at all.
 //!
-//! **Source.** Router digest 11.5 over 11.2; service: Shreedhar and Varghese, SIGCOMM 1995, as in `drr`.
+//! **Source.** docs/design/sp-hardened.md#sp-fq; service: Shreedhar and Varghese, SIGCOMM 1995, as in `drr`.
 //!
 //! **Deviations.** Nothing that waits is pushed out, for it may have been promised a place: arrivals are refused instead. By
 //! default the limit of a flow is not fixed but as much as nobody has (Choudhury and Hahne 1998): a single flow gets half

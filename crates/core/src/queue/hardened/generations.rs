@@ -51,7 +51,7 @@ impl Held {
     }
 }
 
-/// Numbers the epochs and sets their length (digest D-14): four times the longest super-packet of the last one to two
+/// Numbers the epochs and sets their length (docs/design/sp-hardened.md#short-life): four times the longest super-packet of the last one to two
 /// seconds, within bounds.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {

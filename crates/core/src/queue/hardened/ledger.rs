@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 pub(super) struct Ledger {
     layout: Layout,
     key: HashKey,
-    /// size of the digest: packets, or bytes if the limit is in bytes.
+    /// What may wait (size): packets, or bytes if the limit is in bytes.
     size: u64,
     in_bytes: bool,
     /// What a reserved packet takes of `size`: 1, or the MTU in bytes.
@@ -82,7 +82,7 @@ pub(super) enum Admission {
 /// The room that an arrival finds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Q of the digest, in the unit of the limit.
+    /// What waits (Q), in the unit of the limit.
     pub(super) queue: u64,
     /// What its flow may still have in the queue and reserved together; for queues with flows.
     pub(super) flow: u64,
@@ -210,7 +210,7 @@ impl Ledger {
     /// What an arriving packet is. Call [`Ledger::rotate`] before.
     pub(super) fn case(&mut self, packet: &Packet, context: &mut QueueContext<'_>) -> Case {
         let mark = self.layout.decode(&packet.segment);
-        // Digest 5.1 i: a first that is the last is a regular packet.
+        // docs/design/super-packets.md#defect-i: a first that is the last is a regular packet.
         if mark.role == Role::Regular || mark.role == Role::First && mark.last {
             return Case::Regular;
         }
@@ -417,7 +417,8 @@ impl Ledger {
         Admission::Promised
     }
 
-    /// Digest 5.1 h: a first takes the place of an unfinished super-packet with its identifier, whose deposit is lost.
+    /// A first takes the place of an unfinished super-packet with its identifier, whose deposit is lost
+    /// (docs/design/super-packets.md#defect-h).
     fn forget(&mut self, key: u64, packet: &Packet, bucket: u32, context: &mut QueueContext<'_>) {
         if let Some(slot) = self.table.find(&self.clock, key) {
             context.report(QueueEventKind::IdReuse, packet.flow);

@@ -1,4 +1,4 @@
-//! The naive transcription call by call, and what can be proved (router digest 11.3) over a million random operations.
+//! The naive transcription call by call, and what can be proved (docs/design/sp-hardened.md#p1) over a million random operations.
 
 extern crate std;
 

@@ -79,7 +79,7 @@ mod tests {
     use super::Bloom;
     use crate::rng::Rng;
 
-    /// Router digest 7: bits and hashes per super-packet, and false positives over two generations.
+    /// Bits and hashes per super-packet, and false hits over two generations (docs/design/super-packets.md#bloom).
     #[test]
     fn false_positives_are_as_rare_as_the_sizes_promise() {
         for (bits, hashes, expected) in [(10, 7, 0.0163), (12, 8, 0.0063), (16, 11, 0.0009)] {

@@ -59,7 +59,7 @@ impl Epoch {
         self.start += Duration::from_nanos(epochs * self.length.as_nanos());
         if self.adaptive {
             self.pass_seconds(now);
-            // Digest D-14. Without a super-packet completed lately there is nothing to go by: the upper bound.
+            // docs/design/super-packets.md#adaptive-epoch. Without a super-packet completed lately: the upper bound.
             let largest = self.gaps[0].max(self.gaps[1]);
             self.length = largest.map_or(self.longest, |gap| {
                 Duration::from_nanos(gap.as_nanos().saturating_mul(4))

@@ -9,7 +9,7 @@ use crate::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub(super) struct Promises {
     state: State,
-    /// Rc and Ro of the digest, at `current` and at the other index.
+    /// Packets promised in the current generation, at `current`, and in the old one, at the other index.
     reserved: [u32; 2],
     current: usize,
 }
@@ -197,7 +197,7 @@ impl Promises {
         }
     }
 
-    /// I1 of the digest: each counter is the sum of its table, and every entry holds at least one packet.
+    /// I1 (docs/design/super-packets.md#i1): each counter is the sum of its table, and every entry holds at least one packet.
     #[cfg(test)]
     pub(super) fn check(&self) {
         let (tables, whole) = match &self.state {

@@ -1,4 +1,4 @@
-//! The hand-worked cases of router digest 5 to 8, the invariants I1 to I5, and second transcriptions compared call by call.
+//! The hand-worked cases of docs/design/super-packets.md, the invariants I1 to I5, and second transcriptions compared call by call.
 
 extern crate std;
 
@@ -172,7 +172,7 @@ const ORPHAN: Result<(), DropReason> = Err(DropReason::Orphan);
 
 #[test]
 fn the_hand_worked_trace() {
-    // Digest 5.3: size 20, M 4, alpha 0.7.
+    // docs/design/super-packets.md#trace: size 20, M 4, alpha 0.7.
     let mut rig = Rig::filled(&[packets(20), longest(4)], 10);
     let state = |rig: &Rig| (rig.q(), rig.r());
     assert_eq!(state(&rig), (10, 0));
@@ -204,7 +204,7 @@ fn the_hand_worked_trace() {
 
 #[test]
 fn reservations_end_with_the_second_epoch() {
-    // Digest 6: E = 100 ms.
+    // docs/design/super-packets.md#epoch-example: E = 100 ms.
     let epoch = ("epoch", Value::Duration(Duration::from_millis(100)));
     let mut rig = Rig::new(&[epoch]);
     rig.now = ms(190);
@@ -374,7 +374,7 @@ fn orphans_can_be_regular_packets() {
 
 #[test]
 fn tens_that_arrive_together() {
-    // Digest 5.2: size 100, M = L = 10, firsts without departures.
+    // docs/design/super-packets.md#broken: size 100, M = L = 10, firsts without departures.
     for (alpha, admitted) in [(1.0, 10), (0.7, 13), (0.0, 91)] {
         let mut rig = Rig::new(&[weight(alpha), LAYOUT_C]);
         let ids: Vec<u16> = (0..200)
@@ -394,7 +394,7 @@ fn tens_that_arrive_together() {
 
 #[test]
 fn one_first_of_sixty_three_closes_the_report_s_queue() {
-    // Digest 11.1: with M = 63 an empty queue refuses everything until the promise expires.
+    // docs/design/sp-hardened.md#why: with M = 63 an empty queue refuses everything until the promise expires.
     let mut rig = Rig::new(&[longest(63)]);
     assert_eq!(rig.offer(0, Mark::first(63, 1)), Ok(()));
     assert!(rig.dequeue().is_some());

@@ -119,7 +119,7 @@ impl CoDelOracle {
 #[derive(Clone, Default)]
 struct DrrFlow(VecDeque<(u32, u64)>, u64, bool);
 
-/// DRR of router digest 2 with a linear search for the longest queue.
+/// DRR (docs/design/queues.md#drr-turn) with a linear search for the longest queue.
 struct DrrOracle {
     flows: Vec<DrrFlow>,
     active: VecDeque<usize>,
@@ -374,7 +374,7 @@ proptest! {
                     bench.enqueue(Instant::ZERO, packet(flow, number as u32, len, 0));
                     oracle.enqueue(flow as usize, number as u32, u64::from(len));
                     for &(dropped, _, _) in &bench.log {
-                        // D-4: a flow with more than half of the longest backlog loses its head.
+                        // docs/design/queues.md#drr-longest: a flow with more than half of the longest backlog loses its head.
                         let longest = oracle.longest();
                         let number = dropped.expect("a drop has a number");
                         let before: Vec<u64> = (0..8).map(|flow| oracle.backlog(flow)).collect();

@@ -79,7 +79,7 @@ fn a_silence_of_t_buffer_completes_a_group() {
     );
     assert_eq!(grouper.poll_timeout(), None);
     let last = |outgoing: &Outgoing| Layout::LOCAL.decode(&outgoing.segment).last;
-    assert!(!left.iter().any(last), "D-20");
+    assert!(!left.iter().any(last), "a regular end carries no `last`");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_fixed_length_holds_nothing_back_and_says_when_it_stops() {
             Mark::follower(3, ids[0]),
             Mark::follower(3, ids[0]),
             Mark::first(3, ids[1]),
-            Mark::follower(3, ids[1]).ending(), // D-20: stopped early
+            Mark::follower(3, ids[1]).ending(), // docs/design/super-packets.md#last: stopped early
         ]
     );
 }
@@ -307,7 +307,7 @@ fn packet_of(kind: u8, number: u32) -> Segment {
     }
 }
 
-/// The rules of digest 9 said once more: all steps are known, so groups are cut with a look ahead. Gives, by number of the
+/// The rules of docs/design/super-packets.md#t-buffer to #accumulate once more: all steps are known, so groups are cut with a look ahead. Gives, by number of the
 /// packet, when it leaves, its role and its length.
 fn oracle(grouping: Grouping, wait: Duration, steps: &[Step]) -> Vec<(Instant, Role, u8)> {
     let mut now = Instant::ZERO;

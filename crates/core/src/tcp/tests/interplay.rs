@@ -1,4 +1,4 @@
-//! The interplay matrix and the invariants of the endpoint digest, section 12, over combinations of mechanisms on bad pipes.
+//! The rules where mechanisms meet and the invariants of docs/design/endpoint.md, over combinations of mechanisms on bad pipes.
 //!
 //! Every combination of what repairs losses is run: RTO restart, the probe and its restart, early retransmit, RACK,
 //! bundling. The other switches are drawn for each; a test counts that every value of every switch meets every value of
@@ -38,7 +38,7 @@ const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// Section 12, Initial Spreading x TLP: each segment of the spread window moves the probe two round trips on.
+/// Each segment of the spread window moves the probe two round trips on (docs/design/endpoint.md#spreading-tlp).
 #[test]
 fn the_probe_follows_each_spread_segment() {
     let mut config = Config::profile(Profile::Linux2015);

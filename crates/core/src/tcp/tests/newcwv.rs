@@ -1,4 +1,4 @@
-//! New-CWV by hand (endpoint digest 7.5): segments of 1000 bytes, SRTT 100 ms, windows in bytes.
+//! New-CWV by hand (docs/design/window-validation.md#examples): segments of 1000 bytes, SRTT 100 ms, windows in bytes.
 
 use super::script::{Script, T0, bare};
 use crate::packet::Flags;

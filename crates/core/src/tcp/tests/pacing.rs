@@ -1,4 +1,4 @@
-//! Initial Spreading and pacing by hand (endpoint digest 9.2, 9.3): when each of ten segments leaves.
+//! Initial Spreading and pacing by hand (docs/design/initial-spreading.md#examples): when each of ten segments leaves.
 
 use super::pair::{ISS_A, ISS_B};
 use super::script::{MSS, T0, bare};
@@ -204,7 +204,8 @@ fn after_the_first_window_acks_are_the_clock() {
     assert_eq!(leave(&mut connection, now, 3).len(), 3, "a mini-burst");
 }
 
-/// Endpoint digest 9.3: ten segments, SRTT 100 ms: one every 10 ms. Linux: ten at once, then 1.2 or 2 times as fast.
+/// Ten segments, SRTT 100 ms: one every 10 ms. Linux: ten at once, then 1.2 or 2 times as fast
+/// (docs/design/initial-spreading.md#pacing).
 #[test]
 fn pacing_spreads_every_window() {
     let mut config = bare();

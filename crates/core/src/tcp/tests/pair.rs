@@ -1,6 +1,6 @@
 //! Two connections and a pipe between them, stepped in virtual time.
 //!
-//! At equal times arrivals come before writes and writes before timers (endpoint digest 0.1).
+//! At equal times arrivals come before writes and writes before timers (docs/design/endpoint.md#ties).
 
 use crate::packet::Segment;
 use crate::seq::SeqNumber;

@@ -1,4 +1,4 @@
-//! Redundant data bundling: the vectors of the endpoint digest 6.5, and what bundles duplicate (section 12).
+//! Redundant data bundling: the examples of docs/design/thin-streams.md#vectors, and what bundles duplicate.
 
 use super::pair::{End, Fate, ISS_A, Pair};
 use super::script::{Script, T0};
@@ -458,7 +458,7 @@ fn the_first_six_timeouts_of_a_thin_stream_do_not_back_off() {
     }
 }
 
-/// Endpoint digest 12, RDB x D-SACK users: what bundles cause is invisible to RACK, undo and the probe.
+/// D-SACKs that bundles cause are invisible to RACK, undo and the probe (docs/design/endpoint.md#rdb-dsack).
 #[test]
 fn duplicates_of_bundles_change_nothing() {
     let mut config = config(Some(Rdb {

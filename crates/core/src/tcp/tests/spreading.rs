@@ -1,4 +1,4 @@
-//! Initial Spreading whose gap is measured (endpoint digest 9.2, "B"): by hand, against naive transcriptions, switched off.
+//! Initial Spreading whose gap is measured (docs/design/initial-spreading.md#estimated): by hand, against naive transcriptions, switched off.
 
 use super::pacing::{leave, open_after, spreading};
 use super::pair::{ISS_A, ISS_B};

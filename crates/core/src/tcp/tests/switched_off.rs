@@ -1,4 +1,4 @@
-//! No behaviour depends on a switch where it cannot act (endpoint digest 0.4): the trace is that of the baseline, segment
+//! No behaviour depends on a switch where it cannot act (docs/design/endpoint.md#switched-off): the trace is that of the baseline, segment
 //! for segment and nanosecond for nanosecond.
 
 use super::pair::{End, Fate, Pair, Sent};

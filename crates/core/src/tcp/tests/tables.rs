@@ -1,4 +1,4 @@
-//! The hand-worked tables of the endpoint digest, section 2, exact to the nanosecond.
+//! The hand-worked tables of docs/design/tail-loss.md#table, exact to the nanosecond.
 //!
 //! One-way delay 50 ms, no serialisation, ten segments written at 0, the last `k` first transmissions lost, SRTT 100 ms,
 //! RTTVAR 0, early retransmit immediate, PRR of RFC 9937. An entry is (first repair, last byte delivered), in

@@ -1,5 +1,4 @@
-//! RTO restart, the probe and its restart: the rules and single cases of the endpoint digest, sections 2 to 4. The tables of
-//! section 2 are in `tables`.
+//! RTO restart, the probe and its restart: the rules and single cases of docs/design/tail-loss.md. Its tables are in `tables`.
 
 use super::pair::{End, Fate, Pair};
 use super::script::{Script, T0, bare};
@@ -19,7 +18,7 @@ const fn at(n: u64) -> Instant {
     Instant::from_millis(n)
 }
 
-/// The four mechanisms of the digest's table.
+/// The four mechanisms of docs/design/tail-loss.md#table-delayed that are compared here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum With {
     Nothing,
@@ -368,7 +367,7 @@ fn with_restart_a_learned_delay_probes_sooner() {
     }
 }
 
-/// Endpoint digest 12: the probe comes in place of an RTO that restart has brought forward.
+/// The probe comes in place of an RTO that restart has brought forward (docs/design/endpoint.md#rtor-tlp).
 #[test]
 fn restart_brings_the_probe_forward_not_the_timeout() {
     let mut config = config(With::RtoRestart, 0);

@@ -5,7 +5,7 @@
 //! transfer has `control` packets besides. Expectations are exact sums over the survival function; samples of `flows`
 //! transfers show how far one sample may be from them, since the variance is infinite.
 //!
-//! **Source.** Seed 002, section V-A and figure 2; router digest 14.2 with its decision D-27 (Lomax). **Deviations.** None known.
+//! **Source.** Divakaran et al., INFOCOM Workshops 2009, section V-A and figure 2; docs/design/packet-size.md#lomax. **Deviations.** None known.
 
 use super::super::{Analysis, Curve, Measured, Outcome, metric};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
@@ -62,33 +62,33 @@ const OPTIONS: &[Parameter] = &[
         name: "form",
         kind: ParameterKind::Choice(&["lomax", "pareto"]),
         default: Value::Choice("lomax"),
-        doc: "Lomax begins at zero and fits both published shares; the classical Pareto begins at mean * (shape - 1) / shape (D-27)",
+        doc: "Lomax begins at zero and fits both published shares; the classical Pareto begins at mean * (shape - 1) / shape",
     },
     size(
         "mean",
         1_000_000,
-        "Mean size of a transfer (seed 002: 100 kB and 1 MB)",
+        "Mean size of a transfer (Divakaran et al. 2009: 100 kB and 1 MB)",
     ),
     Parameter {
         name: "shape",
         kind: ParameterKind::Number(1.01, 100.0),
         default: Value::Number(1.2),
-        doc: "Tail index (seed 002: 1.2)",
+        doc: "Tail index (Divakaran et al. 2009: 1.2)",
     },
     size(
         "threshold",
         50_000,
-        "Transfers above it travel in frames (seed 002: 50 kB)",
+        "Transfers above it travel in frames (Divakaran et al. 2009: 50 kB)",
     ),
     size(
         "packet",
         1_500,
-        "Bytes of a transfer in a packet (seed 002: 1500 B)",
+        "Bytes of a transfer in a packet (Divakaran et al. 2009: 1500 B)",
     ),
     size(
         "frame",
         19_500,
-        "Bytes of a transfer in a frame (seed 002: 13 packets)",
+        "Bytes of a transfer in a frame (Divakaran et al. 2009: 13 packets)",
     ),
     Parameter {
         name: "control",
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_ratios_are_those_of_the_digest() {
+    fn shares_and_ratios_are_the_computed_ones() {
         let cases = [
             (true, 100e3, 0.8896, 0.185),
             (false, 100e3, 0.8027, 0.2645),

@@ -5,7 +5,8 @@
 //! et al., which knows timeouts and headers: there the best size is smaller, because at the optimum of the first half of all
 //! packets is lost and TCP lives on timeouts.
 //!
-//! **Source.** Seed 002, section VII-A, equations (1) to (3) and lemma 7.1; router digest 14.6. The formula: Padhye, Firoiu, Towsley,
+//! **Source.** Divakaran et al., INFOCOM Workshops 2009, section VII-A, equations (1) to (3) and lemma 7.1;
+//! docs/design/packet-size.md#bit-errors. The formula: Padhye, Firoiu, Towsley,
 //! Kurose, SIGCOMM 1998, equation (32). **Deviations.** None known. The model has neither headers nor link-layer
 //! retransmission: it is reproduced as mathematics, not as advice.
 

@@ -1,7 +1,7 @@
 //! What a decision of the super-packet queue costs on this machine.
 //!
 //! The same packets pass the super-packet queue and a drop-tail queue: `flows` flows in turn, super-packets of ten, one in
-//! one out. The time is that of putting a packet in and taking one out, the median of seven rounds. **Source.** Seed 000, section 5.2
+//! one out. The time is that of putting a packet in and taking one out, the median of seven rounds. **Source.** Schinazi 2014, section 5.2
 //! (forwarding rates of a router). **Deviations.** Nothing is forwarded: no network card, no interrupts, no header is
 //! parsed; so rates cannot be compared with the published ones, only what the decision adds.
 

@@ -3,7 +3,7 @@
 //! Lengths are drawn evenly from 1 (a regular packet) to `max_length`; the packets of each super-packet follow one another
 //! in a tenth of the line's packet time. Whether refusal depends on the length is tested by chi-square over the table of
 //! lengths and fates: each length is drawn independently of what the queue holds, so the test is valid although successive
-//! refusals are not independent of each other. **Source.** Seed 000, section 3.3. **Deviations.** Packets of refused
+//! refusals are not independent of each other. **Source.** Schinazi 2014, section 3.3. **Deviations.** Packets of refused
 //! super-packets are not offered: they are orphans and change nothing.
 
 use super::super::{Analysis, Curve, Measured, Metric, Outcome};
@@ -53,7 +53,7 @@ const OPTIONS: &[Parameter] = &[
         name: "queue",
         kind: ParameterKind::Integer(64, 100_000),
         default: Value::Integer(100),
-        doc: "The queue's limit, packets (seed 000: 100)",
+        doc: "The queue's limit, packets (Schinazi 2014: 100)",
     },
     Parameter {
         name: "max_length",

@@ -1,7 +1,7 @@
 //! How long a promise lives that nobody redeems.
 //!
 //! A first packet that nothing follows arrives at a random moment of an epoch; then a call every two-hundredth of an epoch
-//! looks whether its promise is gone. **Source.** Seed 000, section 3.3. **Deviations.** None known.
+//! looks whether its promise is gone. **Source.** Schinazi 2014, section 3.3. **Deviations.** None known.
 
 use super::super::{Analysis, Measured, Metric, Outcome};
 use super::{Rig, limit};

@@ -33,7 +33,7 @@ const OPTIONS: &[Parameter] = &[
         name: "segments",
         kind: ParameterKind::Integer(1, 1_000_000),
         default: Value::Integer(10),
-        doc: "Segments of 1460 bytes (seed 004: 10)",
+        doc: "Segments of 1460 bytes (draft-irtf-iccrg-sallantin-initial-spreading: 10)",
     },
 ];
 

@@ -107,7 +107,7 @@ fn in_bin(bins: &[u32], bin: u64) -> f64 {
     f64::from(bins.get(bin as usize).copied().unwrap_or(0))
 }
 
-/// After a flow came or went (endpoint digest, cdg-convergence: 8 s).
+/// After a flow came or went (docs/design/delay-gradient.md#convergence: 8 s).
 const SETTLING: Duration = Duration::from_secs(8);
 /// Bins that an index is averaged over.
 const SMOOTHED: u64 = 5;

@@ -1,4 +1,4 @@
-//! A second, naive transcription: the slides' form, one list and a pointer behind the last favoured packet, with the digest's
+//! A second, naive transcription: the slides' form, one list and a pointer behind the last favoured packet, with the design's
 //! options and budget. Who is present is found by looking through the lists.
 
 use super::*;

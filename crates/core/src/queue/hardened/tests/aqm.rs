@@ -1,4 +1,4 @@
-//! Super-packets under active queue management (router digest 11.6).
+//! Super-packets under active queue management (docs/design/sp-hardened.md#aqm).
 
 use super::super::super::{CoDel, Red};
 use super::*;

@@ -1,4 +1,4 @@
-//! The attacks of router digest 12 that are about the books and the tables, not about what TCP makes of them.
+//! The attacks of docs/design/sp-hardened.md#attacks that aim at the books and the tables, not at what TCP makes of them.
 
 use super::*;
 use crate::queue::work;

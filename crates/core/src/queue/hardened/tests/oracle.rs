@@ -1,4 +1,4 @@
-//! A second, naive transcription of section 11.2 of the router digest: hash maps, loops over epochs, no shared code but the
+//! A second, naive transcription of docs/design/sp-hardened.md#rule-1 to #rule-9: hash maps, loops over epochs, no shared code but the
 //! keyed hash, whose bits the filter shows.
 
 extern crate std;

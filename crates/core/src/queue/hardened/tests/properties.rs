@@ -441,7 +441,7 @@ fn memory_is_fixed_by_the_configuration() {
         let fair = SpFq::new(&values(SpFq::PARAMETERS, &given), &SURROUNDINGS);
         let (plain, fair) = (plain.admission_bytes(16), fair.admission_bytes(16));
         table += &format!("{limit:>5}  {max_length:>10}  {plain:>10}  {fair:>11}\n");
-        // Digest 15: reservations, 64 kB of sources, 1 kB of filter, ports.
+        // docs/design/sp-hardened.md#memory: reservations, 64 kB of sources, 1 kB of filter, ports.
         assert!(plain < 100_000 && fair < 200_000);
     }
     println!("{table}");

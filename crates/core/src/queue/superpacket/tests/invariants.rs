@@ -1,4 +1,4 @@
-//! I1 to I5 of router digest 5.2, at least a million calls each.
+//! I1 to I5 of docs/design/super-packets.md, at least a million calls each.
 
 use super::*;
 use crate::queue::DropTail;

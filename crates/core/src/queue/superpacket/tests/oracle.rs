@@ -1,9 +1,9 @@
-//! Second transcriptions: the corrected algorithm from the digest's text, and the printed one with its defects.
+//! Second transcriptions: the corrected algorithm from the text of its rules, and the printed one with its defects.
 
 use super::*;
 use std::collections::HashMap;
 
-/// Router digest 5.2 and 6, line by line, with maps and no packed state.
+/// docs/design/super-packets.md#test and #generations, line by line, with maps and no packed state.
 struct Naive {
     size: i64,
     m: i64,
