@@ -37,7 +37,6 @@ pub use cdg_freebsd::CdgFreeBsd;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use prague::Prague;
-pub(crate) use reno::Fraction;
 pub use reno::Reno;
 pub use vegas::Vegas;
 

@@ -35,23 +35,6 @@ pub struct Reno {
     slow_start: SlowStart,
 }
 
-/// A window with a fraction of a segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fraction {
-    /// In segments.
-    exact: f64,
-    /// In bytes, rounded down.
-    pub(crate) window: u64,
-}
-
-impl Fraction {
-    /// Of nothing.
-    pub(crate) const NONE: Fraction = Fraction {
-        exact: 0.0,
-        window: 0,
-    };
-}
-
 impl Reno {
     /// None.
     pub const PARAMETERS: &'static [Parameter] = &[];
@@ -148,27 +131,6 @@ impl Reno {
             1.0 / self.exact
         };
         self.take_exact();
-        self.window
-    }
-
-    /// What [`Reno::grow_fraction`] would come to.
-    #[inline(always)]
-    pub(crate) fn fraction_after_ack(&self) -> Fraction {
-        let exact = self.exact
-            + if self.exact < self.exact_ssthresh {
-                1.0
-            } else {
-                1.0 / self.exact
-            };
-        let window = (exact * f64::from(self.units.mss)) as i64 as u64;
-        Fraction { exact, window }
-    }
-
-    /// The window that came of it.
-    #[inline(always)]
-    pub(crate) fn take_fraction(&mut self, fraction: Fraction) -> Bytes {
-        self.exact = fraction.exact;
-        self.window = Bytes(fraction.window);
         self.window
     }
 

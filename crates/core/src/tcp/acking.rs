@@ -329,16 +329,6 @@ impl Acking {
         self.pingpong |= now.since(self.last_data_at) < self.ato;
     }
 
-    /// [`Acking::on_sent`] without immediate acknowledgments left.
-    #[inline(always)]
-    pub(super) fn settle(&mut self) {
-        debug_assert!(self.quick == 0, "a count of Linux's, who delays acknowledgments");
-        self.now = false;
-        self.unacked = 0;
-        self.waits = false;
-        self.pushed = 0;
-    }
-
     /// An acknowledgment left, alone or on data.
     #[inline]
     pub(super) fn on_sent(&mut self, config: &Config) {

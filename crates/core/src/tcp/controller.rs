@@ -1,8 +1,6 @@
 //! The congestion controller with its window at hand: every segment looks at the window, few acknowledgments change it.
 
-use crate::cc::{
-    Ack, AnyController, Congestion, CongestionController, Fraction, Phase, Progress, Reaction, Sent,
-};
+use crate::cc::{Ack, AnyController, Congestion, CongestionController, Phase, Progress, Reaction, Sent};
 use crate::pack::Pack;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
@@ -94,24 +92,6 @@ impl Controller {
     pub(super) fn grow_fraction(&mut self) {
         if let AnyController::Reno(reno) = &mut self.any {
             self.window = reno.grow_fraction();
-        }
-    }
-
-    /// What [`Controller::grow_fraction`] would come to.
-    #[inline(always)]
-    pub(super) fn fraction_after_ack(&self) -> Fraction {
-        if let AnyController::Reno(reno) = &self.any {
-            reno.fraction_after_ack()
-        } else {
-            Fraction::NONE
-        }
-    }
-
-    /// [`Controller::grow_fraction`] that came to this.
-    #[inline(always)]
-    pub(super) fn take_fraction(&mut self, fraction: Fraction) {
-        if let AnyController::Reno(reno) = &mut self.any {
-            self.window = reno.take_fraction(fraction);
         }
     }
 

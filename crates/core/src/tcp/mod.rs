@@ -9,7 +9,7 @@
 //! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`, `thin` and `rdb` (streams of few small
 //! segments). [`Config`] holds every switch,
 //! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
-//! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`). `closing` ends a connection. `short`, `ways` and `exchange` do the usual with fewer
+//! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`). `closing` ends a connection. `short` and `ways` do the usual with fewer
 //! steps. `rest` packs one that does nothing.
 //!
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
@@ -25,7 +25,6 @@ mod controller;
 mod delivery;
 mod detail;
 mod error;
-mod exchange;
 mod fastopen;
 mod handover;
 mod handshake;
@@ -34,7 +33,6 @@ mod invariants;
 mod judging;
 mod lazy;
 pub mod listener;
-mod mirror;
 mod mtu;
 mod newcwv;
 mod offload;
@@ -63,7 +61,6 @@ mod send;
 mod shared;
 mod short;
 mod spreading;
-mod stride;
 mod switches;
 mod switches_network;
 mod switches_thin;
@@ -88,19 +85,16 @@ pub use config::{
 };
 pub use detail::Detail;
 pub use error::{ConnectionError, Event};
-pub use exchange::Exchange;
 pub use fastopen::{
     Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,
 };
 pub use handover::Remains;
 pub use icmp::{Icmp, IcmpKind, NetworkError};
-pub use mirror::Mirror;
 pub use path_memory::{PathMemory, PathSample};
 pub use rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
 pub use rest::Resting;
 pub use room::ReceiveMemory;
 pub use send::CaState;
-pub use stride::Acknowledgments;
 pub use timers::Timer;
 pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
 

@@ -220,13 +220,6 @@ impl Receive {
         true
     }
 
-    /// Whether a segment that carries `payload` changes nothing but offsets where no acknowledgment is
-    /// delayed: no FIN is known, and larger segments came before.
-    #[inline(always)]
-    pub(super) fn takes_usual(&self, payload: u32) -> bool {
-        self.fin_at == u64::MAX && payload > 0 && payload <= self.acking.full() && self.acking.quick == 0
-    }
-
     /// Takes the payload of a segment without FIN that lies within the window and begins at `seq` beyond a hole, after
     /// all that came so far, if no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
     #[inline]

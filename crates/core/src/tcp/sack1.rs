@@ -102,11 +102,6 @@ impl Sack1 {
         }
     }
 
-    /// Acknowledgments before this do not end what is timed; 0: nothing is timed.
-    pub(super) fn timed_until(&self) -> u64 {
-        self.timed.map_or(0, |(end, _)| end)
-    }
-
     /// The RTT, if what is timed is acknowledged.
     #[inline]
     fn sample(&mut self, now: Instant, una: u64, shared: &mut Shared) -> Option<Duration> {

@@ -35,20 +35,6 @@ impl Connection {
         accepted
     }
 
-    /// Whether a drain that sent something may go on: whether it is worth while to ask for more.
-    #[inline(always)]
-    pub fn may_send_more(&mut self, now: Instant) -> bool {
-        if !self.shared.ways.segments {
-            return true;
-        }
-        let more = match &mut self.sender {
-            Some(sender) => !sender.is_full(now, &self.shared),
-            None => false,
-        };
-        self.checked(!more);
-        more
-    }
-
     /// Header prediction: a segment that lies within the window, acknowledges what is outstanding and carries neither FIN
     /// nor anything else to look at. What [`Connection::arrive`] does with it, without the checks that cannot fail for it.
     /// `None`: it is not such a segment, and nothing was done.
@@ -363,20 +349,6 @@ impl Sender {
             }
             Some(_) | None => self.arm_probe(now, shared),
         }
-    }
-
-    /// Whether the window holds back a full segment: all that [`Sender::plain_segment`] comes to then. False: it is another
-    /// case, and nothing was done.
-    #[inline(always)]
-    fn is_full(&mut self, now: Instant, shared: &Shared) -> bool {
-        let end = self.nxt + u64::from(shared.mss);
-        let full = end < self.end
-            && end <= shared.snd_edge
-            && self.board.out + self.board.weight(shared.mss) > self.cc.window().get().min(shared.ways.most);
-        if full {
-            self.validate_full(now, shared);
-        }
-        full
     }
 
     /// What [`Sender::next`] comes to while nothing is wrong: a full new segment, whether it is the last of a group, and

@@ -25,8 +25,6 @@ pub(super) struct Ways {
     pub(super) segments: bool,
     /// Data that leaves soon after data came may be an answer.
     pub(super) answers: bool,
-    /// All that there is to do is to acknowledge data at once.
-    pub(super) echoes: bool,
     /// What an acknowledgment sets the retransmission slot to.
     pub(super) slot: Slot,
     /// Header bytes of a segment without SACK blocks.
@@ -57,7 +55,6 @@ impl Ways {
         undo: false,
         segments: false,
         answers: false,
-        echoes: false,
         slot: Slot::Any,
         overhead: 0,
         step: 0,
@@ -111,12 +108,6 @@ impl Connection {
             undo,
             segments: silent && acks,
             answers: matches!(shared.config.delayed_ack, DelayedAck::Linux { .. }),
-            echoes: predicted
-                && silent
-                && self.sender.is_none()
-                && self.auto_read
-                && !shared.timestamps
-                && shared.config.delayed_ack == DelayedAck::Off,
             slot: match shared.config.tail_loss_probe {
                 _ if shared.config.rto_restart || shared.cold.is_some() => Slot::Any,
                 _ if !probing => Slot::Rto,

@@ -249,12 +249,6 @@ pub(crate) struct Application<'a> {
 }
 
 impl Application<'_> {
-    /// Whether it wants nothing of its own accord.
-    #[inline(always)]
-    pub(crate) fn is_silent(&self) -> bool {
-        *self.to_write == 0 && !*self.closing
-    }
-
     /// Writes, closes and takes the events.
     #[inline(always)]
     pub(crate) fn act(&mut self, now: Instant, connection: &mut Connection) -> Acted {

@@ -14,7 +14,6 @@ mod patience;
 mod protocol;
 mod rdb;
 mod rest;
-mod rows;
 mod script;
 mod short_ways;
 mod spreading;

@@ -61,8 +61,6 @@ pub(super) struct Pair {
     pub(super) events: Vec<(Instant, End, Event)>,
     /// Read what arrives at once.
     pub(super) reading: bool,
-    /// Segments come by [`Connection::exchange`]; both ends read at once.
-    pub(super) exchanging: bool,
     /// Stream bytes B took from segments.
     pub(super) taken: u64,
 }
@@ -87,7 +85,6 @@ impl Pair {
             log: Vec::new(),
             events: Vec::new(),
             reading: true,
-            exchanging: false,
             taken: 0,
         }
     }
@@ -160,10 +157,6 @@ impl Pair {
             }
             while let Some(transmit) = self.connection(end).poll_transmit(now) {
                 self.send(end, transmit);
-                if self.exchanging && !self.connection(end).may_send_more(now) {
-                    assert_eq!(self.connection(end).poll_transmit(now), None);
-                    break;
-                }
             }
             while let Some(event) = self.connection(end).poll_event() {
                 self.events.push((now, end, event));
@@ -326,35 +319,13 @@ impl Pair {
             }
             return;
         }
-        if !self.exchanging {
-            let accepted = self.connection(to).on_segment(now, segment);
-            let mut taken = accepted.end - accepted.start;
-            while let Some(piece) = self.connection(to).poll_accepted() {
-                taken += piece.end - piece.start;
-            }
-            if to == End::B {
-                self.taken += taken;
-            }
-            return;
+        let accepted = self.connection(to).on_segment(now, segment);
+        let mut taken = accepted.end - accepted.start;
+        while let Some(piece) = self.connection(to).poll_accepted() {
+            taken += piece.end - piece.start;
         }
-        let mut segment = *segment;
-        let exchange = self.connection(to).exchange(now, &mut segment);
-        if exchange.answers {
-            let connection = self.connection(to);
-            let start = match segment.payload {
-                0 => 0,
-                _ => {
-                    segment
-                        .seq
-                        .to_offset(connection.shared.iss, 1 + connection.acked()) as u64
-                        - 1
-                }
-            };
-            let end = start + u64::from(segment.payload);
-            self.send(to, Transmit { segment, start, end });
-        }
-        if !exchange.more {
-            assert_eq!(self.connection(to).poll_transmit(now), None);
+        if to == End::B {
+            self.taken += taken;
         }
     }
 }

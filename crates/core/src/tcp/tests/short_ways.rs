@@ -91,7 +91,6 @@ fn compare_with(name: &str, config: &Config, seed: u64, forgeries: u64) {
     let mut rng = Rng::for_element(seed, "forger", "draw");
     let mut short = pair(config, seed, false, auto_read);
     let mut long = pair(config, seed, true, auto_read);
-    short.exchanging = auto_read && !seed.is_multiple_of(4);
     let mut steps = 0;
     let mut logged = 0;
     while steps < if forgeries > 0 { 2_500 } else { 40_000 } {
