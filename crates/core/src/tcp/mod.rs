@@ -1,116 +1,76 @@
 //! The TCP endpoint: [`Connection`], and what answers when there is none ([`listener`]).
 //!
-//! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. The connection routes;
-//! the work is in `handshake` (SYN states), `segment` (arrival procedure), `build` (segments out), `receive`
-//! and `beyond` (reassembly), `window` (what is offered), `acking` (when to acknowledge), `room` (Linux's receive memory), `send`,
-//! `offload` and `persist` (what
-//! leaves when), `pacing`, `spreading` and `rates` (how fast), `path_memory` (what the next connection may know), `validation` and `newcwv` (what idle time does to the window), `delivery`
-//! (what an acknowledgment delivered), `recovery` (what follows from it), `judging` (what is lost), `undo` (what was a mistake), `sack1` (recovery
-//! as ns-2 has it), `scoreboard` and `sacked`, `rack`, `tlp`, `prr`, `rto`, `timers`, `thin` and `rdb` (streams of few small
-//! segments). [`Config`] holds every switch,
-//! [`profile`] the named configurations and the table of their sources. What few connections need is in `icmp`, `mtu`,
-//! `fastopen`, `urgent` and `patience`, with its state behind one pointer (`cold`). `closing` ends a connection. `short` and `ways` do the usual with fewer
-//! steps. `rest` packs one that does nothing.
+//! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. [`Connection`] routes each call to
+//! one of these folders:
+//!
+//! | folder | what is decided there |
+//! |---|---|
+//! | `config` | every switch, the named profiles and the source of each value |
+//! | `open` | how a connection begins and ends: listener, handshake, Fast Open, closing, TIME-WAIT, giving up |
+//! | `receive` | what arrives: arrival procedure, reassembly, receive buffer, window offered, when to acknowledge |
+//! | `ack` | what an acknowledgment means: delivery, loss detection, recovery, undo, retransmission timer |
+//! | `send` | what leaves, and when: segments, probes, Nagle, offload, pacing, spreading, thin streams |
+//! | `window` | how much may be in flight: congestion controller, validation, delivery rates, memory of paths |
+//! | `path` | what the path reports: ICMP errors, path MTU |
+//! | `state` | what all of these share: negotiated values, timers, counters, storage of idle connections |
 //!
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
 //! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
 
-mod acking;
-mod beyond;
-mod build;
-mod closing;
-mod cold;
+mod ack;
 mod config;
-mod controller;
-mod delivery;
-mod detail;
-mod error;
-mod fastopen;
-mod handover;
-mod handshake;
-mod icmp;
-mod invariants;
-mod judging;
-mod lazy;
-pub mod listener;
-mod mtu;
-mod newcwv;
-mod offload;
-mod pacing;
-mod path_memory;
-mod patience;
-mod persist;
+mod open;
+mod path;
 pub mod profile;
-mod prr;
-mod rack;
-mod rates;
-mod rdb;
 mod receive;
-mod records;
-mod recovery;
-mod rest;
 #[doc(hidden)]
 pub mod rig;
-mod room;
-mod rto;
-mod sack1;
-mod sacked;
-mod scoreboard;
-mod segment;
 mod send;
-mod shared;
 mod short;
-mod spreading;
+mod state;
 mod switches;
 mod switches_network;
 mod switches_thin;
 mod switches_timers;
 #[cfg(test)]
 mod tests;
-mod thin;
-mod timers;
-mod tlp;
-mod types;
-mod undo;
-mod urgent;
-mod validation;
 mod ways;
 mod window;
-mod work;
 
 pub use config::{
     Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, IcmpAbort, InitialSpreading,
     InitialWindow, IpVersion, KeepAlive, MtuProbing, Pacing, PathConfig, Patience, Profile, Prr, RtoConfig,
     RtoFloor, RttSamples, TailLossProbe, UrgentPointer, WindowUnit, WindowValidation,
 };
-pub use detail::Detail;
-pub use error::{ConnectionError, Event};
-pub use fastopen::{
+pub use open::fast_open::{
     Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,
 };
-pub use handover::Remains;
-pub use icmp::{Icmp, IcmpKind, NetworkError};
-pub use path_memory::{PathMemory, PathSample};
-pub use rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
-pub use rest::Resting;
-pub use room::ReceiveMemory;
-pub use send::CaState;
-pub use timers::Timer;
-pub use types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
+pub use open::listener;
+pub use open::time_wait::Remains;
+pub use path::icmp::{Icmp, IcmpKind, NetworkError};
+pub use receive::rcvbuf::ReceiveMemory;
+pub use send::half::CaState;
+pub use send::rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
+pub use state::detail::Detail;
+pub use state::error::{ConnectionError, Event};
+pub use state::hibernation::Resting;
+pub use state::timers::Timer;
+pub use state::types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
+pub use window::path_memory::{PathMemory, PathSample};
 
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
+use ack::rto::Rtt;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use lazy::Lazy;
-use receive::Receive;
-use rto::Rtt;
-use send::Sender;
-use shared::Shared;
-use spreading::PathNotes;
-use timers::Timers;
+use receive::half::Receive;
+use send::half::Sender;
+use send::spreading::PathNotes;
+use state::lazy::Lazy;
+use state::shared::Shared;
+use state::timers::Timers;
 use ways::Ways;
 
 /// One end of a TCP connection, sans-IO.

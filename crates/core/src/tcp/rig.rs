@@ -10,10 +10,10 @@
 
 pub mod soak;
 
-use super::listener::{Answer, on_closed, on_listen};
 use super::{Config, Connection, ConnectionError, Event, Half, Setting, State, Timer, WriteFlags};
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
+use crate::tcp::open::listener::{Answer, on_closed, on_listen};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use crate::wire;

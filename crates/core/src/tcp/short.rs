@@ -10,16 +10,16 @@
 //! **Deviations.** None: nothing of it can be seen from outside.
 
 use super::config::TailLossProbe;
-use super::delivery::Delivery;
-use super::rack::{least_timeout, on_tick};
-use super::scoreboard::Record;
-use super::send::{CaState, Sender};
-use super::timers::Timer;
 use super::ways::Slot;
 use super::{Accepted, Connection, Event, Shared};
 use crate::cc::{Ack, CongestionKind, Progress, Reaction, Sent};
 use crate::packet::{Ecn, Flags, Segment};
 use crate::seq::SeqNumber;
+use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::rack::{least_timeout, on_tick};
+use crate::tcp::ack::scoreboard::Record;
+use crate::tcp::send::half::{CaState, Sender};
+use crate::tcp::state::timers::Timer;
 use crate::time::Instant;
 use crate::units::Bytes;
 

@@ -4,9 +4,9 @@
 //! **Deviations.** None.
 
 use super::config::{DelayedAck, TailLossProbe};
-use super::send::CaState;
 use super::{Connection, Control, State};
 use crate::packet::Flags;
+use crate::tcp::send::half::CaState;
 
 /// Which short ways are open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

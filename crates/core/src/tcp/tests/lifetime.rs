@@ -203,12 +203,12 @@ fn a_damaged_segment_did_not_arrive() {
     // A listener.
     let syn = damage(peer(0, 0, Flags::SYN));
     assert_eq!(
-        crate::tcp::listener::on_listen(&syn),
-        crate::tcp::listener::Answer::Drop
+        crate::tcp::open::listener::on_listen(&syn),
+        crate::tcp::open::listener::Answer::Drop
     );
     assert_eq!(
-        crate::tcp::listener::on_closed(&syn),
-        crate::tcp::listener::Answer::Drop
+        crate::tcp::open::listener::on_closed(&syn),
+        crate::tcp::open::listener::Answer::Drop
     );
 }
 

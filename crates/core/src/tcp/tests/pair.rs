@@ -4,7 +4,7 @@
 
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
-use crate::tcp::listener::{Answer, on_closed, on_listen};
+use crate::tcp::open::listener::{Answer, on_closed, on_listen};
 use crate::tcp::{Config, Connection, EstablishedState, Event, State, Transmit, WriteFlags};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;

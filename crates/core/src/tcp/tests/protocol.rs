@@ -416,12 +416,12 @@ fn an_idle_flow_is_small() {
     std::eprintln!(
         "connection {}, sending half {}, rack {}",
         size_of::<Connection>(),
-        size_of::<crate::tcp::send::Sender>(),
-        size_of::<crate::tcp::rack::Rack>()
+        size_of::<crate::tcp::send::half::Sender>(),
+        size_of::<crate::tcp::ack::rack::Rack>()
     );
     assert!(size_of::<Connection>() <= 448, "{}", size_of::<Connection>());
-    let sender = size_of::<crate::tcp::send::Sender>();
-    let both = 2 * size_of::<Connection>() + sender + size_of::<crate::tcp::rack::Rack>();
+    let sender = size_of::<crate::tcp::send::half::Sender>();
+    let both = 2 * size_of::<Connection>() + sender + size_of::<crate::tcp::ack::rack::Rack>();
     assert!(
         both <= 1536,
         "both ends of an idle flow that sent: {both} (sending half {sender})"

@@ -1,0 +1,263 @@
+//! What an acknowledgment delivered: cumulatively, by SACK, by D-SACK; its RTT sample.
+//!
+//! **Source.** RFC 9293 3.10.7.4; RFC 2018 5; RFC 2883 5; RFC 6298 3; RFC 7323 4.1; RFC 6582 3.2 (duplicates without SACK).
+//! **Deviations.** Without timestamps an acknowledgment that covers a retransmission gives no sample, also where part of
+//! what it covers was never retransmitted: the hole it waited for would be in the sample.
+
+use crate::cc::RateSample;
+use crate::packet::{Flags, Segment};
+use crate::tcp::Shared;
+use crate::tcp::ack::scoreboard::SACKED;
+use crate::tcp::config::RttSamples;
+use crate::tcp::send::half::{CaState, Sender};
+use crate::time::{Duration, Instant};
+
+/// What one acknowledgment delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Delivery {
+    /// Newly cumulatively acknowledged, whether SACKed before or not.
+    pub(in crate::tcp) acked: u64,
+    /// Newly SACKed.
+    pub(in crate::tcp) sacked: u64,
+    /// Newly delivered: `sacked` and what `acked` had not been SACKed.
+    pub(in crate::tcp) delivered: u64,
+    /// Segments newly delivered.
+    pub(in crate::tcp) segments: u32,
+    pub(in crate::tcp) rtt: Option<Duration>,
+    /// The same of the segment sent last of those delivered.
+    pub(in crate::tcp) newest_rtt: Option<Duration>,
+    /// When that left which was sent last of those delivered.
+    pub(in crate::tcp) newest_tx: Option<Instant>,
+    /// What it says of the path's rate, if the controller asks.
+    pub(in crate::tcp) rate: Option<RateSample>,
+    /// A segment never retransmitted was acknowledged or SACKed that was sent before the timeout.
+    pub(in crate::tcp) original: bool,
+    /// A segment sent after the timeout was SACKed.
+    pub(in crate::tcp) beyond: bool,
+    /// Of `delivered`, what duplicate ACKs without SACK stood for.
+    pub(in crate::tcp) counted: u64,
+    pub(in crate::tcp) retransmitted: bool,
+    pub(in crate::tcp) dsack: bool,
+    pub(in crate::tcp) advanced: bool,
+    pub(in crate::tcp) duplicate: bool,
+}
+
+impl Sender {
+    #[inline(never)]
+    pub(in crate::tcp) fn take_acked(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+        delivery: &mut Delivery,
+    ) {
+        let echo = (shared.timestamps && segment.flags.contains(Flags::TIMESTAMPS)).then_some(segment.tsecr);
+        let min = shared.rtt.min();
+        while let Some(record) = self.board.pop_acked(ack) {
+            let weight = self.board.weight(record.len);
+            delivery.acked += weight;
+            shared.stats.ack_latency_sum += now.since(record.first_tx);
+            shared.stats.ack_latency_count += 1;
+            if record.tx_count > 1 {
+                let longest = &mut shared.stats.longest_recovery;
+                *longest = now.since(record.first_tx).max(*longest);
+            }
+            if let Some(latencies) = self.thin.as_mut().and_then(|thin| thin.latencies.as_mut()) {
+                latencies.push((record.first_tx, now.since(record.first_tx)));
+            }
+            if record.is(SACKED) {
+                continue;
+            }
+            delivery.delivered += weight;
+            delivery.segments += 1;
+            delivery.newest_tx = delivery.newest_tx.max(Some(record.last_tx));
+            if record.tx_count == 1 {
+                delivery.original |= record.end() <= self.high_seq;
+                let rtt = now.since(record.last_tx);
+                delivery.newest_rtt = Some(rtt);
+                if delivery.rtt.is_none() {
+                    delivery.rtt = Some(rtt);
+                }
+            } else {
+                delivery.retransmitted = true;
+            }
+            if let Some(rack) = &mut self.rack {
+                let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
+                rack.on_delivered(now, &record, false, min, proves);
+            }
+        }
+        let part = self.board.trim_front(ack);
+        if part > 0 {
+            delivery.acked += part;
+            delivery.delivered += part;
+        }
+        self.una = ack;
+        self.board.advance(ack);
+        self.dup_acks = 0;
+        self.limited_sent = 0;
+        self.retries = 0;
+        if delivery.retransmitted {
+            delivery.rtt = None; // RFC 6298 3 (Karn)
+            delivery.newest_rtt = None;
+        }
+    }
+
+    /// The SACK blocks of an acknowledgment. `COUNTED`: of what they newly tell only the sums are asked for, not which
+    /// records they are.
+    #[inline(never)]
+    pub(in crate::tcp) fn take_blocks<const COUNTED: bool>(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+        delivery: &mut Delivery,
+    ) {
+        let iss = shared.iss;
+        let offset = |edge: crate::seq::SeqNumber| edge.to_offset(iss, ack);
+        let min = shared.rtt.min();
+        let blocks = segment.sack_blocks();
+        let mut known = [0; 4];
+        for (index, noted) in known.iter_mut().enumerate().take(blocks) {
+            let (left, right) = segment.sack_block(index);
+            let block = u64::from(left.0) << 32 | u64::from(right.0);
+            if index > 0 && self.board.is_known(index, block) && shared.predict {
+                *noted = block; // nothing new, and not a D-SACK
+                continue;
+            }
+            let (left, right) = (offset(left), offset(right));
+            if left < 0 || right <= left || right as u64 > self.nxt {
+                shared.stats.bad_sacks += 1;
+                continue;
+            }
+            let (left, right) = (left as u64, right as u64);
+            let inside_next = index == 0 && blocks > 1 && {
+                let (l, r) = segment.sack_block(1);
+                offset(l) <= left as i64 && right as i64 <= offset(r)
+            };
+            if index == 0 && (right <= ack || inside_next) {
+                if self.thin.is_some() && self.is_of_bundle(left, right) {
+                    shared.stats.dsacks += 1;
+                    continue;
+                }
+                self.take_dsack(shared, left, right);
+                delivery.dsack = true;
+                continue;
+            }
+            if right <= ack {
+                continue;
+            }
+            let high_seq = self.high_seq;
+            let rack = &mut self.rack;
+
+            let (mut rtt, mut newest, mut original, mut beyond) = (None, None, false, false);
+            let mut newest_tx = delivery.newest_tx;
+            let before = self.board.marks.sacked;
+            let segments = self.board.marks.sacked_segments;
+            let held = self.board.sack(left.max(ack), right, |record| {
+                if COUNTED {
+                    return;
+                }
+                beyond |= record.end() > high_seq;
+                newest_tx = newest_tx.max(Some(record.last_tx));
+                if record.tx_count == 1 {
+                    original |= record.end() <= high_seq;
+                    newest = Some(now.since(record.last_tx));
+                    rtt = rtt.or(newest);
+                }
+                if let Some(rack) = rack {
+                    // RFC 7323 4.3: what came out of order is not what an ACK echoes, so the echo says nothing of it.
+                    rack.on_delivered(now, record, true, min, None);
+                }
+            });
+            *noted = if held { block } else { 0 };
+            delivery.segments += self.board.marks.sacked_segments - segments;
+            delivery.sacked += self.board.marks.sacked - before;
+            delivery.newest_tx = newest_tx;
+            delivery.original |= original;
+            delivery.beyond |= beyond;
+            if !delivery.retransmitted {
+                delivery.rtt = delivery.rtt.or(rtt);
+                delivery.newest_rtt = newest.or(delivery.newest_rtt);
+            }
+        }
+        self.board.set_known(known);
+        delivery.delivered += delivery.sacked;
+        if delivery.sacked > 0 && !delivery.advanced {
+            self.dup_acks += 1; // RFC 6675 2: only what was not known counts
+        }
+    }
+
+    /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).
+    fn take_dsack(&mut self, shared: &mut Shared, left: u64, right: u64) {
+        shared.stats.dsacks += 1;
+        if let Some(rack) = &mut self.rack {
+            rack.on_dsack(self.una, self.nxt);
+        }
+        if self.episode.undo_marker != 0 && right > self.episode.undo_marker && self.episode.undo_retrans > 0
+        {
+            self.episode.undo_retrans -= 1;
+            if self.episode.undo_retrans == 0 && self.episode.retrans_stamp != 0 {
+                self.episode.retrans_stamp = u32::MAX; // every retransmission was redundant
+            }
+        }
+        if self.tlp_end != 0 && self.tlp_is_retrans && right == self.tlp_end && left < right {
+            self.tlp_end = 0; // RFC 8985 7.4.2: the probe was redundant
+            shared.stats.spurious_probes += 1;
+        }
+    }
+
+    /// The RTT sample of an acknowledgment, which is taken: `measured` by a record, or by its timestamp.
+    #[inline]
+    pub(in crate::tcp) fn sample_rtt(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        measured: Option<Duration>,
+        advanced: bool,
+    ) -> Option<Duration> {
+        let mut rtt = measured;
+        if rtt.is_none()
+            && advanced
+            && shared.timestamps
+            && segment.flags.contains(Flags::TIMESTAMPS)
+            && segment.tsecr != 0
+        {
+            // RFC 7323 4.1: the echo tells which transmission is meant.
+            let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr);
+            rtt = Some(Duration::from_millis(u64::from(elapsed.max(1))));
+        }
+        if let Some(rtt) = rtt {
+            match shared.config.rto.samples {
+                RttSamples::EveryAck => shared.sample(now, rtt),
+                RttSamples::OncePerRtt => {
+                    if self.una >= self.rtt_seq {
+                        self.rtt_seq = self.nxt;
+                        shared.sample(now, rtt);
+                    }
+                }
+            }
+        }
+        rtt
+    }
+
+    /// Without SACK duplicate ACKs stand for segments that arrived (RFC 6582 3.2).
+    pub(in crate::tcp) fn count_duplicates(&mut self, shared: &Shared, delivery: &mut Delivery) {
+        if delivery.advanced {
+            if matches!(self.state, CaState::Recovery) {
+                let gone = (delivery.acked / u64::from(shared.mss)).saturating_sub(1) as u32;
+                let gone = gone.min(self.board.marks.duplicates);
+                self.board.set_duplicates(self.board.marks.duplicates - gone);
+                delivery.counted = u64::from(gone) * u64::from(shared.mss);
+            } else {
+                self.board.set_duplicates(0);
+            }
+        } else if delivery.duplicate && self.state != CaState::Loss {
+            self.dup_acks += 1;
+            self.board
+                .set_duplicates((self.board.marks.duplicates + 1).min(self.board.segments()));
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What an acknowledgment means to the sender: delivery, loss detection, recovery, undo, timers.
+
+pub(in crate::tcp) mod delivery;
+pub(in crate::tcp) mod loss_detection;
+pub(in crate::tcp) mod ns2_sack1;
+pub(in crate::tcp) mod pipeline;
+pub(in crate::tcp) mod prr;
+pub(in crate::tcp) mod rack;
+pub(in crate::tcp) mod records;
+pub(in crate::tcp) mod rto;
+pub(in crate::tcp) mod sacked;
+pub(in crate::tcp) mod scoreboard;
+pub(in crate::tcp) mod tlp;
+pub(in crate::tcp) mod undo;

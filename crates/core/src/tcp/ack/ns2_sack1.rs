@@ -1,0 +1,472 @@
+//! Loss recovery of ns-2's Sack1 agent, in place of RFC 6675's: the switch `sack1_recovery`.
+//!
+//! Its own few numbers decide what is sent; the scoreboard beside them keeps the records. In recovery every ACK takes one
+//! from the pipe and every segment adds one, and each hole below the highest SACKed segment is sent again once. Outside
+//! recovery SACKs tell only whether an ACK is a duplicate: one that SACKs nothing new is not. A timeout forgets them and
+//! goes back to the first unacknowledged segment.
+//!
+//! **Source.** ns-2.35: `tcp/tcp-sack1.cc`, `tcp/scoreboard-rq.cc`, `tcp/tcp.cc` (`newack`, `slowdown`, `send_one`,
+//! `reset_rtx_timer`) with the values of `ns-default.tcl`. Recorded transfers: `specs/ns-2.35`.
+//! **Deviations.** An ACK older than SND.UNA without SACK blocks does not count in recovery. The window does not fall
+//! below one segment; ns-2's may, and then waits for the timer. ECN follows RFC 3168.
+//! **Parameters.** `dup_thresh`, `limited_transmit`, `max_window_segments` of the configuration.
+
+use crate::cc::{Ack, CongestionKind};
+use crate::pack::Pack;
+use crate::packet::{Flags, Segment};
+use crate::tcp::Shared;
+use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::config::{Config, EarlyRetransmit, Growth, Prr, TailLossProbe};
+use crate::tcp::send::half::{CaState, Outgoing, Sender};
+use crate::tcp::state::timers::Timer;
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::boxed::Box;
+
+/// The agent's own state; the names in brackets are ns-2's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Sack1 {
+    /// Next offset to send, below SND.NXT after a timeout (`t_seqno_`).
+    next: u64,
+    /// No hole below it is sent again (`h_seqno_`).
+    high_rxt: u64,
+    /// End of the segment that is timed and when it left (`rtt_seq_`, `rtt_ts_`).
+    timed: Option<(u64, Instant)>,
+    /// Duplicates since SND.UNA moved (`dupacks_`).
+    dup_acks: u32,
+    /// Segments in flight by the agent's count, also below zero (`pipe_`).
+    pipe: i32,
+    /// A timeout happened and nothing was acknowledged since (`timeout_`).
+    timeout: bool,
+    /// The fast retransmit is to be sent.
+    first_due: bool,
+    /// Limited transmit may send one segment (`send_one`).
+    one_due: bool,
+}
+
+impl Sack1 {
+    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Sack1 {
+            next,
+            high_rxt,
+            timed,
+            dup_acks,
+            pipe,
+            timeout,
+            first_due,
+            one_due,
+        } = self;
+        pack.number(next);
+        pack.number(high_rxt);
+        pack.option(
+            timed,
+            || (0, Instant::ZERO),
+            |pack, timed| {
+                pack.number(&mut timed.0);
+                pack.instant(&mut timed.1);
+            },
+        );
+        pack.word(dup_acks);
+        pack.signed(pipe);
+        pack.flags([timeout, first_due, one_due]);
+    }
+
+    /// The agent if `config` asks for it and nothing it does not know is on.
+    pub(in crate::tcp) fn new(config: &Config, sack: bool) -> Option<Box<Sack1>> {
+        let alone = !config.rack
+            && !config.fack
+            && config.prr == Prr::Off
+            && config.tail_loss_probe == TailLossProbe::Off
+            && config.early_retransmit == EarlyRetransmit::Off;
+        (config.sack1_recovery && sack && alone).then(|| {
+            Box::new(Sack1 {
+                next: 1,
+                ..Sack1::default()
+            })
+        })
+    }
+}
+
+impl Sack1 {
+    /// New data is what is to be sent next, if anything.
+    pub(in crate::tcp) const fn is_calm(&self, nxt: u64) -> bool {
+        self.next == nxt && self.dup_acks == 0 && !self.first_due
+    }
+
+    /// A new segment that ends at `end` left.
+    #[inline]
+    pub(in crate::tcp) fn on_sent(&mut self, now: Instant, end: u64) {
+        self.next = end;
+        if self.timed.is_none() {
+            self.timed = Some((end, now));
+        }
+    }
+
+    /// The RTT, if what is timed is acknowledged.
+    #[inline]
+    fn sample(&mut self, now: Instant, una: u64, shared: &mut Shared) -> Option<Duration> {
+        let (_, at) = self.timed.filter(|&(end, _)| una >= end)?;
+        self.timed = None;
+        let rtt = now.since(at);
+        shared.sample(now, rtt);
+        Some(rtt)
+    }
+}
+
+impl Sender {
+    /// [`Sack1::sample`] for a quiet acknowledgment.
+    #[inline]
+    pub(in crate::tcp) fn sample_sack1(&mut self, now: Instant, shared: &mut Shared) -> Option<Duration> {
+        let una = self.una;
+        self.sack1.as_mut()?.sample(now, una, shared)
+    }
+
+    /// [`Sender::on_quiet_ack`] as the agent has it with ns-2's growth: its own sample, no loss to judge, and the RTO.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_quiet_ack_sack1(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+    ) {
+        let Some(first) = self.board.pop_clean(ack) else {
+            return self.on_ack(now, shared, segment, ack, false); // a part of a segment
+        };
+        let (mut latency, mut records, mut end) = (now.since(first.last_tx), 1, first.end());
+        if end < ack {
+            while let Some(record) = self.board.pop_clean(ack) {
+                latency += now.since(record.last_tx);
+                records += 1;
+                end = record.end();
+            }
+            if end < ack {
+                self.board.cut_front(ack); // whole segments count: nothing more is acknowledged
+            }
+        }
+        let stats = &mut *shared.stats;
+        stats.ack_latency_sum += latency;
+        stats.ack_latency_count += records;
+        self.una = ack;
+        self.dup_acks = 0;
+        self.limited_sent = 0;
+        self.retries = 0;
+        self.delivered_total += records * u64::from(self.board.unit);
+        if let Some(agent) = &mut self.sack1
+            && agent.timed.is_some_and(|(end, _)| ack >= end)
+        {
+            agent.sample(now, ack, shared);
+        }
+        if ack > self.round_end {
+            self.round_end = self.nxt;
+        }
+        self.cc.grow_fraction();
+        self.restart_timer(now, shared);
+    }
+
+    /// Whether the agent does what ns-2's does in every respect that [`Sender::on_quiet_ack_sack1`] knows.
+    pub(in crate::tcp) fn is_ns2(&self, shared: &Shared) -> bool {
+        self.sack1.is_some()
+            && self.board.unit > 0
+            && shared.config.growth == Growth::Always
+            && self.cc.grows_by_fractions()
+    }
+
+    /// An acknowledgment in recovery that tells of the segment behind all that is SACKed and of nothing else that is new: what
+    /// [`Sender::on_ack`] comes to then. False: it is not such a one, and nothing was done.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_next_sacked(
+        &mut self,
+        shared: &mut Shared,
+        segment: &Segment,
+        seq: u64,
+    ) -> bool {
+        let una = self.una;
+        if self.state != CaState::Recovery || shared.timers.kind() != Some(Timer::Rto) {
+            return false;
+        }
+        // The window field is news at any time; a shut window is for the general way.
+        if u64::from(segment.window) << shared.snd_scale == 0 || shared.snd_edge <= una {
+            return false;
+        }
+        let Some(weight) = self.board.sack_next(segment, shared.iss) else {
+            return false;
+        };
+        shared.take_window(segment, seq, una);
+        self.delivered_total += weight;
+        self.dup_acks += 1; // RFC 6675 2
+        if let Some(agent) = &mut self.sack1 {
+            agent.pipe -= 1;
+        }
+        // In recovery the window does not grow, and the timer goes on.
+        let at = shared.timers.rto_at;
+        shared.timers.arm(Timer::Rto, at);
+        true
+    }
+
+    /// Whether a recovery sends nothing because enough is in flight: what [`Sender::next`] comes to then. False: it is not so,
+    /// and nothing was done.
+    #[inline(always)]
+    pub(in crate::tcp) fn lets_drain(&mut self, now: Instant, shared: &Shared) -> bool {
+        let Some(agent) = &self.sack1 else { return false };
+        // In whole segments: as many as the window holds, or more.
+        let full = agent.pipe >= 0 && (agent.pipe as u64 + 1) * u64::from(shared.mss) > self.window(shared);
+        let drains = full
+            && self.state == CaState::Recovery
+            && !(agent.first_due | self.probe_due | self.zero_probe_due)
+            && self.board.out != 0;
+        if drains && self.unsent() > 0 {
+            self.validate_full(now, shared);
+        } else if drains {
+            self.validate(now, shared, false);
+        }
+        drains
+    }
+
+    /// The next segment to send now.
+    pub(in crate::tcp) fn next_sack1(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        let mut agent = self.sack1.take()?;
+        let sent = self.choose(&mut agent, now, shared);
+        self.sack1 = Some(agent);
+        sent
+    }
+
+    fn choose(&mut self, agent: &mut Sack1, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        let mss = u64::from(shared.mss);
+        let window = self.window(shared) / mss;
+        let widest = shared.config.max_window_segments.map_or(u64::MAX, u64::from);
+        if agent.first_due {
+            agent.first_due = false;
+            agent.high_rxt = self.board.ring.front()?.end();
+            return self.send_again(now, shared, 0);
+        }
+        if self.state == CaState::Recovery {
+            if i64::from(agent.pipe) >= window as i64 {
+                return None;
+            }
+            if let Some(index) = self.hole(agent.high_rxt) {
+                agent.high_rxt = self.board.ring[index].end();
+                agent.pipe += 1;
+                return self.send_again(now, shared, index);
+            }
+            if u64::from(self.board.segments()) >= widest {
+                return None;
+            }
+            let sent = self.send_new(agent, now, shared)?;
+            agent.pipe += 1;
+            return Some(sent);
+        }
+        let extra = if agent.dup_acks == 0 {
+            0
+        } else if core::mem::take(&mut agent.one_due) {
+            u64::from(agent.dup_acks)
+        } else {
+            return None;
+        };
+        let index = if agent.next == self.nxt {
+            self.board.ring.len()
+        } else {
+            self.board.index_from(agent.next)
+        };
+        if index as u64 >= (window + extra).min(widest) {
+            return None;
+        }
+        if let Some(record) = self.board.ring.get(index) {
+            agent.next = record.end();
+            return self.send_again(now, shared, index);
+        }
+        self.send_new(agent, now, shared)
+    }
+
+    /// The lowest segment from `from` on that is not SACKed and has SACKed data above it.
+    fn hole(&self, from: u64) -> Option<usize> {
+        let runs = &self.board.marks.runs;
+        let next = runs.partition_point(|run| run.end <= from);
+        let run = runs.get(next)?;
+        let hole = if from < run.start {
+            from
+        } else {
+            runs.get(next + 1)?;
+            run.end
+        };
+        Some(self.board.index_from(hole.max(self.una)))
+    }
+
+    fn send_again(&mut self, now: Instant, shared: &mut Shared, index: usize) -> Option<Outgoing> {
+        self.board.take_from_stale(index);
+        self.board.mark_lost(index);
+        self.retransmit(now, shared, index)
+    }
+
+    fn send_new(&mut self, agent: &mut Sack1, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        let (payload, fin) = self.new_or_full_length(shared)?;
+        let sent = self.transmit(now, shared, payload, fin);
+        agent.on_sent(now, self.nxt);
+        Some(sent)
+    }
+
+    /// Processes an acceptable acknowledgment up to offset `ack`.
+    pub(in crate::tcp) fn on_ack_sack1(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+        duplicate: bool,
+    ) {
+        let Some(mut agent) = self.sack1.take() else {
+            return;
+        };
+        let prior_in_flight = self.board.pipe();
+        let recovering = self.state == CaState::Recovery;
+        let may_grow = self.may_grow(shared);
+        let mut delivery = Delivery {
+            advanced: ack > self.una,
+            duplicate,
+            ..Delivery::default()
+        };
+        if delivery.advanced {
+            self.board.clear_stale(ack);
+            self.take_acked(now, shared, segment, ack, &mut delivery);
+        }
+        let round_start = delivery.advanced && self.una > self.round_end;
+        if round_start {
+            self.round_end = self.nxt;
+        }
+        let partial = recovering && delivery.advanced && self.una < self.high_seq;
+        if recovering {
+            agent.pipe -= if partial { 2 } else { 1 };
+        }
+        delivery.rtt = None;
+        if delivery.advanced && !partial {
+            // After a timeout nearly every segment sent again is told of by blocks that go on telling of the rest.
+            let again = shared.predict && self.state == CaState::Loss && self.una < self.high_seq;
+            let told = self.board.marks.sacked_segments > 0;
+            if again && told {
+                self.board.set_aside_sacks();
+            } else if told || !again && !self.board.marks.stale.is_empty() {
+                self.board.forget_sacks();
+            }
+            agent.dup_acks = 0;
+            agent.timeout = false;
+            agent.next = agent.next.max(self.una);
+            if recovering {
+                let event = self.flight_event(CongestionKind::RecoveryEnd);
+                self.cc.on_congestion(now, &event);
+                self.episode.recover = 0;
+            }
+            if self.una >= self.high_seq || matches!(self.state, CaState::Recovery | CaState::Disorder) {
+                self.state = CaState::Open;
+            }
+            delivery.rtt = agent.sample(now, self.una, shared);
+        } else if recovering || !agent.timeout {
+            self.take_blocks::<true>(now, shared, segment, ack, &mut delivery);
+            delivery.rtt = None;
+            if !recovering && delivery.sacked > 0 {
+                self.on_duplicate(&mut agent, now, shared);
+            }
+        }
+        self.delivered_total += delivery.delivered;
+        if self.tempo.is_some() {
+            self.sample_pipe(now, shared, &delivery);
+        }
+        let echo = shared.ecn && segment.flags.contains(Flags::ECE);
+        if echo {
+            self.on_echo(now, shared, &delivery);
+        }
+        if delivery.delivered > 0 || delivery.advanced {
+            let (board, delivered_total) = (&self.board, self.delivered_total);
+            let cwnd_limited = may_grow;
+            let _ = self.cc.on_ack(now, || Ack {
+                acked: Bytes(delivery.acked),
+                sacked: Bytes(delivery.sacked),
+                sacked_total: Bytes(board.marks.sacked),
+                segments: delivery.segments,
+                delivered_total: Bytes(delivered_total),
+                lost: Bytes::ZERO,
+                in_flight: Bytes(board.pipe()),
+                prior_in_flight: Bytes(prior_in_flight),
+                rtt: delivery.rtt,
+                newest_rtt: None,
+                one_way_delay: shared.one_way_delay(segment),
+                rate: None,
+                round_start,
+                app_limited: false,
+                cwnd_limited,
+                recovering: recovering || echo,
+                ce_bytes: Bytes(if echo { delivery.delivered } else { 0 }),
+                srtt: shared.rtt.srtt(),
+                min_rtt: shared.rtt.min(),
+            });
+        }
+        self.sack1 = Some(agent);
+        self.set_timer(now, shared, delivery.advanced);
+        if partial {
+            shared.rtt.reset_backoff();
+        }
+    }
+
+    /// An ACK that SACKs something new, outside recovery.
+    fn on_duplicate(&mut self, agent: &mut Sack1, now: Instant, shared: &mut Shared) {
+        agent.dup_acks += 1;
+        if self.state == CaState::Open {
+            self.state = CaState::Disorder;
+        }
+        let threshold = u32::from(shared.config.dup_thresh);
+        agent.one_due = agent.dup_acks < threshold && shared.config.limited_transmit;
+        // Not for what was sent before the last timeout, except for the first segment (`bugFix_`, `bugfix_ss_`).
+        if agent.dup_acks != threshold || (self.una <= self.episode.recover && self.una != 1) {
+            return;
+        }
+        if self.state != CaState::Cwr {
+            self.bound_window(now, shared);
+            let event = self.flight_event(CongestionKind::Loss);
+            self.cc.on_congestion(now, &event);
+        }
+        shared.stats.recoveries += 1;
+        shared.count_congestion(now);
+        self.state = CaState::Recovery;
+        self.high_seq = self.nxt;
+        self.episode.recover = self.nxt;
+        agent.pipe = self.board.segments() as i32 - threshold as i32;
+        agent.timed = None;
+        agent.first_due = true;
+        shared.timers.rto_at = now + shared.rtt.rto(&shared.config.rto);
+    }
+
+    /// A window beyond the bound is not used, and a share of it is not taken.
+    pub(in crate::tcp) fn bound_window(&mut self, now: Instant, shared: &Shared) {
+        let Some(segments) = shared.config.max_window_segments else {
+            return;
+        };
+        let bound = Bytes(u64::from(segments) * u64::from(shared.mss));
+        if self.cc.window() > bound {
+            let ssthresh = self.cc.ssthresh();
+            self.cc.set_window(now, bound, ssthresh);
+        }
+    }
+
+    /// The retransmission timer fired.
+    pub(in crate::tcp) fn go_back(&mut self, now: Instant, shared: &mut Shared) {
+        self.bound_window(now, shared);
+        // Every expiry halves anew: after the second in a row `ssthresh` is two segments.
+        let event = self.flight_event(CongestionKind::Timeout { first: true });
+        self.cc.on_congestion(now, &event);
+        self.state = CaState::Loss;
+        self.high_seq = self.nxt;
+        self.episode.recover = self.nxt;
+        self.board.forget_sacks();
+        self.board.mark_all_lost();
+        if let Some(agent) = &mut self.sack1 {
+            agent.next = self.una;
+            agent.timed = None;
+            agent.dup_acks = 0;
+            agent.timeout = true;
+            agent.first_due = false;
+            agent.one_due = false;
+        }
+        shared.rtt.back_off(&shared.config.rto);
+        let at = now + self.clamped_rto(now, shared);
+        shared.timers.arm(Timer::Rto, at);
+    }
+}

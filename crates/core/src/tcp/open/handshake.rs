@@ -1,0 +1,302 @@
+//! The handshake: SYN-SENT and SYN-RECEIVED, options, simultaneous open.
+//!
+//! **Source.** RFC 9293 3.5, 3.10.7.3, 3.10.7.4; RFC 7323 2, 3; RFC 2018 2; RFC 3168 6.1.1; RFC 6298 2, 5.7; the first SYN
+//! retransmissions without back-off are Linux's (`tcp_syn_linear_timeouts`).
+//! **Deviations.** Data on a SYN without a Fast Open cookie is not queued: it is acknowledged when retransmitted, as in Linux.
+
+use crate::packet::{Flags, Segment};
+use crate::seq::SeqNumber;
+use crate::tcp::{Accepted, Connection, ConnectionError, Control, Event, Receive, State, Timer};
+use crate::time::{Duration, Instant};
+
+impl Connection {
+    pub(in crate::tcp) fn send_syn(&mut self, now: Instant) {
+        self.control = Control::Syn;
+        self.syn_sent_at = now;
+        let at = now + self.shared.rtt.rto(&self.shared.config.rto);
+        self.shared.timers.arm(Timer::Syn, at);
+    }
+
+    pub(in crate::tcp) fn on_syn_timeout(&mut self, now: Instant) {
+        self.syn_attempts = self.syn_attempts.saturating_add(1);
+        self.shared.stats.timeouts += 1;
+        let config = &self.shared.config;
+        let active = self.state == State::SynSent;
+        let linear = if active {
+            config.patience.syn_linear_timeouts
+        } else {
+            0
+        };
+        let retries = if active {
+            let own = self.shared.cold.as_ref().and_then(|cold| cold.syn_retries);
+            own.unwrap_or(config.syn_retries).saturating_add(linear)
+        } else {
+            config.patience.synack_retries
+        };
+        let first = self.first_syn_timeout(now);
+        let over = self
+            .shared
+            .user_timeout()
+            .is_some_and(|limit| self.syn_attempts > 1 && now.since(first) >= limit);
+        if self.syn_attempts > retries || over {
+            self.fail(ConnectionError::TimedOut);
+            return;
+        }
+        self.shared.syn_lost = self.shared.syn_lost.saturating_add(1);
+        self.shared.stats.retransmits += 1;
+        if self.syn_attempts > linear {
+            self.shared.rtt.back_off(&self.shared.config.rto);
+        }
+        self.send_syn(now);
+    }
+
+    /// When the SYN first timed out, remembered if there is a user timeout.
+    fn first_syn_timeout(&mut self, now: Instant) -> Instant {
+        if self.shared.user_timeout().is_none() {
+            return now;
+        }
+        *self.shared.cold_mut().probing_since.get_or_insert(now)
+    }
+
+    /// Options and sequence number of the peer's SYN.
+    pub(in crate::tcp) fn on_syn(&mut self, now: Instant, syn: &Segment) {
+        let shared = &mut self.shared;
+        let own = shared.own_mss();
+        let config = &shared.config;
+        shared.irs = syn.seq;
+        let pingpong = self.receive.acking.in_pingpong();
+        self.receive = Receive::new(config);
+        if pingpong {
+            self.receive.acking.enter_pingpong(); // TCP_QUICKACK was turned off before
+        }
+        shared.sack = config.sack && syn.flags.contains(Flags::SACK_PERMITTED);
+        shared.timestamps = config.timestamps && syn.flags.contains(Flags::TIMESTAMPS);
+        if shared.timestamps {
+            shared.ts_recent = syn.tsval;
+        }
+        shared.peer_scales = syn.window_scale().is_some();
+        if let (Some(ours), Some(theirs)) = (config.window_scale, syn.window_scale()) {
+            shared.snd_scale = theirs.min(14); // RFC 7323 2.3
+            shared.rcv_scale = ours.min(14);
+        } else {
+            shared.snd_scale = 0;
+            shared.rcv_scale = 0;
+        }
+        let acked = syn.flags.contains(Flags::ACK);
+        let stamps = if shared.timestamps && !acked { 12 } else { 0 };
+        self.receive
+            .on_syn(config, own.saturating_sub(stamps), shared.rcv_scale);
+        // RFC 9293 3.7.1: the smaller of both, less what options take (RFC 6691).
+        let peer = match syn.mss() {
+            None => config.default_mss(),
+            Some(u16::MAX) => u32::MAX, // RFC 2675 5.1: no limit but the path's MTU
+            Some(mss) => u32::from(mss),
+        };
+        let options = if shared.timestamps { 12 } else { 0 };
+        shared.mss = peer.min(own).saturating_sub(options).max(config.path.min_mss);
+        shared.ecn = if acked {
+            // RFC 3168 6.1.1: a SYN-ACK agrees with ECE alone.
+            config.ecn && syn.flags.contains(Flags::ECE) && !syn.flags.contains(Flags::CWR)
+        } else {
+            (config.ecn || config.ecn_passive) && syn.flags.contains(Flags::ECE.with(Flags::CWR))
+        };
+        shared.snd_edge = 1 + u64::from(syn.window); // never scaled (RFC 7323 2.2)
+        shared.max_snd_wnd = u64::from(syn.window);
+        shared.snd_wl1 = 0;
+        shared.snd_wl2 = if acked { 1 } else { 0 };
+        let _ = now;
+    }
+
+    /// RFC 9293 3.10.7.3.
+    pub(in crate::tcp) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        let acked = segment.flags.contains(Flags::ACK);
+        let ack = segment.ack.to_offset(self.shared.iss, 1);
+        let reset = segment.flags.contains(Flags::RST);
+        // First: the ACK must be for our SYN, or for data on it.
+        if acked && !(1..=self.highest_sent() as i64).contains(&ack) {
+            if !reset {
+                self.answer_with_reset(segment.ack);
+            }
+            return self.nothing();
+        }
+        // Second: RST.
+        if reset {
+            if acked {
+                self.fail(ConnectionError::Refused);
+            }
+            return self.nothing();
+        }
+        // Fourth: SYN.
+        if !segment.flags.contains(Flags::SYN) {
+            return self.nothing();
+        }
+        self.on_syn(now, segment);
+        if !acked {
+            // RFC 9293 3.5, figure 7: SYNs crossed.
+            self.state = State::SynReceived;
+            self.control = Control::Syn;
+            return self.nothing();
+        }
+        self.finish_handshake(now, segment, ack as u64);
+        let acking = &mut self.receive.acking;
+        if acking.in_pingpong() || self.shared.cold.as_ref().is_some_and(|cold| cold.writer_waits) {
+            // Data will carry it (`tcp_rcv_synsent_state_process`).
+            acking.waits = true;
+            acking.enter_quick(&self.shared.config, u64::MAX, u8::MAX);
+            self.shared.timers.delayed_ack = now + Duration::from_millis(200); // TCP_DELACK_MAX
+        } else {
+            acking.now = true;
+        }
+        if segment.payload == 0 {
+            return self.nothing();
+        }
+        // Fifth: text on the SYN-ACK, as of the octet after the SYN.
+        let mut text = *segment;
+        text.flags = text.flags.without(Flags::SYN);
+        self.on_payload(now, &text, 1)
+    }
+
+    /// The ACK of our SYN in SYN-RECEIVED. False: drop the segment.
+    pub(in crate::tcp) fn on_ack_in_syn_received(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        ack: i64,
+    ) -> bool {
+        if !(1..=self.highest_sent() as i64).contains(&ack) {
+            self.answer_with_reset(segment.ack); // RFC 9293 3.10.7.4, fifth
+            return false;
+        }
+        self.finish_handshake(now, segment, ack as u64);
+        true
+    }
+
+    fn finish_handshake(&mut self, now: Instant, segment: &Segment, ack: u64) {
+        let shared = &mut self.shared;
+        shared.timers.disarm();
+        if self.syn_sent_at == Instant::FAR_FUTURE {
+            // The SYN-ACK was a cookie: when it left is not known.
+        } else if shared.syn_lost == 0 {
+            shared.sample(now, now.since(self.syn_sent_at));
+        } else if shared.timestamps && segment.tsecr != 0 {
+            let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr).max(1);
+            shared.sample(now, Duration::from_millis(u64::from(elapsed)));
+        }
+        if shared.syn_lost > 0 {
+            shared.rtt.after_syn_timeout(&shared.config.rto); // RFC 6298 5.7
+        }
+        self.state = State::Established;
+        self.receive.acking.start(now);
+        if !segment.flags.contains(Flags::SYN) {
+            shared.snd_edge = 1 + (u64::from(segment.window) << shared.snd_scale);
+        }
+        shared.raise(Event::Established);
+        if self.close_queued {
+            self.state = State::FinWait1;
+        }
+        if self.shared.cold.is_some() {
+            self.settle_syn_data(now, segment, ack);
+        }
+        self.feed_sender(now);
+        if let Some(sender) = &self.sender
+            && sender.board.out > 0
+        {
+            // Sent before the handshake was over (Fast Open).
+            let at = now + self.shared.rtt.rto(&self.shared.config.rto);
+            self.shared.timers.arm(Timer::Rto, at);
+        }
+        self.start_mtu_search(now);
+        self.start_keep_alive(now);
+    }
+
+    /// SYN in SYN-SENT, SYN-ACK in SYN-RECEIVED.
+    pub(in crate::tcp) fn syn_segment(&mut self, now: Instant) -> Segment {
+        let answer = self.state == State::SynReceived;
+        let attempts = self.syn_attempts;
+        let shared = &mut self.shared;
+        let own = shared.own_mss();
+        let config = &shared.config;
+        let mut flags = Flags::SYN.with(Flags::MSS).with(Flags::DF);
+        let mut options = 4_u8;
+        let mut word = own.min(65_535);
+        if answer {
+            flags = flags.with(Flags::ACK);
+        }
+        let (mut tsval, mut tsecr) = (0, 0);
+        if if answer {
+            shared.timestamps
+        } else {
+            config.timestamps
+        } {
+            flags = flags.with(Flags::TIMESTAMPS);
+            tsval = shared.timestamp(now);
+            tsecr = if answer { shared.ts_recent } else { 0 };
+            options += 12;
+        }
+        if if answer { shared.sack } else { config.sack } {
+            flags = flags.with(Flags::SACK_PERMITTED);
+            // Packed into the padding of the timestamps option, as all systems do.
+            options += if flags.contains(Flags::TIMESTAMPS) { 0 } else { 4 };
+        }
+        let scale = if answer {
+            shared.rcv_scale_offered(config.window_scale)
+        } else {
+            config.window_scale
+        };
+        if let Some(scale) = scale {
+            flags = flags.with(Flags::SCALE);
+            word |= u32::from(scale) << 16;
+            options += 4;
+        }
+        if answer && shared.ecn {
+            flags = flags.with(Flags::ECE); // RFC 3168 6.1.1
+        } else if !answer && config.ecn && attempts == 0 {
+            // RFC 3168 6.1.1.1: a retransmitted SYN does without, perhaps ECN is in the way.
+            flags = flags.with(Flags::ECE).with(Flags::CWR);
+        }
+        if answer {
+            shared.last_ack_sent = self.receive.rcv_nxt;
+            self.receive.acking.on_sent(&shared.config);
+        }
+        let window = match config.receive_memory {
+            Some(memory) if !answer => {
+                let scale = config.window_scale.unwrap_or(0);
+                crate::tcp::receive::rcvbuf::Room::new(memory, own, own, scale)
+                    .first_window()
+                    .min(65_535)
+            }
+            Some(_) | None => self.receive.first_window(config),
+        };
+        let mut segment = Segment {
+            seq: shared.iss,
+            ack: if answer {
+                SeqNumber::from_offset(shared.irs, self.receive.rcv_nxt)
+            } else {
+                SeqNumber(0)
+            },
+            tsval,
+            tsecr,
+            options: [word, 0, 0, 0, 0, 0],
+            window: window as u16,
+            flags,
+            ttl: 64,
+            overhead: config.header() as u8 + options,
+            ..Segment::default()
+        };
+        if shared.cold.is_some() {
+            self.put_fast_open(&mut segment);
+            if let Some(cold) = &self.shared.cold {
+                cold.decorate(0, &mut segment);
+            }
+        }
+        segment
+    }
+}
+
+impl crate::tcp::Shared {
+    /// The scale a SYN-ACK carries: only if the SYN carried one (RFC 7323 2.2).
+    fn rcv_scale_offered(&self, ours: Option<u8>) -> Option<u8> {
+        // `snd_scale` and `rcv_scale` are both zero when the peer offered none; offering zero then would be wrong.
+        (self.peer_scales).then_some(ours).flatten()
+    }
+}

@@ -1,0 +1,348 @@
+//! When to acknowledge data: at once, with the next segment, or after a delay.
+//!
+//! Linux's receiver counts: `quick` acknowledgments go out at once after the start, after disorder and after idle; an end
+//! that answers what it receives is in "ping-pong", where acknowledgments wait for data to ride on; the delay follows
+//! the gaps between segments; a reader who takes all that was pushed acknowledges it.
+//!
+//! **Source.** RFC 5681 4.2, RFC 9293 3.8.6.3; Linux 6.18 `tcp_event_data_recv`, `tcp_measure_rcv_mss`,
+//! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`, `tcp_cleanup_rbuf`, `tcp_event_data_sent`.
+//! **Deviations.** SACKs of disorder are not held back (`tcp_comp_sack_delay_ns`, at most 1 ms).
+
+use crate::pack::Pack;
+use crate::packet::{Flags, Segment};
+use crate::tcp::config::{Config, DelayedAck};
+use crate::time::{Duration, Instant};
+
+/// State of acknowledging.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Acking {
+    /// Arrival of the last data segment.
+    last_data_at: Instant,
+    /// Linux's delayed-ACK estimate; zero until data came.
+    ato: Duration,
+    /// Bytes received since the last acknowledgment was sent.
+    pub(in crate::tcp) unacked: u32,
+    /// What counts as a full segment: the largest payload seen, at most our MSS; Linux also lets it shrink.
+    full: u32,
+    /// Last payload that was not full.
+    last_len: u32,
+    /// Immediate acknowledgments left.
+    pub(in crate::tcp) quick: u8,
+    /// Answers sent soon after data came, up to the threshold of one.
+    pingpong: bool,
+    /// Segments that ended a write of the peer since the last acknowledgment, at most two.
+    pushed: u8,
+    /// The peer's FIN, or its SYN-ACK, waits to be acknowledged.
+    pub(in crate::tcp) waits: bool,
+    /// An acknowledgment must leave at the next drain.
+    pub(in crate::tcp) now: bool,
+}
+
+impl Acking {
+    pub(in crate::tcp) fn new(config: &Config) -> Acking {
+        let full = match config.delayed_ack {
+            // `tcp_initialize_rcv_mss`
+            DelayedAck::Linux { .. } => config.mss().clamp(88, 536),
+            DelayedAck::Off | DelayedAck::Standard { .. } => 0,
+        };
+        Acking {
+            last_data_at: Instant::ZERO,
+            ato: Duration::ZERO,
+            unacked: 0,
+            full,
+            last_len: 0,
+            quick: 0,
+            pingpong: false,
+            pushed: 0,
+            waits: false,
+            now: false,
+        }
+    }
+
+    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Acking {
+            last_data_at,
+            ato,
+            unacked,
+            full,
+            last_len,
+            quick,
+            pingpong,
+            pushed,
+            waits,
+            now,
+        } = self;
+        pack.instant(last_data_at);
+        pack.duration(ato);
+        pack.word(unacked);
+        pack.word(full);
+        pack.word(last_len);
+        pack.byte(quick);
+        pack.byte(pushed);
+        pack.flags([pingpong, waits, now]);
+    }
+
+    /// The delayed-ACK estimate.
+    pub(in crate::tcp) fn ato(&self) -> Duration {
+        self.ato
+    }
+
+    /// Payload of a full segment.
+    pub(in crate::tcp) fn full(&self) -> u32 {
+        self.full
+    }
+
+    /// Arrival of the last data segment.
+    pub(in crate::tcp) fn last_data_at(&self) -> Instant {
+        self.last_data_at
+    }
+
+    /// Whether something waits to be acknowledged.
+    #[inline]
+    pub(in crate::tcp) fn scheduled(&self) -> bool {
+        self.unacked > 0 || self.waits
+    }
+
+    /// Opened at `now`, or data came then and nothing follows from it but that.
+    #[inline]
+    pub(in crate::tcp) fn start(&mut self, now: Instant) {
+        self.last_data_at = now;
+    }
+
+    /// Learns from a segment with payload.
+    #[inline]
+    pub(in crate::tcp) fn measure(&mut self, config: &Config, segment: &Segment) {
+        let payload = segment.payload;
+        if payload >= self.full {
+            self.full = payload.min(config.mss());
+            if segment.flags.contains(Flags::PSH) {
+                self.pushed = self.pushed.max(1);
+            }
+        } else if matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
+            self.measure_small(segment);
+        }
+    }
+
+    /// What [`Acking::measure`], [`Acking::on_data`] and [`Acking::decide`] come to where no acknowledgment is delayed.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_undelayed(&mut self, now: Instant, config: &Config, segment: &Segment) {
+        let payload = segment.payload;
+        self.unacked = self.unacked.saturating_add(payload);
+        if payload >= self.full {
+            self.full = payload.min(config.mss());
+            if segment.flags.contains(Flags::PSH) {
+                self.pushed = self.pushed.max(1);
+            }
+        }
+        self.last_data_at = now;
+        self.now = true;
+    }
+
+    /// Full segments follow each other closely, and the estimate has begun.
+    #[inline(always)]
+    pub(in crate::tcp) fn flows(&self, now: Instant, min: Duration, payload: u32) -> bool {
+        payload >= self.full && !self.ato.is_zero() && now.since(self.last_data_at) <= min.mul_div(1, 2)
+    }
+
+    /// What [`Acking::measure`] and [`Acking::on_data`] come to with Linux while data [flows](Acking::flows). Returns the size
+    /// of a full segment.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_flowing(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        min: Duration,
+        segment: &Segment,
+    ) -> u32 {
+        let full = segment.payload.min(config.mss());
+        self.unacked = self.unacked.saturating_add(segment.payload);
+        self.full = full;
+        if segment.flags.contains(Flags::PSH) {
+            self.pushed = self.pushed.max(1);
+        }
+        self.ato = self.ato.mul_div(1, 2) + min.mul_div(1, 2);
+        self.last_data_at = now;
+        full
+    }
+
+    /// What [`Acking::decide`] comes to with Linux where there is room.
+    #[inline(always)]
+    pub(in crate::tcp) fn decide_flowing(&mut self) {
+        self.now |= self.unacked > self.full || self.is_quick();
+    }
+
+    /// A segment that is not full: of two alike in a row that no push made short, their size is the full one.
+    fn measure_small(&mut self, segment: &Segment) {
+        let payload = segment.payload;
+        let whole = !segment
+            .flags
+            .intersects(Flags::PSH.with(Flags::FIN).with(Flags::URG));
+        if payload >= 536 || (payload >= 88 && whole) {
+            if payload == self.last_len {
+                self.full = payload;
+                return;
+            }
+            self.last_len = payload;
+        }
+        self.pushed = (self.pushed + 1).min(2);
+    }
+
+    /// Data came: the estimate, and how eager to be. `window` is what the peer may send.
+    #[inline]
+    pub(in crate::tcp) fn on_data(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        window: u64,
+        rto: impl FnOnce() -> Duration,
+    ) {
+        if let DelayedAck::Linux { min, quick_acks, .. } = config.delayed_ack {
+            let gap = now.since(self.last_data_at);
+            if self.ato.is_zero() {
+                self.enliven(window, quick_acks);
+                self.ato = min;
+            } else if gap <= min.mul_div(1, 2) {
+                self.ato = self.ato.mul_div(1, 2) + min.mul_div(1, 2);
+            } else if gap < self.ato {
+                self.ato = (self.ato.mul_div(1, 2) + gap).min(rto());
+            } else if gap > rto() {
+                self.enliven(window, quick_acks); // idle: the sender may be in slow start
+            }
+        }
+        self.last_data_at = now;
+    }
+
+    /// The next acknowledgments go out at once: as many as the window holds pairs of segments, `most` at most.
+    fn enliven(&mut self, window: u64, most: u8) {
+        let pairs = window / u64::from(2 * self.full.max(1));
+        let count = if pairs == 0 { 2 } else { pairs };
+        self.quick = self.quick.max(count.min(u64::from(most)) as u8);
+    }
+
+    /// Something is out of order: no ping-pong, quick acknowledgments (`tcp_enter_quickack_mode`).
+    pub(in crate::tcp) fn enter_quick(&mut self, config: &Config, window: u64, most: u8) {
+        if let DelayedAck::Linux { min, quick_acks, .. } = config.delayed_ack {
+            self.enliven(window, most.min(quick_acks));
+            self.pingpong = false;
+            self.ato = min;
+        }
+    }
+
+    /// Waits for data to ride on (`inet_csk_enter_pingpong_mode`).
+    pub(in crate::tcp) fn enter_pingpong(&mut self) {
+        self.pingpong = true;
+    }
+
+    /// Whether acknowledgments wait for data.
+    pub(in crate::tcp) fn in_pingpong(&self) -> bool {
+        self.pingpong
+    }
+
+    /// `TCP_QUICKACK`: off is ping-pong; on ends it and acknowledges what was read.
+    pub(in crate::tcp) fn set_quick(&mut self, config: &Config, on: bool, all_read: bool) {
+        self.pingpong = !on && matches!(config.delayed_ack, DelayedAck::Linux { .. });
+        if on {
+            self.pushed = self.pushed.max(1);
+            self.on_read(config, all_read);
+        }
+    }
+
+    /// Whether acknowledgments go out at once.
+    #[inline]
+    pub(in crate::tcp) fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.pingpong
+    }
+
+    /// Decides on acknowledging what came. `room` says that the window did not shrink for want of a reader.
+    #[inline]
+    pub(in crate::tcp) fn decide(&mut self, config: &Config, room: bool) {
+        self.now |= match config.delayed_ack {
+            DelayedAck::Off => true,
+            DelayedAck::Standard { .. } => self.unacked >= 2 * self.full, // SHLD-19: every second full segment
+            DelayedAck::Linux { .. } => (self.unacked > self.full && room) || self.is_quick(),
+        };
+    }
+
+    /// The application took data, and whether that was all there is.
+    #[inline]
+    pub(in crate::tcp) fn on_read(&mut self, config: &Config, all: bool) {
+        if matches!(config.delayed_ack, DelayedAck::Linux { .. }) && self.scheduled() {
+            let pushed = self.pushed > 1 || (self.pushed > 0 && !self.pingpong);
+            self.now |= self.unacked > self.full || (all && pushed);
+        }
+    }
+
+    /// When the delayed ACK is due, if one is pending; `running` is when one set before would be.
+    #[inline]
+    pub(in crate::tcp) fn delayed_until(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        srtt: Option<Duration>,
+        running: Instant,
+    ) -> Instant {
+        if !self.scheduled() || self.now {
+            return running;
+        }
+        match config.delayed_ack {
+            DelayedAck::Off => running,
+            DelayedAck::Standard { timeout } => running.min(now + timeout),
+            DelayedAck::Linux { min, max, .. } => {
+                let mut ato = self.ato;
+                if ato > min {
+                    let most = if self.pingpong || self.pushed > 0 {
+                        max
+                    } else {
+                        Duration::from_millis(500)
+                    };
+                    ato = ato.min(srtt.map_or(most, |srtt| srtt.max(min).min(most)));
+                }
+                let ato = ato.min(max);
+                // It would expire soon, or at once: a FIN before any data has no estimate.
+                if ato.is_zero() || (running != Instant::FAR_FUTURE && running <= now + ato.mul_div(1, 4)) {
+                    self.now = true;
+                    return Instant::FAR_FUTURE;
+                }
+                running.min(now + ato)
+            }
+        }
+    }
+
+    /// The delayed ACK is due: nobody answered, or less soon than estimated.
+    pub(in crate::tcp) fn on_timer(&mut self, config: &Config, rto: Duration) {
+        self.now = true;
+        if let DelayedAck::Linux { min, .. } = config.delayed_ack
+            && self.scheduled()
+        {
+            self.ato = if self.pingpong {
+                min
+            } else {
+                (self.ato + self.ato).min(rto)
+            };
+            self.pingpong = false;
+        }
+    }
+
+    /// Payload left: an answer, if data came a moment ago.
+    #[inline]
+    pub(in crate::tcp) fn on_data_sent(&mut self, now: Instant) {
+        self.pingpong |= now.since(self.last_data_at) < self.ato;
+    }
+
+    /// An acknowledgment left, alone or on data.
+    #[inline]
+    pub(in crate::tcp) fn on_sent(&mut self, config: &Config) {
+        if self.quick > 0 && self.scheduled() {
+            self.quick -= 1;
+            if self.quick == 0
+                && let DelayedAck::Linux { min, .. } = config.delayed_ack
+            {
+                self.ato = min;
+            }
+        }
+        self.now = false;
+        self.unacked = 0;
+        self.waits = false;
+        self.pushed = 0;
+    }
+}

@@ -1,0 +1,534 @@
+//! The receiving half: reassembly as ranges, the window offered, SACK and D-SACK, when to acknowledge.
+//!
+//! In-order data moves `rcv_nxt`; data beyond a hole is kept as sorted ranges of offsets (`beyond`). The first SACK block is the
+//! range that holds the newest segment, then those reported most recently; a duplicate comes before them all. The right
+//! edge of the window never moves left, and moves right by at least min(MSS, buffer / 2).
+//!
+//! **Source.** RFC 9293 3.8.6, 3.10.7.4; RFC 2018 4; RFC 2883 4; RFC 5681 4.2; RFC 8257 3.2. When to acknowledge is in
+//! `acking`.
+//! **Deviations.** Linux's receive memory is modelled (`room`) only if `Config::receive_memory` says so: else the buffer is what
+//! `Config::receive_buffer` says from the start. Of `tcp_grow_window` only the effect on acknowledgments is kept: it raises
+//! `rcv_ssthresh` by two segments per segment received, from 64 KiB to the buffer, and each step is acknowledged at once
+//! (seen in `specs/linux-6.18`: far more than the 16 quick ACKs of the start). The window offered is the buffer from the start.
+
+use crate::packet::{Ecn, Flags, Segment};
+use crate::seq::SeqNumber;
+use crate::tcp::ack::rto::Rtt;
+use crate::tcp::config::{Config, DelayedAck, EcnEcho};
+use crate::tcp::receive::ack_policy::Acking;
+use crate::tcp::receive::rcvbuf::Room;
+use crate::tcp::receive::reassembly::{Beyond, MOST_RANGES};
+use crate::time::Instant;
+use alloc::boxed::Box;
+use core::ops::Range;
+
+/// State of the receiving half. Offsets count from the peer's initial sequence number: 0 is its SYN, 1 its first byte.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Receive {
+    /// Next offset expected.
+    pub(in crate::tcp) rcv_nxt: u64,
+    /// Right edge of the window offered.
+    pub(in crate::tcp) edge: u64,
+    /// Offset up to which the application has read.
+    pub(in crate::tcp) read: u64,
+    /// Offset of the peer's FIN, `u64::MAX` while unknown.
+    pub(in crate::tcp) fin_at: u64,
+    /// Data beyond a hole; allocated when the first such segment arrives.
+    pub(in crate::tcp) beyond: Option<Box<Beyond>>,
+    /// When to acknowledge.
+    pub(in crate::tcp) acking: Acking,
+    /// Linux's `rcv_ssthresh`: while it grows towards the buffer, every segment is acknowledged at once.
+    pub(in crate::tcp) grown: u32,
+    /// Linux's receive memory, if the window is to follow it.
+    pub(in crate::tcp) room: Option<Box<Room>>,
+    /// ECE is to be set on what we send.
+    pub(in crate::tcp) echo: bool,
+}
+
+/// What became of the payload of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tcp) struct Taken {
+    /// Offsets newly taken (in order or beyond a hole), empty if none.
+    pub(in crate::tcp) start: u64,
+    /// End of it.
+    pub(in crate::tcp) end: u64,
+    /// Bytes already held.
+    pub(in crate::tcp) redundant: u32,
+    /// Whether `rcv_nxt` moved.
+    pub(in crate::tcp) advanced: bool,
+    /// Whether the peer's FIN is now in order.
+    pub(in crate::tcp) fin: bool,
+}
+
+impl Receive {
+    pub(in crate::tcp) fn new(config: &Config) -> Receive {
+        Receive {
+            rcv_nxt: 0,
+            edge: 0,
+            read: 1,
+            fin_at: u64::MAX,
+            beyond: None,
+            acking: Acking::new(config),
+            grown: GROWTH_START,
+            room: None,
+            echo: false,
+        }
+    }
+
+    /// The peer's SYN arrived.
+    pub(in crate::tcp) fn on_syn(&mut self, config: &Config, segment: u32, scale: u8) {
+        self.rcv_nxt = 1;
+        self.edge = 1 + config.receive_buffer.get().min(65_535); // a SYN's window is not scaled (RFC 7323 2.2)
+        if let Some(memory) = config.receive_memory {
+            let room = Room::new(memory, config.mss(), segment, scale);
+            self.edge = 1 + room.first_window();
+            self.room = Some(Box::new(room));
+        }
+    }
+
+    /// The window field of a SYN-ACK.
+    pub(in crate::tcp) fn first_window(&self, config: &Config) -> u64 {
+        let buffer = config.receive_buffer.get();
+        let window = self.room.as_ref().map_or(buffer, |room| room.first_window());
+        window.min(65_535)
+    }
+
+    /// As if the handshake were over.
+    pub(in crate::tcp) fn establish(&mut self, config: &Config, scale: u8) {
+        self.rcv_nxt = 1;
+        self.edge = 1 + config.receive_buffer.get().min(65_535 << scale);
+    }
+
+    /// Bytes that can be read.
+    #[inline]
+    pub(in crate::tcp) fn readable(&self) -> u64 {
+        self.rcv_nxt.min(self.fin_at).saturating_sub(self.read)
+    }
+
+    /// Offset up to which the application has read.
+    pub(in crate::tcp) fn read_offset(&self) -> u64 {
+        self.read
+    }
+
+    /// Stream offset up to which everything arrived.
+    #[inline]
+    pub(in crate::tcp) fn in_order(&self) -> u64 {
+        self.rcv_nxt.min(self.fin_at).max(1) - 1
+    }
+
+    /// A further piece that the last segment filled; ask until `None`.
+    pub(in crate::tcp) fn next_piece(&mut self) -> Option<Range<u64>> {
+        let piece = self.beyond.as_mut()?.pieces.pop()?;
+        Some(piece.start.min(self.fin_at)..piece.end.min(self.fin_at))
+    }
+
+    /// Takes everything that can be read.
+    #[inline]
+    pub(in crate::tcp) fn read_all(&mut self) {
+        self.read += self.readable();
+        if let Some(room) = &mut self.room {
+            room.release(self.read);
+        }
+    }
+
+    /// [`Receive::read_all`] while no FIN is known.
+    #[inline(always)]
+    pub(in crate::tcp) fn read_in_order(&mut self) {
+        self.read = self.rcv_nxt;
+        if let Some(room) = &mut self.room {
+            room.release(self.read);
+        }
+    }
+
+    /// After [`Receive::read_all`]: whether that is to be acknowledged.
+    #[inline]
+    pub(in crate::tcp) fn after_read(&mut self, config: &Config) {
+        self.acking.on_read(config, true);
+    }
+
+    /// Takes up to `wanted` bytes; the flag says that a window update is worth a segment (RFC 9293 MUST-39).
+    pub(in crate::tcp) fn read(&mut self, config: &Config, mss: u32, scale: u8, wanted: u64) -> (u64, bool) {
+        let count = wanted.min(self.readable());
+        self.read += count;
+        if count > 0 {
+            let all = self.readable() == 0;
+            self.acking.on_read(config, all);
+        }
+        if let Some(room) = &mut self.room {
+            room.release(self.read);
+            let left = self.edge.saturating_sub(self.rcv_nxt);
+            return (count, count > 0 && room.worth_telling(left, self.acking.full()));
+        }
+        // Without scaling the field may hold less than the buffer.
+        let largest = config.receive_buffer.get().min(65_535 << scale);
+        let edge = self.wanted_edge(config).min(self.rcv_nxt + largest);
+        let grown = edge.saturating_sub(self.edge);
+        let shut = self.edge - self.rcv_nxt.min(self.edge);
+        let step = u64::from(mss).min(largest / 2);
+        // Tell the peer when it could be blocked: the window offered is below half the buffer and can double.
+        (count, grown >= step && shut < largest / 2 && grown >= shut)
+    }
+
+    /// An unacceptable segment: if it is a duplicate of data already received, say so (RFC 2883).
+    pub(in crate::tcp) fn note_old(&mut self, config: &Config, seq: i64, len: u32) -> u32 {
+        let start = seq.max(1);
+        let end = (seq + i64::from(len)).min(self.rcv_nxt as i64);
+        if end <= start {
+            return 0;
+        }
+        if config.dsack {
+            self.beyond.get_or_insert_default().duplicate = Some((start as u64, end as u64));
+        }
+        let window = self.window();
+        self.acking.enter_quick(config, window, u8::MAX);
+        (end - start) as u32
+    }
+
+    /// Takes the payload of a segment without FIN that lies within the window and begins at `rcv_nxt`, if nothing is
+    /// beyond a hole and no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_in_order(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        rtt: &Rtt,
+        segment: &Segment,
+    ) -> bool {
+        let payload = segment.payload;
+        if self.fin_at != u64::MAX || !self.beyond_is_empty() {
+            return false;
+        }
+        self.rcv_nxt += u64::from(payload);
+        if let Some(room) = &mut self.room {
+            room.keep(self.rcv_nxt, payload, u32::from(segment.overhead));
+        } else if config.delayed_ack == DelayedAck::Off {
+            self.acking.on_undelayed(now, config, segment);
+            return true;
+        } else if let DelayedAck::Linux { min, .. } = config.delayed_ack
+            && self.acking.flows(now, min, segment.payload)
+        {
+            let full = self.acking.on_flowing(now, config, min, segment);
+            if segment.payload >= 128 && u64::from(self.grown) < config.receive_buffer.get() {
+                self.grown = self.grown.saturating_add(2 * full);
+                self.acking.quick = self.acking.quick.max(1);
+            }
+            self.acking.decide_flowing();
+            return true;
+        }
+        self.schedule(now, config, rtt, segment);
+        self.decide(config);
+        true
+    }
+
+    /// Takes the payload of a segment without FIN that lies within the window and begins at `seq` beyond a hole, after
+    /// all that came so far, if no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
+    #[inline]
+    pub(in crate::tcp) fn take_beyond(&mut self, config: &Config, seq: u64, segment: &Segment) -> bool {
+        let payload = segment.payload;
+        let end = seq + u64::from(payload);
+        if self.fin_at != u64::MAX || seq <= self.rcv_nxt {
+            return false;
+        }
+        let beyond = self.beyond.get_or_insert_default();
+        if !beyond.append(seq, end, config.sack_blocks) {
+            return false;
+        }
+        if let Some(room) = &mut self.room {
+            room.keep(end, payload, u32::from(segment.overhead));
+        }
+        self.schedule_disorder(config, segment);
+        true
+    }
+
+    /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
+    #[inline]
+    pub(in crate::tcp) fn on_data(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        rtt: &Rtt,
+        seq: i64,
+        segment: &Segment,
+    ) -> Taken {
+        let payload = segment.payload;
+        let fin = segment.flags.contains(Flags::FIN);
+        let end = seq + i64::from(payload);
+        let before = self.rcv_nxt;
+        let limit = match &self.room {
+            None => self.edge.min(self.fin_at),
+            // Linux takes a segment whole that it takes, but nothing when the window is shut.
+            Some(_) if payload == 0 || (seq < self.edge as i64 && self.edge > before) => self.fin_at,
+            Some(_) => before,
+        };
+        let mut taken = Taken {
+            start: self.rcv_nxt,
+            end: self.rcv_nxt,
+            ..Taken::default()
+        };
+
+        if seq == self.rcv_nxt as i64 && self.beyond_is_empty() && end as u64 <= limit {
+            // The common case: in order, nothing beyond.
+            self.rcv_nxt = end as u64;
+            taken.end = end as u64;
+            taken.advanced = payload > 0;
+        } else {
+            let start = (seq.max(0) as u64).max(self.rcv_nxt);
+            let stop = (end.max(0) as u64).min(limit);
+            let old = (start as i64 - seq).clamp(0, i64::from(payload)) as u32;
+            if old > 0 {
+                taken.redundant += self.note_old(config, seq, payload);
+            }
+            // A FIN beyond a hole takes its place in the sequence space, and in the SACK blocks.
+            let stop = stop
+                + u64::from(
+                    fin && stop == end.max(0) as u64
+                        && (stop < self.edge || self.room.is_some())
+                        && self.fin_at >= stop,
+                );
+            if stop > start && !(fin && payload == 0 && start == self.rcv_nxt) {
+                self.insert(config, start, stop, &mut taken);
+                taken.redundant = taken.redundant.min(payload);
+            } else if payload > 0 {
+                self.acking.now = true; // nothing new: an immediate ACK
+            }
+        }
+        if let Some(room) = &mut self.room {
+            if self.rcv_nxt > before || fin {
+                self.acking.now |= room.overflows();
+            }
+            if taken.end > taken.start {
+                room.keep(taken.end.min(end as u64), payload, u32::from(segment.overhead));
+            }
+            self.edge = self.edge.max(self.rcv_nxt);
+        }
+        if fin && self.fin_at == u64::MAX && end >= before as i64 && end as u64 <= limit {
+            self.fin_at = end as u64;
+        }
+        taken.start = taken.start.min(self.fin_at);
+        taken.end = taken.end.min(self.fin_at);
+        if self.rcv_nxt == self.fin_at {
+            self.rcv_nxt += 1;
+        }
+        if before <= self.fin_at && self.rcv_nxt > self.fin_at {
+            self.edge = self.edge.max(self.rcv_nxt);
+            self.acking.waits = true;
+            self.beyond = None; // nothing lies beyond a FIN, and Linux no longer reports duplicates (`tcp_fin`)
+            taken.fin = true;
+            if let Some(beyond) = &mut self.beyond {
+                beyond.ranges.clear(); // what a peer sent beyond its own FIN is no data
+            }
+        } else if fin && self.rcv_nxt < self.fin_at {
+            self.acking.now = true;
+        }
+        if payload > 0 && taken.advanced {
+            self.schedule(now, config, rtt, segment);
+            if !taken.fin {
+                self.decide(config);
+            }
+        } else if payload > 0 {
+            self.schedule_disorder(config, segment);
+        }
+        taken
+    }
+
+    #[inline]
+    pub(in crate::tcp) fn beyond_is_empty(&self) -> bool {
+        self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
+    }
+
+    fn insert(&mut self, config: &Config, start: u64, stop: u64, taken: &mut Taken) {
+        self.acking.now = true; // RFC 5681 4.2: out of order, or filling a hole
+        let rcv_nxt = self.rcv_nxt;
+        let beyond = self.beyond.get_or_insert_default();
+        let (held, first_held) = beyond.find_missing(start, stop);
+        taken.redundant += held as u32;
+        if config.dsack && beyond.duplicate.is_none() {
+            beyond.duplicate = first_held; // RFC 2883 4.1.3; if several, the first
+        }
+        let full = beyond.ranges.len() >= MOST_RANGES && start > rcv_nxt;
+        let first = if full { None } else { beyond.pieces.pop() };
+        let Some(first) = first else {
+            beyond.pieces.clear();
+            taken.start = start;
+            taken.end = start;
+            if !config.dsack {
+                beyond.remember_at(start, config.sack_blocks); // RFC 2018 4: the block with what just came is first
+            }
+            return;
+        };
+        // What arrived first stays: of the segment's bytes only those that were missing are taken.
+        taken.start = first.start;
+        taken.end = first.end;
+        beyond.insert(start, stop, rcv_nxt, config.sack_blocks);
+        if let Some(range) = beyond.ranges.front()
+            && range.start <= rcv_nxt
+        {
+            self.rcv_nxt = range.end;
+            beyond.ranges.pop_front();
+            taken.advanced = true;
+        }
+    }
+
+    /// When to acknowledge data that just arrived in order.
+    #[inline(always)]
+    fn schedule(&mut self, now: Instant, config: &Config, rtt: &Rtt, segment: &Segment) {
+        let window = self.window();
+        let acking = &mut self.acking;
+        acking.unacked = acking.unacked.saturating_add(segment.payload);
+        if let Some(room) = &mut self.room
+            && segment.payload > acking.full()
+        {
+            room.measure(segment.payload, u32::from(segment.overhead));
+        }
+        acking.measure(config, segment);
+        acking.on_data(now, config, window, || rtt.rto(&config.rto));
+        if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
+            return;
+        }
+        // `tcp_grow_window` asks for a quick ACK with each of its steps; segments below 128 bytes do not count.
+        let grew = if let Some(room) = &mut self.room {
+            room.grow(segment.payload, u32::from(segment.overhead), acking.full())
+        } else if segment.payload >= 128 && u64::from(self.grown) < config.receive_buffer.get() {
+            self.grown = self.grown.saturating_add(2 * acking.full());
+            true
+        } else {
+            false
+        };
+        acking.quick = acking.quick.max(u8::from(grew));
+    }
+
+    /// After [`schedule`](Receive::schedule): now or later.
+    #[inline]
+    fn decide(&mut self, config: &Config) {
+        let full = self.acking.full();
+        let mut keeps_up = true;
+        if let Some(room) = &self.room
+            && self.acking.unacked > full
+        {
+            keeps_up = room.keeps_up(full);
+            if room.is_tight() {
+                self.acking.quick = 0;
+            }
+        }
+        self.acking.decide(config, keeps_up);
+    }
+
+    /// Data arrived that leaves or has left a hole, or came again: RFC 5681 4.2.
+    fn schedule_disorder(&mut self, config: &Config, segment: &Segment) {
+        self.acking.now = true;
+        self.acking.unacked = self.acking.unacked.saturating_add(segment.payload);
+        if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
+            self.acking.measure(config, segment);
+        } else if let Some(room) = &mut self.room
+            && config.sack
+        {
+            room.grow(segment.payload, u32::from(segment.overhead), self.acking.full());
+        }
+    }
+
+    /// The peer's FIN came in order. `answered` says that nothing more will be sent.
+    pub(in crate::tcp) fn on_fin(&mut self, config: &Config, answered: bool) {
+        if matches!(config.delayed_ack, DelayedAck::Linux { .. }) && !answered {
+            self.acking.enter_pingpong(); // `tcp_fin`
+            self.acking.unacked = self.acking.unacked.saturating_add(1);
+            self.decide(config);
+        } else {
+            self.acking.now = true;
+        }
+    }
+
+    /// `TCP_QUICKACK`.
+    pub(in crate::tcp) fn set_quick(&mut self, config: &Config, on: bool) {
+        let all_read = self.readable() == 0;
+        self.acking.set_quick(config, on, all_read);
+    }
+
+    /// Congestion marks and the sender's answer to them.
+    #[inline]
+    pub(in crate::tcp) fn on_ecn(&mut self, config: &Config, segment: &Segment) {
+        match config.ecn_echo {
+            EcnEcho::Rfc3168 => {
+                if segment.flags.contains(Flags::CWR) {
+                    self.echo = false;
+                    self.acking.now |=
+                        segment.payload > 0 && matches!(config.delayed_ack, DelayedAck::Linux { .. });
+                }
+                if segment.ecn() == Ecn::Ce && !self.echo {
+                    self.echo = true; // RFC 3168 6.1.3
+                    let window = self.window();
+                    self.acking.enter_quick(config, window, 2);
+                }
+            }
+            EcnEcho::Rfc8257 => {
+                let marked = segment.ecn() == Ecn::Ce;
+                if segment.payload > 0 && marked != self.echo {
+                    self.echo = marked;
+                    self.acking.now = true; // RFC 8257 3.2
+                }
+            }
+        }
+    }
+
+    /// Bytes received and not read, or beyond a hole.
+    pub(in crate::tcp) fn held(&self) -> u64 {
+        let beyond = self.beyond.as_ref();
+        let beyond: u64 = beyond.map_or(0, |b| b.ranges.iter().map(|range| range.end - range.start).sum());
+        self.readable() + beyond
+    }
+
+    /// Bytes of its own structures beyond the connection's.
+    pub(in crate::tcp) fn overhead(&self) -> usize {
+        self.beyond.as_ref().map_or(0, |beyond| {
+            size_of::<Beyond>()
+                + (beyond.ranges.capacity() + beyond.pieces.capacity()) * size_of::<Range<u64>>()
+        })
+    }
+
+    /// Counted work of the reassembly queue.
+    pub(in crate::tcp) fn work(&self) -> u64 {
+        self.beyond.as_ref().map_or(0, |beyond| beyond.work.count())
+    }
+
+    /// The invariants of this half.
+    pub(in crate::tcp) fn check(&self) {
+        let edge = self.edge.max(self.fin_at.saturating_add(1).min(self.rcv_nxt)); // a FIN needs no room
+        assert!(
+            self.read <= self.rcv_nxt.max(1) && self.rcv_nxt <= edge.max(1),
+            "read {}, RCV.NXT {}, right edge {}",
+            self.read,
+            self.rcv_nxt,
+            self.edge
+        );
+        let Some(beyond) = &self.beyond else { return };
+        let mut at = self.rcv_nxt;
+        for range in &beyond.ranges {
+            assert!(
+                at < range.start
+                    && range.start < range.end
+                    && (range.end <= self.edge || self.room.is_some()),
+                "{range:?} after {at}, right edge {}",
+                self.edge
+            );
+            at = range.end;
+        }
+    }
+
+    /// Whether there is anything to report by SACK.
+    #[inline]
+    pub(in crate::tcp) fn has_blocks(&self) -> bool {
+        self.beyond
+            .as_ref()
+            .is_some_and(|beyond| beyond.duplicate.is_some() || !beyond.ranges.is_empty())
+    }
+
+    /// Writes the SACK blocks of an acknowledgment and forgets the duplicate, which is reported once.
+    #[inline(always)]
+    pub(in crate::tcp) fn write_blocks(&mut self, irs: SeqNumber, most: u8, segment: &mut Segment) {
+        if let Some(beyond) = &mut self.beyond {
+            beyond.write_blocks(self.rcv_nxt, irs, most, segment);
+        }
+    }
+}
+
+/// Where Linux's `rcv_ssthresh` starts (`tcp_select_initial_window`: at most 65,535).
+const GROWTH_START: u32 = 65_535;

@@ -1,0 +1,9 @@
+//! What arrives: the arrival procedure, reassembly, the receive buffer, the window offered, and when to acknowledge.
+
+pub(in crate::tcp) mod ack_policy;
+pub(in crate::tcp) mod half;
+pub(in crate::tcp) mod rcvbuf;
+pub(in crate::tcp) mod reassembly;
+pub(in crate::tcp) mod segment_in;
+pub(in crate::tcp) mod urgent;
+pub(in crate::tcp) mod window;

@@ -1,0 +1,468 @@
+//! Segments in: the arrival procedure of RFC 9293 3.10.7.4 in its order.
+//!
+//! **Source.** RFC 9293 3.10.7; RFC 5961 3 to 5; RFC 7323 4.3, 5.3; RFC 3168 6.1.
+//! **Deviations.** A segment without timestamps where they were negotiated is dropped (RFC 7323 3.2). A reset in TIME-WAIT
+//! is ignored (RFC 1337 F1).
+
+use crate::packet::{Ecn, Flags, Segment};
+use crate::tcp::ConnectionError;
+use crate::tcp::receive::half::Taken;
+use crate::tcp::{Accepted, Connection, Control, Event, State, UNUSUAL};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+
+impl Connection {
+    /// The arrival of any segment.
+    #[inline(never)]
+    pub(in crate::tcp) fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        self.shared.shut_ways();
+        let accepted = self.arrive_anyhow(now, segment);
+        self.open_ways();
+        accepted
+    }
+
+    fn arrive_anyhow(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        if segment.flags.contains(Flags::CORRUPT) {
+            return self.nothing(); // the checksum would have failed (RFC 9293 MUST-3)
+        }
+        match self.state {
+            State::Closed => self.nothing(),
+            State::SynSent => self.on_segment_in_syn_sent(now, segment),
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait => self.on_synchronised(now, segment),
+        }
+    }
+
+    #[inline]
+    pub(in crate::tcp) fn nothing(&self) -> Accepted {
+        let at = self.received();
+        Accepted {
+            start: at,
+            end: at,
+            in_order: at,
+        }
+    }
+
+    fn on_synchronised(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        let shared = &mut self.shared;
+        let seq = segment.seq.to_offset(shared.irs, self.receive.rcv_nxt);
+        let len = segment.sequence_len();
+        let reset = segment.flags.contains(Flags::RST);
+        if shared.timestamps && !reset {
+            if !segment.flags.contains(Flags::TIMESTAMPS) {
+                return self.nothing(); // RFC 7323 3.2
+            }
+            if (segment.tsval.wrapping_sub(shared.ts_recent) as i32) < 0 {
+                // RFC 7323 5.3 R1: PAWS
+                self.receive.acking.now |= segment.sequence_len() > 0 || self.within_budget(now);
+                return self.nothing();
+            }
+        }
+        // First: sequence number.
+        let fits = if self.receive.room.is_some() && self.state != State::SynReceived {
+            self.receive.fits(seq, segment, self.shared.last_ack_sent)
+        } else {
+            self.receive.acceptable(seq, len)
+        };
+        if !fits {
+            if !reset {
+                self.on_unacceptable(now, segment, seq);
+            }
+            return self.nothing();
+        }
+        if segment.flags.intersects(UNUSUAL) {
+            // Second: RST.
+            if reset {
+                if seq == self.receive.rcv_nxt as i64 {
+                    self.on_reset();
+                } else if seq < (self.receive.rcv_nxt + self.receive.window()) as i64
+                    || (self.receive.room.is_some() && self.state != State::SynReceived)
+                {
+                    self.challenge(now); // RFC 5961 3.2; at the right edge it is outside, but for Linux
+                }
+                return self.nothing();
+            }
+            // Fourth: SYN.
+            if segment.flags.contains(Flags::SYN) {
+                self.challenge(now); // RFC 5961 4.2
+                return self.nothing();
+            }
+        }
+        let urgent = segment.flags.contains(Flags::URG);
+        // Fifth: ACK.
+        if !segment.flags.contains(Flags::ACK) || !self.on_ack_field(now, segment, seq) {
+            return self.nothing();
+        }
+        let shared = &mut self.shared;
+        if shared.timestamps && seq <= shared.last_ack_sent as i64 {
+            // RFC 7323 4.3 (2), after the ACK was found acceptable: who guesses a sequence number cannot poison PAWS.
+            shared.ts_recent = segment.tsval;
+        }
+        self.on_activity(now);
+        if segment.ecn() == Ecn::Ce {
+            self.shared.stats.ce_received += 1;
+        }
+        if self.shared.ecn {
+            self.receive.on_ecn(&self.shared.config, segment);
+        }
+        if urgent {
+            self.on_urgent(segment, seq); // Sixth
+        }
+        // Seventh and eighth: payload and FIN.
+        if len == 0 {
+            return self.nothing();
+        }
+        self.on_payload(now, segment, seq)
+    }
+
+    /// RFC 9293 3.10.7.4: an unacceptable segment is answered with an ACK.
+    fn on_unacceptable(&mut self, now: Instant, segment: &Segment, seq: i64) {
+        if segment.flags.contains(Flags::SYN) {
+            if self.state == State::SynReceived && seq == 0 && segment.flags.contains(Flags::ACK) {
+                // RFC 9293 3.5, figure 7: SYNs crossed, and this acknowledges ours.
+                let ack = segment.ack.to_offset(self.shared.iss, 1);
+                if self.on_ack_in_syn_received(now, segment, ack) {
+                    self.receive.acking.now = true;
+                }
+            } else if self.state == State::SynReceived && seq == 0 {
+                self.control = Control::Syn; // our SYN-ACK was lost
+            } else {
+                self.challenge(now); // RFC 5961 4.2
+            }
+            return;
+        }
+        let old = self.receive.note_old(&self.shared.config, seq, segment.payload);
+        self.shared.stats.redundant_bytes += u64::from(old);
+        // Without payload within the budget: two ends that do not accept each other's ACKs must not answer for ever.
+        self.receive.acking.now |= segment.sequence_len() > 0 || self.within_budget(now);
+        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            self.start_time_wait(now); // RFC 9293 3.10.7.4: restart the 2 MSL timeout
+        }
+        // A zero-window probe's ACK field may still be news, and an ACK at the left edge of a closed window is valid.
+        if segment.flags.contains(Flags::ACK)
+            && self.receive.window() == 0
+            && seq == self.receive.rcv_nxt as i64
+        {
+            self.on_ack_field(now, segment, seq);
+            if segment.flags.contains(Flags::URG) {
+                self.on_urgent(segment, seq); // RFC 9293 MUST-66
+            }
+        }
+    }
+
+    fn on_reset(&mut self) {
+        match self.state {
+            // RFC 9293 3.10.7.4: "connection refused" after an active open; Linux resets a passive one.
+            State::SynReceived if self.passive => self.fail(ConnectionError::Reset),
+            State::SynReceived => self.fail(ConnectionError::Refused),
+            State::TimeWait => {} // RFC 1337 F1: a reset does not end TIME-WAIT
+            State::Closed
+            | State::SynSent
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait
+            | State::LastAck
+            | State::Closing => self.fail(ConnectionError::Reset),
+        }
+    }
+
+    /// A challenge ACK within the budget (RFC 5961 7).
+    pub(in crate::tcp) fn challenge(&mut self, now: Instant) {
+        if self.within_budget(now) {
+            self.shared.stats.challenge_acks += 1;
+            self.receive.acking.now = true;
+        }
+    }
+
+    /// Takes an acknowledgment from this second's budget, if there is one left and the last is long enough ago.
+    fn within_budget(&mut self, now: Instant) -> bool {
+        let allowance = self.shared.challenge_allowance(now);
+        let interval = self.shared.config.challenge_interval;
+        let cold = self.shared.cold_mut();
+        if !interval.is_zero() && cold.challenged_at.is_some_and(|at| now.since(at) < interval) {
+            return false; // Linux `tcp_oow_rate_limited`
+        }
+        cold.challenged_at = Some(now);
+        if now >= cold.challenge_until {
+            cold.challenge_until = now + Duration::from_secs(1);
+            cold.challenge_budget = allowance;
+        }
+        let left = cold.challenge_budget > 0;
+        cold.challenge_budget -= u16::from(left);
+        left
+    }
+
+    /// The ACK field. False: the segment is to be dropped.
+    fn on_ack_field(&mut self, now: Instant, segment: &Segment, seq: i64) -> bool {
+        let una = self.sender.as_ref().map_or(1, |sender| sender.una);
+        let ack = segment.ack.to_offset(self.shared.iss, una);
+        if self.state == State::SynReceived && !self.on_ack_in_syn_received(now, segment, ack) {
+            return false;
+        }
+        let mut nxt = self.sender.as_ref().map_or(1, |sender| sender.nxt);
+        let mut probed = false;
+        if ack == nxt as i64 + 1
+            && let Some(sender) = &mut self.sender
+            && sender.zero_probe_out
+        {
+            sender.accept_probe(&mut self.shared.timers);
+            nxt = sender.nxt;
+            probed = true;
+        }
+        // RFC 5961 5.2.
+        if ack > nxt as i64 || ack < una as i64 - self.shared.max_snd_wnd.max(1) as i64 {
+            self.challenge(now);
+            return false;
+        }
+        let (seq, ack) = (seq.max(0) as u64, ack.max(0) as u64);
+        if ack >= una {
+            self.take_ack(now, segment, seq, ack);
+            if probed {
+                self.on_advance(now); // the probe was a byte of the stream, or the FIN
+            }
+            return true;
+        }
+        self.update_window(segment, seq, ack);
+        // An old ACK may still carry SACK or D-SACK blocks, which are taken as of SND.UNA.
+        if let Some(sender) = &mut self.sender
+            && segment.sack_blocks() > 0
+            && sender.board.out > 0
+        {
+            let at = sender.una;
+            sender.on_ack(now, &mut self.shared, segment, at, false);
+        }
+        true
+    }
+
+    /// An acknowledgment up to offset `ack`, from SND.UNA to SND.NXT, on an acceptable segment at offset `seq`.
+    #[inline(never)]
+    pub(in crate::tcp) fn take_ack(&mut self, now: Instant, segment: &Segment, seq: u64, ack: u64) {
+        let window_changed = self.update_window(segment, seq, ack);
+        let Some(sender) = &mut self.sender else { return };
+        let advanced = ack > sender.una;
+        if self.shared.snd_edge <= ack {
+            sender.on_answer_with_shut_window(now);
+        }
+        // RFC 5681 2: what counts as a duplicate.
+        let duplicate = !advanced
+            && !window_changed
+            && sender.nxt > sender.una
+            && segment.payload == 0
+            && !segment.flags.contains(Flags::FIN);
+        if advanced || duplicate || segment.sack_blocks() > 0 || segment.flags.contains(Flags::ECE) {
+            let echo = self.shared.ecn && segment.flags.contains(Flags::ECE);
+            if advanced && !echo && sender.is_quiet_now(&self.shared, segment) {
+                sender.on_quiet_ack(now, &mut self.shared, segment, ack);
+            } else {
+                sender.on_ack(now, &mut self.shared, segment, ack, duplicate);
+            }
+        }
+        if advanced {
+            self.on_advance(now);
+        }
+    }
+
+    /// SND.UNA moved.
+    fn on_advance(&mut self, now: Instant) {
+        if self.write_blocked {
+            self.write_blocked = false;
+            self.shared.raise(Event::Writable);
+        }
+        if let Some(sender) = &self.sender
+            && sender.fin_sent
+            && sender.una == sender.nxt
+        {
+            self.on_fin_acked(now);
+        }
+    }
+
+    /// SND.WND from an acceptable segment (RFC 9293 3.10.7.4, fifth).
+    #[inline]
+    fn update_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
+        let shared = &mut self.shared;
+        let Some((changed, opened)) = shared.take_window(segment, seq, ack) else {
+            return false;
+        };
+        if shared.timers.kind() == Some(crate::tcp::Timer::Persist)
+            && let Some(sender) = &mut self.sender
+        {
+            if opened {
+                shared.timers.disarm();
+            }
+            sender.reset_persist_if(opened);
+        }
+        changed
+    }
+
+    fn on_fin_acked(&mut self, now: Instant) {
+        match self.state {
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.shared.raise(Event::SendClosed);
+                self.watch_fin_wait2(now);
+            }
+            State::Closing => {
+                self.shared.raise(Event::SendClosed);
+                self.start_time_wait(now);
+            }
+            State::LastAck => {
+                self.enter_closed();
+                self.shared.raise(Event::SendClosed);
+                self.shared.raise(Event::Closed);
+            }
+            State::Closed
+            | State::SynSent
+            | State::SynReceived
+            | State::Established
+            | State::FinWait2
+            | State::CloseWait
+            | State::TimeWait => {}
+        }
+    }
+
+    pub(in crate::tcp) fn on_payload(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
+        let open = matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
+        if !open {
+            self.receive.acking.now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
+            return self.nothing();
+        }
+        if self.shared.orphan && self.refuse_late_data(segment, seq) {
+            return self.nothing();
+        }
+        let shared = &mut self.shared;
+        let taken: Taken = self
+            .receive
+            .on_data(now, &shared.config, &shared.rtt, seq, segment);
+        if taken.redundant > 0 {
+            shared.stats.redundant_bytes += u64::from(taken.redundant);
+        }
+        if taken.advanced {
+            if self.auto_read || self.read_shut {
+                self.receive.read_all();
+                self.receive.after_read(&shared.config);
+            } else {
+                shared.raise(Event::Readable);
+            }
+        }
+        if taken.fin {
+            self.on_peer_fin(now);
+        }
+        self.delay_ack(now);
+        Accepted {
+            start: taken.start.max(1) - 1,
+            end: taken.end.max(1) - 1,
+            in_order: self.received(),
+        }
+    }
+
+    /// Data was taken: the delayed-ACK timer.
+    #[inline]
+    pub(in crate::tcp) fn delay_ack(&mut self, now: Instant) {
+        let timers = &mut self.shared.timers;
+        let acking = &mut self.receive.acking;
+        if !acking.now {
+            let srtt = self.shared.rtt.srtt();
+            timers.delayed_ack = acking.delayed_until(now, &self.shared.config, srtt, timers.delayed_ack);
+        }
+        if acking.now {
+            timers.delayed_ack = Instant::FAR_FUTURE;
+        }
+    }
+
+    fn on_peer_fin(&mut self, now: Instant) {
+        self.shared.shut_ways();
+        self.shared.raise(Event::PeerClosed);
+        let answered = self.state != State::Established;
+        self.receive.on_fin(&self.shared.config, answered);
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => {
+                let acked = self.sender.as_ref().is_some_and(|s| s.fin_sent && s.una == s.nxt);
+                if acked {
+                    self.start_time_wait(now);
+                } else {
+                    self.state = State::Closing;
+                }
+            }
+            State::FinWait2 => self.start_time_wait(now),
+            State::Closed
+            | State::SynSent
+            | State::SynReceived
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck
+            | State::TimeWait => {}
+        }
+    }
+
+    fn start_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.shared.timers.disarm();
+        self.shared.timers.slow = now + self.shared.config.msl.saturating_mul(2); // RFC 9293 MUST-13
+        self.sender_done();
+    }
+
+    /// Something acceptable arrived: the peer lives.
+    #[inline]
+    fn on_activity(&mut self, now: Instant) {
+        if self.keep_alive {
+            self.keep_alive_probes = 0;
+            self.start_keep_alive(now);
+        }
+    }
+
+    pub(in crate::tcp) fn start_keep_alive(&mut self, now: Instant) {
+        if self.keep_alive && !self.shared.orphan && !matches!(self.state, State::Closed | State::TimeWait) {
+            self.shared.timers.slow = now + self.keep_alive_values().idle;
+        }
+    }
+
+    fn keep_alive_values(&self) -> crate::tcp::KeepAlive {
+        let own = self.shared.cold.as_ref().and_then(|cold| cold.keep_alive);
+        own.or(self.shared.config.keep_alive)
+            .unwrap_or(crate::tcp::KeepAlive {
+                idle: Duration::from_secs(7200), // RFC 9293 MUST-28
+                interval: Duration::from_secs(75),
+                probes: 9,
+            })
+    }
+
+    /// RFC 9293 3.8.4.
+    pub(in crate::tcp) fn on_keep_alive(&mut self, now: Instant) {
+        let values = self.keep_alive_values();
+        let busy = self
+            .sender
+            .as_ref()
+            .is_some_and(|s| s.nxt > s.una || s.unsent() > 0)
+            || matches!(self.state, State::SynSent | State::SynReceived);
+        if busy {
+            self.start_keep_alive(now); // MUST-26
+            return;
+        }
+        let silent = values.idle + values.interval.saturating_mul(u64::from(self.keep_alive_probes));
+        let gone = match self.shared.user_timeout() {
+            Some(limit) => self.keep_alive_probes > 0 && silent >= limit,
+            None => self.keep_alive_probes >= values.probes,
+        };
+        if gone {
+            self.fail(ConnectionError::TimedOut);
+            self.control = Control::Reset;
+            return;
+        }
+        self.keep_alive_probes += 1;
+        self.keep_alive_due = true;
+        self.shared.timers.slow = now + values.interval;
+    }
+
+    /// Bytes that can be read now.
+    pub fn readable(&self) -> Bytes {
+        Bytes(self.receive.readable())
+    }
+}

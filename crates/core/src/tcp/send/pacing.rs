@@ -1,0 +1,253 @@
+//! When what may be sent leaves: pacing.
+//!
+//! Pacing lets a segment go every SRTT / window, divided by a factor: each window is spread over a round trip. Linux's form runs
+//! ahead of the window: twice as fast in slow start, 1.2 times after it. The first window alone is
+//! [spread](crate::tcp::send::spreading). A controller that computes a rate of its own is paced by it.
+//!
+//! **Source.** Aggarwal, Savage and Anderson, INFOCOM 2000; Linux `tcp_update_pacing_rate`, `tcp_update_skb_after_send`;
+//! RFC 7661 4.4.3 (pacing in the non-validated phase).
+//! **Deviations.** A gap follows each segment; Linux lets two segments or a millisecond of the rate go as one.
+
+use crate::cc::RateSample;
+use crate::tcp::Shared;
+use crate::tcp::config::{Config, Pacing, WindowValidation};
+use crate::tcp::send::half::Sender;
+use crate::tcp::send::spreading::{Spread, Train};
+use crate::tcp::window::new_cwv::Validation;
+use crate::tcp::window::rates::Rates;
+use crate::time::{Duration, Instant};
+use crate::units::{Bytes, Rate};
+use alloc::boxed::Box;
+
+/// What a sender needs that does more than send when the window opens.
+pub(in crate::tcp) struct Tempo {
+    /// When the next segment is due, were it not for the quantum.
+    next_at: Instant,
+    pub(in crate::tcp) spread: Option<Spread>,
+    /// Looks for the rate of the bottleneck.
+    pub(in crate::tcp) train: Option<Train>,
+    pub(in crate::tcp) validation: Option<Validation>,
+    pub(in crate::tcp) rates: Option<Rates>,
+    /// What a timer judged lost and no acknowledgment has told the controller.
+    pub(in crate::tcp) unreported: u64,
+}
+
+/// How fast segments may follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pace {
+    /// Between full segments.
+    gap: Duration,
+    /// Segments that may leave together after a pause.
+    quantum: u64,
+}
+
+impl Tempo {
+    /// `None`: the sender sends when the window opens.
+    pub(in crate::tcp) fn new(now: Instant, shared: &Shared, uses_rates: bool) -> Option<Box<Tempo>> {
+        let config = &shared.config;
+        let validation = Validation::new(config.window_validation);
+        let (spread, train) = (Spread::new(now, shared), Train::new(shared));
+        let needed = uses_rates
+            || config.pacing != Pacing::Off
+            || validation.is_some()
+            || spread.is_some()
+            || train.is_some();
+        needed.then(|| {
+            Box::new(Tempo {
+                next_at: Instant::ZERO,
+                spread,
+                train,
+                validation,
+                rates: uses_rates.then(Rates::default),
+                unreported: 0,
+            })
+        })
+    }
+
+    /// Nothing is left to do.
+    fn is_over(&self, config: &Config) -> bool {
+        self.spread.is_none()
+            && self.train.is_none()
+            && self.validation.is_none()
+            && self.rates.is_none()
+            && config.pacing == Pacing::Off
+    }
+}
+
+impl Sender {
+    /// Whether something may be sent, but not yet; then the timer is set.
+    pub(in crate::tcp) fn is_held(&mut self, now: Instant, shared: &mut Shared) -> bool {
+        if !self.could_send(shared) {
+            return false;
+        }
+        self.refresh_validation(now, shared);
+        let Some(until) = self.held_until(now, shared) else {
+            return false;
+        };
+        shared.timers.pace = until;
+        let full = self.in_flight(shared) + self.board.weight(shared.mss) > self.window(shared);
+        // A pacer that follows the window is the window's limit, in time. A preserved window is another matter (RFC 7661 4.3).
+        let limited = full || !self.is_nonvalidated();
+        self.validate(now, shared, limited);
+        true
+    }
+
+    fn could_send(&self, shared: &Shared) -> bool {
+        if self.sack1.is_some() {
+            return self.unsent() > 0 || self.board.out > 0;
+        }
+        let fits = |len| self.force || self.in_flight(shared) + self.board.weight(len) <= self.window(shared);
+        (self.board.marks.to_retransmit > 0 && fits(shared.mss))
+            || self.new_or_full_length(shared).is_some_and(|(len, _)| fits(len))
+    }
+
+    fn held_until(&mut self, now: Instant, shared: &Shared) -> Option<Instant> {
+        let tempo = self.tempo.as_deref_mut()?;
+        if let Some(spread) = tempo.spread {
+            if spread.is_over(now) {
+                tempo.spread = None;
+            } else {
+                return spread.held_until(now);
+            }
+        }
+        let next_at = tempo.next_at;
+        (next_at > now && self.pace(now, shared).is_some()).then_some(next_at)
+    }
+
+    /// `None`: whenever the window allows.
+    fn pace(&self, now: Instant, shared: &Shared) -> Option<Pace> {
+        let tempo = self.tempo.as_deref()?;
+        let mss = self.board.weight(shared.mss);
+        if let Some(rate) = self.cc.pacing_rate() {
+            if rate == Rate::UNLIMITED || rate.bps() == 0 {
+                return None;
+            }
+            return Some(Pace {
+                gap: rate.time_for(Bytes(mss)),
+                quantum: burst(rate, mss),
+            });
+        }
+        let srtt = shared.rtt.srtt()?;
+        let window = self.cc.window().get().max(mss);
+        if shared.config.window_validation != WindowValidation::NewCwvUnpaced
+            && let Some(validation) = &tempo.validation
+            && validation.is_nonvalidated()
+            && shared.config.pacing == Pacing::Off
+        {
+            let per_rtt = validation.restart_window(now, window, srtt).max(mss);
+            return Some(Pace {
+                gap: srtt.mul_div(mss, per_rtt),
+                quantum: NONVALIDATED_QUANTUM,
+            });
+        }
+        match shared.config.pacing {
+            Pacing::Off => None,
+            Pacing::Full => Some(Pace {
+                gap: srtt.mul_div(mss, window),
+                quantum: 1,
+            }),
+            Pacing::Linux => {
+                if shared.stats.segments_sent < UNPACED {
+                    return None;
+                }
+                let growing = window < self.cc.ssthresh().get() / 2;
+                let percent = if growing { 200 } else { 120 };
+                Some(Pace {
+                    gap: srtt.mul_div(mss * 100, window.max(self.board.out) * percent),
+                    quantum: 1,
+                })
+            }
+        }
+    }
+
+    /// A segment left.
+    pub(in crate::tcp) fn on_paced(&mut self, now: Instant, shared: &Shared, weight: u64, new: bool) {
+        let pace = self.pace(now, shared);
+        let mss = self.board.weight(shared.mss);
+        let in_flight = self.board.pipe();
+        let Some(tempo) = self.tempo.as_deref_mut() else {
+            return;
+        };
+        if let Some(rates) = &mut tempo.rates {
+            rates.on_sent(now, weight, in_flight);
+        }
+        if let Some(pace) = pace {
+            // Time that passed in silence counts, as far as the quantum goes.
+            let credit = pace.gap.saturating_mul(pace.quantum.saturating_sub(1));
+            let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(credit.as_nanos()));
+            tempo.next_at = tempo.next_at.max(earliest) + pace.gap.mul_div(weight, mss.max(1));
+        }
+        if let Some(spread) = &mut tempo.spread
+            && new
+        {
+            spread.on_sent(now, shared);
+            if spread.is_over(now) {
+                tempo.spread = None;
+            }
+        }
+        if tempo.is_over(&shared.config) {
+            self.tempo = None;
+        }
+    }
+
+    /// A loss or a timeout ends the spreading of the first window, and what is learnt from it.
+    pub(in crate::tcp) fn end_spreading(&mut self) {
+        if let Some(tempo) = &mut self.tempo {
+            tempo.spread = None;
+            tempo.train = None;
+        }
+    }
+
+    /// Nothing was sent yet, and more is known about the path.
+    pub(in crate::tcp) fn begin_spreading(&mut self, now: Instant, shared: &Shared) {
+        if self.nxt == 1 {
+            self.tempo = Tempo::new(now, shared, self.cc.uses_rates());
+        }
+    }
+
+    /// After the last segment that was to be spread or measured nothing is left to ask.
+    pub(in crate::tcp) fn end_tempo(&mut self, shared: &Shared) {
+        if self
+            .tempo
+            .as_deref()
+            .is_some_and(|tempo| tempo.is_over(&shared.config))
+        {
+            self.tempo = None;
+        }
+    }
+
+    /// What an acknowledgment means here: `newest` is when the last sent of what it delivered left.
+    pub(in crate::tcp) fn rate_sample(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        delivered: u64,
+        newest: Option<Instant>,
+    ) -> Option<RateSample> {
+        let rates = self.tempo.as_deref_mut()?.rates.as_mut()?;
+        rates.on_delivered(now, delivered, newest?, shared.rtt.min())
+    }
+
+    /// A drain ended because there was nothing to send.
+    pub(in crate::tcp) fn on_idle_drain(&mut self) {
+        let pipe = self.board.pipe();
+        if let Some(tempo) = &mut self.tempo
+            && let Some(rates) = &mut tempo.rates
+        {
+            rates.on_app_limited(pipe);
+        }
+    }
+}
+
+/// Segments of a burst: a millisecond of the rate.
+fn burst(rate: Rate, mss: u64) -> u64 {
+    let bytes = rate.bytes_in(Duration::from_millis(1)).get().min(LARGEST_BURST);
+    (bytes / mss.max(1)).max(1)
+}
+
+/// Segments that leave at once in the non-validated phase (docs/design/window-validation.md#paced).
+const NONVALIDATED_QUANTUM: u64 = 10;
+/// Linux holds nothing back before the tenth segment.
+const UNPACED: u64 = 10;
+/// 64 KiB: what offload takes.
+const LARGEST_BURST: u64 = 65_536;

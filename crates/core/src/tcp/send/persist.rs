@@ -1,0 +1,91 @@
+//! Zero-window probes: the peer's window stops us, and nothing is out that would be answered.
+//!
+//! **Source.** RFC 9293 3.8.6.1.
+//! **Deviations.** None known. What a probe is, an octet or an old sequence number, is a switch.
+
+use crate::tcp::Shared;
+use crate::tcp::config::ZeroWindowProbe;
+use crate::tcp::send::half::{Outgoing, Sender};
+use crate::tcp::state::timers::{Timer, Timers};
+use crate::time::Instant;
+
+impl Sender {
+    /// RFC 9293 3.8.6.1: nothing is out and the peer's window stops us.
+    #[inline]
+    pub(in crate::tcp) fn await_window(&self, now: Instant, shared: &mut Shared) {
+        if self.board.out != 0 || (self.unsent() == 0 && !self.fin_waits()) || shared.timers.armed() {
+            return;
+        }
+        let patience = shared
+            .rtt
+            .rto(&shared.config.rto)
+            .saturating_mul(1 << self.persist_backoff.min(16));
+        shared
+            .timers
+            .arm(Timer::Persist, now + patience.min(shared.config.rto.max));
+    }
+
+    /// RFC 9293 3.8.6.1: one octet beyond the window, or an old sequence number, which is answered too.
+    pub(in crate::tcp) fn zero_window_probe(&mut self, shared: &Shared) -> Option<Outgoing> {
+        if self.board.out != 0 || (self.unsent() == 0 && !self.fin_waits()) {
+            return None;
+        }
+        if shared.config.zero_window_probe == ZeroWindowProbe::Empty {
+            return Some(Outgoing {
+                seq: self.una - 1,
+                payload: 0,
+                fin: false,
+                push: false,
+                retransmission: false,
+                cwr: false,
+            });
+        }
+        self.zero_probe_out = true;
+        let payload = u32::from(self.unsent() > 0);
+        let fin = payload == 0;
+        Some(Outgoing {
+            seq: self.nxt,
+            payload,
+            fin,
+            push: false,
+            retransmission: false,
+            cwr: false,
+        })
+    }
+
+    /// Zero-window probes since the window shut.
+    pub(in crate::tcp) fn zero_probes(&self) -> u8 {
+        self.persist_backoff
+    }
+
+    /// The persist timer fired.
+    pub(in crate::tcp) fn on_persist(&mut self, shared: &Shared) {
+        self.persist_backoff = (self.persist_backoff + 1).min(16);
+        if shared.snd_edge > self.nxt {
+            self.sws_override = true; // RFC 9293 3.8.6.2.1 (4)
+        } else {
+            self.zero_probe_due = true;
+        }
+    }
+
+    /// The peer acknowledged a zero-window probe.
+    pub(in crate::tcp) fn accept_probe(&mut self, timers: &mut Timers) {
+        self.zero_probe_out = false;
+        if self.unsent() == 0 {
+            self.fin_sent = true;
+        }
+        self.nxt += 1;
+        self.una = self.nxt;
+        if self.unsent() == 0 && !self.fin_waits() {
+            timers.disarm(); // no window is awaited any more
+        }
+    }
+
+    /// The peer answered; if its window opened, probing starts anew next time.
+    pub(in crate::tcp) fn reset_persist_if(&mut self, opened: bool) {
+        if opened {
+            self.persist_backoff = 0;
+        }
+        self.retries = 0;
+    }
+}

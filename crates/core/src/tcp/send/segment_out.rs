@@ -1,0 +1,170 @@
+//! Segments out: what an established segment carries, data, acknowledgments, resets and keep-alive probes.
+//!
+//! **Source.** RFC 9293 3.1, 3.8.4, 3.10.7; RFC 7323 3.2; RFC 2018 3; RFC 3168 6.1; RFC 8257 3.
+//! **Deviations.** None known.
+
+use crate::packet::{Ecn, Flags, Segment};
+use crate::seq::SeqNumber;
+use crate::tcp::config::{EcnCodepoint, EcnEcho};
+use crate::tcp::send::half::Outgoing;
+use crate::tcp::{Connection, Control, State};
+use crate::time::Instant;
+
+impl Connection {
+    /// SYN, SYN-ACK, RST or a keep-alive probe.
+    #[cold]
+    pub(in crate::tcp) fn control_segment(&mut self, now: Instant, segment: &mut Segment) -> (u64, u64) {
+        match core::mem::replace(&mut self.control, Control::None) {
+            Control::Syn => {
+                *segment = self.syn_segment(now);
+                return (0, u64::from(segment.payload));
+            }
+            Control::Answer => *segment = self.reset_answer(),
+            Control::Reset => {
+                let nxt = self.snd_nxt();
+                self.bare(now, nxt, segment);
+                segment.flags = segment.flags.with(Flags::RST);
+            }
+            Control::None => {
+                self.keep_alive_due = false;
+                self.bare(now, self.snd_nxt(), segment);
+                segment.seq = segment.seq - 1; // an old octet without data (SHLD-12)
+            }
+        }
+        (self.written, self.written)
+    }
+
+    pub(in crate::tcp) fn snd_nxt(&self) -> u64 {
+        self.sender.as_ref().map_or(1, |sender| sender.nxt)
+    }
+
+    /// A pure acknowledgment, if one is due.
+    pub(in crate::tcp) fn pending_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
+        if !self.receive.acking.now || matches!(self.state, State::Closed | State::SynSent) {
+            return None;
+        }
+        self.bare(now, self.snd_nxt(), segment);
+        Some((0, 0))
+    }
+
+    pub(in crate::tcp) fn data_segment(
+        &mut self,
+        now: Instant,
+        outgoing: Outgoing,
+        segment: &mut Segment,
+    ) -> (u64, u64) {
+        self.bare(now, outgoing.seq, segment);
+        segment.payload = outgoing.payload;
+        if outgoing.payload > 0 {
+            self.receive.acking.on_data_sent(now);
+        }
+        if outgoing.push && outgoing.payload > 0 {
+            segment.flags = segment.flags.with(Flags::PSH); // RFC 9293 MUST-61
+        }
+        if outgoing.fin {
+            segment.flags = segment.flags.with(Flags::FIN);
+        }
+        if self.shared.ecn {
+            let dctcp = self.shared.config.ecn_echo == EcnEcho::Rfc8257;
+            if outgoing.payload > 0 && (!outgoing.retransmission || dctcp) {
+                segment.set_ecn(match self.shared.config.ecn_codepoint {
+                    EcnCodepoint::Ect0 => Ecn::Ect0,
+                    EcnCodepoint::Ect1 => Ecn::Ect1,
+                }); // RFC 3168 6.1.5: not on retransmissions
+            }
+            if outgoing.cwr {
+                segment.flags = segment.flags.with(Flags::CWR);
+            }
+        }
+        // A window probe may stand on the SYN, before the stream.
+        let start = outgoing.seq.saturating_sub(1);
+        (start, start + u64::from(outgoing.payload))
+    }
+
+    /// [`Connection::bare`] with payload and flags, where neither ECN nor receive memory nor the cold state has a say.
+    #[inline(always)]
+    pub(in crate::tcp) fn header(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        payload: u32,
+        flags: Flags,
+        segment: &mut Segment,
+    ) {
+        let shared = &mut self.shared;
+        let receive = &mut self.receive;
+        let ways = shared.ways;
+        let window = receive.offer_buffer(&shared.config, ways.step, shared.rcv_scale);
+        *segment = Segment {
+            seq: SeqNumber::from_offset(shared.iss, seq),
+            ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
+            payload,
+            window: (window >> shared.rcv_scale) as u16,
+            flags: Flags(Flags::ACK.0 | Flags::DF.0).with(flags),
+            ttl: 64,
+            overhead: ways.overhead,
+            ..Segment::default()
+        };
+        if shared.timestamps {
+            segment.flags = segment.flags.with(Flags::TIMESTAMPS);
+            segment.tsval = shared.timestamp(now);
+            segment.tsecr = shared.ts_recent;
+        }
+        if receive.beyond.is_some() {
+            self.report_blocks(segment);
+        }
+        self.acknowledged();
+    }
+
+    /// The SACK blocks, if there are any.
+    #[inline(never)]
+    pub(in crate::tcp) fn report_blocks(&mut self, segment: &mut Segment) {
+        let shared = &self.shared;
+        if shared.sack && self.receive.has_blocks() {
+            self.receive
+                .write_blocks(shared.irs, shared.config.sack_blocks, segment);
+            let blocks = segment.sack_blocks() as u8;
+            // Two octets of padding go with either option (RFC 7323 A, RFC 2018 3).
+            segment.overhead += if blocks > 0 { 4 + 8 * blocks } else { 0 };
+        }
+    }
+
+    /// A segment that acknowledges all that came is made.
+    #[inline(always)]
+    fn acknowledged(&mut self) {
+        self.shared.last_ack_sent = self.receive.rcv_nxt;
+        self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
+        self.receive.acking.on_sent(&self.shared.config);
+    }
+
+    /// An ACK at offset `seq` with everything an established segment carries.
+    #[inline]
+    pub(in crate::tcp) fn bare(&mut self, now: Instant, seq: u64, segment: &mut Segment) {
+        let shared = &mut self.shared;
+        let receive = &mut self.receive;
+        let window = receive.offer(&shared.config, shared.mss, shared.rcv_scale);
+        *segment = Segment {
+            seq: SeqNumber::from_offset(shared.iss, seq),
+            ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
+            window: (window >> shared.rcv_scale) as u16,
+            flags: Flags(Flags::ACK.0 | Flags::DF.0),
+            ttl: 64,
+            overhead: shared.config.header() as u8,
+            ..Segment::default()
+        };
+        if let Some(cold) = &shared.cold {
+            cold.decorate(seq, segment);
+        }
+        if shared.timestamps {
+            segment.flags = segment.flags.with(Flags::TIMESTAMPS);
+            segment.tsval = shared.timestamp(now);
+            segment.tsecr = shared.ts_recent;
+            segment.overhead += 12;
+        }
+        if receive.echo && shared.ecn {
+            segment.flags = segment.flags.with(Flags::ECE);
+        }
+        self.report_blocks(segment);
+        self.acknowledged();
+    }
+}

@@ -1,0 +1,60 @@
+//! Why a connection ended, and what it tells its owner.
+
+use crate::tcp::path::icmp::NetworkError;
+use core::fmt;
+
+/// Why a connection ended otherwise than by FIN in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConnectionError {
+    /// The peer refused the connection: RST in answer to our SYN.
+    Refused,
+    /// The peer reset an existing connection.
+    Reset,
+    /// Retransmissions, probes or keep-alives went unanswered for too long (RFC 9293 3.8.3, R2).
+    TimedOut,
+    /// The owner aborted it.
+    Aborted,
+    /// The network said so (ICMP) before the connection was established, or before it timed out.
+    Network(NetworkError),
+}
+
+impl fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ConnectionError::Network(error) => return error.fmt(f),
+            ConnectionError::Refused => "the peer refused the connection",
+            ConnectionError::Reset => "the peer reset the connection",
+            ConnectionError::TimedOut => "the peer did not answer in time",
+            ConnectionError::Aborted => "the connection was aborted locally",
+        })
+    }
+}
+
+impl core::error::Error for ConnectionError {}
+
+/// What happened to a connection, from [`Connection::poll_event`](crate::tcp::Connection::poll_event).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// The handshake is complete: data may flow.
+    Established,
+    /// In-order data can be read.
+    Readable,
+    /// The send buffer has room again after `write` took less than wanted.
+    Writable,
+    /// The peer will send no more data (its FIN was received in order).
+    PeerClosed,
+    /// Everything written, and our FIN, was acknowledged.
+    SendClosed,
+    /// More than R1 retransmissions of the same data (RFC 9293 3.8.3): the path may be broken.
+    Trouble,
+    /// An ICMP error came that does not end the connection (RFC 9293 MUST-47).
+    SoftError,
+    /// The peer's urgent point appeared or moved (RFC 9293 MUST-32).
+    Urgent,
+    /// The rate of the bottleneck is known: [`Connection::take_path`](crate::tcp::Connection::take_path).
+    PathFound,
+    /// The connection is gone; TIME-WAIT, if any, is over.
+    Closed,
+    /// The connection is gone for this reason.
+    Failed(ConnectionError),
+}

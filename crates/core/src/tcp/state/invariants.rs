@@ -1,0 +1,200 @@
+//! What must hold in a connection after every event.
+//!
+//! Builds with debug assertions (the tests, the fuzz targets) check after every call of the driver. What costs a walk
+//! over the scoreboard is done now and then, so that a call costs the same on average whatever the window; in
+//! [`Connection::check`] always.
+//!
+//! - SND.UNA <= SND.NXT <= what was written and the FIN; the records of the scoreboard are those of SND.UNA to SND.NXT
+//!   without a gap; its sums, and with them the pipe, are what a recount gives; the SACKed runs agree with the records.
+//! - The congestion window is at least one segment; the RTO is within its bounds.
+//! - What the application read is not beyond RCV.NXT, and RCV.NXT not beyond the right edge of the window; data beyond a
+//!   hole is in order, disjoint and inside the window. (That the edge never moves left is asserted where it is set.)
+//! - After a drain a timer runs whenever a SYN or data is out, or data waits and nothing is out (a closed window), or an
+//!   acknowledgment is delayed, and in TIME-WAIT; in CLOSED none runs, nor one of the sender when nothing is out or waits.
+
+use crate::tcp::ack::scoreboard::SACKED;
+use crate::tcp::config::DelayedAck;
+use crate::tcp::send::half::Sender;
+use crate::tcp::state::shared::Shared;
+use crate::tcp::state::timers::Timer;
+use crate::tcp::{Connection, Control, State};
+use crate::time::Instant;
+
+impl Connection {
+    /// Panics if something is wrong inside; `drained`: `poll_transmit` has just said `None`.
+    #[track_caller]
+    pub fn check(&self, drained: bool) {
+        self.check_sums();
+        self.check_event(drained);
+    }
+
+    /// What a build with debug assertions does after every call.
+    #[inline]
+    pub(in crate::tcp) fn checked(&self, drained: bool) {
+        if cfg!(debug_assertions) {
+            if self.recount_is_due() {
+                self.check_sums();
+            }
+            self.check_event(drained);
+        }
+    }
+
+    /// Once in about a quarter of the records' number of events, spread by a hash of what happened so far.
+    fn recount_is_due(&self) -> bool {
+        let Some(sender) = &self.sender else { return false };
+        let quarter = sender.board.ring.len() as u64 / 4;
+        if quarter < 16 {
+            return true;
+        }
+        let stats = &self.shared.stats;
+        let seen = stats.segments_sent + stats.ack_latency_count + sender.delivered_total + sender.una;
+        (seen.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40).is_multiple_of(quarter)
+    }
+
+    fn check_event(&self, drained: bool) {
+        let shared = &self.shared;
+        if let Some(sender) = &self.sender {
+            sender.check_event(shared, self.written);
+        }
+        self.receive.check();
+        let (rto, bounds) = (shared.rtt.rto(&shared.config.rto), &shared.config.rto);
+        assert!(
+            rto >= bounds.min.min(bounds.initial)
+                && rto <= bounds.max.max(bounds.initial).max(bounds.after_syn_timeout),
+            "the RTO is within its bounds: {rto:?}"
+        );
+        self.check_ways();
+        if drained {
+            self.check_timers();
+        }
+    }
+
+    fn check_timers(&self) {
+        let shared = &self.shared;
+        let timers = &shared.timers;
+        assert!(self.control == Control::None, "a drain sends what waits");
+        match self.state {
+            State::Closed => assert!(timers.next().is_none(), "no timer runs in CLOSED: {timers:?}"),
+            State::SynSent | State::SynReceived => {
+                assert!(timers.armed(), "a timer runs while the SYN is out: {timers:?}");
+            }
+            State::TimeWait => assert!(timers.slow != Instant::FAR_FUTURE, "TIME-WAIT ends"),
+            State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck => {
+                if let Some(sender) = &self.sender {
+                    assert!(
+                        timers.armed() || timers.pace != Instant::FAR_FUTURE || !sender.waits(),
+                        "a timer runs while data is out or waits: {:?} out {} unsent {} window {} cwnd {} mss {}",
+                        sender.state,
+                        sender.board.out,
+                        sender.unsent(),
+                        shared.snd_edge as i64 - sender.nxt as i64,
+                        sender.window(shared),
+                        shared.mss
+                    );
+                }
+                let waits = self.sender.as_ref().is_some_and(|sender| sender.waits());
+                assert!(
+                    waits || !matches!(timers.kind(), Some(Timer::Rto | Timer::Pto | Timer::Persist)),
+                    "no timer of the sender runs while nothing is out or waits: {timers:?}"
+                );
+                let delays = self.shared.config.delayed_ack != DelayedAck::Off;
+                assert!(
+                    !self.receive.acking.scheduled() || (delays && timers.delayed_ack != Instant::FAR_FUTURE),
+                    "a timer runs while an acknowledgment is delayed"
+                );
+            }
+        }
+    }
+
+    fn check_sums(&self) {
+        if let Some(sender) = &self.sender {
+            sender.check_sums(&self.shared);
+        }
+    }
+}
+
+impl Sender {
+    /// Something is out, or waits for a window.
+    fn waits(&self) -> bool {
+        self.board.out > 0 || self.unsent() > 0 || (self.fin_queued && !self.fin_sent)
+    }
+
+    fn check_event(&self, shared: &Shared, written: u64) {
+        let (una, nxt) = (self.una, self.nxt);
+        assert!(
+            1 <= una && una <= nxt && nxt <= self.end + u64::from(self.fin_sent) && self.end <= 1 + written,
+            "SND.UNA {una}, SND.NXT {nxt}, end {}, written {written}",
+            self.end
+        );
+        assert!(
+            self.high_seq <= nxt
+                && self.episode.recover <= nxt
+                && self.tlp_end <= nxt
+                && self.episode.undo_marker <= nxt,
+            "marks are not beyond SND.NXT"
+        );
+        assert!(
+            self.cc.window().get() >= u64::from(shared.mss),
+            "the window is at least one segment: {}",
+            self.cc.window()
+        );
+        let board = &self.board;
+        if let (Some(first), Some(last)) = (board.ring.front(), board.ring.back()) {
+            assert!(
+                first.seq == una && last.end() == nxt,
+                "records from {} to {}, SND.UNA {una}, SND.NXT {nxt}",
+                first.seq,
+                last.end()
+            );
+        }
+        assert!(
+            board.marks.sacked <= board.out && board.marks.lost + board.marks.sacked <= board.out,
+            "sums of the scoreboard: {:?}",
+            board.sums()
+        );
+    }
+
+    fn check_sums(&self, shared: &Shared) {
+        let board = &self.board;
+        assert_eq!(
+            board.recount(),
+            board.sums(),
+            "the scoreboard's sums are what a recount gives"
+        );
+        let (out, sacked, lost, retrans, ..) = board.recount();
+        let gone = sacked + lost + u64::from(board.marks.duplicates) * u64::from(shared.mss);
+        assert_eq!(board.pipe(), (out + retrans).saturating_sub(gone), "the pipe");
+        assert!(
+            board
+                .ring
+                .iter()
+                .zip(board.ring.iter().skip(1))
+                .all(|(record, next)| record.end() == next.seq && record.len > 0),
+            "records follow each other"
+        );
+        let mut at = 0;
+        for run in &board.marks.runs {
+            assert!(
+                at < run.start && run.start < run.end,
+                "runs are apart and in order"
+            );
+            at = run.end;
+            let (first, last) = (board.index_from(run.start), board.index_from(run.end));
+            assert!(
+                (first..last).all(|index| board.ring[index].is(SACKED))
+                    && last - first == run.segments as usize,
+                "what a run covers is SACKED"
+            );
+        }
+        let in_runs: u32 = board.marks.runs.iter().map(|run| run.segments).sum();
+        assert_eq!(
+            in_runs, board.marks.sacked_segments,
+            "the runs cover all that is SACKed"
+        );
+    }
+}

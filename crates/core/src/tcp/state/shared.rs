@@ -1,0 +1,213 @@
+//! What both halves of a connection need: configuration, estimator, timers, what was negotiated.
+
+use crate::cc::{self, AnyController};
+use crate::packet::{Flags, Segment};
+use crate::parameter::Values;
+use crate::rng::Rng;
+use crate::seq::SeqNumber;
+use crate::tcp::ack::rto::Rtt;
+use crate::tcp::config::{Config, InitialWindow, WindowUnit};
+use crate::tcp::path::cold::Cold;
+use crate::tcp::send::spreading::PathNotes;
+use crate::tcp::state::error::{ConnectionError, Event};
+use crate::tcp::state::lazy::Lazy;
+use crate::tcp::state::timers::Timers;
+use crate::tcp::state::types::Stats;
+use crate::tcp::ways::Ways;
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+/// What both halves need.
+pub(in crate::tcp) struct Shared {
+    pub(in crate::tcp) config: Arc<Config>,
+    pub(in crate::tcp) rtt: Rtt,
+    pub(in crate::tcp) timers: Timers,
+    pub(in crate::tcp) stats: Lazy<Stats>,
+    /// Right edge of the peer's window, as an offset of ours.
+    pub(in crate::tcp) snd_edge: u64,
+    pub(in crate::tcp) max_snd_wnd: u64,
+    pub(in crate::tcp) snd_wl1: u64,
+    pub(in crate::tcp) snd_wl2: u64,
+    /// RCV.NXT of the last acknowledgment sent.
+    pub(in crate::tcp) last_ack_sent: u64,
+    pub(in crate::tcp) iss: SeqNumber,
+    pub(in crate::tcp) irs: SeqNumber,
+    pub(in crate::tcp) ts_recent: u32,
+    pub(in crate::tcp) ts_offset: u32,
+    /// Payload bytes of a full segment: options are taken off.
+    pub(in crate::tcp) mss: u32,
+    pub(in crate::tcp) events: u16,
+    pub(in crate::tcp) snd_scale: u8,
+    pub(in crate::tcp) rcv_scale: u8,
+    pub(in crate::tcp) failure: Option<ConnectionError>,
+    pub(in crate::tcp) sack: bool,
+    pub(in crate::tcp) timestamps: bool,
+    pub(in crate::tcp) ecn: bool,
+    pub(in crate::tcp) nagle: bool,
+    /// The SYN or SYN-ACK was retransmitted.
+    pub(in crate::tcp) syn_lost: u8,
+    /// The peer's SYN carried a window scale.
+    pub(in crate::tcp) peer_scales: bool,
+    /// `Setting::HeaderPrediction`.
+    pub(in crate::tcp) predict: bool,
+    /// The owner closed both halves.
+    pub(in crate::tcp) orphan: bool,
+    /// `Setting::NoteLatencies`.
+    pub(in crate::tcp) latencies: bool,
+    /// Which short ways are open.
+    pub(in crate::tcp) ways: Ways,
+    /// What is known of the path, if the owner remembers.
+    pub(in crate::tcp) path: Option<Box<PathNotes>>,
+    /// What is rarely needed.
+    pub(in crate::tcp) cold: Option<Box<Cold>>,
+}
+
+impl Shared {
+    /// The window is reduced: a loss event, however many losses it has.
+    #[cold]
+    pub(in crate::tcp) fn count_congestion(&mut self, now: Instant) {
+        let [from, until] = self.config.measured;
+        if from <= now && now < until {
+            self.stats.congestion_events += 1;
+        }
+    }
+
+    /// Where the timestamp clock of an end with this initial sequence number starts.
+    pub(in crate::tcp) const fn ts_offset(iss: SeqNumber) -> u32 {
+        iss.0.rotate_left(16) | 1
+    }
+
+    /// Something happens on which the short ways may depend: the next general way works out which are open.
+    #[inline]
+    pub(in crate::tcp) fn shut_ways(&mut self) {
+        self.ways = Ways::SHUT;
+    }
+
+    /// Takes SND.WND from a segment (RFC 9293 3.10.7.4, fifth). Says whether the peer changed it, and whether the right
+    /// edge moved; `None`: an older segment.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_window(
+        &mut self,
+        segment: &Segment,
+        seq: u64,
+        ack: u64,
+    ) -> Option<(bool, bool)> {
+        if self.snd_wl1 > seq || (self.snd_wl1 == seq && self.snd_wl2 > ack) {
+            return None;
+        }
+        let window = u64::from(segment.window) << self.snd_scale;
+        let edge = ack + window;
+        let changed = edge != self.snd_edge && ack == self.snd_wl2;
+        self.snd_wl1 = seq;
+        self.snd_wl2 = ack;
+        let opened = edge > self.snd_edge;
+        self.snd_edge = edge;
+        if window > self.max_snd_wnd {
+            self.max_snd_wnd = window;
+        }
+        Some((changed, opened))
+    }
+
+    /// Notes an event.
+    pub(in crate::tcp) fn raise(&mut self, event: Event) {
+        self.events |= 1
+            << match event {
+                Event::Established => 0,
+                Event::Readable => 1,
+                Event::Writable => 2,
+                Event::PeerClosed => 3,
+                Event::SendClosed => 4,
+                Event::Trouble => 5,
+                Event::Closed => 6,
+                Event::Failed(_) => 7,
+                Event::SoftError => 8,
+                Event::Urgent => 9,
+                Event::PathFound => 10,
+            };
+    }
+
+    /// The timestamp clock: milliseconds from a per-connection offset (RFC 7323 5.4).
+    #[inline]
+    pub(in crate::tcp) fn timestamp(&self, now: Instant) -> u32 {
+        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.ts_offset)
+    }
+
+    /// Whether an echoed timestamp is not older than a transmission at `at`.
+    #[inline]
+    pub(in crate::tcp) fn echo_reaches(&self, echo: u32, at: Instant) -> bool {
+        echo.wrapping_sub(self.timestamp(at)) as i32 >= 0
+    }
+
+    /// The time from a segment of ours to the acknowledgment of it, by the clocks of both ends: up to a constant the delay of
+    /// the data path, modulo 2^32 ms.
+    pub(in crate::tcp) fn one_way_delay(&self, segment: &Segment) -> Option<Duration> {
+        let told = self.timestamps && segment.flags.contains(Flags::TIMESTAMPS) && segment.tsecr != 0;
+        told.then(|| Duration::from_millis(u64::from(segment.tsval.wrapping_sub(segment.tsecr))))
+    }
+
+    /// A valid RTT sample. With `tick` it is the number of ticks that the connection's clock made meanwhile.
+    #[inline]
+    pub(in crate::tcp) fn sample(&mut self, now: Instant, rtt: Duration) {
+        let config = &self.config.rto;
+        let tick = config.tick.as_nanos();
+        let mut counted = rtt;
+        if tick > 0 {
+            // How far into its first tick the segment left.
+            let begin = if self.timestamps {
+                tick / 2
+            } else {
+                let phase = (u64::from(self.iss.0) * tick) >> 32;
+                (now.as_nanos() - rtt.as_nanos() + phase) % tick
+            };
+            let ticks = (begin + rtt.as_nanos()) / tick;
+            counted = Duration::from_nanos(ticks.max(1) * tick);
+        }
+        self.rtt.sample(config, counted);
+    }
+
+    /// Initial window in bytes (RFC 6928 2, RFC 3390 1, RFC 5681 3.1).
+    pub(in crate::tcp) fn initial_window(&self) -> u64 {
+        let mss = u64::from(self.mss);
+        let window = match self.config.initial_window {
+            InitialWindow::Segments(segments) => mss * u64::from(segments),
+            InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
+            InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
+        };
+        // RFC 5681 3.1: one segment after a lost SYN; RFC 6928 2: only after more than one retransmission.
+        if self.syn_lost > self.config.syn_losses_forgiven {
+            mss
+        } else {
+            window
+        }
+    }
+
+    pub(in crate::tcp) fn controller(&self, passive: bool) -> AnyController {
+        let config = &self.config;
+        let context = cc::Config {
+            mss: Bytes(u64::from(self.mss)),
+            initial_window: Bytes(self.initial_window()),
+            hystart: config.hystart,
+            abc_limit: config.abc_limit,
+            reduce_from_window: config.reduce_from_window,
+            count_segments: config.window_unit != WindowUnit::Bytes,
+            fractions: config.window_unit == WindowUnit::Fractions,
+            cubic_arithmetic: config.cubic_arithmetic,
+            handshake_rtt: self.rtt.min().filter(|_| !passive),
+            seed: u64::from(self.iss.0) << 32 | u64::from(self.irs.0),
+        };
+        let name = config.congestion_control;
+        let table = AnyController::entry(name).map_or(&[][..], |entry| entry.parameters);
+        let defaults = Values::defaults(table);
+        let values = config.congestion_control_values.as_ref().unwrap_or(&defaults);
+        AnyController::build(name, values, &context)
+            .unwrap_or_else(|| AnyController::Reno(cc::Reno::new(values, &context)))
+    }
+
+    /// A budget of challenge ACKs per second, drawn per connection and second (RFC 5961 7, against side channels).
+    pub(in crate::tcp) fn challenge_allowance(&self, now: Instant) -> u16 {
+        let seed = u64::from(self.iss.0) << 32 ^ u64::from(self.irs.0) ^ now.as_nanos();
+        50 + Rng::from_seed(seed).below(100) as u16
+    }
+}

@@ -1,0 +1,137 @@
+//! The timer table of a connection.
+//!
+//! One slot serves everything that concerns unacknowledged data: retransmission (RTO), probe (PTO), reordering (REO),
+//! early retransmit (ER), zero-window probe, SYN. They exclude each other (docs/design/endpoint.md#one-timer), so a slot is a deadline
+//! and a kind. The other slots are the delayed ACK and the slow timers (keep-alive, TIME-WAIT), which exclude each
+//! other too; and pacing. `next` is a minimum of four numbers.
+
+use crate::pack::Pack;
+use crate::time::Instant;
+
+/// What the retransmission slot waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timer {
+    /// Retransmission timeout (RFC 6298).
+    Rto,
+    /// Probe timeout of the tail loss probe.
+    Pto,
+    /// End of RACK's reordering window.
+    Reordering,
+    /// Delayed early retransmit.
+    EarlyRetransmit,
+    /// Zero-window probe.
+    Persist,
+    /// Retransmission of SYN or SYN-ACK.
+    Syn,
+    /// Delayed acknowledgment.
+    DelayedAck,
+    /// Keep-alive probe.
+    KeepAlive,
+    /// End of TIME-WAIT.
+    TimeWait,
+}
+
+/// Deadlines; `FAR_FUTURE` is "not running".
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Timers {
+    /// When the retransmission slot fires.
+    retransmission: Instant,
+    /// When the RTO itself expires, also while a PTO, REO or ER deadline stands in the slot.
+    pub(in crate::tcp) rto_at: Instant,
+    /// Delayed ACK.
+    pub(in crate::tcp) delayed_ack: Instant,
+    /// Keep-alive or TIME-WAIT.
+    pub(in crate::tcp) slow: Instant,
+    /// What is held back may leave.
+    pub(in crate::tcp) pace: Instant,
+    /// What the retransmission slot waits for.
+    kind: Timer,
+}
+
+impl Timers {
+    pub(in crate::tcp) const fn new() -> Timers {
+        Timers {
+            retransmission: Instant::FAR_FUTURE,
+            rto_at: Instant::FAR_FUTURE,
+            delayed_ack: Instant::FAR_FUTURE,
+            slow: Instant::FAR_FUTURE,
+            pace: Instant::FAR_FUTURE,
+            kind: Timer::Rto,
+        }
+    }
+
+    /// Of a table in which nothing runs.
+    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Timers {
+            retransmission,
+            rto_at,
+            delayed_ack,
+            slow,
+            pace: _, // nothing is held back while nothing runs
+            kind: _, // nobody asks while nothing runs
+        } = self;
+        pack.instant(retransmission);
+        pack.instant(rto_at);
+        pack.instant(delayed_ack);
+        pack.instant(slow);
+    }
+
+    /// The next deadline.
+    #[inline]
+    pub(in crate::tcp) fn next(&self) -> Option<Instant> {
+        let at = self
+            .retransmission
+            .min(self.delayed_ack)
+            .min(self.slow)
+            .min(self.pace);
+        (at != Instant::FAR_FUTURE).then_some(at)
+    }
+
+    /// Sets the retransmission slot.
+    #[inline]
+    pub(in crate::tcp) fn arm(&mut self, kind: Timer, at: Instant) {
+        self.retransmission = at;
+        self.kind = kind;
+        if kind == Timer::Rto {
+            self.rto_at = at;
+        }
+    }
+
+    /// Stops the retransmission slot.
+    #[inline]
+    pub(in crate::tcp) fn disarm(&mut self) {
+        self.retransmission = Instant::FAR_FUTURE;
+        self.rto_at = Instant::FAR_FUTURE;
+    }
+
+    /// Whether the retransmission slot runs.
+    #[inline]
+    pub(in crate::tcp) fn armed(&self) -> bool {
+        self.retransmission != Instant::FAR_FUTURE
+    }
+
+    /// What the retransmission slot waits for, if it runs.
+    #[inline]
+    pub(in crate::tcp) fn kind(&self) -> Option<Timer> {
+        self.armed().then_some(self.kind)
+    }
+
+    /// Whether the retransmission slot waits for `kind`, and waited long enough.
+    pub(in crate::tcp) fn is_due(&self, kind: Timer, now: Instant) -> bool {
+        self.kind == kind && self.retransmission <= now
+    }
+
+    /// The kind that is due, after which the slot is free.
+    pub(in crate::tcp) fn take_due(&mut self, now: Instant) -> Option<Timer> {
+        if self.retransmission > now || !self.armed() {
+            return None;
+        }
+        self.retransmission = Instant::FAR_FUTURE;
+        Some(self.kind)
+    }
+
+    /// Stops everything.
+    pub(in crate::tcp) fn clear(&mut self) {
+        *self = Timers::new();
+    }
+}

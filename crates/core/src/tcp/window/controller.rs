@@ -1,0 +1,162 @@
+//! The congestion controller with its window at hand: every segment looks at the window, few acknowledgments change it.
+
+use crate::cc::{Ack, AnyController, Congestion, CongestionController, Phase, Progress, Reaction, Sent};
+use crate::pack::Pack;
+use crate::time::{Duration, Instant};
+use crate::units::{Bytes, Rate};
+
+/// A controller, and what it answers until it is told something.
+pub(in crate::tcp) struct Controller {
+    any: AnyController,
+    window: Bytes,
+    ssthresh: Bytes,
+}
+
+impl Controller {
+    pub(in crate::tcp) fn new(any: AnyController) -> Controller {
+        let (window, ssthresh) = (any.window(), any.ssthresh());
+        Controller {
+            any,
+            window,
+            ssthresh,
+        }
+    }
+
+    #[inline]
+    pub(in crate::tcp) const fn window(&self) -> Bytes {
+        self.window
+    }
+
+    #[inline]
+    pub(in crate::tcp) const fn ssthresh(&self) -> Bytes {
+        self.ssthresh
+    }
+
+    pub(in crate::tcp) fn phase(&self) -> Phase {
+        self.any.phase()
+    }
+
+    /// Of a controller that was built from the configuration.
+    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
+        self.any.pack(pack);
+        self.look();
+    }
+
+    /// Whether it comes from outside the tree.
+    pub(in crate::tcp) const fn is_custom(&self) -> bool {
+        matches!(self.any, AnyController::Custom(_))
+    }
+
+    #[inline]
+    fn look(&mut self) {
+        self.window = self.any.window();
+        self.ssthresh = self.any.ssthresh();
+    }
+
+    /// [`Controller::on_ack`] of an acknowledgment that is nothing but progress. Algorithms in their usual phase look at no
+    /// more of it than is in `progress`; the others are told all.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_progress<'a>(
+        &mut self,
+        now: Instant,
+        progress: Progress,
+        ack: impl FnOnce() -> Ack<'a>,
+    ) -> Reaction {
+        let window = match &mut self.any {
+            AnyController::Reno(reno) => reno.progress(progress),
+            AnyController::Cubic(cubic) => cubic.progress(now, progress),
+            AnyController::Dctcp(_)
+            | AnyController::Prague(_)
+            | AnyController::Cdg(_)
+            | AnyController::CdgFreeBsd(_)
+            | AnyController::Vegas(_)
+            | AnyController::Bbr(_)
+            | AnyController::Bbr3(_)
+            | AnyController::Custom(_) => None,
+        };
+        let Some(window) = window else {
+            return self.on_ack(now, ack);
+        };
+        self.window = window;
+        Reaction::None
+    }
+
+    /// Whether [`Controller::grow_fraction`] is all that an acknowledgment comes to that is nothing but progress and may grow
+    /// the window.
+    pub(in crate::tcp) fn grows_by_fractions(&self) -> bool {
+        matches!(&self.any, AnyController::Reno(reno) if reno.grows_by_fractions())
+    }
+
+    /// ns-2's growth by an acknowledgment.
+    #[inline(always)]
+    pub(in crate::tcp) fn grow_fraction(&mut self) {
+        if let AnyController::Reno(reno) = &mut self.any {
+            self.window = reno.grow_fraction();
+        }
+    }
+
+    /// `ack` says what the algorithm is told.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_ack<'a>(&mut self, now: Instant, ack: impl FnOnce() -> Ack<'a>) -> Reaction {
+        let reaction = self.any.on_ack(now, &ack());
+        self.look();
+        reaction
+    }
+
+    #[inline(always)]
+    pub(in crate::tcp) fn on_sent(&mut self, now: Instant, sent: impl FnOnce() -> Sent) {
+        match &mut self.any {
+            // They do not look at it.
+            AnyController::Reno(_)
+            | AnyController::Cubic(_)
+            | AnyController::Dctcp(_)
+            | AnyController::Prague(_)
+            | AnyController::Cdg(_)
+            | AnyController::CdgFreeBsd(_)
+            | AnyController::Vegas(_)
+            | AnyController::Bbr(_)
+            | AnyController::Bbr3(_) => {}
+            AnyController::Custom(custom) => {
+                custom.on_sent(now, &sent());
+                self.look();
+            }
+        }
+    }
+
+    /// Whether it asks for delivery rate samples.
+    pub(in crate::tcp) fn uses_rates(&self) -> bool {
+        self.any.uses_rates()
+    }
+
+    /// The rate that the algorithm sets.
+    pub(in crate::tcp) fn pacing_rate(&self) -> Option<Rate> {
+        self.any.pacing_rate()
+    }
+
+    /// Data leaves while nothing is in flight.
+    pub(in crate::tcp) fn on_start(&mut self, now: Instant, idle: Duration) {
+        self.any.on_start(now, idle);
+        self.look();
+    }
+
+    pub(in crate::tcp) fn on_congestion(&mut self, now: Instant, event: &Congestion) {
+        self.any.on_congestion(now, event);
+        self.look();
+    }
+
+    pub(in crate::tcp) fn on_idle(&mut self, now: Instant, idle: Duration) {
+        self.any.on_idle(now, idle);
+        self.look();
+    }
+
+    /// In the controller's place; see [`CongestionController::answer`].
+    pub(in crate::tcp) fn answer(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.any.answer(now, window, ssthresh);
+        self.look();
+    }
+
+    pub(in crate::tcp) fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.any.set_window(now, window, ssthresh);
+        self.look();
+    }
+}

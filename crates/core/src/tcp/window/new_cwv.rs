@@ -1,0 +1,448 @@
+//! New-CWV: a sender that its application limits keeps the window it earned, and answers a loss by what it really used.
+//!
+//! pipeACK, the most acknowledged in a round trip of the last second or three round trips, tells what is used. While it is below
+//! half of the window the window is not validated: it stays, grows only where it is full, and a loss halves what was used
+//! instead. After five minutes of that it halves.
+//!
+//! **Source.** RFC 7661.
+//! **Deviations.** A sample spans what was sent in a round trip as the first ACK after a pause finds it; a pause gives none
+//! (RFC 7661 leaves it open). A window that is full with more data waiting stays validated: in slow start pipeACK is half of the
+//! window or less although nothing but the window is the limit. Samples are kept in five bins of a fifth of the period (4.5.1 allows it). Samples that all expired are a
+//! pipeACK of zero. ECN counts as a loss with nothing lost (4.4.1 names no R for it); a delay-based reduction is the controller's own.
+//! Retransmitted bytes count once each (4.4.1's R), not with each retransmission. In the non-validated phase segments leave at
+//! window / SRTT after the first ten (4.4.3: SHOULD; the numbers are ours). `Probing` is not in the RFC: after a pause it sends at the
+//! rate that pipeACK had, for one sampling period, and at half of it if the first RTTs are a quarter above the smallest known.
+//! Whatever it sets in the controller's place begins an epoch of CUBIC anew, under Linux's arithmetic too (the RFC is silent; RFC 9438 4.2
+//! begins one at every congestion event). A pause only moves the epoch by its length, as RFC 9438 4.2 and Linux have it.
+
+use crate::cc::CongestionKind;
+use crate::tcp::Shared;
+use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::config::WindowValidation;
+use crate::tcp::send::half::{CaState, Sender};
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+
+/// New-CWV's state; amounts are in what the window counts.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Validation {
+    probing: bool,
+    /// Largest sample of each bin with its begin, newest last.
+    bins: [(Instant, u64); BINS],
+    used: usize,
+    /// pipeACK is defined.
+    defined: bool,
+    /// Acknowledged so far.
+    acked: u64,
+    /// `acked` when this sample's round trip began.
+    prior_acked: u64,
+    /// It ends when this offset is acknowledged.
+    prior_nxt: u64,
+    /// Data left after a pause: the next ACK begins a round trip.
+    fresh: bool,
+    /// Since when the window is not validated.
+    since: Option<Instant>,
+    episode: Option<Episode>,
+    /// The largest pipeACK before the pause.
+    earned: u64,
+    restart: Option<Restart>,
+}
+
+/// A loss or a mark in the non-validated phase.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    begin: Instant,
+    /// max(pipeACK, LossFlightSize).
+    used: u64,
+    /// R: what was retransmitted, each byte once.
+    lost: u64,
+    /// Window and threshold before it.
+    prior: (Bytes, Bytes),
+}
+
+/// After a pause (`Probing`).
+#[derive(Clone, Copy, Debug)]
+struct Restart {
+    at: Instant,
+    known: Option<Duration>,
+    seen: Duration,
+}
+
+impl Validation {
+    pub(in crate::tcp) fn new(kind: WindowValidation) -> Option<Validation> {
+        let probing = match kind {
+            WindowValidation::None | WindowValidation::Rfc5681 | WindowValidation::Rfc2861 => return None,
+            WindowValidation::NewCwv | WindowValidation::NewCwvUnpaced => false,
+            WindowValidation::NewCwvProbing => true,
+        };
+        Some(Validation {
+            probing,
+            bins: [(Instant::ZERO, 0); BINS],
+            used: 0,
+            defined: false,
+            acked: 0,
+            prior_acked: 0,
+            prior_nxt: 0,
+            fresh: true,
+            since: None,
+            episode: None,
+            earned: 0,
+            restart: None,
+        })
+    }
+
+    pub(in crate::tcp) const fn is_nonvalidated(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// pipeACK; `None`: undefined.
+    pub(in crate::tcp) fn pipe_ack(&self, now: Instant, period: Duration) -> Option<u64> {
+        let recent = |bin: &&(Instant, u64)| now.since(bin.0) < period;
+        let bins = self.bins[..self.used].iter();
+        self.defined
+            .then(|| bins.filter(recent).map(|bin| bin.1).max().unwrap_or(0))
+    }
+
+    fn take(&mut self, now: Instant, period: Duration, sample: u64) {
+        self.defined = true;
+        if let Some(bin) = self.bins[..self.used].last_mut()
+            && now.since(bin.0) < period.mul_div(1, BINS as u64)
+        {
+            bin.1 = bin.1.max(sample);
+            return;
+        }
+        if self.used == BINS {
+            self.bins.rotate_left(1);
+            self.used -= 1;
+        }
+        self.bins[self.used] = (now, sample);
+        self.used += 1;
+    }
+
+    /// After a recovery or a timeout pipeACK is undefined, and the window validated (RFC 7661 4.2).
+    fn forget(&mut self) {
+        self.used = 0;
+        self.defined = false;
+        self.since = None;
+        self.fresh = true;
+    }
+
+    /// RFC 7661 4.3. Equality keeps the phase, and a window that is `full` is in use: pipeACK lags behind slow start.
+    fn judge(&mut self, now: Instant, period: Duration, window: u64, full: bool) {
+        match self.pipe_ack(now, period) {
+            None => self.since = None,
+            Some(pipe) if 2 * pipe > window => self.since = None,
+            Some(pipe) if 2 * pipe < window && self.since.is_none() && !full => {
+                // It fell when the last sample expired that was large enough.
+                let bins = self.bins[..self.used].iter();
+                let large = bins.filter(|bin| 2 * bin.1 >= window).map(|bin| bin.0 + period);
+                self.since = Some(large.max().map_or(now, |at| at.min(now)));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// What a round trip may carry after a pause.
+    pub(in crate::tcp) fn restart_window(&self, now: Instant, window: u64, srtt: Duration) -> u64 {
+        match self.restart {
+            Some(restart) if now.since(restart.at) < period(Some(srtt)) => {
+                let risen = restart
+                    .known
+                    .is_some_and(|known| restart.seen != Duration::MAX && restart.seen > known.mul_div(5, 4));
+                let earned = self.earned.clamp(1, window);
+                if risen { earned / 2 } else { earned }
+            }
+            Some(_) | None => window,
+        }
+    }
+}
+
+impl Sender {
+    fn validation(&mut self) -> Option<&mut Validation> {
+        self.tempo.as_deref_mut()?.validation.as_mut()
+    }
+
+    /// Whether New-CWV holds the window for not validated.
+    pub(in crate::tcp) fn is_nonvalidated(&self) -> bool {
+        let validation = self.tempo.as_deref().and_then(|tempo| tempo.validation.as_ref());
+        validation.is_some_and(Validation::is_nonvalidated)
+    }
+
+    /// The first data after nothing was out.
+    pub(in crate::tcp) fn on_first_out(&mut self) {
+        if let Some(validation) = self.validation() {
+            validation.fresh = true;
+        }
+    }
+
+    /// The first data after a pause longer than the RTO.
+    pub(in crate::tcp) fn restart_validation(&mut self, now: Instant, shared: &Shared) {
+        if let Some(validation) = self.validation()
+            && validation.probing
+        {
+            validation.restart = Some(Restart {
+                at: now,
+                known: shared.rtt.min(),
+                seen: Duration::MAX,
+            });
+        }
+    }
+
+    /// An acknowledgment: a sample, if it ends a round trip.
+    pub(in crate::tcp) fn sample_pipe(&mut self, now: Instant, shared: &Shared, delivery: &Delivery) {
+        let (una, nxt) = (self.una, self.nxt);
+        let (window, full) = (self.cc.window().get(), self.limited);
+        let recovering = matches!(self.state, CaState::Recovery | CaState::Loss);
+        let Some(validation) = self.validation() else {
+            return;
+        };
+        let period = period(shared.rtt.srtt());
+        if let (Some(restart), Some(rtt)) = (&mut validation.restart, delivery.rtt) {
+            restart.seen = restart.seen.min(rtt);
+        }
+        if !delivery.advanced {
+            return;
+        }
+        let before = validation.acked;
+        validation.acked += delivery.acked;
+        if recovering {
+            return; // RFC 7661 4.2
+        }
+        if validation.fresh {
+            validation.fresh = false;
+            (validation.prior_acked, validation.prior_nxt) = (before, nxt);
+        }
+        if una >= validation.prior_nxt {
+            let sample = validation.acked - validation.prior_acked;
+            (validation.prior_acked, validation.prior_nxt) = (validation.acked, nxt);
+            validation.take(now, period, sample);
+            validation.earned = validation.pipe_ack(now, period).unwrap_or(0);
+        }
+        validation.judge(now, period, window, full);
+    }
+
+    /// Before data leaves: the phase, and what five minutes of it do (RFC 7661 4.4.2).
+    pub(in crate::tcp) fn refresh_validation(&mut self, now: Instant, shared: &Shared) {
+        if self.state != CaState::Open {
+            return;
+        }
+        let (window, mut ssthresh) = (self.cc.window(), self.cc.ssthresh());
+        let (initial, full) = (Bytes(shared.initial_window()), self.limited);
+        let period = period(shared.rtt.srtt());
+        let Some(validation) = self.validation() else {
+            return;
+        };
+        validation.judge(now, period, window.get(), full);
+        let mut reduced = window;
+        if let Some(since) = validation.since {
+            let periods = now.since(since).as_nanos() / NONVALIDATED_PERIOD.as_nanos();
+            for _ in 0..periods.min(64) {
+                ssthresh = ssthresh.max(reduced * 3 / 4);
+                reduced = (reduced / 2).max(initial.min(reduced));
+            }
+            validation.since = Some(since + NONVALIDATED_PERIOD.saturating_mul(periods));
+        }
+        if reduced != window || ssthresh != self.cc.ssthresh() {
+            let reduced = self.whole(reduced);
+            self.cc.answer(now, reduced, ssthresh);
+        }
+    }
+
+    /// A loss or a mark: in the non-validated phase the answer is half of what was used (RFC 7661 4.4.1). False: the answer
+    /// is the controller's.
+    pub(in crate::tcp) fn reduce_nonvalidated(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        kind: CongestionKind,
+    ) -> bool {
+        let prior = (self.cc.window(), self.cc.ssthresh());
+        let (flight, full) = (self.board.out, self.limited);
+        let period = period(shared.rtt.srtt());
+        let Some(validation) = self.validation() else {
+            return false;
+        };
+        if !matches!(kind, CongestionKind::Loss | CongestionKind::Ecn) {
+            return false;
+        }
+        validation.judge(now, period, prior.0.get(), full);
+        if validation.since.is_none() {
+            return false;
+        }
+        let used = validation.pipe_ack(now, period).unwrap_or(0).max(flight);
+        validation.episode = Some(Episode {
+            begin: now,
+            used,
+            lost: 0,
+            prior,
+        });
+        let half = self.at_least_a_segment(shared, used / 2);
+        self.cc.answer(now, half, half);
+        true
+    }
+
+    /// A segment that left at `sent_at` leaves again.
+    pub(in crate::tcp) fn on_lost_again(&mut self, sent_at: Instant, weight: u64) {
+        if let Some(validation) = self.validation()
+            && let Some(episode) = &mut validation.episode
+            && sent_at < episode.begin
+        {
+            episode.lost += weight;
+        }
+    }
+
+    /// Recovery, or the answer to a mark, is over.
+    pub(in crate::tcp) fn end_nonvalidated(&mut self, now: Instant, shared: &Shared) {
+        let Some(validation) = self.validation() else {
+            return;
+        };
+        let episode = validation.episode.take();
+        validation.forget();
+        if let Some(episode) = episode {
+            // RFC 7661 4.4.1: (max(pipeACK, LossFlightSize) - R) / 2
+            let left = episode.used.saturating_sub(episode.lost) / 2;
+            let window = self.at_least_a_segment(shared, left);
+            self.cc.answer(now, window, window);
+        }
+    }
+
+    /// The reduction was a mistake. False: it was the controller's.
+    pub(in crate::tcp) fn restore_nonvalidated(&mut self, now: Instant) -> bool {
+        let Some(episode) = self.validation().and_then(|validation| validation.episode.take()) else {
+            return false;
+        };
+        let window = self.cc.window().max(episode.prior.0);
+        self.cc.answer(now, window, episode.prior.1);
+        true
+    }
+
+    /// A timeout: the standard answer, and nothing is known any more.
+    pub(in crate::tcp) fn leave_nonvalidated(&mut self) {
+        if let Some(validation) = self.validation() {
+            validation.episode = None;
+            validation.forget();
+        }
+    }
+
+    fn at_least_a_segment(&self, shared: &Shared, amount: u64) -> Bytes {
+        self.whole(Bytes(amount)).max(Bytes(u64::from(shared.mss)))
+    }
+}
+
+/// The sampling period (RFC 7661 4.2).
+fn period(srtt: Option<Duration>) -> Duration {
+    srtt.unwrap_or_default()
+        .saturating_mul(3)
+        .max(Duration::from_secs(1))
+}
+
+const BINS: usize = 5;
+/// RFC 7661 4.4.2: NVP.
+const NONVALIDATED_PERIOD: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+mod tests {
+    use super::{NONVALIDATED_PERIOD, Validation};
+    use crate::tcp::WindowValidation;
+    use crate::time::{Duration, Instant};
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    const PERIOD: Duration = Duration::from_secs(1);
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(1_000_000 + ms)
+    }
+
+    fn fresh() -> Validation {
+        Validation::new(WindowValidation::NewCwv).expect("New-CWV")
+    }
+
+    /// Samples 5, 3, none, 4, 2 in a period; then the first expires (docs/design/window-validation.md#pipeack-example).
+    #[test]
+    fn pipe_ack_is_the_largest_sample_of_a_period() {
+        let mut validation = fresh();
+        assert_eq!(validation.pipe_ack(at(0), PERIOD), None);
+        for (ms, sample) in [(0, 5), (200, 3), (600, 4), (800, 2)] {
+            validation.take(at(ms), PERIOD, sample);
+            assert_eq!(validation.pipe_ack(at(ms), PERIOD), Some(5), "{ms}");
+        }
+        assert_eq!(validation.pipe_ack(at(999), PERIOD), Some(5));
+        assert_eq!(validation.pipe_ack(at(1000), PERIOD), Some(4));
+        assert_eq!(validation.pipe_ack(at(1600), PERIOD), Some(2));
+        assert_eq!(
+            validation.pipe_ack(at(1800), PERIOD),
+            Some(0),
+            "all expired: idle, not unknown"
+        );
+    }
+
+    /// RFC 7661 4.2 and 4.3 by hand: every bin that ever was, and phases looked at millisecond by millisecond.
+    #[derive(Default)]
+    struct Naive {
+        bins: Vec<(u64, u64)>,
+        nonvalidated_since: Option<u64>,
+        looked: u64,
+    }
+
+    impl Naive {
+        fn pipe_ack(&self, ms: u64) -> Option<u64> {
+            if self.bins.is_empty() {
+                return None;
+            }
+            let recent = self.bins.iter().filter(|bin| ms - bin.0 < 1000);
+            Some(recent.map(|bin| bin.1).max().unwrap_or(0))
+        }
+
+        fn look(&mut self, until: u64, window: u64) {
+            // The window is what it is now also for the time before.
+            for ms in self.looked..=until {
+                match self.pipe_ack(ms) {
+                    None => self.nonvalidated_since = None,
+                    Some(pipe) if pipe * 2 > window && ms == until => self.nonvalidated_since = None,
+                    Some(pipe) if pipe * 2 < window && self.nonvalidated_since.is_none() => {
+                        self.nonvalidated_since = Some(ms);
+                    }
+                    Some(_) => {}
+                }
+            }
+            self.looked = until;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn phases_are_those_of_the_naive_transcription(
+            window in 1_u64..100,
+            steps in prop::collection::vec((0_u64..700, prop::option::weighted(0.7, 0_u64..100), 0_u8..40), 1..60),
+        ) {
+            let (mut validation, mut naive, mut now) = (fresh(), Naive::default(), 0);
+            for (step, sample, event) in steps {
+                now += step;
+                if event == 0 {
+                    validation.forget();
+                    naive = Naive { looked: now, ..Naive::default() };
+                }
+                if let Some(sample) = sample {
+                    // A look before the sample, as the endpoint has when data leaves.
+                    validation.judge(at(now), PERIOD, window, false);
+                    naive.look(now, window);
+                    validation.take(at(now), PERIOD, sample);
+                    match naive.bins.last_mut() {
+                        Some(bin) if now - bin.0 < 200 => bin.1 = bin.1.max(sample),
+                        _ => naive.bins.push((now, sample)),
+                    }
+                }
+                validation.judge(at(now), PERIOD, window, false);
+                naive.look(now, window);
+                prop_assert_eq!(validation.pipe_ack(at(now), PERIOD), naive.pipe_ack(now));
+                prop_assert_eq!(validation.since, naive.nonvalidated_since.map(at), "at {}", now);
+            }
+        }
+    }
+
+    #[test]
+    fn the_non_validated_period_is_five_minutes() {
+        assert_eq!(NONVALIDATED_PERIOD, Duration::from_secs(300));
+    }
+}

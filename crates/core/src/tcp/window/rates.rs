@@ -1,0 +1,182 @@
+//! Delivery rate samples: how fast data arrived between the transmission of a segment and its acknowledgment.
+//!
+//! Each transmission remembers how much had been delivered by then. When it is acknowledged, what was delivered since, over the
+//! time it took to send or to acknowledge it, whichever is longer, is a sample of the rate of the path.
+//!
+//! **Source.** draft-cheng-iccrg-delivery-rate-estimation-02.
+//! **Deviations.** What leaves at the same time is one entry, which all of it has in common but the data in flight, of which
+//! the last counts. An acknowledgment that delivers only what was sent before something delivered earlier gives no sample.
+
+use crate::cc::RateSample;
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use alloc::collections::VecDeque;
+
+/// The connection's part (C.*) and the transmissions in flight (P.*), oldest first.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tcp) struct Rates {
+    delivered: u64,
+    delivered_at: Instant,
+    /// When the segment left that was last acknowledged of those sent last.
+    first_sent: Instant,
+    /// Samples are limited by the application until more than this is delivered; 0: they are not.
+    app_limited: u64,
+    sent: VecDeque<Departure>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    at: Instant,
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent: Instant,
+    in_flight: u64,
+    app_limited: bool,
+}
+
+impl Rates {
+    /// `in_flight` counts what left, `weight` of it.
+    pub(in crate::tcp) fn on_sent(&mut self, now: Instant, weight: u64, in_flight: u64) {
+        if in_flight <= weight {
+            self.first_sent = now;
+            self.delivered_at = now;
+        }
+        if let Some(last) = self.sent.back_mut()
+            && last.at == now
+        {
+            last.in_flight = in_flight;
+            return;
+        }
+        self.sent.push_back(Departure {
+            at: now,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            in_flight,
+            app_limited: self.app_limited > 0,
+        });
+    }
+
+    pub(in crate::tcp) fn on_app_limited(&mut self, in_flight: u64) {
+        self.app_limited = (self.delivered + in_flight).max(1);
+    }
+
+    /// `delivered` is new, of which the last sent left at `newest`.
+    pub(in crate::tcp) fn on_delivered(
+        &mut self,
+        now: Instant,
+        delivered: u64,
+        newest: Instant,
+        min_rtt: Option<Duration>,
+    ) -> Option<RateSample> {
+        self.delivered += delivered;
+        self.delivered_at = now;
+        if self.app_limited > 0 && self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        let index = self.sent.partition_point(|departure| departure.at < newest);
+        let departure = *self.sent.get(index).filter(|departure| departure.at == newest)?;
+        self.sent.drain(..index);
+        self.first_sent = newest;
+        let interval = newest
+            .since(departure.first_sent)
+            .max(now.since(departure.delivered_at));
+        if interval.is_zero() || min_rtt.is_some_and(|min| interval < min) {
+            return None; // 3.3: shorter than any round trip
+        }
+        Some(RateSample {
+            delivered: Bytes(self.delivered - departure.delivered),
+            prior_delivered: Bytes(departure.delivered),
+            interval,
+            in_flight: Bytes(departure.in_flight),
+            app_limited: departure.app_limited,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rates;
+    use crate::time::{Duration, Instant};
+    use crate::units::Bytes;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(1000 + ms)
+    }
+
+    /// Ten segments of 1000 bytes at once over a path of 100 ms that passes one a millisecond: after the first round trip
+    /// samples are of one segment a millisecond, less the wait for the first.
+    #[test]
+    fn samples_approach_the_rate_of_the_bottleneck() {
+        let mut rates = Rates::default();
+        for index in 1..=10 {
+            rates.on_sent(at(0), 1000, index * 1000);
+        }
+        let mut last = None;
+        for index in 1..=10 {
+            last = rates.on_delivered(at(100 + index), 1000, at(0), Some(Duration::from_millis(101)));
+            rates.on_sent(at(100 + index), 1000, 10_000);
+        }
+        let first = last.expect("longer than the round trip");
+        assert_eq!(
+            (first.delivered, first.interval),
+            (Bytes(10_000), Duration::from_millis(110)),
+            "ten in a round trip, and what it took them to come"
+        );
+        for index in 1..=10 {
+            let left = at(100 + index);
+            let sample = rates.on_delivered(at(210 + index), 1000, left, Some(Duration::from_millis(101)));
+            let sample = sample.expect("as long as the round trip");
+            assert_eq!(sample.delivered, Bytes(10_000), "{index}");
+            assert_eq!(sample.interval, Duration::from_millis(110), "{index}");
+            assert!(!sample.app_limited);
+        }
+    }
+
+    #[test]
+    fn what_the_application_limits_is_marked_until_it_is_delivered() {
+        let mut rates = Rates::default();
+        rates.on_sent(at(0), 1000, 1000);
+        rates.on_app_limited(1000);
+        rates.on_sent(at(1), 1000, 2000);
+        assert!(
+            !rates
+                .on_delivered(at(100), 1000, at(0), None)
+                .expect("a sample")
+                .app_limited
+        );
+        assert!(
+            rates
+                .on_delivered(at(101), 1000, at(1), None)
+                .expect("a sample")
+                .app_limited
+        );
+        rates.on_sent(at(102), 1000, 1000);
+        assert!(
+            !rates
+                .on_delivered(at(202), 1000, at(102), None)
+                .expect("a sample")
+                .app_limited
+        );
+    }
+
+    #[test]
+    fn what_comes_out_of_order_or_too_soon_gives_no_sample() {
+        let mut rates = Rates::default();
+        rates.on_sent(at(0), 1000, 1000);
+        rates.on_sent(at(5), 1000, 2000);
+        let min = Some(Duration::from_millis(100));
+        assert!(rates.on_delivered(at(105), 1000, at(5), min).is_some());
+        assert_eq!(
+            rates.on_delivered(at(106), 1000, at(0), min),
+            None,
+            "it was overtaken"
+        );
+        rates.on_sent(at(110), 1000, 1000);
+        assert_eq!(
+            rates.on_delivered(at(150), 1000, at(110), min),
+            None,
+            "no round trip is so short"
+        );
+    }
+}

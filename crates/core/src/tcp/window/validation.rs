@@ -1,0 +1,129 @@
+//! Window validation: what an idle or application-limited period does to the window, and whether it may grow.
+//!
+//! New-CWV (RFC 7661) is in `newcwv`.
+//!
+//! **Source.** RFC 5681 4.1 and RFC 2861 for idle time; application-limited decay and the meaning of "window-limited" as in
+//! Linux (`tcp_cwnd_validate`).
+//! **Deviations.** None known.
+
+use crate::tcp::Shared;
+use crate::tcp::config::{Growth, WindowValidation};
+use crate::tcp::send::half::{CaState, Sender};
+use crate::time::Instant;
+use crate::units::Bytes;
+
+impl Sender {
+    /// The first new data after nothing was out: what idle time does to the window.
+    pub(in crate::tcp) fn after_idle(&mut self, now: Instant, shared: &Shared) {
+        let idle = now.since(self.last_send);
+        let rto = shared.rtt.base();
+        if idle <= rto || shared.stats.segments_sent == 0 {
+            return;
+        }
+        self.cc.on_idle(now, idle);
+        let (window, ssthresh) = (self.cc.window(), self.cc.ssthresh());
+        let restart = Bytes(shared.initial_window()).min(window);
+        match shared.config.window_validation {
+            WindowValidation::None => return,
+            WindowValidation::NewCwv | WindowValidation::NewCwvUnpaced | WindowValidation::NewCwvProbing => {
+                self.restart_validation(now, shared); // RFC 7661 4.4: nothing is taken for a pause
+                return;
+            }
+            WindowValidation::Rfc5681 => self.cc.set_window(now, restart, ssthresh), // RFC 5681 4.1
+            WindowValidation::Rfc2861 => {
+                // RFC 2861 3: halve once per RTO, remember three quarters.
+                let mut left = idle;
+                let mut halved = window;
+                while left > rto && halved > restart {
+                    halved = self.whole(halved / 2);
+                    left -= rto;
+                }
+                let ssthresh = ssthresh.max(self.three_quarters(window));
+                self.cc.set_window(now, halved.max(restart), ssthresh);
+            }
+        }
+        self.window_stamp = now;
+        self.used = 0;
+    }
+
+    /// After a drain that a full window ended: what [`Sender::validate`] comes to.
+    #[inline(always)]
+    pub(in crate::tcp) fn validate_full(&mut self, now: Instant, shared: &Shared) {
+        self.limited = true;
+        self.max_out = self.board.out;
+        self.usage_seq = self.nxt;
+        if shared.config.window_validation == WindowValidation::Rfc2861 {
+            self.used = 0;
+            self.window_stamp = now;
+        }
+    }
+
+    /// After a drain: was the window the limit?
+    #[inline]
+    pub(in crate::tcp) fn validate(&mut self, now: Instant, shared: &Shared, mut limited: bool) {
+        let out = self.board.out;
+        if self.tempo.is_some() && !limited {
+            self.on_idle_drain();
+        }
+        if shared.config.growth == Growth::Linux {
+            // tcp_write_xmit: a window that is full was the limit, also if nothing more is to be sent; and a drain that sends
+            // nothing new teaches nothing.
+            limited |= self.in_flight(shared) >= self.window(shared);
+            if !limited && self.last_send != now {
+                return;
+            }
+        }
+        if self.una >= self.usage_seq || limited || (!self.limited && out > self.max_out) {
+            self.limited = limited;
+            self.max_out = out;
+            self.usage_seq = self.nxt;
+        }
+        if shared.config.window_validation != WindowValidation::Rfc2861 {
+            return;
+        }
+        if limited {
+            self.used = 0;
+            self.window_stamp = now;
+            return;
+        }
+        self.used = self.used.max(out);
+        if self.state == CaState::Open && out > 0 && now.since(self.window_stamp) >= shared.rtt.base() {
+            // RFC 2861 3.2: application-limited for an RTO.
+            let window = self.cc.window();
+            let used = Bytes(self.used.max(shared.initial_window()));
+            if used < window {
+                let ssthresh = self.cc.ssthresh().max(self.three_quarters(window));
+                self.cc.set_window(now, self.whole((window + used) / 2), ssthresh);
+            }
+            self.window_stamp = now;
+            self.used = 0;
+        }
+    }
+
+    /// `bytes` in what the window counts.
+    pub(in crate::tcp) fn whole(&self, bytes: Bytes) -> Bytes {
+        let unit = self.board.weight(1);
+        Bytes(bytes.get() / unit * unit)
+    }
+
+    /// RFC 2861 3, and in whole segments as Linux computes it (`tcp_current_ssthresh`).
+    fn three_quarters(&self, window: Bytes) -> Bytes {
+        self.whole(window / 2) + self.whole(window / 4)
+    }
+
+    /// Whether an acknowledgment may let the window grow.
+    #[inline]
+    pub(in crate::tcp) fn may_grow(&self, shared: &Shared) -> bool {
+        if self.tempo.is_some() && self.is_nonvalidated() {
+            return self.limited; // RFC 7661 4.3
+        }
+        match shared.config.growth {
+            Growth::Always => true,
+            Growth::CwndLimited => self.limited,
+            Growth::Linux => {
+                let window = self.cc.window();
+                self.limited || window < self.cc.ssthresh() && window.get() < 2 * self.max_out
+            }
+        }
+    }
+}
