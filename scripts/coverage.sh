@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Line coverage of crates/core/src by core's own tests. Needs llvm-profdata and llvm-cov of the compiler's LLVM (Debian package
-# llvm-22 for Rust 1.95), or the component llvm-tools. The figure leaves out tests and the rig that they share.
+# Line coverage of crates/core/src by the tests of core and testkit. Needs llvm-profdata and llvm-cov of the compiler's LLVM (Debian package
+# llvm-22 for Rust 1.95), or the component llvm-tools. The figure leaves out tests.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 scripts/need-cargo.sh || exit 1
@@ -22,7 +22,7 @@ trap 'rm -rf "$raw"' EXIT
 log=$CARGO_TARGET_DIR/tests.log
 echo "tests of core, instrumented (minutes)" >&2
 if ! RUSTFLAGS="-C instrument-coverage" LLVM_PROFILE_FILE="$raw/%m-%p.profraw" \
-    cargo test --package fleetfoot-core --tests --locked >"$log" 2>&1; then
+    cargo test --package fleetfoot-core --package fleetfoot-testkit --tests --locked >"$log" 2>&1; then
     tail -n 40 "$log"
     exit 1
 fi
@@ -30,7 +30,7 @@ fi
 programs=()
 while read -r program; do programs+=(-object "$program"); done < <(grep -oE '\([^)]*debug/deps/[^)]*\)' "$log" | tr -d '()')
 "$cov" report --instr-profile="$CARGO_TARGET_DIR/core.profdata" "${programs[@]:1}" --sources crates/core/src \
-    --ignore-filename-regex='/tests(/|\.rs)|/rig(/|\.rs)' >"$CARGO_TARGET_DIR/report.txt" || exit 1
+    --ignore-filename-regex='/tests(/|\.rs)' >"$CARGO_TARGET_DIR/report.txt" || exit 1
 # Lines, lines missed and the share covered, worst files first.
 awk '/\.rs / && $9 > 0 { printf "%5d of %5d lines not reached  %s  %s\n", $9, $8, $10, $1 }' "$CARGO_TARGET_DIR/report.txt" |
     sort -rn | head -n "${COVERAGE_FILES:-20}"

@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 scripts/need-cargo.sh || exit 1
-cargo build --profile ci --locked --quiet --package fleetfoot-core --example soak || exit 1
+cargo build --profile ci --locked --quiet --package fleetfoot-testkit --example soak || exit 1
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 git diff --quiet HEAD 2>/dev/null || commit="$commit with changes"
 trap : INT # the program ends by itself and says what it did

@@ -4,10 +4,10 @@
 use arbitrary::{Arbitrary, Unstructured};
 use fleetfoot_core::packet::Segment;
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::tcp::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use fleetfoot_core::tcp::{Config, Connection, Profile};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
+use fleetfoot_testkit::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use std::sync::Arc;
 
 #[derive(Arbitrary, Debug)]

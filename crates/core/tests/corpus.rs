@@ -2,8 +2,6 @@
 
 #[path = "../../../fuzz/inputs/endpoint.rs"]
 mod endpoint;
-#[path = "../../../fuzz/inputs/pair.rs"]
-mod pair;
 #[path = "../../../fuzz/inputs/queues.rs"]
 mod queues;
 #[path = "../../../fuzz/inputs/replay.rs"]
@@ -16,11 +14,6 @@ use replay::replay;
 #[test]
 fn endpoint_inputs() {
     replay("endpoint", 4, endpoint::run);
-}
-
-#[test]
-fn pair_inputs() {
-    replay("pair", 8, pair::run);
 }
 
 #[test]

@@ -23,8 +23,6 @@ mod open;
 mod path;
 pub mod profile;
 mod receive;
-#[doc(hidden)]
-pub mod rig;
 mod send;
 mod short;
 mod state;

@@ -4,7 +4,6 @@
 
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::tcp::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use fleetfoot_core::tcp::{
     Config, Connection, ConnectionError, DelayedAck, EstablishedState, Event, Half, IpVersion, KeepAlive,
     Profile, Setting, State, WriteFlags,
@@ -12,6 +11,7 @@ use fleetfoot_core::tcp::{
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_core::wire;
+use fleetfoot_testkit::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use std::net::SocketAddr;
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
 //! Every drop, duplicate and change of places of up to two packets in connections of up to eight segments.
 //!
 //! The packets of the handshake and of the close count too. Whatever happens to two of them, both ends have the whole
-//! stream and are closed. Whole: `cargo test --profile ci -p fleetfoot-core --test small_world -- --ignored`. A failing run is named:
+//! stream and are closed. Whole: `cargo test --profile ci -p fleetfoot-testkit --test small_world -- --ignored`. A failing run is named:
 //! the world, and which packets met which fate.
 
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::tcp::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use fleetfoot_core::tcp::{Config, Profile};
 use fleetfoot_core::time::Duration;
+use fleetfoot_testkit::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use std::sync::Arc;
 
 const DELAY: Duration = Duration::from_millis(10);

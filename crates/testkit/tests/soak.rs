@@ -1,6 +1,6 @@
 //! A sample of what `make soak` runs: random transfers over random bad paths, through the wire codec.
 
-use fleetfoot_core::tcp::rig::soak::Draw;
+use fleetfoot_testkit::soak::Draw;
 
 #[test]
 fn random_transfers_over_bad_paths_arrive_whole() {

@@ -1,10 +1,10 @@
 //! Random transfers over random bad paths in virtual time, until a number of GiB or seconds is reached.
 //!
-//! `cargo run --release -p fleetfoot-core --example soak -- [--gib N] [--seconds N] [--seed N] [--short]`. Every fourth run is
+//! `cargo run --release -p fleetfoot-testkit --example soak -- [--gib N] [--seconds N] [--seed N] [--short]`. Every fourth run is
 //! long (more than 5 GiB); `--short` leaves those out. Progress goes to stderr, the line for the log to stdout, after
 //! Ctrl-C too. A failure panics and names the seed; `--seed N --runs 1` repeats it.
 
-use fleetfoot_core::tcp::rig::soak::{Draw, Outcome};
+use fleetfoot_testkit::soak::{Draw, Outcome};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 

@@ -7,11 +7,11 @@
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::tcp::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use fleetfoot_core::tcp::{Config, Connection, EstablishedState, Event, Half, Profile, State, WriteFlags};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_core::wire;
+use fleetfoot_testkit::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use std::net::SocketAddr;
 use std::sync::Arc;
 

@@ -5,14 +5,14 @@
 //! that loses at most 3 %, so that its numbers wrap at 2^31 and 2^32; a short one up to 10 MB over one that loses up to
 //! 30 %. Retransmission limits are off.
 
-use super::{CloseWhen, EndSetup, Fate, Hop, Rig};
-use crate::cc::AnyController;
-use crate::rng::{Probability, Rng};
-use crate::seq::SeqNumber;
-use crate::tcp::{Config, DelayedAck, Profile};
-use crate::time::Duration;
-use crate::units::Bytes;
-use alloc::sync::Arc;
+use crate::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
+use fleetfoot_core::cc::AnyController;
+use fleetfoot_core::rng::{Probability, Rng};
+use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::tcp::{Config, DelayedAck, Patience, Profile};
+use fleetfoot_core::time::Duration;
+use fleetfoot_core::units::Bytes;
+use std::sync::Arc;
 
 /// What a run drew, for messages.
 #[derive(Clone)]
@@ -34,8 +34,8 @@ pub struct Draw {
     setups: [EndSetup; 2],
 }
 
-impl core::fmt::Debug for Draw {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl std::fmt::Debug for Draw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Draw")
             .field("seed", &self.seed)
             .field("bytes", &self.bytes)
@@ -188,7 +188,7 @@ fn end(rng: &mut Rng, long: bool, bytes: u64, delay: Duration) -> EndSetup {
     }
     config.retries = u8::MAX;
     config.syn_retries = u8::MAX;
-    config.patience = crate::tcp::Patience {
+    config.patience = Patience {
         synack_retries: u8::MAX,
         retries_as_time: false,
         orphan_retries: None,

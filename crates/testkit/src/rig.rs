@@ -8,21 +8,20 @@
 //! What is asserted along the way: after a drain no deadline has passed; the stream arrives whole and in order; no end that
 //! has something to say is silent for longer than its own timeout and a round trip.
 
-pub mod soak;
-
-use super::{Config, Connection, ConnectionError, Event, Half, Setting, State, Timer, WriteFlags};
-use crate::packet::{Flags, Segment};
-use crate::seq::SeqNumber;
-use crate::tcp::open::listener::{Answer, on_closed, on_listen};
-use crate::time::{Duration, Instant};
-use crate::units::Bytes;
-use crate::wire;
-use alloc::collections::BinaryHeap;
-use alloc::sync::Arc;
-use alloc::vec;
-use alloc::vec::Vec;
-use core::cmp::Reverse;
-use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use fleetfoot_core::packet::{Flags, Segment};
+use fleetfoot_core::rng::Rng;
+use fleetfoot_core::seq::SeqNumber;
+use fleetfoot_core::tcp::listener::{Answer, on_closed, on_listen};
+use fleetfoot_core::tcp::{
+    Config, Connection, ConnectionError, Event, Half, Setting, State, Timer, WriteFlags,
+};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+use fleetfoot_core::wire;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::Arc;
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,13 +140,13 @@ struct Flight {
 }
 
 impl PartialOrd for Flight {
-    fn partial_cmp(&self, other: &Flight) -> Option<core::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Flight) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for Flight {
-    fn cmp(&self, other: &Flight) -> core::cmp::Ordering {
+    fn cmp(&self, other: &Flight) -> std::cmp::Ordering {
         (self.at, self.order).cmp(&(other.at, other.order))
     }
 }
@@ -525,7 +524,7 @@ const PIECE: u64 = 70_000;
 
 /// The stream's bytes, a period and a piece.
 fn pattern() -> Vec<u8> {
-    let mut rng = crate::rng::Rng::from_seed(1);
+    let mut rng = Rng::from_seed(1);
     let mut bytes: Vec<u8> = (0..PERIOD.div_ceil(8))
         .flat_map(|_| rng.next_u64().to_le_bytes())
         .take(PERIOD as usize)
