@@ -6,7 +6,7 @@
 //! a geometric mean, since too fast by a factor is as likely as too slow by it.
 
 use fleetfoot_lab::run::Job;
-use fleetfoot_sim::spec::{LinkRate, Spec, Traffic};
+use fleetfoot_sim::spec::{LinkRate, Spec};
 
 /// Parts are worked on one after the other, the runs of a part on all cores at once.
 pub(crate) struct Forecast {
@@ -182,10 +182,7 @@ fn expected_s(spec: &Spec) -> f64 {
             LinkRate::Trace { .. } => None,
         })
         .fold(f64::INFINITY, f64::min);
-    let bulk = spec
-        .groups
-        .iter()
-        .any(|group| matches!(group.traffic, Traffic::Bulk { .. }));
+    let bulk = spec.groups.iter().any(|group| group.traffic.facts().greedy);
     // Long flows cost least for each packet; others leave the line idle, yet open and close connections.
     let packet_s = if bulk { 0.6e-6 } else { 1.2e-6 };
     // As if every group had the same share.

@@ -323,7 +323,7 @@ fn drawn(plan: &Plan, flow: Option<&str>) -> Result<(u32, u32), Failure> {
         Some((group, _)) if !resolved.is_tcp(group) => Err(Failure::usage(format!(
             "--diagram-flow {flow}: a diagram draws a TCP connection, and `{}` ({}) has none; {} has",
             groups[group].name,
-            groups[group].kind,
+            groups[group].kind.name(),
             if known.is_empty() {
                 String::from("nothing here")
             } else {

@@ -305,6 +305,46 @@ impl Distribution {
         }
     }
 
+    /// The distribution of `factor` times the value.
+    pub fn scaled(&self, factor: f64) -> Distribution {
+        match self {
+            Distribution::Constant(value) => Distribution::Constant(value * factor),
+            Distribution::Uniform { min, max } => Distribution::Uniform {
+                min: min * factor,
+                max: max * factor,
+            },
+            Distribution::Exponential { mean } => Distribution::Exponential { mean: mean * factor },
+            Distribution::Pareto { scale, shape } => Distribution::Pareto {
+                scale: scale * factor,
+                shape: *shape,
+            },
+            Distribution::Lomax { scale, shape } => Distribution::Lomax {
+                scale: scale * factor,
+                shape: *shape,
+            },
+            Distribution::LogNormal { mu, sigma } => Distribution::LogNormal {
+                mu: mu + libm::log(factor),
+                sigma: *sigma,
+            },
+            Distribution::Normal { mean, deviation, min } => Distribution::Normal {
+                mean: mean * factor,
+                deviation: deviation * factor,
+                min: min * factor,
+            },
+            Distribution::Weibull { scale, shape } => Distribution::Weibull {
+                scale: scale * factor,
+                shape: *shape,
+            },
+            Distribution::Empirical(points) => {
+                Distribution::Empirical(points.iter().map(|&(value, p)| (value * factor, p)).collect())
+            }
+            Distribution::List { values, shuffle } => Distribution::List {
+                values: values.iter().map(|value| value * factor).collect(),
+                shuffle: *shuffle,
+            },
+        }
+    }
+
     /// The mean, `None` where it is infinite (Pareto and Lomax with a tail index up to 1).
     pub fn mean(&self) -> Option<f64> {
         Some(match self {

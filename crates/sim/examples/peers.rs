@@ -11,7 +11,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
-    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, Spec, Spread, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, PairPolicy, Spec, Traffic,
 };
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
@@ -214,7 +214,7 @@ fn group(traffic: Traffic, pairs: Vec<(NodeId, NodeId)>) -> GroupSpec {
         name: "flows".to_owned(),
         traffic,
         pairs,
-        spread: Spread::RoundRobin,
+        spread: PairPolicy::RoundRobin,
         start: Duration::ZERO,
         start_spacing: Duration::ZERO,
         stop: None,

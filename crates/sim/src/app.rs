@@ -11,7 +11,7 @@ use crate::observe::Observer;
 use crate::output::{Datagrams, FlowRecord, Histogram, StreamRecord};
 use crate::relay::Onward;
 use crate::routing::PathStart;
-use crate::spec::{GroupSpec, NodeId, Spread, Traffic};
+use crate::spec::{GroupSpec, NodeId, PairPolicy, Traffic};
 use crate::world::World;
 use compact::{Counted, Draw, Queue};
 use fleetfoot_core::packet::{Flags, Kind, Segment};
@@ -158,12 +158,12 @@ impl<O: Observer> World<'_, O> {
         let group = &mut self.groups[index as usize];
         let pairs = group.routes.len() as u32;
         match spec.spread {
-            Spread::RoundRobin | Spread::Each => {
+            PairPolicy::RoundRobin | PairPolicy::Each => {
                 let pair = group.next_pair;
                 group.next_pair = (pair + 1) % pairs;
                 pair
             }
-            Spread::Random => group.spread.below(u64::from(pairs)) as u32,
+            PairPolicy::Random => group.spread.below(u64::from(pairs)) as u32,
         }
     }
 
@@ -202,8 +202,8 @@ impl<O: Observer> World<'_, O> {
             Traffic::Bulk { .. } => self.act_bulk(index, actor, now, spec),
             Traffic::Transfer { count, .. } => {
                 let pair = match spec.spread {
-                    Spread::Each => self.groups[index as usize].actors[actor as usize].pair,
-                    Spread::RoundRobin | Spread::Random => self.pick_pair(index, spec),
+                    PairPolicy::Each => self.groups[index as usize].actors[actor as usize].pair,
+                    PairPolicy::RoundRobin | PairPolicy::Random => self.pick_pair(index, spec),
                 };
                 let group = &mut self.groups[index as usize];
                 let started = &mut group.actors[actor as usize].started;
@@ -223,7 +223,7 @@ impl<O: Observer> World<'_, O> {
             Traffic::Incast { count, .. } => {
                 self.groups[index as usize].started += 1;
                 let pairs = self.groups[index as usize].routes.len() as u32;
-                let each = spec.spread == Spread::Each;
+                let each = spec.spread == PairPolicy::Each;
                 let members = if each { count * pairs } else { *count };
                 self.groups[index as usize].remaining = members;
                 for member in 0..members {
@@ -289,7 +289,7 @@ impl<O: Observer> World<'_, O> {
         };
         let dialogue = &self.groups[index as usize].actors[actor as usize].dialogue;
         let begun = dialogue.as_ref().map_or(0, |dialogue| dialogue.begun);
-        spec.traffic.is_closed_loop() && most.get(actor as usize).is_some_and(|most| begun >= *most)
+        spec.traffic.facts().closed_loop && most.get(actor as usize).is_some_and(|most| begun >= *most)
     }
 
     fn act_bulk(&mut self, index: u32, actor: u32, now: Instant, spec: &GroupSpec) {
@@ -432,7 +432,7 @@ impl<O: Observer> World<'_, O> {
     fn act_datagram(&mut self, index: u32, actor: u32, now: Instant, packet: Bytes, gap: Duration) {
         let spec = &self.spec.groups[index as usize];
         let ping = matches!(spec.traffic, Traffic::Ping { .. });
-        let pair = if ping && spec.spread != Spread::Each {
+        let pair = if ping && spec.spread != PairPolicy::Each {
             self.pick_pair(index, spec)
         } else {
             self.groups[index as usize].actors[actor as usize].pair

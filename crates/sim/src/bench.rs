@@ -3,7 +3,7 @@
 //! All use initial window 10 and run with profile `ns2-sack` (SACK, one ACK per packet, no timestamps) or `linux`.
 
 use crate::spec::{
-    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, Spec, Spread, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, PairPolicy, Spec, Traffic,
 };
 use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::queue::{DropTail, Limit};
@@ -184,7 +184,7 @@ impl Workload {
             name: name.to_owned(),
             traffic,
             pairs: pairs.clone(),
-            spread: Spread::RoundRobin,
+            spread: PairPolicy::RoundRobin,
             start: Duration::ZERO,
             start_spacing: self.start_within.mul_div(1, u64::from(count.max(1))),
             stop: None,

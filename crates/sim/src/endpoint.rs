@@ -14,7 +14,7 @@ use crate::interface;
 use crate::observe::{AppEvent, Observer};
 use crate::relay::Onward;
 use crate::routing::PathStart;
-use crate::spec::{GroupSpec, Interface, NodeId, Traffic};
+use crate::spec::{GroupSpec, Interface, NodeId};
 use crate::world::{Mode, World};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId, Stream};
 use fleetfoot_core::link::StreamEnd;
@@ -172,10 +172,8 @@ impl<O: Observer> World<'_, O> {
             awaited: false,
             unfinished: false,
             live: true,
-            endless: matches!(
-                self.spec.groups[opening.group as usize].traffic,
-                Traffic::Bulk { .. }
-            ) && interface == Interface::default()
+            endless: self.spec.groups[opening.group as usize].traffic.facts().greedy
+                && interface == Interface::default()
                 && !self.spec.groups[opening.group as usize].sender.remembers_paths()
                 && relay.is_none(),
             stream: None,

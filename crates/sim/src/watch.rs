@@ -42,7 +42,7 @@ struct Holder {
 impl Watch {
     /// Watches runs of `spec` in bins of `bin`.
     pub fn new(spec: &Spec, bin: Duration) -> Watch {
-        let bulk = |traffic: &Traffic| matches!(traffic, Traffic::Bulk { .. });
+        let bulk = |traffic: &Traffic| traffic.facts().greedy;
         Watch {
             bin: bin.max(Duration::from_millis(1)),
             warmup: Instant::ZERO + spec.warmup,

@@ -13,7 +13,7 @@ use crate::interface::Interfaces;
 use crate::observe::Observer;
 use crate::output::RunOutput;
 use crate::routing::{PathStart, Paths};
-use crate::spec::{FlowLine, Interface, LinkIndex, NodeId, Spec, Traffic};
+use crate::spec::{Interface, LinkIndex, NodeId, Spec};
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::tcp::PathMemory;
 use fleetfoot_core::time::{Duration, Instant};
@@ -185,36 +185,15 @@ impl<'a, O: Observer> World<'a, O> {
             before = hop;
         }
         for group in &self.spec.groups {
-            let reacts = match &group.traffic {
-                Traffic::Incast { rounds, .. } => *rounds > 1,
-                Traffic::ClosedLoop { .. }
-                | Traffic::RequestResponse { .. }
-                | Traffic::Web(_)
-                | Traffic::Dns(_)
-                | Traffic::Replay(_) => true,
-                Traffic::Bulk { .. }
-                | Traffic::Transfer { .. }
-                | Traffic::OnOff { .. }
-                | Traffic::Thin { .. }
-                | Traffic::Cbr { .. }
-                | Traffic::Flows { .. }
-                | Traffic::Ping { .. }
-                | Traffic::Video(_)
-                | Traffic::Raw(_)
-                | Traffic::Tfrc(_) => false,
-            };
             // Where an interface holds packets back, what is sent later may leave earlier.
             let holds = group.interface != Interface::default() || group.relay.is_some();
             if let Some(relay) = &group.relay {
                 eager_node[relay.node.0 as usize] = false;
             }
-            let listed: &[FlowLine] = match &group.traffic {
-                Traffic::Flows { list } => list,
-                _ => &[],
-            };
-            let listed = listed.iter().map(|line| (line.source, line.destination));
+            let listed = group.traffic.listed().iter();
+            let listed = listed.map(|line| (line.source, line.destination));
             let pairs = group.pairs.iter().copied().chain(listed);
-            for (from, to) in pairs.filter(|_| reacts || holds) {
+            for (from, to) in pairs.filter(|_| group.traffic.reacts() || holds) {
                 eager_node[from.0 as usize] = false;
                 eager_node[to.0 as usize] = false;
             }

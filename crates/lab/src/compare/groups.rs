@@ -13,6 +13,7 @@ use crate::statistics::{Counted, Resamples, Sample, jain, summarize, summarize_c
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
 use fleetfoot_core::time::Duration;
 use fleetfoot_sim::output::{Datagrams, FlowRecord, GroupOutput, Histogram, RunOutput};
+use fleetfoot_sim::spec::{Losses, TrafficKind};
 use std::collections::BTreeMap;
 
 /// Names of the links that count as the bottleneck: those the scenario names, or those above 90 % utilisation.
@@ -114,7 +115,7 @@ fn turn_on(planned: &Planned) -> Option<String> {
 }
 
 /// Completion times of a group in one run.
-pub(crate) fn completion_times(kind: &str, output: &RunOutput, index: usize) -> Sample {
+pub(crate) fn completion_times(kind: TrafficKind, output: &RunOutput, index: usize) -> Sample {
     let flows = output.groups.get(index).map_or(&[][..], |group| &group.flows);
     Sample {
         completed: flows
@@ -138,7 +139,7 @@ pub(crate) fn age(flow: &FlowRecord, output: &RunOutput) -> f64 {
 /// Completion times of a group in one run as multiples of those in `twin`, the run of the same seed without loss and
 /// mechanisms. The n-th flow of a pair of hosts is compared with the n-th of that pair there; one of another size, as
 /// where the application waits for answers, has no counterpart, nor has one that did not complete there.
-pub(crate) fn normalised(kind: &str, output: &RunOutput, twin: &RunOutput, index: usize) -> Sample {
+pub(crate) fn normalised(kind: TrafficKind, output: &RunOutput, twin: &RunOutput, index: usize) -> Sample {
     let twins: BTreeMap<_, _> = numbered(twin, index).collect();
     let mut sample = Sample::default();
     for (number, flow) in numbered(output, index) {
@@ -229,19 +230,9 @@ pub(super) fn json(value: &toml::Value) -> serde_json::Value {
     }
 }
 
-/// Kinds whose flows never complete, or that nobody sends again: a lost ping or frame is a loss, not a slow transfer.
-fn is_endless(kind: &str) -> bool {
-    matches!(kind, "bulk" | "thin" | "cbr" | "ping" | "video-call" | "raw")
-}
-
-/// Kinds in which every flow is a connection of its own.
-pub(crate) fn is_connection_per_flow(kind: &str) -> bool {
-    matches!(kind, "transfer" | "incast" | "closed-loop" | "flows")
-}
-
-pub(crate) fn is_censored(kind: &str, flow: &FlowRecord) -> bool {
+pub(crate) fn is_censored(kind: TrafficKind, flow: &FlowRecord) -> bool {
     // A TFRC stream without end has as many bytes as arrived.
-    let endless = is_endless(kind) || kind == "tfrc" && flow.bytes == flow.received;
+    let endless = !kind.facts().completes || kind == TrafficKind::Tfrc && flow.bytes == flow.received;
     flow.completed.is_none() && !endless
 }
 
@@ -265,7 +256,7 @@ fn group(resolved: &Resolved, index: usize, outputs: &[&RunOutput], resamples: &
         .iter()
         .map(|output| completion_times(info.kind, output, index))
         .collect();
-    let goodput = if is_connection_per_flow(info.kind) {
+    let goodput = if info.kind.facts().flow_is_connection {
         per_flow(&|flow| {
             let fct = flow.completed?.since(flow.start).as_secs_f64();
             (fct > 0.0).then(|| flow.bytes.0 as f64 * 8.0 / fct)
@@ -289,7 +280,7 @@ fn group(resolved: &Resolved, index: usize, outputs: &[&RunOutput], resamples: &
         .collect();
     Group {
         name: info.name.clone(),
-        kind: info.kind.to_owned(),
+        kind: info.kind.name().to_owned(),
         latency_sensitive: info.latency_sensitive,
         flows: flows().count() as u64,
         completed: flows().filter(|flow| flow.completed.is_some()).count() as u64,
@@ -374,17 +365,17 @@ fn more(info: &scenario::Group, parts: &[&GroupOutput], resamples: &Resamples) -
 }
 
 /// Share of the datagrams of a run that were lost: of kinds that nobody sends again.
-pub(crate) fn lost_share(kind: &str, group: &GroupOutput) -> Option<f64> {
-    let (lost, all) = match kind {
-        "cbr" | "video-call" => {
+pub(crate) fn lost_share(kind: TrafficKind, group: &GroupOutput) -> Option<f64> {
+    let (lost, all) = match kind.facts().losses {
+        Losses::Datagrams => {
             let Datagrams { arrived, lost } = group.datagrams;
             (lost, arrived + lost)
         }
-        "ping" => {
+        Losses::Flows => {
             let lost = group.flows.iter().filter(|flow| flow.completed.is_none());
             (lost.count() as u64, group.flows.len() as u64)
         }
-        _ => return None,
+        Losses::Repaired => return None,
     };
     (all > 0).then(|| lost as f64 / all as f64)
 }
@@ -437,8 +428,8 @@ pub(super) const NORMALISED_FCT: &str = "normalised_fct";
 pub(super) const CONNECTION: &str = "connection_s";
 
 /// Completion times by classes of size: 1, 3, 10, 30... kB.
-fn by_size(kind: &str, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Vec<SizeClass> {
-    if is_endless(kind) {
+fn by_size(kind: TrafficKind, index: usize, outputs: &[&RunOutput], resamples: &Resamples) -> Vec<SizeClass> {
+    if !kind.facts().completes {
         return Vec::new();
     }
     let mut classes = vec![vec![Sample::default(); outputs.len()]; SIZES.len() - 1];
@@ -534,7 +525,7 @@ fn fairness(resolved: &Resolved, outputs: &[&RunOutput]) -> Option<f64> {
                 .groups
                 .iter()
                 .zip(&output.groups)
-                .filter(|(info, _)| info.kind == "bulk")
+                .filter(|(info, _)| info.kind.facts().greedy)
                 .flat_map(|(_, group)| {
                     group
                         .goodput_bytes_per_connection

@@ -22,7 +22,7 @@ use crate::scenario::Resolved;
 use fleetfoot_core::time::Duration;
 use fleetfoot_sim::output::{GroupOutput, RunOutput};
 use fleetfoot_sim::routing::Paths;
-use fleetfoot_sim::spec::{GroupSpec, LinkSpec, Spread, Traffic};
+use fleetfoot_sim::spec::{GroupSpec, LinkSpec, PairPolicy};
 
 /// Fair shares of the groups of a scenario, run by run.
 pub(super) struct Fair<'a> {
@@ -82,7 +82,7 @@ impl<'a> Fair<'a> {
             let counts = units(group, after.groups.get(number));
             for (pair, (path, units)) in self.paths[number].iter().zip(counts).enumerate() {
                 let of = |output: &RunOutput| carried(output.groups.get(number), pair);
-                let greedy = elastic(&group.traffic) && (number == index || self.active(number) >= WHOLE);
+                let greedy = group.traffic.is_elastic() && (number == index || self.active(number) >= WHOLE);
                 let demand = match (greedy, number == index) {
                     (true, _) => f64::INFINITY,
                     (false, true) => of(before).max(of(after)) / units,
@@ -106,7 +106,7 @@ impl<'a> Fair<'a> {
             .into_iter()
             .map(|class| classes[class].units * share[class])
             .sum();
-        match elastic(&spec.groups[index].traffic) {
+        match spec.groups[index].traffic.is_elastic() {
             true => whole * self.active(index),
             false => whole,
         }
@@ -187,49 +187,22 @@ fn carried(group: Option<&GroupOutput>, pair: usize) -> f64 {
     bytes.map_or(0.0, |bytes| bytes.0 as f64)
 }
 
-/// Whether the group takes whatever it can get.
-fn elastic(traffic: &Traffic) -> bool {
-    match traffic {
-        Traffic::Bulk { .. } => true,
-        Traffic::Tfrc(tfrc) => tfrc.size.is_none() && tfrc.rate.is_none(),
-        _ => false,
-    }
-}
-
 /// How many users each pair of the group has: connections, users or streams; of open-loop traffic the transfers.
 fn units(group: &GroupSpec, output: Option<&GroupOutput>) -> Vec<f64> {
     let pairs = group.pairs.len();
     let dealt = |count: u64| -> Vec<f64> {
         (0..pairs as u64)
             .map(|pair| match group.spread {
-                Spread::Each => count as f64,
-                Spread::RoundRobin | Spread::Random => {
+                PairPolicy::Each => count as f64,
+                PairPolicy::RoundRobin | PairPolicy::Random => {
                     (count / pairs as u64 + u64::from(pair < count % pairs as u64)) as f64
                 }
             })
             .collect()
     };
-    match &group.traffic {
-        Traffic::Bulk { count }
-        | Traffic::ClosedLoop { count, .. }
-        | Traffic::RequestResponse { count, .. }
-        | Traffic::OnOff { count, .. }
-        | Traffic::Thin { count, .. }
-        | Traffic::Cbr { count, .. }
-        | Traffic::Incast { count, .. } => dealt(u64::from(*count)),
-        Traffic::Web(web) => dealt(u64::from(web.count)),
-        // A call that goes both ways is two streams, each with a pair of its own.
-        Traffic::Video(video) if video.both_ways && group.spread != Spread::Each => {
-            dealt(2 * u64::from(video.count))
-        }
-        Traffic::Video(video) => dealt(u64::from(video.count)),
-        Traffic::Tfrc(tfrc) => dealt(u64::from(tfrc.count.unwrap_or(1))),
-        Traffic::Transfer { .. }
-        | Traffic::Flows { .. }
-        | Traffic::Ping { .. }
-        | Traffic::Dns(_)
-        | Traffic::Raw(_)
-        | Traffic::Replay(_) => {
+    match group.traffic.members(group.spread == PairPolicy::Each) {
+        Some(count) => dealt(u64::from(count)),
+        None => {
             let mut counts = vec![1.0; pairs];
             for flow in output.map_or(&[][..], |group| &group.flows) {
                 if let Some(count) = counts.get_mut(flow.pair as usize) {

@@ -155,7 +155,7 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
             .iter()
             .map(|group| GroupInfo {
                 name: group.name.clone(),
-                kind: group.kind.to_owned(),
+                kind: group.kind.name().to_owned(),
                 latency_sensitive: group.latency_sensitive,
             })
             .collect(),

@@ -5,7 +5,7 @@ use crate::result::{Document, Group};
 use crate::run::Batch;
 use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::rng::Distribution;
-use fleetfoot_sim::spec::{GroupSpec, LinkRate, Traffic};
+use fleetfoot_sim::spec::{GroupSpec, LinkRate, Losses};
 
 /// What a reader must know beside the figures, the most important first.
 pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
@@ -84,7 +84,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             .into_iter()
             .filter(|(name, _, _)| in_answer(document, name))
             .collect();
-        if info.kind == "ping"
+        if info.kind.facts().losses == Losses::Flows
             && let Some(lost) = listed(&told)
         {
             notes.push(format!(
@@ -142,7 +142,7 @@ fn in_answer(document: &Document, name: &str) -> bool {
 /// Whether phase effects must be expected: long flows, a drop-tail bottleneck, and nothing that varies a packet's time.
 pub(super) fn keeps_step(plan: &Plan) -> bool {
     let spec = &plan.described.spec;
-    let long = |group: &GroupSpec| matches!(group.traffic, Traffic::Bulk { .. });
+    let long = |group: &GroupSpec| group.traffic.facts().greedy;
     plan.described.bottleneck_queues().contains(&"drop-tail")
         && spec.groups.iter().any(long)
         && spec.links.iter().all(|link| {

@@ -9,6 +9,7 @@ use super::{Plan, Resampling};
 use crate::result::{GroupVersus, Ratio, RunData, Variant, Versus};
 use crate::run::Batch;
 use crate::statistics::{Estimate, LogRatio, Resamples, Sample, geometric_mean};
+use fleetfoot_sim::spec::{Compared, Losses};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// What the ranking found, for the answer and for whoever decides whether more seeds are needed.
@@ -316,10 +317,11 @@ impl<'a> Table<'a> {
                 let ratio = resamples.mean_ratio(&kept.carried, &kept.rightful);
                 ratio.map(|ratio| lost(&ratio, 1.0))
             };
-            let kept = match (info.latency_sensitive, info.kind) {
+            let facts = info.kind.facts();
+            let kept = match (info.latency_sensitive, facts.losses) {
                 (false, _) => carried(),
                 // Times that grew: 1 - before / after. Datagrams that never came are in no time of a stream.
-                (true, "cbr" | "video-call") => {
+                (true, Losses::Datagrams) => {
                     let longer = mean.as_ref().map(|ratio| lost(ratio, -1.0));
                     worst(&[longer, carried()].into_iter().flatten().collect::<Vec<_>>())
                 }
@@ -336,7 +338,7 @@ impl<'a> Table<'a> {
                 wins.extend(mean);
                 let nothing = |samples: &[Sample]| samples.iter().all(Sample::is_empty);
                 // Of lost frames and pings the gap counts; the last ones of a run are chance.
-                let filled = matches!(info.kind, "ping" | "video-call");
+                let filled = facts.compared == Compared::CompletionOfNext;
                 unfinished |= (!filled && gives_up_more(&above, &below, &resamples))
                     || (nothing(&above) && !nothing(&below));
             }

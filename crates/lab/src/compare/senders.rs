@@ -1,7 +1,7 @@
 //! Which senders of data a variant changes, and on which side of the network they stand.
 
 use crate::scenario::Resolved;
-use fleetfoot_sim::spec::{GroupSpec, NodeId, Traffic};
+use fleetfoot_sim::spec::{GroupSpec, NodeId, Transport};
 use serde::{Deserialize, Serialize};
 
 /// Which senders of data a variant changes.
@@ -55,14 +55,7 @@ pub(super) fn senders(described: &Resolved, variant: &Resolved) -> Option<Sender
     for (before, after) in described.spec.groups.iter().zip(&variant.spec.groups) {
         let same = format!("{:?} {:?}", before.sender, before.interface)
             == format!("{:?} {:?}", after.sender, after.interface);
-        let datagrams = matches!(
-            before.traffic,
-            Traffic::Cbr { .. }
-                | Traffic::Ping { .. }
-                | Traffic::Video(_)
-                | Traffic::Dns(_)
-                | Traffic::Raw(_)
-        );
+        let datagrams = before.traffic.facts().transport == Transport::Datagrams;
         if same || datagrams {
             continue;
         }

@@ -11,8 +11,7 @@ use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
-use fleetfoot_sim::spec::{LinkRate, LinkSpec, Recorded, Replay, Spec, Traffic};
-use std::sync::Arc;
+use fleetfoot_sim::spec::{LinkRate, LinkSpec, Spec, Traffic};
 
 /// A neighbouring network.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,7 +150,9 @@ impl Neighbour {
                 }
                 for group in &mut spec.groups {
                     if let Traffic::Replay(replay) = &mut group.traffic {
-                        self.each(replay, |one, times| {
+                        let times =
+                            |time: Duration| Duration::from_secs_f64(time.as_secs_f64() * self.factor);
+                        replay.change(&format!("{self:?}"), |one| {
                             one.delay = times(one.delay);
                             one.rtt = times(one.rtt);
                         });
@@ -160,50 +161,7 @@ impl Neighbour {
             }
             Quantity::Load => {
                 for group in &mut spec.groups {
-                    match &mut group.traffic {
-                        Traffic::Transfer {
-                            interarrival: pause, ..
-                        }
-                        | Traffic::Incast { pause, .. }
-                        | Traffic::ClosedLoop { think: pause, .. }
-                        | Traffic::RequestResponse { think: pause, .. }
-                        | Traffic::OnOff { interval: pause, .. } => *pause = scaled(pause, 1.0 / self.factor),
-                        Traffic::Tfrc(tfrc) => {
-                            if let Some(gap) = &mut tfrc.interarrival {
-                                *gap = scaled(gap, 1.0 / self.factor);
-                            }
-                            if let Some(rate) = &mut tfrc.rate {
-                                *rate = Rate::from_bps((rate.bps() as f64 * self.factor) as u64);
-                            }
-                        }
-                        Traffic::Thin { interval, .. } => *interval = scaled(interval, 1.0 / self.factor),
-                        Traffic::Web(web) => web.think = scaled(&web.think, 1.0 / self.factor),
-                        Traffic::Cbr { rate, .. } => {
-                            *rate = Rate::from_bps((rate.bps() as f64 * self.factor) as u64);
-                        }
-                        Traffic::Dns(dns) => dns.interarrival = scaled(&dns.interarrival, 1.0 / self.factor),
-                        Traffic::Flows { list } => {
-                            *list = list
-                                .iter()
-                                .map(|line| {
-                                    let mut line = *line;
-                                    line.start =
-                                        Duration::from_secs_f64(line.start.as_secs_f64() / self.factor);
-                                    line
-                                })
-                                .collect();
-                        }
-                        Traffic::Replay(replay) => {
-                            let slower = Neighbour {
-                                factor: 1.0 / self.factor,
-                                ..self
-                            };
-                            slower.each(replay, |one, times| one.start = times(one.start));
-                        }
-                        // An attack is no load; a call has the rate of its encoder.
-                        Traffic::Bulk { .. } | Traffic::Ping { .. } | Traffic::Raw(_) | Traffic::Video(_) => {
-                        }
-                    }
+                    group.traffic.scale_load(self.factor);
                 }
             }
         }
@@ -232,18 +190,6 @@ impl Neighbour {
         // A limit outside the discipline's range stays as it is.
         let _ = link.queue_values.set("limit", Value::Limit(limit));
     }
-
-    /// Changes every recorded connection; times are multiplied by the factor.
-    fn each(self, replay: &mut Replay, change: impl Fn(&mut Recorded, &dyn Fn(Duration) -> Duration)) {
-        let times = |time: Duration| Duration::from_secs_f64(time.as_secs_f64() * self.factor);
-        let changed = replay.connections.iter().map(|connection| {
-            let mut connection = connection.clone();
-            change(&mut connection, &times);
-            connection
-        });
-        replay.connections = changed.collect();
-        replay.identity = format!("{} {self:?}", replay.identity).into();
-    }
 }
 
 /// What the runs of a network near `described` say of its answer; `change` is how the two differ.
@@ -267,45 +213,5 @@ pub fn judge(change: String, plan: &Plan, batch: &Batch, described: &Comparison)
         described_best_win: own.and_then(|own| win(&own.variant)),
         best,
         holds,
-    }
-}
-
-/// The distribution of `factor` times the value.
-fn scaled(distribution: &Distribution, factor: f64) -> Distribution {
-    match distribution {
-        Distribution::Constant(value) => Distribution::Constant(value * factor),
-        Distribution::Uniform { min, max } => Distribution::Uniform {
-            min: min * factor,
-            max: max * factor,
-        },
-        Distribution::Exponential { mean } => Distribution::Exponential { mean: mean * factor },
-        Distribution::Pareto { scale, shape } => Distribution::Pareto {
-            scale: scale * factor,
-            shape: *shape,
-        },
-        Distribution::Lomax { scale, shape } => Distribution::Lomax {
-            scale: scale * factor,
-            shape: *shape,
-        },
-        Distribution::LogNormal { mu, sigma } => Distribution::LogNormal {
-            mu: mu + libm::log(factor),
-            sigma: *sigma,
-        },
-        Distribution::Normal { mean, deviation, min } => Distribution::Normal {
-            mean: mean * factor,
-            deviation: deviation * factor,
-            min: min * factor,
-        },
-        Distribution::Weibull { scale, shape } => Distribution::Weibull {
-            scale: scale * factor,
-            shape: *shape,
-        },
-        Distribution::Empirical(points) => {
-            Distribution::Empirical(points.iter().map(|&(value, p)| (value * factor, p)).collect())
-        }
-        Distribution::List { values, shuffle } => Distribution::List {
-            values: values.iter().map(|value| value * factor).collect::<Arc<[f64]>>(),
-            shuffle: *shuffle,
-        },
     }
 }

@@ -4,21 +4,22 @@ use super::groups::completion_times;
 use crate::statistics::Sample;
 use fleetfoot_core::time::Instant;
 use fleetfoot_sim::output::RunOutput;
+use fleetfoot_sim::spec::{Compared, TrafficKind};
 use std::collections::BTreeMap;
 
 /// What a group's ratios compare: completion times, for thin streams the delivery latency of writes, for streams of
 /// datagrams their one-way delay. Of a frame or ping that never came it is the time until the next one did: for so long the
 /// picture stands still.
-pub(super) fn compared_times(kind: &str, output: &RunOutput, index: usize) -> Sample {
-    match kind {
-        "thin" | "cbr" => Sample::of(
+pub(super) fn compared_times(kind: TrafficKind, output: &RunOutput, index: usize) -> Sample {
+    match kind.facts().compared {
+        Compared::Delivery => Sample::of(
             output
                 .groups
                 .get(index)
                 .map_or_else(Vec::new, |group| group.delivery_latency.clone()),
         ),
-        "video-call" | "ping" => gaps_filled(output, index),
-        _ => completion_times(kind, output, index),
+        Compared::CompletionOfNext => gaps_filled(output, index),
+        Compared::Completion => completion_times(kind, output, index),
     }
 }
 
@@ -71,7 +72,7 @@ mod tests {
             }],
             ..RunOutput::default()
         };
-        let sample = compared_times("video-call", &output, 0);
+        let sample = compared_times(TrafficKind::Video, &output, 0);
         let ms = |times: &[f64]| -> Vec<u64> {
             let mut times: Vec<u64> = times.iter().map(|time| (time * 1e3).round() as u64).collect();
             times.sort_unstable();

@@ -9,6 +9,7 @@ use super::turn_on::Instruction;
 use crate::result::{
     Comparison, Document, Group, GroupVersus, Jittered, Ratio, Recommended, SensitivityPoint, Variant, Versus,
 };
+use fleetfoot_sim::spec::{Facts, TrafficKind};
 use std::collections::BTreeMap;
 
 /// Headings of the table, in the order of the cells of a row after the variant.
@@ -197,17 +198,19 @@ pub fn seeds(runs: u64) -> String {
 
 /// What a group gets over `runs` runs.
 pub fn group(group: &Group, runs: u64) -> String {
-    let latency = match group.kind.as_str() {
-        "thin" => group.delivery_latency_s.as_ref(),
-        _ => group.fct_s.as_ref(),
+    let facts = TrafficKind::by_name(&group.kind).map(TrafficKind::facts);
+    let messages = facts.is_some_and(Facts::is_message_stream);
+    let latency = match messages {
+        true => group.delivery_latency_s.as_ref(),
+        false => group.fct_s.as_ref(),
     };
     let waits = if group.latency_sensitive { ", waits" } else { "" };
     let detail = match (latency, &group.goodput_bps) {
         (Some(times), _) => {
             // A thin stream goes on until the run ends: its times are those of its messages.
-            let count = match group.kind.as_str() {
-                "thin" => format!("{} streams, messages", group.flows),
-                _ => format!("{} of {} done,", group.completed, group.flows),
+            let count = match messages {
+                true => format!("{} streams, messages", group.flows),
+                false => format!("{} of {} done,", group.completed, group.flows),
             };
             format!(
                 "{count} mean {}, median {}, p99 {}",
@@ -236,7 +239,8 @@ pub fn group(group: &Group, runs: u64) -> String {
 pub fn felt(group: &Group) -> Option<String> {
     let share = |name: &str| group.more.get(name).map(|share| 100.0 * share.mean);
     let mut parts = Vec::new();
-    if let ("cbr", Some(delay)) = (group.kind.as_str(), &group.delivery_latency_s) {
+    let kind = TrafficKind::by_name(&group.kind);
+    if let (Some(TrafficKind::Cbr), Some(delay)) = (kind, &group.delivery_latency_s) {
         let (mean, p99) = (seconds(delay.mean), seconds(delay.p99));
         parts.push(format!("one-way delay mean {mean}, p99 {p99}"));
     }

@@ -31,9 +31,9 @@ pub(super) fn worst_share(resolved: &Resolved, run: &RunOutput, bottleneck: &[St
             };
             let host = hosts.entry(host).or_default();
             host.raw |= raw;
-            host.wanted += match spec.traffic {
-                Traffic::Bulk { .. } => f64::INFINITY,
-                _ => flow.bytes.0 as f64,
+            host.wanted += match spec.traffic.facts().greedy {
+                true => f64::INFINITY,
+                false => flow.bytes.0 as f64,
             };
         }
         for (pair, bytes) in output.goodput_bytes_per_pair.iter().enumerate() {

@@ -8,6 +8,7 @@ use crate::statistics::{self, Resamples};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput};
+use fleetfoot_sim::spec::TrafficKind;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,11 +316,12 @@ pub(super) fn completion_times(
     output: &GroupOutput,
     run: &RunOutput,
 ) -> statistics::Sample {
+    let kind = TrafficKind::by_name(&group.kind);
     let mut sample = statistics::Sample::default();
     for flow in &output.flows {
         match flow.completed {
             Some(end) => sample.completed.push(end.since(flow.start).as_secs_f64()),
-            None if !crate::compare::groups::is_censored(&group.kind, flow) => {}
+            None if !kind.is_none_or(|kind| crate::compare::groups::is_censored(kind, flow)) => {}
             None => sample.censored.push(crate::compare::groups::age(flow, run)),
         }
     }

@@ -51,7 +51,7 @@ impl Course {
     pub fn new(resolved: &Resolved, flows_per_group: usize) -> Course {
         let groups = resolved.groups.iter().map(|group| GroupState {
             name: group.name.clone(),
-            endless: matches!(group.kind, "bulk" | "tfrc"),
+            endless: group.kind.facts().long_lived,
             opened: 0,
             chosen: 0,
         });

@@ -5,7 +5,7 @@ use super::Job;
 use crate::memory;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput};
-use fleetfoot_sim::spec::{GroupSpec, Spec, Spread, Traffic};
+use fleetfoot_sim::spec::{GroupSpec, PairPolicy, Spec, Traffic};
 use fleetfoot_sim::world::CONVERSATION_BYTES;
 
 /// Says why the runs of `jobs`, each with so many seeds, do not fit into the memory that the program may take.
@@ -65,8 +65,8 @@ impl Held {
         let seconds = (end.as_secs_f64() - group.start.as_secs_f64()).max(0.0);
         let measured = (end.as_secs_f64() - group.start.max(spec.warmup).as_secs_f64()).max(0.0);
         let each = match group.spread {
-            Spread::Each => group.pairs.len() as f64,
-            Spread::RoundRobin | Spread::Random => 1.0,
+            PairPolicy::Each => group.pairs.len() as f64,
+            PairPolicy::RoundRobin | PairPolicy::Random => 1.0,
         };
         let of_count = |count: u32| f64::from(count) * each;
         let times = |seconds: f64, gap: &Distribution| match gap.mean() {

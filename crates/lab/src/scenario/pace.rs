@@ -6,7 +6,7 @@ use super::network::Network;
 use super::read::Section;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
-use fleetfoot_sim::spec::{LinkRate, LinkSpec, NodeId, Traffic};
+use fleetfoot_sim::spec::{LinkRate, LinkSpec, NodeId, Pace, Traffic};
 
 /// Checks that a group which goes on by itself needs time for each of its rounds.
 pub(super) fn moves(
@@ -15,29 +15,10 @@ pub(super) fn moves(
     section: &Section,
     network: &Network,
 ) -> Result<(), Error> {
-    let pause = match traffic {
-        Traffic::Bulk { .. } => None,
-        Traffic::ClosedLoop { think, .. }
-        | Traffic::RequestResponse {
-            think,
-            exchanges: None,
-            ..
-        } => Some(think),
-        Traffic::Web(web) => Some(&web.think),
-        Traffic::RequestResponse { .. }
-        | Traffic::Transfer { .. }
-        | Traffic::Incast { .. }
-        | Traffic::OnOff { .. }
-        | Traffic::Thin { .. }
-        | Traffic::Cbr { .. }
-        | Traffic::Flows { .. }
-        | Traffic::Ping { .. }
-        | Traffic::Video(_)
-        | Traffic::Dns(_)
-        | Traffic::Raw(_)
-        | Traffic::Replay(_) => return Ok(()),
-        Traffic::Tfrc(tfrc) if tfrc.size.is_some() || tfrc.rate.is_some() => return Ok(()),
-        Traffic::Tfrc(_) => None,
+    let pause = match traffic.pace() {
+        Pace::Prescribed => return Ok(()),
+        Pace::Pause(pause) => Some(pause),
+        Pace::Ceaseless => None,
     };
     if pause.is_some_and(|pause| largest_hint(pause).is_none_or(|largest| largest > 0.0)) {
         return Ok(());

@@ -7,7 +7,7 @@ use super::interface;
 use super::network::Network;
 use super::read::{Field, Section};
 use super::value::unknown_word;
-use fleetfoot_sim::spec::{Raw, RawMark, RawPorts, RawSource};
+use fleetfoot_sim::spec::{Raw, RawMark, RawPorts, RawSource, TrafficKind};
 
 /// The template in `section`; `groups` are all traffic groups of the file.
 pub(super) fn raw(section: &Section, network: &Network, groups: &[Node]) -> Result<Raw, Error> {
@@ -115,12 +115,12 @@ fn victim_group(section: &Section, victim: &Field, groups: &[Node]) -> Result<u3
     let name = victim.text()?;
     let kind = |node: &Node| {
         let table = node.as_table();
-        table.and_then(|table| table.text("kind").map(str::to_owned))
+        table.and_then(|table| TrafficKind::by_name(table.text("kind")?))
     };
-    let named = |node: &&Node| node.name().is_some() && kind(node).as_deref() != Some("raw");
+    let named = |node: &&Node| node.name().is_some() && kind(node) != Some(TrafficKind::Raw);
     let own = section.table.text("name");
     match groups.iter().position(|node| node.name() == Some(name)) {
-        Some(index) if kind(&groups[index]).as_deref() != Some("raw") => Ok(index as u32),
+        Some(index) if kind(&groups[index]) != Some(TrafficKind::Raw) => Ok(index as u32),
         Some(_) => Err(victim.fail(if own == Some(name) {
             format!("`{name}` cannot be its own victim")
         } else {

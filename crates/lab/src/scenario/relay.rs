@@ -41,7 +41,7 @@ pub(super) fn relay(
             .fail(problem)
             .help(said.place(), "a larger `buffer`, or a smaller `tcp.window_scale`"));
     }
-    if !traffic.can_be_relayed() {
+    if !traffic.facts().relayable {
         return Err(field
             .fail("a relay ends TCP connections, and here it would find none that it can end")
             .help(field.place(), "leave `relay` out for datagrams, TFRC and replay"));
@@ -51,9 +51,13 @@ pub(super) fn relay(
             .fail("`relay` does not go together with `super_packets` and `host_coalesce`")
             .help(field.place(), "switch those off for this group"));
     }
-    let listed: Vec<(NodeId, NodeId)> = match traffic {
-        Traffic::Flows { list } => list.iter().map(|line| (line.source, line.destination)).collect(),
-        _ => pairs.to_vec(),
+    let listed = traffic
+        .listed()
+        .iter()
+        .map(|line| (line.source, line.destination));
+    let listed: Vec<(NodeId, NodeId)> = match traffic.facts().lists_hosts {
+        true => listed.collect(),
+        false => pairs.to_vec(),
     };
     let name = node.text()?;
     let place = network.router(name, node.place(), &node.path)?;

@@ -10,7 +10,7 @@ use super::read::Section;
 use super::traffic::{self, Group};
 use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::time::{Duration, Instant};
-use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic};
+use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic, Transport};
 use std::sync::Arc;
 
 /// A scenario ready to run.
@@ -251,15 +251,7 @@ impl Resolved {
 
     /// Whether the group with this index uses TCP.
     pub fn is_tcp(&self, group: usize) -> bool {
-        !matches!(
-            self.spec.groups[group].traffic,
-            Traffic::Cbr { .. }
-                | Traffic::Ping { .. }
-                | Traffic::Video(_)
-                | Traffic::Dns(_)
-                | Traffic::Raw(_)
-                | Traffic::Tfrc(_)
-        )
+        self.spec.groups[group].traffic.facts().transport == Transport::Tcp
     }
 
     /// Whether any TCP sender asks for ECN.

@@ -11,7 +11,9 @@ use crate::workload::{APPLICATION_NAMES, ThinApplication, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::spec::{Dns, FlowLine, GroupSpec, NodeId, Spread, Traffic, Video, Web};
+use fleetfoot_sim::spec::{
+    Dns, FlowLine, GroupSpec, NodeId, PairPolicy, Traffic, TrafficKind, Transport, Video, Web,
+};
 use std::sync::Arc;
 
 /// A traffic group as results speak of it.
@@ -19,8 +21,8 @@ use std::sync::Arc;
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// Its kind: `transfer`, `bulk`.
-    pub kind: &'static str,
+    /// Its kind.
+    pub kind: TrafficKind,
     /// Whether completion time, not goodput, is what counts.
     pub latency_sensitive: bool,
     /// What arrives later than this after it was sent is late; of kinds that have such a deadline.
@@ -58,24 +60,15 @@ pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, V
             .help(&node.place, "give each a `name` of its own"));
         }
         let (kind, section) = Section::open_tagged(node, &keys::TRAFFIC, &path)?;
-        let sensitive = matches!(
-            kind,
-            "transfer"
-                | "incast"
-                | "closed-loop"
-                | "request-response"
-                | "thin"
-                | "web"
-                | "video-call"
-                | "dns"
-                | "replay"
-        );
+        let Some(kind) = TrafficKind::by_name(kind) else {
+            unreachable!("the file was checked against the list of kinds")
+        };
         groups.push(Group {
             name: name.clone(),
             kind,
             latency_sensitive: section
                 .find("latency_sensitive")?
-                .map_or(Ok(sensitive), |field| field.flag())?,
+                .map_or(Ok(kind.facts().latency_sensitive), |field| field.flag())?,
             deadline: section
                 .find("deadline")?
                 .map(|field| field.duration())
@@ -93,7 +86,7 @@ pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, V
 
 fn group(
     name: String,
-    kind: &'static str,
+    kind: TrafficKind,
     section: &Section,
     tcp_node: Option<&Node>,
     network: &Network,
@@ -135,9 +128,9 @@ fn group(
         name,
         traffic,
         spread: match section.need("spread")?.choice()? {
-            "random" => Spread::Random,
-            "each" => Spread::Each,
-            _ => Spread::RoundRobin,
+            "random" => PairPolicy::Random,
+            "each" => PairPolicy::Each,
+            _ => PairPolicy::RoundRobin,
         },
         pairs,
         start,
@@ -152,15 +145,16 @@ fn group(
 }
 
 /// Largest packets of the group: the path's, or smaller ones if it says so.
-fn data_unit(kind: &str, section: &Section, narrowest: &Narrowest) -> Result<u32, Error> {
+fn data_unit(kind: TrafficKind, section: &Section, narrowest: &Narrowest) -> Result<u32, Error> {
     let Narrowest { mtu, link, pair } = narrowest;
     let Some(field) = section.find("data_unit")? else {
         return Ok(*mtu);
     };
-    if matches!(kind, "cbr" | "ping" | "raw" | "tfrc" | "video-call" | "dns") {
+    if kind.facts().transport != Transport::Tcp {
         return Err(field
             .fail(format!(
-                "`data_unit` is for TCP: packets of `{kind}` have the size `packet`"
+                "`data_unit` is for TCP: packets of `{}` have the size `packet`",
+                kind.name()
             ))
             .help(field.place(), "write packet = \"...\" instead"));
     }
@@ -191,7 +185,7 @@ struct Narrowest {
 }
 
 /// Pairs of data sender and data receiver, all of them connected both ways.
-fn pairs(kind: &str, section: &Section, network: &Network) -> Result<Vec<(NodeId, NodeId)>, Error> {
+fn pairs(kind: TrafficKind, section: &Section, network: &Network) -> Result<Vec<(NodeId, NodeId)>, Error> {
     let default = |group: &str| network.groups.get(group).cloned();
     let from = match section.find("from")? {
         Some(field) => hosts(&field, "left", network)?,
@@ -205,7 +199,7 @@ fn pairs(kind: &str, section: &Section, network: &Network) -> Result<Vec<(NodeId
         Some(field) => hosts(field, "right", network)?,
         None => match default("right").or_else(|| default("to")) {
             Some(hosts) => hosts,
-            None if kind == "flows" => from.clone(),
+            None if kind.facts().lists_hosts => from.clone(),
             None => {
                 return Err(
                     Error::at(&section.place, &join(&section.path, "to"), "`to` is missing").help(
@@ -244,10 +238,10 @@ fn pairs(kind: &str, section: &Section, network: &Network) -> Result<Vec<(NodeId
 }
 
 /// Which way data flows.
-fn direction(kind: &str, section: &Section) -> Result<&'static str, Error> {
+fn direction(kind: TrafficKind, section: &Section) -> Result<&'static str, Error> {
     match section.find("direction")? {
         Some(field) => field.choice(),
-        None if kind == "video-call" => Ok("both"),
+        None if kind.facts().both_ways => Ok("both"),
         None => Ok("down"),
     }
 }
@@ -275,7 +269,7 @@ const MOST_PAIRS: usize = 1_000_000;
 
 /// The smallest MTU on the paths of `pairs`; that every pair has a path is found out on the way.
 fn narrowest(
-    kind: &str,
+    kind: TrafficKind,
     pairs: &[(NodeId, NodeId)],
     section: &Section,
     network: &Network,
@@ -287,7 +281,7 @@ fn narrowest(
     };
     let mut ways = network.ways();
     for &(a, b) in pairs {
-        if kind == "flows" && a == b {
+        if kind.facts().lists_hosts && a == b {
             continue;
         }
         for (from, to) in [(a, b), (b, a)] {
@@ -358,7 +352,7 @@ fn hosts(field: &Field, side: &str, network: &Network) -> Result<Vec<NodeId>, Er
 }
 
 fn traffic(
-    kind: &str,
+    kind: TrafficKind,
     section: &Section,
     network: &Network,
     (pairs, path_mtu): (&[(NodeId, NodeId)], u32),
@@ -368,13 +362,13 @@ fn traffic(
     let times = |key| distribution(&section.need(key)?, Dimension::Time);
     let count = || -> Result<u32, Error> { Ok(section.need("count")?.integer()? as u32) };
     Ok(match kind {
-        "bulk" => Traffic::Bulk { count: count()? },
-        "transfer" => Traffic::Transfer {
+        TrafficKind::Bulk => Traffic::Bulk { count: count()? },
+        TrafficKind::Transfer => Traffic::Transfer {
             size: sizes("size")?,
             interarrival: arrivals(&section.need("arrivals")?)?,
             count: section.find("count")?.map(|field| field.integer()).transpose()?,
         },
-        "incast" => Traffic::Incast {
+        TrafficKind::Incast => Traffic::Incast {
             size: sizes("size")?,
             count: match section.find("count")? {
                 Some(field) => field.integer()? as u32,
@@ -383,12 +377,12 @@ fn traffic(
             rounds: section.need("rounds")?.integer()? as u32,
             pause: times("pause")?,
         },
-        "closed-loop" => Traffic::ClosedLoop {
+        TrafficKind::ClosedLoop => Traffic::ClosedLoop {
             count: count()?,
             size: sizes("size")?,
             think: times("think")?,
         },
-        "request-response" => Traffic::RequestResponse {
+        TrafficKind::RequestResponse => Traffic::RequestResponse {
             count: count()?,
             request: sizes("request")?,
             response: sizes("response")?,
@@ -399,13 +393,13 @@ fn traffic(
                 .transpose()?
                 .map(|n| n as u32),
         },
-        "on-off" => Traffic::OnOff {
+        TrafficKind::OnOff => Traffic::OnOff {
             count: count()?,
             burst: sizes("burst")?,
             interval: positive(&section.need("interval")?)?,
         },
-        "thin" => thin(section, count()?)?,
-        "web" => Traffic::Web(Box::new(Web {
+        TrafficKind::Thin => thin(section, count()?)?,
+        TrafficKind::Web => Traffic::Web(Box::new(Web {
             count: count()?,
             document: sizes("document")?,
             objects: section.need("objects")?.integer()? as u32,
@@ -414,15 +408,15 @@ fn traffic(
             connections: section.need("connections")?.integer()? as u32,
             think: times("think")?,
         })),
-        "cbr" => Traffic::Cbr {
+        TrafficKind::Cbr => Traffic::Cbr {
             count: count()?,
             rate: finite(&section.need("rate")?)?,
             packet: section.need("packet")?.bytes()?,
         },
-        "flows" => Traffic::Flows {
+        TrafficKind::Flows => Traffic::Flows {
             list: flow_list(&section.need("file")?, network)?,
         },
-        "video-call" => Traffic::Video(Box::new(Video {
+        TrafficKind::Video => Traffic::Video(Box::new(Video {
             count: count()?,
             both_ways: direction(kind, section)? == "both",
             frame_rate: section.need("frame_rate")?.frequency()?,
@@ -435,7 +429,7 @@ fn traffic(
             key_frame: sizes("key_frame")?,
             packet: section.need("packet")?.bytes()?,
         })),
-        "dns" => Traffic::Dns(Box::new(Dns {
+        TrafficKind::Dns => Traffic::Dns(Box::new(Dns {
             interarrival: arrivals(&section.need("arrivals")?)?,
             request: sizes("request")?,
             response: sizes("response")?,
@@ -444,10 +438,10 @@ fn traffic(
             timeout: section.need("timeout")?.duration()?,
             attempts: section.need("attempts")?.integer()? as u32,
         })),
-        "tfrc" => Traffic::Tfrc(Box::new(tfrc::tfrc(section, path_mtu)?)),
-        "replay" => Traffic::Replay(Box::new(replay::replay(section, network, pairs)?)),
-        "raw" => Traffic::Raw(Box::new(raw::raw(section, network, groups)?)),
-        _ => Traffic::Ping {
+        TrafficKind::Tfrc => Traffic::Tfrc(Box::new(tfrc::tfrc(section, path_mtu)?)),
+        TrafficKind::Replay => Traffic::Replay(Box::new(replay::replay(section, network, pairs)?)),
+        TrafficKind::Raw => Traffic::Raw(Box::new(raw::raw(section, network, groups)?)),
+        TrafficKind::Ping => Traffic::Ping {
             interval: positive(&section.need("interval")?)?,
             packet: section.need("packet")?.bytes()?,
         },

@@ -9,7 +9,7 @@
 //! The client is the receiver of the data: answers flow the group's way. Sizes and the server's time are drawn when the look-up
 //! begins, so that they are the same whatever is lost.
 
-use super::{NONE, Spread, datagram, whole_bytes};
+use super::{NONE, PairPolicy, datagram, whole_bytes};
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
 use crate::output::Repairs;
@@ -93,8 +93,8 @@ impl<O: Observer> World<'_, O> {
         }
         if resolver.next <= now {
             let pair = match spec.spread {
-                Spread::Each => self.groups[index as usize].actors[actor as usize].pair,
-                Spread::RoundRobin | Spread::Random => self.pick_pair(index, spec),
+                PairPolicy::Each => self.groups[index as usize].actors[actor as usize].pair,
+                PairPolicy::RoundRobin | PairPolicy::Random => self.pick_pair(index, spec),
             };
             let lookup = self.begin_lookup(now, index, actor, pair, &mut resolver, dns);
             self.ask_server(now, index, actor, &mut resolver, lookup, dns);

@@ -7,7 +7,7 @@
 use super::{Route, UDP_HEADERS};
 use crate::endpoint::Opening;
 use crate::observe::Observer;
-use crate::spec::{GroupSpec, Raw, RawMark, RawPorts, RawSource, Spread};
+use crate::spec::{GroupSpec, PairPolicy, Raw, RawMark, RawPorts, RawSource};
 use crate::world::World;
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
 use fleetfoot_core::packet::{Flags, Kind, Segment};
@@ -68,8 +68,8 @@ impl<O: Observer> World<'_, O> {
         }
         if trains.next <= now && raw.count.is_none_or(|count| trains.begun < count) {
             let pair = match spec.spread {
-                Spread::Each => pair,
-                Spread::RoundRobin | Spread::Random => self.pick_pair(index, spec),
+                PairPolicy::Each => pair,
+                PairPolicy::RoundRobin | PairPolicy::Random => self.pick_pair(index, spec),
             };
             let train = self.begin_train(now, index, actor, pair, raw);
             trains.begun += 1;

@@ -109,7 +109,7 @@ impl<O: Observer> World<'_, O> {
                 for (bytes, pair) in group.goodput_per_connection.iter().zip(&group.pair_of_connection) {
                     goodput_bytes_per_pair[*pair as usize] += *bytes;
                 }
-                let requests = if spec.traffic.is_closed_loop() {
+                let requests = if spec.traffic.facts().closed_loop {
                     let begun = |actor: &Actor| actor.dialogue.as_ref().map_or(0, |dialogue| dialogue.begun);
                     group.actors.iter().map(begun).collect()
                 } else {

@@ -7,7 +7,7 @@ use super::video::Frames;
 use super::{Actor, Dialogue, Group, NONE, Route};
 use crate::observe::Observer;
 use crate::output::{Datagrams, Histogram};
-use crate::spec::{GroupSpec, Spread, Traffic};
+use crate::spec::{GroupSpec, PairPolicy, Traffic};
 use crate::world::{RunError, World};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::rng::{Distribution, Rng, Sampler};
@@ -65,7 +65,7 @@ impl<O: Observer> World<'_, O> {
             let mut routes = Vec::with_capacity(pairs.len());
             for &(from, to) in &pairs {
                 let mut paths = [self.path(index, from, to)?, self.path(index, to, from)?];
-                let relay = group.relay.as_ref().filter(|_| group.traffic.can_be_relayed());
+                let relay = group.relay.as_ref().filter(|_| group.traffic.facts().relayable);
                 let relay = relay.map(|relay| relay.node);
                 let relay = relay.map(|node| self.onward(index, node, [from, to], &mut paths));
                 routes.push(Route {
@@ -116,7 +116,7 @@ impl<O: Observer> World<'_, O> {
 
     fn set_up_actors(&mut self, index: u32, spec: &GroupSpec) {
         let start = Instant::ZERO + spec.start;
-        let each = spec.spread == Spread::Each;
+        let each = spec.spread == PairPolicy::Each;
         let pairs = self.groups[index as usize].routes.len() as u32;
         let processes = if each { pairs } else { 1 };
         let (members, one_per_member) = match &spec.traffic {
@@ -140,7 +140,7 @@ impl<O: Observer> World<'_, O> {
         for member in 0..members {
             let way_back =
                 matches!(&spec.traffic, Traffic::Video(video) if video.both_ways) && member % 2 == 1;
-            let pair = if one_per_member && !each && way_back && spec.spread == Spread::Random {
+            let pair = if one_per_member && !each && way_back && spec.spread == PairPolicy::Random {
                 let there = self.groups[index as usize].actors.last();
                 there.map_or(0, |there| there.pair ^ 1)
             } else if one_per_member && !each {

@@ -7,7 +7,7 @@
 use super::{NONE, whole_bytes};
 use crate::observe::Observer;
 use crate::output::StreamRecord;
-use crate::spec::{GroupSpec, Spread, Tfrc};
+use crate::spec::{GroupSpec, PairPolicy, Tfrc};
 use crate::world::World;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::Segment;
@@ -30,8 +30,8 @@ impl<O: Observer> World<'_, O> {
     pub(super) fn act_tfrc(&mut self, index: u32, actor: u32, now: Instant, spec: &GroupSpec, tfrc: &Tfrc) {
         if tfrc.interarrival.is_some() {
             let pair = match spec.spread {
-                Spread::Each => self.groups[index as usize].actors[actor as usize].pair,
-                Spread::RoundRobin | Spread::Random => self.pick_pair(index, spec),
+                PairPolicy::Each => self.groups[index as usize].actors[actor as usize].pair,
+                PairPolicy::RoundRobin | PairPolicy::Random => self.pick_pair(index, spec),
             };
             let group = &mut self.groups[index as usize];
             let started = &mut group.actors[actor as usize].started;

@@ -10,7 +10,7 @@ use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::bench::Workload;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
-    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, PairPolicy, Spec, Traffic,
 };
 use std::sync::Arc;
 
@@ -143,7 +143,7 @@ fn dumbbell(seed: u64) -> Spec {
             pairs: (0..pairs)
                 .map(|pair| (NodeId(2 + 2 * pair), NodeId(3 + 2 * pair)))
                 .collect(),
-            spread: Spread::RoundRobin,
+            spread: PairPolicy::RoundRobin,
             start: Duration::from_millis(rng.below(300)),
             start_spacing: Duration::from_millis(rng.below(50)),
             stop: (rng.below(3) == 0).then(|| Duration::from_millis(700 + rng.below(1_500))),

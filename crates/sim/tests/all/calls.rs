@@ -7,7 +7,7 @@ use fleetfoot_core::rng::{Distribution, Probability};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::output::{Datagrams, RunOutput};
-use fleetfoot_sim::spec::{Dns, Loss, NodeId, Spec, Spread, Traffic, Video, Web};
+use fleetfoot_sim::spec::{Dns, Loss, NodeId, PairPolicy, Spec, Traffic, Video, Web};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ fn a_call_goes_both_ways_at_its_own_phase() {
     let ways: Vec<u32> = output.groups[0].flows.iter().map(|flow| flow.pair).collect();
     assert_eq!(ways.iter().filter(|way| **way == 0).count(), 10);
     // Two calls over two pairs of hosts, drawn at random: the way back is that of the way there.
-    for spread in [Spread::RoundRobin, Spread::Random, Spread::Each] {
+    for spread in [PairPolicy::RoundRobin, PairPolicy::Random, PairPolicy::Each] {
         let mut spec = network(3, 400);
         spec.groups.push(group(
             3,
@@ -103,7 +103,7 @@ fn a_call_goes_both_ways_at_its_own_phase() {
             frames.chunks(2).all(|ways| ways[0] == ways[1]),
             "{spread:?} {frames:?}"
         );
-        let calls = if spread == Spread::Each { 6 } else { 2 };
+        let calls = if spread == PairPolicy::Each { 6 } else { 2 };
         assert_eq!(frames.iter().sum::<i32>(), 2 * 10 * calls);
     }
 }

@@ -173,7 +173,7 @@ fn where_units_are_mixed_by_chance_codel_is_blind_to_their_size() {
         );
         units.name = format!("units-{bytes}");
         units.pairs = units.pairs[5 * number..5 * number + 5].to_vec();
-        units.spread = fleetfoot_sim::spec::Spread::Each;
+        units.spread = fleetfoot_sim::spec::PairPolicy::Each;
         spec.groups.push(units);
     }
     let seen = Passing::watch(&spec, 1);

@@ -8,8 +8,8 @@ use fleetfoot_core::tfrc;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::spec::{
-    Arq, Dns, FlowLine, GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec,
-    Spread, Tfrc, Traffic, Video,
+    Arq, Dns, FlowLine, GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec,
+    PairPolicy, Spec, Tfrc, Traffic, Video,
 };
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub(crate) fn random_spec(seed: u64) -> Spec {
                 (NodeId(4), NodeId(8)),
                 (NodeId(6), NodeId(3)),
             ],
-            spread: [Spread::RoundRobin, Spread::Random, Spread::Each][rng.below(3) as usize],
+            spread: [PairPolicy::RoundRobin, PairPolicy::Random, PairPolicy::Each][rng.below(3) as usize],
             start: Duration::from_millis(rng.below(3) * 100),
             start_spacing: Duration::from_millis(rng.below(2) * 10),
             stop: (rng.below(3) == 0).then(|| Duration::from_millis(1500)),

@@ -10,7 +10,7 @@ use fleetfoot_core::tcp::{Config, Profile};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::output::{GroupOutput, RunOutput};
-use fleetfoot_sim::spec::{LinkRate, Loss, Spec, Spread, Traffic};
+use fleetfoot_sim::spec::{LinkRate, Loss, PairPolicy, Spec, Traffic};
 use std::sync::Arc;
 
 const PAGES: usize = 0;
@@ -30,7 +30,7 @@ fn scenario() -> Spec {
     for (name, spread, traffic) in [
         (
             "pages",
-            Spread::Random,
+            PairPolicy::Random,
             Traffic::Transfer {
                 size: size(),
                 interarrival: time(0.2),
@@ -39,7 +39,7 @@ fn scenario() -> Spec {
         ),
         (
             "rounds",
-            Spread::Random,
+            PairPolicy::Random,
             Traffic::Incast {
                 size: size(),
                 count: 4,
@@ -49,7 +49,7 @@ fn scenario() -> Spec {
         ),
         (
             "users",
-            Spread::RoundRobin,
+            PairPolicy::RoundRobin,
             Traffic::ClosedLoop {
                 count: 1,
                 size: size(),
@@ -58,7 +58,7 @@ fn scenario() -> Spec {
         ),
         (
             "exchanges",
-            Spread::RoundRobin,
+            PairPolicy::RoundRobin,
             Traffic::RequestResponse {
                 count: 1,
                 request: size(),
@@ -69,7 +69,7 @@ fn scenario() -> Spec {
         ),
         (
             "bursts",
-            Spread::Each,
+            PairPolicy::Each,
             Traffic::OnOff {
                 count: 1,
                 burst: size(),
@@ -78,7 +78,7 @@ fn scenario() -> Spec {
         ),
         (
             "pings",
-            Spread::Random,
+            PairPolicy::Random,
             Traffic::Ping {
                 interval: time(0.1),
                 packet: Bytes(84),

@@ -8,7 +8,7 @@ use fleetfoot_core::rng::{Distribution, Probability};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::output::{Datagrams, RunOutput};
-use fleetfoot_sim::spec::{FlowLine, LinkRate, Loss, NodeId, Spec, Spread, Traffic};
+use fleetfoot_sim::spec::{FlowLine, LinkRate, Loss, NodeId, PairPolicy, Spec, Traffic};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -30,10 +30,10 @@ fn scenario() -> Spec {
         bytes: Bytes(1_000 << line),
     });
     for (name, spread, traffic) in [
-        ("bulk", Spread::RoundRobin, Traffic::Bulk { count: 1 }),
+        ("bulk", PairPolicy::RoundRobin, Traffic::Bulk { count: 1 }),
         (
             "transfer",
-            Spread::Random,
+            PairPolicy::Random,
             Traffic::Transfer {
                 size: size.clone(),
                 interarrival: time.clone(),
@@ -42,7 +42,7 @@ fn scenario() -> Spec {
         ),
         (
             "incast",
-            Spread::Each,
+            PairPolicy::Each,
             Traffic::Incast {
                 size: size.clone(),
                 count: 1,
@@ -52,7 +52,7 @@ fn scenario() -> Spec {
         ),
         (
             "closed loop",
-            Spread::RoundRobin,
+            PairPolicy::RoundRobin,
             Traffic::ClosedLoop {
                 count: 2,
                 size: size.clone(),
@@ -61,7 +61,7 @@ fn scenario() -> Spec {
         ),
         (
             "request-response",
-            Spread::RoundRobin,
+            PairPolicy::RoundRobin,
             Traffic::RequestResponse {
                 count: 2,
                 request: size.clone(),
@@ -72,7 +72,7 @@ fn scenario() -> Spec {
         ),
         (
             "on-off",
-            Spread::RoundRobin,
+            PairPolicy::RoundRobin,
             Traffic::OnOff {
                 count: 2,
                 burst: size,
@@ -81,7 +81,7 @@ fn scenario() -> Spec {
         ),
         (
             "cbr",
-            Spread::Each,
+            PairPolicy::Each,
             Traffic::Cbr {
                 count: 1,
                 rate: Rate::from_bps(130_001),
@@ -90,12 +90,12 @@ fn scenario() -> Spec {
         ),
         (
             "flows",
-            Spread::RoundRobin,
+            PairPolicy::RoundRobin,
             Traffic::Flows { list: list.collect() },
         ),
         (
             "ping",
-            Spread::Random,
+            PairPolicy::Random,
             Traffic::Ping {
                 interval: time,
                 packet: Bytes(84),

@@ -14,7 +14,7 @@ use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::observe::{AppEvent, Observer};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
-    Interface, LinkIndex, NodeId, Raw, RawMark, RawPorts, RawSource, Spec, Spread, Traffic,
+    Interface, LinkIndex, NodeId, PairPolicy, Raw, RawMark, RawPorts, RawSource, Spec, Traffic,
 };
 use fleetfoot_sim::world::{Mode as EngineMode, run};
 use std::collections::BTreeSet;
@@ -219,7 +219,7 @@ fn no_packet_is_lost_between_connection_and_line() {
         for (index, traffic) in traffic.into_iter().enumerate() {
             let mut group = group(3, traffic);
             group.name = format!("group-{index}");
-            group.spread = Spread::Each;
+            group.spread = PairPolicy::Each;
             let t_buffer = Duration::from_micros(rng.below(5_000));
             let mode = match rng.below(4) {
                 0 => Mode::Burst,

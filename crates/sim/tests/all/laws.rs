@@ -12,7 +12,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::spec::{
-    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, Spec, Spread, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, PairPolicy, Spec, Traffic,
 };
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
@@ -58,7 +58,7 @@ fn path(config: Config, rate: Rate, loss: Loss, duration: Duration, seed: u64) -
             name: "bulk".to_owned(),
             traffic: Traffic::Bulk { count: 1 },
             pairs: vec![(NodeId(0), NodeId(1))],
-            spread: Spread::RoundRobin,
+            spread: PairPolicy::RoundRobin,
             start: Duration::ZERO,
             start_spacing: Duration::ZERO,
             stop: None,

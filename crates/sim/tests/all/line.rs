@@ -10,7 +10,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
-    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, Spec, Spread, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, PairPolicy, Spec, Traffic,
 };
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
@@ -115,7 +115,7 @@ pub(crate) fn group(senders: u32, traffic: Traffic) -> GroupSpec {
         pairs: (0..senders)
             .map(|sender| (NodeId(sender), NodeId(senders)))
             .collect(),
-        spread: Spread::RoundRobin,
+        spread: PairPolicy::RoundRobin,
         start: Duration::ZERO,
         start_spacing: Duration::ZERO,
         stop: None,

@@ -7,7 +7,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::event::{EventKey, EventKind, EventQueue};
 use fleetfoot_sim::observe::{AppEvent, Observer};
-use fleetfoot_sim::spec::{LinkRate, Loss, Spread, Traffic};
+use fleetfoot_sim::spec::{LinkRate, Loss, PairPolicy, Traffic};
 use fleetfoot_sim::world::{Mode, run};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -97,7 +97,7 @@ fn ties_between_timers_do_not_depend_on_slots() {
                 count: None,
             },
         ));
-        spec.groups[0].spread = Spread::Each;
+        spec.groups[0].spread = PairPolicy::Each;
         let config = config();
         let config = Arc::new(Config {
             msl: Duration::from_millis(1),

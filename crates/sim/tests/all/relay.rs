@@ -343,7 +343,7 @@ fn the_modes_agree_with_relays_everywhere() {
             });
         }
         let output = outcome(&spec);
-        let relayed = spec.groups.iter().map(|group| group.traffic.can_be_relayed());
+        let relayed = spec.groups.iter().map(|group| group.traffic.facts().relayable);
         for (group, _) in output.groups.iter().zip(relayed).filter(|(_, relayed)| *relayed) {
             for flow in &group.flows {
                 assert!(

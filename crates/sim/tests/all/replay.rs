@@ -9,7 +9,7 @@ use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::output::RunOutput;
-use fleetfoot_sim::spec::{NodeId, Recorded, Replay, Spec, Spread, Traffic, Unit};
+use fleetfoot_sim::spec::{NodeId, PairPolicy, Recorded, Replay, Spec, Traffic, Unit};
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
 
@@ -192,7 +192,7 @@ fn random_replay(seed: u64) -> Spec {
         .collect();
     let mut group = spec.groups[0].clone();
     group.name = "replay".to_owned();
-    group.spread = Spread::RoundRobin;
+    group.spread = PairPolicy::RoundRobin;
     group.stop = None;
     group.pairs = vec![(NodeId(3), NodeId(7)), (NodeId(4), NodeId(8))];
     group.traffic = replay(connections);

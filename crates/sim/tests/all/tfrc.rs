@@ -14,7 +14,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
-use fleetfoot_sim::spec::{GroupSpec, LinkIndex, LinkRate, Loss, Spec, Spread, Tfrc, Traffic};
+use fleetfoot_sim::spec::{GroupSpec, LinkIndex, LinkRate, Loss, PairPolicy, Spec, Tfrc, Traffic};
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -220,7 +220,7 @@ fn every_packet_arrives_or_is_dropped() {
             },
         }));
         spec.groups = vec![group(2, traffic)];
-        spec.groups[0].spread = Spread::Random;
+        spec.groups[0].spread = PairPolicy::Random;
         spec.drain = Duration::from_secs(600);
         let mut count = Count::default();
         let output = go(&spec, &mut count);

@@ -12,7 +12,7 @@ use fleetfoot_core::tcp::{Config, InitialWindow};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::observe::{AppEvent, Observer};
-use fleetfoot_sim::spec::{FlowLine, Loss, NodeId, Spread, Traffic};
+use fleetfoot_sim::spec::{FlowLine, Loss, NodeId, PairPolicy, Traffic};
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -498,7 +498,7 @@ fn flows_are_dealt_to_pairs() {
     let seven = || transfers(1_000.0, 0.1, Some(7));
     let starts = 1..8;
     assert_eq!(
-        dealt(Spread::RoundRobin, seven()),
+        dealt(PairPolicy::RoundRobin, seven()),
         starts
             .clone()
             .map(|n| (100 * n, (n as u32 - 1) % 3))
@@ -506,23 +506,23 @@ fn flows_are_dealt_to_pairs() {
     );
     let mut stream = Rng::for_element(1, "group", "spread");
     let drawn: Vec<_> = starts.map(|n| (100 * n, stream.below(3) as u32)).collect();
-    assert_eq!(dealt(Spread::Random, seven()), drawn);
+    assert_eq!(dealt(PairPolicy::Random, seven()), drawn);
     let mut used: Vec<u32> = drawn.iter().map(|flow| flow.1).collect();
     used.sort_unstable();
     used.dedup();
     assert_eq!(used, [0, 1, 2], "a sequence that shows something");
     // Each: every pair has its own two.
     assert_eq!(
-        dealt(Spread::Each, transfers(1_000.0, 0.1, Some(2))),
+        dealt(PairPolicy::Each, transfers(1_000.0, 0.1, Some(2))),
         [(100, 0), (100, 1), (100, 2), (200, 0), (200, 1), (200, 2)]
     );
     // Members of a group start one spacing apart, pair by pair; with each, all pairs at once.
     assert_eq!(
-        dealt(Spread::RoundRobin, Traffic::Bulk { count: 4 }),
+        dealt(PairPolicy::RoundRobin, Traffic::Bulk { count: 4 }),
         [(0, 0), (20, 1), (40, 2), (60, 0)]
     );
     assert_eq!(
-        dealt(Spread::Each, Traffic::Bulk { count: 2 }),
+        dealt(PairPolicy::Each, Traffic::Bulk { count: 2 }),
         [(0, 0), (0, 1), (0, 2), (20, 0), (20, 1), (20, 2)]
     );
 }

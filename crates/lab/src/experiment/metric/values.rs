@@ -2,13 +2,14 @@
 
 use super::watched;
 use super::{GroupMetric, LinkMetric, LinkPlain, Metric, Of, VariantMetric};
-use crate::compare::groups::{completion_times, is_connection_per_flow, normalised};
+use crate::compare::groups::{completion_times, normalised};
 use crate::compare::units;
 use crate::scenario::Resolved;
 use crate::statistics::{Counted, Sample, jain};
 use fleetfoot_core::queue::QueueEventKind;
 use fleetfoot_core::tcp::Config;
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, Histogram, LinkOutput, RunOutput};
+use fleetfoot_sim::spec::TrafficKind;
 
 /// Values of a metric, run by run.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,7 +140,7 @@ fn group_values(
         GroupMetric::AckLatency => each(&|flow| {
             (flow.ack_latency_count > 0).then(|| flow.ack_latency_sum / f64::from(flow.ack_latency_count))
         }),
-        GroupMetric::Goodput if is_connection_per_flow(kind) => each(&|flow| {
+        GroupMetric::Goodput if kind.facts().flow_is_connection => each(&|flow| {
             let fct = flow.completed?.since(flow.start).as_secs_f64();
             (fct > 0.0).then(|| flow.bytes.0 as f64 * 8.0 / fct)
         }),
@@ -216,7 +217,7 @@ fn group_values(
 
 /// What the values of a group need beside its runs.
 struct GroupFacts {
-    kind: &'static str,
+    kind: TrafficKind,
     unit: Unit,
     measured_s: f64,
 }
@@ -288,7 +289,7 @@ fn variant_value(
                 .groups
                 .iter()
                 .zip(&run.groups)
-                .filter(|(info, _)| info.kind == "bulk");
+                .filter(|(info, _)| info.kind.facts().greedy);
             let shares: Vec<f64> = bulk
                 .flat_map(|(_, group)| &group.goodput_bytes_per_connection)
                 .map(|bytes| bytes.0 as f64)

@@ -426,13 +426,13 @@ impl Drawing<'_> {
         let panels: Vec<lines::Panel> = points
             .map(|(index, (point, plan))| {
                 let batch = prepared.batch_of(index, batch);
-                let info = plan.described.groups.get(group);
-                let kind = info.map_or("", |info| info.kind);
+                let kind = plan.described.groups.get(group).map(|info| info.kind);
                 let drawn = variants.iter().filter_map(|&variant| {
                     let runs = batch.runs.get(variant)?;
-                    let times = runs
-                        .iter()
-                        .map(|run| completion_times(kind, &run.output, group).completed);
+                    let times = runs.iter().map(|run| {
+                        let times = kind.map(|kind| completion_times(kind, &run.output, group));
+                        times.unwrap_or_default().completed
+                    });
                     Some(lines::Line {
                         name: plan.variants.get(variant)?.name.clone(),
                         points: by_rank(&times.collect::<Vec<_>>()),

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::workload::APPLICATION_NAMES;
 use fleetfoot_core::superpacket::Layout;
+use fleetfoot_sim::spec::TrafficKind;
 
 /// Keys of every traffic group.
 pub(crate) static TRAFFIC_COMMON: &[Key] = &[
@@ -113,12 +114,12 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
     common: TRAFFIC_COMMON,
     kinds: &[
         Variety {
-            name: "bulk",
+            name: TrafficKind::Bulk.name(),
             doc: "Connections that always have data.",
             keys: &[MEMBERS],
         },
         Variety {
-            name: "transfer",
+            name: TrafficKind::Transfer.name(),
             doc: "One connection per transfer; transfers arrive whether or not earlier ones are done.",
             keys: &[
                 key("size", SIZES, Required, "Payload bytes of each."),
@@ -127,7 +128,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "incast",
+            name: TrafficKind::Incast.name(),
             doc: "In each round all senders start at the same moment; the next round begins when all are done.",
             keys: &[
                 key("size", SIZES, Required, "Payload bytes per connection."),
@@ -142,7 +143,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "closed-loop",
+            name: TrafficKind::ClosedLoop.name(),
             doc: "Users who transfer on a new connection, think, and do it again.",
             keys: &[
                 key("count", COUNT, Value("1"), "Users."),
@@ -157,7 +158,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "request-response",
+            name: TrafficKind::RequestResponse.name(),
             doc: "Persistent connections that ask, are answered and think.",
             keys: &[
                 MEMBERS,
@@ -184,7 +185,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "on-off",
+            name: TrafficKind::OnOff.name(),
             doc: "Persistent connections that write bursts at intervals.",
             keys: &[
                 MEMBERS,
@@ -198,7 +199,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "thin",
+            name: TrafficKind::Thin.name(),
             doc: "Persistent connections that write little and often, as interactive applications do. A flow is a connection; what counts is each write's delivery latency and each segment's ACK latency.",
             keys: &[
                 MEMBERS,
@@ -218,7 +219,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "web",
+            name: TrafficKind::Web.name(),
             doc: "Users who load pages: a document on one connection, then its objects over several, one at a time on each. A flow is a page, its completion time the page load time.",
             keys: &[
                 key("count", COUNT, Value("1"), "Users."),
@@ -257,7 +258,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "cbr",
+            name: TrafficKind::Cbr.name(),
             doc: "Datagrams at a constant rate, without feedback.",
             keys: &[
                 key("count", COUNT, Value("1"), "Streams."),
@@ -271,7 +272,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "tfrc",
+            name: TrafficKind::Tfrc.name(),
             doc: "Streams whose rate follows the TCP throughput equation (TFRC, RFC 5348). Nothing is sent twice: a stream of some size is complete with the last packet that arrives.",
             keys: &[
                 key(
@@ -344,7 +345,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "flows",
+            name: TrafficKind::Flows.name(),
             doc: "Transfers listed in a file.",
             keys: &[key(
                 "file",
@@ -354,7 +355,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             )],
         },
         Variety {
-            name: "replay",
+            name: TrafficKind::Replay.name(),
             doc: "Connections recorded in a file of connection vectors, which `fleetfoot import` makes of a capture: they start at the recorded times and have the recorded round-trip times, and their ends say as much as they did, and wait as long before it. Each opens from `to` (`right`; with `direction = \"up\"` from `from`), at a host of its own for every host that opened connections, as far as there are pairs. A flow is an exchange, without the recorded waiting; where both ends speak independently, a unit of either. `more.connection_s` is the time of whole connections.",
             keys: &[
                 key(
@@ -402,7 +403,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "ping",
+            name: TrafficKind::Ping.name(),
             doc: "Echo requests; the completion time is the round-trip time.",
             keys: &[
                 key("interval", TIMES, Value("\"1 s\""), "Time between requests."),
@@ -415,7 +416,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "video-call",
+            name: TrafficKind::Video.name(),
             doc: "Calls between two hosts, both ways at once: frames at a constant rate, each cut into UDP datagrams that leave together; nothing is sent again and the encoder does not adapt. A flow is a frame; its completion time is from handing over to the arrival of its last datagram. A frame that lost a datagram has no time: it counts among the late ones (`more.late_or_lost`).",
             keys: &[
                 key("count", COUNT, Value("1"), "Calls."),
@@ -458,7 +459,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "dns",
+            name: TrafficKind::Dns.name(),
             doc: "Look-ups of names: a UDP request and its answer, with a resolver's retries. A flow is a look-up; its completion time is from the first request to the first answer. One that is never answered counts with the time until it was given up. `from` answers, `to` asks.",
             keys: &[
                 key(
@@ -495,7 +496,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
             ],
         },
         Variety {
-            name: "raw",
+            name: TrafficKind::Raw.name(),
             doc: "Trains of packets from a template, whose headers may lie: attacks on queues. Nobody answers them.",
             keys: &[
                 key(
@@ -587,3 +588,31 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
         },
     ],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_keys_and_the_documents_name_those_for_which_somebody_waits() {
+        for kind in TrafficKind::ALL {
+            let keys = TRAFFIC.kinds.iter().filter(|one| one.name == kind.name());
+            assert_eq!(keys.count(), 1, "{kind:?}");
+        }
+        let waits = TrafficKind::ALL
+            .iter()
+            .filter(|kind| kind.facts().latency_sensitive);
+        let mut waits: Vec<&str> = waits.map(|kind| kind.name()).collect();
+        let key = TRAFFIC_COMMON.iter().find(|key| key.name == "latency_sensitive");
+        let Some(Described(text)) = key.map(|key| key.default) else {
+            panic!("the default depends on the kind")
+        };
+        let list = text
+            .trim_start_matches("true for ")
+            .trim_end_matches(", else false");
+        let mut named: Vec<&str> = list.split(", ").flat_map(|part| part.split(" and ")).collect();
+        named.sort_unstable();
+        waits.sort_unstable();
+        assert_eq!(named, waits);
+    }
+}

@@ -1,0 +1,567 @@
+//! Traffic kinds: the parameters of each, and its facts.
+//!
+//! A new kind is an entry of [`TrafficKind`], a variant of [`Traffic`] with its parameters, and an arm in the methods of
+//! [`Traffic`] whose answer depends on parameters. Nothing else in the program lists kinds, except where each does what no
+//! other does: its application and the reader of its keys.
+
+use super::facts::{Compared, DATAGRAMS, Facts, Losses, TCP, Transport};
+use super::{Bytes, Distribution, Duration, NodeId, Rate};
+use fleetfoot_core::superpacket::Layout;
+use std::sync::Arc;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $facts:expr;)*) => {
+        /// The kinds of traffic.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum TrafficKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl TrafficKind {
+            /// All kinds.
+            pub const ALL: &'static [TrafficKind] = &[$(TrafficKind::$kind),*];
+
+            /// What is known of the kind.
+            pub const fn facts(self) -> &'static Facts {
+                match self {
+                    $(TrafficKind::$kind => const { &$facts },)*
+                }
+            }
+        }
+
+        impl Traffic {
+            /// Its kind.
+            pub const fn kind(&self) -> TrafficKind {
+                match self {
+                    $(Traffic::$kind { .. } => TrafficKind::$kind,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Connections that always have data.
+    Bulk = Facts { name: "bulk", greedy: true, long_lived: true, completes: false, ..TCP };
+    /// Transfers that arrive whether or not earlier ones are done.
+    Transfer = Facts { name: "transfer", latency_sensitive: true, flow_is_connection: true, ..TCP };
+    /// Transfers of all senders at the same moment.
+    Incast = Facts { name: "incast", latency_sensitive: true, flow_is_connection: true, ..TCP };
+    /// Users who think between transfers.
+    ClosedLoop = Facts {
+        name: "closed-loop",
+        latency_sensitive: true,
+        flow_is_connection: true,
+        closed_loop: true,
+        reacts: true,
+        ..TCP
+    };
+    /// Persistent connections with requests and responses.
+    RequestResponse = Facts {
+        name: "request-response",
+        latency_sensitive: true,
+        closed_loop: true,
+        reacts: true,
+        ..TCP
+    };
+    /// Persistent connections that write bursts.
+    OnOff = Facts { name: "on-off", ..TCP };
+    /// Streams of small writes.
+    Thin = Facts {
+        name: "thin",
+        latency_sensitive: true,
+        completes: false,
+        compared: Compared::Delivery,
+        ..TCP
+    };
+    /// Users who load pages.
+    Web = Facts { name: "web", latency_sensitive: true, closed_loop: true, reacts: true, ..TCP };
+    /// Datagrams at a constant bit rate.
+    Cbr = Facts {
+        name: "cbr",
+        compared: Compared::Delivery,
+        losses: Losses::Datagrams,
+        ..DATAGRAMS
+    };
+    /// Transfers listed in a file.
+    Flows = Facts { name: "flows", flow_is_connection: true, lists_hosts: true, ..TCP };
+    /// Echo requests.
+    Ping = Facts {
+        name: "ping",
+        compared: Compared::CompletionOfNext,
+        losses: Losses::Flows,
+        ..DATAGRAMS
+    };
+    /// Video calls.
+    Video = Facts {
+        name: "video-call",
+        latency_sensitive: true,
+        both_ways: true,
+        compared: Compared::CompletionOfNext,
+        losses: Losses::Datagrams,
+        ..DATAGRAMS
+    };
+    /// Look-ups of names.
+    Dns = Facts { name: "dns", latency_sensitive: true, completes: true, reacts: true, ..DATAGRAMS };
+    /// Packets made from a template.
+    Raw = Facts { name: "raw", ..DATAGRAMS };
+    /// TFRC streams.
+    Tfrc = Facts { name: "tfrc", transport: Transport::Tfrc, relayable: false, long_lived: true, ..TCP };
+    /// Recorded connections.
+    Replay = Facts { name: "replay", latency_sensitive: true, relayable: false, reacts: true, ..TCP };
+}
+
+impl TrafficKind {
+    /// Its name in scenario files and results.
+    pub const fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// The kind with this name.
+    pub fn by_name(name: &str) -> Option<TrafficKind> {
+        TrafficKind::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+}
+
+/// What a traffic group does.
+#[derive(Clone, Debug)]
+pub enum Traffic {
+    /// `count` connections that always have data.
+    Bulk {
+        /// Connections.
+        count: u32,
+    },
+    /// One connection per transfer, opened by an arrival process (open loop).
+    Transfer {
+        /// Payload bytes per transfer.
+        size: Distribution,
+        /// Seconds between arrivals.
+        interarrival: Distribution,
+        /// At most this many transfers.
+        count: Option<u64>,
+    },
+    /// In each round every pair transfers at the same moment; the next round begins when all are done.
+    Incast {
+        /// Payload bytes per sender.
+        size: Distribution,
+        /// Connections per round, dealt over the pairs.
+        count: u32,
+        /// Rounds.
+        rounds: u32,
+        /// Pause between rounds (s).
+        pause: Distribution,
+    },
+    /// `count` users: think, transfer on a new connection, repeat.
+    ClosedLoop {
+        /// Users.
+        count: u32,
+        /// Payload bytes per transfer.
+        size: Distribution,
+        /// Think time (s).
+        think: Distribution,
+    },
+    /// `count` persistent connections: request, response, think, repeat. A flow record is one exchange.
+    RequestResponse {
+        /// Connections.
+        count: u32,
+        /// Bytes of the request, towards the data sender.
+        request: Distribution,
+        /// Bytes of the response.
+        response: Distribution,
+        /// Think time (s).
+        think: Distribution,
+        /// Exchanges per connection; `None`: until `stop`.
+        exchanges: Option<u32>,
+    },
+    /// `count` persistent connections that write bursts. A flow record is one burst.
+    OnOff {
+        /// Connections.
+        count: u32,
+        /// Bytes per burst.
+        burst: Distribution,
+        /// Time between the starts of bursts (s).
+        interval: Distribution,
+    },
+    /// `count` streams of small writes. A flow record is one stream; writes have their delivery latencies, segments
+    /// their ACK latencies.
+    Thin {
+        /// Streams.
+        count: u32,
+        /// Bytes per write.
+        payload: Distribution,
+        /// Time between writes (s).
+        interval: Distribution,
+    },
+    /// `count` users who load pages. A flow record is one page.
+    Web(Box<Web>),
+    /// `count` streams of datagrams without feedback.
+    Cbr {
+        /// Streams.
+        count: u32,
+        /// Layer-3 rate of each.
+        rate: Rate,
+        /// Layer-3 bytes per packet.
+        packet: Bytes,
+    },
+    /// Transfers listed in a file, in order of start.
+    Flows {
+        /// Start (from the run's start), endpoints, payload bytes.
+        list: Arc<[FlowLine]>,
+    },
+    /// Echo requests; a flow record is one exchange, its FCT the round-trip time.
+    Ping {
+        /// Seconds between requests.
+        interval: Distribution,
+        /// Layer-3 bytes per packet.
+        packet: Bytes,
+    },
+    /// `count` video calls. A flow record is one frame.
+    Video(Box<Video>),
+    /// Look-ups of names by datagrams. A flow record is one look-up.
+    Dns(Box<Dns>),
+    /// Packets made from a template, whose headers say what they like.
+    Raw(Box<Raw>),
+    /// Streams whose rate follows the TCP throughput equation (RFC 5348). A flow record is one stream.
+    Tfrc(Box<Tfrc>),
+    /// Connections that were recorded somewhere: they start at their times, and who speaks when and how long each waits
+    /// is prescribed. A flow record is one exchange, its time without the prescribed waiting.
+    Replay(Box<Replay>),
+}
+
+/// How a group goes on by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace<'a> {
+    /// Its times are prescribed, or it comes to an end.
+    Prescribed,
+    /// Each round begins this long after the one before (s).
+    Pause(&'a Distribution),
+    /// As soon as it can.
+    Ceaseless,
+}
+
+impl Traffic {
+    /// What is known of its kind.
+    pub const fn facts(&self) -> &'static Facts {
+        self.kind().facts()
+    }
+
+    /// Whether what happens at one of its ends makes an application act.
+    pub fn reacts(&self) -> bool {
+        self.facts().reacts || matches!(self, Traffic::Incast { rounds: 2.., .. })
+    }
+
+    /// Whether it takes whatever capacity it can get.
+    pub fn is_elastic(&self) -> bool {
+        match self {
+            Traffic::Tfrc(tfrc) => tfrc.size.is_none() && tfrc.rate.is_none(),
+            other => other.facts().greedy,
+        }
+    }
+
+    /// Its users, connections or streams on one pair if it is repeated on `each` pair, else on all pairs together. `None`:
+    /// its flows come as they arrive.
+    pub fn members(&self, each: bool) -> Option<u32> {
+        match self {
+            Traffic::Bulk { count }
+            | Traffic::ClosedLoop { count, .. }
+            | Traffic::RequestResponse { count, .. }
+            | Traffic::OnOff { count, .. }
+            | Traffic::Thin { count, .. }
+            | Traffic::Cbr { count, .. }
+            | Traffic::Incast { count, .. } => Some(*count),
+            Traffic::Web(web) => Some(web.count),
+            // A call that goes both ways is two streams, each with a pair of its own.
+            Traffic::Video(video) => Some(video.count * if video.both_ways && !each { 2 } else { 1 }),
+            Traffic::Tfrc(tfrc) => Some(tfrc.count.unwrap_or(1)),
+            Traffic::Transfer { .. }
+            | Traffic::Flows { .. }
+            | Traffic::Ping { .. }
+            | Traffic::Dns(_)
+            | Traffic::Raw(_)
+            | Traffic::Replay(_) => None,
+        }
+    }
+
+    /// How it goes on by itself.
+    pub fn pace(&self) -> Pace<'_> {
+        match self {
+            Traffic::ClosedLoop { think, .. }
+            | Traffic::RequestResponse {
+                think,
+                exchanges: None,
+                ..
+            } => Pace::Pause(think),
+            Traffic::Web(web) => Pace::Pause(&web.think),
+            other if other.is_elastic() => Pace::Ceaseless,
+            _ => Pace::Prescribed,
+        }
+    }
+
+    /// The transfers that it lists, in order of start.
+    pub fn listed(&self) -> &[FlowLine] {
+        match self {
+            Traffic::Flows { list } => list,
+            _ => &[],
+        }
+    }
+
+    /// Makes `factor` times as much of it: what comes after pauses comes sooner, what has a rate has a higher one. An attack is no
+    /// load, a call has the rate of its encoder, and what always has data cannot have more.
+    pub fn scale_load(&mut self, factor: f64) {
+        let sooner = |gap: &mut Distribution| *gap = gap.scaled(1.0 / factor);
+        let faster = |rate: &mut Rate| *rate = Rate::from_bps((rate.bps() as f64 * factor) as u64);
+        let earlier = |start: Duration| Duration::from_secs_f64(start.as_secs_f64() / factor);
+        match self {
+            Traffic::Transfer {
+                interarrival: pause, ..
+            }
+            | Traffic::Incast { pause, .. }
+            | Traffic::ClosedLoop { think: pause, .. }
+            | Traffic::RequestResponse { think: pause, .. }
+            | Traffic::OnOff { interval: pause, .. }
+            | Traffic::Thin { interval: pause, .. } => sooner(pause),
+            Traffic::Tfrc(tfrc) => {
+                tfrc.interarrival.as_mut().into_iter().for_each(sooner);
+                tfrc.rate.as_mut().into_iter().for_each(faster);
+            }
+            Traffic::Web(web) => sooner(&mut web.think),
+            Traffic::Cbr { rate, .. } => faster(rate),
+            Traffic::Dns(dns) => sooner(&mut dns.interarrival),
+            Traffic::Flows { list } => {
+                let line = |line: &FlowLine| FlowLine {
+                    start: earlier(line.start),
+                    ..*line
+                };
+                *list = list.iter().map(line).collect();
+            }
+            Traffic::Replay(replay) => {
+                replay.change(&format!("load {factor}"), |one| {
+                    // As a product, not a quotient.
+                    one.start = Duration::from_secs_f64(one.start.as_secs_f64() * (1.0 / factor));
+                });
+            }
+            Traffic::Bulk { .. } | Traffic::Ping { .. } | Traffic::Raw(_) | Traffic::Video(_) => {}
+        }
+    }
+}
+
+impl Replay {
+    /// Changes every recorded connection; `how` becomes part of the identity.
+    pub fn change(&mut self, how: &str, change: impl Fn(&mut Recorded)) {
+        let changed = self.connections.iter().map(|connection| {
+            let mut connection = connection.clone();
+            change(&mut connection);
+            connection
+        });
+        self.connections = changed.collect();
+        self.identity = format!("{} {how}", self.identity).into();
+    }
+}
+
+/// Video calls: streams of frames.
+#[derive(Clone, Debug)]
+pub struct Video {
+    /// Calls.
+    pub count: u32,
+    /// Each call has a stream on two pairs, one after the other: the ways there and back.
+    pub both_ways: bool,
+    /// Frames per second.
+    pub frame_rate: f64,
+    /// Payload bytes of a frame.
+    pub frame: Distribution,
+    /// One frame of so many, the first among them, is a key frame; `None`: none is.
+    pub key_every: Option<u32>,
+    /// Payload bytes of a key frame.
+    pub key_frame: Distribution,
+    /// Layer-3 bytes of a datagram at most.
+    pub packet: Bytes,
+}
+
+/// Look-ups of names. The second end of a pair asks, the first answers.
+#[derive(Clone, Debug)]
+pub struct Dns {
+    /// Seconds between look-ups.
+    pub interarrival: Distribution,
+    /// Payload bytes of a request.
+    pub request: Distribution,
+    /// Payload bytes of an answer.
+    pub response: Distribution,
+    /// Payload bytes of either at most.
+    pub most: Bytes,
+    /// Time the server needs for an answer (s).
+    pub server_time: Distribution,
+    /// How long the client waits before it asks again.
+    pub timeout: Duration,
+    /// Requests of a look-up at most.
+    pub attempts: u32,
+}
+
+/// Recorded connections.
+#[derive(Clone)]
+pub struct Replay {
+    /// In order of start.
+    pub connections: Arc<[Recorded]>,
+    /// Each starts up to so much later, at random.
+    pub start_jitter: Duration,
+    /// Stands for all of them where specifications are compared: there may be millions.
+    pub identity: Arc<str>,
+}
+
+impl std::fmt::Debug for Replay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replay")
+            .field("connections", &self.connections.len())
+            .field("start_jitter", &self.start_jitter)
+            .field("identity", &self.identity)
+            .finish()
+    }
+}
+
+/// A recorded connection. The second end of its pair opens it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// From the start of the group.
+    pub start: Duration,
+    /// Index of its pair, modulo their number.
+    pub pair: u32,
+    /// What its packets take beyond the links of their path, each way.
+    pub delay: Duration,
+    /// Round-trip time with that, of an empty path: when the first unit may be written.
+    pub rtt: Duration,
+    /// Both ends speak independently of each other; else a unit waits for the one before it.
+    pub concurrent: bool,
+    /// Window that either end offers at most, bytes; 0: as its group is configured.
+    pub windows: [u32; 2],
+    /// Data segments of either end that are lost on their way, beside what queues drop, per million.
+    pub losses_ppm: [u32; 2],
+    /// What is said, in order.
+    pub units: Box<[Unit]>,
+}
+
+/// What one end of a recorded connection says at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// The end that speaks: 0 or 1.
+    pub from: u8,
+    /// How long after it could: after the arrival of the unit before if that came from the other end, after its last byte
+    /// was first sent if it came from the same; the first after the handshake.
+    pub wait: Duration,
+    /// Payload bytes; 0: this end closes.
+    pub bytes: Bytes,
+}
+
+/// Streams of TFRC.
+#[derive(Clone, Debug)]
+pub struct Tfrc {
+    /// Streams, or with `interarrival` at most so many; `None`: one, or no limit.
+    pub count: Option<u32>,
+    /// Payload bytes of each; `None`: they always have data.
+    pub size: Option<Distribution>,
+    /// Seconds between the starts of streams; `None`: `start_spacing`.
+    pub interarrival: Option<Distribution>,
+    /// Layer-3 rate at which applications write packets; `None`: all at once. Not with `interarrival`.
+    pub rate: Option<Rate>,
+    /// The transport.
+    pub config: fleetfoot_core::tfrc::Config,
+}
+
+/// Pages: a document on one connection, then its objects over several, one at a time on each.
+#[derive(Clone, Debug)]
+pub struct Web {
+    /// Users.
+    pub count: u32,
+    /// Bytes of the document.
+    pub document: Distribution,
+    /// Objects of each page.
+    pub objects: u32,
+    /// Bytes of each object.
+    pub object: Distribution,
+    /// Bytes of each request, towards the data sender.
+    pub request: Bytes,
+    /// Connections of a page, at most.
+    pub connections: u32,
+    /// Time between the end of a page and the start of the next (s).
+    pub think: Distribution,
+}
+
+/// Trains of packets for attacks on queues: what a host can send that has no TCP.
+#[derive(Clone, Debug)]
+pub struct Raw {
+    /// Seconds between trains.
+    pub interarrival: Distribution,
+    /// At most this many trains.
+    pub count: Option<u64>,
+    /// Packets of each train, at least 1.
+    pub members: u32,
+    /// Time between the packets of a train.
+    pub interval: Duration,
+    /// Layer-3 bytes per packet.
+    pub packet: Bytes,
+    /// What the packets claim to be.
+    pub mark: RawMark,
+    /// Where they say so.
+    pub layout: Layout,
+    /// Length they declare.
+    pub length: u8,
+    /// Identifier of every train; `None`: drawn for each.
+    pub id: Option<u16>,
+    /// The final packet of a train carries `last`.
+    pub last: bool,
+    /// Who they say sent them.
+    pub source: RawSource,
+    /// Their ports.
+    pub ports: RawPorts,
+}
+
+/// What the packets of a train claim to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawMark {
+    /// Ordinary packets.
+    Regular,
+    /// Each the first of the same super-packet.
+    First,
+    /// Each a later packet of a super-packet whose first is not among them.
+    Follower,
+    /// A first packet and its followers.
+    SuperPacket,
+}
+
+/// Source address of a train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawSource {
+    /// The host's own.
+    Own,
+    /// Drawn for each train from so many addresses that nobody has.
+    Drawn(u32),
+    /// That of another host.
+    Host(NodeId),
+    /// That of a connection of this group that is open, drawn for each train, with its destination address; of any pair
+    /// of the group if none is open.
+    Victim(u32),
+}
+
+/// Ports of a train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawPorts {
+    /// Others for each train.
+    New,
+    /// The same for all.
+    Same,
+    /// Drawn for each train.
+    Drawn,
+    /// Those of the victim's connection.
+    Known,
+}
+
+/// One listed transfer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowLine {
+    /// Start of the transfer from the start of the run.
+    pub start: Duration,
+    /// Data sender.
+    pub source: NodeId,
+    /// Data receiver.
+    pub destination: NodeId,
+    /// Payload bytes.
+    pub bytes: Bytes,
+}
