@@ -4,6 +4,7 @@ use super::ranking::{Rows, WORTHWHILE};
 use super::{Plan, numbers, words};
 use crate::mechanisms::Effort;
 use crate::result::{Document, GroupVersus, Ratio, Recommended, Variant, Versus};
+use std::cmp::Ordering;
 
 /// The setting to try first, if the table has one.
 pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Option<Recommended> {
@@ -17,10 +18,8 @@ pub(super) fn recommended(plan: &Plan, rows: &Rows, variants: &[Variant]) -> Opt
     }
     let &first = rows.first.first()?;
     let name = |&index: &usize| variants[index].name.clone();
-    // What saves most by itself is named first.
     let mut places = places(plan, first);
-    let alone = |place: &str| part_win(plan, variants, first, place);
-    places.sort_by(|a, b| alone(b).total_cmp(&alone(a)));
+    places.sort_by(|a, b| by_weight(plan, variants, first, a, b));
     Some(Recommended {
         variant: variants[first].name.clone(),
         equals: rows.first[1..].iter().map(name).collect(),
@@ -70,8 +69,20 @@ pub(super) fn part_that_matters(plan: &Plan, variants: &[Variant], whole: usize)
         .map(|(index, _)| index)
 }
 
+/// Which of two places is named first: the one at which a variant saves more by itself, then the one where packets wait longer.
+pub(super) fn by_weight(plan: &Plan, variants: &[Variant], whole: usize, one: &str, other: &str) -> Ordering {
+    let win = |place: &str| part_win(plan, variants, whole, place);
+    let wait = |name: &str| {
+        let mut places = plan.places.iter().zip(&plan.standing);
+        let place = places.find(|(place, _)| place.described() == name);
+        place.map_or(0.0, |(_, standing)| standing.wait_mean_s)
+    };
+    let by_win = win(other).total_cmp(&win(one));
+    by_win.then_with(|| wait(other).total_cmp(&wait(one)))
+}
+
 /// What a variant saves at `place` alone; nothing is less than what was not tried.
-pub(super) fn part_win(plan: &Plan, variants: &[Variant], whole: usize, place: &str) -> f64 {
+fn part_win(plan: &Plan, variants: &[Variant], whole: usize, place: &str) -> f64 {
     (0..variants.len())
         .filter(|&part| plan.variants[part].part_of.as_ref() == Some(&variants[whole].name))
         .find(|&part| part_place(plan, part) == place)
@@ -117,10 +128,7 @@ pub(super) fn answer(plan: &Plan, rows: &Rows, document: &Document) -> String {
     else {
         return String::new();
     };
-    // The figures of what is to be done: of the place that matters, where one does.
-    let index = variants.iter().position(|other| other.name == variant.name);
-    let done = index.and_then(|index| part_that_matters(plan, variants, index));
-    let Some(versus) = &done.map_or(variant, |part| &variants[part]).versus else {
+    let Some(versus) = words::done(document, recommended).and_then(|done| done.versus.as_ref()) else {
         return String::new();
     };
     let mut text = format!("Try {}{}: ", recommended.variant, place_words(recommended));

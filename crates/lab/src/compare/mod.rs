@@ -200,11 +200,10 @@ fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<turn_on:
         told
     };
     let mut all = of(index);
+    // What saves most by itself comes first.
+    all.sort_by(|a, b| answer::by_weight(plan, variants, index, &a.place, &b.place));
     let win = |index: usize| variants[index].versus.as_ref().and_then(|versus| versus.win);
     let Some(part) = answer::part_that_matters(plan, variants, index) else {
-        // What saves most by itself comes first.
-        let alone = |place: &str| answer::part_win(plan, variants, index, place);
-        all.sort_by(|a, b| alone(&b.place).total_cmp(&alone(&a.place)));
         turn_on::check_together(&mut all);
         return all;
     };

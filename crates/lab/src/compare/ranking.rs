@@ -1,15 +1,17 @@
 //! Variants against the first one: ratios, harm, significance over the whole table, tiers, order.
+//!
+//! Within a tier, what the user can turn on stands before what cannot be had, then the least harm, then the least effort.
 
 use super::groups::goodput;
 use super::harm::Fair;
 use super::significance::Significance;
 use super::tiers::{Behind, Net, margin, pareto, tiers};
 use super::times::compared_times;
-use super::{Plan, Resampling};
+use super::{Plan, Resampling, turn_on};
 use crate::result::{GroupVersus, Ratio, RunData, Variant, Versus};
 use crate::run::Batch;
 use crate::statistics::{Estimate, LogRatio, Resamples, Sample, geometric_mean};
-use fleetfoot_sim::spec::{Compared, Losses};
+use fleetfoot_sim::spec::{Compared, Losses, TrafficKind};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// What the ranking found, for the answer and for whoever decides whether more seeds are needed.
@@ -144,9 +146,9 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         // A point more harm than the least of the tier is the same; then what is easier to turn on.
         let more = tier.map_or(0.0, |tier| harm(index) - least(tier));
         let more = if more <= SAME_HARM { 0.0 } else { more };
+        let nowhere = tier.is_some() && !turn_on::can_be_had(plan, index + 1);
         (
-            classes[index],
-            tier.unwrap_or(u64::MAX),
+            (classes[index], tier.unwrap_or(u64::MAX), nowhere),
             more,
             effort(plan, index + 1),
             -net,
@@ -155,14 +157,14 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
     let keys: Vec<_> = (0..others.len()).map(key).collect();
     order.sort_by(|&a, &b| {
         let (one, two) = (&keys[a], &keys[b]);
-        (one.0, one.1)
-            .cmp(&(two.0, two.1))
-            .then(one.2.total_cmp(&two.2))
-            .then_with(|| match one.0 {
-                Class::Win => one.3.cmp(&two.3),
+        one.0
+            .cmp(&two.0)
+            .then(one.1.total_cmp(&two.1))
+            .then_with(|| match one.0.0 {
+                Class::Win => one.2.cmp(&two.2),
                 _ => std::cmp::Ordering::Equal,
             })
-            .then(one.4.total_cmp(&two.4))
+            .then(one.3.total_cmp(&two.3))
             .then(a.cmp(&b))
     });
     let tiers: Vec<Option<u64>> = (0..others.len()).map(tier_of).collect();
@@ -312,13 +314,23 @@ impl<'a> Table<'a> {
                 let kept = self.fair.kept(number, &baseline, &variant);
                 let sum = |runs: &[(f64, f64)]| runs.iter().map(|run| run.0).sum::<f64>();
                 if sum(&kept.carried) <= 0.0 && sum(&kept.rightful) > 0.0 {
-                    return Some(everything(&resamples));
+                    return Some(Lost::always(1.0, &resamples));
                 }
                 let ratio = resamples.mean_ratio(&kept.carried, &kept.rightful);
                 ratio.map(|ratio| lost(&ratio, 1.0))
             };
             let facts = info.kind.facts();
+            // Bursts that are done sooner may lie before the measured time, and slow ones reach into it.
+            let sooner = || {
+                let ci95 = mean.as_ref().and_then(|ratio| resamples.estimate(ratio).ci95);
+                // A TFRC stream may have no end.
+                facts.completes
+                    && info.kind != TrafficKind::Tfrc
+                    && ci95.is_some_and(|[_, high]| high < 1.0)
+                    && !gives_up_more(&above, &below, &resamples)
+            };
             let kept = match (info.latency_sensitive, facts.losses) {
+                (false, _) if sooner() => Some(Lost::always(0.0, &resamples)),
                 (false, _) => carried(),
                 // Times that grew: 1 - before / after. Datagrams that never came are in no time of a stream.
                 (true, Losses::Datagrams) => {
@@ -427,6 +439,14 @@ fn lost(ratio: &LogRatio, sign: f64) -> Lost {
 }
 
 impl Lost {
+    /// The same share whatever the seeds.
+    fn always(value: f64, resamples: &Resamples) -> Lost {
+        Lost {
+            value,
+            resampled: vec![value; resamples.rows().count()],
+        }
+    }
+
     fn ratio(&self, resamples: &Resamples) -> Ratio {
         let ci95 = resamples.interval(self.resampled.clone());
         Ratio {
@@ -434,14 +454,6 @@ impl Lost {
             ci95,
             significant: ci95.is_some_and(|[low, _]| low > 0.0),
         }
-    }
-}
-
-/// All that a group could keep is lost.
-fn everything(resamples: &Resamples) -> Lost {
-    Lost {
-        value: 1.0,
-        resampled: vec![1.0; resamples.rows().count()],
     }
 }
 

@@ -1,6 +1,6 @@
 //! Does the answer hold near the described network? The same comparison with the bottleneck's rate, the RTT, the load and the
 //! buffer at half and at double, and with jitter. Where queue mechanisms act at several places, also with them at one place only
-//! (`study`).
+//! (`study`). What is best there is ranked as in the described network: within a tier, what can be had comes first.
 
 use super::{Plan, ranked};
 use crate::result::{Comparison, SensitivityPoint};

@@ -358,6 +358,25 @@ pub fn afterwards(instruction: &Instruction) -> Option<String> {
     Some(format!("Afterwards: {check}"))
 }
 
+/// What the user is told to do, of which the headline and the report give the figures: the part of the recommended variant at the place
+/// that matters, where one place does, or the whole.
+pub fn done<'a>(document: &'a Document, recommended: &Recommended) -> Option<&'a Variant> {
+    let acts_at = |versus: &Versus| match (versus.places.first(), versus.senders) {
+        (Some(place), _) => Some(place.clone()),
+        (None, senders) => senders.map(|senders| senders.name().to_owned()),
+    };
+    let part = |variant: &&Variant| {
+        variant.versus.as_ref().is_some_and(|versus| {
+            versus.part_of.as_ref() == Some(&recommended.variant) && acts_at(versus) == recommended.matters
+        })
+    };
+    let variants = || document.variants.iter();
+    let matters = recommended.matters.as_ref();
+    matters
+        .and_then(|_| variants().find(part))
+        .or_else(|| variants().find(|variant| variant.name == recommended.variant))
+}
+
 /// How sure it is who belongs to the first tier.
 pub fn how_sure(recommended: &Recommended) -> String {
     let over = format!("over {}", seeds(recommended.seeds));
@@ -507,6 +526,36 @@ mod tests {
         assert_eq!(rows(&document).iter().filter(|row| row.shown).count(), 8);
         document.variants.truncate(12);
         assert!(rows(&document).iter().all(|row| row.shown));
+    }
+
+    #[test]
+    fn what_is_done_is_the_part_at_the_place_that_matters_or_the_whole() {
+        let (uplink, downlink) = ("the uplink, 10 Mbit/s", "the downlink, 50 Mbit/s");
+        let mut at_the_downlink = versus(2, None, Some("drr"));
+        at_the_downlink.places = vec![downlink.to_owned()];
+        let document = Document {
+            variants: vec![
+                variant("drr", versus(1, Some(1), None)),
+                variant("drr at the downlink only", at_the_downlink),
+                variant("drr at the uplink only", versus(3, None, Some("drr"))),
+                variant("cake at the uplink only", versus(4, None, Some("cake"))),
+            ],
+            ..Document::default()
+        };
+        let told = |matters: Option<&str>| {
+            let recommended = Recommended {
+                variant: String::from("drr"),
+                equals: Vec::new(),
+                places: vec![uplink.to_owned(), downlink.to_owned()],
+                matters: matters.map(str::to_owned),
+                seeds: 5,
+                undecided: 0,
+            };
+            done(&document, &recommended).map(|variant| variant.name.clone())
+        };
+        assert_eq!(told(None).as_deref(), Some("drr"));
+        assert_eq!(told(Some(uplink)).as_deref(), Some("drr at the uplink only"));
+        assert_eq!(told(Some(downlink)).as_deref(), Some("drr at the downlink only"));
     }
 
     #[test]

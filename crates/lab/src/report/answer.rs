@@ -37,14 +37,11 @@ fn facts(document: &Document) -> Vec<Fact> {
     let Some(recommended) = &document.recommended else {
         return Vec::new();
     };
-    let variant = document
-        .variants
-        .iter()
-        .find(|variant| variant.name == recommended.variant);
-    let Some(versus) = variant.and_then(|variant| variant.versus.as_ref()) else {
+    let done = words::done(document, recommended);
+    let Some(versus) = done.and_then(|variant| variant.versus.as_ref()) else {
         return Vec::new();
     };
-    let waiting: Vec<String> = saved_by_group(versus_groups(variant));
+    let waiting: Vec<String> = saved_by_group(versus_groups(done));
     let harmed: Vec<String> = words::harmed(versus)
         .into_iter()
         .map(|(group, harm)| format!("{} {}", group.name, words::harm(Some(harm))))

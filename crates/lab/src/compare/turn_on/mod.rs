@@ -13,7 +13,9 @@ mod shaper;
 #[cfg(test)]
 mod tests;
 
+use super::place::Place;
 use super::{Plan, words};
+use crate::mechanisms::Effort;
 use crate::result::Variant;
 use serde::{Deserialize, Serialize};
 
@@ -89,19 +91,38 @@ pub fn check_together(instructions: &mut [Instruction]) {
 
 /// What to do for the variant at `index` of `plan`, of which these are the results.
 pub fn instructions_of(plan: &Plan, index: usize, variant: &Variant, baseline: &Variant) -> Vec<Instruction> {
+    let ping = |place: &Place, fair| check::ping(plan, place, fair, variant, baseline);
+    with_checks(plan, index, &ping, check::transfers(variant, baseline).as_deref())
+}
+
+/// Whether the user can turn a variant on: none of its mechanisms needs a patch or exists nowhere but in Fleetfoot, and
+/// each place where it acts takes it.
+pub(super) fn can_be_had(plan: &Plan, index: usize) -> bool {
+    let mechanisms = plan
+        .variants
+        .get(index)
+        .map_or(&[][..], |planned| &planned.mechanisms);
+    let instructions = || with_checks(plan, index, &|_, _| None, None);
+    mechanisms
+        .iter()
+        .all(|mechanism| mechanism.effort < Effort::Patch)
+        && instructions().iter().all(|one| one.nearest.is_none())
+}
+
+/// What to do for a variant, with `ping` as the check of a place and `transfers` as that of hosts.
+fn with_checks(
+    plan: &Plan,
+    index: usize,
+    ping: &dyn Fn(&Place, bool) -> Option<String>,
+    transfers: Option<&str>,
+) -> Vec<Instruction> {
     let Some(planned) = plan.variants.get(index) else {
         return Vec::new();
     };
     let mut found = Vec::new();
     for place in planned.places.iter().filter_map(|&place| plan.places.get(place)) {
-        found.extend(shaper::at_place(plan, planned, place, |fair| {
-            check::ping(plan, place, fair, variant, baseline)
-        }));
+        found.extend(shaper::at_place(plan, planned, place, |fair| ping(place, fair)));
     }
-    found.extend(endpoints::at_hosts(
-        plan,
-        planned,
-        check::transfers(variant, baseline).as_deref(),
-    ));
+    found.extend(endpoints::at_hosts(plan, planned, transfers));
     found
 }
