@@ -1,172 +1,124 @@
-//! How long a batch of runs still takes: what is expected of each run, put right by what the finished ones took.
+//! How long a batch of runs still takes.
 //!
-//! Expectations are from packets, at a typical cost, and wrong by a factor that depends on the machine, on the experiment and on the
-//! run. Each of the three is learnt as time taken over time expected: of all runs so far, of those of the experiment, of those
-//! with other seeds. Little evidence moves each of them little: it starts from the one before, the first from 1. In between is
-//! a geometric mean, since too fast by a factor is as likely as too slow by it.
+//! Before anything is measured: what is expected of each run, from its packets at a typical cost. From then on `indicatif` estimates it
+//! from the speed of the last seconds, over expected time that is done, so that long runs count for more than short ones.
 
 use fleetfoot_lab::run::Job;
 use fleetfoot_sim::spec::{LinkRate, Spec};
+use indicatif::ProgressBar;
+use std::time::Duration;
 
 /// Parts are worked on one after the other, the runs of a part on all cores at once.
 pub(crate) struct Forecast {
     cores: usize,
     parts: Vec<Part>,
+    /// Expected time that is done, and all of it (us); never shown.
+    work: ProgressBar,
 }
 
 /// A part of the work: the runs of an experiment, or of a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    /// One for each job.
-    jobs: Vec<Expected>,
-    seeds: u64,
-}
-
-/// The runs of a job, which differ in their seeds.
-#[derive(Clone, Copy, Debug)]
-struct Expected {
-    /// Of one run (s).
-    run_s: f64,
-    /// Runs that are finished, or were kept from before.
-    done: u64,
-    seen: Seen,
-}
-
-/// What was computed.
-#[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    taken_s: f64,
-    expected_s: f64,
+    /// Expected time of one run of each job.
+    jobs: Vec<Duration>,
+    seeds: u32,
 }
 
 impl Forecast {
     pub(crate) fn new(parts: Vec<Part>, cores: usize) -> Forecast {
+        let work = ProgressBar::hidden();
+        work.set_length(parts.iter().map(Part::work).sum());
         Forecast {
             cores: cores.max(1),
             parts,
+            work,
         }
     }
 
-    /// Another part follows; returns its number.
+    /// Adds a part that follows; returns its number.
     pub(crate) fn add(&mut self, part: Part) -> usize {
+        self.work.inc_length(part.work());
         self.parts.push(part);
         self.parts.len() - 1
     }
 
     /// Runs of all parts.
     pub(crate) fn runs(&self) -> u64 {
-        self.parts
+        let runs = self
+            .parts
             .iter()
-            .map(|part| part.jobs.len() as u64 * part.seeds)
-            .sum()
+            .map(|part| part.jobs.len() as u64 * u64::from(part.seeds));
+        runs.sum()
     }
 
-    /// A run of this part and job is finished. `taken_s`: how long it took; `None` if it was kept from before.
-    pub(crate) fn on_run(&mut self, part: usize, job: usize, taken_s: Option<f64>) {
-        let Some(job) = self.parts.get_mut(part).and_then(|part| part.jobs.get_mut(job)) else {
-            return;
-        };
-        job.done += 1;
-        if let Some(taken_s) = taken_s {
-            job.seen.taken_s += taken_s;
-            job.seen.expected_s += job.run_s;
+    /// A run of this part and job is finished: it was computed, or kept from before.
+    pub(crate) fn on_run(&mut self, part: usize, job: usize, computed: bool) {
+        let run = self.parts.get(part).and_then(|part| part.jobs.get(job));
+        let work = run.map_or(0, |run| run.as_micros() as u64);
+        if computed {
+            self.work.inc(work);
+        } else {
+            // What takes no time says nothing about the rest.
+            self.work.dec_length(work);
         }
     }
 
     /// From now to the end (s).
     pub(crate) fn left_s(&self) -> f64 {
-        let overall = self.seen().ratio(1.0, self.doubt_s());
-        self.parts
-            .iter()
-            .map(|part| part.left_s(overall, self.cores))
-            .sum()
+        let left = self
+            .work
+            .length()
+            .unwrap_or(0)
+            .saturating_sub(self.work.position());
+        match (left, self.work.position()) {
+            (0, _) => 0.0,
+            (left, 0) => {
+                let longest = self.parts.iter().filter_map(|part| part.jobs.iter().max()).max();
+                let longest = longest.map_or(0.0, Duration::as_secs_f64);
+                longest.max(left as f64 / 1e6 / self.cores as f64)
+            }
+            _ => self.work.eta().as_secs_f64(),
+        }
     }
 
-    /// Whether the expectation still counts for more than what was measured.
+    /// Whether so little is done that its speed says little of the rest.
     pub(crate) fn is_rough(&self) -> bool {
-        self.seen().expected_s <= self.doubt_s()
-    }
-
-    fn seen(&self) -> Seen {
-        Seen::of(self.parts.iter().map(Part::seen))
-    }
-
-    /// How much expected work must be measured to count for as much as the expectation (s).
-    fn doubt_s(&self) -> f64 {
-        DOUBT * self.parts.iter().map(Part::expected_s).sum::<f64>()
+        (self.work.position() as f64) < ROUGH * self.work.length().unwrap_or(0) as f64
     }
 }
 
 impl Part {
     /// Every job with every one of so many seeds.
     pub(crate) fn new(jobs: &[Job], seeds: usize) -> Part {
-        Part::expecting(jobs.iter().map(|job| expected_s(&job.spec)), seeds as u64)
+        Part::expecting(jobs.iter().map(|job| expected_s(&job.spec)), seeds)
     }
 
     /// `runs_s`: of one run of each job.
-    pub(crate) fn expecting(runs_s: impl IntoIterator<Item = f64>, seeds: u64) -> Part {
-        let jobs = runs_s.into_iter().map(|run_s| Expected {
-            run_s: run_s.max(LEAST_S),
-            done: 0,
-            seen: Seen::default(),
-        });
+    fn expecting(runs_s: impl IntoIterator<Item = f64>, seeds: usize) -> Part {
         Part {
-            jobs: jobs.collect(),
-            seeds,
+            jobs: runs_s
+                .into_iter()
+                .map(|run_s| Duration::from_secs_f64(run_s).max(LEAST))
+                .collect(),
+            seeds: u32::try_from(seeds).unwrap_or(u32::MAX),
         }
     }
 
     /// The same where a run of the first job was measured to take so long (s): all others are expected to differ from what is
     /// expected of them by the same factor.
     pub(crate) fn measured(mut self, run_s: Option<f64>) -> Part {
-        if let (Some(run_s), Some(first)) = (run_s, self.jobs.first()) {
-            let factor = run_s.max(LEAST_S) / first.run_s;
+        if let (Some(run_s), Some(&first)) = (run_s, self.jobs.first()) {
+            let factor = run_s / first.as_secs_f64();
             for job in &mut self.jobs {
-                job.run_s = (job.run_s * factor).max(LEAST_S);
+                *job = job.mul_f64(factor).max(LEAST);
             }
         }
         self
     }
 
-    fn expected_s(&self) -> f64 {
-        self.jobs.iter().map(|job| job.run_s).sum::<f64>() * self.seeds as f64
-    }
-
-    fn seen(&self) -> Seen {
-        Seen::of(self.jobs.iter().map(|job| job.seen))
-    }
-
-    /// From now to its end (s); `overall` is what all runs took over what was expected of them.
-    fn left_s(&self, overall: f64, cores: usize) -> f64 {
-        let runs = self.jobs.len() as f64 * self.seeds as f64;
-        let own = self
-            .seen()
-            .ratio(overall, PART_DOUBT * self.expected_s() / runs.max(1.0));
-        let (mut work_s, mut longest_s) = (0.0, 0.0_f64);
-        for job in self.jobs.iter().filter(|job| job.done < self.seeds) {
-            let run_s = job.run_s * job.seen.ratio(own, SEED_DOUBT * job.run_s);
-            work_s += run_s * (self.seeds - job.done) as f64;
-            longest_s = longest_s.max(run_s);
-        }
-        longest_s.max(work_s / cores as f64)
-    }
-}
-
-impl Seen {
-    fn of(parts: impl Iterator<Item = Seen>) -> Seen {
-        parts.fold(Seen::default(), |sum, part| Seen {
-            taken_s: sum.taken_s + part.taken_s,
-            expected_s: sum.expected_s + part.expected_s,
-        })
-    }
-
-    /// Time taken over time expected: `prior` before anything is seen, half way from there when `doubt_s` of expected work is.
-    fn ratio(self, prior: f64, doubt_s: f64) -> f64 {
-        if self.taken_s <= 0.0 {
-            return prior;
-        }
-        let seen = self.taken_s / self.expected_s;
-        prior * (seen / prior).powf(self.expected_s / (doubt_s + self.expected_s))
+    /// Expected time of all runs, one after the other (us).
+    fn work(&self) -> u64 {
+        (self.jobs.iter().sum::<Duration>() * self.seeds).as_micros() as u64
     }
 }
 
@@ -195,138 +147,60 @@ fn expected_s(spec: &Spec) -> f64 {
     packet_s * (seconds * bottleneck / 8.0 * per_byte).min(1e9)
 }
 
-/// A fiftieth of all work counts for as much as the expectation.
-const DOUBT: f64 = 0.02;
-/// A run counts for twice as much for the others of its experiment as what the experiments before took.
-const PART_DOUBT: f64 = 0.5;
-/// A run counts for four times as much for the runs with other seeds as what the experiment took in all.
-const SEED_DOUBT: f64 = 0.25;
-/// No run takes no time at all (s).
-const LEAST_S: f64 = 1e-5;
+/// Share of the work that is done before the speed is to be trusted.
+const ROUGH: f64 = 0.02;
+/// No run takes no time at all.
+const LEAST: Duration = Duration::from_micros(10);
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::{Forecast, Part};
 
-    /// Jobs of a part: what is expected of a run and what it takes (s).
-    type Jobs = Vec<(f64, f64)>;
-
-    fn forecast(parts: &[Jobs], seeds: u64, cores: usize) -> Forecast {
-        let expecting = |jobs: &Jobs| Part::expecting(jobs.iter().map(|(expected_s, _)| *expected_s), seeds);
-        Forecast::new(parts.iter().map(expecting).collect(), cores)
-    }
-
-    /// Works on the parts as a batch does, with a clock that is made up: after each run what is told to be left and what is (s).
-    fn play(parts: &[Jobs], seeds: u64, cores: usize) -> Vec<(f64, f64)> {
-        let mut forecast = forecast(parts, seeds, cores);
-        let (mut now_s, mut told) = (0.0, Vec::new());
-        for (part, jobs) in parts.iter().enumerate() {
-            let mut tasks = (0..seeds).flat_map(|_| 0..jobs.len());
-            let mut running: Vec<(f64, usize)> = Vec::new();
-            loop {
-                while running.len() < cores
-                    && let Some(job) = tasks.next()
-                {
-                    running.push((now_s + jobs[job].1, job));
-                }
-                running.sort_by(|a, b| b.0.total_cmp(&a.0));
-                let Some((end_s, job)) = running.pop() else { break };
-                now_s = end_s;
-                forecast.on_run(part, job, Some(jobs[job].1));
-                told.push((now_s, forecast.left_s()));
-            }
-        }
-        told.into_iter()
-            .map(|(at_s, left_s)| (left_s, now_s - at_s))
-            .collect()
-    }
-
-    /// The worst factor by which what is told is too long or too short.
-    fn worst(told: &[(f64, f64)]) -> f64 {
-        told.iter()
-            .filter(|(_, is_s)| *is_s > 0.0)
-            .map(|(told_s, is_s)| (told_s / is_s).max(is_s / told_s))
-            .fold(1.0, f64::max)
+    /// Runs that are expected to take so long each (s).
+    pub(crate) fn forecast(parts: &[&[f64]], seeds: usize, cores: usize) -> Forecast {
+        let parts = parts
+            .iter()
+            .map(|runs_s| Part::expecting(runs_s.iter().copied(), seeds));
+        Forecast::new(parts.collect(), cores)
     }
 
     #[test]
     fn before_anything_is_measured_the_expectation_is_shared_by_the_cores() {
-        let parts = [vec![(1.0, 1.0); 10], vec![(4.0, 4.0)]];
+        let parts = [&[1.0; 10][..], &[4.0]];
         assert_eq!(forecast(&parts, 10, 1).left_s(), 140.0);
         assert_eq!(forecast(&parts, 10, 2).left_s(), 70.0);
-        // The runs of the last part are one on each core.
-        assert_eq!(forecast(&parts, 1, 2).left_s(), 5.0 + 4.0);
+        // One run is on one core.
+        assert_eq!(forecast(&[&[4.0]], 1, 2).left_s(), 4.0);
         assert_eq!(forecast(&[], 1, 2).left_s(), 0.0);
         assert!(forecast(&parts, 10, 2).is_rough());
     }
 
     #[test]
     fn a_measured_run_puts_all_expectations_right_by_its_factor() {
-        let part = Part::expecting([1.0, 3.0], 10).measured(Some(0.01));
-        assert_eq!(Forecast::new(vec![part], 1).left_s(), 0.01 * 40.0);
-        let part = Part::expecting([1.0, 3.0], 10).measured(None);
-        assert_eq!(Forecast::new(vec![part], 1).left_s(), 40.0);
-        assert_eq!(
-            Forecast::new(vec![Part::expecting([], 10).measured(Some(1.0))], 1).left_s(),
-            0.0
-        );
+        let left_s = |runs_s: &[f64], measured| {
+            let part = Part::expecting(runs_s.iter().copied(), 10).measured(measured);
+            Forecast::new(vec![part], 1).left_s()
+        };
+        assert_eq!(left_s(&[1.0, 3.0], Some(0.01)), 0.4);
+        assert_eq!(left_s(&[1.0, 3.0], None), 40.0);
+        assert_eq!(left_s(&[], Some(1.0)), 0.0);
     }
 
     #[test]
-    fn an_expectation_that_is_met_is_told_to_the_end() {
-        let parts = [vec![(1.0, 1.0), (3.0, 3.0)], vec![(2.0, 2.0); 5]];
-        let told = play(&parts, 10, 1);
-        assert!(worst(&told) < 1.000_001, "{told:?}");
-        assert_eq!(told.last(), Some(&(0.0, 0.0)));
-    }
-
-    /// 21 minutes were told where one was left: the whole expectation was too long by as much.
-    #[test]
-    fn a_machine_that_is_twenty_times_as_fast_is_known_after_a_tenth_of_the_runs() {
-        for (expected_s, taken_s) in [(3.0, 0.15), (0.15, 3.0)] {
-            let parts: Vec<Jobs> = (0..20).map(|_| vec![(expected_s, taken_s); 5]).collect();
-            assert_eq!(forecast(&parts, 4, 2).left_s(), expected_s * 200.0);
-            let told = play(&parts, 4, 2);
-            assert!(worst(&told[40..360]) < 2.0, "{:?}", &told[40..44]);
-            assert!(worst(&told[100..360]) < 1.25, "{:?}", &told[100..104]);
-        }
-    }
-
-    #[test]
-    fn a_small_part_that_is_cheap_says_little_of_the_others() {
-        // A thousandth of the work takes a twentieth of its time.
-        let parts = [vec![(0.01, 0.0005); 10], vec![(10.0, 10.0); 10]];
-        let told = play(&parts, 1, 1);
-        assert!(worst(&told[..10]) < 1.25, "{:?}", &told[..10]);
-    }
-
-    #[test]
-    fn what_one_experiment_takes_beyond_its_expectation_is_learnt_within_it() {
-        // The first teaches that all is as expected; the second takes eight times that.
-        let parts = [vec![(1.0, 1.0); 40], vec![(1.0, 8.0); 10]];
-        let told = play(&parts, 4, 1);
-        let second = &told[160..];
-        assert!(second[0].1 / second[0].0 > 1.5, "it cannot be known at once");
-        assert!(worst(&second[4..]) < 1.25, "{second:?}");
-    }
-
-    #[test]
-    fn runs_of_a_job_are_told_from_its_runs_with_other_seeds() {
-        // A sweep: what is expected to be equal takes 0.1 to 10 s.
-        let sweep: Jobs = [0.1, 0.1, 1.0, 10.0].map(|taken_s| (1.0, taken_s)).to_vec();
-        let told = play(&[sweep], 10, 1);
-        assert!(worst(&told[7..36]) < 1.2, "{:?}", &told[7..36]);
-    }
-
-    #[test]
-    fn runs_that_were_kept_are_done_and_teach_nothing() {
-        let parts = [vec![(1.0, 1.0); 4]];
-        let mut forecast = forecast(&parts, 5, 1);
+    fn runs_that_were_kept_are_done_and_say_nothing_of_the_rest() {
+        let mut forecast = forecast(&[&[1.0; 4]], 5, 1);
         for _ in 0..5 {
-            forecast.on_run(0, 0, None);
+            forecast.on_run(0, 0, false);
         }
         assert_eq!((forecast.left_s(), forecast.is_rough()), (15.0, true));
-        forecast.on_run(0, 1, Some(1.0));
-        assert_eq!((forecast.left_s(), forecast.is_rough()), (14.0, false));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        forecast.on_run(0, 1, true);
+        // A run that is expected to take a second took 20 ms or little more.
+        assert!((0.1..5.0).contains(&forecast.left_s()), "{}", forecast.left_s());
+        assert!(!forecast.is_rough());
+        for _ in 0..14 {
+            forecast.on_run(0, 2, true);
+        }
+        assert_eq!(forecast.left_s(), 0.0);
     }
 }

@@ -197,8 +197,7 @@ impl Reporter {
     pub(crate) fn run(&self, part: usize, progress: &Progress) {
         let (done, total) = (progress.done, progress.total);
         if let Ok(mut forecast) = self.forecast.lock() {
-            let computed = progress.wall_s > 0.0;
-            forecast.on_run(part, progress.job, computed.then_some(progress.wall_s));
+            forecast.on_run(part, progress.job, progress.wall_s > 0.0);
         }
         if let Ok(mut underway) = self.underway.lock() {
             (underway.done, underway.total) = (done, total);
@@ -453,7 +452,7 @@ impl ReplayReporter {
 #[cfg(test)]
 mod tests {
     use super::{Writing, left, run_in_words, written};
-    use crate::forecast::{Forecast, Part};
+    use crate::forecast::tests::forecast;
     use fleetfoot_lab::run::Pulse;
 
     #[test]
@@ -485,14 +484,16 @@ mod tests {
 
     #[test]
     fn what_is_left_is_about_so_much_until_something_is_measured() {
-        let mut forecast = Forecast::new(vec![Part::expecting([3.0], 4)], 1);
+        let mut forecast = forecast(&[&[3.0]], 4, 1);
         assert_eq!(left(&forecast), ", about 12 s left");
-        forecast.on_run(0, 0, None);
+        forecast.on_run(0, 0, false);
         assert_eq!(left(&forecast), ", about 9 s left");
-        forecast.on_run(0, 0, Some(3.0));
-        assert_eq!(left(&forecast), ", 6 s left");
-        forecast.on_run(0, 0, Some(3.0));
-        forecast.on_run(0, 0, Some(3.0));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        forecast.on_run(0, 0, true);
+        let words = left(&forecast);
+        assert!(words.ends_with(" left") && !words.contains("about"), "{words}");
+        forecast.on_run(0, 0, true);
+        forecast.on_run(0, 0, true);
         assert_eq!(left(&forecast), "");
     }
 }
