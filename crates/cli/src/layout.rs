@@ -81,32 +81,26 @@ pub(crate) fn align(table: &mut Table, columns: std::ops::Range<usize>) {
 
 /// `text` in lines of at most `width` characters, each after `indent`. A number stays with its unit.
 pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> String {
-    let mut words: Vec<String> = Vec::new();
+    let mut line = String::new();
     for word in text.split_whitespace() {
         let bare = word.trim_end_matches([',', '.', ';', ':', ')', ']']);
-        let ends_in_digit = |last: &String| last.ends_with(|c: char| c.is_ascii_digit());
-        match words.last_mut().filter(|last| ends_in_digit(last)) {
-            Some(last) if UNITS.contains(&bare) => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => words.push(word.to_owned()),
+        if line.ends_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&bare) {
+            line.push(NO_BREAK);
+        } else if !line.is_empty() {
+            line.push(' ');
         }
+        line.push_str(word);
     }
-    let mut lines = vec![String::from(indent)];
-    for word in &words {
-        let last = lines.last_mut().expect("there is always a line");
-        if last.chars().count() + 1 + word.chars().count() > width && last.len() > indent.len() {
-            lines.push(format!("{indent}{word}"));
-        } else {
-            if last.len() > indent.len() {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-    }
-    lines.join("\n")
+    let options = textwrap::Options::new(width)
+        .initial_indent(indent)
+        .subsequent_indent(indent)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::fill(&line, options).replace(NO_BREAK, " ")
 }
+
+/// Stands between a number and its unit until lines are made.
+const NO_BREAK: char = '\u{a0}';
 
 const UNITS: &[&str] = &[
     "%", "s", "ms", "us", "ns", "B", "kB", "MB", "kbit/s", "Mbit/s", "Gbit/s",
