@@ -2,11 +2,13 @@
 //!
 //! Only headers are looked at, and lengths are those that the headers state, since captures are cut at a snap length and
 //! payload is nobody's business. Nothing is checked by checksum: hosts that let their cards compute them capture wrong ones.
+//! IP and TCP headers are read by `etherparse`; link types, tags, and TCP headers that were cut off are read here.
 //!
-//! **Source.** The link types of tcpdump.org; RFC 791, RFC 8200, RFC 4302, RFC 6275, RFC 9293, RFC 2018, RFC 7323, RFC 2675.
+//! **Source.** The link types of tcpdump.org; RFC 791, RFC 8200, RFC 4302, RFC 9293, RFC 2018, RFC 7323, RFC 2675.
 //! **Deviations.** Tunnels are not looked into. Fragments are counted and skipped.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use etherparse::{Ipv6Header, LaxIpSlice, TcpHeader, TcpHeaderSlice, err, ip_number};
+use std::net::IpAddr;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,14 +155,8 @@ pub fn parse(link_type: i32, data: &[u8], length: u32) -> Parsed {
             Err(parsed) => return parsed,
         },
     };
-    let Some(packet) = data.get(start..) else {
-        return Parsed::Short;
-    };
-    let sent = (length as usize).saturating_sub(start);
-    match packet.first().map(|first| first >> 4) {
-        Some(4) => ipv4(packet, sent),
-        Some(6) => ipv6(packet, sent),
-        Some(_) => Parsed::NotIp,
+    match data.get(start..) {
+        Some(packet) => ip(packet, (length as usize).saturating_sub(start)),
         None => Parsed::Short,
     }
 }
@@ -195,126 +191,101 @@ fn past_tags(data: &[u8], mut start: usize, mut kind: u16) -> Result<usize, Pars
     Err(Parsed::NotIp)
 }
 
-fn ipv4(packet: &[u8], sent: usize) -> Parsed {
-    let Some(header) = packet.first_chunk::<20>() else {
-        return Parsed::Short;
+/// Reads an IP packet of which `sent` bytes were sent.
+fn ip(packet: &[u8], sent: usize) -> Parsed {
+    let (ip, stopped) = match LaxIpSlice::from_slice(packet) {
+        Ok(read) => read,
+        Err(err::ip::LaxHeaderSliceError::Len(_)) => return Parsed::Short,
+        Err(err::ip::LaxHeaderSliceError::Content(err::ip::HeaderError::UnsupportedIpVersion { .. })) => {
+            return Parsed::NotIp;
+        }
+        Err(err::ip::LaxHeaderSliceError::Content(_)) => return Parsed::Malformed,
     };
-    let header_length = usize::from(header[0] & 15) * 4;
-    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    // Segmentation offload: the length is left to the card, or does not fit.
-    let total = if total == 0 { sent } else { total };
-    if header_length < 20 || total < header_length || total > sent {
+    let (headers, stated, protocol, stopped, ip_id) = match &ip {
+        LaxIpSlice::Ipv4(ip) => {
+            let header = ip.header();
+            let stated = usize::from(header.total_len());
+            (
+                header.slice().len(),
+                stated,
+                header.protocol(),
+                None,
+                header.identification(),
+            )
+        }
+        LaxIpSlice::Ipv6(ip) => {
+            let stated = match usize::from(ip.header().payload_length()) {
+                0 => 0,
+                payload => Ipv6Header::LEN + payload,
+            };
+            let headers = Ipv6Header::LEN + ip.extensions().slice().len();
+            (headers, stated, ip.payload().ip_number, stopped, 0)
+        }
+    };
+    // Segmentation offload leaves the length to the card, and a jumbogram (RFC 2675) states none.
+    let total = if stated == 0 { sent } else { stated };
+    if total < headers || total > sent {
         return Parsed::Malformed;
     }
-    if u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0 {
-        return Parsed::Fragment; // more fragments, or an offset
+    if ip.is_fragmenting_payload() {
+        return Parsed::Fragment;
     }
-    if header[9] != TCP {
-        return Parsed::OtherProtocol;
+    match stopped {
+        Some((err::ipv6_exts::HeaderSliceError::Len(_), _)) if packet.len() < total => return Parsed::Short,
+        Some(_) => return Parsed::Malformed,
+        None if protocol != ip_number::TCP => return Parsed::OtherProtocol,
+        None => {}
     }
-    let address = |at: usize| {
-        IpAddr::from(Ipv4Addr::new(
-            header[at],
-            header[at + 1],
-            header[at + 2],
-            header[at + 3],
-        ))
-    };
-    let ends = [address(12), address(16)];
-    let ip_id = u16::from_be_bytes([header[4], header[5]]);
+    let ends = [ip.source_addr(), ip.destination_addr()];
     tcp(
-        packet.get(header_length..),
-        total - header_length,
+        packet.get(headers..).unwrap_or(&[]),
+        total - headers,
         total,
         ends,
         ip_id,
     )
 }
 
-fn ipv6(packet: &[u8], sent: usize) -> Parsed {
-    let Some(header) = packet.first_chunk::<40>() else {
-        return Parsed::Short;
-    };
-    let stated = usize::from(u16::from_be_bytes([header[4], header[5]]));
-    // A jumbogram says 0 here (RFC 2675), segmentation offload too.
-    let total = if stated == 0 { sent } else { 40 + stated };
-    if total > sent {
+/// Reads a TCP segment of `length` bytes, of which the first were captured.
+fn tcp(segment: &[u8], length: usize, total: usize, ends: [IpAddr; 2], ip_id: u16) -> Parsed {
+    if length < TcpHeader::MIN_LEN {
         return Parsed::Malformed;
     }
-    let address = |at: usize| {
-        let mut octets = [0; 16];
-        octets.copy_from_slice(&header[at..at + 16]);
-        IpAddr::from(Ipv6Addr::from(octets))
-    };
-    let ends = [address(8), address(24)];
-    let (mut next, mut start) = (header[6], 40);
-    for _ in 0..MOST_EXTENSIONS {
-        if next == TCP {
-            if start > total {
-                return Parsed::Malformed;
-            }
-            return tcp(packet.get(start..), total - start, total, ends, 0);
-        }
-        let Some(&[following, length]) = packet.get(start..).and_then(|rest| rest.first_chunk::<2>()) else {
-            return match next {
-                HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION | AUTHENTICATION | MOBILITY => Parsed::Short,
-                _ => Parsed::OtherProtocol,
-            };
-        };
-        start += match next {
-            HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | 139 | 140 => 8 + 8 * usize::from(length),
-            AUTHENTICATION => 8 + 4 * usize::from(length),
-            FRAGMENT => match word(packet, start + 2) {
-                // An atomic fragment (RFC 6946) is whole.
-                Some(offset) if offset & 0xfff9 == 0 => 8,
-                Some(_) => return Parsed::Fragment,
-                None => return Parsed::Short,
-            },
-            _ => return Parsed::OtherProtocol,
-        };
-        next = following;
-    }
-    Parsed::Malformed
-}
-
-fn tcp(segment: Option<&[u8]>, length: usize, total: usize, ends: [IpAddr; 2], ip_id: u16) -> Parsed {
-    let Some(segment) = segment else {
+    if segment.len() < WINDOW_END {
         return Parsed::Short;
-    };
-    if length < 20 {
-        return Parsed::Malformed;
     }
-    let Some(header) = segment.first_chunk::<16>() else {
-        return Parsed::Short;
+    // What was cut off is zero, also half a checksum.
+    let mut header = [0; TcpHeader::MAX_LEN];
+    let kept = segment.len().min(header.len()) & !1;
+    header[..kept].copy_from_slice(&segment[..kept]);
+    let header = match TcpHeaderSlice::from_slice(&header) {
+        Ok(header) if header.slice().len() <= length => header,
+        _ => return Parsed::Malformed,
     };
-    let header_length = usize::from(header[12] >> 4) * 4;
-    if header_length < 20 || header_length > length {
-        return Parsed::Malformed;
-    }
-    let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-    let long = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let header_length = header.slice().len();
     let mut tcp = Tcp {
-        source: (ends[0], word(0)),
-        destination: (ends[1], word(2)),
-        seq: long(4),
-        ack: long(8),
-        flags: header[13],
-        window: word(14),
+        source: (ends[0], header.source_port()),
+        destination: (ends[1], header.destination_port()),
+        seq: header.sequence_number(),
+        ack: header.acknowledgment_number(),
+        flags: segment[13],
+        window: header.window_size(),
         payload: u32::try_from(length - header_length).unwrap_or(u32::MAX),
         length: u32::try_from(total).unwrap_or(u32::MAX),
         ip_id,
-        checksum: self::word(segment, 16).unwrap_or(0),
+        checksum: header.checksum(),
         mss: None,
         scale: None,
         timestamps: None,
         sack: [(0, 0); 4],
         cut: segment.len() < header_length,
     };
-    let options = segment.get(20..header_length.min(segment.len())).unwrap_or(&[]);
-    read_options(options, &mut tcp);
+    let options = segment.get(TcpHeader::MIN_LEN..header_length.min(segment.len()));
+    read_options(options.unwrap_or(&[]), &mut tcp);
     Parsed::Tcp(tcp)
 }
 
+/// Reads options up to the first that is cut off. The iterator of `etherparse` ends at the first option that it does not know.
 fn read_options(mut options: &[u8], tcp: &mut Tcp) {
     while let Some(&kind) = options.first() {
         let length = match kind {
@@ -367,14 +338,8 @@ const IPV4: i32 = 228;
 const IPV6: i32 = 229;
 const SLL2: i32 = 276;
 
-const TCP: u8 = 6;
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
-const DESTINATION: u8 = 60;
-const MOBILITY: u8 = 135;
+/// Bytes of a TCP header up to its window: what must have been captured.
+const WINDOW_END: usize = 16;
 
-/// Tags, and extension headers, that a packet may have.
+/// Tags that a frame may have.
 const MOST_TAGS: usize = 8;
-const MOST_EXTENSIONS: usize = 16;
