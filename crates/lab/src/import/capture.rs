@@ -14,12 +14,12 @@ use std::io::Read;
 use std::net::IpAddr;
 
 mod counts;
+mod direction;
 mod long;
 mod nothing;
 mod options;
 mod samples;
-mod sides;
-mod standing;
+mod standing_queue;
 mod times;
 
 pub use options::{Options, Over, Progress};
@@ -27,9 +27,9 @@ pub use options::{Options, Over, Progress};
 pub(super) use counts::counted;
 
 use counts::Counts;
+use direction::{Directions, Passage, in_order, pair};
 use long::Candidates;
 use samples::Samples;
-use sides::{Passage, Sides, in_order, pair};
 use times::Times;
 
 /// Reads a capture. `take` gets every connection with data when it is over; `progress` is asked now and then whether to go on.
@@ -63,7 +63,7 @@ struct Capture<F> {
     addresses: Vec<IpAddr>,
     /// Hosts that opened connections: from the first side, and from the other.
     openers: [FxHashSet<u32>; 2],
-    sides: Sides,
+    directions: Directions,
     /// Connections with data opened from the other side.
     back: u64,
     /// Those between hosts of one side, and bytes of these.
@@ -94,7 +94,7 @@ struct Capture<F> {
 #[derive(Clone, Copy, Debug)]
 struct Way {
     connection: u32,
-    /// Of the connection, the sender's.
+    /// The sender's side of the connection.
     side: usize,
     back: Option<bool>,
     /// What the connection's packets always wait, beyond those of others between the same hosts.
@@ -110,7 +110,7 @@ impl<F: FnMut(Over)> Capture<F> {
             hosts: FxHashMap::default(),
             addresses: Vec::new(),
             openers: Default::default(),
-            sides: Sides::default(),
+            directions: Directions::default(),
             back: 0,
             sideless: (0, 0),
             frames: 0,
@@ -192,7 +192,7 @@ impl<F: FnMut(Over)> Capture<F> {
             && entry.connection.ends[side].packets == 1
             && !seen.duplicate
         {
-            self.sides.passed((side == 1) != back, &passage());
+            self.directions.passed((side == 1) != back, &passage());
         }
         let half = entry.connection.halves_ns()[side];
         let (pair, turned) = pair(entry.connection.hosts);
@@ -233,7 +233,7 @@ impl<F: FnMut(Over)> Capture<F> {
         let hosts = ends.map(|address| self.host(address));
         let quiet_ns = self.options.quiet.as_nanos();
         let mut connection = Connection::new(now_ns, hosts, quiet_ns);
-        connection.back = self.sides.opened(hosts, passage, sender_opened);
+        connection.back = self.directions.opened(hosts, passage, sender_opened);
         self.table.insert(key, sender_opened == smaller_sent, connection)
     }
 
@@ -303,14 +303,14 @@ impl<F: FnMut(Over)> Capture<F> {
         } else {
             self.meters[side].on_ack(now_ns, u64::from(tcp.length));
         }
-        if let Some((told, bytes)) = &seen.told {
+        if let Some((delivered, bytes)) = &seen.delivered {
             let arrival = Arrival {
                 now_ns,
                 bytes: *bytes,
-                full: told.bytes >= u64::from(FULL),
+                full: delivered.bytes >= u64::from(FULL),
                 connection,
             };
-            self.meters[1 - side].on_told(&arrival, told);
+            self.meters[1 - side].on_delivered(&arrival, delivered);
         }
     }
 
@@ -464,9 +464,9 @@ impl<F: FnMut(Over)> Capture<F> {
         }
         let (left_out, mut notes) =
             self.counts
-                .told(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
-        notes.extend(self.times.told(self.last_ns));
-        notes.extend(self.sides.told(self.sideless.0));
+                .notes(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
+        notes.extend(self.times.notes(self.last_ns));
+        notes.extend(self.directions.notes(self.sideless.0));
         let all: u64 = self.segments.iter().map(|segments| segments.0).sum();
         let crowd = self.counts.crowd(all);
         let crowded = crowd.is_some();
@@ -504,8 +504,8 @@ impl<F: FnMut(Over)> Capture<F> {
         let pairs = self.least.values().map(|halves| halves[0] + halves[1]);
         let pairs: Vec<u64> = pairs.collect();
         let nearest_ns = pairs.iter().min().copied();
-        let standing = standing::standing(pairs, wait_s);
-        notes.extend(standing.as_ref().map(standing::told));
+        let standing = standing_queue::find(pairs, wait_s);
+        notes.extend(standing.as_ref().map(standing_queue::note));
         let rate = [
             from.estimate(place(1), back(0), crowded),
             to.estimate(place(0), back(1), crowded),
@@ -515,7 +515,7 @@ impl<F: FnMut(Over)> Capture<F> {
         let bps = rate[busy].bps.filter(|_| rate[busy].basis != Basis::AtMost);
         let pipe = bps.unwrap_or(0.0) / 8.0 * nearest_ns.unwrap_or(0) as f64 * 1e-9;
         let long = candidates.decide(self.last_ns, pipe, &mut samples.exchange);
-        notes.extend(long.told(self.written));
+        notes.extend(long.note(self.written));
         let mss = self
             .mss
             .iter()
@@ -591,7 +591,7 @@ const MOST_HOSTS: u32 = 1 << 20;
 /// How long stragglers of a connection that is over are awaited.
 const LINGER_NS: u64 = 5_000_000_000;
 
-/// Fewer waits tell nothing of a queue.
+/// Fewer waits say nothing of a queue.
 const LEAST_WAITS: u64 = 100;
 
 /// Payload of a packet that counts as large.

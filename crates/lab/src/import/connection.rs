@@ -10,14 +10,14 @@
 //! one has what it missed), and segments that fill a hole sooner than their sender can have heard of it (reordering).
 //!
 //! Bytes are counted by sequence numbers: what the capture missed, but the peer acknowledged, is there. So it is with an end that
-//! the capture does not show at all: its peer's acknowledgments tell how much it said, though not when, nor in how many segments.
+//! the capture does not show at all: its peer's acknowledgments show how much it sent, though not when, nor in how many segments.
 
-use super::delivery::{Clock, Ledger, TICK_NS, Told};
+use super::adus::{Frame, Units};
+use super::delivery::{Clock, Delivered, Ledger, TICK_NS};
 use super::link_layer::{ACK, FIN, RST, SYN, Tcp};
-use super::units::{Frame, Units};
 use std::collections::VecDeque;
 
-mod told;
+mod ack_arrivals;
 
 /// One end of a connection, and what it sent.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub(super) struct End {
     stamps: bool,
     scale: Option<u8>,
     largest_window: u64,
-    /// It said that it takes nothing.
+    /// This end announced a window of zero.
     closed_window: bool,
     /// Largest payload seen, where no MSS was.
     largest: u32,
@@ -58,14 +58,14 @@ pub(super) struct End {
     /// Smallest and handshake's round-trip time between the capture point and it.
     pub(super) half_ns: Option<u64>,
     pub(super) handshake_half_ns: Option<u64>,
-    /// What its peer's ACKs told of its deliveries.
+    /// What the peer's ACKs reported as delivered.
     ledger: Ledger,
     /// Its clock by the timestamps of its packets, and its peer's by those that it echoes.
     clock: Clock,
     echo: Clock,
     /// Layer-3 bytes of headers of its last data packet.
     headers: u32,
-    /// What its last ACKs were late by, where only round-trip times tell.
+    /// What its last ACKs were late by, where only round-trip times show it.
     late_ns: u64,
     /// The last round-trip time to it without the wait of a delayed ACK, and from the ACK before to this one.
     prompt_ns: Option<(u64, u64)>,
@@ -89,18 +89,18 @@ struct Timed {
     again: bool,
 }
 
-/// What tells a packet from all others but its copies.
+/// What distinguishes a packet from all others but its copies.
 type Print = (u32, u32, u32, u16, u16, u8);
 
-/// What a packet told about its connection, for measures over all of them.
+/// What a packet showed of its connection, for measures over all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Captured before.
     pub(super) duplicate: bool,
     /// A round-trip time to the sender of this packet (ns), and how much more than the smallest known.
     pub(super) sample_ns: Option<(u64, u64)>,
-    /// What it told of deliveries of the other end, and their layer-3 bytes.
-    pub(super) told: Option<(Told, u64)>,
+    /// What it reported as delivered of the other end's data, and the layer-3 bytes of that.
+    pub(super) delivered: Option<(Delivered, u64)>,
     /// What the data that it acknowledges waited behind the capture point.
     pub(super) waited_ns: Option<u64>,
     /// What it waited in queues at least before it was captured, by its timestamp, and at most.
@@ -135,7 +135,7 @@ pub(super) struct Connection {
     pub(super) hosts: [u32; 2],
     /// Small segments that were sent while a small one was not acknowledged.
     pub(super) unheld: u64,
-    /// It was opened from the other side of the line than the first of all; `None`: its hosts have no sides.
+    /// Whether the connection was opened from the other side of the line than the first one; `None`: the sides of its hosts are unknown.
     pub(super) back: Option<bool>,
     /// Time that counts as a pause.
     quiet_ns: u64,
@@ -320,7 +320,7 @@ impl Connection {
         // Not all segments are remembered.
         let first = waiting.filter(|timed| timed.start <= before);
         let sent_ns = first.map(|timed| timed.first_ns);
-        self.tell(now_ns, side, tcp, (before, sent_ns, late_ns), seen);
+        self.take_ack_arrivals(now_ns, side, tcp, (before, sent_ns, late_ns), seen);
     }
 
     /// An acknowledgment of an end that is seen. Where it acknowledged up to before.
@@ -353,11 +353,11 @@ impl Connection {
         let mut sample = None;
         while let Some(timed) = other.timed.front().copied().filter(|timed| timed.end <= ack) {
             other.timed.pop_front();
-            let told = match (timed.stamp, echoed) {
+            let unambiguous = match (timed.stamp, echoed) {
                 (Some(stamp), Some(echoed)) => stamp == echoed || !timed.again,
                 _ => !timed.again,
             };
-            if told {
+            if unambiguous {
                 sample = Some(now_ns.saturating_sub(timed.last_ns));
             }
         }
@@ -464,7 +464,7 @@ impl Connection {
         };
         let rested = quiet.is_some_and(|quiet| quiet.saturating_sub(end.half_ns.unwrap_or(0)) >= enough);
         let paused = short && now_ns.saturating_sub(end.last_data_ns) >= self.quiet_ns;
-        // Behind a hole nobody can tell a pause from a loss.
+        // Behind a hole a pause looks like a loss.
         let pause = end.next > 0 && (rested || paused) && start <= known;
         // RFC 1122 4.2.3.4, and as Minshall would have it: a second one would have waited.
         let small = |length: u32| !length.is_multiple_of(full.max(1));

@@ -1,7 +1,7 @@
-//! What acknowledgments tell of deliveries: how many bytes arrived at the receiver, and within what time.
+//! What acknowledgments show of deliveries: how many bytes arrived at the receiver, and within what time.
 //!
 //! A byte counts once, when it was first acknowledged, be it selectively (RFC 2018), cumulatively, or by a duplicate ACK of
-//! a connection without selective ones (a segment each, RFC 5681 3.2). An ACK that ends a recovery adds only what no earlier one told.
+//! a connection without selective ones (a segment each, RFC 5681 3.2). An ACK that ends a recovery adds only what no earlier one reported.
 //!
 //! **Clocks.** With timestamps (RFC 7323) a packet says when it was sent, by its sender's clock, in milliseconds: by how much it
 //! is later than the most punctual one is what it waited on its way, to a millisecond.
@@ -15,7 +15,7 @@ pub(super) struct Clock {
     since_ns: u64,
     /// The last one: by how much more than the first packet the last one waited.
     pub(super) difference: i64,
-    /// It does not count milliseconds.
+    /// Whether the clock counts something other than milliseconds.
     other: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Ledger {
     /// There were selective ACKs.
     selective: bool,
     /// The last ACK, and by how much it was late.
-    told: Option<(u64, u64)>,
+    last_ack: Option<(u64, u64)>,
     /// The first ACK with a hole before it, and what had been sent when the last one came.
     hole_ns: Option<u64>,
     sent: u64,
@@ -74,40 +74,40 @@ pub(super) struct Ack<'a> {
     pub(super) sent: u64,
     /// Selectively acknowledged ranges.
     pub(super) blocks: &'a [(u64, u64)],
-    /// It repeats the last one, and there is something to acknowledge.
+    /// The ACK repeats the last one, and there is something to acknowledge.
     pub(super) duplicate: bool,
     /// When the first byte that it acknowledges for the first time was sent, where that is known.
     pub(super) sent_ns: Option<u64>,
-    /// How late it is; 0 if that is not known.
+    /// How late the ACK is; 0 if that is not known.
     pub(super) late_ns: u64,
-    /// What what it acknowledges waited in queues at least, and at most if that is known.
+    /// The shortest time that the acknowledged data waited in queues, and the longest if that is known.
     pub(super) queued_ns: u64,
     pub(super) within_ns: Option<u64>,
     /// Payload of a full segment.
     pub(super) full: u64,
-    /// Its options were cut off.
+    /// The options of the ACK were cut off.
     pub(super) cut: bool,
 }
 
-/// What an ACK told.
+/// What an ACK reported as delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
-    /// Bytes that were told of for the first time.
+pub(super) struct Delivered {
+    /// Bytes that were reported for the first time.
     pub(super) bytes: u64,
-    /// They arrived after this, up to now; `None`: nobody knows.
+    /// The bytes arrived after this and before the ACK; `None`: unknown.
     pub(super) since_ns: Option<u64>,
-    /// The ACK before.
-    pub(super) told_ns: Option<u64>,
-    /// What they waited in queues at least, and, behind the capture point, at most.
+    /// When the previous ACK came.
+    pub(super) previous_ack_ns: Option<u64>,
+    /// The shortest time that they waited in queues, and the longest time behind the capture point.
     pub(super) queued_ns: u64,
     pub(super) within_ns: Option<u64>,
-    /// It was not delayed for want of a second segment, as far as one can see.
+    /// The ACK was not delayed for want of a second segment, as far as the capture shows.
     pub(super) prompt: bool,
-    /// It was of two segments or more.
+    /// The ACK covered two segments or more.
     pub(super) double: bool,
     /// How late the ACK was by its timestamp.
     pub(super) late_ns: Option<u64>,
-    /// Nothing tells how late it was: there are neither timestamps nor round-trip times.
+    /// How late the ACK was is unknown: there are neither timestamps nor round-trip times.
     pub(super) blind: bool,
 }
 
@@ -117,8 +117,8 @@ impl Ledger {
         !self.ranges.is_empty() || self.presumed > 0
     }
 
-    /// Takes an ACK; `None`: it told nothing new.
-    pub(super) fn on_ack(&mut self, now_ns: u64, ack: &Ack<'_>) -> Option<Told> {
+    /// Takes an ACK; `None`: it reported nothing new.
+    pub(super) fn on_ack(&mut self, now_ns: u64, ack: &Ack<'_>) -> Option<Delivered> {
         let mut bytes = 0;
         for block in ack.blocks {
             self.selective |= block.0 < block.1;
@@ -150,7 +150,7 @@ impl Ledger {
             None if self.has_hole() || self.unread => Some(now_ns),
             Some(_) | None => None,
         };
-        let before = self.told.replace((now_ns, ack.late_ns));
+        let before = self.last_ack.replace((now_ns, ack.late_ns));
         if bytes == 0 {
             return None;
         }
@@ -159,13 +159,13 @@ impl Ledger {
         let small = bytes < 2 * ack.full;
         let prompt = !small || self.small;
         self.small = small;
-        Some(Told {
+        Some(Delivered {
             bytes,
             since_ns: since_ns.filter(|_| !guessed).map(|since| match since_hole {
                 Some(hole) => since.min(hole),
                 None => since,
             }),
-            told_ns: before.map(|before| before.0),
+            previous_ack_ns: before.map(|before| before.0),
             queued_ns: ack.queued_ns,
             within_ns: ack.within_ns,
             prompt: prompt && !recovered,
@@ -212,7 +212,7 @@ impl Ledger {
     }
 }
 
-/// Timestamps tell the time to this, and what became of it on the way here.
+/// Timestamps have this precision, plus what jitter on the way adds.
 pub(super) const TICK_NS: u64 = 1_000_000;
 /// How long a clock is watched before it is believed not to count milliseconds.
 const CLOCK_NS: i64 = 500_000_000;
@@ -223,7 +223,7 @@ const MOST_RANGES: usize = 256;
 
 #[cfg(test)]
 mod tests {
-    use super::{Ack, Clock, Ledger, Told};
+    use super::{Ack, Clock, Delivered, Ledger};
 
     fn ack(before: u64, ack: u64) -> Ack<'static> {
         Ack {
@@ -238,12 +238,12 @@ mod tests {
     #[test]
     fn a_byte_counts_when_it_was_told_of_first() {
         let mut ledger = Ledger::default();
-        let bytes = |told: Option<Told>| told.map_or(0, |told| told.bytes);
+        let bytes = |delivered: Option<Delivered>| delivered.map_or(0, |delivered| delivered.bytes);
         assert_eq!(bytes(ledger.on_ack(1, &ack(0, 2000))), 2000);
         // 2000..3000 is lost; three segments behind it come one by one.
         for (at, end) in [(2, 4000), (3, 5000), (4, 6000)] {
             let blocks = [(3000, end)];
-            let told = ledger.on_ack(
+            let delivered = ledger.on_ack(
                 at,
                 &Ack {
                     blocks: &blocks,
@@ -251,12 +251,12 @@ mod tests {
                     ..ack(2000, 2000)
                 },
             );
-            assert_eq!(bytes(told), 1000, "{end}");
+            assert_eq!(bytes(delivered), 1000, "{end}");
         }
         // The hole is filled: only it is new.
-        let told = ledger.on_ack(50, &ack(2000, 6000)).expect("something new");
+        let delivered = ledger.on_ack(50, &ack(2000, 6000)).expect("something new");
         assert_eq!(
-            (told.bytes, told.since_ns, told.told_ns),
+            (delivered.bytes, delivered.since_ns, delivered.previous_ack_ns),
             (1000, Some(2), Some(4))
         );
         assert!(!ledger.has_hole());
@@ -294,14 +294,14 @@ mod tests {
                 },
             );
         }
-        // What is told now came since the first range was cut off.
+        // What is reported now came since the first range was cut off.
         for end in [6000, 80_000] {
             let all = Ack {
                 sent: 90_000,
                 ..ack(2000, end)
             };
-            let told = ledger.on_ack(50_000_000, &all).expect("something new");
-            assert_eq!(told.since_ns, Some(20), "{end}");
+            let delivered = ledger.on_ack(50_000_000, &all).expect("something new");
+            assert_eq!(delivered.since_ns, Some(20), "{end}");
         }
     }
 

@@ -31,7 +31,7 @@ impl Imported {
     /// Writes the scenario, with these congestion controls; without them it has those of its TCP profile.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The scenario cannot be written.
     pub fn write(&self, controllers: &Controllers) -> Result<(), Error> {
         let name = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default();
@@ -168,7 +168,7 @@ fn read_vectors(text: impl io::BufRead, spill: &mut Spill) -> Result<Summary, St
     let (mut connections, mut concurrent, mut last_us) = (0, 0, 0);
     let mut bytes = [0_u64; 2];
     let mut openers = FxHashSet::default();
-    let told = vectors::read_from(text, |vector| {
+    let found = vectors::read_from(text, |vector| {
         let [rtt, size, ask, answer, exchanges, answer_wait, ask_wait, pause] = &mut samples;
         connections += 1;
         concurrent += u64::from(vector.concurrent);
@@ -211,13 +211,13 @@ fn read_vectors(text: impl io::BufRead, spill: &mut Spill) -> Result<Summary, St
         connections,
         concurrent,
         openers: openers.len() as u64,
-        left_out: list(told.silent, "connection[s] on which nothing was said"),
+        left_out: list(found.silent, "connection[s] on which nothing was said"),
         notes: list(
-            told.miscounted,
+            found.miscounted,
             &format!(
                 "connection[s announce| announces] another number in [their first lines|its first line] than there [are|is] ({}): what is \
                  there counts; a file that was cut off has such an end",
-                told.first.unwrap_or_default()
+                found.first.unwrap_or_default()
             ),
         ),
         rtt_s: Quantiles::of(rtt, 1e-6),
@@ -240,7 +240,7 @@ struct Spill {
     /// Start of the connection, place and length in the file, pair of hosts: of those that were opened from the side of the first, and
     /// from the other.
     index: [Vec<(u64, u64, u32, u32)>; 2],
-    /// Of those that may be long transfers: number, and place in the file.
+    /// Number and place in the file of connections that may be long transfers.
     may_be_long: Vec<(u64, u64)>,
     /// Pairs of hosts, whichever opened, and the smallest round-trip time between each: a queue that one connection always found is not
     /// part of the path.
@@ -273,7 +273,7 @@ impl Spill {
         })
     }
 
-    /// Writes a connection; a full disk is told at the end.
+    /// Writes a connection; a full disk is reported at the end.
     fn take(&mut self, vector: &Vector, other: Option<u32>, back: bool, may_be_long: bool) {
         let next = self.least_us.len() as u32;
         let pair = other.map_or(NO_PAIR, |other| {

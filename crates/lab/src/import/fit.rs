@@ -9,7 +9,7 @@
 //! congestion control it fits best).
 //!
 //! **Source.** None; it is the first Wasserstein distance between the logarithms of the times.
-//! **Deviations.** It is told as a difference, not tested: a replay has the same connections as the recording, so the two are no
+//! **Deviations.** The fit is reported as a difference, not tested: a replay has the same connections as the recording, so the two are no
 //! independent samples, and with enough of them every difference would be significant. Times have three digits.
 
 use super::files::Imported;
@@ -64,7 +64,7 @@ pub struct Fit {
     pub controllers: Vec<ControllerFit>,
 }
 
-/// The same sample of a recording and of its replay.
+/// One sample of a recording and the corresponding one of its replay.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Likeness {
     /// As recorded; `None` if there was nothing.
@@ -181,8 +181,9 @@ impl Fit {
             Some(share) => format!("{:.1} %", share * 100.0),
             None => String::from("-"),
         };
-        let told = |what: Option<f64>| what.map_or_else(|| String::from("-"), super::summary::time);
-        let pair = |pair: [Option<f64>; 2]| format!("{} recorded, {} replayed", told(pair[0]), told(pair[1]));
+        let shown = |what: Option<f64>| what.map_or_else(|| String::from("-"), super::summary::time);
+        let pair =
+            |pair: [Option<f64>; 2]| format!("{} recorded, {} replayed", shown(pair[0]), shown(pair[1]));
         let _ = writeln!(text, "RTT, smallest, median: {}", pair(self.rtt_s));
         for (way, waits) in ["from them", "to them"].iter().zip(self.wait_s) {
             if waits[0].is_some() {
@@ -229,7 +230,7 @@ impl Likeness {
     }
 }
 
-/// The same on a line that is faster by a ten-thousandth: how far are the numbers chance?
+/// The scenario on a line that is faster by a ten-thousandth, which shows how far the numbers are chance.
 fn neighbour(spec: &Spec) -> Spec {
     let mut neighbour = spec.clone();
     for link in &mut neighbour.links {

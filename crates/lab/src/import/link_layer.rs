@@ -29,7 +29,7 @@ pub enum Parsed {
     UnknownLink,
 }
 
-/// A TCP segment as far as headers tell.
+/// A TCP segment as far as headers show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
     /// Address and port of the sender.
@@ -50,7 +50,7 @@ pub struct Tcp {
     pub length: u32,
     /// Identification of IPv4; 0 in IPv6.
     pub ip_id: u16,
-    /// TCP's checksum, to tell packets that were captured twice.
+    /// TCP's checksum, to recognise packets that were captured twice.
     pub checksum: u16,
     /// Maximum segment size option.
     pub mss: Option<u16>,
@@ -105,7 +105,7 @@ pub fn interface(link_type: i32, data: &[u8]) -> Option<u32> {
     (link_type == SLL2).then(|| u32::from_be_bytes(*index))
 }
 
-/// A station of a link: what its address tells.
+/// The link-layer address of a station.
 pub type Station = [u8; 6];
 
 /// The stations that sent and received a frame, where the link layer says so.
@@ -164,7 +164,7 @@ pub fn parse(link_type: i32, data: &[u8], length: u32) -> Parsed {
 enum Network {
     /// An Ethernet type.
     Type(u16),
-    /// Told by the first half byte.
+    /// Decided by the first half byte.
     Version,
 }
 

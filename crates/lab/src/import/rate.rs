@@ -1,7 +1,7 @@
 //! An estimate of the rate of the bottleneck, for each direction: what is certain, and what evidence there is for more.
 //!
 //! **At least.** What arrived at the receiver within a window left the line within that window and as much more time as packets
-//! were seen to wait: behind the line jitter, a radio or a host may bunch them. Arrivals are those that acknowledgments tell,
+//! were seen to wait: behind the line jitter, a radio or a host may bunch them. Arrivals are those that acknowledgments report,
 //! wherever the capture was made, within the time that they leave open (see `delivery`). Where no wait is known a tenth of a second
 //! is presumed.
 //!
@@ -9,53 +9,60 @@
 //! beyond the smallest, or the timestamps of their sender. Of them two things are looked at.
 //! *Spacing*: two segments one behind the other leave the bottleneck as far apart as the second takes to be sent, with the
 //! ACKs between them. Spacing of data that were seen before the bottleneck is that of another line, and ACKs that waited themselves
-//! have the spacing of theirs: a rate is none if what it says that was before a packet in its queue never came, or if it
-//! is far from all that came. The slowest that is left is the bottleneck.
+//! have the spacing of theirs: a rate is rejected if the data that it implies ahead of a waiting packet never arrived, or if it
+//! is far from the rate of all arrivals. The slowest that is left is the bottleneck.
 //! *What was held*: half seconds in which the line was never idle, since each packet had waited for longer than it came behind the
 //! one before. It is none if much more came at other times (then an application was the limit), and none if packets come closer
 //! than it lets them (then they waited for something else, such as a radio). With as much traffic the other way it is none either.
 //!
-//! **At most.** Of data without acknowledgments nobody knows what they met behind the capture point.
+//! **At most.** Without acknowledgments nothing is known of the path behind the capture point: the rate seen is an upper bound.
 //!
 //! **Source.** Packet dispersion: Keshav 1991; Dovrolis, Ramanathan and Moore, INFOCOM 2001 (its modes).
 //! **Deviations.** The mode is the densest five per cent of the rates, of packets that waited.
 
-use super::delivery::{TICK_NS, Told};
-use super::recent::Recent;
-use super::spans::{Came, Spans};
+use super::delivery::{Delivered, TICK_NS};
+use super::sliding_max::SlidingMax;
+use super::windowed_bytes::{Came, WindowedBytes};
 use fleetfoot_sim::output::Histogram;
 use serde::Serialize;
 
 /// What was seen of one direction.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    told: Spans,
-    seen: Spans,
-    /// Of acknowledged data that had waited, of data seen that had, and of all data seen.
+    /// Bytes in windows of time, by when ACKs reported them and by when they were seen.
+    by_acks: WindowedBytes,
+    seen: WindowedBytes,
+    /// Spacing of acknowledged data that had waited in a queue.
     acknowledged: Spacing,
+    /// Spacing of data seen that had waited in a queue.
     waited: Spacing,
+    /// Spacing of all data seen.
     all: Spacing,
-    /// Of all acknowledged data.
+    /// Spacing of all acknowledged data.
     every: Spacing,
-    /// The last two ACKs: of which connection, when.
+    /// The last two ACKs: connection and time.
     acks: [Option<(u32, u64)>; 2],
-    /// When the last data that were told of arrived, but for the way of their ACK.
+    /// When the data arrived that an ACK reported last, without the way of that ACK.
     arrived_ns: Option<u64>,
     /// What data waited of late before the capture point and behind it, at most.
-    before: Recent,
-    behind: Recent,
+    before: SlidingMax,
+    behind: SlidingMax,
     /// The last full packet, and bytes of ACKs behind it.
     last_ns: Option<u64>,
     between: u64,
     /// Bytes of ACKs, which take their part of the line.
     acks_sent: u64,
+    /// Bytes of this direction that ACKs reported.
     arrived: u64,
+    /// Bytes of this direction that were seen.
     sent: u64,
-    /// Of it, in full packets: those queue, others ask.
+    /// Bytes seen in full-size packets; small packets are requests and do not build a queue.
     bulk: u64,
+    /// Bytes acknowledged in full-size packets.
     acknowledged_bulk: u64,
-    /// Of what arrived: told by ACKs with timestamps, and by ACKs of which nobody knows how late they were.
+    /// Bytes acknowledged by ACKs with timestamps.
     timed: u64,
+    /// Bytes acknowledged by ACKs whose own delay is unknown.
     blind: u64,
     /// Times went back: nothing is certain.
     backwards: bool,
@@ -75,9 +82,9 @@ pub(super) struct Arrival {
 /// Where a capture was made, as seen from the receiver of a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Place {
-    /// At it: data come as the bottleneck lets them.
+    /// At the receiver: data come as the bottleneck lets them.
     Receiver,
-    /// Nearer to it than to the sender.
+    /// Nearer to the receiver than to the sender.
     Near,
     /// At the sender: data have waited for nothing yet.
     Sender,
@@ -132,7 +139,7 @@ pub enum Basis {
     AtLeast,
     /// An upper bound: the rate of the path up to the capture point.
     AtMost,
-    /// Nothing tells.
+    /// Unknown.
     #[default]
     Unknown,
 }
@@ -186,11 +193,11 @@ impl Meter {
             ..Came::default()
         };
         self.seen.add(&came);
-        self.told.add(&came);
+        self.by_acks.add(&came);
     }
 
-    /// An ACK told of data, `arrival.bytes` with their headers.
-    pub(super) fn on_told(&mut self, arrival: &Arrival, told: &Told) {
+    /// An ACK reported data; `arrival.bytes` includes their headers.
+    pub(super) fn on_delivered(&mut self, arrival: &Arrival, delivered: &Delivered) {
         let Arrival {
             now_ns,
             bytes,
@@ -199,46 +206,49 @@ impl Meter {
         } = *arrival;
         self.arrived += bytes;
         self.acknowledged_bulk += if full { bytes } else { 0 };
-        self.timed += if told.late_ns.is_some() { bytes } else { 0 };
-        self.blind += if told.blind { bytes } else { 0 };
-        self.behind.note(now_ns, told.within_ns);
+        self.timed += if delivered.late_ns.is_some() { bytes } else { 0 };
+        self.blind += if delivered.blind { bytes } else { 0 };
+        self.behind.note(now_ns, delivered.within_ns);
         let behind_ns = self.behind.most(now_ns);
         let before_ns = match self.sent {
             0 => Some(0),
             _ => self.before.most(now_ns),
         };
-        self.told.allow([
+        self.by_acks.allow([
             behind_ns.unwrap_or(PRESUMED_NS),
             behind_ns
                 .zip(before_ns)
                 .map_or(PRESUMED_NS, |(behind, before)| behind + before),
         ]);
         // Of ACKs whose own wait is known, when the data arrived.
-        let arrived_ns = now_ns.saturating_sub(told.late_ns.unwrap_or(0));
+        let arrived_ns = now_ns.saturating_sub(delivered.late_ns.unwrap_or(0));
         let gap_ns = self.arrived_ns.map_or(0, |last| arrived_ns.saturating_sub(last));
         self.arrived_ns = self.arrived_ns.max(Some(arrived_ns));
-        let from_ns = told.told_ns.unwrap_or(now_ns).max(told.since_ns.unwrap_or(0));
-        self.told.add(&Came {
+        let from_ns = delivered
+            .previous_ack_ns
+            .unwrap_or(now_ns)
+            .max(delivered.since_ns.unwrap_or(0));
+        self.by_acks.add(&Came {
             now_ns,
             from_ns,
-            since_ns: told.since_ns,
+            since_ns: delivered.since_ns,
             bytes,
             gap_ns,
-            waited: told.queued_ns > 0 && told.queued_ns >= gap_ns,
+            waited: delivered.queued_ns > 0 && delivered.queued_ns >= gap_ns,
         });
         let gap = self.acks[1].map(|(_, at)| now_ns.saturating_sub(at));
-        let waited = told.queued_ns > 0 && told.queued_ns >= gap.unwrap_or(0);
+        let waited = delivered.queued_ns > 0 && delivered.queued_ns >= gap.unwrap_or(0);
         // ACKs of other connections between them: nobody knows what lay between the data.
         let alone = self
             .acks
             .iter()
             .all(|ack| ack.is_some_and(|ack| ack.0 == connection));
         // One that waited itself, among data on the way back, keeps no distance of the data.
-        let on_time = |gap: u64| told.late_ns.is_none_or(|late| late <= TICK_NS + gap);
+        let on_time = |gap: u64| delivered.late_ns.is_none_or(|late| late <= TICK_NS + gap);
         let gap = gap.filter(|gap| *gap > 0 && on_time(*gap));
-        if let Some(gap) = gap.filter(|_| alone && full && told.prompt) {
+        if let Some(gap) = gap.filter(|_| alone && full && delivered.prompt) {
             self.acknowledged
-                .add(bytes, gap, Some(told.queued_ns).filter(|_| waited));
+                .add(bytes, gap, Some(delivered.queued_ns).filter(|_| waited));
             self.every.add(bytes, gap, Some(0));
         }
         self.acks = [self.acks[1], Some((connection, now_ns))];
@@ -270,7 +280,7 @@ impl Meter {
         let clear = alone || self.timed * 10 >= self.arrived * 9;
         let bounded = acknowledged && (alone || self.blind * 10 <= self.arrived);
         let spans = if acknowledged {
-            &mut self.told
+            &mut self.by_acks
         } else {
             &mut self.seen
         };
@@ -278,7 +288,7 @@ impl Meter {
         let full = full && (clear || !acknowledged);
         let held_bps = held.map(value);
         let slack = usize::from(place != Place::Sender);
-        let least = self.told.least(slack).filter(|_| bounded && !self.backwards);
+        let least = self.by_acks.least(slack).filter(|_| bounded && !self.backwards);
         // Where much more came at other times, an application was the limit and not the line; where packets came faster, something
         // else made them wait.
         let bunched = |held: f64| {
@@ -292,23 +302,23 @@ impl Meter {
         let fits = |mode: &Mode| {
             mode.bps >= 0.97 * least.unwrap_or(0.0)
                 && least.is_none_or(|least| mode.bps <= MOST_OF_LEAST * least)
-                && (self.told.allows(mode.bps, mode.waited_ns) || self.seen.allows(mode.bps, mode.waited_ns))
+                && (self.by_acks.allows(mode.bps, mode.waited_ns)
+                    || self.seen.allows(mode.bps, mode.waited_ns))
                 && mode.bps >= 0.95 * line.unwrap_or(0.0)
         };
         // The slowest of what fits with what certainly arrived.
         // Among data short waits of ACKs go unseen: there their spacing needs what came to be near it.
         let borne =
             |mode: &Mode| alone || mode.bps <= NEAR_LEAST * least.unwrap_or(0.0).max(line.unwrap_or(0.0));
-        let told = self
+        let delivered = self
             .acknowledged
             .mode()
             .filter(fits)
             .filter(|mode| clear && !shared && borne(mode));
-        let seen =
-            self.waited.mode().filter(fits).filter(|_| {
-                told.is_some() || matches!(place, Place::Receiver | Place::Near) || !acknowledged
-            });
-        let modes = [seen, told];
+        let seen = self.waited.mode().filter(fits).filter(|_| {
+            delivered.is_some() || matches!(place, Place::Receiver | Place::Near) || !acknowledged
+        });
+        let modes = [seen, delivered];
         let mode = modes
             .into_iter()
             .flatten()
@@ -331,7 +341,7 @@ impl Meter {
         };
         let spacings = [self.all.mode(), self.every.mode()].into_iter().flatten();
         let spaced = spacings.map(|mode| mode.bps).min_by(f64::total_cmp);
-        // The spacing of packets that waited elsewhere tells nothing.
+        // The spacing of packets that waited elsewhere says nothing of this line.
         let guess = match held_bps {
             Some(held) => {
                 Some(held).filter(|held| *held <= NEAR_LEAST * least.unwrap_or(0.0) && !bunched(*held))
@@ -421,7 +431,7 @@ impl Spacing {
             .iter()
             .fold((0, 0), |sum, class| (sum.0 + class.1, sum.1 + class.2));
         let share = density(from) as f64 / pairs.max(1) as f64;
-        // Where hardly any packet waits, those that did by chance tell nothing.
+        // Where hardly any packet waits, those that did so by chance prove nothing.
         let many = pairs >= LEAST_PAIRS && pairs * 10 >= u64::from(self.idle);
         (many && share >= 0.3).then_some(Mode {
             bps: sum.0 as f64 * 8e9 / sum.1.max(1) as f64,
@@ -457,13 +467,13 @@ const ALONE: f64 = 0.01;
 const NEAR_LEAST: f64 = 1.25;
 /// A line that packets waited for carried more than this part of its rate at some time.
 const MOST_OF_LEAST: f64 = 20.0;
-/// Of a line that was full no more than a few pairs are so much closer than its rate lets them.
+/// On a full line only a few pairs are closer than its rate allows by this factor.
 const HASTE: f64 = 1.5;
 const FEW: f64 = 0.35;
 /// Bytes of an ACK by those of the data that it acknowledges; what of the line ACKs may have for the data's spacing to be its rate.
 const ACK_SHARE: f64 = 52.0 / 3000.0;
 const MOST_SHARED: f64 = 0.035;
-/// What packets may have waited for behind the line, where nothing tells: jitter, a radio, a host.
+/// How long packets may have waited behind the line where it is unknown: jitter, a radio, a host.
 const PRESUMED_NS: u64 = 100_000_000;
 /// Fewer pairs say nothing.
 const LEAST_PAIRS: u64 = 20;

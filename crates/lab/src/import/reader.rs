@@ -62,7 +62,7 @@ pub struct Unread {
 /// Reads all frames of `source`. `take` gets each with the bytes read so far; `false` ends it.
 ///
 /// # Errors
-/// It is no capture at all, in words.
+/// A sentence if the file is no capture at all.
 pub fn read(source: impl Read + Send, mut take: impl FnMut(Frame<'_>, u64) -> bool) -> Result<Stop, String> {
     let mut source = Whole(source);
     let mut head = [0; 4];
@@ -146,7 +146,7 @@ pub fn read(source: impl Read + Send, mut take: impl FnMut(Frame<'_>, u64) -> bo
             Err(PcapError::ReadError) => Some(String::from("it cannot be read from the disk")),
             Err(_) => Some(state.why(reader.data())),
         };
-        // What cannot be is told before the rest of the file is read in search of its end.
+        // What cannot be is reported before the rest of the file is read in search of its end.
         let problem = problem.or_else(|| state.contradiction(reader.data()));
         let problem = problem.or_else(|| match reader.refill() {
             Ok(()) => None,
@@ -175,7 +175,7 @@ impl<R: Read> Read for Whole<R> {
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if filled == 0 => return Err(error),
-                Err(_) => break, // told next time
+                Err(_) => break, // reported next time
             }
         }
         Ok(filled)
@@ -184,7 +184,7 @@ impl<R: Read> Read for Whole<R> {
 
 #[derive(Default)]
 struct State {
-    /// Of a pcap file: link type, and nanoseconds per unit of the fraction.
+    /// Link type of a pcap file, and nanoseconds per unit of the fraction.
     legacy: Option<(i32, u64)>,
     /// Bytes of a packet that a pcap file keeps at most.
     snap: u32,
@@ -373,7 +373,7 @@ impl State {
                 None
             }
             PcapBlockOwned::NG(Block::InterfaceStatistics(statistics)) => {
-                // Counters since the start: the last block tells all.
+                // Counters since the start: the last block has all.
                 let dropped = statistics
                     .options
                     .iter()

@@ -263,7 +263,7 @@ struct LineRate {
     why: String,
     /// The direction that it is taken from.
     like: usize,
-    /// It is no measurement of the line.
+    /// Whether the rate is no measurement of the line.
     doubted: bool,
 }
 
@@ -433,7 +433,7 @@ fn queue_packets(summary: &Summary, direction: usize, bps: f64) -> (u64, &'stati
 
 /// Groups of long transfers.
 const LONG: [&str; 2] = ["long", "long-back"];
-/// No longer than this without being told so.
+/// Longest run unless options ask for more.
 const DAY_S: f64 = 86_400.0;
 /// Mean payload of a thin stream's segments is less (bytes).
 const MOST_OF_THIN: f64 = 536.0;

@@ -27,7 +27,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of a histogram whose values times `unit` are what is told; `None` without values.
+    /// Quantiles of a histogram, its values times `unit`; `None` without values.
     pub fn of(histogram: &Histogram, unit: f64) -> Option<Quantiles> {
         let at = |quantile| Some(histogram.quantile(quantile)? as f64 * unit);
         Some(Quantiles {
@@ -85,7 +85,7 @@ impl Segments {
 pub struct Standing {
     /// So many pairs.
     pub pairs: u64,
-    /// Of so many.
+    /// All that were looked at.
     pub of: u64,
     /// The smallest round-trip time of all pairs.
     pub least_s: f64,
@@ -169,10 +169,10 @@ pub struct Summary {
     /// The samples of exchanges, in nanoseconds: values in ascending order and how often each came.
     #[serde(skip)]
     pub exchange_counts: Vec<(u64, u64)>,
-    /// The same of connections.
+    /// Samples of connection times in nanoseconds: values in ascending order and how often each came.
     #[serde(skip)]
     pub connection_counts: Vec<(u64, u64)>,
-    /// The same of exchanges of long transfers.
+    /// Samples of exchanges of long transfers in nanoseconds: values in ascending order and how often each came.
     #[serde(skip)]
     pub long_counts: Vec<(u64, u64)>,
     /// Numbers of the long transfers among the connections, in ascending order.
@@ -407,9 +407,9 @@ fn rate_text(estimate: &RateEstimate) -> String {
             "at least {rate} (what came in some tenths of a second; nothing shows that the line was full)"
         ),
         Basis::AtMost => format!(
-            "at most {rate} (up to the capture point; without ACKs nothing tells what comes behind it)"
+            "at most {rate} (up to the capture point; without ACKs nothing shows what comes behind it)"
         ),
-        Basis::Unknown => String::from("not known: nothing in the capture tells it"),
+        Basis::Unknown => String::from("not known: nothing in the capture shows it"),
     }
 }
 

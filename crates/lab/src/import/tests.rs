@@ -592,13 +592,13 @@ fn damage_within_a_pcapng_is_told_by_what_stands_there() {
     // A type that nobody knows is no error, since later versions may have it; it is counted.
     let stop = reader::read(&with(0, 0x86)[..], |_, _| true).expect("a capture");
     assert_eq!((stop.frames, stop.damage), (3, None));
-    let told = reader::Unread {
+    let unread = reader::Unread {
         blocks: 1,
         kind: 0x86,
         at: 132,
         packet: 2,
     };
-    assert_eq!(stop.unread, told);
+    assert_eq!(stop.unread, unread);
     let summary = import(&with(0, 2)).1.expect("data");
     let what = "block of a kind that is not read; the first, of type 0x00000002 (packet, as of old), is at byte 132 before packet 2";
     assert_eq!(noted(&summary, what), 1);
@@ -763,7 +763,7 @@ fn acknowledgments_tell_what_an_end_said_that_was_not_seen() {
     assert_eq!(noted(&summary, "one direction only"), 1);
     assert_eq!(noted(&summary, "open before"), 0);
     assert_eq!(summary.capture_point, None, "nobody knows where it was seen");
-    // The server alone: nothing tells how far away it is.
+    // The server alone: nothing shows how far away it is.
     let (vectors, summary) = import(&one_way(false));
     let summary = summary.expect("a capture");
     assert_eq!(vectors[0].bytes(), [500, 2_500]);

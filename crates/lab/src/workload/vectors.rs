@@ -20,7 +20,7 @@
 //! original and the alternate format (`S`, `C`, `I`, `A`) are read, the original one is written.
 //! **Deviations.** A `t` before the first unit is the time from the handshake to it; `r 0` says that the round-trip time
 //! is not known; the first identification number of files that we write is that of the host that opened. Where the counts in the first
-//! line are not those of the units behind it, the units count, and it is told. In the alternate format a wait counts from what came before it, whichever of the two fields it is in.
+//! line are not those of the units behind it, the units count, and a note reports it. In the alternate format a wait counts from what came before it, whichever of the two fields it is in.
 
 use crate::input;
 use std::fmt;
@@ -153,7 +153,7 @@ pub fn read(path: &Path) -> Result<Vec<Vector>, String> {
 
 /// What is to be known of a file that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Findings {
     /// Connections that say nothing: they are left out.
     pub silent: u64,
     /// Connections of which the first line announces another number of exchanges or units than there are.
@@ -166,17 +166,17 @@ pub struct Told {
 ///
 /// # Errors
 /// A sentence that names the line.
-pub fn read_from(text: impl BufRead, mut take: impl FnMut(Vector)) -> Result<Told, String> {
+pub fn read_from(text: impl BufRead, mut take: impl FnMut(Vector)) -> Result<Findings, String> {
     let mut parser = Parser::default();
-    let mut told = Told::default();
+    let mut found = Findings::default();
     let mut finished = |ended: Option<(Vector, Announced)>| {
         let Some((vector, announced)) = ended else { return };
         let counts = vector.counts();
         if counts != announced.counts {
-            told.miscounted += 1;
+            found.miscounted += 1;
             let ([one, other], [found, found_other]) = (announced.counts, counts);
             let line = announced.line;
-            told.first.get_or_insert_with(|| match vector.concurrent {
+            found.first.get_or_insert_with(|| match vector.concurrent {
                 true => {
                     format!("line {line}: {one} and {other} units announced, {found} and {found_other} there")
                 }
@@ -188,7 +188,7 @@ pub fn read_from(text: impl BufRead, mut take: impl FnMut(Vector)) -> Result<Tol
         }
         match vector.units.iter().any(|unit| unit.bytes > 0) {
             true => take(vector),
-            false => told.silent += 1,
+            false => found.silent += 1,
         }
     };
     for (number, line) in text.lines().enumerate() {
@@ -203,7 +203,7 @@ pub fn read_from(text: impl BufRead, mut take: impl FnMut(Vector)) -> Result<Tol
         finished(before);
     }
     finished(parser.end());
-    Ok(told)
+    Ok(found)
 }
 
 /// Whether a text begins like a file of connection vectors.
@@ -369,7 +369,7 @@ const MOST: u64 = 1 << 50;
 
 #[cfg(test)]
 mod tests {
-    use super::{Told, Unit, Vector, looks_like_vectors, read_from};
+    use super::{Findings, Unit, Vector, looks_like_vectors, read_from};
     use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 
     const SEQUENTIAL: &str = "SEQ 6851 1 21217 555382       # starts at 6.851 ms and contains 1 exchange\n\
@@ -467,28 +467,28 @@ mod tests {
     #[test]
     fn connections_without_data_are_counted() {
         let mut taken = 0;
-        let told = read_from("SEQ 0 0 1 1\nw 1 1\nSEQ 5 1 1 1\n> 1\n".as_bytes(), |_| {
+        let found = read_from("SEQ 0 0 1 1\nw 1 1\nSEQ 5 1 1 1\n> 1\n".as_bytes(), |_| {
             taken += 1;
         });
-        assert_eq!((told.map(|told| told.silent), taken), (Ok(1), 1));
+        assert_eq!((found.map(|found| found.silent), taken), (Ok(1), 1));
     }
 
     #[test]
     fn counts_that_are_not_those_of_the_units_are_told() {
-        let told = |text: &str| read_from(text.as_bytes(), |_| ()).expect("vectors");
-        assert_eq!(told(&format!("{SEQUENTIAL}{CONCURRENT}")), Told::default());
-        let short = told("# cut off\nSEQ 0 7\n> 100\nt 5\n< 900\nSEQ 9 1\n> 1\nt 6\n> 2\n");
+        let read = |text: &str| read_from(text.as_bytes(), |_| ()).expect("vectors");
+        assert_eq!(read(&format!("{SEQUENTIAL}{CONCURRENT}")), Findings::default());
+        let short = read("# cut off\nSEQ 0 7\n> 100\nt 5\n< 900\nSEQ 9 1\n> 1\nt 6\n> 2\n");
         assert_eq!(
             (short.miscounted, short.first.as_deref()),
             (2, Some("line 2: 7 exchanges announced, 1 there"))
         );
-        let units = told(&CONCURRENT.replace("CONC 1429381 2 2", "CONC 1429381 2 3"));
+        let units = read(&CONCURRENT.replace("CONC 1429381 2 2", "CONC 1429381 2 3"));
         assert_eq!(
             (units.miscounted, units.first.as_deref()),
             (1, Some("line 1: 2 and 3 units announced, 2 and 2 there"))
         );
         // The other end spoke first, and an exchange without an answer: one each.
-        assert_eq!(told("SEQ 0 3\n< 9\nt 1\n> 5\nt 1\n> 5\nt 1\n< 4\n").miscounted, 0);
+        assert_eq!(read("SEQ 0 3\n< 9\nt 1\n> 5\nt 1\n> 5\nt 1\n< 4\n").miscounted, 0);
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Counts {
                 self.other_protocol,
                 format!(
                     "packet[s] of other protocols than TCP (QUIC and other UDP, as a rule) had {} bytes, beside {tcp_bytes} of TCP's payload: they are not in the \
-                     scenario, and of the line's rate only what TCP got is told. Write its rate, and a group of traffic for them, into the scenario",
+                     scenario, and the line's rate is only what TCP got. Write its rate, and a group of traffic for them, into the scenario",
                     self.other_bytes
                 ),
             )
@@ -54,7 +54,7 @@ impl Counts {
     }
 
     /// What is left out, and what needs to be known; `unknown`: frames of links that are not read; `some_rtt`: there are known round-trip times.
-    pub(super) fn told(&self, unknown: u64, some_rtt: bool, stop: &Stop) -> (Vec<Counted>, Vec<Counted>) {
+    pub(super) fn notes(&self, unknown: u64, some_rtt: bool, stop: &Stop) -> (Vec<Counted>, Vec<Counted>) {
         let counts = self;
         let list = |entries: &[(u64, &str)]| {
             let some = entries.iter().filter(|entry| entry.0 > 0);
@@ -157,7 +157,7 @@ impl Counts {
     }
 }
 
-/// Less of other protocols, as a share of TCP's bytes, does not change what is told of a line.
+/// Less of other protocols, as a share of TCP's bytes, does not change what is reported of a line.
 const CROWD: f64 = 0.05;
 
 /// `what` has `[plural|singular]` where the words differ; `[s]` is a plural alone.

@@ -12,8 +12,8 @@
 //! kept asked before, go with it. What came before the capture began or after it ended counts no more than it was seen.
 
 use super::counts::counted;
+use crate::import::adus::Exchange;
 use crate::import::summary::{Counted, size};
-use crate::import::units::Exchange;
 use fleetfoot_sim::output::Histogram;
 
 /// Connections that may be long transfers: which are is known when the line's rate is.
@@ -93,7 +93,7 @@ impl Candidates {
 
 impl Decided {
     /// What needs to be known of them, among `connections`.
-    pub(super) fn told(&self, connections: u64) -> Option<Counted> {
+    pub(super) fn note(&self, connections: u64) -> Option<Counted> {
         let count = self.ids.len() as u64;
         let sole = match count == connections {
             true => {
@@ -128,7 +128,7 @@ const PIPES: f64 = 10.0;
 #[cfg(test)]
 mod tests {
     use super::Candidates;
-    use crate::import::units::Exchange;
+    use crate::import::adus::Exchange;
     use fleetfoot_sim::output::Histogram;
 
     const SECOND: u64 = 1_000_000_000;

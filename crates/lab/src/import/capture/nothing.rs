@@ -15,7 +15,7 @@ impl<F: FnMut(Over)> Capture<F> {
         let mut message = format!("no TCP connection with data is in its {} packets", stop.frames);
         let (left_out, _) =
             self.counts
-                .told(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
+                .notes(self.unknown_links.values().sum(), self.samples.rtt.n() > 0, stop);
         if !left_out.is_empty() {
             let list: Vec<String> = left_out
                 .iter()

@@ -1,4 +1,4 @@
-//! What an import is told, and what it hands out on the way.
+//! Options of an import, and what it hands out on the way.
 
 use crate::workload::vectors::Vector;
 use fleetfoot_core::time::Duration;
@@ -45,8 +45,8 @@ pub struct Over {
     pub vector: Vector,
     /// Number of the host that did not open it.
     pub answerer: u32,
-    /// It was opened from the other side of the line than the first one.
+    /// The connection was opened from the other side of the line than the first one.
     pub back: bool,
-    /// It may be a long transfer: [`crate::import::Summary::long_ids`] has its number then if it is.
+    /// The connection may be a long transfer: if it is one, [`crate::import::Summary::long_ids`] has its number.
     pub may_be_long: bool,
 }

@@ -1,7 +1,7 @@
 //! The clock of a capture: times since its first packet, and what of them cannot be.
 //!
-//! A clock that was set while the capture ran (1970 until somebody told it the time), or a damaged time, makes a jump of years. No
-//! time is taken for it, and it is told. So is a clock that goes back.
+//! A clock that was set while the capture ran (1970 until somebody set it), or a damaged time, makes a jump of years. No
+//! time passes for it, and a note reports it, as it does a clock that goes back.
 
 use super::counts::counted;
 use crate::import::summary::Counted;
@@ -23,7 +23,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Nanoseconds since the first packet of a packet of this time, of which number and end in the file are told.
+    /// Nanoseconds since the first packet, of a packet with this time, number and end in the file.
     pub(super) fn take(&mut self, time_ns: u64, packet: u64, end: u64) -> u64 {
         let Some((before, since)) = self.last else {
             self.last = Some((time_ns, 0));
@@ -52,13 +52,13 @@ impl Times {
         since
     }
 
-    /// Whether times cannot be trusted to tell how fast anything came.
+    /// Whether times are too doubtful to show how fast anything came.
     pub(super) fn went_back(&self) -> bool {
         self.earlier > 0
     }
 
     /// What needs to be known; `span_ns`: from the first packet to the last.
-    pub(super) fn told(&self, span_ns: u64) -> Vec<Counted> {
+    pub(super) fn notes(&self, span_ns: u64) -> Vec<Counted> {
         let mut notes = Vec::new();
         if let Some((packet, end, before, after)) = self.first_jump {
             notes.push(counted(
@@ -75,7 +75,7 @@ impl Times {
             notes.push(counted(
                 self.earlier,
                 format!(
-                    "[packets are|packet is] earlier than one before, by {:.3} s at most: no lower bound of a rate is told",
+                    "[packets are|packet is] earlier than one before, by {:.3} s at most: no lower bound of a rate is reported",
                     self.earlier_ns as f64 / 1e9
                 ),
             ));
@@ -147,15 +147,15 @@ mod tests {
         assert_eq!(times.take(7 * second, 5, 500), 2 * second);
         assert_eq!(times.take(today + 2 * second, 6, 600), 2 * second);
         assert_eq!(times.take(today, 7, 700), 0);
-        let told = times.told(3 * second);
-        assert_eq!((told[0].count, told[1].count, told.len()), (3, 1, 2));
+        let notes = times.notes(3 * second);
+        assert_eq!((notes[0].count, notes[1].count, notes.len()), (3, 1, 2));
         assert!(
-            told[0]
+            notes[0]
                 .what
                 .contains("packet 3, which ends at byte 300: from the year 1970 to 2026"),
             "{}",
-            told[0].what
+            notes[0].what
         );
-        assert!(times.told(2 * DAY_NS)[2].what.contains("2.0 days"));
+        assert!(times.notes(2 * DAY_NS)[2].what.contains("2.0 days"));
     }
 }

@@ -3,7 +3,7 @@
 //! A capture does not say what its senders run. The scenario is replayed with each congestion control that a Linux sender may have had,
 //! once each and with the same seed, and held against the recording: exchanges, long transfers, waits in the queue, round-trip times and
 //! retransmissions, each as the logarithm of a ratio, on average over those that were recorded. The smallest difference is taken. Where others
-//! differ by hardly more, the recording does not tell them apart, and the commonest of them is taken. Where several groups have much of the data and
+//! differ by hardly more, the recording does not distinguish them, and the commonest of them is taken. Where several groups have much of the data and
 //! the best of all is not close, each group is tried with others too: a server's transfers and an uploading host need not be alike.
 //!
 //! Where hosts may have taken a queue that stood for distance (`capture/standing`), all of them are tried with the round-trip times
@@ -15,7 +15,7 @@
 //!
 //! The limits at the end of this file are ours: docs/import.md says on which recordings they were tried, and what they name.
 //!
-//! That is four to eighteen replays, beside the one that tells what is chance.
+//! That is four to eighteen replays, beside the one that shows what is chance.
 
 use super::{Fit, queues};
 use crate::import::files::Imported;
@@ -37,7 +37,7 @@ pub struct Trials<'a> {
     pub names: &'a [&'static str],
     /// Ends the search when it is set.
     pub stop: &'a AtomicBool,
-    /// Told of every replay that is finished.
+    /// Called for every replay that is finished.
     pub progress: &'a (dyn Fn(&run::Progress) + Sync),
 }
 
@@ -114,13 +114,13 @@ impl Trials<'_> {
         let best = preferred(&trials).unwrap_or(first);
         let best = trials.swap_remove(best);
         trials.sort_by(|one, other| one.difference.total_cmp(&other.difference));
-        let told: Vec<ControllerFit> = std::iter::once(&best).chain(&trials).map(Trial::told).collect();
+        let fits: Vec<ControllerFit> = std::iter::once(&best).chain(&trials).map(Trial::fit).collect();
         let chosen = Controllers {
             all: Some(best.tried.all),
             groups: best.tried.group.into_iter().collect(),
             rtt_scale: best.tried.rtt_scale,
             losses: best.tried.losses,
-            why: why(&told),
+            why: why(&fits),
         };
         imported.write(&chosen).map_err(|error| error.to_string())?;
         let beside = self.run(imported, &scenario, &[best.tried], super::neighbour)?;
@@ -128,7 +128,7 @@ impl Trials<'_> {
             return Ok(None);
         };
         let mut fit = Fit::between(summary, &best.resolved, &best.output);
-        fit.controllers = told;
+        fit.controllers = fits;
         fit.judge(summary, &best.resolved, &best.output, &beside);
         Ok(Some(fit))
     }
@@ -212,7 +212,7 @@ impl Trials<'_> {
 type Replayed = (Resolved, Arc<RunOutput>);
 
 impl Trial {
-    fn told(&self) -> ControllerFit {
+    fn fit(&self) -> ControllerFit {
         ControllerFit {
             name: self.tried.name(),
             difference: self.difference,
@@ -267,15 +267,15 @@ fn preferred(trials: &[Trial]) -> Option<usize> {
 }
 
 /// Why the first of these was taken, for a comment.
-fn why(told: &[ControllerFit]) -> String {
+fn why(fits: &[ControllerFit]) -> String {
     let percent = |one: &ControllerFit| format!("{} {:.1} %", one.name, one.difference * 100.0);
-    match told {
+    match fits {
         [] | [_] => String::from("as it was asked for"),
         [first, others @ ..] => {
             let list: Vec<String> = others.iter().map(percent).collect();
             let margin = first.difference + MARGIN.max(RELATIVE * first.difference);
             let words = if others.iter().all(|one| one.difference <= margin) {
-                "the recording does not tell which: its replay differs by"
+                "the recording does not show which: its replay differs by"
             } else if others.iter().all(|one| first.difference <= one.difference) {
                 "of those tried the one whose replay fits best: it differs by"
             } else {
@@ -398,7 +398,7 @@ mod tests {
         );
         assert_eq!(
             why(&[fit("cubic", 0.021), fit("reno", 0.022)]),
-            "the recording does not tell which: its replay differs by 2.1 %; with reno 2.2 %"
+            "the recording does not show which: its replay differs by 2.1 %; with reno 2.2 %"
         );
         assert_eq!(
             why(&[

@@ -1,7 +1,7 @@
 //! What of a replay is close to the recording, what is not, and what to try.
 //!
 //! Each measure has two limits: up to the first it is close, up to the second fair, beyond it poor. The verdict is that of the worst;
-//! the measure that is told with it is, of those with this verdict, the one that is farthest beyond its first limit.
+//! the measure that is reported with it is, of those with this verdict, the one that is farthest beyond its first limit.
 
 use super::{Fit, Likeness, Verdict, difference, exchanges};
 use crate::import::summary::{Summary, count, time};
@@ -15,7 +15,7 @@ use serde::Serialize;
 pub struct Measure {
     /// What.
     pub name: &'static str,
-    /// By how much they differ, as a share; `None`: it cannot be told.
+    /// By how much they differ, as a share; `None`: unknown.
     pub difference: Option<f64>,
     /// Up to these it is close, and fair.
     pub limits: [f64; 2],
@@ -156,7 +156,7 @@ impl Fit {
             self.verdict = self.verdict.max(verdict);
             self.reasons.push(match difference {
                 Some(difference) => format!("{words} {:.0} %", difference * 100.0),
-                None => format!("{words} what cannot be told"),
+                None => format!("{words} an unknown amount"),
             });
         }
     }

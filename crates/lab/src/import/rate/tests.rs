@@ -1,5 +1,5 @@
 use super::{Arrival, Basis, Meter, Place, class, value};
-use crate::import::delivery::Told;
+use crate::import::delivery::Delivered;
 
 #[test]
 fn classes_are_within_a_percent() {
@@ -18,16 +18,16 @@ fn packet(now_ns: u64, bytes: u64) -> Arrival {
 }
 
 /// An ACK of what came since the ACK before.
-fn told(before_ns: u64, bytes: u64, queued_ns: u64) -> Told {
-    Told {
+fn delivered(before_ns: u64, bytes: u64, queued_ns: u64) -> Delivered {
+    Delivered {
         bytes,
         since_ns: Some(before_ns),
-        told_ns: Some(before_ns),
+        previous_ack_ns: Some(before_ns),
         queued_ns,
         within_ns: Some(queued_ns),
         prompt: true,
         double: true,
-        ..Told::default()
+        ..Delivered::default()
     }
 }
 
@@ -35,7 +35,7 @@ fn told(before_ns: u64, bytes: u64, queued_ns: u64) -> Told {
 fn full_line(meter: &mut Meter, queued_ns: u64) {
     for ack in 1..1250_u64 {
         let now = ack * 2_400_000;
-        meter.on_told(&packet(now, 3000), &told(now - 2_400_000, 2896, queued_ns));
+        meter.on_delivered(&packet(now, 3000), &delivered(now - 2_400_000, 2896, queued_ns));
     }
 }
 
@@ -69,7 +69,10 @@ fn an_ack_that_may_tell_of_long_ago_is_no_burst() {
     let mut meter = Meter::default();
     full_line(&mut meter, 0);
     // After a recovery: a megabyte at once, that came within three seconds.
-    meter.on_told(&packet(3_010_000_000, 1_000_000), &told(10_000_000, 1_000_000, 0));
+    meter.on_delivered(
+        &packet(3_010_000_000, 1_000_000),
+        &delivered(10_000_000, 1_000_000, 0),
+    );
     let least = meter.estimate(Place::Elsewhere, 0.0, false).bps.expect("a bound");
     assert!(least <= 1.001e7, "{least}");
 }
@@ -80,7 +83,7 @@ fn data_before_the_bottleneck_are_not_its_rate() {
     // Sent two by two at 1 Gbit/s, acknowledged at 10 Mbit/s.
     for ack in 1..1250_u64 {
         let now = ack * 2_400_000;
-        meter.on_told(&packet(now, 3000), &told(now - 2_400_000, 2896, 50_000_000));
+        meter.on_delivered(&packet(now, 3000), &delivered(now - 2_400_000, 2896, 50_000_000));
         for packets in [1, 2] {
             meter.on_data(&packet(now + packets * 12_000, 1500), Some((0, 0)));
         }
@@ -125,11 +128,11 @@ fn what_an_application_sends_now_and_then_is_not_held() {
         for burst in 0..40_u64 {
             for ack in 1..=17_u64 {
                 let now = burst * 100_000_000 + ack * gap_ns + 20_000_000;
-                let told = Told {
+                let delivered = Delivered {
                     late_ns: Some(late_ns),
-                    ..told(before, 2896, 30_000_000)
+                    ..delivered(before, 2896, 30_000_000)
                 };
-                meter.on_told(&packet(now, 3000), &told);
+                meter.on_delivered(&packet(now, 3000), &delivered);
                 before = now;
             }
         }
@@ -140,7 +143,7 @@ fn what_an_application_sends_now_and_then_is_not_held() {
     assert!(estimate.held_bps.is_none_or(|held| held < 0.9e7), "{estimate:?}");
     assert_eq!(estimate.basis, Basis::Spacing);
     near(estimate.bps, 1e7);
-    // ACKs driven together: those that were late themselves tell of no line, nor does one that was hardly used.
+    // ACKs driven together: those that were late themselves show no line, nor does one that was hardly used.
     for late_ns in [0, 5_000_000] {
         let mut meter = Meter::default();
         bursts(&mut meter, late_ns, 832);
@@ -177,11 +180,11 @@ fn acks_that_waited_among_data_are_not_the_data() {
                 (pair * 4_800_000, pair * 4_800_000 - 4_400_000),
                 (pair * 4_800_000 + 400_000, pair * 4_800_000),
             ] {
-                let told = Told {
+                let delivered = Delivered {
                     late_ns,
-                    ..told(before, 2896, 50_000_000)
+                    ..delivered(before, 2896, 50_000_000)
                 };
-                meter.on_told(&packet(now, 3000), &told);
+                meter.on_delivered(&packet(now, 3000), &delivered);
             }
         }
         meter.estimate(Place::Elsewhere, 0.5, false)
@@ -206,7 +209,7 @@ fn packets_that_something_else_delays_tell_of_no_line() {
     for bunch in 1..800_u64 {
         for ack in 0..3 {
             let now = bunch * 9_000_000 + ack * 30_000;
-            meter.on_told(&packet(now, 1500), &told(before, 1448, 20_000_000));
+            meter.on_delivered(&packet(now, 1500), &delivered(before, 1448, 20_000_000));
             before = now;
         }
     }
@@ -225,7 +228,7 @@ fn acks_of_the_other_direction_take_their_part_of_the_line() {
         now += 1_248_000;
         meter.on_ack(now - 1_200_000, 60);
         meter.on_data(&packet(now, 1500), Some((20_000_000, 22_000_000)));
-        meter.on_told(&packet(now, 1500), &told(now - 1_248_000, 1448, 20_000_000));
+        meter.on_delivered(&packet(now, 1500), &delivered(now - 1_248_000, 1448, 20_000_000));
     }
     let estimate = meter.estimate(Place::Receiver, 1.0, false);
     assert_eq!(estimate.basis, Basis::Spacing, "{estimate:?}");

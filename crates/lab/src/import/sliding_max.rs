@@ -1,14 +1,15 @@
-//! The largest of the last seconds.
+//! The largest value of the last seconds.
 
 /// The largest value that was noted in the last seconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Recent {
-    /// Of this span of time and of the one before, and when it began.
+pub(super) struct SlidingMax {
+    /// Largest values of the current span of time and of the previous one.
     most: [Option<u64>; 2],
+    /// When the current span began.
     since_ns: u64,
 }
 
-impl Recent {
+impl SlidingMax {
     pub(super) fn note(&mut self, now_ns: u64, value: Option<u64>) {
         self.pass(now_ns);
         self.most[0] = self.most[0].max(value);
@@ -34,11 +35,11 @@ const SPAN_NS: u64 = 2_000_000_000;
 
 #[cfg(test)]
 mod tests {
-    use super::Recent;
+    use super::SlidingMax;
 
     #[test]
     fn values_are_forgotten_after_two_to_four_seconds() {
-        let mut recent = Recent::default();
+        let mut recent = SlidingMax::default();
         assert_eq!(recent.most(0), None);
         recent.note(1_000_000_000, Some(7));
         recent.note(1_500_000_000, Some(5));

@@ -1,13 +1,13 @@
-//! What an acknowledgment tells of deliveries, and how long the data waited for it.
+//! What an acknowledgment reports as delivered, and how long the data waited in queues.
 
 use super::{Connection, LOST_TRACK, Seen, offset};
-use crate::import::delivery::{Ack, TICK_NS, Told};
+use crate::import::delivery::{Ack, Delivered, TICK_NS};
 use crate::import::link_layer::{FIN, SYN, Tcp};
 
 impl Connection {
-    /// What an ACK tells of deliveries. Of it: where the one before ended, when the first byte that was not acknowledged yet was
-    /// sent, and how late the ACK is by its timestamp.
-    pub(super) fn tell(
+    /// Takes in what an ACK reports as delivered. The tuple holds where the previous ACK ended, when the first byte was sent that was
+    /// not acknowledged yet, and how late the ACK is by its timestamp.
+    pub(super) fn take_ack_arrivals(
         &mut self,
         now_ns: u64,
         side: usize,
@@ -47,12 +47,12 @@ impl Connection {
             true => tcp.headers(),
             false => other.headers,
         };
-        let told = other.ledger.on_ack(
+        let delivered = other.ledger.on_ack(
             now_ns,
             &Ack {
                 before: before.min(other.next),
                 ack: other.acked.min(other.next),
-                // Of a hidden end nobody knows.
+                // Unknown where the capture does not show that end.
                 sent: if hidden { u64::MAX } else { other.next },
                 blocks: &blocks,
                 duplicate: !advances
@@ -72,20 +72,22 @@ impl Connection {
                 cut: tcp.cut,
             },
         );
-        let told = told.map(|told| Told {
+        let delivered = delivered.map(|delivered| Delivered {
             late_ns,
             blind: hidden && late_ns.is_none(),
-            ..told
+            ..delivered
         });
-        if let (Some(told), Some((sample, _))) = (&told, seen.sample_ns) {
+        if let (Some(delivered), Some((sample, _))) = (&delivered, seen.sample_ns) {
             // The ACK of a single segment may have been delayed, one with data waited for the application.
-            let gap = told.told_ns.map(|before| now_ns.saturating_sub(before));
+            let gap = delivered
+                .previous_ack_ns
+                .map(|before| now_ns.saturating_sub(before));
             let gap = gap.filter(|gap| *gap < DELAYED_NS);
-            let known = tcp.payload == 0 && (told.double || beyond < DELAYED_NS);
+            let known = tcp.payload == 0 && (delivered.double || beyond < DELAYED_NS);
             let way = match own.prompt_ns {
                 _ if known => sample,
-                // What it was long ago tells nothing.
-                Some(_) if gap.is_none() && told.told_ns.is_some() => {
+                // A value from long ago shows nothing.
+                Some(_) if gap.is_none() && delivered.previous_ack_ns.is_some() => {
                     sample.min(own.half_ns.unwrap_or(sample))
                 }
                 Some((before, earlier)) => sample.min(before + gap.unwrap_or(earlier)),
@@ -107,7 +109,12 @@ impl Connection {
             }
             self.units.settle((1 - side) as u8, other.acked, settled);
         }
-        seen.told = told.map(|told| (told, told.bytes + told.bytes.div_ceil(full) * u64::from(headers)));
+        seen.delivered = delivered.map(|delivered| {
+            (
+                delivered,
+                delivered.bytes + delivered.bytes.div_ceil(full) * u64::from(headers),
+            )
+        });
     }
 }
 

@@ -4,7 +4,7 @@ use super::rate::{CLASSES, class};
 
 /// Bytes by twentieths of a second.
 #[derive(Debug)]
-pub(super) struct Spans {
+pub(super) struct WindowedBytes {
     bin: u64,
     /// Bytes by when they came, spread over the time in which they may have, and those of them that waited for the line.
     bytes: [f64; RING],
@@ -37,9 +37,9 @@ pub(super) struct Came {
     pub(super) waited: bool,
 }
 
-impl Default for Spans {
-    fn default() -> Spans {
-        Spans {
+impl Default for WindowedBytes {
+    fn default() -> WindowedBytes {
+        WindowedBytes {
             bin: 0,
             bytes: [0.0; RING],
             waited: [0.0; RING],
@@ -54,7 +54,7 @@ impl Default for Spans {
     }
 }
 
-impl Spans {
+impl WindowedBytes {
     /// What came in a window left the line within as much more time: what else packets waited for, in two opinions.
     pub(super) fn allow(&mut self, slack_ns: [u64; 2]) {
         self.slack_ns = slack_ns;
@@ -201,7 +201,7 @@ const PACKET: u64 = 1500;
 /// Windows whose bytes are certain, in bins.
 const LENGTHS: [usize; 5] = [1, 2, 4, 10, LONGEST];
 const LONGEST: usize = 20;
-/// Windows are looked at so many bins later: an ACK may tell of what came before.
+/// Windows are looked at so many bins later: an ACK may report data that came before.
 const LAG: u64 = 10;
 /// As many bins as are looked at, and the lag.
 const RING: usize = 32;

@@ -1,12 +1,13 @@
-//! A queue that never empties looks like distance: hosts that spoke only while it stood have no smaller round-trip time to show.
+//! A queue that never empties looks like distance: hosts that spoke only while it was full have no smaller round-trip time to show.
 //!
-//! It is likely where most of the data waited, some hosts are nearer than that, and others are farther by no more than the queue held.
+//! Such a queue is likely where most of the data waited, some hosts are nearer than that, and others are farther by no more than
+//! the queue held.
 
 use super::counts::counted;
 use crate::import::summary::{Counted, Quantiles, Standing, time};
 
 /// What the smallest round-trip times between pairs of hosts (ns) have of a queue, as data waited in either direction.
-pub(super) fn standing(mut pairs_ns: Vec<u64>, waits: [Option<Quantiles>; 2]) -> Option<Standing> {
+pub(super) fn find(mut pairs_ns: Vec<u64>, waits: [Option<Quantiles>; 2]) -> Option<Standing> {
     let waits = waits
         .into_iter()
         .flatten()
@@ -28,8 +29,8 @@ pub(super) fn standing(mut pairs_ns: Vec<u64>, waits: [Option<Quantiles>; 2]) ->
     })
 }
 
-/// What needs to be known of it.
-pub(super) fn told(standing: &Standing) -> Counted {
+/// The note on a standing queue.
+pub(super) fn note(standing: &Standing) -> Counted {
     let [from, to] = standing.rtt_s.map(time);
     let [most, hardly] = standing.wait_s.map(time);
     counted(
@@ -59,7 +60,7 @@ const MORE: f64 = 1.1;
 
 #[cfg(test)]
 mod tests {
-    use super::{standing, told};
+    use super::{find, note};
     use crate::import::summary::Quantiles;
     use fleetfoot_sim::output::Histogram;
 
@@ -74,21 +75,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_farther_by_what_the_queue_held_is_told() {
+    fn hosts_farther_by_what_the_queue_held_are_noted() {
         let full = [20, 40, 60, 80, 100];
-        let found = standing(ms(&[110, 40, 41, 86, 900]), [None, waits(&full)]).expect("a queue");
+        let found = find(ms(&[110, 40, 41, 86, 900]), [None, waits(&full)]).expect("a queue");
         // 41 ms saw it empty, 900 ms are distance.
         assert_eq!((found.pairs, found.of), (2, 5));
         assert!((found.rtt_s[0] - 0.086).abs() < 1e-9 && (found.rtt_s[1] - 0.11).abs() < 1e-9);
-        let note = told(&found);
+        let queue = note(&found);
         assert!(
-            note.count == 2
-                && note.what.starts_with("pairs of hosts of 5 have smallest round-trip times of 86.0 ms to 110 ms, the nearest of all 40.0 ms")
-                && note.what.contains("rtt_scale = 0.36 "),
+            queue.count == 2
+                && queue.what.starts_with("pairs of hosts of 5 have smallest round-trip times of 86.0 ms to 110 ms, the nearest of all 40.0 ms")
+                && queue.what.contains("rtt_scale = 0.36 "),
             "{}",
-            note.what
+            queue.what
         );
-        let one = told(&standing(ms(&[40, 90]), [waits(&full), None]).expect("a queue"));
+        let one = note(&find(ms(&[40, 90]), [waits(&full), None]).expect("a queue"));
         assert!(
             one.what
                 .starts_with("pair of hosts of 2 has a smallest round-trip time of 90.0 ms,"),
@@ -100,17 +101,17 @@ mod tests {
     #[test]
     fn distance_alone_is_no_queue() {
         let far = ms(&[40, 86, 110]);
-        assert_eq!(standing(far.clone(), [None, None]), None);
+        assert_eq!(find(far.clone(), [None, None]), None);
         assert_eq!(
-            standing(far.clone(), [waits(&[0, 0, 0, 50, 100]), None]),
+            find(far.clone(), [waits(&[0, 0, 0, 50, 100]), None]),
             None,
             "it was empty at times"
         );
         assert_eq!(
-            standing(ms(&[40, 41, 42]), [waits(&[20, 40, 60]), None]),
+            find(ms(&[40, 41, 42]), [waits(&[20, 40, 60]), None]),
             None,
             "all saw it empty"
         );
-        assert!(standing(far, [waits(&[20, 40, 60, 100]), None]).is_some());
+        assert!(find(far, [waits(&[20, 40, 60, 100]), None]).is_some());
     }
 }

@@ -31,11 +31,11 @@ struct Said {
     settled_ns: u64,
     /// Stream offset behind the last byte.
     end: u64,
-    /// From the capture point to the other end and back, queues and all, as the ACK of the last byte tells; 0: not known.
+    /// From the capture point to the other end and back, queues and all, as the ACK of the last byte shows; 0: not known.
     way_ns: u64,
 }
 
-/// All of it, in order.
+/// The stretches of a connection, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Units {
     said: Vec<Said>,

@@ -1,7 +1,7 @@
-//! On which side of the line a host is: that of the host that opened the first connection, or the other.
+//! The direction of a connection: on which side of the line its hosts are, that of the host that opened the first connection or the other.
 //!
 //! A connection leads from one side to the other: where one of its hosts is known, the other one is on the other side. Where neither is,
-//! the link layer tells: a packet comes in by an interface, and from a station, that only packets of one side come by.
+//! the link layer decides: only packets of one side come in by an interface, or from a station.
 //! Where that says nothing, a connection counts as opened from the first side.
 
 use super::counts::counted;
@@ -28,7 +28,7 @@ impl Passage {
 
 /// Sides of hosts, stations and interfaces; `true` is the other side than that of the first that opened.
 #[derive(Debug, Default)]
-pub(super) struct Sides {
+pub(super) struct Directions {
     hosts: FxHashMap<u32, bool>,
     /// Whether stations were seen on the first side, and on the other.
     stations: FxHashMap<Station, [bool; 2]>,
@@ -36,13 +36,13 @@ pub(super) struct Sides {
     interfaces: FxHashMap<u32, [bool; 2]>,
     /// Pairs of hosts of one side that spoke with each other.
     same: Vec<[u32; 2]>,
-    /// There are more than are kept.
+    /// Whether there are more pairs than are kept.
     more_same: bool,
-    /// Connections that nothing places on a side.
+    /// Connections whose hosts nothing places on a side.
     guessed: u64,
 }
 
-impl Sides {
+impl Directions {
     /// Whether a connection between these hosts (which opened, which was asked) is opened from the other side; `None`: both are on one
     /// side. The first packet that was seen of it, and whether the host that opened sent it.
     pub(super) fn opened(&mut self, hosts: [u32; 2], passage: &Passage, by_opener: bool) -> Option<bool> {
@@ -96,12 +96,12 @@ impl Sides {
     }
 
     /// What needs to be known, of so many connections between hosts of one side too.
-    pub(super) fn told(&self, connections: u64) -> impl Iterator<Item = Counted> {
+    pub(super) fn notes(&self, connections: u64) -> impl Iterator<Item = Counted> {
         let guessed = (self.guessed > 0).then(|| {
             counted(
                 self.guessed,
-                "connection[s were| was] between hosts of which nothing tells the side: taken as opened from the first one's side. If some were not, \
-                 both directions are mixed in what is told of rates and queues: capture with link-layer headers, or on an interface for each side",
+                "connection[s were| was] between hosts whose side nothing shows: taken as opened from the first one's side. If some were not, \
+                 rates and queues mix both directions: capture with link-layer headers, or on an interface for each side",
             )
         });
         guessed.into_iter().chain(self.told_same(connections))
@@ -121,7 +121,7 @@ impl Sides {
                 connections,
                 format!(
                     "connection[s were| was] between hosts of one side (hosts {}): [they are|it is] replayed as opened from the first side, \
-                     and in no rate and no queue that is told. `--keep-addresses` names hosts; a filter leaves out what never crosses the line",
+                     and count in no reported rate or queue. `--keep-addresses` names hosts; a filter leaves out what never crosses the line",
                     pairs.join(", "),
                 ),
             )
@@ -161,12 +161,12 @@ pub(super) fn in_order(two: [u64; 2], turned: bool) -> [u64; 2] {
 /// Stations that are remembered.
 const MOST_STATIONS: usize = 1 << 16;
 
-/// Pairs of hosts of one side that are told.
+/// Pairs of hosts of one side that a note names.
 const MOST_SAME: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use super::{Passage, Sides};
+    use super::{Directions, Passage};
 
     fn passage(interface: u32, stations: [u8; 2]) -> Passage {
         Passage {
@@ -176,33 +176,41 @@ mod tests {
     }
 
     /// Host 0 opened to host 1, and both were seen.
-    fn begun(there: &Passage, back: &Passage) -> Sides {
-        let mut sides = Sides::default();
-        assert_eq!(sides.opened([0, 1], there, true), Some(false));
-        sides.passed(false, there);
-        sides.passed(true, back);
+    fn begun(there: &Passage, back: &Passage) -> Directions {
+        let mut directions = Directions::default();
+        assert_eq!(directions.opened([0, 1], there, true), Some(false));
+        directions.passed(false, there);
+        directions.passed(true, back);
         sides
     }
 
     #[test]
     fn hosts_tell_hosts() {
         let nothing = passage(0, [0, 0]);
-        let mut sides = begun(&nothing, &nothing);
-        assert_eq!(sides.opened([1, 2], &nothing, true), Some(true));
-        assert_eq!(sides.opened([2, 1], &nothing, true), Some(false));
+        let mut directions = begun(&nothing, &nothing);
+        assert_eq!(directions.opened([1, 2], &nothing, true), Some(true));
+        assert_eq!(directions.opened([2, 1], &nothing, true), Some(false));
         // Of a connection that was open before, the first packet may be the other end's.
-        assert_eq!(sides.opened([3, 0], &nothing, false), Some(true));
-        assert_eq!(sides.opened([2, 0], &nothing, true), None, "both are on one side");
-        assert_eq!(sides.opened([0, 2], &nothing, true), None);
-        let told = sides.told(2).next().expect("a note").what;
-        assert!(
-            told.starts_with("connections were between hosts of one side (hosts 0 and 2): "),
-            "{told}"
+        assert_eq!(directions.opened([3, 0], &nothing, false), Some(true));
+        assert_eq!(
+            directions.opened([2, 0], &nothing, true),
+            None,
+            "both are on one side"
         );
-        assert_eq!(sides.opened([8, 9], &nothing, true), Some(false), "nothing tells");
-        let guessed = sides.told(0).next().expect("a note");
+        assert_eq!(directions.opened([0, 2], &nothing, true), None);
+        let note = directions.notes(2).next().expect("a note").what;
         assert!(
-            guessed.what.contains("nothing tells the side"),
+            note.starts_with("connections were between hosts of one side (hosts 0 and 2): "),
+            "{note}"
+        );
+        assert_eq!(
+            directions.opened([8, 9], &nothing, true),
+            Some(false),
+            "nothing shows it"
+        );
+        let guessed = directions.notes(0).next().expect("a note");
+        assert!(
+            guessed.what.contains("whose side nothing shows"),
             "{}",
             guessed.what
         );
@@ -211,16 +219,28 @@ mod tests {
     #[test]
     fn stations_and_interfaces_tell_hosts_that_are_not_known() {
         // At a host or in its network: all that is beyond comes from the gateway, 9.
-        let mut sides = begun(&passage(0, [1, 9]), &passage(0, [9, 1]));
-        assert_eq!(sides.opened([10, 11], &passage(0, [9, 2]), true), Some(true));
-        assert_eq!(sides.opened([12, 13], &passage(0, [3, 9]), true), Some(false));
-        assert_eq!(sides.opened([14, 15], &passage(0, [9, 4]), false), Some(false));
+        let mut directions = begun(&passage(0, [1, 9]), &passage(0, [9, 1]));
+        assert_eq!(directions.opened([10, 11], &passage(0, [9, 2]), true), Some(true));
+        assert_eq!(
+            directions.opened([12, 13], &passage(0, [3, 9]), true),
+            Some(false)
+        );
+        assert_eq!(
+            directions.opened([14, 15], &passage(0, [9, 4]), false),
+            Some(false)
+        );
         // At a router: packets of each side come in by an interface of their own.
-        let mut sides = begun(&passage(1, [0, 0]), &passage(2, [0, 0]));
-        assert_eq!(sides.opened([10, 11], &passage(2, [0, 0]), true), Some(true));
-        assert_eq!(sides.opened([12, 13], &passage(1, [0, 0]), true), Some(false));
-        // A station of both sides tells nothing.
-        let mut sides = begun(&passage(0, [5, 5]), &passage(0, [5, 5]));
-        assert_eq!(sides.opened([10, 11], &passage(0, [5, 5]), true), Some(false));
+        let mut directions = begun(&passage(1, [0, 0]), &passage(2, [0, 0]));
+        assert_eq!(directions.opened([10, 11], &passage(2, [0, 0]), true), Some(true));
+        assert_eq!(
+            directions.opened([12, 13], &passage(1, [0, 0]), true),
+            Some(false)
+        );
+        // A station of both sides shows nothing.
+        let mut directions = begun(&passage(0, [5, 5]), &passage(0, [5, 5]));
+        assert_eq!(
+            directions.opened([10, 11], &passage(0, [5, 5]), true),
+            Some(false)
+        );
     }
 }
