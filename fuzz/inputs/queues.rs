@@ -4,7 +4,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
 use fleetfoot_core::parameter::{ParameterKind, Value, Values};
-use fleetfoot_core::queue::{AnyQueue, Limit, QueueContext, QueueDiscipline, Surroundings};
+use fleetfoot_core::queue::{AnyQueue, Limit, LinkContext, QueueContext, QueueDiscipline};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::{Bytes, Rate};
@@ -79,12 +79,12 @@ fn play(input: &Input) {
             .set(name, Value::Choice(word))
             .expect("a word of the table");
     }
-    let surroundings = Surroundings {
+    let link = LinkContext {
         mtu: 1500,
         rate: Rate(10_000_000),
         seed: input.seed,
     };
-    let mut queue = AnyQueue::build(entry.name, &values, &surroundings).expect("an entry of the registry");
+    let mut queue = AnyQueue::build(entry.name, &values, &link).expect("an entry of the registry");
     let mut flows = FlowTable::new();
     for i in 0..300_u32 {
         flows.push(FlowKey {

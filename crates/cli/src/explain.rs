@@ -418,7 +418,7 @@ fn waits(text: &mut String, name: &str, mechanism: Option<&Mechanism>, path: &Pa
             mtu: link.mtu,
             ..LinkConfig::new(rate, link.delay)
         };
-        let queue = AnyQueue::build(link.queue, &link.queue_values, &config.surroundings(0));
+        let queue = AnyQueue::build(link.queue, &link.queue_values, &config.link_context(0));
         let wait = queue.and_then(|queue| queue.longest_wait(rate));
         let _ = writeln!(
             text,

@@ -20,7 +20,7 @@ fn main() {
         return;
     };
     let values = Values::defaults(entry.parameters);
-    let Some(queue) = AnyQueue::build(&name, &values, &config.surroundings(1)) else {
+    let Some(queue) = AnyQueue::build(&name, &values, &config.link_context(1)) else {
         return;
     };
     let mut link = Link::new(queue, &config, 1, "link");

@@ -15,7 +15,7 @@
 use crate::flow::{FlowId, FlowTable};
 use crate::packet::Packet;
 use crate::queue::{
-    AnyQueue, Backlog, Decides, DropReason, QueueContext, QueueDiscipline, QueueEvent, Surroundings,
+    AnyQueue, Backlog, DropPoint, DropReason, LinkContext, QueueContext, QueueDiscipline, QueueEvent,
 };
 use crate::time::{Duration, Instant};
 use crate::units::Rate;
@@ -81,8 +81,8 @@ impl LinkConfig {
     }
 
     /// What a queue discipline in front of this link learns of it.
-    pub fn surroundings(&self, seed: u64) -> Surroundings {
-        Surroundings {
+    pub fn link_context(&self, seed: u64) -> LinkContext {
+        LinkContext {
             mtu: self.mtu,
             rate: self.rate.mean(),
             seed,
@@ -316,10 +316,10 @@ impl<Q: QueueDiscipline> Link<Q> {
         self.wire.len() + self.impaired.as_ref().map_or(0, |impaired| impaired.held.len())
     }
 
-    /// When the discipline decides. With [`Decides::Arrival`], a constant rate and no impairments the delivery time of a
+    /// When the discipline decides. With [`DropPoint::Arrival`], a constant rate and no impairments the delivery time of a
     /// packet is settled when it is admitted, so a driver may compute it ahead.
-    pub fn decides(&self) -> Decides {
-        self.queue.decides()
+    pub fn drop_point(&self) -> DropPoint {
+        self.queue.drop_point()
     }
 
     /// The queue discipline.

@@ -46,7 +46,7 @@ pub enum ParameterKind {
 /// Value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// Derived from the surroundings (link, MSS); the parameter's `doc` says how. Only as a default.
+    /// Derived from the context (link, MSS); the parameter's `doc` says how. Only as a default.
     Auto,
     /// Of [`ParameterKind::Limit`].
     Limit(Limit),

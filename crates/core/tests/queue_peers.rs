@@ -10,7 +10,7 @@ use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Ecn, Flags, Packet, Segment};
 use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::queue::{
-    AnyQueue, DropReason, Limit, QueueContext, QueueDiscipline as _, QueueEvent, Surroundings,
+    AnyQueue, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline as _, QueueEvent,
 };
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::time::{Duration, Instant};
@@ -45,12 +45,12 @@ fn build(schedule: &Schedule, details: &'static str) -> AnyQueue {
         set("quantum", Value::Bytes(Bytes(schedule.quantum)));
         set("batch", Value::Integer(schedule.batch));
     }
-    let surroundings = Surroundings {
+    let link = LinkContext {
         mtu: schedule.mtu,
         rate: Rate(schedule.rate),
         seed: 1,
     };
-    AnyQueue::build(schedule.queue, &values, &surroundings).expect("a registered queue")
+    AnyQueue::build(schedule.queue, &values, &link).expect("a registered queue")
 }
 
 /// What became of the packets: numbers and the record.

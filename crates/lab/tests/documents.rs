@@ -15,6 +15,8 @@ use fleetfoot_lab::report::figures;
 use fleetfoot_lab::scenario::PlotKind;
 use std::fmt::Write as _;
 
+#[path = "documents/citations.rs"]
+mod citations;
 #[path = "documents/favourtail.rs"]
 mod favourtail;
 

@@ -134,7 +134,7 @@ impl Model {
             values.set(name, value).expect("a parameter of the queue");
         }
         (entry.check)(&values).expect("values that make sense");
-        let queue = AnyQueue::build(self.queue, &values, &config.surroundings(self.seed)).expect("an entry");
+        let queue = AnyQueue::build(self.queue, &values, &config.link_context(self.seed)).expect("an entry");
         let mut link = Link::new(queue, &config, self.seed, "model");
 
         let mut flows = FlowTable::new();

@@ -28,7 +28,7 @@ fn drop_tail(limit: Limit) -> DropTail {
     values.set("limit", Value::Limit(limit)).expect("a limit");
     DropTail::new(
         &values,
-        &Surroundings {
+        &LinkContext {
             mtu: 1500,
             rate: Rate(1),
             seed: 1,
@@ -146,7 +146,7 @@ fn run(
     values
         .set("limit", Value::Limit(Limit::Packets(30)))
         .expect("every discipline has a limit");
-    let queue = AnyQueue::build(name, &values, &config.surroundings(3)).expect("an entry of the registry");
+    let queue = AnyQueue::build(name, &values, &config.link_context(3)).expect("an entry of the registry");
     let mut link = Link::new(queue, config, 11, "bottleneck");
     let flows = table();
     for flow in 0..4 {

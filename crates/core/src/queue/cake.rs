@@ -26,7 +26,7 @@ use super::hash::HashKey;
 use super::rounds::Rounds;
 use super::store::{PacketList, PacketPool};
 use super::{
-    Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind, Surroundings,
+    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind,
 };
 use crate::flow::FlowKey;
 use crate::packet::{Ecn, Packet};
@@ -159,9 +159,9 @@ impl Cake {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> Cake {
+    pub fn new(values: &Values, link: &LinkContext) -> Cake {
         let queues = values.integer("queues").unwrap_or(1024) as u32;
-        let mtu = surroundings.mtu;
+        let mtu = link.mtu;
         let shaper = values.rate("bandwidth").map(|rate| Shaper {
             rate,
             next: Instant::ZERO,
@@ -200,8 +200,8 @@ impl Cake {
                 mtu_time,
                 first_at_once: values.choice("details") == "linux",
             },
-            key: HashKey::new(surroundings.seed),
-            rng: Rng::for_element(surroundings.seed, "queue", "cake"),
+            key: HashKey::new(link.seed),
+            rng: Rng::for_element(link.seed, "queue", "cake"),
             flows: Ways::new(queues),
             queues: vec![
                 Queue {
@@ -432,8 +432,8 @@ impl QueueDiscipline for Cake {
         self.pool.total()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 
     fn state_bytes(&self) -> Option<usize> {

@@ -17,9 +17,9 @@
 //! counts the time to the next mark from the mark before, not from when that was due, so its marks come a little late.
 //! `docs/trust.md` has the differences in figures.
 
-use super::Surroundings;
+use super::LinkContext;
 use super::fifo::Fifo;
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
+use super::{Backlog, DropPoint, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -83,10 +83,10 @@ impl CoDel {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> CoDel {
+    pub fn new(values: &Values, link: &LinkContext) -> CoDel {
         CoDel {
             limit: values.limit("limit"),
-            law: Law::new(values, surroundings),
+            law: Law::new(values, link),
             state: State::default(),
             packets: Fifo::new(),
         }
@@ -123,8 +123,8 @@ impl QueueDiscipline for CoDel {
         self.packets.backlog()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 }
 
@@ -154,7 +154,7 @@ pub(super) enum Details {
 const TICK_BITS: u32 = 10;
 
 impl Law {
-    pub(super) fn new(values: &Values, surroundings: &Surroundings) -> Law {
+    pub(super) fn new(values: &Values, link: &LinkContext) -> Law {
         let chooses = values.table().iter().any(|entry| entry.name == DETAILS.name);
         let details = match if chooses { values.choice(DETAILS.name) } else { "" } {
             "linux" => Details::Linux,
@@ -168,7 +168,7 @@ impl Law {
             ce_threshold: values
                 .duration("ce_threshold")
                 .map(|threshold| details.rounded(threshold)),
-            max_packet: surroundings.mtu,
+            max_packet: link.mtu,
             details,
         }
     }

@@ -5,7 +5,7 @@
 //! **Deviations.** `ns2_compat` copies ns-2.35, which drops when `len + 1 >= limit`: a limit of 50 holds 49 waiting.
 
 use super::fifo::Fifo;
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
+use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -37,14 +37,14 @@ impl DropTail {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> DropTail {
+    pub fn new(values: &Values, link: &LinkContext) -> DropTail {
         let limit = match values.limit("limit") {
             Limit::Packets(limit) if values.flag("ns2_compat") => Limit::Packets(limit.saturating_sub(1)),
             limit => limit,
         };
         DropTail {
             limit,
-            mtu: surroundings.mtu,
+            mtu: link.mtu,
             packets: Fifo::new(),
         }
     }
@@ -81,8 +81,8 @@ impl QueueDiscipline for DropTail {
         self.packets.backlog()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Arrival
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Arrival
     }
 
     fn longest_wait(&self, rate: Rate) -> Option<Duration> {

@@ -12,7 +12,7 @@
 use super::classes::BacklogClasses;
 use super::hash::HashKey;
 use super::round_robin::RoundRobin;
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
+use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::Instant;
@@ -45,10 +45,10 @@ pub(super) const KEY: Parameter = Parameter {
 };
 
 /// The value of [`QUANTUM`].
-pub(super) fn quantum(values: &Values, surroundings: &Surroundings) -> u64 {
+pub(super) fn quantum(values: &Values, link: &LinkContext) -> u64 {
     values
         .bytes("quantum")
-        .map_or(u64::from(surroundings.mtu), |quantum| quantum.0)
+        .map_or(u64::from(link.mtu), |quantum| quantum.0)
 }
 
 /// A DRR queue.
@@ -90,15 +90,15 @@ impl Drr {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> Drr {
+    pub fn new(values: &Values, link: &LinkContext) -> Drr {
         let buckets = values.integer("buckets").unwrap_or(1024) as usize;
         Drr {
             limit: values.limit("limit"),
             flow_limit: values.limit("flow_limit"),
             by_source: values.choice("key") == "source",
             drop_tail: values.choice("drop") == "tail",
-            key: HashKey::new(surroundings.seed),
-            rounds: RoundRobin::new(buckets, quantum(values, surroundings)),
+            key: HashKey::new(link.seed),
+            rounds: RoundRobin::new(buckets, quantum(values, link)),
             classes: BacklogClasses::new(buckets),
         }
     }
@@ -165,7 +165,7 @@ impl QueueDiscipline for Drr {
         self.rounds.total()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 }

@@ -24,7 +24,7 @@
 
 use super::fifo::Fifo;
 use super::{
-    Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind, Surroundings,
+    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind,
 };
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
@@ -169,11 +169,11 @@ impl DualPi2 {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> DualPi2 {
+    pub fn new(values: &Values, link: &LinkContext) -> DualPi2 {
         let coupling = values.number("coupling").unwrap_or(2.0);
         let drops = values.flag("drop_on_overload");
         let share = libm::round(100.0 * values.number("classic_share").unwrap_or(0.1)) as i64;
-        let initial = i64::from(surroundings.mtu) * (2 * share - 100);
+        let initial = i64::from(link.mtu) * (2 * share - 100);
         DualPi2 {
             limit: values.limit("limit"),
             low_latency: Class::new(),
@@ -206,8 +206,8 @@ impl DualPi2 {
             },
             coupling,
             step: values.duration("step").unwrap_or_else(|| {
-                let two = Bytes(2 * u64::from(surroundings.mtu));
-                surroundings.rate.time_for(two).max(Duration::from_millis(1))
+                let two = Bytes(2 * u64::from(link.mtu));
+                link.rate.time_for(two).max(Duration::from_millis(1))
             }),
             ramp: values.duration("ramp").unwrap_or(Duration::ZERO),
             drops,
@@ -441,7 +441,7 @@ impl QueueDiscipline for DualPi2 {
         }
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 }

@@ -28,8 +28,8 @@
 use super::fifo::Fifo;
 use super::hash::HashKey;
 use super::{
-    Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind,
-    Surroundings, work,
+    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEvent,
+    QueueEventKind, work,
 };
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
@@ -132,8 +132,8 @@ impl FavourTail {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> FavourTail {
-        let mtu = surroundings.mtu.max(1);
+    pub fn new(values: &Values, link: &LinkContext) -> FavourTail {
+        let mtu = link.mtu.max(1);
         let limit = match values.limit("limit") {
             Limit::Packets(limit) if values.flag("ns2_compat") => Limit::Packets(limit.saturating_sub(1)),
             limit => limit,
@@ -147,7 +147,7 @@ impl FavourTail {
             limit,
             mtu,
             push_out: values.flag("push_out"),
-            key: HashKey::new(surroundings.seed),
+            key: HashKey::new(link.seed),
             favoured: Fifo::new(),
             normal: Fifo::new(),
             flows: Tally::new(packets),
@@ -282,8 +282,8 @@ impl QueueDiscipline for FavourTail {
         }
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 
     fn state_bytes(&self) -> Option<usize> {

@@ -19,7 +19,7 @@ use super::codel::{CE_THRESHOLD, DETAILS, Details, INTERVAL, Law, State, TARGET}
 use super::hash::HashKey;
 use super::rounds::Rounds;
 use super::store::{PacketList, PacketPool};
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
+use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::Instant;
@@ -87,17 +87,17 @@ impl FqCoDel {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> FqCoDel {
+    pub fn new(values: &Values, link: &LinkContext) -> FqCoDel {
         let queues = values.integer("queues").unwrap_or(1024) as usize;
         FqCoDel {
             limit: values.limit("limit"),
             quantum: values
                 .bytes("quantum")
-                .map_or(i64::from(surroundings.mtu), |quantum| quantum.0 as i64)
+                .map_or(i64::from(link.mtu), |quantum| quantum.0 as i64)
                 .max(1),
             batch: values.integer("batch").unwrap_or(64),
-            law: Law::new(values, surroundings),
-            key: HashKey::new(surroundings.seed),
+            law: Law::new(values, link),
+            key: HashKey::new(link.seed),
             queues: vec![
                 Queue {
                     packets: PacketList::EMPTY,
@@ -203,7 +203,7 @@ impl QueueDiscipline for FqCoDel {
         self.pool.total()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 }

@@ -19,7 +19,7 @@ use super::pie::{Law, State, Verdict};
 use super::rounds::Rounds;
 use super::store::{PacketList, PacketPool};
 use super::{
-    Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind, Surroundings,
+    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind,
 };
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
@@ -82,17 +82,17 @@ impl FqPie {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> FqPie {
+    pub fn new(values: &Values, link: &LinkContext) -> FqPie {
         let queues = values.integer("queues").unwrap_or(1024) as usize;
-        let law = Law::new(values, surroundings);
+        let law = Law::new(values, link);
         FqPie {
             limit: values.limit("limit"),
             quantum: values
                 .bytes("quantum")
-                .map_or(i64::from(surroundings.mtu), |quantum| quantum.0 as i64)
+                .map_or(i64::from(link.mtu), |quantum| quantum.0 as i64)
                 .max(1),
-            rng: Rng::for_element(surroundings.seed, "queue", "fq-pie"),
-            key: HashKey::new(surroundings.seed),
+            rng: Rng::for_element(link.seed, "queue", "fq-pie"),
+            key: HashKey::new(link.seed),
             queues: vec![
                 Queue {
                     packets: PacketList::EMPTY,
@@ -160,7 +160,7 @@ impl QueueDiscipline for FqPie {
         self.pool.total()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 }

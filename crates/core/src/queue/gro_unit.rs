@@ -12,7 +12,7 @@
 //! waiting. A unit that found no room is dropped to its last segment within `hold`.
 
 use super::store::{PacketList, PacketPool};
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings, work};
+use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, work};
 use crate::flow::FlowId;
 use crate::packet::{Flags, Kind, Packet, Segment};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
@@ -99,7 +99,7 @@ impl GroUnit {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, _surroundings: &Surroundings) -> GroUnit {
+    pub fn new(values: &Values, _link: &LinkContext) -> GroUnit {
         GroUnit {
             limit: values.limit("limit"),
             hold: values.duration("hold").unwrap_or(Duration::from_micros(50)),
@@ -228,9 +228,9 @@ impl QueueDiscipline for GroUnit {
         self.pool.total()
     }
 
-    fn decides(&self) -> Decides {
+    fn drop_point(&self) -> DropPoint {
         // A segment in the queue may still be dropped with its unit.
-        Decides::Departure
+        DropPoint::Departure
     }
 }
 

@@ -45,7 +45,7 @@
 use super::codel::{self, Law, State};
 use super::fifo::Fifo;
 use super::red::{EarlyDrop, EarlyDropConfig};
-use super::{Backlog, Decides, DropReason, QueueContext, QueueDiscipline, QueueEventKind, Surroundings};
+use super::{Backlog, DropPoint, DropReason, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::Instant;
@@ -115,7 +115,7 @@ impl SpH {
         &parameters::with::<{ parameters::SHARED.len() + OWN.len() }>(OWN);
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> SpH {
+    pub fn new(values: &Values, link: &LinkContext) -> SpH {
         let aqm = match values.choice("aqm") {
             "red" => Aqm::Red {
                 law: EarlyDrop::new(
@@ -128,19 +128,19 @@ impl SpH {
                         byte_mode: false,
                         mean_packet: 1000.0,
                     },
-                    surroundings,
+                    link,
                 ),
                 ecn: values.flag("ecn"),
             },
             "codel" => Aqm::CoDel {
-                law: Law::new(values, surroundings),
+                law: Law::new(values, link),
                 state: State::default(),
                 refuse_next_first: false,
             },
             _ => Aqm::None,
         };
         SpH {
-            ledger: Ledger::new(values, surroundings, 1),
+            ledger: Ledger::new(values, link, 1),
             packets: Fifo::new(),
             aqm,
         }
@@ -252,10 +252,10 @@ impl QueueDiscipline for SpH {
         self.packets.backlog()
     }
 
-    fn decides(&self) -> Decides {
+    fn drop_point(&self) -> DropPoint {
         match self.aqm {
-            Aqm::None | Aqm::Red { .. } => Decides::Arrival,
-            Aqm::CoDel { .. } => Decides::Departure,
+            Aqm::None | Aqm::Red { .. } => DropPoint::Arrival,
+            Aqm::CoDel { .. } => DropPoint::Departure,
         }
     }
 

@@ -16,7 +16,7 @@
 
 use super::hash::HashKey;
 use super::ranked::{BUCKETS, LIMIT, Rank, Ranked};
-use super::{Backlog, Decides, Limit, QueueContext, QueueDiscipline, Surroundings};
+use super::{Backlog, DropPoint, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -49,12 +49,12 @@ impl LeastAttained {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> LeastAttained {
+    pub fn new(values: &Values, link: &LinkContext) -> LeastAttained {
         let buckets = values.integer("buckets").unwrap_or(16_384) as u32;
         LeastAttained {
             limit: values.limit("limit"),
             forget: values.duration("forget").unwrap_or(Duration::from_secs(10)),
-            key: HashKey::new(surroundings.seed),
+            key: HashKey::new(link.seed),
             packets: Ranked::new(buckets),
             seen: vec![Instant::ZERO; buckets as usize],
             turn: 0,
@@ -110,7 +110,7 @@ impl QueueDiscipline for LeastAttained {
         self.packets.total()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 }

@@ -14,7 +14,7 @@
 
 use super::ranked::LIMIT;
 use super::store::{PacketList, PacketPool};
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
+use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
@@ -37,7 +37,7 @@ impl LowTtl {
     pub const PARAMETERS: &'static [Parameter] = &[LIMIT];
 
     /// An empty queue.
-    pub fn new(values: &Values, _surroundings: &Surroundings) -> LowTtl {
+    pub fn new(values: &Values, _link: &LinkContext) -> LowTtl {
         LowTtl {
             limit: values.limit("limit"),
             pool: PacketPool::new(),
@@ -111,7 +111,7 @@ impl QueueDiscipline for LowTtl {
         self.pool.total()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 }

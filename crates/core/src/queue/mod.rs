@@ -75,7 +75,7 @@ pub trait QueueDiscipline {
     /// What waits.
     fn backlog(&self) -> Backlog;
     /// When the fate of a packet is decided.
-    fn decides(&self) -> Decides;
+    fn drop_point(&self) -> DropPoint;
     /// Whether it looks at [`QueueContext::ingress`]: finding it costs, so the driver sets it only for those who ask.
     fn asks_ingress(&self) -> bool {
         false
@@ -122,7 +122,7 @@ pub struct Backlog {
 
 /// When a discipline decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decides {
+pub enum DropPoint {
     /// Admission on arrival, FIFO order: departure times follow at once.
     Arrival,
     /// Everything else.
@@ -331,7 +331,7 @@ impl Limit {
 
 /// What a discipline learns of the link it stands in front of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Surroundings {
+pub struct LinkContext {
     /// Largest packet at layer 3, bytes.
     pub mtu: u32,
     /// Rate of the link.
@@ -342,7 +342,7 @@ pub struct Surroundings {
 
 registry! {
     /// Any registered queue discipline.
-    AnyQueue for QueueDiscipline from Surroundings {
+    AnyQueue for QueueDiscipline from LinkContext {
         DropTail(DropTail) = "drop-tail" in "drop_tail.rs",
         Red(Red) = "red" in "red.rs",
         CoDel(CoDel) = "codel" in "codel.rs",
@@ -369,7 +369,7 @@ registry! {
     ref {
         fn ready_at(&self)() -> Option<Instant>;
         fn backlog(&self)() -> Backlog;
-        fn decides(&self)() -> Decides;
+        fn drop_point(&self)() -> DropPoint;
         fn asks_ingress(&self)() -> bool;
         fn asks_streams(&self)() -> bool;
         fn state_bytes(&self)() -> Option<usize>;

@@ -17,9 +17,9 @@
 //! last, and 0 when it left nothing behind, as Linux takes it. The limit is tested before the early drop, and every drop
 //! or mark resets the sum of probabilities (Linux). Linux's 2 % more above 250 ms is not in the RFC and not here.
 
-use super::Surroundings;
+use super::LinkContext;
 use super::fifo::Fifo;
-use super::{Backlog, Decides, DropReason, QueueContext, QueueDiscipline, QueueEventKind};
+use super::{Backlog, DropPoint, DropReason, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::queue::Limit;
@@ -129,13 +129,13 @@ impl Pie {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> Pie {
-        let law = Law::new(values, surroundings);
+    pub fn new(values: &Values, link: &LinkContext) -> Pie {
+        let law = Law::new(values, link);
         Pie {
             limit: values.limit("limit"),
             state: State::new(&law),
             law,
-            rng: Rng::for_element(surroundings.seed, "queue", "pie"),
+            rng: Rng::for_element(link.seed, "queue", "pie"),
             packets: Fifo::new(),
         }
     }
@@ -186,8 +186,8 @@ impl QueueDiscipline for Pie {
         self.packets.backlog()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Arrival
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Arrival
     }
 }
 
@@ -237,7 +237,7 @@ const DQ_THRESHOLD: u64 = 16_384;
 const MOST_UPDATES: u64 = 4096;
 
 impl Law {
-    pub(super) fn new(values: &Values, surroundings: &Surroundings) -> Law {
+    pub(super) fn new(values: &Values, link: &LinkContext) -> Law {
         Law {
             target: values.duration("target").unwrap_or(Duration::from_millis(15)),
             update_interval: values
@@ -249,7 +249,7 @@ impl Law {
             by_rate: values.choice("delay") == "rate",
             spared: 2 * values
                 .bytes("mean_packet")
-                .map_or(u64::from(surroundings.mtu), |bytes| bytes.0),
+                .map_or(u64::from(link.mtu), |bytes| bytes.0),
             derandomise: values.flag("derandomise"),
             ecn: values.flag("ecn"),
             ecn_threshold: values.number("ecn_threshold").unwrap_or(0.1),

@@ -14,9 +14,9 @@
 //! in mean-size packets at the link's rate; ns-2 in packets of 100 B. The queue counts what waits, without the packet being
 //! sent, as in ns-2. The slow adaptation of `max_probability` (Adaptive RED, 2001) is not there.
 
-use super::Surroundings;
+use super::LinkContext;
 use super::fifo::Fifo;
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
+use super::{Backlog, DropPoint, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::rng::{Probability, Rng};
@@ -126,7 +126,7 @@ impl Red {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> Red {
+    pub fn new(values: &Values, link: &LinkContext) -> Red {
         let config = EarlyDropConfig {
             min_threshold: values.number("min_threshold"),
             max_threshold: values.number("max_threshold"),
@@ -141,7 +141,7 @@ impl Red {
         };
         Red {
             limit: values.limit("limit"),
-            law: EarlyDrop::new(&config, surroundings),
+            law: EarlyDrop::new(&config, link),
             ecn: values.flag("ecn"),
             packets: Fifo::new(),
         }
@@ -154,8 +154,8 @@ impl Red {
 }
 
 impl EarlyDrop {
-    pub(super) fn new(config: &EarlyDropConfig, surroundings: &Surroundings) -> EarlyDrop {
-        let packets_per_second = surroundings.rate.bps() as f64 / (8.0 * config.mean_packet);
+    pub(super) fn new(config: &EarlyDropConfig, link: &LinkContext) -> EarlyDrop {
+        let packets_per_second = link.rate.bps() as f64 / (8.0 * config.mean_packet);
         // ns-2: half of a target queue of 5 ms, at least 5 packets.
         let min = config
             .min_threshold
@@ -173,7 +173,7 @@ impl EarlyDrop {
             byte_mode: config.byte_mode,
             mean_packet: config.mean_packet,
             packets_per_second,
-            rng: Rng::for_element(surroundings.seed, "queue", "red"),
+            rng: Rng::for_element(link.seed, "queue", "red"),
             average: 0.0,
             since_drop: -1.0,
             empty_since: Some(Instant::ZERO),
@@ -301,7 +301,7 @@ impl QueueDiscipline for Red {
         self.packets.backlog()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Arrival
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Arrival
     }
 }

@@ -16,7 +16,7 @@
 
 use super::hash::HashKey;
 use super::ranked::{BUCKETS, LIMIT, Rank, Ranked};
-use super::{Backlog, Decides, Limit, QueueContext, QueueDiscipline, Surroundings};
+use super::{Backlog, DropPoint, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
@@ -35,10 +35,10 @@ impl ShortestRemaining {
     pub const PARAMETERS: &'static [Parameter] = &[LIMIT, BUCKETS];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> ShortestRemaining {
+    pub fn new(values: &Values, link: &LinkContext) -> ShortestRemaining {
         ShortestRemaining {
             limit: values.limit("limit"),
-            key: HashKey::new(surroundings.seed),
+            key: HashKey::new(link.seed),
             packets: Ranked::new(values.integer("buckets").unwrap_or(16_384) as u32),
             turn: 0,
         }
@@ -97,8 +97,8 @@ impl QueueDiscipline for ShortestRemaining {
         self.packets.total()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 
     fn asks_streams(&self) -> bool {

@@ -27,8 +27,8 @@ use super::fifo::Fifo;
 use super::hash::HashKey;
 use super::red::{EarlyDrop, EarlyDropConfig};
 use super::{
-    Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind,
-    Surroundings, work,
+    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEvent,
+    QueueEventKind, work,
 };
 use crate::flow::FlowId;
 use crate::packet::{Ecn, Packet};
@@ -214,8 +214,8 @@ impl SuperPacket {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> SuperPacket {
-        let mtu = u64::from(surroundings.mtu.max(1));
+    pub fn new(values: &Values, link: &LinkContext) -> SuperPacket {
+        let mtu = u64::from(link.mtu.max(1));
         let limit = values.limit("limit");
         let max_length = values.integer("max_length").unwrap_or(10) as u8;
         let need = need(values);
@@ -237,7 +237,7 @@ impl SuperPacket {
                     byte_mode: false,
                     mean_packet: mtu as f64,
                 },
-                surroundings,
+                link,
             ),
             promised,
             ecn: values.flag("ecn"),
@@ -255,7 +255,7 @@ impl SuperPacket {
         let filtered = values.choice("state") == "bloom";
         let promises = if filtered {
             // Super-packets of the greatest length that fit into an epoch (docs/design/super-packets.md#bloom).
-            let packets = u128::from(surroundings.rate.bps()) * u128::from(longest.as_nanos())
+            let packets = u128::from(link.rate.bps()) * u128::from(longest.as_nanos())
                 / (8 * u128::from(mtu) * 1_000_000_000);
             let expected = (packets / u128::from(max_length.max(1))).clamp(1, 1 << 24) as u64;
             let bloom = Bloom::new(
@@ -277,7 +277,7 @@ impl SuperPacket {
             orphans_are_regular: values.choice("orphan") == "regular",
             ports_in_key: values.choice("key") != "hosts",
             filtered,
-            hash: HashKey::new(surroundings.seed),
+            hash: HashKey::new(link.seed),
             epoch: Epoch::new(longest, values.flag("adaptive_epoch")),
             promises,
             red,
@@ -481,8 +481,8 @@ impl QueueDiscipline for SuperPacket {
         self.packets.backlog()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Arrival
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Arrival
     }
 
     fn state_bytes(&self) -> Option<usize> {

@@ -18,7 +18,7 @@ mod ideals;
 mod oracle;
 mod pie;
 
-const SURROUNDINGS: Surroundings = Surroundings {
+const SURROUNDINGS: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(10_000_000),
     seed: 7,

@@ -18,7 +18,7 @@
 use super::fifo::Fifo;
 use super::hash::HashKey;
 use super::ranked::BUCKETS;
-use super::{Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings};
+use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -70,14 +70,14 @@ impl TwoQueue {
     ];
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> TwoQueue {
+    pub fn new(values: &Values, link: &LinkContext) -> TwoQueue {
         let buckets = values.integer("buckets").unwrap_or(16_384) as usize;
         let by_bytes = values.choice("by") == "bytes";
         TwoQueue {
             limit: values.limit("limit"),
             threshold: values.bytes("threshold").map_or(30_000, |bytes| bytes.0),
             forget: values.duration("forget").unwrap_or(Duration::from_secs(10)),
-            key: HashKey::new(surroundings.seed),
+            key: HashKey::new(link.seed),
             counts: vec![(0, Instant::ZERO); if by_bytes { buckets } else { 0 }],
             first: Fifo::new(),
             rest: Fifo::new(),
@@ -141,8 +141,8 @@ impl QueueDiscipline for TwoQueue {
         }
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 
     fn asks_streams(&self) -> bool {

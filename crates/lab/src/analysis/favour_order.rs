@@ -10,7 +10,7 @@ use super::{Analysis, Measured, Metric, Outcome};
 use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
-use fleetfoot_core::queue::{FavourTail, Limit, QueueContext, QueueDiscipline, Surroundings};
+use fleetfoot_core::queue::{FavourTail, Limit, LinkContext, QueueContext, QueueDiscipline};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::seq::SeqNumber;
@@ -98,12 +98,12 @@ fn adversary(run: u64, calls: u64, worst: &mut Worst) {
         set("burst", Value::Bytes(Bytes(burst)));
         set("share", Value::Number(SHARE));
     }
-    let surroundings = Surroundings {
+    let link = LinkContext {
         mtu: 1500,
         rate: Rate::from_bps(1_000_000),
         seed: run,
     };
-    let mut queue = FavourTail::new(&values, &surroundings);
+    let mut queue = FavourTail::new(&values, &link);
     let mut flows = FlowTable::new();
     for flow in 0..FLOWS {
         flows.push(FlowKey {

@@ -92,7 +92,7 @@ pub enum Preset {
 
 /// What of a scenario a preset may depend on.
 #[derive(Clone, Copy, Debug)]
-struct Surroundings {
+struct LinkContext {
     /// The largest.
     base_rtt: Duration,
     /// Of every bottleneck forward, if they have the same and it is constant.
@@ -142,7 +142,7 @@ impl Family {
 
 impl Preset {
     /// `None`: the scenario has no such value.
-    fn to_toml(self, scenario: Surroundings) -> Option<toml::Value> {
+    fn to_toml(self, scenario: LinkContext) -> Option<toml::Value> {
         Some(match self {
             Preset::Text(text) => toml::Value::String(text.to_owned()),
             Preset::Integer(number) => toml::Value::Integer(number),
@@ -189,7 +189,7 @@ impl std::fmt::Display for Preset {
 impl Mechanism {
     /// Its settings in the scenario `described`, with its queue at `site`.
     pub fn setting(&self, described: &Resolved, site: &Site) -> Setting {
-        let scenario = Surroundings {
+        let scenario = LinkContext {
             base_rtt: described
                 .base_rtts()
                 .iter()

@@ -6,7 +6,7 @@
 use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
 use fleetfoot_core::parameter::{ParameterKind, Value, Values};
-use fleetfoot_core::queue::{AnyQueue, Limit, QueueContext, QueueDiscipline, Surroundings};
+use fleetfoot_core::queue::{AnyQueue, Limit, LinkContext, QueueContext, QueueDiscipline};
 use fleetfoot_core::superpacket::{Layout, Mark};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Rate;
@@ -78,12 +78,12 @@ fn build(name: &str, active: u32) -> AnyQueue {
     if budget {
         values.set("budget", Value::Flag(true)).expect("a flag");
     }
-    let surroundings = Surroundings {
+    let link = LinkContext {
         mtu: 1500,
         rate: Rate::from_bps(100_000_000_000),
         seed: 1,
     };
-    AnyQueue::build(name, &values, &surroundings).expect("an entry of the registry")
+    AnyQueue::build(name, &values, &link).expect("an entry of the registry")
 }
 
 /// A queue, and the flows that feed it.

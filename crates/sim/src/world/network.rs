@@ -88,7 +88,7 @@ pub(super) struct Junction {
 /// What a link is to the engine.
 #[expect(clippy::large_enum_variant, reason = "lanes are the many and the fast")]
 pub(super) enum Body {
-    /// Decides on arrival; what is on its way to where it must wait for its turn stands on the wire.
+    /// DropPoint on arrival; what is on its way to where it must wait for its turn stands on the wire.
     Lane(Lane),
     /// Any other.
     Link(Box<Link>),
@@ -386,7 +386,7 @@ impl Place {
             impairments: link.impairments.clone(),
         };
         let seed = Rng::for_element(spec.seed, &name, "queue").next_u64();
-        let queue = AnyQueue::build(link.queue, &link.queue_values, &config.surroundings(seed))
+        let queue = AnyQueue::build(link.queue, &link.queue_values, &config.link_context(seed))
             .ok_or_else(|| RunError::UnknownQueue(link.queue.to_owned()))?;
         let lane = match (mode, &queue) {
             (Mode::Fast, AnyQueue::DropTail(queue)) => Lane::new(&config, queue.limit()),

@@ -145,7 +145,7 @@ proptest! {
         config.framing = 18;
         let mut values = Values::defaults(DropTail::PARAMETERS);
         values.set("limit", Value::Limit(limit)).expect("a limit");
-        let queue = DropTail::new(&values, &config.surroundings(1));
+        let queue = DropTail::new(&values, &config.link_context(1));
         prop_assert_eq!(queue.limit(), limit);
         prop_assert_eq!(queue.backlog(), Backlog::default());
         let mut link = Link::new(queue, &config, 1, "test");

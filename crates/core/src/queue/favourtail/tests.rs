@@ -21,7 +21,7 @@ mod oracle;
 /// Operations of each random run; with the eight variants below more than 10^6 in all.
 const OPERATIONS: u32 = 150_000;
 
-const SURROUNDINGS: Surroundings = Surroundings {
+const SURROUNDINGS: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(1_000_000),
     seed: 11,
@@ -318,11 +318,11 @@ fn the_bound_is_that_of_the_worked_example() {
     for (name, value) in [BUDGET, limit(20), ("burst", Value::Bytes(Bytes(2500)))] {
         all.set(name, value).expect("a legal value");
     }
-    let surroundings = Surroundings {
+    let link = LinkContext {
         mtu: 500,
         ..SURROUNDINGS
     };
-    let queue = AnyQueue::FavourTail(FavourTail::new(&all, &surroundings));
+    let queue = AnyQueue::FavourTail(FavourTail::new(&all, &link));
     assert_eq!(
         queue.longest_wait(Rate(1_000_000)),
         Some(Duration::from_millis(208))
@@ -332,7 +332,7 @@ fn the_bound_is_that_of_the_worked_example() {
     let mut all = Values::defaults(DropTail::PARAMETERS);
     all.set("limit", Value::Limit(Limit::Packets(20)))
         .expect("a limit");
-    let queue = DropTail::new(&all, &surroundings);
+    let queue = DropTail::new(&all, &link);
     assert_eq!(
         queue.longest_wait(Rate(1_000_000)),
         Some(Duration::from_millis(84))

@@ -9,7 +9,7 @@ use crate::seq::SeqNumber;
 use crate::units::Rate;
 use alloc::vec::Vec;
 
-const SURROUNDINGS: Surroundings = Surroundings {
+const SURROUNDINGS: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(1_000_000_000),
     seed: 1,

@@ -13,7 +13,7 @@
 use super::super::hash::HashKey;
 use super::super::round_robin::RoundRobin;
 use super::super::{
-    Backlog, Decides, DropReason, Limit, QueueContext, QueueDiscipline, Surroundings, drr, work,
+    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, drr, work,
 };
 use super::ledger::{self, Admission, Ledger, Room};
 use super::parameters;
@@ -51,17 +51,17 @@ impl SpFq {
         &parameters::with::<{ parameters::SHARED.len() + OWN.len() }>(OWN);
 
     /// An empty queue.
-    pub fn new(values: &Values, surroundings: &Surroundings) -> SpFq {
+    pub fn new(values: &Values, link: &LinkContext) -> SpFq {
         let buckets = values.integer("buckets").unwrap_or(1024) as usize;
-        let ledger = Ledger::new(values, surroundings, buckets);
+        let ledger = Ledger::new(values, link, buckets);
         let packet = ledger.reserved_packet();
         SpFq {
             flow_limit: values
                 .integer("flow_limit")
                 .map(|packets| packets.saturating_mul(packet)),
             by_source: values.choice("key") == "source",
-            key: HashKey::new(surroundings.seed),
-            rounds: RoundRobin::new(buckets, drr::quantum(values, surroundings)),
+            key: HashKey::new(link.seed),
+            rounds: RoundRobin::new(buckets, drr::quantum(values, link)),
             ledger,
         }
     }
@@ -124,8 +124,8 @@ impl QueueDiscipline for SpFq {
         self.rounds.total()
     }
 
-    fn decides(&self) -> Decides {
-        Decides::Departure
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
     }
 
     fn asks_ingress(&self) -> bool {

@@ -1,7 +1,7 @@
 //! The admission of hardened super-packets, apart from the queue it is for: what is reserved, for whom, on whose credit.
 
 use super::super::hash::HashKey;
-use super::super::{Backlog, Limit, QueueContext, QueueEvent, QueueEventKind, Surroundings};
+use super::super::{Backlog, Limit, LinkContext, QueueContext, QueueEvent, QueueEventKind};
 use super::credit::{Denied, GAIN, PACKET, Ports, Sources};
 use super::generations::{Clock, Entry, Held, Slot, Table};
 use crate::flow::HostId;
@@ -91,8 +91,8 @@ pub(super) struct Room {
 }
 
 impl Ledger {
-    pub(super) fn new(values: &Values, surroundings: &Surroundings, flows: usize) -> Ledger {
-        let mtu = u64::from(surroundings.mtu.max(1));
+    pub(super) fn new(values: &Values, link: &LinkContext, flows: usize) -> Ledger {
+        let mtu = u64::from(link.mtu.max(1));
         let (size, unit) = match values.limit("limit") {
             Limit::Packets(packets) => (u64::from(packets), 1),
             Limit::Bytes(bytes) => (bytes.0, mtu),
@@ -108,7 +108,7 @@ impl Ledger {
         let newcomers = of("newcomers", u64::from(max_length).max(u64::from(reserve) / 4));
         Ledger {
             layout: Layout::from_values(values),
-            key: HashKey::new(surroundings.seed),
+            key: HashKey::new(link.seed),
             size,
             in_bytes: unit > 1,
             unit,
@@ -247,7 +247,7 @@ impl Ledger {
         context.report(QueueEventKind::Refused, packet.flow);
     }
 
-    /// Decides on a packet, and does the books for the case that it is queued.
+    /// DropPoint on a packet, and does the books for the case that it is queued.
     pub(super) fn admit(
         &mut self,
         now: Instant,

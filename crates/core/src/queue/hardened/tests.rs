@@ -22,7 +22,7 @@ mod properties;
 
 use oracle::{Constants, Fate, Oracle};
 
-const SURROUNDINGS: Surroundings = Surroundings {
+const SURROUNDINGS: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(1_000_000_000),
     seed: 7,

@@ -58,7 +58,7 @@ struct Rig {
 
 impl Rig {
     fn new(settings: &[(&str, Value)]) -> Rig {
-        let surroundings = Surroundings {
+        let link = LinkContext {
             mtu: 1500,
             rate: Rate(100_000_000),
             seed: 3,
@@ -74,7 +74,7 @@ impl Rig {
             });
         }
         Rig {
-            queue: SuperPacket::new(&values(settings), &surroundings),
+            queue: SuperPacket::new(&values(settings), &link),
             flows,
             drops: Vec::new(),
             events: Vec::new(),

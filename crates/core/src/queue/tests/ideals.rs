@@ -38,7 +38,7 @@ fn streams(ends: &[u64]) -> FlowTable {
 /// Distinct buckets for a few flows: with this many, the fixed key of the tests lets none collide.
 fn ideal<Q>(
     table: &'static [crate::parameter::Parameter],
-    make: impl Fn(&Values, &Surroundings) -> Q,
+    make: impl Fn(&Values, &LinkContext) -> Q,
     limit: Limit,
 ) -> Q {
     let mut values = Values::defaults(table);

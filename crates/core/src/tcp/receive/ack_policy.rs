@@ -253,7 +253,7 @@ impl Acking {
         self.quick > 0 && !self.pingpong
     }
 
-    /// Decides on acknowledging what came. `room` says that the window did not shrink for want of a reader.
+    /// DropPoint on acknowledging what came. `room` says that the window did not shrink for want of a reader.
     #[inline]
     pub(in crate::tcp) fn decide(&mut self, config: &Config, room: bool) {
         self.now |= match config.delayed_ack {

@@ -8,7 +8,7 @@ use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
 use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::queue::{
-    AnyQueue, DropReason, Limit, QueueContext, QueueDiscipline, QueueEvent, Surroundings,
+    AnyQueue, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEvent,
 };
 use fleetfoot_core::superpacket::{Layout, Mark};
 use fleetfoot_core::time::{Duration, Instant};
@@ -32,7 +32,7 @@ impl Rig {
                 .set(name, *value)
                 .expect("the options of an analysis have the ranges of the queue's parameters");
         }
-        let surroundings = Surroundings {
+        let link = LinkContext {
             mtu: 1500,
             rate: RATE,
             seed: 1,
@@ -48,7 +48,7 @@ impl Rig {
             });
         }
         Rig {
-            queue: AnyQueue::build(kind, &values, &surroundings).expect("it is registered"),
+            queue: AnyQueue::build(kind, &values, &link).expect("it is registered"),
             flows: table,
             drops: Vec::new(),
             events: Vec::new(),

@@ -57,7 +57,7 @@ impl Candidates {
         may
     }
 
-    /// Decides; times of those that are no long transfers are added to `short`. `pipe`: bytes that the line holds.
+    /// DropPoint; times of those that are no long transfers are added to `short`. `pipe`: bytes that the line holds.
     pub(super) fn decide(self, span_ns: u64, pipe: f64, short: &mut Histogram) -> Decided {
         let least_ns = LONG_NS.min(span_ns / 2).max(LEAST_NS);
         let least_bytes = LEAST_BYTES.max((PIPES * pipe) as u64);

@@ -155,7 +155,7 @@ fn hardened(aqm: &'static str) -> SpH {
     SpH::new(&values(SpH::PARAMETERS, &given), &LINK)
 }
 
-const LINK: Surroundings = Surroundings {
+const LINK: LinkContext = LinkContext {
     rate: Rate(100_000_000),
     ..SURROUNDINGS
 };

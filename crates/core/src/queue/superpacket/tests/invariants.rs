@@ -204,12 +204,12 @@ fn without_super_packets_it_is_drop_tail() {
         let mut rig = Rig::new(&[packets(size), longest(1), weight(1.0)]);
         let mut other = Values::defaults(DropTail::PARAMETERS);
         other.set("limit", packets(size).1).expect("a limit");
-        let surroundings = Surroundings {
+        let link = LinkContext {
             mtu: 1500,
             rate: Rate(1),
             seed: 0,
         };
-        let mut drop_tail = DropTail::new(&other, &surroundings);
+        let mut drop_tail = DropTail::new(&other, &link);
         let (mut drops, mut events) = (Vec::new(), Vec::new());
         for _ in 0..CALLS / 20 {
             rig.now += Duration::from_nanos(rng.below(100_000_000));
