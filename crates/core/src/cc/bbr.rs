@@ -154,7 +154,7 @@ impl CongestionController for Bbr {
         }
     }
 
-    fn on_start(&mut self, now: Instant, _idle: Duration) {
+    fn on_restart(&mut self, now: Instant, _idle: Duration) {
         // 4.3.4.3: after a pause at the rate of the path.
         let model = &mut *self.0;
         if model.state == State::ProbeBw && model.rate() > 0.0 {

@@ -246,7 +246,7 @@ impl CongestionController for Bbr3 {
         }
     }
 
-    fn on_start(&mut self, now: Instant, _idle: Duration) {
+    fn on_restart(&mut self, now: Instant, _idle: Duration) {
         // 5.4.1
         let model = &mut *self.0;
         if model.delivered == 0 {

@@ -478,9 +478,9 @@ impl CongestionController for Cubic {
         }
     }
 
-    fn on_start(&mut self, now: Instant, idle: Duration) {
+    fn on_restart(&mut self, now: Instant, idle: Duration) {
         if let Some(linux) = &mut self.linux {
-            linux.on_start(now, idle);
+            linux.on_restart(now, idle);
         }
     }
 
@@ -499,7 +499,7 @@ impl CongestionController for Cubic {
         self.slow_start.on_restart();
     }
 
-    fn answer(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+    fn override_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
         if let Some(linux) = &mut self.linux {
             // The kernel has no New-CWV; what it forgets at every other answer to congestion.
             linux.forget_epoch();

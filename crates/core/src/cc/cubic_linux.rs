@@ -97,7 +97,7 @@ impl Linux {
     }
 
     /// Data leaves when nothing was in flight, `idle` after the last: that time is not the curve's (`cubictcp_cwnd_event`).
-    pub(super) fn on_start(&mut self, now: Instant, idle: Duration) {
+    pub(super) fn on_restart(&mut self, now: Instant, idle: Duration) {
         let now_jiffies = jiffies(now);
         if let Some(epoch) = &mut self.epoch {
             let last = jiffies(Instant::ZERO.saturating_add(now.since(Instant::ZERO).saturating_sub(idle)));

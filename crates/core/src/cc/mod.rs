@@ -52,12 +52,12 @@ pub trait CongestionController {
     /// The connection sends again after `idle` without sending.
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
     /// Data leaves while nothing is in flight, `idle` after the transmission before it.
-    fn on_start(&mut self, _now: Instant, _idle: Duration) {}
+    fn on_restart(&mut self, _now: Instant, _idle: Duration) {}
     /// Window validation and restarts set both values; epochs and rounds begin anew.
     fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes);
-    /// Window validation answered congestion, or a period without use, in the controller's place: as `set_window`, and for
-    /// algorithms too that a restart after a pause tells nothing.
-    fn answer(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+    /// Window validation decides in the controller's place after congestion or a period without use: as `set_window`, and also for
+    /// algorithms that ignore a restart after a pause.
+    fn override_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
         self.set_window(now, window, ssthresh);
     }
     /// Congestion window in bytes; at least one segment.
@@ -357,9 +357,9 @@ registry! {
         fn on_ack(&mut self)(now: Instant, ack: &Ack<'_>) -> Reaction;
         fn on_congestion(&mut self)(now: Instant, event: &Congestion);
         fn on_idle(&mut self)(now: Instant, idle: Duration);
-        fn on_start(&mut self)(now: Instant, idle: Duration);
+        fn on_restart(&mut self)(now: Instant, idle: Duration);
         fn set_window(&mut self)(now: Instant, window: Bytes, ssthresh: Bytes);
-        fn answer(&mut self)(now: Instant, window: Bytes, ssthresh: Bytes);
+        fn override_window(&mut self)(now: Instant, window: Bytes, ssthresh: Bytes);
     }
     ref {
         fn window(&self)() -> Bytes;

@@ -224,10 +224,10 @@ impl Driver {
                 self.now += Duration::from_millis(ms);
                 cc.on_idle(self.now, Duration::from_millis(ms));
                 // A start of its own time after an idle time: the two do not depend on each other.
-                cc.on_start(self.now, Duration::from_millis(ms));
+                cc.on_restart(self.now, Duration::from_millis(ms));
                 if let Some(oracle) = &mut oracle {
                     oracle.on_idle();
-                    oracle.on_start(oracle::seconds(self.now), ms as f64 / 1e3);
+                    oracle.on_restart(oracle::seconds(self.now), ms as f64 / 1e3);
                 }
             }
             Op::SetWindow(window, ssthresh) => {
@@ -783,7 +783,7 @@ fn an_answer_in_its_place_begins_a_new_epoch_of_cubic() {
             round(&mut cc, &mut now);
         }
         assert!(cc.window() > Bytes(45 * MSS), "past the plateau");
-        cc.answer(now, Bytes(20 * MSS), Bytes(20 * MSS));
+        cc.override_window(now, Bytes(20 * MSS), Bytes(20 * MSS));
         assert_eq!((cc.window(), cc.ssthresh()), (Bytes(20 * MSS), Bytes(20 * MSS)));
         let mut windows = Vec::new();
         for _ in 0..10 {

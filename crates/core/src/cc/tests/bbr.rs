@@ -306,7 +306,7 @@ impl Naive {
     }
 
     /// BBRHandleRestartFromIdle.
-    fn on_start(&mut self, now: f64) {
+    fn on_restart(&mut self, now: f64) {
         self.idle_restart = true;
         if self.state == State::ProbeBw && self.btl_bw() > 0.0 {
             self.pacing_rate = self.btl_bw();
@@ -383,7 +383,7 @@ pub(super) trait Transcription {
     fn on_loss(&mut self);
     fn on_timeout(&mut self);
     fn on_recovery_end(&mut self);
-    fn on_start(&mut self, now: f64);
+    fn on_restart(&mut self, now: f64);
     fn on_ack(&mut self, now: f64, ack: &Ack<'_>);
     fn window(&self) -> f64;
     fn pacing_rate(&self) -> f64;
@@ -450,8 +450,8 @@ impl<const STATES: usize> Met<STATES> {
                     recovering = false;
                 }
                 8 => {
-                    bbr.on_start(now, Duration::from_millis(300));
-                    naive.on_start(seconds(now));
+                    bbr.on_restart(now, Duration::from_millis(300));
+                    naive.on_restart(seconds(now));
                 }
                 _ => {}
             }
@@ -494,8 +494,8 @@ impl Transcription for Naive {
         self.restore_cwnd();
     }
 
-    fn on_start(&mut self, now: f64) {
-        Naive::on_start(self, now);
+    fn on_restart(&mut self, now: f64) {
+        Naive::on_restart(self, now);
     }
 
     fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {

@@ -651,7 +651,7 @@ impl Naive {
     }
 
     /// BBRHandleRestartFromIdle.
-    fn on_start(&mut self, now: f64) {
+    fn on_restart(&mut self, now: f64) {
         if self.delivered == 0.0 {
             return;
         }
@@ -680,8 +680,8 @@ impl Transcription for Naive {
         self.leave_recovery();
     }
 
-    fn on_start(&mut self, now: f64) {
-        Naive::on_start(self, now);
+    fn on_restart(&mut self, now: f64) {
+        Naive::on_restart(self, now);
     }
 
     fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {

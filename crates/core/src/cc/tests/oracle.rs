@@ -16,7 +16,7 @@ pub(super) trait Oracle {
     }
     fn on_congestion(&mut self, event: &Congestion);
     fn on_idle(&mut self) {}
-    fn on_start(&mut self, _now: f64, _idle: f64) {}
+    fn on_restart(&mut self, _now: f64, _idle: f64) {}
     fn set_window(&mut self, window: Bytes, ssthresh: Bytes);
     /// Window and threshold in bytes, the threshold infinite before the first event.
     fn state(&mut self) -> (&mut f64, &mut f64);
@@ -725,7 +725,7 @@ impl Oracle for CubicLinux {
         }
     }
 
-    fn on_start(&mut self, now: f64, idle: f64) {
+    fn on_restart(&mut self, now: f64, idle: f64) {
         if let Some(start) = self.epoch_start {
             let shifted = start + jiffies(now) - jiffies(now - idle);
             self.epoch_start = Some(shifted.min(jiffies(now)));

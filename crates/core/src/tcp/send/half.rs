@@ -397,7 +397,7 @@ impl Sender {
         let seq = self.nxt;
         let len = payload + u32::from(fin);
         if self.board.pipe() == 0 {
-            self.cc.on_start(now, now.since(self.last_send));
+            self.cc.on_restart(now, now.since(self.last_send));
             if self.board.out == 0 {
                 self.on_first_out();
             }
@@ -469,7 +469,7 @@ impl Sender {
         let before = self.board.ring.get(index)?.last_tx;
         let record = self.board.on_retransmit(now, index)?;
         if alone {
-            self.cc.on_start(now, now.since(self.last_send));
+            self.cc.on_restart(now, now.since(self.last_send));
         }
         self.force = false;
         if self.thin.is_some() {

@@ -134,8 +134,8 @@ impl Controller {
     }
 
     /// Data leaves while nothing is in flight.
-    pub(in crate::tcp) fn on_start(&mut self, now: Instant, idle: Duration) {
-        self.any.on_start(now, idle);
+    pub(in crate::tcp) fn on_restart(&mut self, now: Instant, idle: Duration) {
+        self.any.on_restart(now, idle);
         self.look();
     }
 
@@ -150,8 +150,8 @@ impl Controller {
     }
 
     /// In the controller's place; see [`CongestionController::answer`].
-    pub(in crate::tcp) fn answer(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
-        self.any.answer(now, window, ssthresh);
+    pub(in crate::tcp) fn override_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+        self.any.override_window(now, window, ssthresh);
         self.look();
     }
 

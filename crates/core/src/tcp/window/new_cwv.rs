@@ -244,7 +244,7 @@ impl Sender {
         }
         if reduced != window || ssthresh != self.cc.ssthresh() {
             let reduced = self.whole(reduced);
-            self.cc.answer(now, reduced, ssthresh);
+            self.cc.override_window(now, reduced, ssthresh);
         }
     }
 
@@ -277,7 +277,7 @@ impl Sender {
             prior,
         });
         let half = self.at_least_a_segment(shared, used / 2);
-        self.cc.answer(now, half, half);
+        self.cc.override_window(now, half, half);
         true
     }
 
@@ -302,7 +302,7 @@ impl Sender {
             // RFC 7661 4.4.1: (max(pipeACK, LossFlightSize) - R) / 2
             let left = episode.used.saturating_sub(episode.lost) / 2;
             let window = self.at_least_a_segment(shared, left);
-            self.cc.answer(now, window, window);
+            self.cc.override_window(now, window, window);
         }
     }
 
@@ -312,7 +312,7 @@ impl Sender {
             return false;
         };
         let window = self.cc.window().max(episode.prior.0);
-        self.cc.answer(now, window, episode.prior.1);
+        self.cc.override_window(now, window, episode.prior.1);
         true
     }
 
