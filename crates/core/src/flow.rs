@@ -45,7 +45,7 @@ impl Stream {
         seq.0.wrapping_sub(self.origin.0) as u64
     }
 
-    /// Bytes from `seq` to the end; `None` if more than 32 bits of sequence numbers can tell.
+    /// Bytes from `seq` to the end; `None` if 32 bits of sequence numbers do not reach so far.
     #[inline]
     pub const fn remaining(self, seq: SeqNumber) -> Option<u64> {
         if self.end > u32::MAX as u64 {
@@ -86,7 +86,7 @@ impl FlowTable {
         }
     }
 
-    /// Tells where the stream of `flow` begins and ends.
+    /// Sets where the stream of `flow` begins and ends.
     pub fn set_stream(&mut self, flow: FlowId, stream: Stream) {
         let index = flow.0 as usize;
         if self.streams.len() <= index {
@@ -95,7 +95,7 @@ impl FlowTable {
         self.streams[index] = Some(stream);
     }
 
-    /// The stream of `flow`, if the driver told: it does where a discipline asks
+    /// The stream of `flow`, if the driver set it: it does where a discipline asks
     /// ([`crate::queue::QueueDiscipline::asks_streams`]).
     #[inline]
     pub fn stream(&self, flow: FlowId) -> Option<Stream> {

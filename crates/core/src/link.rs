@@ -90,7 +90,7 @@ impl LinkConfig {
     }
 }
 
-/// What a link tells while it works. Times are those at which things happen, not those of the call. Everything defaults
+/// What a link reports while it works. Times are those at which things happen, not those of the call. Everything defaults
 /// to nothing, and `()` implements it at no cost.
 pub trait LinkObserver {
     /// `packet` arrived and finds `waiting` in the queue.
@@ -157,7 +157,7 @@ struct Impaired {
 }
 
 impl<Q: QueueDiscipline> Link<Q> {
-    /// An idle link. `seed` is the run's; `name` tells its random streams from those of other links.
+    /// An idle link. `seed` is the run's; `name` separates its random streams from those of other links.
     pub fn new(queue: Q, config: &LinkConfig, seed: u64, name: &str) -> Link<Q> {
         let impaired = ImpairedWire::new(&config.impairments, seed, name).map(|wire| {
             Box::new(Impaired {

@@ -48,21 +48,21 @@ pub enum ParameterKind {
 pub enum Value {
     /// Derived from the context (link, MSS); the parameter's `doc` says how. Only as a default.
     Auto,
-    /// Of [`ParameterKind::Limit`].
+    /// A value of [`ParameterKind::Limit`].
     Limit(Limit),
-    /// Of [`ParameterKind::Duration`].
+    /// A value of [`ParameterKind::Duration`].
     Duration(Duration),
-    /// Of [`ParameterKind::Bytes`].
+    /// A value of [`ParameterKind::Bytes`].
     Bytes(Bytes),
-    /// Of [`ParameterKind::Rate`].
+    /// A value of [`ParameterKind::Rate`].
     Rate(Rate),
-    /// Of [`ParameterKind::Number`].
+    /// A value of [`ParameterKind::Number`].
     Number(f64),
-    /// Of [`ParameterKind::Integer`].
+    /// A value of [`ParameterKind::Integer`].
     Integer(u64),
-    /// Of [`ParameterKind::Flag`].
+    /// A value of [`ParameterKind::Flag`].
     Flag(bool),
-    /// Of [`ParameterKind::Choice`].
+    /// A value of [`ParameterKind::Choice`].
     Choice(&'static str),
 }
 

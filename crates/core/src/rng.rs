@@ -116,7 +116,7 @@ impl Draws {
         ((u64::from(self.stream.next_u32()) * u64::from(n)) >> 32) as u32
     }
 
-    /// Of a stream that was made from the same seed and not drawn from, or to be written.
+    /// Reads into a stream that was made from the same seed and not drawn from, or writes this one.
     pub(crate) fn pack(&mut self, pack: &mut crate::pack::Pack<'_>) {
         let before = self.drawn;
         pack.word(&mut self.drawn);

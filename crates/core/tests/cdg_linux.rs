@@ -233,7 +233,7 @@ fn its_own_hystart() {
 type Extremes = Option<(i64, i64)>;
 
 /// Back-offs are drawn: their number is held against the probabilities that the recorded gradients have by the published rule,
-/// transcribed here once more. The peer's window of six segments and the recorded windows tell when each segment left.
+/// transcribed here once more. The peer's window of six segments and the recorded windows show when each segment left.
 #[test]
 fn back_offs_by_chance_are_as_frequent_as_the_gradients_say() {
     let record = record("chance");

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 const PAYLOAD: u32 = 1_460;
-/// The phase of the RTT clock is this part of a tick, 0.6. ns-2's (`boot_time_`) is random; its RTTs in `far-path` tell that it
+/// The phase of the RTT clock is this part of a tick, 0.6. ns-2's (`boot_time_`) is random; its RTTs in `far-path` show that it
 /// is between 0.530 and 0.684.
 const SENDER_ISS: SeqNumber = SeqNumber(2576980377);
 const RECEIVER_ISS: SeqNumber = SeqNumber(77);

@@ -105,12 +105,12 @@ fn play(schedule: &Schedule, details: &'static str) -> Played {
         };
         for (packet, _) in drops.drain(..) {
             played.dropped += 1;
-            played.record.tell(ns, "-", packet.flow);
+            played.record.note(ns, "-", packet.flow);
         }
         events.clear();
         if let Some(packet) = taken {
             let marked = packet.segment.ecn() == Ecn::Ce;
-            played.record.tell(ns, if marked { "+" } else { "" }, packet.flow);
+            played.record.note(ns, if marked { "+" } else { "" }, packet.flow);
             played.left += 1;
             played.marked += usize::from(marked);
             played.waited += now.since(packet.enqueued_at).as_nanos();
@@ -149,7 +149,7 @@ struct Record {
 }
 
 impl Record {
-    fn tell(&mut self, ns: u64, what: &str, flow: FlowId) {
+    fn note(&mut self, ns: u64, what: &str, flow: FlowId) {
         let word = format!("{what}{}", LETTERS[flow.0 as usize] as char);
         if word == self.word {
             self.count += 1;

@@ -96,7 +96,7 @@ pub fn recv(fd: Fd, buffer: &mut [u8], flags: i32) -> Result<usize, Errno> {
     check(unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), flags) } as i64)
 }
 
-/// What recvmsg(2) told.
+/// What recvmsg(2) returned.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
     /// Bytes read.

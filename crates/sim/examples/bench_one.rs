@@ -35,7 +35,7 @@ fn main() {
     let wall_s = started.elapsed().as_secs_f64();
     let link = &output.links[Workload::BOTTLENECK];
     let drops: u64 = link.drops.iter().flatten().sum();
-    // Peak resident memory, where the system tells it.
+    // Peak resident memory, where the system reports it.
     let peak_kb = std::fs::read_to_string("/proc/self/status")
         .ok()
         .and_then(|status| {

@@ -154,7 +154,7 @@ impl EventQueue {
         }
     }
 
-    /// The latest time at which an arrival at one of so many links can be told from "never".
+    /// The latest time at which an arrival at one of so many links differs from "never".
     pub fn longest(links: usize) -> Instant {
         Instant::from_nanos((u64::MAX >> Arrivals::link_bits(links).max(2)) - 1)
     }
@@ -248,7 +248,7 @@ impl EventQueue {
         self.next_app
     }
 
-    /// The next event if it is an arrival not later than the end that [`EventQueue::pop_until`] was told last: the link and
+    /// The next event if it is an arrival not later than the end that [`EventQueue::pop_until`] was given last: the link and
     /// the time. It stays until [`EventQueue::set_arrival`] moves it.
     #[inline(always)]
     pub fn next_arrival(&self) -> Option<(u32, Instant)> {
@@ -256,7 +256,7 @@ impl EventQueue {
         (first < self.arrivals_until).then(|| self.arrivals.read(first))
     }
 
-    /// How [`EventQueue::arrival_before`] wants to be told of arrivals before `limit` that are the next event, as long as
+    /// How [`EventQueue::arrival_before`] reports arrivals before `limit` that are the next event, as long as
     /// nothing but arrivals is added.
     #[inline]
     pub fn arrivals_until(&self, limit: Instant) -> u64 {

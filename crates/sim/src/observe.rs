@@ -1,4 +1,4 @@
-//! Observers: what a run tells while it goes on.
+//! Observers: what a run reports while it goes on.
 //!
 //! The engine is generic over its observer, so `()` costs nothing. Calls come in order per link and per endpoint, not
 //! globally; a sink that needs global order sorts by time and place. Results ([`crate::output::RunOutput`]) do not depend
@@ -13,7 +13,7 @@ use fleetfoot_core::tfrc;
 use fleetfoot_core::time::{Duration, Instant};
 use std::ops::Range;
 
-/// What a run tells. All methods default to nothing; `()` and pairs implement it.
+/// What a run reports. All methods default to nothing; `()` and pairs implement it.
 pub trait Observer {
     /// It does not listen: what is worked out for it alone is left out.
     const DEAF: bool = false;

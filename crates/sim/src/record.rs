@@ -39,7 +39,7 @@ pub struct TraceEvent {
     pub info: Info,
 }
 
-/// What a trace tells apart.
+/// What a trace distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceKind {
     /// A segment of the peer was processed.

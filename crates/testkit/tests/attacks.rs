@@ -345,7 +345,7 @@ fn attack_07_overlaps_of_alternating_bytes() {
 
 #[test]
 fn attack_08_challenge_acknowledgments_are_counted_per_connection() {
-    // CVE-2016-5696: a counter shared between connections, or known in advance, tells an outsider what it hit.
+    // CVE-2016-5696: a counter shared between connections, or known in advance, shows an outsider what it hit.
     let mut counts = Vec::new();
     for index in 0..20_u32 {
         let mut victim = Victim::new(&bare(1500), 1460, 14_600);

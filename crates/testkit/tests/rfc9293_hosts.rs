@@ -213,7 +213,7 @@ fn a_reset_in_a_passive_handshake_returns_to_listening() {
     assert_eq!(hosts.stacks[1].slots_in_use(), slots - 1, "the embryo is gone");
     assert!(
         matches!(hosts.stacks[1].accept(T0, listener), Ok(Outcome::Blocked)),
-        "and nobody was told"
+        "and nobody was informed"
     );
     let fd = hosts.socket();
     hosts.connect(fd).expect("under way");

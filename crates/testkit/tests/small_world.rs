@@ -43,9 +43,9 @@ struct World {
 impl World {
     /// Runs it with these fates; returns the number of packets.
     fn run(&self, config: &Arc<Config>, fates: &[(u64, Fate)]) -> u64 {
-        let told = Told(|| eprintln!("{self:?} {fates:?}"));
+        let reported = Reported(|| eprintln!("{self:?} {fates:?}"));
         let sent = self.play(config, fates);
-        core::mem::forget(told);
+        core::mem::forget(reported);
         sent
     }
 
@@ -114,9 +114,9 @@ impl World {
 }
 
 /// Says something when a run panics.
-struct Told<F: Fn()>(F);
+struct Reported<F: Fn()>(F);
 
-impl<F: Fn()> Drop for Told<F> {
+impl<F: Fn()> Drop for Reported<F> {
     fn drop(&mut self) {
         (self.0)();
     }

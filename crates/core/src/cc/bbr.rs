@@ -41,7 +41,7 @@ struct Model {
     initial: u64,
     state: State,
     window: u64,
-    /// Of the last good time; 0: there is nothing to restore.
+    /// Window before the last recovery or ProbeRTT; 0: there is nothing to restore.
     prior_window: u64,
     recovering: bool,
     /// The first round of a recovery sends what is delivered.

@@ -43,7 +43,7 @@ struct Law {
     settings: Settings,
     /// Microseconds, of this round.
     delays: Delays,
-    /// Of the round before.
+    /// Smallest and largest delay of the round before.
     previous: Option<Extremes>,
     gradients: Gradients,
     round: Round,
@@ -390,7 +390,7 @@ struct Gradient {
 }
 
 impl Law {
-    /// The delay that an acknowledgment tells.
+    /// Takes in the delay that an acknowledgment shows.
     fn sample(&mut self, ack: &Ack<'_>) {
         let rtt = ack.newest_rtt.or(ack.rtt).map(|rtt| rtt.as_micros() as i64);
         let mut delay = rtt.filter(|rtt| *rtt > 0);

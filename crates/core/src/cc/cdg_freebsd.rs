@@ -39,7 +39,7 @@ struct Law {
     settings: Settings,
     /// RTTs of this round, ms.
     delays: Delays,
-    /// Of the round before, if it is to be compared with.
+    /// Smallest and largest delay of the round before, if this round is to be compared with it.
     previous: Option<Extremes>,
     /// The last gradients, 1/128 ms, and how many there are.
     ring: Box<[(i64, i64)]>,
@@ -419,5 +419,5 @@ impl Law {
 const PRECISION: i64 = 128;
 /// Trends beyond so many G always back off.
 const MOST_EXPONENT: i64 = 5;
-/// Of a trend that rounds to nothing: 10 / 2^15.
+/// Back-off probability of a trend that rounds to nothing: 10 / 2^15.
 const LEAST_PROBABILITY: f64 = 10.0 / 32_768.0;

@@ -486,7 +486,7 @@ impl CongestionController for Cubic {
 
     fn set_window(&mut self, _now: Instant, window: Bytes, ssthresh: Bytes) {
         if self.linux.is_some() {
-            // `tcp_cwnd_restart`, `tcp_cwnd_application_limited`: nothing is told to the algorithm.
+            // `tcp_cwnd_restart`, `tcp_cwnd_application_limited`: the algorithm does not hear of it.
             self.curve.window = self.units.whole_units(window).max(self.units.mss());
             self.curve.ssthresh = ssthresh;
             return;

@@ -7,7 +7,7 @@ use crate::units::Bytes;
 /// A round trip in terms of data: it ends when what was in flight at its begin has been delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// It is over when more than this was delivered; zero: with the first acknowledgment.
+    /// The round is over when more than this was delivered; zero: with the first acknowledgment.
     pub(super) end: Bytes,
 }
 
@@ -63,7 +63,7 @@ impl Delays {
         self.put(delay);
     }
 
-    /// The same of a delay that nobody kept back.
+    /// Takes in a delay that no delayed ACK enlarged.
     pub(super) fn put(&mut self, delay: i64) {
         let extremes = self.extremes.get_or_insert(Extremes {
             min: delay,

@@ -1,4 +1,4 @@
-//! Congestion control: the trait, what it is told, and the registry.
+//! Congestion control: the trait, its inputs, and the registry.
 //!
 //! A controller owns the congestion window and `ssthresh` and nothing else: loss detection, recovery (PRR) and
 //! window validation are the connection's. It never sees a sequence number. What the connection can know once it
@@ -99,7 +99,7 @@ pub struct Sent {
     pub retransmission: bool,
 }
 
-/// What one incoming acknowledgment told.
+/// What one incoming acknowledgment reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack<'a> {
     /// Newly cumulatively acknowledged bytes.
@@ -120,7 +120,7 @@ pub struct Ack<'a> {
     pub prior_in_flight: Bytes,
     /// RTT sample, if this acknowledgment gave a valid one (Karn).
     pub rtt: Option<Duration>,
-    /// The same of the segment sent last of those it acknowledged: without the wait of a delayed ACK.
+    /// RTT of the segment sent last among those it acknowledged, which has no wait of a delayed ACK in it.
     pub newest_rtt: Option<Duration>,
     /// One-way delay of the data path, up to a constant, where timestamps allow it.
     pub one_way_delay: Option<Duration>,
@@ -142,7 +142,7 @@ pub struct Ack<'a> {
     pub min_rtt: Option<Duration>,
 }
 
-/// What an acknowledgment told that was nothing but progress: nothing lost, marked or SACKed, no recovery.
+/// What an acknowledgment reported that was nothing but progress: nothing lost, marked or SACKed, no recovery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// As in [`Ack`], more than nothing.

@@ -187,7 +187,7 @@ impl Driver {
                 // The connection counts whole segments where the window does.
                 let bytes = Bytes(if whole { bytes.div_ceil(MSS) * MSS } else { bytes });
                 self.delivered = self.delivered.saturating_add(bytes);
-                let told = Ack {
+                let report = Ack {
                     acked: bytes,
                     delivered_total: self.delivered,
                     rtt: rtt_ms.map(Duration::from_millis),
@@ -201,10 +201,10 @@ impl Driver {
                     in_flight: Bytes(if limited { after_us / 1000 * MSS } else { 0 }),
                     ..ack(0)
                 };
-                let reduce = cc.on_ack(self.now, &told) == Reaction::ReduceWindow;
+                let reduce = cc.on_ack(self.now, &report) == Reaction::ReduceWindow;
                 let event = congestion(CongestionKind::Delay, after_us / 1000);
                 if let Some(oracle) = &mut oracle {
-                    oracle.on_ack(oracle::seconds(self.now), &told);
+                    oracle.on_ack(oracle::seconds(self.now), &report);
                     assert_eq!(oracle.wants_reduction(), reduce, "{}: a back-off", cc.name());
                     if reduce {
                         oracle.on_congestion(&event);
@@ -389,14 +389,14 @@ fn dctcp_alpha_takes_the_hand_worked_values() {
     let mut round = |dctcp: &mut Dctcp, marked: u64| {
         for segment in 0..10 {
             delivered += MSS;
-            let told = Ack {
+            let report = Ack {
                 ce_bytes: Bytes(if segment < marked { MSS } else { 0 }),
                 round_start: segment == 9,
                 cwnd_limited: false,
                 delivered_total: Bytes(delivered),
                 ..ack(1)
             };
-            dctcp.on_ack(Instant::ZERO, &told);
+            dctcp.on_ack(Instant::ZERO, &report);
         }
     };
     for _ in 0..3 {
@@ -420,7 +420,7 @@ fn ack_clocked(cc: &mut dyn CongestionController, now: &mut Instant, rtt: Durati
     let segments = cc.window().0 / MSS;
     for segment in 0..segments {
         *now += Duration::from_nanos(rtt.as_nanos() / segments);
-        let told = Ack {
+        let report = Ack {
             rtt: Some(rtt),
             srtt: Some(rtt),
             round_start: segment == 0,
@@ -429,7 +429,7 @@ fn ack_clocked(cc: &mut dyn CongestionController, now: &mut Instant, rtt: Durati
             in_flight: Bytes(rtt.as_nanos()),
             ..ack(1)
         };
-        cc.on_ack(*now, &told);
+        cc.on_ack(*now, &report);
     }
 }
 
@@ -566,12 +566,12 @@ fn fast_convergence_lowers_the_plateau() {
 fn round(cc: &mut Reno, now: &mut Instant, rtt_ms: u64, samples: u64) {
     for index in 0..samples {
         *now += Duration::from_millis(3);
-        let told = Ack {
+        let report = Ack {
             rtt: Some(Duration::from_millis(rtt_ms)),
             round_start: index == 0,
             ..ack(1)
         };
-        cc.on_ack(*now, &told);
+        cc.on_ack(*now, &report);
     }
 }
 
@@ -600,11 +600,11 @@ fn hystart_pp_enters_conservative_slow_start_on_a_rise_of_an_eighth() {
         round(&mut cc, &mut now, last, 8);
         round(&mut cc, &mut now, last + rise, 7);
         assert_eq!(cc.phase(), Phase::SlowStart, "seven samples do not suffice");
-        let told = Ack {
+        let report = Ack {
             rtt: Some(Duration::from_millis(last + rise)),
             ..ack(1)
         };
-        cc.on_ack(now, &told);
+        cc.on_ack(now, &report);
         assert_eq!(cc.phase(), expected, "{last} + {rise} ms");
     }
 }
@@ -664,12 +664,12 @@ fn the_original_hystart_leaves_on_a_train_of_half_the_rtt() {
     let (mut cc, mut now) = reno(HyStart::HyStart);
     let mut left_after = None;
     for index in 0..100_u64 {
-        let told = Ack {
+        let report = Ack {
             rtt: Some(Duration::from_millis(40)),
             round_start: index == 0,
             ..ack(1)
         };
-        cc.on_ack(now, &told);
+        cc.on_ack(now, &report);
         if cc.phase() == Phase::CongestionAvoidance {
             left_after = Some(index);
             break;

@@ -65,7 +65,7 @@ pub enum Loss {
     /// The packets of each flow with these indices among its packets on this link (from 0), ascending. With
     /// `loss_data_only` only data packets are counted.
     Script(Arc<[u32]>),
-    /// The last `k` data segments of each transfer, first transmissions only. The driver tells where transfers end
+    /// The last `k` data segments of each transfer, first transmissions only. The driver reports where transfers end
     /// ([`super::Link::on_stream_end`]).
     Tail(u32),
 }

@@ -54,7 +54,7 @@ pub struct Lane {
     bytes_before: u64,
     /// What was counted, but for the counts of these sizes.
     counted: Counted,
-    /// Of the packets that were counted or will be, those that took a nanosecond more than whole ones of their size.
+    /// Packets, counted or to be counted, that took a nanosecond more than their size takes in whole nanoseconds.
     carried: u64,
 }
 
@@ -82,7 +82,7 @@ impl PacketSize {
     /// No packet has this size.
     pub const NONE: PacketSize = PacketSize(u64::MAX);
 
-    /// Of this segment.
+    /// The size of a segment.
     #[inline(always)]
     pub const fn of(segment: &Segment) -> PacketSize {
         PacketSize(segment.payload as u64 | (segment.overhead as u64) << 32)
@@ -137,11 +137,11 @@ struct Run {
 /// What becomes of a packet that a lane admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// It leaves the queue and begins to be serialised.
+    /// When the packet leaves the queue and begins to be serialised.
     pub start: Instant,
-    /// Its last bit leaves.
+    /// When its last bit leaves.
     pub finish: Instant,
-    /// It reaches the far end.
+    /// When it reaches the far end.
     pub arrival: Instant,
     /// Packets that waited when it came.
     pub waiting: u32,
@@ -574,7 +574,7 @@ fn times(span: u64, inverse: u64) -> u64 {
 /// More packets than ever wait.
 const ANY: u64 = 1 << 62;
 
-/// Tells the compiler that a branch is not the usual one, so that the usual one pays nothing for it.
+/// Marks a branch as unusual for the compiler, so that the usual one pays nothing for it.
 #[cold]
 #[inline(always)]
 fn unusual() {}

@@ -63,7 +63,7 @@ pub(super) struct Constant {
     /// Wire bytes per packet beyond layer 3.
     framing: u32,
     processing: Duration,
-    /// It happens while the packet before is sent.
+    /// Whether processing happens while the packet before is sent.
     overlap: bool,
 }
 

@@ -22,7 +22,7 @@ pub struct LinkStatistics {
     pub events: [u64; QueueEventKind::ALL.len()],
 }
 
-/// How drops are told apart.
+/// How drops are classified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PacketClass {

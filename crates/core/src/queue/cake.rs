@@ -105,7 +105,7 @@ struct Load {
 struct Shaper {
     rate: Rate,
     next: Instant,
-    /// Of the last division, in bits times 10^9.
+    /// Remainder of the last division, in bits times 10^9.
     remainder: u64,
 }
 

@@ -48,7 +48,7 @@ impl BacklogClasses {
         Some(self.lists[class as usize].0)
     }
 
-    /// Tells the backlog of `flow`, which has `packets` waiting.
+    /// Sets the backlog of `flow`, which has `packets` waiting.
     pub(super) fn update(&mut self, flow: u32, packets: u32, bytes: u64) {
         let class = if packets == 0 {
             ABSENT

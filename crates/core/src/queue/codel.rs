@@ -236,7 +236,7 @@ impl State {
         self.dequeue_sparing(now, law, context, pop, |_, _| false)
     }
 
-    /// The same for queues with packets that must not be dropped: `spare` says whether the packet popped last is one, and
+    /// As [`State::dequeue`], for queues with packets that must not be dropped: `spare` says whether the packet popped last is one, and
     /// remembers that it would have been dropped. For the control law it was.
     #[inline]
     pub(super) fn dequeue_sparing(

@@ -109,7 +109,7 @@ impl Drr {
         self.rounds.deficits()
     }
 
-    /// Tells the classes what waits in a queue.
+    /// Updates the class of a queue after its backlog changed.
     fn update(&mut self, index: u32) {
         let Backlog { packets, bytes } = self.rounds.backlog(index);
         self.classes.update(index, packets, bytes.0);

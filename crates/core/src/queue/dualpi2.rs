@@ -51,7 +51,7 @@ struct Class {
     packets: Fifo,
     /// q.count of the RFC, for marks in L and for all decisions in C.
     count: f64,
-    /// The same for drops in L under overload.
+    /// Accumulated probability of drops in L under overload.
     drop_count: f64,
 }
 
@@ -257,7 +257,7 @@ impl DualPi2 {
         false
     }
 
-    /// The same for a C packet.
+    /// Marks or drops a C packet; whether it was dropped.
     fn judge_classic(&mut self, packet: &mut Packet, context: &mut QueueContext<'_>) -> bool {
         let base = self.controller.base;
         if base == 0.0 || !recur(&mut self.classic.count, base * base) {

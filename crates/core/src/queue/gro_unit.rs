@@ -48,9 +48,9 @@ struct Unit {
     size: u32,
     /// The newest segment.
     newest: Segment,
-    /// Of the merged frame, dropped or not.
+    /// Bytes of the merged frame, dropped or not.
     bytes: u64,
-    /// It found no room.
+    /// The unit found no room.
     dropped: bool,
 }
 

@@ -9,7 +9,7 @@
 //! **Promises.** Work conserving; constant work; a flow whose packets arrive with one TTL keeps its order.
 //!
 //! **Deviations.** A router lowers the TTL of what it forwards. The simulator's links do not, so this queue does when a packet
-//! leaves: on paths whose routers all have it, the TTL is what it would be. Nothing is dropped at zero. Senders that begin with different TTLs are not told apart from packets that have come far: whoever
+//! leaves: on paths whose routers all have it, the TTL is what it would be. Nothing is dropped at zero. Packets of senders that begin with a lower TTL look like packets that have come far: whoever
 //! begins lower goes first.
 
 use super::ranked::LIMIT;

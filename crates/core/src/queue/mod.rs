@@ -2,7 +2,7 @@
 //!
 //! The packet being serialised is not in the queue. There are no timers inside a discipline: expiry is lazy, driven
 //! by `now` of the next call, so the same code runs in the simulator and on real packets. A discipline decides and
-//! keeps no statistics; the link counts what [`QueueContext`] was told. Random numbers come from a seeded stream given
+//! keeps no statistics; the link counts what a call leaves in [`QueueContext`]. Random numbers come from a seeded stream given
 //! at construction.
 //!
 //! **Contract** (docs/design/queues.md#g1): G1 conservation, G2 limits after every call, G3 work conservation, G4 per-flow
@@ -86,13 +86,13 @@ pub trait QueueDiscipline {
         false
     }
 
-    /// Bytes of state beside the packets, if the discipline tells.
+    /// Bytes of state beside the packets, if the discipline reports it.
     fn state_bytes(&self) -> Option<usize> {
         None
     }
 
     /// Longest time from the arrival of a packet that is admitted to the end of its transmission on a link of `rate`, whatever
-    /// else arrives, if the discipline can tell and there is such a time.
+    /// else arrives, if the discipline knows and there is such a time.
     fn longest_wait(&self, rate: Rate) -> Option<Duration> {
         let _ = rate;
         None

@@ -20,7 +20,7 @@ pub(super) const BUCKETS: Parameter = Parameter {
     name: "buckets",
     kind: ParameterKind::Integer(1, 65_536),
     default: Value::Integer(16_384),
-    doc: "Flows that are told apart, by hash (ours; the ideal has one for each flow)",
+    doc: "Flows that are distinguished, by hash (ours; the ideal has one for each flow)",
 };
 
 /// Packets of flows in buckets, and the ranks of the buckets that wait.
@@ -146,7 +146,7 @@ impl Winners {
         (winner != NONE).then_some(winner)
     }
 
-    /// Of one bucket there is no inner node but the one that would be above the root.
+    /// The root; with a single bucket there is no inner node but the one that would be above the root.
     fn root(&self) -> usize {
         usize::from(self.nodes.len() > 1)
     }

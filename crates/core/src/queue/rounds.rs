@@ -61,7 +61,7 @@ impl Rounds {
         }
     }
 
-    /// The queue whose turn it is, if any is active. `exhausted` is told which queues had spent their deficit and says what
+    /// The queue whose turn it is, if any is active. `exhausted` receives the queues that have spent their deficit and decides what
     /// each gets for its next turn.
     #[inline]
     pub(super) fn turn(&mut self, mut exhausted: impl FnMut(u32) -> i64) -> Option<u32> {
@@ -99,7 +99,7 @@ impl Rounds {
         self.leave(true)
     }
 
-    /// The same where a new queue that is alone may leave at once, as in Linux's `fq_codel`.
+    /// As `empty`, but a new queue that is alone may leave at once, as in Linux's `fq_codel`.
     #[inline]
     pub(super) fn empty_as_in_linux(&mut self) -> bool {
         self.leave(self.old.head != NONE)

@@ -9,7 +9,7 @@
 //!
 //! **Promises.** Work conserving; a flow keeps its order.
 //!
-//! **Deviations.** An ideal: no header says how long a flow is. The simulator tells it through the table of flows
+//! **Deviations.** An ideal: no header says how long a flow is. The simulator provides it through the table of flows
 //! ([`crate::flow::FlowTable::set_stream`]): the sender's data ends where the application has said so far. Flows whose end nobody
 //! knows (endless ones, real packets) come last and take turns. Flows are hashed into buckets and those of one bucket
 //! share the rank. log2(buckets) steps per packet.

@@ -18,7 +18,7 @@ mod ideals;
 mod oracle;
 mod pie;
 
-const SURROUNDINGS: LinkContext = LinkContext {
+const LINK: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(10_000_000),
     seed: 7,
@@ -64,7 +64,7 @@ struct Bench<Q> {
     events: Vec<QueueEvent>,
     waiting: BTreeMap<u32, Packet>,
     last_out: BTreeMap<(FlowId, u8), u32>,
-    /// Part of a flow that keeps its order: all of it unless a discipline tells packets of one flow apart.
+    /// Part of a flow that keeps its order: all of it unless a discipline treats packets of one flow differently.
     class: fn(&Packet) -> u8,
     log: Vec<(Option<u32>, u8, DropReason)>,
 }
@@ -206,7 +206,7 @@ fn build(name: &str, limit: Limit, ecn: bool) -> AnyQueue {
     if entry.parameters.iter().any(|parameter| parameter.name == "ecn") {
         values.set("ecn", Value::Flag(ecn)).expect("a flag");
     }
-    AnyQueue::build(name, &values, &SURROUNDINGS).expect("an entry of the registry")
+    AnyQueue::build(name, &values, &LINK).expect("an entry of the registry")
 }
 
 fn play(name: &str, limit: Limit, ecn: bool, operations: &[Operation]) -> Vec<(Option<u32>, u8, DropReason)> {
@@ -280,7 +280,7 @@ proptest! {
             for &(name, value) in variant {
                 values.set(name, value).expect("a legal value");
             }
-            let queue = || AnyQueue::SuperPacket(SuperPacket::new(&values, &SURROUNDINGS));
+            let queue = || AnyQueue::SuperPacket(SuperPacket::new(&values, &LINK));
             let once = play_on(queue(), limit, &operations);
             prop_assert_eq!(once, play_on(queue(), limit, &operations), "G6: {:?}", variant);
         }
@@ -325,7 +325,7 @@ fn drop_tail_of_three_holds_three_and_two_as_ns2_does() {
             .set("limit", Value::Limit(Limit::Packets(3)))
             .expect("a limit");
         values.set("ns2_compat", Value::Flag(ns2)).expect("a flag");
-        let mut bench = Bench::new(DropTail::new(&values, &SURROUNDINGS), flows(1), Limit::Packets(3));
+        let mut bench = Bench::new(DropTail::new(&values, &LINK), flows(1), Limit::Packets(3));
         for i in 0..4 {
             bench.enqueue(Instant::ZERO, packet(0, i, 1000, 0));
         }
@@ -351,7 +351,7 @@ fn drr(quantum: u64, limit: Limit, change: impl Fn(&mut Values)) -> Drr {
         .expect("an amount");
     values.set("buckets", Value::Integer(65_536)).expect("a number");
     change(&mut values);
-    Drr::new(&values, &SURROUNDINGS)
+    Drr::new(&values, &LINK)
 }
 
 #[test]

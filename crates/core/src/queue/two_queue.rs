@@ -10,7 +10,7 @@
 //! **Promises.** Work conserving. By bytes a flow keeps its order; by sequence number a retransmission from the first bytes passes
 //! the flow's later packets.
 //!
-//! **Deviations.** Instead of restricting initial sequence numbers the simulator tells where a stream begins
+//! **Deviations.** Instead of restricting initial sequence numbers the simulator reports where a stream begins
 //! ([`crate::flow::FlowTable::set_stream`]); of a stream it does not know all packets are first ones, as are all without data. By
 //! bytes, flows are hashed into buckets and a bucket that was silent for `forget` starts at zero. A full queue refuses what
 //! arrives, whichever queue it is for. The threshold is ours.
@@ -33,7 +33,7 @@ pub struct TwoQueue {
     threshold: u64,
     forget: Duration,
     key: HashKey,
-    /// Bytes that arrived by bucket, and when the last came; empty when sequence numbers tell.
+    /// Bytes that arrived by bucket, and when the last came; empty when sequence numbers show it.
     counts: Vec<(u64, Instant)>,
     first: Fifo,
     rest: Fifo,

@@ -336,14 +336,14 @@ impl Stack {
         Ok(())
     }
 
-    /// Tells a new connection what others to the same host learnt (RFC 9040 6.1), if it asks.
+    /// Gives a new connection what others to the same host learnt (RFC 9040 6.1), if it asks.
     pub(super) fn tell_path(&self, now: Instant, remote: SocketAddr, connection: &mut Connection) {
         let config = connection.config();
         if config.remembers_paths() {
-            let told = self
+            let known = self
                 .paths
                 .recall(now, canonical(remote).ip(), config.spreading_memory);
-            connection.set(now, Setting::Path(told));
+            connection.set(now, Setting::Path(known));
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`Datagram`] stands alone, apart from [`Stack`](super::Stack): it counts bytes and carries none, like the streams.
 //! An error that a connected socket hears of fails its next call once. With `IP_RECVERR` it is also queued, and
-//! [`read_error`](Datagram::read_error) (`MSG_ERRQUEUE`) tells what the message said.
+//! [`read_error`](Datagram::read_error) (`MSG_ERRQUEUE`) returns what the message said.
 //!
 //! **Source.** RFC 768; `udp(7)`, `ip(7)` (`IP_RECVERR`); RFC 1122 4.1.3.3 (errors are passed up), 3.2.2.1 (which are hard);
 //! Linux `icmp_err_convert`, `__udp4_lib_err`.

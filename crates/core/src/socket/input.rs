@@ -535,7 +535,7 @@ impl Stack {
         }
     }
 
-    /// Tells the endpoint of an option that was set while it lives.
+    /// Passes an option that was set on to a living endpoint.
     pub(super) fn after_option(&mut self, now: Instant, index: usize, option: super::SocketOption) {
         use super::SocketOption as Name;
         let sock = &mut self.socks[index];

@@ -194,7 +194,7 @@ enum Body {
     Open(Box<Connection>),
 }
 
-/// Linux's `sock->state`: what `connect` was last told.
+/// Linux's `sock->state`: the outcome of the last `connect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Unconnected,

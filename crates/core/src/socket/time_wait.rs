@@ -219,7 +219,7 @@ impl Stack {
     }
 
     /// Whether an active open may take the place of a connection in TIME-WAIT, and with which sequence number: only if
-    /// timestamps tell old segments from new ones, and a second has passed (RFC 6191 3, Linux `tcp_twsk_unique`).
+    /// timestamps separate old segments from new ones, and a second has passed (RFC 6191 3, Linux `tcp_twsk_unique`).
     pub(super) fn replace_wait(&mut self, now: Instant, tuple: Tuple) -> Option<SeqNumber> {
         let wait = self.waits.get(&tuple)?;
         let replaceable = !wait.state.half_closed

@@ -18,7 +18,7 @@ pub enum Edge {
 }
 
 impl Layout {
-    /// What the edge of a domain does to a packet that enters or leaves it. Only layout B has an edge: A cannot tell its marks
+    /// What the edge of a domain does to a packet that enters or leaves it. Only layout B has an edge: A cannot distinguish its marks
     /// from other traffic, and C is [`Layout::strip`]ped.
     pub const fn at_edge(self, segment: &mut Segment) -> Edge {
         let Layout::B { dscp } = self else {

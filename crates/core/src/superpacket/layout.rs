@@ -12,7 +12,7 @@
 //!
 //! **Source.** Schinazi 2014, 3.2 (A); docs/design/super-packets.md#layout-a to #layout-c; RFC 2474 (codepoints), RFC 6864 (identification), RFC 4727
 //! (option type), RFC 8200 4.2.
-//! **Deviations.** The report does not say how it tells regular packets apart: here length 0 or 1. A packet with
+//! **Deviations.** The report does not say how it recognises regular packets: here length 0 or 1. A packet with
 //! URG set cannot carry layout C.
 
 use super::{Mark, MarkError, Role};

@@ -38,12 +38,12 @@ pub struct Mark {
     pub length: u8,
     /// No more packets will follow, although `length` announced more.
     pub last: bool,
-    /// Tells apart the super-packets of one flow; 0 for regular packets.
+    /// Identifies a super-packet within its flow; 0 for regular packets.
     pub id: u16,
 }
 
 impl Mark {
-    /// Of a packet that belongs to no super-packet.
+    /// The mark of a packet that belongs to no super-packet.
     pub const REGULAR: Mark = Mark {
         role: Role::Regular,
         length: 0,
@@ -51,7 +51,7 @@ impl Mark {
         id: 0,
     };
 
-    /// Of the first packet of a super-packet of `length` packets.
+    /// The mark of the first packet of a super-packet of `length` packets.
     pub const fn first(length: u8, id: u16) -> Mark {
         Mark {
             role: Role::First,
@@ -61,7 +61,7 @@ impl Mark {
         }
     }
 
-    /// Of a later packet of a super-packet of `length` packets.
+    /// The mark of a later packet of a super-packet of `length` packets.
     pub const fn follower(length: u8, id: u16) -> Mark {
         Mark {
             role: Role::Follower,
@@ -71,7 +71,7 @@ impl Mark {
         }
     }
 
-    /// The same with `last` set: the sender stops early.
+    /// This mark with `last` set: the sender stops early.
     #[must_use]
     pub const fn ending(self) -> Mark {
         Mark { last: true, ..self }

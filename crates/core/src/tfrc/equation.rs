@@ -40,7 +40,7 @@ pub fn loss_event_rate(segment: f64, rtt: f64, t_rto: f64, rate: f64) -> f64 {
     libm::sqrt(low * high)
 }
 
-/// Smallest loss event rate above zero that is told apart from none: about what feedback can carry.
+/// Smallest loss event rate above zero that counts as one: about what feedback can carry.
 pub const LEAST_P: f64 = 1e-9;
 
 /// Halvings of the logarithm of the range: from nine decades to a billionth of one.

@@ -14,7 +14,7 @@ use crate::time::{Duration, Instant};
 pub struct Receiver {
     config: Config,
     reception: Option<reception::Reception>,
-    /// R_i: the sender's round-trip time as the newest packet told it; zero: unknown.
+    /// R_i: the sender's round-trip time as the newest packet announced it; zero: unknown.
     rtt: Duration,
     /// The round-trip time that the timer was set with.
     timer_rtt: Duration,
@@ -86,9 +86,9 @@ impl Receiver {
             return 0;
         }
         let bytes = u64::from(segment.payload);
-        let told = Duration::from_micros(u64::from(segment.options[0]));
+        let announced = Duration::from_micros(u64::from(segment.options[0]));
         let Some(reception) = &mut self.reception else {
-            self.begin(now, segment, told);
+            self.begin(now, segment, announced);
             return bytes;
         };
         let distance = segment.seq.0.wrapping_sub(reception.highest() as u32) as i32;
@@ -96,7 +96,7 @@ impl Receiver {
         let newest = number > reception.highest();
         let (config, rtt, highest_rate) = (
             &self.config,
-            if newest { told } else { self.rtt },
+            if newest { announced } else { self.rtt },
             self.highest_rate,
         );
         let before = reception.rate(now, rtt);
@@ -119,10 +119,10 @@ impl Receiver {
         self.count(bytes);
         if newest {
             self.newest = (segment.tsval, now);
-            self.rtt = told;
+            self.rtt = announced;
         }
-        if self.report_at.is_none() && !self.silent && !told.is_zero() {
-            // RFC 5348 6.3: until packets tell a round-trip time, each is reported; the timer begins with this one.
+        if self.report_at.is_none() && !self.silent && !announced.is_zero() {
+            // RFC 5348 6.3: until packets announce a round-trip time, each is reported; the timer begins with this one.
             (self.last, self.earlier) = ((now, 0), (now, 0));
             self.unreported = 1;
             self.arm(now);
@@ -140,14 +140,14 @@ impl Receiver {
     }
 
     /// RFC 5348 6.3: the first packet.
-    fn begin(&mut self, now: Instant, segment: &Segment, told: Duration) {
+    fn begin(&mut self, now: Instant, segment: &Segment, announced: Duration) {
         // Numbers are counted from 2^32, so that what lies before the first is above zero.
         let number = u64::from(segment.seq.0) + (1 << 32);
         let small = self.config.variant == Variant::SmallPackets;
         let discounting = self.config.history_discounting;
         self.reception = Some(reception::Reception::new(number, now, discounting, small));
         self.newest = (segment.tsval, now);
-        self.rtt = told;
+        self.rtt = announced;
         (self.last.0, self.earlier.0) = (now, now);
         self.count(u64::from(segment.payload));
         self.unreported = 0;

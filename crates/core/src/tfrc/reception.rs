@@ -37,7 +37,7 @@ pub(super) struct Reception {
 struct Arrival {
     number: u64,
     at: Instant,
-    /// It carries a congestion mark.
+    /// The packet carries a congestion mark.
     marked: bool,
 }
 
@@ -55,11 +55,11 @@ struct Event {
 /// What a packet brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Brought {
-    /// It was known already, or too late.
+    /// The packet was known already, or came too late.
     Nothing,
-    /// It is new.
+    /// The packet is new.
     Packet,
-    /// It is new, and a loss event became known.
+    /// The packet is new, and a loss event became known.
     LossEvent,
 }
 

@@ -392,7 +392,7 @@ impl Sender {
         self.last_sent
     }
 
-    /// Whether feedback has told of the last packet that was sent, or of a later one.
+    /// Whether feedback has reported the last packet that was sent, or of a later one.
     pub fn is_reported(&self) -> bool {
         let last = timestamp(self.last_sent);
         self.echoed
@@ -444,7 +444,7 @@ impl Limited {
     }
 }
 
-/// Whole microseconds of a time in seconds, as a packet tells them.
+/// Whole microseconds of a time in seconds, as a packet carries them.
 fn microseconds(seconds: f64) -> u32 {
     libm::round(seconds * 1e6) as u32 // saturates
 }

@@ -163,7 +163,7 @@ pub const fn code_of(v6: bool, kind: IcmpKind) -> Option<(u8, u8, u32)> {
     })
 }
 
-/// Writes an IP packet that tells `from`'s opinion about `segment`, quoting its IP header and eight bytes of TCP.
+/// Writes an IP packet that reports an error of `segment` from `from`, quoting its IP header and eight bytes of TCP.
 ///
 /// # Errors
 /// The buffer is too small, the address families differ, or the message does not exist in the family.

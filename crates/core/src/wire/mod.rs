@@ -162,7 +162,7 @@ pub fn remark(packet: &mut [u8], tos: u8, ip_id: u16) -> Result<(), Error> {
     ipv4::remark(packet, tos, ip_id)
 }
 
-/// What the network header told.
+/// What the network header says.
 struct Network {
     segment: Segment,
     source: core::net::IpAddr,

@@ -41,7 +41,7 @@ pub struct QueueCost {
     pub ratio: f64,
     /// Packets that were dropped, of those timed.
     pub drops: u64,
-    /// Bytes of the discipline's state, if it tells.
+    /// Bytes of the discipline's state, if it reports them.
     pub state_bytes: Option<usize>,
 }
 

@@ -97,11 +97,11 @@ fn unmarked_bytes_add_a_segment_per_round_trip_in_a_reduction_too() {
     prague.on_congestion(at(30), &congestion(CongestionKind::Ecn, 20 * MSS));
     assert_eq!(prague.window(), Bytes(10 * MSS));
     for segment in 0..10 {
-        let told = Ack {
+        let report = Ack {
             recovering: true,
             ..ack(MSS, MSS * (segment % 2), 40, false)
         };
-        prague.on_ack(at(40), &told);
+        prague.on_ack(at(40), &report);
     }
     assert_eq!(prague.window(), Bytes(10 * MSS));
     prague.on_congestion(at(70), &congestion(CongestionKind::RecoveryEnd, 10 * MSS));
@@ -119,11 +119,11 @@ fn short_paths_grow_as_the_square_of_their_rtt() {
     prague.on_ack(at(0), &ack(25 * MSS, 0, 5, false));
     assert_eq!(prague.window(), Bytes(50_500));
     for round in 0..500 {
-        let told = Ack {
+        let report = Ack {
             cwnd_limited: false,
             ..ack(MSS, 0, 5, true)
         };
-        prague.on_ack(at(5 * round), &told);
+        prague.on_ack(at(5 * round), &report);
     }
     prague.set_window(at(2500), Bytes(50 * MSS), Bytes(50 * MSS));
     prague.on_ack(at(2500), &ack(50 * MSS, 0, 5, false));
@@ -147,11 +147,11 @@ fn marks_reduce_once_per_virtual_round_trip_after_the_transition() {
         (50 * MSS, 25 * MSS)
     );
     for round in 0..500 {
-        let told = Ack {
+        let report = Ack {
             cwnd_limited: false,
             ..ack(MSS, MSS, 5, true)
         };
-        prague.on_ack(at(20 + 5 * round), &told);
+        prague.on_ack(at(20 + 5 * round), &report);
     }
     prague.set_window(at(3_000), Bytes(100 * MSS), Bytes(100 * MSS));
     assert_eq!(mark(&mut prague, 3_000), 50 * MSS);

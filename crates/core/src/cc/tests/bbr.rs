@@ -319,7 +319,7 @@ fn seconds(now: Instant) -> f64 {
     now.as_nanos() as f64 / 1e9
 }
 
-/// What a path tells that grows until it is full, with noise; the RTT drifts so that a smallest one expires.
+/// ACKs of a path that is filled until it is full, with noise; the RTT drifts so that a smallest one expires.
 pub(super) struct Path {
     pub(super) rng: Rng,
     pub(super) now: Instant,
@@ -364,7 +364,7 @@ impl Path {
         let rtt = Duration::from_micros(20_000 + rng.below(30_000));
         let most = if rng.below(3) == 0 { 5 } else { 80 };
         let lost = if rng.below(25) == 0 { 1 + rng.below(8) } else { 0 };
-        let told = Ack {
+        let report = Ack {
             delivered_total: Bytes(self.delivered),
             lost: Bytes(MSS * lost),
             in_flight: Bytes(MSS * rng.below(most)),
@@ -374,11 +374,11 @@ impl Path {
             srtt: Some(Duration::from_millis(40)),
             ..ack(0)
         };
-        ((new > 0 && rng.below(10) > 0).then_some(sample), told)
+        ((new > 0 && rng.below(10) > 0).then_some(sample), report)
     }
 }
 
-/// What a transcription of either version is told; it says what the controller must say.
+/// Inputs and outputs of a transcription of either version.
 pub(super) trait Transcription {
     fn on_loss(&mut self);
     fn on_timeout(&mut self);
@@ -416,7 +416,7 @@ impl<const STATES: usize> Met<STATES> {
         seen: [0; STATES],
     };
 
-    /// Tells both the same, losses, timeouts and pauses among it, and compares window and rate after each acknowledgment.
+    /// Feeds both with the same input, losses, timeouts and pauses included, and compares window and rate after each acknowledgment.
     pub(super) fn walk<B: CongestionController, N: Transcription>(
         &mut self,
         (bbr, naive): (&mut B, &mut N),
@@ -426,11 +426,11 @@ impl<const STATES: usize> Met<STATES> {
     ) {
         let mut recovering = false;
         for step in 0..walk.steps {
-            let (sample, told) = path.step();
+            let (sample, report) = path.step();
             let (now, rng) = (path.now, &mut path.rng);
-            let told = Ack {
+            let report = Ack {
                 rate: sample.as_ref(),
-                ..told
+                ..report
             };
             match rng.below(60) {
                 0 if !recovering => {
@@ -455,8 +455,8 @@ impl<const STATES: usize> Met<STATES> {
                 }
                 _ => {}
             }
-            bbr.on_ack(now, &told);
-            naive.on_ack(seconds(now), &told);
+            bbr.on_ack(now, &report);
+            naive.on_ack(seconds(now), &report);
             self.calls += 1;
             self.seen[naive.state()] += 1;
             let (window, expected) = (bbr.window().0 as f64, naive.window());

@@ -3,7 +3,7 @@
 //!
 //! Where the code departs (head of `bbr3.rs`) the transcription does: the first window is unpaced, losses are looked at once per ACK with what
 //! was in flight when the delivered segment left, samples of ProbeRTT are left out, the filter of the largest rate moves once per
-//! cycle, Drain paces at 0.35. What 5.3.1.3 says of start-up and losses in words is told at the end of the round of losses.
+//! cycle, Drain paces at 0.35. What 5.3.1.3 says of start-up and losses in words is applied at the end of the round of losses.
 
 use super::super::{Ack, Bbr3, Config, HyStart, RateSample};
 use super::bbr::{Met, Path, Transcription, Walk};

@@ -165,13 +165,13 @@ fn a_loss_takes_back_what_back_offs_gave_up() {
     let mut delivered = 0;
     for (rtt_us, window) in [(100_000, 100), (101_000, 70), (102_000, 49)] {
         delivered += 200 * MSS;
-        let told = Ack {
+        let report = Ack {
             newest_rtt: Some(Duration::from_micros(rtt_us)),
             segments: 1,
             delivered_total: Bytes(delivered),
             ..ack(0)
         };
-        if cdg.on_ack(path.now, &told) == Reaction::ReduceWindow {
+        if cdg.on_ack(path.now, &report) == Reaction::ReduceWindow {
             cdg.on_congestion(path.now, &congestion(CongestionKind::Delay, 100));
         }
         assert_eq!(segments(cdg.window()), window);
@@ -302,14 +302,14 @@ fn the_one_way_gradient_does_not_see_the_ack_path() {
         );
         let mut backs_off = false;
         for round in 0..20_u64 {
-            let told = Ack {
+            let report = Ack {
                 newest_rtt: Some(Duration::from_millis(100 + round)),
                 one_way_delay: Some(Duration::from_millis(u64::from(u32::MAX))), // the clocks differ
                 segments: 1,
                 delivered_total: Bytes((round + 1) * MSS),
                 ..ack(1)
             };
-            backs_off |= cdg.on_ack(Instant::from_millis(100 * round), &told) == Reaction::ReduceWindow;
+            backs_off |= cdg.on_ack(Instant::from_millis(100 * round), &report) == Reaction::ReduceWindow;
         }
         assert_eq!(backs_off, expected, "{gradient}");
     }
@@ -322,14 +322,14 @@ fn the_one_way_gradient_does_not_see_the_ack_path() {
         &whole(),
     );
     let reactions = [(1, u32::MAX), (2, 0)].map(|(round, ms)| {
-        let told = Ack {
+        let report = Ack {
             newest_rtt: Some(Duration::from_millis(100)),
             one_way_delay: Some(Duration::from_millis(u64::from(ms))),
             segments: 1,
             delivered_total: Bytes(round * MSS),
             ..ack(1)
         };
-        cdg.on_ack(Instant::from_millis(round), &told)
+        cdg.on_ack(Instant::from_millis(round), &report)
     });
     assert_eq!(
         reactions[1],
@@ -350,14 +350,14 @@ fn rounds_of_the_application_may_be_left_out() {
         );
         let mut backs_off = false;
         for round in 0..10_u64 {
-            let told = Ack {
+            let report = Ack {
                 newest_rtt: Some(Duration::from_millis(100 + round)),
                 segments: 1,
                 delivered_total: Bytes((round + 1) * MSS),
                 app_limited: true,
                 ..ack(1)
             };
-            backs_off |= cdg.on_ack(Instant::ZERO, &told) == Reaction::ReduceWindow;
+            backs_off |= cdg.on_ack(Instant::ZERO, &report) == Reaction::ReduceWindow;
         }
         assert_eq!(backs_off, expected);
     }

@@ -669,13 +669,13 @@ impl CubicLinux {
 impl Oracle for CubicLinux {
     fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
         let early = self.epoch_start.is_some_and(|start| jiffies(now) - start < 250);
-        let mut told = *ack;
+        let mut report = *ack;
         match ack.rtt {
             Some(rtt) if !early => {
                 let us = (rtt.as_nanos() as f64 / 1e3).max(1.0);
                 self.delay_min = Some(self.delay_min.map_or(us, |min| min.min(us)));
             }
-            _ => told.rtt = None,
+            _ => report.rtt = None,
         }
         if let (Some(detector), Some(us)) = (&mut self.base.hystart, self.delay_min) {
             detector.delay_min = us / 1e3;
@@ -686,7 +686,7 @@ impl Oracle for CubicLinux {
         let mut n = if ack.cwnd_limited { ack.acked.0 as f64 } else { 0.0 };
         if self.base.in_slow_start() {
             let before = self.base.ssthresh;
-            n = self.base.slow_start(now, &told);
+            n = self.base.slow_start(now, &report);
             if self.base.ssthresh != before && ack.app_limited {
                 return;
             }

@@ -17,9 +17,9 @@ pub(in super::super) struct Ways {
 /// Where a fingerprint belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Place {
-    /// It stands here.
+    /// The flow has this place.
     Own(u32),
-    /// It did not stand anywhere and was given this free place.
+    /// The flow had no place and was given this free one.
     New(u32),
     /// Its set is full: it shares the place it hashes to, which stays its owner's.
     Shared(u32),

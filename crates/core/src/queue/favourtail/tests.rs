@@ -21,7 +21,7 @@ mod oracle;
 /// Operations of each random run; with the eight variants below more than 10^6 in all.
 const OPERATIONS: u32 = 150_000;
 
-const SURROUNDINGS: LinkContext = LinkContext {
+const LINK: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(1_000_000),
     seed: 11,
@@ -33,7 +33,7 @@ fn build(values: &[(&str, Value)]) -> FavourTail {
         all.set(name, value).expect("a legal value");
     }
     assert_eq!(FavourTail::check(&all), Ok(()));
-    FavourTail::new(&all, &SURROUNDINGS)
+    FavourTail::new(&all, &LINK)
 }
 
 fn limit(packets: u32) -> (&'static str, Value) {
@@ -318,10 +318,7 @@ fn the_bound_is_that_of_the_worked_example() {
     for (name, value) in [BUDGET, limit(20), ("burst", Value::Bytes(Bytes(2500)))] {
         all.set(name, value).expect("a legal value");
     }
-    let link = LinkContext {
-        mtu: 500,
-        ..SURROUNDINGS
-    };
+    let link = LinkContext { mtu: 500, ..LINK };
     let queue = AnyQueue::FavourTail(FavourTail::new(&all, &link));
     assert_eq!(
         queue.longest_wait(Rate(1_000_000)),
@@ -354,11 +351,11 @@ fn parameters_of_the_budget_need_it() {
 /// What a random arrival is like.
 #[derive(Clone, Copy)]
 struct Arrivals {
-    /// Of 100 packets, those of a flow never seen before.
+    /// Per cent of packets that are of a flow never seen before.
     strangers: u64,
     /// Flows that come again and again.
     regulars: u64,
-    /// Of 100 operations, arrivals.
+    /// Per cent of operations that are arrivals.
     busy: u64,
 }
 
@@ -481,7 +478,7 @@ fn the_invariants_hold_in_a_million_operations() {
         let mut all = Values::defaults(DropTail::PARAMETERS);
         all.set("limit", Value::Limit(bench.queue.limit))
             .expect("a limit");
-        let mut tail = Bench::new(DropTail::new(&all, &SURROUNDINGS), table(1, 1));
+        let mut tail = Bench::new(DropTail::new(&all, &LINK), table(1, 1));
         let (mut fresh, mut waiting) = (0, BTreeMap::<u32, u32>::new());
         let mut last_out = BTreeMap::<u32, u32>::new();
         for number in 0..OPERATIONS {
@@ -661,7 +658,7 @@ fn the_budget_bounds_what_normal_packets_wait() {
 #[test]
 fn a_flow_or_host_that_is_gone_leaves_nothing_behind() {
     let mut bench = Bench::new(build(&[BUDGET, limit(100)]), table(50_000, 50_000));
-    let memory = |bench: &Bench<FavourTail>| bench.queue.state_bytes().expect("it tells");
+    let memory = |bench: &Bench<FavourTail>| bench.queue.state_bytes().expect("it is known");
     for flow in 0..100 {
         bench.enqueue(packet(flow, flow, 100));
     }

@@ -9,7 +9,7 @@ use crate::seq::SeqNumber;
 use crate::units::Rate;
 use alloc::vec::Vec;
 
-const SURROUNDINGS: LinkContext = LinkContext {
+const LINK: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(1_000_000_000),
     seed: 1,
@@ -75,7 +75,7 @@ fn rig(limit: u32, hold_us: u64) -> Rig<GroUnit> {
         .set("limit", Value::Limit(Limit::Packets(limit)))
         .expect("a limit");
     values.set("hold", hold).expect("a duration");
-    Rig::new(GroUnit::new(&values, &SURROUNDINGS))
+    Rig::new(GroUnit::new(&values, &LINK))
 }
 
 fn segment(flow: u32, number: u32) -> Packet {
@@ -219,7 +219,7 @@ fn without_data_it_is_drop_tail() {
     let mut ours = rig(20, 1000);
     let mut values = Values::defaults(DropTail::PARAMETERS);
     values.set("limit", limit).expect("a limit");
-    let mut theirs = Rig::new(DropTail::new(&values, &SURROUNDINGS));
+    let mut theirs = Rig::new(DropTail::new(&values, &LINK));
     for number in 0..100_000 {
         if rng.below(2) == 0 {
             let mut ack = segment(rng.below(5) as u32, number);

@@ -64,7 +64,7 @@ pub(super) enum Case {
     Promised { slot: Slot, last: bool },
     /// A follower that nothing was promised; a regular packet that earns credit.
     Member,
-    /// Of a super-packet that was denied, if those are dropped.
+    /// Belongs to a super-packet that was denied, if those are dropped.
     Denied,
 }
 

@@ -22,7 +22,7 @@ mod properties;
 
 use oracle::{Constants, Fate, Oracle};
 
-const SURROUNDINGS: LinkContext = LinkContext {
+const LINK: LinkContext = LinkContext {
     mtu: 1500,
     rate: Rate(1_000_000_000),
     seed: 7,
@@ -272,8 +272,8 @@ fn equals_the_naive_transcription_call_by_call() {
                 .set("headroom", Value::Integer(headroom))
                 .expect("a parameter");
         }
-        let mut bench = Bench::new(SpH::new(&values, &SURROUNDINGS));
-        let mut oracle = Oracle::new(constants(&values), SURROUNDINGS.seed);
+        let mut bench = Bench::new(SpH::new(&values, &LINK));
+        let mut oracle = Oracle::new(constants(&values), LINK.seed);
         let mut traffic = Traffic::new(round as u64);
         for step in 0..250_000 {
             match traffic.next() {
@@ -323,8 +323,8 @@ fn equals_the_naive_transcription_call_by_call() {
 fn without_super_packets_it_is_drop_tail() {
     for limit in [Limit::Packets(40), Limit::Bytes(Bytes(70_000))] {
         let of = |table| values(table, &[("limit", Value::Limit(limit))]);
-        let mut hardened = Bench::new(SpH::new(&of(SpH::PARAMETERS), &SURROUNDINGS));
-        let mut plain = Bench::new(DropTail::new(&of(DropTail::PARAMETERS), &SURROUNDINGS));
+        let mut hardened = Bench::new(SpH::new(&of(SpH::PARAMETERS), &LINK));
+        let mut plain = Bench::new(DropTail::new(&of(DropTail::PARAMETERS), &LINK));
         let mut rng = Rng::from_seed(3);
         let mut refused = 0;
         for number in 0..1_000_000_u32 {

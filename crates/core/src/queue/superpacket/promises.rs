@@ -109,7 +109,7 @@ impl Promises {
         ended
     }
 
-    /// Ends the reservation of a super-packet whose first packet comes again; whether there was one. The filter cannot tell.
+    /// Ends the reservation of a super-packet whose first packet comes again; whether there was one. The filter does not know.
     pub(super) fn release(&mut self, keys: Keys) -> bool {
         let State::Exact(tables) = &mut self.state else {
             return false;

@@ -472,7 +472,7 @@ fn tables_have_the_size_that_promises_need() {
     assert_eq!(most_reserved(100, 10, Need::Max, 0), None);
     for size in [100, 1000] {
         let rig = Rig::new(&[packets(size)]);
-        let bytes = rig.queue.state_bytes().expect("it tells");
+        let bytes = rig.queue.state_bytes().expect("it is known");
         std::println!("limit {size} packets: {bytes} B of state");
         assert!(bytes < 100 * size as usize);
     }

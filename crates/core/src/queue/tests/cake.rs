@@ -186,7 +186,7 @@ fn cake(change: impl Fn(&mut Values), table: FlowTable) -> Bench<Cake> {
     let mut values = Values::defaults(Cake::PARAMETERS);
     change(&mut values);
     let limit = values.limit("limit");
-    Bench::new(Cake::new(&values, &SURROUNDINGS), table, limit)
+    Bench::new(Cake::new(&values, &LINK), table, limit)
 }
 
 /// Flow `i` goes from `hosts[i].0` to `hosts[i].1`.

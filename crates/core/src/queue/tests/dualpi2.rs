@@ -149,7 +149,7 @@ fn dualpi2_of_the_link(change: impl Fn(&mut Values)) -> Bench<DualPi2> {
         .set("limit", Value::Limit(Limit::Unlimited))
         .expect("a limit");
     change(&mut values);
-    let mut bench = Bench::new(DualPi2::new(&values, &SURROUNDINGS), flows(4), Limit::Unlimited);
+    let mut bench = Bench::new(DualPi2::new(&values, &LINK), flows(4), Limit::Unlimited);
     bench.class = |packet| packet.segment.tos & 1;
     bench
 }

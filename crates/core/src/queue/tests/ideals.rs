@@ -44,7 +44,7 @@ fn ideal<Q>(
     let mut values = Values::defaults(table);
     values.set("limit", Value::Limit(limit)).expect("a limit");
     values.set("buckets", Value::Integer(50_000)).expect("a number");
-    make(&values, &SURROUNDINGS)
+    make(&values, &LINK)
 }
 
 proptest! {
@@ -139,7 +139,7 @@ proptest! {
     ) {
         let mut values = Values::defaults(LowTtl::PARAMETERS);
         values.set("limit", Value::Limit(Limit::Packets(limit as u32))).expect("a limit");
-        let mut bench = Bench::new(LowTtl::new(&values, &SURROUNDINGS), flows(256), Limit::Packets(limit as u32));
+        let mut bench = Bench::new(LowTtl::new(&values, &LINK), flows(256), Limit::Packets(limit as u32));
         let mut waiting: Vec<(u8, u32)> = Vec::new();
         for (number, call) in calls.into_iter().enumerate() {
             if let Some(ttl) = call {
@@ -219,7 +219,7 @@ fn two_queue(by: &'static str, table: FlowTable) -> Bench<TwoQueue> {
     values
         .set("threshold", Value::Bytes(Bytes(3000)))
         .expect("an amount");
-    Bench::new(TwoQueue::new(&values, &SURROUNDINGS), table, Limit::Unlimited)
+    Bench::new(TwoQueue::new(&values, &LINK), table, Limit::Unlimited)
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn two_queues_by_sequence_number_keep_no_state() {
         table.set_stream(FlowId(flow), Stream { origin, end: 50_000 });
     }
     let mut bench = two_queue("sequence", table);
-    // Bytes 2999 and 3000 of flow 0 across the wrap, a retransmission of its first byte, a stream nobody told of.
+    // Bytes 2999 and 3000 of flow 0 across the wrap, a retransmission of its first byte, a stream that nobody announced.
     let at = |place: u32| origin.0.wrapping_add(place);
     let arrivals = [(0, at(3000)), (0, at(2999)), (2, 7), (0, at(0))];
     for &(flow, number) in &arrivals {
@@ -277,7 +277,7 @@ fn order(name: &str, by: Option<&'static str>, table: &FlowTable) -> (bool, Vec<
     if let Some(by) = by {
         values.set("by", Value::Choice(by)).expect("a choice");
     }
-    let mut queue = AnyQueue::build(name, &values, &SURROUNDINGS).expect("an entry of the registry");
+    let mut queue = AnyQueue::build(name, &values, &LINK).expect("an entry of the registry");
     let (mut drops, mut events) = (Vec::new(), Vec::new());
     let mut context = QueueContext {
         flows: table,

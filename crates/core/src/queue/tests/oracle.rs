@@ -340,7 +340,7 @@ proptest! {
             values.set("ce_threshold", Value::Duration(Duration::from_micros(us))).expect("a time");
         }
         let mut oracle = CoDelOracle::new(ecn, ce_threshold.map_or(u64::MAX, |us| us * 1000));
-        let mut bench = Bench::new(CoDel::new(&values, &SURROUNDINGS), flows(1), Limit::Unlimited);
+        let mut bench = Bench::new(CoDel::new(&values, &LINK), flows(1), Limit::Unlimited);
         let mut ns = 1_000_000_000;
         for (number, (step, draw, len, tos)) in steps.into_iter().enumerate() {
             ns += step * 1000;
@@ -433,8 +433,8 @@ proptest! {
         values.set("byte_mode", Value::Flag(bytes)).expect("a flag");
         values.set("ecn", Value::Flag(ecn)).expect("a flag");
         values.set("limit", Value::Limit(Limit::Unlimited)).expect("a limit");
-        let mut bench = Bench::new(Red::new(&values, &SURROUNDINGS), flows(1), Limit::Unlimited);
-        let rng = crate::rng::Rng::for_element(SURROUNDINGS.seed, "queue", "red");
+        let mut bench = Bench::new(Red::new(&values, &LINK), flows(1), Limit::Unlimited);
+        let rng = crate::rng::Rng::for_element(LINK.seed, "queue", "red");
         let mut oracle = RedOracle {
             wq, minth, maxth, maxp, gentle, bytes, ecn, avg: 0.0, count: -1, count_bytes: 0, q: 0, q_bytes: 0, q_time: 0.0, rng,
         };

@@ -41,7 +41,7 @@ impl PieOracle {
             avg_dq_time: 0.0,
             by_rate,
             derandomise,
-            rng: Rng::for_element(SURROUNDINGS.seed, "queue", "pie"),
+            rng: Rng::for_element(LINK.seed, "queue", "pie"),
         }
     }
 
@@ -165,7 +165,7 @@ fn pie(change: impl Fn(&mut Values)) -> Pie {
         .set("limit", Value::Limit(Limit::Unlimited))
         .expect("a limit");
     change(&mut values);
-    Pie::new(&values, &SURROUNDINGS)
+    Pie::new(&values, &LINK)
 }
 
 proptest! {
@@ -340,9 +340,9 @@ proptest! {
         values.set("limit", Value::Limit(Limit::Unlimited)).expect("a limit");
         values.set("queues", Value::Integer(65_536)).expect("a number");
         values.set("ecn", Value::Flag(ecn)).expect("a flag");
-        let mut bench = Bench::new(FqPie::new(&values, &SURROUNDINGS), flows(4), Limit::Unlimited);
+        let mut bench = Bench::new(FqPie::new(&values, &LINK), flows(4), Limit::Unlimited);
         // One stream of random numbers for all flows: it is handed to the flow that draws.
-        let mut rng = Rng::for_element(SURROUNDINGS.seed, "queue", "fq-pie");
+        let mut rng = Rng::for_element(LINK.seed, "queue", "fq-pie");
         let mut oracle = FqPieOracle {
             flows: (0..4).map(|_| PieOracle::new(false, true)).collect(),
             deficit: vec![0; 4],

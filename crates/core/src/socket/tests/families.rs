@@ -101,7 +101,7 @@ fn longest(pair: &mut Pair) -> u32 {
 /// RFC 8201 4: the packets shrink to what the message says; one that says less than 1280 is discarded.
 #[test]
 fn packet_too_big_shrinks_the_packets() {
-    for (told, used) in [(1400, 1400), (1280, 1280), (1279, 1500)] {
+    for (announced, used) in [(1400, 1400), (1280, 1280), (1279, 1500)] {
         let mut pair = Pair::with(both_families);
         let listener = listener(&mut pair, Family::V6, ANY6, false).expect("free");
         let (client, server, ..) = open(&mut pair, Family::V6, SERVER6, listener);
@@ -115,7 +115,7 @@ fn packet_too_big_shrinks_the_packets() {
         let too_big = IcmpError {
             kind: 2,
             code: 0,
-            mtu: told,
+            mtu: announced,
             seq: lost[0].segment.seq,
         };
         pair.hosts[0].on_icmp(pair.now, &header, &too_big);
@@ -128,7 +128,7 @@ fn packet_too_big_shrinks_the_packets() {
             }
             most = most.max(longest(&mut pair));
         }
-        assert_eq!((read, most), (8000, used), "told {told}");
+        assert_eq!((read, most), (8000, used), "announced {announced}");
     }
 }
 

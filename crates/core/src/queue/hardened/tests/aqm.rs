@@ -157,7 +157,7 @@ fn hardened(aqm: &'static str) -> SpH {
 
 const LINK: LinkContext = LinkContext {
     rate: Rate(100_000_000),
-    ..SURROUNDINGS
+    ..LINK
 };
 
 #[test]
@@ -200,7 +200,7 @@ fn what_red_drops_it_drops_as_a_whole_and_it_spares_what_was_promised() {
         ("max_threshold", Value::Number(0.0)),
         ("max_probability", Value::Number(1.0)),
     ];
-    let mut bench = Bench::new(SpH::new(&values(SpH::PARAMETERS, &given), &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&values(SpH::PARAMETERS, &given), &LINK));
     assert!(!bench.enqueue(0, 0, packet(0, 0, Mark::REGULAR)));
     assert!(!bench.enqueue(0, 0, packet(0, 1, Mark::first(3, 1))));
     assert_eq!(bench.drops[0].1, DropReason::Early);
@@ -216,7 +216,7 @@ fn what_red_drops_it_drops_as_a_whole_and_it_spares_what_was_promised() {
     assert_eq!(bench.drops[0].1, DropReason::Early);
     // A super-packet that is in already is spared.
     let plain = values(SpH::PARAMETERS, &given[..2]);
-    let mut patient = SpH::new(&plain, &SURROUNDINGS);
+    let mut patient = SpH::new(&plain, &LINK);
     core::mem::swap(&mut bench.queue, &mut patient);
     assert!(bench.enqueue(0, 0, packet(0, 4, Mark::first(3, 2))));
     bench.queue.aqm = patient.aqm;

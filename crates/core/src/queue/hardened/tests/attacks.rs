@@ -12,7 +12,7 @@ const LONGEST_NS: u64 = 20_000_000;
 fn bench() -> Bench<SpH> {
     Bench::new(SpH::new(
         &small(u64::from(R_CAP), u64::from(P_NEW), u64::from(C_MAX)),
-        &SURROUNDINGS,
+        &LINK,
     ))
 }
 
@@ -165,7 +165,7 @@ fn a8_no_choice_of_keys_makes_a_call_look_further() {
     let fill = |known: bool| {
         let mut values = small(30, 30, 40);
         values.set("sources", Value::Integer(16)).expect("a parameter");
-        let mut bench = Bench::new(SpH::new(&values, &SURROUNDINGS));
+        let mut bench = Bench::new(SpH::new(&values, &LINK));
         let victim = bench.flows.key(FlowId(0));
         let buckets = |bench: &Bench<SpH>, key, id| {
             let name = bench.queue.ledger.fingerprint(key, id);

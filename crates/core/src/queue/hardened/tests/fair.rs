@@ -12,7 +12,7 @@ fn flows_keep_their_order_and_their_limit() {
             ("max_epoch", Value::Duration(Duration::from_millis(20))),
         ]);
         given.extend(flow_limit.map(|limit| ("flow_limit", Value::Integer(limit))));
-        let mut bench = Bench::new(SpFq::new(&values(SpFq::PARAMETERS, &given), &SURROUNDINGS));
+        let mut bench = Bench::new(SpFq::new(&values(SpFq::PARAMETERS, &given), &LINK));
         let mut traffic = Traffic::new(17);
         let mut waiting: BTreeMap<u32, VecDeque<u32>> = BTreeMap::new();
         let (mut most, mut promises) = (0, 0);
@@ -90,12 +90,9 @@ fn the_rate_of_a_flow_does_not_depend_on_the_length_of_its_super_packets() {
         ("max_length", Value::Integer(63)),
     ];
     for length in [1, 10, 63] {
-        let [plain, grouped] = served(
-            SpFq::new(&values(SpFq::PARAMETERS, &given), &SURROUNDINGS),
-            length,
-        );
+        let [plain, grouped] = served(SpFq::new(&values(SpFq::PARAMETERS, &given), &LINK), length);
         let ratio = grouped as f64 / plain as f64;
-        let [plain, grouped] = served(SpH::new(&values(SpH::PARAMETERS, &given), &SURROUNDINGS), length);
+        let [plain, grouped] = served(SpH::new(&values(SpH::PARAMETERS, &given), &LINK), length);
         println!(
             "length {length}: sp-fq {ratio:.4}, sp-h {:.4}",
             grouped as f64 / plain as f64

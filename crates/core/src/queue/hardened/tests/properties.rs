@@ -17,7 +17,7 @@ struct Books {
 fn what_can_be_proved_holds_over_a_million_operations() {
     const CREDIT: i64 = 40;
     let values = small(30, 10, CREDIT as u64);
-    let mut bench = Bench::new(SpH::new(&values, &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&values, &LINK));
     let mut traffic = Traffic::new(99);
     let mut pooled: BTreeMap<u64, bool> = BTreeMap::new();
     let mut books = [Books::default(); HOSTS as usize];
@@ -133,7 +133,7 @@ fn sources_that_push_each_other_out_keep_the_sums() {
     // Four places for eight hosts.
     let mut values = small(30, 10, 20);
     values.set("sources", Value::Integer(4)).expect("a parameter");
-    let mut bench = Bench::new(SpH::new(&values, &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&values, &LINK));
     let mut traffic = Traffic::new(5);
     for step in 0..300_000 {
         match traffic.next() {
@@ -165,7 +165,7 @@ fn super_packets_enter_as_a_whole_or_not_at_all() {
             ("min_epoch", Value::Duration(Duration::from_secs(8))),
         ],
     );
-    let mut bench = Bench::new(SpH::new(&values, &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&values, &LINK));
     let mut rng = Rng::from_seed(1);
     let mut outcomes = BTreeMap::new();
     let mut now = 0;
@@ -206,7 +206,7 @@ fn super_packets_enter_as_a_whole_or_not_at_all() {
 
 #[test]
 fn credit_grows_by_eighths_and_saturates() {
-    let mut bench = Bench::new(SpH::new(&small(30, 10, 4), &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&small(30, 10, 4), &LINK));
     let place = |bench: &Bench<SpH>| bench.queue.ledger.sources.all().next().map(|(_, s)| s.credit);
     let send = |bench: &mut Bench<SpH>, now: u64| {
         for member in 0..5 {
@@ -236,7 +236,7 @@ fn credit_grows_by_eighths_and_saturates() {
 
 #[test]
 fn a_deposit_is_lost_with_last_or_without_followers() {
-    let mut bench = Bench::new(SpH::new(&small(30, 10, 4), &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&small(30, 10, 4), &LINK));
     let place = bench.queue.ledger.sources.find_or_insert(HostId(0), {
         let key = bench.flows.key(FlowId(0));
         bench.queue.ledger.host_hash(key)
@@ -264,7 +264,7 @@ fn reservations_end_after_one_to_two_epochs_however_long_it_was_quiet() {
         (0, 10 * EPOCH, 0, 1),
         (0, 10_000_000 * EPOCH + 1, 0, 1),
     ] {
-        let mut bench = Bench::new(SpH::new(&small(30, 10, 4), &SURROUNDINGS));
+        let mut bench = Bench::new(SpH::new(&small(30, 10, 4), &LINK));
         assert!(bench.enqueue(admitted, 0, packet(0, 0, Mark::first(5, 1))));
         let before = crate::queue::work::steps();
         bench.enqueue(then, 0, packet(0, 1, Mark::REGULAR));
@@ -287,7 +287,7 @@ fn reservations_end_after_one_to_two_epochs_however_long_it_was_quiet() {
 
 #[test]
 fn an_epoch_is_four_times_what_was_seen_within_bounds() {
-    let mut bench = Bench::new(SpH::new(&small(30, 10, 40), &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&small(30, 10, 40), &LINK));
     let millisecond = 1_000_000;
     assert_eq!(bench.queue.ledger.clock.length(), Duration::from_millis(20));
     bench.enqueue(0, 0, packet(0, 0, Mark::first(3, 1)));
@@ -305,7 +305,7 @@ fn an_epoch_is_four_times_what_was_seen_within_bounds() {
 fn a_full_filter_is_the_report_s_rule() {
     let mut values = small(30, 10, 4);
     values.set("denial", Value::Choice("drop")).expect("a parameter");
-    let mut bench = Bench::new(SpH::new(&values, &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&values, &LINK));
     assert!(
         bench.enqueue(1, 0, packet(0, 0, Mark::follower(5, 1))),
         "an orphan is regular"
@@ -328,7 +328,7 @@ fn a_full_filter_is_the_report_s_rule() {
 
 #[test]
 fn a_denied_super_packet_is_regular_packets_and_leaves_the_headroom() {
-    let mut bench = Bench::new(SpH::new(&small(30, 30, 40), &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&small(30, 30, 40), &LINK));
     let regular = |bench: &mut Bench<SpH>| bench.enqueue(10, 0, packet(1, 0, Mark::REGULAR));
     // Nothing was redeemed yet: 55 regular packets find room, a first of ten does not, but its packets do.
     for _ in 0..52 {
@@ -374,7 +374,7 @@ fn a_drained_port_harms_no_other_and_recovers() {
     let mut values = small(30, 30, 10);
     let slow = Value::Duration(Duration::from_secs(100));
     values.set("port_refill", slow).expect("a parameter");
-    let mut bench = Bench::new(SpH::new(&values, &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&values, &LINK));
     // 40 packets of credit for each port, 8 of them for a super-packet of nine; a new source each time.
     let admitted = |bench: &mut Bench<SpH>, now: u64, port: u16| {
         let flow = (now / 1_000_000) as u32 % 8;
@@ -422,7 +422,7 @@ fn configurations_that_promise_what_cannot_be_kept_are_refused() {
     assert_eq!(with(&[("reserve", Value::Integer(18))]), Ok(()));
     // And what was not checked works as drop-tail: no super-packet is short enough.
     let values = values(SpH::PARAMETERS, &[limit(3)]);
-    let mut bench = Bench::new(SpH::new(&values, &SURROUNDINGS));
+    let mut bench = Bench::new(SpH::new(&values, &LINK));
     let queued: Vec<bool> = (0..4)
         .map(|number| bench.enqueue(0, 0, packet(0, number, Mark::first(2, 1))))
         .collect();
@@ -437,8 +437,8 @@ fn memory_is_fixed_by_the_configuration() {
             ("limit", Value::Limit(Limit::Packets(limit))),
             ("max_length", Value::Integer(max_length)),
         ];
-        let plain = SpH::new(&values(SpH::PARAMETERS, &given), &SURROUNDINGS);
-        let fair = SpFq::new(&values(SpFq::PARAMETERS, &given), &SURROUNDINGS);
+        let plain = SpH::new(&values(SpH::PARAMETERS, &given), &LINK);
+        let fair = SpFq::new(&values(SpFq::PARAMETERS, &given), &LINK);
         let (plain, fair) = (plain.admission_bytes(16), fair.admission_bytes(16));
         table += &format!("{limit:>5}  {max_length:>10}  {plain:>10}  {fair:>11}\n");
         // docs/design/sp-hardened.md#memory: reservations, 64 kB of sources, 1 kB of filter, ports.
@@ -458,7 +458,7 @@ fn stranger_packets_never_panic() {
                 ("max_length", Value::Integer(25)),
             ];
             let values = values(entry.parameters, &given);
-            let queue = AnyQueue::build(name, &values, &SURROUNDINGS).expect("an entry");
+            let queue = AnyQueue::build(name, &values, &LINK).expect("an entry");
             let mut bench = Bench::new(queue);
             for _ in 0..200_000 {
                 let now = if rng.below(100) == 0 {
