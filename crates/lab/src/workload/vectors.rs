@@ -168,15 +168,15 @@ pub struct Findings {
 /// A sentence that names the line.
 pub fn read_from(text: impl BufRead, mut take: impl FnMut(Vector)) -> Result<Findings, String> {
     let mut parser = Parser::default();
-    let mut found = Findings::default();
+    let mut findings = Findings::default();
     let mut finished = |ended: Option<(Vector, Announced)>| {
         let Some((vector, announced)) = ended else { return };
         let counts = vector.counts();
         if counts != announced.counts {
-            found.miscounted += 1;
+            findings.miscounted += 1;
             let ([one, other], [found, found_other]) = (announced.counts, counts);
             let line = announced.line;
-            found.first.get_or_insert_with(|| match vector.concurrent {
+            findings.first.get_or_insert_with(|| match vector.concurrent {
                 true => {
                     format!("line {line}: {one} and {other} units announced, {found} and {found_other} there")
                 }
@@ -188,7 +188,7 @@ pub fn read_from(text: impl BufRead, mut take: impl FnMut(Vector)) -> Result<Fin
         }
         match vector.units.iter().any(|unit| unit.bytes > 0) {
             true => take(vector),
-            false => found.silent += 1,
+            false => findings.silent += 1,
         }
     };
     for (number, line) in text.lines().enumerate() {
@@ -203,7 +203,7 @@ pub fn read_from(text: impl BufRead, mut take: impl FnMut(Vector)) -> Result<Fin
         finished(before);
     }
     finished(parser.end());
-    Ok(found)
+    Ok(findings)
 }
 
 /// Whether a text begins like a file of connection vectors.

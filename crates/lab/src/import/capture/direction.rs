@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(directions.opened([0, 1], there, true), Some(false));
         directions.passed(false, there);
         directions.passed(true, back);
-        sides
+        directions
     }
 
     #[test]
