@@ -246,7 +246,7 @@ fn several(arguments: &Arguments, files: &[PathBuf], common: &Common) -> Result<
             "--out takes the results of one file: leave it out, and each comparison gets a folder of its own",
         ));
     }
-    // Every file is read before the first run: a mistake in the last one is told at once.
+    // Every file is read before the first run: a mistake in the last one is reported at once.
     for file in files.iter().filter(|file| !is_capture(file)) {
         described(arguments, Some(file), common)?;
     }

@@ -120,7 +120,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .filter(|outcome| outcome.played.verdict == Verdict::Fail)
         .count();
     if failed > 0 {
-        return Err(Failure::told());
+        return Err(Failure::reported());
     }
     Ok(())
 }

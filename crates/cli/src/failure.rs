@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-/// A failure that is told to the user.
+/// A failure that the user sees.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -33,7 +33,7 @@ impl Failure {
     }
 
     /// What failed has been printed already.
-    pub(crate) fn told() -> Failure {
+    pub(crate) fn reported() -> Failure {
         Failure {
             code: 1,
             message: String::new(),
@@ -56,12 +56,12 @@ impl Failure {
         }
     }
 
-    /// Tells the user, as a JSON document on stdout if `json`.
+    /// Reports it to the user, as a JSON document on stdout if `json`.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if !self.message.is_empty() {
             let message = escaped(self.message.trim_end());
             let message = message.as_str();
-            // A closed stream at this point leaves nobody to tell.
+            // A closed stream at this point leaves nobody to report to.
             if json {
                 let message = message.strip_prefix("error: ").unwrap_or(message);
                 let document = serde_json::json!({ "error": { "code": self.code, "message": message } });

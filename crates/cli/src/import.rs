@@ -50,7 +50,7 @@ pub(crate) struct How {
     /// Seconds of silence after which a connection counts as over.
     #[arg(long, value_name = "S", default_value_t = 900, value_parser = clap::value_parser!(u32).range(1..))]
     idle_s: u32,
-    /// Replay the scenario and tell how well it fits the recording; `auto`: up to two million data segments.
+    /// Replay the scenario and report how well it fits the recording; `auto`: up to two million data segments.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = When::Auto)]
     fit: When,
     /// Congestion control of the senders; else those of Linux (cubic, bbr, reno, bbr3) are tried, and the one that fits best is taken.

@@ -5,9 +5,9 @@ use comfy_table::{Attribute, Cell, CellAlignment, ColumnConstraint, ContentArran
 /// Columns to write for: the terminal's; into a pipe what `COLUMNS` says, else the most.
 pub(crate) fn width() -> usize {
     let terminal = Table::new().width().map(usize::from);
-    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let from_environment = || std::env::var("COLUMNS").ok()?.parse().ok();
     terminal
-        .or_else(told)
+        .or_else(from_environment)
         .map_or(WIDEST, |width| width.clamp(NARROWEST, WIDEST))
 }
 

@@ -48,7 +48,7 @@ impl Display {
         Display::Bar(bar, Mutex::new(None))
     }
 
-    /// Shows `position` with a message on a bar, or a line, if one is due; each is told the seconds gone.
+    /// Shows `position` with a message on a bar, or a line, if one is due; each receives the seconds gone.
     fn show(&self, position: u64, message: impl FnOnce(f64) -> String, line: impl FnOnce(f64) -> String) {
         match self {
             Display::Bar(bar, shown) => {
@@ -79,7 +79,7 @@ impl Display {
     }
 
     /// Shows these words, whatever the interval.
-    fn tell(&self, words: &str) {
+    fn write(&self, words: &str) {
         match self {
             Display::Bar(bar, _) => bar.set_message(format!("  {words}")),
             Display::Lines(_) => {
@@ -283,7 +283,7 @@ impl Reporter {
         if let Some(file) = &self.events
             && let Ok(mut file) = file.lock()
         {
-            // A full disk must not stop the runs; the result's own writing will tell.
+            // A full disk must not stop the runs; writing the result will report it.
             let _ = writeln!(file, "{event}");
             let _ = file.flush();
         }
@@ -302,7 +302,8 @@ impl Reporter {
                 // It ends when the work has, and the sender is gone.
                 while let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = waiting.recv_timeout(pause) {
                     let step = shown.step();
-                    self.display.tell(&written(step, started.elapsed().as_secs_f64()));
+                    self.display
+                        .write(&written(step, started.elapsed().as_secs_f64()));
                     pause = match self.display {
                         Display::Bar(..) => REDRAW,
                         Display::Lines(_) | Display::Nothing => started.elapsed(),
@@ -343,7 +344,7 @@ fn written(step: &str, elapsed_s: f64) -> String {
     format!("writing the report: {step}, {elapsed_s:.0} s")
 }
 
-/// Writing that takes no longer is not told.
+/// Writing that takes no longer is not reported.
 const UNTOLD: Duration = Duration::from_secs(1);
 
 /// Steps of the bar of a single run.

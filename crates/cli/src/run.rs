@@ -91,7 +91,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         ));
     }
     if arguments.diagram.is_some() {
-        drawn(&plan, arguments.diagram_flow.as_deref())?; // told before anything runs
+        drawn(&plan, arguments.diagram_flow.as_deref())?; // reported before anything runs
     }
     let tap = arguments
         .pcap_at

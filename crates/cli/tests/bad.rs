@@ -100,23 +100,23 @@ fn check(table: &str, make: impl Fn(&Case, &Path) -> Vec<String> + Sync) {
                 while let Some((line, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let words = make(case, &folder);
                     let before = snapshot(&folder);
-                    let (message, told) = run(&folder, &words);
-                    let mut told = told;
+                    let (message, faulty) = run(&folder, &words);
+                    let mut faulty = faulty;
                     if snapshot(&folder) != before {
-                        told.push_str("  files were changed or left behind\n");
+                        faulty.push_str("  files were changed or left behind\n");
                         fs::remove_dir_all(&folder).expect("it was made here");
                         lay_out(&folder);
                     }
                     let expected = case.expects(&message);
                     if !case.message.is_empty() && !expected {
-                        let _ = writeln!(told, "  expected: {}\n  told:     {message}", case.message);
+                        let _ = writeln!(faulty, "  expected: {}\n  printed:  {message}", case.message);
                     }
                     if !expected {
                         seen.lock().expect("no panic").insert(*line, message);
                     }
-                    if !told.is_empty() {
+                    if !faulty.is_empty() {
                         let place = format!("{table}:{}: {}\n", line + 1, case.what);
-                        faults.lock().expect("no panic").push_str(&(place + &told));
+                        faults.lock().expect("no panic").push_str(&(place + &faulty));
                     }
                 }
                 fs::remove_dir_all(&folder).expect("it was made here");

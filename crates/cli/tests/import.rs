@@ -25,7 +25,7 @@ impl Folder {
             .current_dir(&self.0)
             .output()
             .expect("the program was built");
-        told(&output)
+        outcome(&output)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) {
@@ -52,7 +52,7 @@ impl Drop for Folder {
 }
 
 /// Exit code, standard output, standard error.
-fn told(output: &Output) -> (Option<i32>, String, String) {
+fn outcome(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -248,7 +248,7 @@ fn a_capture_comes_through_a_pipe() {
     let mut input = child.stdin.take().expect("a pipe");
     input.write_all(&pages()).expect("it reads");
     drop(input);
-    let (code, summary, talk) = told(&child.wait_with_output().expect("it ends"));
+    let (code, summary, talk) = outcome(&child.wait_with_output().expect("it ends"));
     assert_eq!(code, Some(0), "{talk}");
     assert!(summary.contains("3 with data"), "{summary}");
     assert_eq!(folder.names(), ["piped.cvec", "piped.toml"]);
@@ -402,7 +402,7 @@ fn a_scenario_comes_through_a_pipe_and_a_capture_is_told_how() {
         let mut pipe = child.stdin.take().expect("a pipe");
         pipe.write_all(input).expect("it reads");
         drop(pipe);
-        let (code, _, talk) = told(&child.wait_with_output().expect("it ends"));
+        let (code, _, talk) = outcome(&child.wait_with_output().expect("it ends"));
         assert_eq!(code, Some(if good { 0 } else { 2 }), "{talk}");
         assert!(
             good || talk.contains("fleetfoot import - --out NAME.toml"),
@@ -451,7 +451,7 @@ fn connection_vectors_of_tmix_become_a_scenario() {
     let (code, table, talk) = folder.run(&["run", "mixed.toml", "--seeds", "1"]);
     assert_eq!(code, Some(0), "{talk}{table}");
 
-    // A count that is not that of the units is told with its line.
+    // A count that is not that of the units is reported with its line.
     folder.write(
         "counts.cvec",
         TMIX.replace("SEQ 200000 2", "SEQ 200000 7").as_bytes(),

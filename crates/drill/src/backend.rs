@@ -38,7 +38,7 @@ pub trait Backend {
     fn inject(&mut self, packet: &[u8]) -> Result<(), Trouble>;
 
     /// Makes a system call, on a blocking or non-blocking socket, as the application would. `None`: it blocks; at most
-    /// one call does at a time, and [`pending`](Backend::pending) tells when it is done.
+    /// one call does at a time, and [`pending`](Backend::pending) says when it is done.
     ///
     /// # Errors
     /// [`Trouble::Unsupported`] for calls, options or flags that the backend does not know.
@@ -62,10 +62,10 @@ pub trait Backend {
     /// [`Trouble::Unsupported`] for what the backend does not know.
     fn configure(&mut self, setting: &Setting) -> Result<(), Trouble>;
 
-    /// Sockets in this state, where the backend can tell (for the scripts that ask `sockstat`).
+    /// Sockets in this state, where the backend knows them (for the scripts that ask `sockstat`).
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] where it cannot tell.
+    /// [`Trouble::Unsupported`] where it does not know.
     fn count_state(&mut self, state: ConnectionState) -> Result<usize, Trouble>;
 
     /// Counters of the machine, under the names that `nstat` gives them: those that it has.
@@ -95,7 +95,7 @@ pub struct Outbound {
     pub at: Instant,
     /// From the IP header on.
     pub bytes: Vec<u8>,
-    /// A timer of the stack sent it, as far as the backend can tell.
+    /// A timer of the stack sent it, as far as the backend knows.
     pub by_timer: bool,
 }
 
@@ -375,7 +375,7 @@ pub enum Setting {
     },
     /// `ip tcp_metrics flush`: forget what was learned about peers.
     ForgetPeers,
-    /// Length of the device's queue; with 0 every packet is dropped before it leaves, and the sender is told.
+    /// Length of the device's queue; with 0 every packet is dropped before it leaves, and the sender gets an error.
     LinkQueue {
         /// Packets.
         packets: u32,

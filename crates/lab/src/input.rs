@@ -134,15 +134,15 @@ mod tests {
         let file = std::env::temp_dir().join(format!("fleetfoot-input-{}", std::process::id()));
         std::fs::write(&file, "12345").expect("the temporary folder can be written");
         assert_eq!(text(&file, 5).expect("it fits"), "12345");
-        let told = text(&file, 4).expect_err("one byte too many").to_string();
-        assert!(told.contains("longer than"), "{told}");
+        let message = text(&file, 4).expect_err("one byte too many").to_string();
+        assert!(message.contains("longer than"), "{message}");
         std::fs::remove_file(&file).expect("it was made here");
         assert!(text(&std::env::temp_dir(), 5).is_err());
         if cfg!(unix) {
-            let told = text(Path::new("/dev/zero"), 5)
+            let message = text(Path::new("/dev/zero"), 5)
                 .expect_err("it never ends")
                 .to_string();
-            assert!(told.contains("device"), "{told}");
+            assert!(message.contains("device"), "{message}");
         }
     }
 }

@@ -45,7 +45,7 @@ pub fn was_reached() -> bool {
     REACHED.load(Ordering::Relaxed)
 }
 
-/// Memory of this process that is in RAM (bytes), where the system tells.
+/// Memory of this process that is in RAM (bytes), where the system reports it.
 pub fn resident() -> Option<u64> {
     let mut text = [0; 4096];
     let length = File::open("/proc/self/status").ok()?.read(&mut text).ok()?;

@@ -237,7 +237,7 @@ fn our_own_capture_comes_back_within_a_tenth() {
 }
 
 /// At nine tenths and more it is chance which packets a full queue drops: on a line that is faster by a ten-thousandth the original
-/// itself has other times, by a fifth. So many replays are right on average, and the fit tells what is chance.
+/// itself has other times, by a fifth. So many replays are right on average, and the fit shows what is chance.
 #[test]
 fn at_full_load_our_own_captures_come_back_on_average() {
     let mut ratios = vec![Vec::new(); 5];
@@ -564,7 +564,7 @@ fn a_full_queue_is_known_by_its_longest_waits() {
     assert!(fit.exchange_s.difference.expect("times") < 0.1, "{fit:?}");
 }
 
-/// At the receiver only timestamps tell what data waited: without them nothing is known of it, which is no wait of nothing.
+/// At the receiver only timestamps show what data waited: without them nothing is known of it, which is no wait of nothing.
 #[test]
 fn waits_that_nobody_saw_are_no_difference() {
     for stamps in [true, false] {

@@ -342,7 +342,7 @@ fn nothing_false_is_said_of_a_line_with_traffic_both_ways() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A second, slower line behind the capture point, and datagrams of which only the number is told.
+/// A second, slower line behind the capture point, and datagrams of which only the number is reported.
 #[test]
 fn nothing_false_is_said_where_a_part_is_hidden() {
     let mut wrong = Vec::new();

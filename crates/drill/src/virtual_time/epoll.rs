@@ -8,8 +8,8 @@ use fleetfoot_core::socket::{Errno, Events};
 pub(super) struct Watched {
     socket: Handle,
     events: u32,
-    /// What an edge-triggered entry has told already.
-    told: u32,
+    /// Events that an edge-triggered entry has reported already.
+    reported: u32,
 }
 
 /// First handle of an epoll instance, above those of sockets.
@@ -37,7 +37,7 @@ impl Virtual {
         let fresh = Watched {
             socket,
             events,
-            told: 0,
+            reported: 0,
         };
         match (operation, at) {
             (1, None) => watched.push(fresh),
@@ -58,15 +58,15 @@ impl Virtual {
         let standing: Vec<u32> = asked.into_iter().map(|entry| self.standing(entry)).collect();
         let mut ready = Vec::new();
         for (entry, standing) in self.polls.get_mut(&epoll.0).into_iter().flatten().zip(standing) {
-            entry.told &= standing;
-            let fresh = standing & !entry.told;
-            let tell = if entry.events & EPOLLET != 0 {
+            entry.reported &= standing;
+            let fresh = standing & !entry.reported;
+            let events_now = if entry.events & EPOLLET != 0 {
                 fresh
             } else {
                 standing
             };
-            if tell != 0 && ready.len() < most.max(0) as usize {
-                entry.told = standing;
+            if events_now != 0 && ready.len() < most.max(0) as usize {
+                entry.reported = standing;
                 ready.push((entry.socket, standing));
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! **Departure from the rule for flows that did not complete.** They enter quantiles as the largest and means as their
 //! age; a ping does not. Its echo is one datagram that nobody sends again: without it there is no time, only a loss, and an
-//! age would measure when the run ended. Lost pings are the difference of `flows` and `completed`, and a note tells
+//! age would measure when the run ended. Lost pings are the difference of `flows` and `completed`, and a note reports
 //! them. Frames of video calls likewise: what is late or lost is a share of its own. A look-up that was given up took as long
 //! as the application waited, not until the run ended.
 
@@ -170,7 +170,7 @@ fn numbered(output: &RunOutput, index: usize) -> impl Iterator<Item = ((u32, u32
     })
 }
 
-/// Classes that are empty in every variant tell nothing.
+/// Leaves out classes that are empty in every variant.
 pub(super) fn leave_out_empty_sizes(variants: &mut [Variant]) {
     let groups = variants.first().map_or(0, |variant| variant.groups.len());
     for group in 0..groups {

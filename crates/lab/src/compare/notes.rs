@@ -79,13 +79,13 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
                 .map(|(name, group)| (name, count(group), group.flows))
                 .collect()
         };
-        // Of what counts as waiting anyway only what the answer names is told.
-        let told: Vec<(&str, u64, u64)> = counted(|group| group.flows - group.completed)
+        // Of what counts as waiting anyway only what the answer names is reported.
+        let lost: Vec<(&str, u64, u64)> = counted(|group| group.flows - group.completed)
             .into_iter()
             .filter(|(name, _, _)| in_answer(document, name))
             .collect();
         if info.kind.facts().losses == Losses::Flows
-            && let Some(lost) = listed(&told)
+            && let Some(lost) = listed(&lost)
         {
             notes.push(format!(
                 "{}: lost pings (until the next answer they count as waiting): {lost}",

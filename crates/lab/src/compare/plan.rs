@@ -120,7 +120,7 @@ impl Plan {
     /// It cannot be resolved, or there is nothing of a name that `choice` has.
     pub fn baseline(scenario: Scenario, choice: &Choice) -> Result<Plan, Error> {
         let plan = Plan::described(scenario, choice)?;
-        plan.wanted()?; // A wrong name is told before anything runs.
+        plan.wanted()?; // A wrong name is an error before anything runs.
         Ok(plan)
     }
 

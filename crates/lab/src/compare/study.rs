@@ -64,7 +64,7 @@ pub struct Study {
     pub batch: Batch,
 }
 
-/// Makes a comparison. `run` is told each step; what it returns with `interrupted` set ends the comparison with what is there.
+/// Makes a comparison. `run` is called for each step; what it returns with `interrupted` set ends the comparison with what is there.
 ///
 /// # Errors
 /// A variant cannot be resolved, or a run fails.
@@ -273,7 +273,7 @@ fn one_place_at_a_time(
         };
         let batch = run("the best, one place at a time", &plan.jobs()[before..], &seeds)?;
         if batch.interrupted {
-            // Of some parts nothing or little was run: none is told.
+            // Of some parts nothing or little was run: none is reported.
             count(total, &batch);
             plan.variants.truncate(before);
             total.interrupted = true;

@@ -369,7 +369,7 @@ fn normalised_times_are_multiples_of_the_same_flows_times() {
         .get("normalised_fct")
         .expect("there are transfers");
     assert!(times.p50 < 0.5 && times.p99 > 50.0, "{times:?}");
-    // Without a variant to divide by there is nothing to tell.
+    // Without a variant to divide by there is nothing to report.
     assert!(document.variants[2].versus.is_some());
     let plain = compare(scenario(), 2).document;
     assert!(

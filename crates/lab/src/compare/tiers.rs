@@ -3,7 +3,7 @@
 //! What a variant is worth is its *net*: the share of time it saves less the harm it does (`harm`), both as shares of one.
 //! One per cent of time saved for one per cent of harm is an even trade: a smooth one, without a limit of cost at which a
 //! variant falls out. The best is the one with the largest net. Whoever is behind it by no more than the margin, or by a
-//! difference that the seeds cannot tell from zero, is in its tier; the best of the rest begins the next tier.
+//! difference that the seeds cannot distinguish from zero, is in its tier; the best of the rest begins the next tier.
 //!
 //! The margin is a twentieth of the best net, at least one percentage point: less than that nobody notices, and no number
 //! of seeds makes it worth choosing by. Differences are paired: both variants saw the same arrivals.
@@ -24,7 +24,7 @@ pub(super) struct Net {
 pub(super) struct Behind {
     /// Estimate.
     pub(super) value: f64,
-    /// 95 % interval; without one, with fewer than two seeds, nothing can be told apart.
+    /// 95 % interval; without one, with fewer than two seeds, no two variants can be distinguished.
     pub(super) ci95: Option<[f64; 2]>,
 }
 
@@ -143,7 +143,7 @@ mod tests {
         assert!((margin - 0.03).abs() < 1e-12);
         assert_eq!(behind(0.01, 0.005).member(margin), Member::Surely);
         assert_eq!(behind(0.02, 0.02).member(margin), Member::Likely);
-        // Beyond the margin, but not told from zero.
+        // Beyond the margin, but not significantly different from zero.
         assert_eq!(behind(0.10, 0.11).member(margin), Member::Likely);
         assert_eq!(behind(0.05, 0.03).member(margin), Member::Unlikely);
         assert_eq!(behind(0.05, 0.01).member(margin), Member::SurelyNot);

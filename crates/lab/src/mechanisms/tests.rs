@@ -85,7 +85,7 @@ fn every_entry_runs_on_the_home_line_or_says_why_not() {
     assert!(ran > ENTRIES.len() / 2, "only {ran} of {} ran", ENTRIES.len());
 }
 
-/// The gap of `initial-spreading-known` is told from the scenario's bottleneck, whatever its rate.
+/// The gap of `initial-spreading-known` comes from the scenario's bottleneck, whatever its rate.
 #[test]
 fn the_known_rate_is_the_bottlenecks() {
     let text = crate::testing::BUSY_LINE;
@@ -98,13 +98,13 @@ fn the_known_rate_is_the_bottlenecks() {
         let resolved = entry
             .apply(&scenario, &described, &bottleneck(&described))
             .expect("it applies");
-        let told: Vec<String> = resolved
+        let rates: Vec<String> = resolved
             .spec
             .groups
             .iter()
             .map(|group| group.sender.spreading_rate.to_string())
             .collect();
-        assert!(told.iter().all(|told| told == rate), "{told:?} for {rate}");
+        assert!(rates.iter().all(|rates| rates == rate), "{rates:?} for {rate}");
     }
 }
 

@@ -123,7 +123,7 @@ impl Observer for Course {
         if segment.payload == 0 {
             return;
         }
-        // Segments are never 2 GiB from the highest one, so the signed distance tells the stream offset.
+        // Segments are never 2 GiB from the highest one, so the signed distance gives the stream offset.
         let distance = i64::from(segment.seq.0.wrapping_sub(seq.0) as i32);
         let from_byte = offset.saturating_add_signed(distance);
         let end = from_byte + u64::from(segment.payload);

@@ -314,7 +314,7 @@ pub fn execute(
     let counters = Counters::default();
     let baselines = demand::Baselines::of(jobs, seeds);
     let total = (jobs.len() * seeds.len()) as u64;
-    let telling = Mutex::new(());
+    let reporting = Mutex::new(());
     let one = |task: usize| -> Result<Option<RunData>, Error> {
         let (job, seed) = (&jobs[task % jobs.len()], seeds[task / jobs.len()]);
         if stop.load(Ordering::Relaxed) || memory::was_reached() {
@@ -389,7 +389,7 @@ pub fn execute(
                 .fetch_add(output.ended.as_nanos(), Ordering::Relaxed);
         }
         // One at a time: whoever listens hears the counts in order.
-        let told = telling.lock();
+        let turn = reporting.lock();
         progress(&Progress {
             done: counters.done.fetch_add(1, Ordering::Relaxed) + 1,
             total,
@@ -399,7 +399,7 @@ pub fn execute(
             seed,
             wall_s,
         });
-        drop(told);
+        drop(turn);
         Ok(Some(RunData { seed, output }))
     };
     let finished: Vec<Result<Option<RunData>, Error>> = pool.install(|| {

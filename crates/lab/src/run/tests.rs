@@ -153,7 +153,7 @@ fn users_of_a_variant_ask_for_what_they_asked_for_in_the_baseline() {
     let seeds = [1, 2];
     let go =
         |jobs: &[Job]| execute(jobs, &seeds, &options, &stop, &super::simulate, &|_| ()).expect("it runs");
-    // Alone, as `run --variant` does it: the baseline is run for its demand, and told nowhere.
+    // Alone, as `run --variant` does it: the baseline is run for its demand, and reported nowhere.
     let alone = go(&jobs[1..2]);
     assert_eq!((alone.runs.len(), alone.computed, alone.reused), (1, 2, 0));
     let all = go(&jobs);

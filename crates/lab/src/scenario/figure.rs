@@ -1,6 +1,6 @@
 //! `[figure]`, `[[check]]` and `[[plot]]`: what was published, over which points it is run, what is checked and drawn.
 //!
-//! Every name a check uses (group, link, variant, metric, point) is looked up here, so that a mistake is told with its
+//! Every name a check uses (group, link, variant, metric, point) is looked up here, so that a mistake is reported with its
 //! place before anything runs.
 
 mod check;

@@ -1,7 +1,7 @@
 //! `[import]`: how well a scenario that was made of a recording fits it when it is replayed.
 //!
 //! `fleetfoot import` measures the fit and writes it into the file, so that every later comparison of that file knows it. The fit is
-//! that of the network, the hosts and the traffic as they were written: [`identity`] tells whether they still are. Length and seeds
+//! that of the network, the hosts and the traffic as they were written: [`identity`] shows whether they still are. Length and seeds
 //! of the run, variants and title may change.
 
 use super::document::{Node, Table};
@@ -218,7 +218,7 @@ pub(super) fn read(document: &Table, identity: &str) -> Result<Option<ReplayFit>
     }))
 }
 
-/// What tells network, hosts and traffic of a file, the recordings that it replays included, from others (hexadecimal).
+/// A hash (hexadecimal) of the network, hosts and traffic of a file, the recordings that it replays included.
 pub(super) fn identity(document: &Table, groups: &[GroupSpec]) -> String {
     let mut hasher = blake3::Hasher::new();
     for name in MEASURED {
@@ -329,19 +329,19 @@ mod tests {
 
     #[test]
     fn mistakes_are_told() {
-        let told = |from: &str, to: &str| {
+        let message_of = |from: &str, to: &str| {
             let text = with_fit().replace(from, to);
             let error = Scenario::parse("test.toml", &text).expect_err("a mistake");
             error.to_string()
         };
-        let message = told("fit = \"poor\"", "fit = \"good\"");
+        let message = message_of("fit = \"poor\"", "fit = \"good\"");
         assert!(
             message.contains("import.fit") && message.contains("`fair`"),
             "{message}"
         );
-        let message = told("difference = 1.720", "difference = -1");
+        let message = message_of("difference = 1.720", "difference = -1");
         assert!(message.contains("import.difference"), "{message}");
-        let message = told("measure =", "mesure =");
+        let message = message_of("measure =", "mesure =");
         assert!(message.contains("did you mean `measure`"), "{message}");
     }
 }

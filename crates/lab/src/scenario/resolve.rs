@@ -32,7 +32,7 @@ pub struct Resolved {
     pub network: &'static str,
     /// How well a replay fits the recording, of a scenario that `fleetfoot import` made.
     pub fit: Option<ReplayFit>,
-    /// What tells network, hosts and traffic from those of other files: what a fit was measured with.
+    /// Identity of network, hosts and traffic: what a fit was measured with.
     pub identity: String,
     base_rtts: Vec<BaseRtt>,
 }

@@ -259,7 +259,7 @@ fn messages_name_file_line_key_and_choices() {
         ("queue smaller than a packet", home("100 packets", "1000 B")),
         ("queue of a flow smaller than a packet", home("\"drop-tail\", limit = \"100 packets\"", "\"drr\", flow_limit = \"1000 B\"")),
         ("queue that holds nothing", home("limit = \"100 packets\"", "limit = \"1 packets\", ns2_compat = true")),
-        ("window that cannot be told", home("[tcp]", "[tcp]\nwindow_scale = 14\nreceive_buffer = \"9000 B\"")),
+        ("window that cannot be announced", home("[tcp]", "[tcp]\nwindow_scale = 14\nreceive_buffer = \"9000 B\"")),
         ("relay without room", home("count = 2", "count = 2\ntcp = { window_scale = 14 }\nrelay = { node = \"router-0\", buffer = \"9000 B\" }")),
         ("run shorter than its warm-up", home("duration = \"20 s\"", "duration = \"2 s\"")),
         ("unknown network", home("\"dumbbell\"", "\"dumbell\"")),

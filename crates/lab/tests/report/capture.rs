@@ -220,8 +220,8 @@ fn tcpdump_reads_captures_of_several_interfaces() {
             .arg(&path)
             .output()
             .expect("tcpdump runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{name}: {told}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {printed}");
         let lines = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(lines.lines().count(), 7, "{name}: {lines}");
         let first = match protocol {

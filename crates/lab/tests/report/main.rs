@@ -274,9 +274,9 @@ fn neighbours_jitter_commit_and_interruption_are_told() {
         .fit
         .as_ref()
         .expect("the fixture was imported");
-    let told = part(&page, "fit", "</section>");
-    assert!(told.contains(&escaped(&fit.sentences())) && told.contains(&escaped(&fit.reasons[0])));
-    assert!(told.contains("cubic") && told.contains("8.0 %"));
+    let fitted = part(&page, "fit", "</section>");
+    assert!(fitted.contains(&escaped(&fit.sentences())) && fitted.contains(&escaped(&fit.reasons[0])));
+    assert!(fitted.contains("cubic") && fitted.contains("8.0 %"));
     let about = part(&page, "about", "</dl>");
     assert!(about.contains("0123456789ab"));
     assert!(!page.contains("id=\"interrupted\""));

@@ -1,7 +1,7 @@
 //! New-CWV's rules on a connection played by hand, against the published numbers.
 //!
 //! Segments of 1000 bytes, SRTT 100 ms unless said. A burst of a whole window of 40 of which the first 12 or 38 are lost: the window during
-//! recovery and after it. A pause: when the window falls for the first and for the second time tells the sampling period and the period of the
+//! recovery and after it. A pause: when the window falls for the first and for the second time shows the sampling period and the period of the
 //! non-validated phase, and by how much it falls. **Source.** specs/published-endpoint.toml (newcwv-rules). **Deviations.** None known.
 
 use super::super::{Analysis, Measured, Metric, Outcome, published};

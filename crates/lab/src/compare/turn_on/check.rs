@@ -111,7 +111,7 @@ pub(super) fn transfers(variant: &Variant, baseline: &Variant) -> Option<String>
     ))
 }
 
-/// An upper bound of the waits afterwards that is more than this share of those before tells nobody anything.
+/// An upper bound of the waits afterwards that is more than this share of those before is not worth reporting.
 const USEFUL: f64 = 0.5;
 
 /// Waits, or times, of a round trip (s).

@@ -1,4 +1,4 @@
-//! What hosts are told: the sysctl, route or socket option behind each switch of TCP that a variant sets.
+//! How hosts are configured: the sysctl, route or socket option behind each switch of TCP that a variant sets.
 //!
 //! A switch without a counterpart in Linux says so and names what is nearest.
 
@@ -43,7 +43,7 @@ enum How {
     Always,
 }
 
-/// What the hosts of `planned` are told; nothing if it leaves them as they are. `check` says what to measure.
+/// Instructions for the hosts of `planned`; none if it leaves them as they are. `check` says what to measure.
 pub(super) fn at_hosts(plan: &Plan, planned: &Planned, check: Option<&str>) -> Vec<Instruction> {
     let Some(senders) = planned.senders else {
         return Vec::new();
@@ -121,13 +121,13 @@ fn instruction(end: End, senders: Senders, home: bool, steps: &[Step], check: Op
 
 /// Sentences one after the other, each once.
 fn distinct(texts: impl Iterator<Item = String>) -> String {
-    let mut told: Vec<String> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
     for text in texts.filter(|text| !text.is_empty()) {
-        if !told.contains(&text) {
-            told.push(text);
+        if !texts.contains(&text) {
+            texts.push(text);
         }
     }
-    told.join(" ")
+    texts.join(" ")
 }
 
 /// Whether the network holds a line to a home or office: by its medium, or by rates that differ between the directions.

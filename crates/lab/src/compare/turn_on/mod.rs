@@ -72,7 +72,7 @@ pub fn give_results_of_nearest(
     }
 }
 
-/// Tells what to check once, after the last place, where several are to be changed: what was simulated is all of them together.
+/// Says what to check once, after the last place, where several are to be changed: what was simulated is all of them together.
 pub fn check_together(instructions: &mut [Instruction]) {
     let several = instructions
         .first()

@@ -144,7 +144,7 @@ impl Queue<'_> {
         }
     }
 
-    /// `default`: whether it marks unless told otherwise.
+    /// `default`: whether it marks unless configured otherwise.
     fn ecn(&self, words: &mut Words, default: bool) {
         match (self.flag("ecn"), default) {
             (true, false) => words.add("ecn"),
@@ -228,7 +228,7 @@ impl Queue<'_> {
         self.duration(words, "ce_threshold", "ce_threshold", Duration::ZERO);
     }
 
-    /// The bytes after which a step marks, for devices that are told bytes.
+    /// The bytes after which a step marks, for devices that are configured in bytes.
     fn step(&self) -> Option<String> {
         let Some(Value::Duration(step)) = self.value("ce_threshold") else {
             return None;

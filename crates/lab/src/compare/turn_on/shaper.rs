@@ -15,7 +15,7 @@ use fleetfoot_core::parameter::Value;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::spec::{LinkRate, LinkSpec};
 
-/// What to do at `place` for the queue that `planned` has there. `check` tells what to measure; it is told whether flows have
+/// What to do at `place` for the queue that `planned` has there. `check` says what to measure; its argument is whether flows have
 /// queues of their own.
 pub(super) fn at_place(
     plan: &Plan,

@@ -131,7 +131,7 @@ pub(super) fn tick(value: f64) -> String {
     if !(1e-4..1e6).contains(&size) {
         return format!("{value:.0e}");
     }
-    // Two digits are enough to tell round steps apart; more only for large numbers.
+    // Two digits are enough to distinguish round steps; more only for large numbers.
     let decimals = (2 - libm::floor(libm::log10(size)) as i32).max(0) as usize;
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') {

@@ -130,7 +130,7 @@ impl Canvas {
         );
     }
 
-    /// A mark of the series at `index`: shapes differ too, for eyes that do not tell the colours apart.
+    /// A mark of the series at `index`: shapes differ too, for eyes that do not distinguish the colours.
     pub(super) fn mark(&mut self, x: f64, y: f64, index: usize, color: &str) {
         let (x, y) = (number(x), number(y));
         let path = match index % 4 {
@@ -158,13 +158,13 @@ impl Canvas {
         let _ = writeln!(self.body, "<path class=\"{class}\" d=\"{path}\"/>");
     }
 
-    /// A round mark of this class; `told` is shown to who points at it.
-    pub(super) fn dot(&mut self, at: (f64, f64), radius: f64, class: &str, told: &str) {
+    /// A round mark of this class; `label` is shown where the pointer is.
+    pub(super) fn dot(&mut self, at: (f64, f64), radius: f64, class: &str, label: &str) {
         let (x, y) = (number(at.0), number(at.1));
         let _ = writeln!(
             self.body,
             "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"><title>{}</title></circle>",
-            escaped(told)
+            escaped(label)
         );
     }
 

@@ -269,7 +269,7 @@ impl Drawing<'_> {
         (!rows.is_empty()).then(|| dots::draw(&rows, &series, ratios))
     }
 
-    /// What tells a mark from others of its row.
+    /// What distinguishes a mark from others of its row.
     fn series_of(&self, plot: &Plot, check: &Check, point: Option<usize>, by: Series) -> String {
         let word = match by {
             Series::Point => point
@@ -363,7 +363,7 @@ impl Drawing<'_> {
                     continue;
                 };
                 ratios &= check.relative_to.is_some();
-                // What else is swept tells lines apart.
+                // What else is swept distinguishes lines.
                 let others = point.label_without(path);
                 let others = plot.labels.get(&others).cloned().unwrap_or(others);
                 let name = match (others.is_empty(), checks.len()) {
@@ -511,7 +511,7 @@ const MOST_POINTS: usize = 4;
 /// The least value on a logarithmic axis, as a share of the largest.
 const LEAST: f64 = 1e-4;
 
-/// Points of a sweep that are told apart in one row.
+/// Points of a sweep that are distinguished in one row.
 const MOST_SERIES: usize = 4;
 
 /// Points of a line of completion times.

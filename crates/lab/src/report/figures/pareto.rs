@@ -36,7 +36,7 @@ struct Point {
     significant: bool,
     recommended: bool,
     /// What the reader sees who points at it.
-    told: String,
+    label: String,
 }
 
 impl Point {
@@ -56,7 +56,7 @@ impl Point {
             front: versus.pareto,
             significant: versus.significant,
             recommended: recommended == Some(row.variant.name.as_str()),
-            told: format!(
+            label: format!(
                 "{}: time saved {}, harm {}",
                 row.variant.name,
                 words::saved(versus),
@@ -232,7 +232,7 @@ fn draw(points: &[Point], width: f64) -> Canvas {
         let [low, high] = point.harm_ends;
         canvas.path(&[(x(low), at.1), (x(high), at.1)], strong);
         let (radius, class) = mark(point);
-        canvas.dot(at, radius, class, &point.told);
+        canvas.dot(at, radius, class, &point.label);
     }
     let letters = ((column - 14.0) / CHARACTER) as usize;
     for (point, &place) in named.iter().zip(&places) {
@@ -334,7 +334,7 @@ mod tests {
             front,
             significant: first_tier,
             recommended: false,
-            told: name.to_owned(),
+            label: name.to_owned(),
         }
     }
 

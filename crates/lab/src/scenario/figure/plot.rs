@@ -32,7 +32,7 @@ pub enum PlotKind {
     Dots {
         /// Checks and their words; those with the same words share a row.
         checks: Vec<Shown>,
-        /// What tells marks of a row apart.
+        /// What distinguishes marks of a row.
         series: Series,
     },
     /// A panel for each check, with a cell for each point of the sweep.
@@ -78,7 +78,7 @@ pub struct Shown {
     pub title: String,
 }
 
-/// What tells marks of a row apart.
+/// What distinguishes marks of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Series {
     /// Points of the sweep.

@@ -289,7 +289,7 @@ pub(crate) static PLOT: &[Key] = &[
         "series",
         Kind::Choice(&["point", "group", "variant"]),
         Value("\"point\""),
-        "What tells marks of one row of `dots` apart: the point of the sweep, or the group or variant of the check.",
+        "What distinguishes marks of one row of `dots`: the point of the sweep, or the group or variant of the check.",
     ),
     key(
         "rows",
