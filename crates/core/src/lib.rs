@@ -2,7 +2,8 @@
 //!
 //! Read in this order: [`time`], [`units`], [`seq`], [`packet`], [`flow`] (the words), then [`queue`] and [`cc`] (the two
 //! traits and their registries), [`link`] (a queue and a wire), then [`tcp`] (the endpoint: [`tcp::Connection`]), [`tfrc`] (the
-//! other transport), then [`rng`] and [`parameter`].
+//! other transport), [`superpacket`] (groups of packets that routers admit as a whole), [`wire`] (headers as bytes), [`socket`] (the calls of
+//! an application over `tcp`), then [`rng`], [`parameter`] and [`registry`].
 //!
 //! Every state machine obeys one convention: time is the first argument; `on_*` feeds an input; `poll_*` takes an
 //! output, call it until it says `None`; `poll_timeout` gives the next deadline and `on_timeout` is called at or after

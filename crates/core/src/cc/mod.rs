@@ -4,8 +4,8 @@
 //! window validation are the connection's. It never sees a sequence number. What the connection can know once it
 //! computes once and passes in [`Ack`].
 //!
-//! Units: windows in bytes. With `Config::unit = Packets` (Linux, ns-2) the connection passes whole segments times
-//! the MSS, so the algorithms need not care.
+//! Units: windows in bytes. Where the endpoint counts segments (`tcp::WindowUnit::Packets`: Linux, ns-2) the connection passes whole
+//! segments times the MSS, so the algorithms need not care.
 
 use crate::pack::Pack;
 use crate::parameter::Values;
