@@ -17,7 +17,7 @@ use fleetfoot_lab::compare::study::{Budget, Extent, Study, StudyError, study};
 use fleetfoot_lab::compare::{Choice, Plan, words};
 use fleetfoot_lab::result::Comparison;
 use fleetfoot_lab::run::course::Course;
-use fleetfoot_lab::run::{Job, Options, execute as run_all, observe, simulate_telling};
+use fleetfoot_lab::run::{Job, Options, execute as run_all, observe, simulate_with_progress};
 use fleetfoot_lab::scenario::{Scenario, Setting};
 use fleetfoot_sim::spec::Spec;
 use std::path::{Path, PathBuf};
@@ -187,7 +187,7 @@ fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Fi
     reporter
         .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));
     let engine =
-        |spec: &Spec, stop: &AtomicBool| simulate_telling(spec, stop, &|pulse| reporter.pulse(pulse));
+        |spec: &Spec, stop: &AtomicBool| simulate_with_progress(spec, stop, &|pulse| reporter.pulse(pulse));
     let mut step = |title: &str, jobs: &[Job], seeds: &[u64]| {
         let part = reporter.step(title, jobs, seeds.len());
         run_all(jobs, seeds, &options, &stop, &engine, &|progress| {

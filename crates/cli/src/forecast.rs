@@ -104,8 +104,7 @@ impl Part {
         }
     }
 
-    /// The same where a run of the first job was measured to take so long (s): all others are expected to differ from what is
-    /// expected of them by the same factor.
+    /// The forecast where a run of the first job was measured to take `run_s`: all other runs are expected to be off by the same factor.
     pub(crate) fn measured(mut self, run_s: Option<f64>) -> Part {
         if let (Some(run_s), Some(&first)) = (run_s, self.jobs.first()) {
             let factor = run_s / first.as_secs_f64();

@@ -22,7 +22,7 @@ enum Display {
 }
 
 struct Lines {
-    /// Of the step, in front of each line; may be empty.
+    /// Title of the step, in front of each line; may be empty.
     title: String,
     started: Instant,
     next: Duration,

@@ -17,7 +17,9 @@ use fleetfoot_lab::experiment::{
 };
 use fleetfoot_lab::report::chapters::{self, Chapter};
 use fleetfoot_lab::report::{figures, html};
-use fleetfoot_lab::run::{Batch, Options, Progress, execute as run_all, simulate_telling, write_atomically};
+use fleetfoot_lab::run::{
+    Batch, Options, Progress, execute as run_all, simulate_with_progress, write_atomically,
+};
 use fleetfoot_lab::scenario::Published;
 use fleetfoot_sim::spec::Spec;
 use std::fmt::Write as _;
@@ -318,7 +320,7 @@ impl Work<'_> {
             return Ok(Batch::default());
         }
         let engine = |spec: &Spec, stop: &AtomicBool| {
-            simulate_telling(spec, stop, &|pulse| self.reporter.pulse(pulse))
+            simulate_with_progress(spec, stop, &|pulse| self.reporter.pulse(pulse))
         };
         let batch = run_all(
             prepared.jobs(),

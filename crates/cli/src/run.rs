@@ -19,7 +19,7 @@ use fleetfoot_lab::report::diagram::Diagram;
 use fleetfoot_lab::report::{pcapng, trace};
 use fleetfoot_lab::result::Comparison;
 use fleetfoot_lab::run::course::{Course, MOST_PACKETS, Tap, captured, links_called, tapped, trace_rows};
-use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate_telling};
+use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate_with_progress};
 use fleetfoot_sim::record::{Capture, Trace};
 use fleetfoot_sim::spec::Spec;
 use std::path::{Path, PathBuf};
@@ -130,7 +130,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     reporter
         .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));
     let engine =
-        |spec: &Spec, stop: &AtomicBool| simulate_telling(spec, stop, &|pulse| reporter.pulse(pulse));
+        |spec: &Spec, stop: &AtomicBool| simulate_with_progress(spec, stop, &|pulse| reporter.pulse(pulse));
     let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
         reporter.run(0, progress);
     });

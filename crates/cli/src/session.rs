@@ -56,7 +56,7 @@ pub(crate) fn forecast(plan: &Plan, batch: &BatchFlags) -> Result<Forecast, Fail
     Ok(Forecast::new(vec![part], cores(batch.jobs)))
 }
 
-/// The same of some jobs.
+/// The part of the forecast for some jobs.
 pub(crate) fn measured(jobs: &[Job], seeds: &[u64]) -> Result<Part, Failure> {
     fits(jobs, seeds.len()).map_err(Failure::usage)?;
     let run_s = jobs.first().zip(seeds.first()).and_then(|(job, &seed)| {

@@ -29,7 +29,7 @@ pub(crate) struct Target {
 }
 
 impl Targets {
-    /// Of a verb that reads `scenario`, from `file` if that is a file.
+    /// Targets of a verb that reads `scenario`, from `file` if that is a file.
     pub(crate) fn of(file: Option<&Path>, scenario: &Scenario, force: bool) -> Targets {
         let mut targets = Targets {
             force,
@@ -42,7 +42,7 @@ impl Targets {
         targets
     }
 
-    /// Of a verb that reads these files.
+    /// Targets of a verb that reads these files.
     pub(crate) fn reading<'a>(files: impl IntoIterator<Item = &'a Path>, force: bool) -> Targets {
         let files = files.into_iter();
         Targets {

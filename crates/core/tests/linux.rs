@@ -221,7 +221,7 @@ fn compare(name: &str, case: &Case, tolerance: Duration) {
     compare_until(name, case, tolerance, u32::MAX);
 }
 
-/// The same for segments that end at or before `last`, and their retransmissions.
+/// Compares the segments that end at or before `last`, and their retransmissions.
 fn compare_until(name: &str, case: &Case, tolerance: Duration, last: u32) {
     let (mut theirs, mut ours) = (recorded(name), play(case));
     for lines in [&mut theirs, &mut ours] {

@@ -208,7 +208,7 @@ pub enum TcpOption {
     },
     /// Fast Open cookie, perhaps empty.
     FastOpen(Vec<u8>),
-    /// The same as an experimental option (254, magic f989).
+    /// Fast Open as an experimental option (254, magic f989).
     FastOpenExperimental(Vec<u8>),
     /// MD5 signature.
     Md5(Vec<u8>),

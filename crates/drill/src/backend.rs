@@ -397,9 +397,9 @@ pub enum ConnectionState {
 /// Why a backend cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It does not know this: the script's verdict is "unsupported".
+    /// The stack does not know this: the script's verdict is "unsupported".
     Unsupported(String),
-    /// It broke.
+    /// The stack broke.
     Broken(String),
 }
 

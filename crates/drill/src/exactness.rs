@@ -30,7 +30,7 @@ impl Excluded {
     /// Reads a list.
     ///
     /// # Errors
-    /// It is not one, or gives no reason.
+    /// The text is no such list, or gives no reason.
     pub fn parse(text: &str) -> Result<Excluded, String> {
         let excluded: Excluded = toml::from_str(text).map_err(|error| error.to_string())?;
         match excluded.group.iter().find(|group| group.reason.is_empty()) {
@@ -83,7 +83,7 @@ pub struct Exactness {
 }
 
 impl Exactness {
-    /// Of scripts that were played with their own tolerances: a script goes on after a line that is off by less.
+    /// Exactness of scripts that were played with their own tolerances: a script goes on after a line that is off by less.
     pub fn of(outcomes: &[Outcome], excluded: &Excluded) -> Exactness {
         let mut exactness = Exactness::default();
         for outcome in outcomes {

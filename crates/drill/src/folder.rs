@@ -400,7 +400,7 @@ impl Manifest {
     /// Reads `MANIFEST.csv` of a folder of public scripts; empty if there is none.
     ///
     /// # Errors
-    /// It cannot be read, or lacks a column.
+    /// The manifest cannot be read, or lacks a column.
     pub fn read(folder: &Path) -> io::Result<Manifest> {
         let path = folder.join("MANIFEST.csv");
         if !path.exists() {
@@ -431,8 +431,8 @@ impl Manifest {
             .map(|(group, linux)| (group.as_str(), linux.as_str()))
     }
 
-    /// Of the files that were played on Linux 6.18 for the manifest, how many have the same verdict here, how many there
-    /// are, and those that differ.
+    /// Compares with the files that were played on Linux 6.18 for the manifest: how many have the same verdict here, how many
+    /// there are, and those that differ.
     pub fn agreement<'o>(&self, outcomes: &'o [Outcome]) -> Agreement<'o> {
         let mut agreement = Agreement::default();
         for outcome in outcomes {

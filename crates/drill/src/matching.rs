@@ -27,7 +27,7 @@ pub(super) struct Difference {
 /// Adds a further segment to what met a line so far.
 ///
 /// # Errors
-/// It does not continue what is there.
+/// The segment does not continue what is there.
 pub(super) fn join(
     line: &TcpLine,
     so_far: &Segment,

@@ -89,7 +89,7 @@ pub enum Verdict {
     Pass,
     /// One was not.
     Fail,
-    /// It uses something that is not there.
+    /// The script uses something that is not supported.
     Unsupported,
 }
 
@@ -156,7 +156,7 @@ const PORT: u16 = 8080;
 const TICK: i64 = 10_000_000;
 /// How long to wait for an outbound packet after its time.
 const PATIENCE: i64 = 2_000_000_000;
-/// The same for a packet that may come at any time.
+/// How long a packet that may come at any time is waited for, nanoseconds.
 const PATIENCE_ANY: i64 = 600_000_000_000;
 
 struct Stop {

@@ -104,7 +104,7 @@ impl Track {
         if syn { live.wrapping_sub(script) } else { live }
     }
 
-    /// The same of the peer.
+    /// Live number less script number, of the peer.
     fn remote(&self, syn: bool) -> u32 {
         if syn { 0 } else { self.remote_isn.unwrap_or(0) }
     }

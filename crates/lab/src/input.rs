@@ -49,7 +49,7 @@ pub fn text(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// The same with the reason in words, for messages that name the file.
+/// As [`text`], with the reason in words, for messages that name the file.
 ///
 /// # Errors
 /// As [`text`].

@@ -70,7 +70,7 @@ fn the_pages_of_mechanisms_are_current() {
     current("mechanisms.md", &page);
 }
 
-/// Of a figure that is in `docs/images/GROUP`, and can be drawn without runs, the file says what the record says.
+/// Each figure in `docs/images/GROUP` that can be drawn without runs is drawn from the record.
 #[test]
 fn the_figures_in_the_documents_are_current() {
     let record = Record::embedded().unwrap_or_else(|error| panic!("{error}"));
@@ -94,7 +94,7 @@ fn the_figures_in_the_documents_are_current() {
     );
 }
 
-/// The same of courses: the run that they show is made again.
+/// Each course in the documents is drawn from a run that is made again.
 #[test]
 fn the_courses_in_the_documents_are_current() {
     let mut compared = 0;

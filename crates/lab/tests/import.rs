@@ -508,7 +508,7 @@ fn a_queue_that_stands_is_told_from_distance() {
 /// With the `rtt_scale` that the summary names the smallest round-trip times come back within 5 % on average over eight recordings, and
 /// exchanges are closer.
 ///
-/// Of a single recording 5 % is more than can be said: the smallest round-trip time of a short connection is distance and what the queue
+/// For a single recording 5 % is too strict: the smallest round-trip time of a short connection is distance and what the queue
 /// held just then, and where the queue is full decides chance. Single ones are off by up to 9 %; without the scale by 25 % to 44 %.
 #[test]
 fn without_the_queue_that_stood_hosts_are_as_far_as_they_were() {
@@ -625,7 +625,7 @@ fn best(imported: &Imported) -> Fit {
     fit
 }
 
-/// Of three lines with a queue of twice, four and half of what the pipe holds.
+/// Recordings of three lines with queues of twice, four times and half of what the pipe holds.
 #[test]
 fn the_congestion_control_of_a_capture_is_recognised() {
     let lines = [

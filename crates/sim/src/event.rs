@@ -69,7 +69,7 @@ impl EventKey {
         )
     }
 
-    /// Of a timer: the number of the connection, and the endpoint.
+    /// Number of the connection and its end, of a timer.
     #[inline]
     pub const fn endpoint(self) -> (u32, u32) {
         (

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// What a run reports. All methods default to nothing; `()` and pairs implement it.
 pub trait Observer {
-    /// It does not listen: what is worked out for it alone is left out.
+    /// The observer ignores everything: what would be computed for it alone is left out.
     const DEAF: bool = false;
     /// An endpoint hands a segment to the network.
     #[inline]

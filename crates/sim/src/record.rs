@@ -238,7 +238,7 @@ pub enum CapturePlace {
     Enter,
     /// At the far end.
     Deliver,
-    /// It was dropped.
+    /// The packet was dropped.
     Drop(DropReason),
 }
 

@@ -26,17 +26,17 @@ use std::sync::Arc;
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// It arrives after the delay of the path.
+    /// The packet arrives after the delay of the path.
     Deliver,
-    /// It does not arrive.
+    /// The packet does not arrive.
     Drop,
-    /// It arrives, and again later by this.
+    /// The packet arrives, and again later by this.
     Twice(Duration),
-    /// It arrives later by this.
+    /// The packet arrives later by this.
     Late(Duration),
-    /// It changes places with the next packet of its direction.
+    /// The packet changes places with the next packet of its direction.
     Swap,
-    /// It arrives with damage, the number says where.
+    /// The packet arrives with damage; the number says where.
     Damage(u32),
 }
 

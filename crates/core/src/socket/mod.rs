@@ -209,7 +209,7 @@ struct Backlog {
     limit: u32,
     /// Half-open connections.
     half_open: u32,
-    /// Of Fast Open, the handshake not complete, accepted or not.
+    /// Connections of Fast Open whose handshake is not complete, accepted or not.
     fast_open: u32,
     ready: VecDeque<u32>,
 }

@@ -28,11 +28,11 @@ enum Verdict {
     Silence,
     /// An acknowledgment.
     Acknowledge,
-    /// It ends, without a word.
+    /// TIME-WAIT ends silently.
     End,
-    /// It ends, with a reset.
+    /// TIME-WAIT ends with a reset.
     Reset,
-    /// It ends; the SYN opens a connection, with this sequence number.
+    /// TIME-WAIT ends; the SYN opens a connection with this sequence number.
     Reopen(SeqNumber),
 }
 

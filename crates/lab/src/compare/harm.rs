@@ -37,7 +37,7 @@ pub(super) struct Fair<'a> {
 }
 
 impl<'a> Fair<'a> {
-    /// Of the network as described: variants change queues and endpoints, not paths.
+    /// Fair shares of the network as described: variants change queues and endpoints, not paths.
     pub(super) fn new(described: &'a Resolved) -> Fair<'a> {
         let spec = &described.spec;
         let mut routes = Paths::new(spec);

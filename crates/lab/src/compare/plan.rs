@@ -117,7 +117,7 @@ impl Plan {
     /// Plans the runs of the scenario as described alone, the first step of a comparison.
     ///
     /// # Errors
-    /// It cannot be resolved, or there is nothing of a name that `choice` has.
+    /// The scenario cannot be resolved, or a name in `choice` does not exist.
     pub fn baseline(scenario: Scenario, choice: &Choice) -> Result<Plan, Error> {
         let plan = Plan::described(scenario, choice)?;
         plan.wanted()?; // A wrong name is an error before anything runs.
@@ -170,7 +170,7 @@ impl Plan {
         longest.copied().filter(|_| self.chosen.len() > 1)
     }
 
-    /// The same comparison with queue mechanisms at these places, without parts of variants.
+    /// This comparison with queue mechanisms at these places, without parts of variants.
     pub(super) fn at(&self, chosen: Vec<usize>) -> Result<Plan, Error> {
         let mut plan = self.clone();
         plan.variants.truncate(1);
@@ -180,7 +180,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same comparison with queue mechanisms where queues stand in the `runs` of a network near this one, unless the user
+    /// This comparison with queue mechanisms where queues stand in the `runs` of a network near this one, unless the user
     /// chose the places.
     pub(super) fn moved(&self, near: &Resolved, runs: &[RunData]) -> Result<Plan, Error> {
         let standing = place::standing(near, &self.places, runs);
@@ -194,7 +194,7 @@ impl Plan {
     /// Plans runs of the scenario as described, or of the variant or mechanism `choice.single`, alone.
     ///
     /// # Errors
-    /// It cannot be resolved. `Ok(None)` if there is nothing of this name.
+    /// The scenario cannot be resolved. `Ok(None)` if the name does not exist.
     pub fn single(scenario: Scenario, choice: &Choice) -> Result<Option<Plan>, Error> {
         let mut plan = Plan::described(scenario, choice)?;
         let Some(name) = choice.single.as_deref().filter(|name| *name != BASELINE) else {

@@ -13,7 +13,7 @@ pub(super) struct Significance {
 }
 
 impl Significance {
-    /// Of `rows`, without those that are `part` of another and were added after it had been found good.
+    /// Significance of `rows`, without those that are `part` of another and were added after it had been found good.
     pub(super) fn of(rows: &[Row], part: &dyn Fn(usize) -> bool) -> Significance {
         let column = |which: &dyn Fn(&GroupEstimates) -> Option<Estimate>| {
             let p: Vec<Option<f64>> = rows

@@ -117,7 +117,7 @@ pub fn study(
     })
 }
 
-/// The same comparison on the networks near this one, and with queue mechanisms where most waits only.
+/// Repeats the comparison on the networks near this one, and with queue mechanisms where most waits only.
 fn sensitivity(
     plan: &Plan,
     described: &[RunData],

@@ -31,13 +31,13 @@ pub(super) struct Behind {
 /// What is known of a variant's place in the first tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Member {
-    /// It is behind by less than the margin, whatever the seeds.
+    /// The variant is behind by less than the margin, whatever the seeds.
     Surely,
     /// The estimate says so.
     Likely,
     /// The estimate says no.
     Unlikely,
-    /// It is behind by more than the margin, whatever the seeds.
+    /// The variant is behind by more than the margin, whatever the seeds.
     SurelyNot,
 }
 

@@ -11,7 +11,7 @@ struct Host {
     /// `f64::INFINITY` for who always has data.
     wanted: f64,
     got: f64,
-    /// It sends packets that nobody answers.
+    /// Whether the host sends packets that nobody answers.
     raw: bool,
 }
 

@@ -57,7 +57,7 @@ impl Record {
     /// The record that is part of the program.
     ///
     /// # Errors
-    /// It is not as this program writes it.
+    /// The text is not as this program writes it.
     pub fn embedded() -> Result<Record, toml::de::Error> {
         super::library::text("experiments/verdicts.toml").map_or_else(|| Ok(Record::default()), Record::parse)
     }
@@ -65,7 +65,7 @@ impl Record {
     /// Reads the text of a record.
     ///
     /// # Errors
-    /// It is not as this program writes it.
+    /// The text is not as this program writes it.
     pub fn parse(text: &str) -> Result<Record, toml::de::Error> {
         toml::from_str(text)
     }

@@ -40,7 +40,7 @@ impl Verdict {
 /// How sure a value is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interval {
-    /// It is exact.
+    /// The value is exact.
     Exact,
     /// 95 % interval.
     Between([f64; 2]),

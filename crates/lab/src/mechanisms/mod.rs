@@ -49,7 +49,7 @@ pub enum Effort {
     SeveralHosts,
     /// A patch, or another operating system.
     Patch,
-    /// It is nowhere but in Fleetfoot.
+    /// The mechanism exists only in Fleetfoot.
     OnlyHere,
 }
 
@@ -95,7 +95,7 @@ pub enum Preset {
 struct LinkContext {
     /// The largest.
     base_rtt: Duration,
-    /// Of every bottleneck forward, if they have the same and it is constant.
+    /// The rate of all bottlenecks in the forward direction, if it is one and constant.
     rate: Option<Rate>,
 }
 

@@ -63,7 +63,7 @@ enum What {
 }
 
 impl Diagram {
-    /// Of connection `number` of group `group` in a run of `resolved`.
+    /// The diagram of connection `number` of group `group` in a run of `resolved`.
     pub fn new(resolved: &Resolved, group: u32, number: u32) -> Diagram {
         let host = |link: &fleetfoot_sim::spec::LinkSpec| resolved.spec.nodes[link.to.0 as usize].host;
         Diagram {

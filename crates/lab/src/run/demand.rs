@@ -39,7 +39,7 @@ impl Demand {
         })
     }
 
-    /// The same for a variant of `described`; the file as it stands is free.
+    /// The demand of a variant of `described`; none for the file as it stands.
     pub(crate) fn of_variant(variant: &Resolved, described: &Resolved) -> Option<Demand> {
         Demand::new(&variant.groups, &described.spec)
             .filter(|demand| demand.identity != format!("{:?}", variant.spec))

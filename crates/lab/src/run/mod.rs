@@ -36,19 +36,23 @@ pub type Engine<'a> = dyn Fn(&Spec, &AtomicBool) -> Result<RunOutput, String> + 
 /// # Errors
 /// The specification names something that does not exist or cannot be reached.
 pub fn simulate(spec: &Spec, stop: &AtomicBool) -> Result<RunOutput, String> {
-    simulate_telling(spec, stop, &|_| ())
+    simulate_with_progress(spec, stop, &|_| ())
 }
 
-/// The same; `pulse` hears now and then where the run is.
+/// As [`simulate`], and calls `pulse` now and then with the progress of the run.
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn simulate_telling(spec: &Spec, stop: &AtomicBool, pulse: &dyn Fn(&Pulse)) -> Result<RunOutput, String> {
+pub fn simulate_with_progress(
+    spec: &Spec,
+    stop: &AtomicBool,
+    pulse: &dyn Fn(&Pulse),
+) -> Result<RunOutput, String> {
     let Some(bin) = spec.bins else {
-        return observe_telling(spec, stop, &mut (), pulse);
+        return observe_with_progress(spec, stop, &mut (), pulse);
     };
     let mut watch = Watch::new(spec, bin);
-    let mut output = observe_telling(spec, stop, &mut watch, pulse)?;
+    let mut output = observe_with_progress(spec, stop, &mut watch, pulse)?;
     watch.finish(&mut output);
     Ok(output)
 }
@@ -95,14 +99,14 @@ pub fn pilot(spec: &Spec, budget: std::time::Duration) -> Option<f64> {
 /// # Errors
 /// As [`simulate`].
 pub fn observe<O: Observer>(spec: &Spec, stop: &AtomicBool, observer: &mut O) -> Result<RunOutput, String> {
-    observe_telling(spec, stop, observer, &|_| ())
+    observe_with_progress(spec, stop, observer, &|_| ())
 }
 
-/// The same; `pulse` hears now and then where the run is.
+/// As [`observe`], and calls `pulse` now and then with the progress of the run.
 ///
 /// # Errors
 /// As [`observe`].
-pub fn observe_telling<O: Observer>(
+pub fn observe_with_progress<O: Observer>(
     spec: &Spec,
     stop: &AtomicBool,
     observer: &mut O,
@@ -218,7 +222,7 @@ pub struct Progress {
     pub done: u64,
     /// Runs in all.
     pub total: u64,
-    /// Of the finished ones, those that were kept from before.
+    /// Finished runs that were kept from before.
     pub reused: u64,
     /// Index of the job whose run just finished.
     pub job: usize,
@@ -231,7 +235,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The same in a larger batch of `total` runs, of which `before` were finished when this one began.
+    /// This progress in a larger batch of `total` runs, of which `before` were finished when this one began.
     #[must_use]
     pub fn after(&self, before: u64, total: u64) -> Progress {
         Progress {
@@ -434,7 +438,7 @@ pub fn execute(
 #[derive(Clone, Debug)]
 struct Finished {
     output: Arc<RunOutput>,
-    /// It was kept from before.
+    /// Whether the run was kept from before.
     reused: bool,
 }
 

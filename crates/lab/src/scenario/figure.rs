@@ -77,7 +77,7 @@ impl Point {
         self.set.iter().map(words).collect::<Vec<_>>().join(", ")
     }
 
-    /// The same without the setting of `path`.
+    /// The label without the setting of `path`.
     pub fn label_without(&self, path: &str) -> String {
         let others = self.set.iter().filter(|(other, _)| *other != path);
         others.map(words).collect::<Vec<_>>().join(", ")
@@ -170,7 +170,7 @@ pub struct Quantity {
 /// The other side of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relative {
-    /// The same quantity there; `None`: that of the check.
+    /// The metric at that place; `None`: that of the check.
     To {
         /// Index of the variant.
         variant: Option<usize>,
@@ -223,7 +223,7 @@ pub enum Role {
     Check,
     /// Without it published and measured values cannot be compared.
     Condition,
-    /// It is shown.
+    /// The check is shown and does not count.
     Report,
 }
 

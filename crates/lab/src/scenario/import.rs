@@ -41,7 +41,7 @@ pub enum Verdict {
     Fair,
     /// Something is quite different: no answer can be given.
     Poor,
-    /// It was not replayed.
+    /// The scenario was not replayed.
     Unknown,
 }
 
@@ -68,7 +68,7 @@ impl Verdict {
 }
 
 impl ReplayFit {
-    /// Of a scenario that was not replayed, for this reason.
+    /// The fit of a scenario that was not replayed, for this reason.
     pub fn unknown(reason: &str) -> ReplayFit {
         ReplayFit {
             verdict: Verdict::Unknown,

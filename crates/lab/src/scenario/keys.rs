@@ -35,7 +35,7 @@ pub(crate) struct Key {
 /// What a key is when it is not written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Default {
-    /// It must be written.
+    /// The key must be written.
     Required,
     /// This TOML value.
     Value(&'static str),

@@ -81,16 +81,16 @@ pub(crate) enum Mistake {
 /// What to write, for messages: an example and the units.
 pub(crate) const DURATION_HELP: &str =
     "write a time with its unit, such as \"40 ms\" (ns, us, ms, s, min, h)";
-/// The same for amounts.
+/// What a message says of the form of amounts.
 pub(crate) const BYTES_HELP: &str =
     "write an amount with its unit, such as \"64 kB\" (B, kB, MB, GB, KiB, MiB, GiB)";
-/// The same for speeds.
+/// What a message says of the form of speeds.
 pub(crate) const RATE_HELP: &str =
     "write a speed with its unit, such as \"10 Mbit/s\" (bit/s, kbit/s, Mbit/s, Gbit/s)";
-/// The same for frequencies.
+/// What a message says of the form of frequencies.
 pub(crate) const FREQUENCY_HELP: &str =
     "write how many per time, such as \"4 per second\" (per second, per minute, per hour)";
-/// The same for queue limits.
+/// What a message says of the form of queue limits.
 pub(crate) const LIMIT_HELP: &str =
     "write \"50 packets\", \"64 kB\", \"300 ms\" (what full packets send in that time) or \"unlimited\"";
 

@@ -83,7 +83,7 @@ impl Section {
         self.need_named(name)
     }
 
-    /// The same for a name that is not known in advance.
+    /// The field of a name that is not known in advance, which must be there.
     pub(crate) fn need_named(&self, name: &str) -> Result<Field, Error> {
         self.find(name)?.ok_or_else(|| {
             let path = join(&self.path, name);

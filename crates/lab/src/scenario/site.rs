@@ -19,7 +19,7 @@ pub struct Site {
 impl Site {
     /// The queues of `links`, which are indices into the directed links of `described`.
     ///
-    /// Of a graph whose `network.bottleneck` describes a queue for several links, all of them change together.
+    /// The site of `links`; in a graph whose `network.bottleneck` describes a queue for several links, all of them change together.
     pub fn new(described: &Resolved, links: &[usize]) -> Site {
         let mut site = Site::default();
         let specs = &described.spec.links;

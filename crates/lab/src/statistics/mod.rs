@@ -184,7 +184,7 @@ impl Resamples {
         (estimate, self.rows().map(of).collect())
     }
 
-    /// The same of counted values, by nearest rank.
+    /// Quantiles of counted values, by nearest rank, and those of each resample.
     pub fn counted_quantiles(&self, runs: &[Counted], level: f64) -> (f64, Vec<f64>) {
         let mut members: Vec<(u64, usize, u64)> = runs
             .iter()

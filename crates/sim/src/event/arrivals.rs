@@ -14,7 +14,7 @@ use fleetfoot_core::time::Instant;
 pub(super) struct Arrivals {
     /// The earliest.
     first: u64,
-    /// Of the sources.
+    /// Order of the first arrivals of all sources.
     order: Order,
     /// By link.
     seats: Vec<Seat>,

@@ -29,7 +29,7 @@ const FRAME: u32 = 19_500;
 #[derive(Default)]
 struct Passing {
     from: Instant,
-    /// Of the line.
+    /// Propagation delay of the line.
     delay: Duration,
     before: Option<bool>,
     /// Units, packets before frames.

@@ -39,7 +39,7 @@ enum How {
     Command(String),
     /// By no command.
     No,
-    /// It is so without one.
+    /// The hosts behave so without a command.
     Always,
 }
 
@@ -498,7 +498,7 @@ fn none(why: &str, needs: &str) -> Step {
     of(End::Senders, How::No, why, needs)
 }
 
-/// It is so without a command.
+/// A step for what hosts do without a command.
 fn always(why: &str, needs: &str) -> Step {
     of(End::Senders, How::Always, why, needs)
 }

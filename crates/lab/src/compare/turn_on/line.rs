@@ -46,7 +46,7 @@ pub(super) struct Framing {
     pub atm: bool,
     /// Whether 64 of 65 bytes carry packets (PTM), which `stab` does not know.
     pub ptm: bool,
-    /// Of DSL with PPPoE: keyword of cake and bytes beyond layer 3 of the same line without.
+    /// Where the line is DSL with PPPoE: keyword of cake, and bytes beyond layer 3, of the line without PPPoE.
     pub without_pppoe: Option<(&'static str, u32)>,
 }
 

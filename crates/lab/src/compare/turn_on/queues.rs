@@ -26,7 +26,7 @@ pub(super) struct Discipline {
 }
 
 impl Discipline {
-    /// Of `link`, sent at `rate`, which a shaper may have lowered.
+    /// The discipline of `link`, sent at `rate`, which a shaper may have lowered.
     pub(super) fn of(link: &LinkSpec, rate: Option<Rate>) -> Discipline {
         let queue = Queue { link, rate };
         match link.queue {

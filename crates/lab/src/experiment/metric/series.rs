@@ -52,9 +52,9 @@ impl Statistic {
 /// A statistic of the runs as they are, and of every resample. What does not exist is not a number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Of the runs as they are.
+    /// Estimate from the runs as they are.
     pub estimate: f64,
-    /// Of each resample.
+    /// Estimate from each resample.
     pub resampled: Vec<f64>,
 }
 

@@ -43,7 +43,7 @@ impl Axis {
         }
     }
 
-    /// The same with room for `share` of its length at both ends.
+    /// This axis with room for `share` of its length at both ends.
     pub(super) fn padded(self, share: f64) -> Axis {
         if self.logarithmic {
             let factor = libm::pow(self.high / self.low, share);
@@ -62,7 +62,7 @@ impl Axis {
         }
     }
 
-    /// The same with a little room at the high end.
+    /// This axis with a little room at the high end.
     pub(super) fn with_room_above(self) -> Axis {
         let more = if self.logarithmic {
             self.high * (libm::pow(self.high / self.low, 0.04) - 1.0)

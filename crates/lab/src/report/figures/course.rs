@@ -164,7 +164,7 @@ fn line(name: &str, points: impl Iterator<Item = [f64; 2]>) -> lines::Line {
 
 /// The line of the lower panels.
 const WAITS: &str = "packets";
-/// Of a run that has none of its own.
+/// Bins of a run that sets none.
 const BINS: u64 = 100;
 
 #[cfg(test)]
