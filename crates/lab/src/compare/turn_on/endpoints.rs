@@ -121,13 +121,13 @@ fn instruction(end: End, senders: Senders, home: bool, steps: &[Step], check: Op
 
 /// Sentences one after the other, each once.
 fn distinct(texts: impl Iterator<Item = String>) -> String {
-    let mut texts: Vec<String> = Vec::new();
+    let mut kept: Vec<String> = Vec::new();
     for text in texts.filter(|text| !text.is_empty()) {
-        if !texts.contains(&text) {
-            texts.push(text);
+        if !kept.contains(&text) {
+            kept.push(text);
         }
     }
-    texts.join(" ")
+    kept.join(" ")
 }
 
 /// Whether the network holds a line to a home or office: by its medium, or by rates that differ between the directions.
