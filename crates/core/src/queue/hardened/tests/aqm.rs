@@ -152,10 +152,10 @@ fn hardened(aqm: &'static str) -> SpH {
         ("aqm", Value::Choice(aqm)),
         ("max_epoch", Value::Duration(Duration::from_millis(40))),
     ];
-    SpH::new(&values(SpH::PARAMETERS, &given), &LINK)
+    SpH::new(&values(SpH::PARAMETERS, &given), &AQM_LINK)
 }
 
-const LINK: LinkContext = LinkContext {
+const AQM_LINK: LinkContext = LinkContext {
     rate: Rate(100_000_000),
     ..LINK
 };
@@ -165,8 +165,12 @@ fn the_delay_stays_near_that_of_the_management_alone() {
     let limit = ("limit", Value::Limit(Limit::Packets(250)));
     for ect in [false, true] {
         let given = [limit, ("ecn", Value::Flag(true))];
-        let red = Loop::run(Red::new(&values(Red::PARAMETERS, &given), &LINK), false, ect);
-        let codel = Loop::run(CoDel::new(&values(CoDel::PARAMETERS, &given), &LINK), false, ect);
+        let red = Loop::run(Red::new(&values(Red::PARAMETERS, &given), &AQM_LINK), false, ect);
+        let codel = Loop::run(
+            CoDel::new(&values(CoDel::PARAMETERS, &given), &AQM_LINK),
+            false,
+            ect,
+        );
         for (aqm, alone) in [("red", red), ("codel", codel)] {
             let with = Loop::run(hardened(aqm), true, ect);
             println!(
