@@ -10,7 +10,6 @@ const FOLDERS: &[&str] = &[
     "crates",
     "docs",
     "examples",
-    "experiments",
     "fuzz",
     "scripts",
     "specs",
