@@ -22,57 +22,57 @@ pub trait Backend {
     ///
     /// # Errors
     /// The backend broke; the script's verdict is then "unsupported" with this reason.
-    fn wait(&mut self, until: Instant) -> Result<(), Trouble>;
+    fn wait(&mut self, until: Instant) -> Result<(), BackendError>;
 
     /// The next packet the stack sent and nobody took: one that is waiting, or the first that appears until `deadline`,
     /// letting time pass no further than to its appearance. `None`: time reached `deadline` without one.
     ///
     /// # Errors
     /// The backend broke.
-    fn next_packet(&mut self, deadline: Instant) -> Result<Option<Outbound>, Trouble>;
+    fn next_packet(&mut self, deadline: Instant) -> Result<Option<Outbound>, BackendError>;
 
     /// Gives the stack an IP packet.
     ///
     /// # Errors
     /// The backend broke.
-    fn inject(&mut self, packet: &[u8]) -> Result<(), Trouble>;
+    fn inject(&mut self, packet: &[u8]) -> Result<(), BackendError>;
 
     /// Makes a system call, on a blocking or non-blocking socket, as the application would. `None`: it blocks; at most
     /// one call does at a time, and [`pending`](Backend::pending) says when it is done.
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] for calls, options or flags that the backend does not know.
-    fn call(&mut self, call: &Call) -> Result<Option<Done>, Trouble>;
+    /// [`BackendError::Unsupported`] for calls, options or flags that the backend does not know.
+    fn call(&mut self, call: &Call) -> Result<Option<Done>, BackendError>;
 
     /// The blocking call, if it has returned by now. Asked after every wait; it answers once.
     ///
     /// # Errors
     /// The backend broke.
-    fn pending(&mut self) -> Result<Option<Done>, Trouble>;
+    fn pending(&mut self) -> Result<Option<Done>, BackendError>;
 
     /// `TCP_INFO` of a socket.
     ///
     /// # Errors
     /// The socket does not exist.
-    fn info(&mut self, socket: Handle) -> Result<Info, Trouble>;
+    fn info(&mut self, socket: Handle) -> Result<Info, BackendError>;
 
     /// Changes a setting of the machine, before or between events.
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] for what the backend does not know.
-    fn configure(&mut self, setting: &Setting) -> Result<(), Trouble>;
+    /// [`BackendError::Unsupported`] for what the backend does not know.
+    fn configure(&mut self, setting: &Setting) -> Result<(), BackendError>;
 
     /// Sockets in this state, where the backend knows them (for the scripts that ask `sockstat`).
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] where it does not know.
-    fn count_state(&mut self, state: ConnectionState) -> Result<usize, Trouble>;
+    /// [`BackendError::Unsupported`] where it does not know.
+    fn count_state(&mut self, state: ConnectionState) -> Result<usize, BackendError>;
 
     /// Counters of the machine, under the names that `nstat` gives them: those that it has.
     ///
     /// # Errors
     /// The backend broke.
-    fn counters(&mut self) -> Result<BTreeMap<String, u64>, Trouble>;
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, BackendError>;
 }
 
 /// What a stack is made for: fixed for the whole script.
@@ -396,20 +396,20 @@ pub enum ConnectionState {
 
 /// Why a backend cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum BackendError {
     /// The stack does not know this: the script's verdict is "unsupported".
     Unsupported(String),
     /// The stack broke.
     Broken(String),
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for BackendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Unsupported(what) => write!(f, "unsupported: {what}"),
-            Trouble::Broken(what) => write!(f, "the stack under test broke: {what}"),
+            BackendError::Unsupported(what) => write!(f, "unsupported: {what}"),
+            BackendError::Broken(what) => write!(f, "the stack under test broke: {what}"),
         }
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for BackendError {}

@@ -4,7 +4,9 @@
 //! The runner is proven here: a public script that passes on this kernel elsewhere has to pass here too. A call on a
 //! blocking socket runs in a second thread; it counts as blocked once the kernel put that thread to sleep.
 
-use super::backend::{Backend, Call, ConnectionState, Done, Handle, Info, Outbound, Setting, Setup, Trouble};
+use super::backend::{
+    Backend, BackendError, Call, ConnectionState, Done, Handle, Info, Outbound, Setting, Setup,
+};
 use fleetfoot_core::time::Instant;
 use fleetfoot_live::calls::{self, Errno, Fd};
 use fleetfoot_live::{Clock, Error, Namespace, Tun};
@@ -78,7 +80,7 @@ impl Linux<'_> {
     }
 
     /// Takes what the device holds until `deadline`, or until one packet of ours if `one`.
-    fn collect(&mut self, deadline: Instant, one: bool) -> Result<(), Trouble> {
+    fn collect(&mut self, deadline: Instant, one: bool) -> Result<(), BackendError> {
         loop {
             let received = self
                 .tun
@@ -155,22 +157,22 @@ impl Backend for Linux<'_> {
         self.clock.now()
     }
 
-    fn wait(&mut self, until: Instant) -> Result<(), Trouble> {
+    fn wait(&mut self, until: Instant) -> Result<(), BackendError> {
         self.collect(until, false)
     }
 
-    fn next_packet(&mut self, deadline: Instant) -> Result<Option<Outbound>, Trouble> {
+    fn next_packet(&mut self, deadline: Instant) -> Result<Option<Outbound>, BackendError> {
         if self.out.is_empty() {
             self.collect(deadline, true)?;
         }
         Ok(self.out.pop_front())
     }
 
-    fn inject(&mut self, packet: &[u8]) -> Result<(), Trouble> {
+    fn inject(&mut self, packet: &[u8]) -> Result<(), BackendError> {
         self.tun.send(packet).map_err(|error| broken(&error))
     }
 
-    fn call(&mut self, call: &Call) -> Result<Option<Done>, Trouble> {
+    fn call(&mut self, call: &Call) -> Result<Option<Done>, BackendError> {
         let operation = Operation::new(self, call)?;
         if !blocks(call) {
             let done = operation.run(&self.clock);
@@ -205,7 +207,7 @@ impl Backend for Linux<'_> {
         Ok(None)
     }
 
-    fn pending(&mut self) -> Result<Option<Done>, Trouble> {
+    fn pending(&mut self) -> Result<Option<Done>, BackendError> {
         let Some(receiver) = &self.pending else {
             return Ok(None);
         };
@@ -215,20 +217,22 @@ impl Backend for Linux<'_> {
                 Ok(Some(done))
             }
             Err(mpsc::TryRecvError::Empty) => Ok(None),
-            Err(mpsc::TryRecvError::Disconnected) => Err(Trouble::Broken("the calling thread died".into())),
+            Err(mpsc::TryRecvError::Disconnected) => {
+                Err(BackendError::Broken("the calling thread died".into()))
+            }
         }
     }
 
-    fn info(&mut self, socket: Handle) -> Result<Info, Trouble> {
+    fn info(&mut self, socket: Handle) -> Result<Info, BackendError> {
         let bytes =
             calls::getsockopt(socket.0, libc::SOL_TCP, libc::TCP_INFO, 512).map_err(|Errno(errno)| {
-                Trouble::Broken(format!("TCP_INFO of descriptor {}: errno {errno}", socket.0))
+                BackendError::Broken(format!("TCP_INFO of descriptor {}: errno {errno}", socket.0))
             })?;
         Ok(info::decode(&bytes))
     }
 
-    fn configure(&mut self, setting: &Setting) -> Result<(), Trouble> {
-        let unsupported = |error: Error| Trouble::Unsupported(error.to_string());
+    fn configure(&mut self, setting: &Setting) -> Result<(), BackendError> {
+        let unsupported = |error: Error| BackendError::Unsupported(error.to_string());
         match setting {
             // Some settings belong to the whole machine and cannot be written here: fine if they are as wanted.
             Setting::Sysctl { name, value } => match self.namespace.sysctl(name, value) {
@@ -249,7 +253,7 @@ impl Backend for Linux<'_> {
                 if std::fs::read_to_string(path).is_ok_and(|set| set.trim() == value) {
                     return Ok(());
                 }
-                Err(Trouble::Unsupported(format!(
+                Err(BackendError::Unsupported(format!(
                     "parameter {name} of module {module}: it would change the whole machine"
                 )))
             }
@@ -292,13 +296,13 @@ impl Backend for Linux<'_> {
         }
     }
 
-    fn counters(&mut self) -> Result<BTreeMap<String, u64>, Trouble> {
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, BackendError> {
         let mut counters = BTreeMap::new();
         for table in ["netstat", "snmp"] {
             // The namespace of this thread, not of the process.
             let path = format!("/proc/thread-self/net/{table}");
             let text = std::fs::read_to_string(&path)
-                .map_err(|error| Trouble::Broken(format!("{path}: {error}")))?;
+                .map_err(|error| BackendError::Broken(format!("{path}: {error}")))?;
             let lines: Vec<_> = text.lines().collect();
             // A line of names, then one of values; both begin with the group.
             for pair in lines.chunks_exact(2) {
@@ -314,7 +318,7 @@ impl Backend for Linux<'_> {
         Ok(counters)
     }
 
-    fn count_state(&mut self, state: ConnectionState) -> Result<usize, Trouble> {
+    fn count_state(&mut self, state: ConnectionState) -> Result<usize, BackendError> {
         let wanted = match state {
             ConnectionState::SynReceived => "03",
             ConnectionState::TimeWait => "06",
@@ -346,8 +350,8 @@ impl Drop for Linux<'_> {
     }
 }
 
-fn broken(error: &Error) -> Trouble {
-    Trouble::Broken(error.to_string())
+fn broken(error: &Error) -> BackendError {
+    BackendError::Broken(error.to_string())
 }
 
 /// Whether the call can put its caller to sleep.

@@ -5,7 +5,7 @@
 //! events happens at one instant.
 
 use super::ast::{Action, CallLine, Direction, Event, Script, Time};
-use super::backend::{Backend, Call, Handle, Output, Setup, Trouble};
+use super::backend::{Backend, BackendError, Call, Handle, Output, Setup};
 use super::call::Descriptors;
 use super::expression::Evaluator;
 use super::matching::Neutral;
@@ -390,10 +390,10 @@ impl<'s> Run<'s> {
     }
 }
 
-fn broken(line: u32, trouble: Trouble) -> Stop {
+fn broken(line: u32, trouble: BackendError) -> Stop {
     match trouble {
-        Trouble::Unsupported(what) => unsupported(line, what),
-        Trouble::Broken(what) => Stop {
+        BackendError::Unsupported(what) => unsupported(line, what),
+        BackendError::Broken(what) => Stop {
             verdict: Verdict::Unsupported,
             line,
             reason: format!("the stack under test broke: {what}"),

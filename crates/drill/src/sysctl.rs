@@ -4,7 +4,7 @@
 //! **Deviations.** Settings of what our stack never does (segmentation offload, pacing by the device) are taken without
 //! effect; they are listed in `WITHOUT_EFFECT`. Any other that is not here is refused.
 
-use super::backend::{Setting, Trouble};
+use super::backend::{BackendError, Setting};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::socket::{FastOpen, Memory, StackConfig, SynCookies};
 use fleetfoot_core::tcp::{
@@ -17,16 +17,16 @@ pub(super) fn apply(
     config: &mut StackConfig,
     setting: &Setting,
     set_switch: fn(&mut Config, &str, &str) -> Result<(), String>,
-) -> Result<(), Trouble> {
-    let refuse = |what: String| Err(Trouble::Unsupported(what));
+) -> Result<(), BackendError> {
+    let refuse = |what: String| Err(BackendError::Unsupported(what));
     match setting {
         Setting::Sysctl { name, value } if name.starts_with(OWN) => {
             let key = &name[OWN.len()..];
             set_switch(&mut config.tcp, key, value)
-                .map_err(|error| Trouble::Unsupported(format!("the setting {name}={value}: {error}")))
+                .map_err(|error| BackendError::Unsupported(format!("the setting {name}={value}: {error}")))
         }
         Setting::Sysctl { name, value } => sysctl(config, name, value)
-            .ok_or_else(|| Trouble::Unsupported(format!("the setting {name}={value}"))),
+            .ok_or_else(|| BackendError::Unsupported(format!("the setting {name}={value}"))),
         Setting::Module { module, name, value } => {
             match (module.as_str(), name.as_str(), value.as_str()) {
                 // Both ways of leaving slow start early; that is what we do by default.
@@ -213,14 +213,14 @@ const WITHOUT_EFFECT: [&str; 8] = [
 #[cfg(test)]
 mod tests {
     use super::apply;
-    use crate::backend::{Setting, Trouble};
+    use crate::backend::{BackendError, Setting};
     use crate::command::{DEFAULTS, OLD_LINUX};
     use fleetfoot_core::socket::StackConfig;
     use fleetfoot_core::tcp::{Config, EarlyRetransmit, Profile, TailLossProbe, ThinRule};
     use fleetfoot_core::time::Duration;
     use fleetfoot_lab::scenario::set_switch;
 
-    fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Result<(), Trouble> {
+    fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Result<(), BackendError> {
         let (name, value) = (name.to_owned(), value.to_owned());
         apply(config, &Setting::Sysctl { name, value }, set_switch)
     }
@@ -296,7 +296,10 @@ mod tests {
             ("net.ipv4.tcp_min_tso_segs", "x"),
         ] {
             assert!(
-                matches!(sysctl(&mut config, name, value), Err(Trouble::Unsupported(_))),
+                matches!(
+                    sysctl(&mut config, name, value),
+                    Err(BackendError::Unsupported(_))
+                ),
                 "{name}"
             );
         }

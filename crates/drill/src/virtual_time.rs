@@ -4,8 +4,8 @@
 //! the runner lets it, from one timer to the next; a call that blocks is made again after every packet and timer.
 
 use super::backend::{
-    Backend, Call, ConnectionState, Destination, Done, Handle, Info, OptionValue, Outbound, Output, Setting,
-    Setup, Trouble,
+    Backend, BackendError, Call, ConnectionState, Destination, Done, Handle, Info, OptionValue, Outbound,
+    Output, Setting, Setup,
 };
 use super::constant;
 use fleetfoot_core::socket::{
@@ -69,7 +69,7 @@ impl Virtual {
     }
 
     /// Takes what the stack has to send, and tries a blocking call again.
-    fn turn(&mut self) -> Result<(), Trouble> {
+    fn turn(&mut self) -> Result<(), BackendError> {
         self.drain(false)?;
         if let Some(waiting) = self.waiting.take() {
             let done = self.attempt(&waiting.call)?;
@@ -84,14 +84,14 @@ impl Virtual {
         Ok(())
     }
 
-    fn drain(&mut self, by_timer: bool) -> Result<(), Trouble> {
+    fn drain(&mut self, by_timer: bool) -> Result<(), BackendError> {
         if self.device_full {
             return Ok(()); // what a device refuses was not sent (Linux `tcp_transmit_skb`)
         }
         while let Some(packet) = self.stack.poll_transmit(self.now) {
             let Header { source, destination } = packet.header;
             let len = wire::encode(&mut self.buffer, &packet.segment, source, destination, &[])
-                .map_err(|error| Trouble::Broken(format!("a packet cannot be written: {error}")))?;
+                .map_err(|error| BackendError::Broken(format!("a packet cannot be written: {error}")))?;
             self.out.push_back(Outbound {
                 at: self.now,
                 bytes: self.buffer[..len].to_vec(),
@@ -102,7 +102,7 @@ impl Virtual {
     }
 
     /// Lets time pass to the next deadline, no further than `limit`. False: `limit` is reached.
-    fn step(&mut self, limit: Instant) -> Result<bool, Trouble> {
+    fn step(&mut self, limit: Instant) -> Result<bool, BackendError> {
         let wake = self.waiting.as_ref().and_then(|waiting| waiting.until);
         let next = [self.stack.poll_timeout(), wake].into_iter().flatten().min();
         match next {
@@ -155,12 +155,12 @@ impl Virtual {
         }
     }
 
-    fn attempt(&mut self, call: &Call) -> Result<Option<Done>, Trouble> {
+    fn attempt(&mut self, call: &Call) -> Result<Option<Done>, BackendError> {
         if let Some(done) = self.datagram_call(call)? {
             return Ok(done);
         }
         let now = self.now;
-        let unsupported = |what: String| Err(Trouble::Unsupported(what));
+        let unsupported = |what: String| Err(BackendError::Unsupported(what));
         Ok(Some(match call {
             Call::Socket { kind, protocol } => return self.socket(*kind, *protocol).map(Some),
             Call::Bind { socket, address } => {
@@ -300,7 +300,7 @@ impl Virtual {
         }))
     }
 
-    fn socket(&mut self, kind: i32, protocol: i32) -> Result<Done, Trouble> {
+    fn socket(&mut self, kind: i32, protocol: i32) -> Result<Done, BackendError> {
         let stream = kind & 0xf == 1;
         if stream && protocol != 0 && protocol != 6 {
             // A stream of another protocol does not exist.
@@ -310,7 +310,9 @@ impl Virtual {
             return Ok(self.open_datagram(kind & SOCK_NONBLOCK != 0));
         }
         if !stream {
-            return Err(Trouble::Unsupported("sockets other than TCP and UDP".to_owned()));
+            return Err(BackendError::Unsupported(
+                "sockets other than TCP and UDP".to_owned(),
+            ));
         }
         let family = match self.setup.local {
             IpAddr::V4(_) if !self.setup.mapped => Family::V4,
@@ -323,7 +325,7 @@ impl Virtual {
         Ok(self.simple(made, |made| i64::from(made.0)))
     }
 
-    fn get_option(&mut self, socket: Handle, level: i32, name: i32) -> Result<Done, Trouble> {
+    fn get_option(&mut self, socket: Handle, level: i32, name: i32) -> Result<Done, BackendError> {
         let option = option(level, name)?;
         Ok(match self.stack.getsockopt(self.now, fd(socket), option) {
             Ok(value) => {
@@ -347,7 +349,7 @@ impl Virtual {
         level: i32,
         name: i32,
         value: &OptionValue,
-    ) -> Result<Done, Trouble> {
+    ) -> Result<Done, BackendError> {
         let option = option(level, name)?;
         let value = match value {
             OptionValue::Integer(value) => socket::OptionValue::Int(*value),
@@ -379,13 +381,13 @@ impl Backend for Virtual {
         self.now
     }
 
-    fn wait(&mut self, until: Instant) -> Result<(), Trouble> {
+    fn wait(&mut self, until: Instant) -> Result<(), BackendError> {
         self.turn()?;
         while self.step(until)? {}
         Ok(())
     }
 
-    fn next_packet(&mut self, deadline: Instant) -> Result<Option<Outbound>, Trouble> {
+    fn next_packet(&mut self, deadline: Instant) -> Result<Option<Outbound>, BackendError> {
         self.turn()?;
         loop {
             if let Some(packet) = self.out.pop_front() {
@@ -397,7 +399,7 @@ impl Backend for Virtual {
         }
     }
 
-    fn inject(&mut self, packet: &[u8]) -> Result<(), Trouble> {
+    fn inject(&mut self, packet: &[u8]) -> Result<(), BackendError> {
         self.turn()?;
         match wire::parse(packet) {
             Ok(parsed) => {
@@ -413,7 +415,7 @@ impl Backend for Virtual {
         self.turn()
     }
 
-    fn call(&mut self, call: &Call) -> Result<Option<Done>, Trouble> {
+    fn call(&mut self, call: &Call) -> Result<Option<Done>, BackendError> {
         self.turn()?;
         let done = self.attempt(call)?;
         if done.is_none() {
@@ -432,15 +434,15 @@ impl Backend for Virtual {
         Ok(done)
     }
 
-    fn pending(&mut self) -> Result<Option<Done>, Trouble> {
+    fn pending(&mut self) -> Result<Option<Done>, BackendError> {
         Ok(self.returned.take())
     }
 
-    fn info(&mut self, socket: Handle) -> Result<Info, Trouble> {
+    fn info(&mut self, socket: Handle) -> Result<Info, BackendError> {
         let fields = self
             .stack
             .info(self.now, fd(socket))
-            .map_err(|errno| Trouble::Broken(format!("TCP_INFO: {errno}")))?;
+            .map_err(|errno| BackendError::Broken(format!("TCP_INFO: {errno}")))?;
         let mut info = Info::default();
         for (name, value) in fields.fields() {
             info.set(name, i64::try_from(value).unwrap_or(i64::MAX));
@@ -448,7 +450,7 @@ impl Backend for Virtual {
         Ok(info)
     }
 
-    fn configure(&mut self, setting: &Setting) -> Result<(), Trouble> {
+    fn configure(&mut self, setting: &Setting) -> Result<(), BackendError> {
         match setting {
             Setting::ForgetPeers => self.stack.forget_peers(),
             Setting::LinkQueue { packets } => self.device_full = *packets == 0,
@@ -457,12 +459,12 @@ impl Backend for Virtual {
         super::sysctl::apply(self.stack.config_mut(), setting, self.set_switch)
     }
 
-    fn counters(&mut self) -> Result<BTreeMap<String, u64>, Trouble> {
+    fn counters(&mut self) -> Result<BTreeMap<String, u64>, BackendError> {
         let ignored = self.stack.icmp_ignored();
         Ok(BTreeMap::from([("TcpExtOutOfWindowIcmps".to_owned(), ignored)]))
     }
 
-    fn count_state(&mut self, state: ConnectionState) -> Result<usize, Trouble> {
+    fn count_state(&mut self, state: ConnectionState) -> Result<usize, BackendError> {
         Ok(match state {
             ConnectionState::SynReceived => self.stack.count(State::SynReceived),
             ConnectionState::TimeWait => self.stack.count(State::TimeWait),
@@ -475,16 +477,16 @@ fn fd(handle: Handle) -> Fd {
     Fd(u32::try_from(handle.0).unwrap_or(u32::MAX))
 }
 
-fn option(level: i32, name: i32) -> Result<SocketOption, Trouble> {
+fn option(level: i32, name: i32) -> Result<SocketOption, BackendError> {
     SocketOption::by_number(level, name)
-        .ok_or_else(|| Trouble::Unsupported(format!("socket option {name} of level {level}")))
+        .ok_or_else(|| BackendError::Unsupported(format!("socket option {name} of level {level}")))
 }
 
-fn recv_flags(flags: i32) -> Result<RecvFlags, Trouble> {
+fn recv_flags(flags: i32) -> Result<RecvFlags, BackendError> {
     let has = |bit| flags & bit != 0;
     let known = MSG_OOB | MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT | MSG_WAITALL;
     if flags & !known != 0 {
-        return Err(Trouble::Unsupported(format!(
+        return Err(BackendError::Unsupported(format!(
             "the flags {:#x} of a read",
             flags & !known
         )));
@@ -498,11 +500,11 @@ fn recv_flags(flags: i32) -> Result<RecvFlags, Trouble> {
     })
 }
 
-fn send_flags(flags: i32) -> Result<SendFlags, Trouble> {
+fn send_flags(flags: i32) -> Result<SendFlags, BackendError> {
     let has = |bit| flags & bit != 0;
     let known = MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_FASTOPEN;
     if flags & !known != 0 {
-        return Err(Trouble::Unsupported(format!(
+        return Err(BackendError::Unsupported(format!(
             "the flags {:#x} of a write",
             flags & !known
         )));

@@ -544,7 +544,7 @@ fn r1_is_three_retransmissions_and_r2_beyond_a_hundred_seconds() {
         let mut trouble = None;
         while peer.connection.state() != State::Closed {
             peer.timer();
-            if trouble.is_none() && peer.events().contains(&Event::Trouble) {
+            if trouble.is_none() && peer.events().contains(&Event::Retransmitting) {
                 trouble = Some(peer.connection.stats().retransmits);
             }
         }

@@ -278,7 +278,7 @@ impl Stack {
                         self.paths.learn(now, canonical(remote).ip(), found);
                     }
                 }
-                Event::Readable | Event::Writable | Event::SendClosed | Event::Trouble => {}
+                Event::Readable | Event::Writable | Event::SendClosed | Event::Retransmitting => {}
             }
         }
         if established {

@@ -313,7 +313,7 @@ impl Connection {
             2 => Event::Writable,
             3 => Event::PeerClosed,
             4 => Event::SendClosed,
-            5 => Event::Trouble,
+            5 => Event::Retransmitting,
             6 => Event::Closed,
             8 => Event::SoftError,
             9 => Event::Urgent,

@@ -1,7 +1,7 @@
 //! One system call with everything it needs.
 
 use super::Linux;
-use crate::backend::{Call, Destination, Done, Handle, OptionValue, Output, Trouble};
+use crate::backend::{BackendError, Call, Destination, Done, Handle, OptionValue, Output};
 use fleetfoot_live::Clock;
 use fleetfoot_live::calls::{self, Errno, Fd};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    pub(super) fn new(linux: &Linux<'_>, call: &Call) -> Result<Operation, Trouble> {
+    pub(super) fn new(linux: &Linux<'_>, call: &Call) -> Result<Operation, BackendError> {
         let address = match call {
             Call::Bind { address, .. } => Some(*address),
             Call::Connect {

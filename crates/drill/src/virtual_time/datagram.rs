@@ -1,7 +1,7 @@
 //! UDP sockets of our stack: `core::socket::Datagram` behind the calls of scripts.
 
 use super::{O_NONBLOCK, Virtual, fd, option};
-use crate::backend::{Call, Destination, Done, Handle, OptionValue, Outbound, Output, Trouble};
+use crate::backend::{BackendError, Call, Destination, Done, Handle, OptionValue, Outbound, Output};
 use crate::wire::{self, Body, Envelope};
 use fleetfoot_core::socket::{Datagram, Errno, Header, IcmpError, SocketOption};
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ impl Virtual {
     }
 
     /// A call on a UDP socket; `Ok(None)`: it is on none.
-    pub(super) fn datagram_call(&mut self, call: &Call) -> Result<Option<Option<Done>>, Trouble> {
+    pub(super) fn datagram_call(&mut self, call: &Call) -> Result<Option<Option<Done>>, BackendError> {
         let socket = match call {
             Call::Bind { socket, .. }
             | Call::Listen { socket, .. }
@@ -65,7 +65,7 @@ impl Virtual {
         done.map(Some)
     }
 
-    fn on_datagram(&mut self, opened: &mut Opened, call: &Call) -> Result<Option<Done>, Trouble> {
+    fn on_datagram(&mut self, opened: &mut Opened, call: &Call) -> Result<Option<Done>, BackendError> {
         let Opened { socket, nonblocking } = opened;
         let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
         let fail = |errno: Errno| Ok(Some(self.failed(errno.number())));
@@ -98,7 +98,7 @@ impl Virtual {
                     flow_label: 0,
                 };
                 let ports = (header.source.port(), header.destination.port());
-                let bytes = wire::encode_udp(&envelope, ports, len).map_err(Trouble::Broken)?;
+                let bytes = wire::encode_udp(&envelope, ports, len).map_err(BackendError::Broken)?;
                 self.out.push_back(Outbound {
                     at: self.now,
                     bytes,
@@ -162,7 +162,7 @@ impl Virtual {
                 Ok(Some(self.done(0, Output::Option(OptionValue::Integer(error)))))
             }
             Call::Listen { .. } | Call::Accept { .. } => fail(Errno::EOPNOTSUPP),
-            other => Err(Trouble::Unsupported(format!("{other:?} on a UDP socket"))),
+            other => Err(BackendError::Unsupported(format!("{other:?} on a UDP socket"))),
         }
     }
 

@@ -70,7 +70,7 @@ pub(crate) enum Kind {
     /// A table with these keys.
     Table(&'static [Key]),
     /// A table whose keys depend on one of them.
-    Tagged(&'static Tagged),
+    KindTable(&'static KindTable),
     /// A table of free keys, each with a value of this type.
     Map(&'static Kind),
     /// A list of values of this type.
@@ -104,18 +104,18 @@ pub(crate) enum Dimension {
 
 /// A table whose keys depend on the value of `tag`.
 #[derive(Debug)]
-pub(crate) struct Tagged {
+pub(crate) struct KindTable {
     pub(crate) tag: &'static str,
     /// What the tag says, for messages and documents.
     pub(crate) what: &'static str,
     /// Keys of every kind.
     pub(crate) common: &'static [Key],
-    pub(crate) kinds: &'static [Variety],
+    pub(crate) kinds: &'static [KindKeys],
 }
 
 /// One kind of a tagged table.
 #[derive(Debug)]
-pub(crate) struct Variety {
+pub(crate) struct KindKeys {
     pub(crate) name: &'static str,
     pub(crate) keys: &'static [Key],
     pub(crate) doc: &'static str,
@@ -166,7 +166,7 @@ pub(crate) static FILE: &[Key] = &[
     ),
     key(
         "network",
-        Kind::Tagged(&NETWORK),
+        Kind::KindTable(&NETWORK),
         Required,
         "Hosts, routers and links.",
     ),
@@ -190,7 +190,7 @@ pub(crate) static FILE: &[Key] = &[
     ),
     key(
         "traffic",
-        Kind::List(&Kind::Tagged(&TRAFFIC)),
+        Kind::List(&Kind::KindTable(&TRAFFIC)),
         Required,
         "Groups of flows.",
     ),

@@ -2,7 +2,7 @@
 
 use super::document::{Entry, Node, Table, Value};
 use super::error::{Error, Place, Source, alternatives, nearest};
-use super::keys::{self, Dimension, Key, Kind, Tagged};
+use super::keys::{self, Dimension, Key, Kind, KindTable};
 use super::value::{
     self, bytes, choice, congestion_control, duration, flag, frequency, integer, limit, line, list, number,
     point, probability, quantity, queue, rate, table, text, unknown_word,
@@ -41,7 +41,7 @@ impl Section {
     /// The table at `node` and its kind.
     pub(crate) fn open_tagged(
         node: &Node,
-        tagged: &'static Tagged,
+        tagged: &'static KindTable,
         path: &str,
     ) -> Result<(&'static str, Section), Error> {
         let variety = variety(node, tagged, path)?;
@@ -216,7 +216,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
         Kind::Quantity(dimension) => quantity(node, path, dimension).map(drop),
         Kind::Point(dimension) => point(node, path, dimension).map(drop),
         Kind::Table(keys) => check_keys(node, &keys.iter().collect::<Vec<_>>(), path),
-        Kind::Tagged(tagged) => {
+        Kind::KindTable(tagged) => {
             let variety = variety(node, tagged, path)?;
             let tag = tagged.tag;
             let keys: Vec<&Key> = tagged.common.iter().chain(variety.keys).collect();
@@ -245,7 +245,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
         }
         Kind::CongestionControl => congestion_control(node, path).map(drop),
         Kind::Distribution(dimension) => match &node.value {
-            Value::Table(_) => check(node, &Kind::Tagged(dimension.distributions()), path),
+            Value::Table(_) => check(node, &Kind::KindTable(dimension.distributions()), path),
             _ => quantity(node, path, dimension).map(drop),
         },
         Kind::Setting => table(node, path).map(drop),
@@ -255,7 +255,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
 
 impl Dimension {
     /// The distributions of this dimension.
-    pub(crate) fn distributions(self) -> &'static Tagged {
+    pub(crate) fn distributions(self) -> &'static KindTable {
         match self {
             Dimension::Bytes => &keys::SIZE_DISTRIBUTION,
             Dimension::Time => &keys::TIME_DISTRIBUTION,
@@ -266,10 +266,10 @@ impl Dimension {
 /// The form that the type of `node` points to.
 fn fitting_form<'a>(node: &Node, forms: &'a [Kind]) -> Option<&'a Kind> {
     let fits = |form: &&Kind| match (&node.value, form) {
-        (Value::Table(_), form) => matches!(form, Kind::Table(_) | Kind::Tagged(_)),
+        (Value::Table(_), form) => matches!(form, Kind::Table(_) | Kind::KindTable(_)),
         (Value::Text(_), form) => !matches!(
             form,
-            Kind::Table(_) | Kind::Tagged(_) | Kind::Integer(..) | Kind::Number(..) | Kind::Flag
+            Kind::Table(_) | Kind::KindTable(_) | Kind::Integer(..) | Kind::Number(..) | Kind::Flag
         ),
         (Value::Integer(_) | Value::Float(_), form) => {
             matches!(form, Kind::Integer(..) | Kind::Number(..) | Kind::Probability)
@@ -311,7 +311,7 @@ fn check_table(
     path: &str,
     keys: &[&Key],
     tags: &[&str],
-    kind: Option<(&Tagged, &str)>,
+    kind: Option<(&KindTable, &str)>,
 ) -> Result<(), Error> {
     let table = table(node, path)?;
     for entry in &table.entries {
@@ -336,7 +336,7 @@ fn check_table(
     Ok(())
 }
 
-fn unknown_key(entry: &Entry, path: &str, names: &[&str], kind: Option<(&Tagged, &str)>) -> Error {
+fn unknown_key(entry: &Entry, path: &str, names: &[&str], kind: Option<(&KindTable, &str)>) -> Error {
     let full = join(path, &entry.key);
     let place = &entry.key_place;
     let message = match kind {
@@ -369,7 +369,7 @@ fn missing(place: &Place, key: &Key, path: &str) -> Error {
         .help(place, format!("`{}` is: {}", key.name, key.doc))
 }
 
-fn variety(node: &Node, tagged: &'static Tagged, path: &str) -> Result<&'static keys::Variety, Error> {
+fn variety(node: &Node, tagged: &'static KindTable, path: &str) -> Result<&'static keys::KindKeys, Error> {
     let names: Vec<&str> = tagged.kinds.iter().map(|kind| kind.name).collect();
     let table = table(node, path)?;
     let full = join(path, tagged.tag);

@@ -1,6 +1,6 @@
 //! The reference page of scenario files, made from the list of keys.
 
-use super::keys::{self, Default, Dimension, Key, Kind, Tagged};
+use super::keys::{self, Default, Dimension, Key, Kind, KindTable};
 use super::quantity;
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value as ParameterValue};
@@ -214,7 +214,7 @@ fn section(page: &mut String, title: &str, words: &str, keys: &[Key]) {
     table(page, keys);
 }
 
-fn kinds(page: &mut String, title: &str, tagged: &Tagged) {
+fn kinds(page: &mut String, title: &str, tagged: &KindTable) {
     let _ = write!(page, "\n## Kinds of {title}\n");
     for kind in tagged.kinds {
         let _ = write!(
@@ -290,7 +290,7 @@ pub(super) fn type_of(kind: &Kind) -> String {
         Kind::Limit => "queue limit".into(),
         Kind::Choice(list) => words(list),
         Kind::Table(_) => "table".into(),
-        Kind::Tagged(tagged) => format!("table with `{}`", tagged.tag),
+        Kind::KindTable(tagged) => format!("table with `{}`", tagged.tag),
         Kind::Map(_) => "table of free keys".into(),
         Kind::List(inner) => format!("list: {}", type_of(inner)),
         Kind::OneOrMore(inner) => format!("{}, or a list", type_of(inner)),

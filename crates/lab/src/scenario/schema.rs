@@ -1,7 +1,7 @@
 //! The JSON schema of scenario files, made from the list of keys. Tables and kinds that stand in several places are written once,
 //! under `$defs`, named by the key that holds them.
 
-use super::keys::{self, Default, Dimension, Key, Kind, Tagged};
+use super::keys::{self, Default, Dimension, Key, Kind, KindTable};
 use super::reference::parameter_default;
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::parameter::ParameterKind;
@@ -79,7 +79,7 @@ impl Schemas {
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
     }
 
-    fn tagged(&mut self, tagged: &Tagged) -> Value {
+    fn tagged(&mut self, tagged: &KindTable) -> Value {
         let kinds: Vec<Value> = tagged
             .kinds
             .iter()
@@ -98,7 +98,7 @@ impl Schemas {
                 let schema = self.object(&keys.iter().collect::<Vec<_>>(), None);
                 self.reference(name, schema)
             }
-            Kind::Tagged(kinds) => {
+            Kind::KindTable(kinds) => {
                 let schema = self.tagged(kinds);
                 self.reference(name, schema)
             }

@@ -65,18 +65,18 @@ impl<T> Queue<T> {
     }
 }
 
-/// Counters of a connection that were given to a record; those of trouble only if there was any.
+/// Counters of a connection that were given to a record; those of losses only if there was any.
 #[derive(Default)]
 pub(super) struct Counted {
     bytes_sent: u64,
     ack_latency_ns: u64,
     ack_latency_count: u32,
     segments_sent: u32,
-    trouble: Option<Box<Trouble>>,
+    losses: Option<Box<LossCounters>>,
 }
 
 #[derive(Default, PartialEq)]
-struct Trouble {
+struct LossCounters {
     redundant_bytes: u64,
     retransmits: u32,
     timeouts: u32,
@@ -93,7 +93,7 @@ struct Trouble {
 impl Counted {
     /// Everything the sender has counted, and what the receiver received twice.
     pub(super) fn new(sender: &Stats, redundant_bytes: u64) -> Counted {
-        let trouble = Trouble {
+        let losses = LossCounters {
             redundant_bytes,
             retransmits: sender.retransmits,
             timeouts: sender.timeouts,
@@ -111,7 +111,7 @@ impl Counted {
             ack_latency_ns: sender.ack_latency_sum.as_nanos(),
             ack_latency_count: sender.ack_latency_count as u32,
             segments_sent: sender.segments_sent as u32,
-            trouble: (trouble != Trouble::default()).then(|| Box::new(trouble)),
+            losses: (losses != LossCounters::default()).then(|| Box::new(losses)),
         }
     }
 
@@ -124,18 +124,18 @@ impl Counted {
             segments_sent: u64::from(self.segments_sent),
             ..Stats::default()
         };
-        if let Some(trouble) = &self.trouble {
-            stats.redundant_bytes = trouble.redundant_bytes;
-            stats.retransmits = trouble.retransmits;
-            stats.timeouts = trouble.timeouts;
-            stats.congestion_events = trouble.congestion_events;
-            stats.spurious_timeouts = trouble.spurious_timeouts;
-            stats.probes = trouble.probes;
-            stats.new_probes = trouble.new_probes;
-            stats.spurious_probes = trouble.spurious_probes;
-            stats.rdb_packets = trouble.rdb_packets;
-            stats.rdb_losses = trouble.rdb_losses;
-            stats.rdb_bytes = trouble.rdb_bytes;
+        if let Some(losses) = &self.losses {
+            stats.redundant_bytes = losses.redundant_bytes;
+            stats.retransmits = losses.retransmits;
+            stats.timeouts = losses.timeouts;
+            stats.congestion_events = losses.congestion_events;
+            stats.spurious_timeouts = losses.spurious_timeouts;
+            stats.probes = losses.probes;
+            stats.new_probes = losses.new_probes;
+            stats.spurious_probes = losses.spurious_probes;
+            stats.rdb_packets = losses.rdb_packets;
+            stats.rdb_losses = losses.rdb_losses;
+            stats.rdb_bytes = losses.rdb_bytes;
         }
         stats
     }

@@ -231,7 +231,7 @@ impl Part {
                 | Event::Readable
                 | Event::Writable
                 | Event::SendClosed
-                | Event::Trouble
+                | Event::Retransmitting
                 | Event::SoftError
                 | Event::Urgent
                 // The path of a relay's connections is not remembered.
@@ -278,7 +278,7 @@ impl Application<'_> {
                 | Event::Readable
                 | Event::Writable
                 | Event::SendClosed
-                | Event::Trouble
+                | Event::Retransmitting
                 | Event::SoftError
                 | Event::Urgent => {}
             }

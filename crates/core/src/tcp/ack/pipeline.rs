@@ -489,7 +489,7 @@ impl Sender {
         }
         Sender::mtu_probe_unclear(shared);
         if self.retries == 3 {
-            shared.raise(Event::Trouble); // RFC 9293 3.8.3: R1
+            shared.raise(Event::Retransmitting); // RFC 9293 3.8.3: R1
             shared.suspect_black_hole(now);
         }
         shared.stats.timeouts += 1;

@@ -46,7 +46,7 @@ pub enum Event {
     /// Everything written, and our FIN, was acknowledged.
     SendClosed,
     /// More than R1 retransmissions of the same data (RFC 9293 3.8.3): the path may be broken.
-    Trouble,
+    Retransmitting,
     /// An ICMP error came that does not end the connection (RFC 9293 MUST-47).
     SoftError,
     /// The peer's urgent point appeared or moved (RFC 9293 MUST-32).

@@ -119,7 +119,7 @@ impl Shared {
                 Event::Writable => 2,
                 Event::PeerClosed => 3,
                 Event::SendClosed => 4,
-                Event::Trouble => 5,
+                Event::Retransmitting => 5,
                 Event::Closed => 6,
                 Event::Failed(_) => 7,
                 Event::SoftError => 8,

@@ -20,7 +20,7 @@ fn r1_warns_and_r2_gives_up() {
     let mut warned = None;
     for expected in [1000, 3000, 7000, 15_000, 31_000] {
         assert_eq!(script.timer(), (expected, [0].to_vec()));
-        if script.events().contains(&Event::Trouble) {
+        if script.events().contains(&Event::Retransmitting) {
             warned = Some(expected);
         }
     }

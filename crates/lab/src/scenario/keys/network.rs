@@ -1,7 +1,7 @@
 //! Keys of networks and links.
 
 use super::Default::{Described, Required, Value};
-use super::{Key, Kind, TIME, TIMES, Tagged, Variety, key};
+use super::{Key, Kind, KindKeys, KindTable, TIME, TIMES, key};
 use crate::scenario::place::Medium;
 
 const PAIRS: Key = key(
@@ -30,12 +30,12 @@ const fn bottleneck(doc: &'static str) -> Key {
 }
 
 /// `[network]`.
-pub(crate) static NETWORK: Tagged = Tagged {
+pub(crate) static NETWORK: KindTable = KindTable {
     tag: "kind",
     what: "network",
     common: &[],
     kinds: &[
-        Variety {
+        KindKeys {
             name: "dumbbell",
             doc: "Hosts on both sides of one link, `bottleneck`.",
             keys: &[
@@ -45,7 +45,7 @@ pub(crate) static NETWORK: Tagged = Tagged {
                 EGRESS,
             ],
         },
-        Variety {
+        KindKeys {
             name: "chain",
             doc: "Hosts on both sides of several links in a row.",
             keys: &[
@@ -58,7 +58,7 @@ pub(crate) static NETWORK: Tagged = Tagged {
                 EGRESS,
             ],
         },
-        Variety {
+        KindKeys {
             name: "parking-lot",
             doc: "A chain with cross traffic: at each hop hosts `enter-<hop>-<n>` join and hosts `leave-<hop>-<n>` leave.",
             keys: &[
@@ -75,7 +75,7 @@ pub(crate) static NETWORK: Tagged = Tagged {
                 EGRESS,
             ],
         },
-        Variety {
+        KindKeys {
             name: "access-tree",
             doc: "Hosts behind DSLAMs, DSLAMs behind edge routers, edge routers at a ring of core routers: `host-<edge>-<dslam>-<n>`, all in the group `hosts`, those of one edge router in `site-<edge>`. Packets take the path with the fewest links.",
             keys: &[
@@ -138,7 +138,7 @@ pub(crate) static NETWORK: Tagged = Tagged {
                 ),
             ],
         },
-        Variety {
+        KindKeys {
             name: "graph",
             doc: "Nodes and links as listed; packets take the path with the fewest links, among equals that with the least delay.",
             keys: &[
@@ -243,7 +243,7 @@ pub(crate) static REVERSE: &[Key] = &[
 ];
 
 static RATE_FORMS: &[Kind] = &[Kind::Rate, Kind::Table(TRACE)];
-static LOSS_FORMS: &[Kind] = &[Kind::Probability, Kind::Tagged(&LOSS)];
+static LOSS_FORMS: &[Kind] = &[Kind::Probability, Kind::KindTable(&LOSS)];
 
 pub(crate) static TRACE: &[Key] = &[key(
     "trace",
@@ -436,12 +436,12 @@ const DATA_ONLY: Key = key(
 );
 
 /// Loss models.
-pub(crate) static LOSS: Tagged = Tagged {
+pub(crate) static LOSS: KindTable = KindTable {
     tag: "kind",
     what: "loss model",
     common: &[],
     kinds: &[
-        Variety {
+        KindKeys {
             name: "random",
             doc: "Each packet independently.",
             keys: &[
@@ -449,7 +449,7 @@ pub(crate) static LOSS: Tagged = Tagged {
                 DATA_ONLY,
             ],
         },
-        Variety {
+        KindKeys {
             name: "burst",
             doc: "Gilbert and Elliott: a good and a bad state, one step per packet.",
             keys: &[
@@ -465,7 +465,7 @@ pub(crate) static LOSS: Tagged = Tagged {
                 DATA_ONLY,
             ],
         },
-        Variety {
+        KindKeys {
             name: "script",
             doc: "Chosen packets of every flow.",
             keys: &[
@@ -478,7 +478,7 @@ pub(crate) static LOSS: Tagged = Tagged {
                 DATA_ONLY,
             ],
         },
-        Variety {
+        KindKeys {
             name: "tail",
             doc: "The end of every transfer.",
             keys: &[key(

@@ -1,7 +1,7 @@
 //! Keys of endpoints.
 
 use super::Default::{Described, Value};
-use super::{Key, Kind, NANOSECOND, POSITIVE_TIME, TIME, Tagged, Variety, key};
+use super::{Key, Kind, KindKeys, KindTable, NANOSECOND, POSITIVE_TIME, TIME, key};
 use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::time::Duration;
 
@@ -271,7 +271,7 @@ pub(crate) static TCP: &[Key] = &[
         "delayed_ack",
         Kind::Either(&[
             Kind::Choice(&["off", "standard", "linux"]),
-            Kind::Tagged(&DELAYED_ACK),
+            Kind::KindTable(&DELAYED_ACK),
         ]),
         "When the receiver acknowledges.",
     ),
@@ -453,17 +453,17 @@ const fn switch(name: &'static str, kind: Kind, doc: &'static str) -> Key {
 const HALF_SECOND: Duration = Duration::from_millis(500);
 
 /// Rules for delayed ACKs.
-pub(crate) static DELAYED_ACK: Tagged = Tagged {
+pub(crate) static DELAYED_ACK: KindTable = KindTable {
     tag: "kind",
     what: "rule for delayed ACKs",
     common: &[],
     kinds: &[
-        Variety {
+        KindKeys {
             name: "off",
             doc: "Every segment is acknowledged at once.",
             keys: &[],
         },
-        Variety {
+        KindKeys {
             name: "standard",
             doc: "Every second full segment, or after a time.",
             keys: &[key(
@@ -473,7 +473,7 @@ pub(crate) static DELAYED_ACK: Tagged = Tagged {
                 "Longest delay.",
             )],
         },
-        Variety {
+        KindKeys {
             name: "linux",
             doc: "Adaptive, after a phase of immediate ACKs.",
             keys: &[

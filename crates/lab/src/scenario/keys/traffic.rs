@@ -2,7 +2,7 @@
 
 use super::Default::{Described, Required, Value};
 use super::{
-    ARRIVALS, COUNT, HOSTS, Key, Kind, POSITIVE_TIME, SIZES, TCP, TIME, TIMES, Tagged, Variety, key,
+    ARRIVALS, COUNT, HOSTS, Key, Kind, KindKeys, KindTable, POSITIVE_TIME, SIZES, TCP, TIME, TIMES, key,
 };
 use crate::workload::APPLICATION_NAMES;
 use fleetfoot_core::superpacket::Layout;
@@ -108,26 +108,31 @@ const DEMAND: Key = key(
 );
 
 /// Traffic kinds.
-pub(crate) static TRAFFIC: Tagged = Tagged {
+pub(crate) static TRAFFIC: KindTable = KindTable {
     tag: "kind",
     what: "traffic",
     common: TRAFFIC_COMMON,
     kinds: &[
-        Variety {
+        KindKeys {
             name: TrafficKind::Bulk.name(),
             doc: "Connections that always have data.",
             keys: &[MEMBERS],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Transfer.name(),
             doc: "One connection per transfer; transfers arrive whether or not earlier ones are done.",
             keys: &[
                 key("size", SIZES, Required, "Payload bytes of each."),
-                key("arrivals", Kind::Tagged(&ARRIVALS), Required, "When they start."),
+                key(
+                    "arrivals",
+                    Kind::KindTable(&ARRIVALS),
+                    Required,
+                    "When they start.",
+                ),
                 key("count", COUNT, Described("no limit"), "At most so many."),
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Incast.name(),
             doc: "In each round all senders start at the same moment; the next round begins when all are done.",
             keys: &[
@@ -142,7 +147,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 key("pause", TIMES, Value("\"0 s\""), "Time between rounds."),
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::ClosedLoop.name(),
             doc: "Users who transfer on a new connection, think, and do it again.",
             keys: &[
@@ -157,7 +162,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 DEMAND,
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::RequestResponse.name(),
             doc: "Persistent connections that ask, are answered and think.",
             keys: &[
@@ -184,7 +189,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 DEMAND,
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::OnOff.name(),
             doc: "Persistent connections that write bursts at intervals.",
             keys: &[
@@ -198,7 +203,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 ),
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Thin.name(),
             doc: "Persistent connections that write little and often, as interactive applications do. A flow is a connection; what counts is each write's delivery latency and each segment's ACK latency.",
             keys: &[
@@ -218,7 +223,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 ),
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Web.name(),
             doc: "Users who load pages: a document on one connection, then its objects over several, one at a time on each. A flow is a page, its completion time the page load time.",
             keys: &[
@@ -257,7 +262,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 DEMAND,
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Cbr.name(),
             doc: "Datagrams at a constant rate, without feedback.",
             keys: &[
@@ -271,7 +276,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 ),
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Tfrc.name(),
             doc: "Streams whose rate follows the TCP throughput equation (TFRC, RFC 5348). Nothing is sent twice: a stream of some size is complete with the last packet that arrives.",
             keys: &[
@@ -284,7 +289,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 key("size", SIZES, Described("no end"), "Payload bytes of each."),
                 key(
                     "arrivals",
-                    Kind::Tagged(&ARRIVALS),
+                    Kind::KindTable(&ARRIVALS),
                     Described("at `start`, then every `start_spacing`"),
                     "When they start.",
                 ),
@@ -344,7 +349,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 ),
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Flows.name(),
             doc: "Transfers listed in a file.",
             keys: &[key(
@@ -354,7 +359,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 "CSV with the header `start,source,destination,bytes` (seconds, host names, bytes), or Parquet with these columns where that is built in.",
             )],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Replay.name(),
             doc: "Connections recorded in a file of connection vectors, which `fleetfoot import` makes of a capture: they start at the recorded times and have the recorded round-trip times, and their ends say as much as they did, and wait as long before it. Each opens from `to` (`right`; with `direction = \"up\"` from `from`), at a host of its own for every host that opened connections, as far as there are pairs. A flow is an exchange, without the recorded waiting; where both ends speak independently, a unit of either. `more.connection_s` is the time of whole connections.",
             keys: &[
@@ -402,7 +407,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 ),
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Ping.name(),
             doc: "Echo requests; the completion time is the round-trip time.",
             keys: &[
@@ -415,7 +420,7 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 ),
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Video.name(),
             doc: "Calls between two hosts, both ways at once: frames at a constant rate, each cut into UDP datagrams that leave together; nothing is sent again and the encoder does not adapt. A flow is a frame; its completion time is from handing over to the arrival of its last datagram. A frame that lost a datagram has no time: it counts among the late ones (`more.late_or_lost`).",
             keys: &[
@@ -458,13 +463,13 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 ),
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Dns.name(),
             doc: "Look-ups of names: a UDP request and its answer, with a resolver's retries. A flow is a look-up; its completion time is from the first request to the first answer. One that is never answered counts with the time until it was given up. `from` answers, `to` asks.",
             keys: &[
                 key(
                     "arrivals",
-                    Kind::Tagged(&ARRIVALS),
+                    Kind::KindTable(&ARRIVALS),
                     Value("{ dist = \"poisson\", rate = \"1 per second\" }"),
                     "When look-ups begin.",
                 ),
@@ -495,13 +500,13 @@ pub(crate) static TRAFFIC: Tagged = Tagged {
                 ),
             ],
         },
-        Variety {
+        KindKeys {
             name: TrafficKind::Raw.name(),
             doc: "Trains of packets from a template, whose headers may lie: attacks on queues. Nobody answers them.",
             keys: &[
                 key(
                     "arrivals",
-                    Kind::Tagged(&ARRIVALS),
+                    Kind::KindTable(&ARRIVALS),
                     Required,
                     "When trains start.",
                 ),

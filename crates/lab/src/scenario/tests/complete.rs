@@ -1,6 +1,6 @@
 //! The reference has every key that the reader takes.
 
-use crate::scenario::keys::{self, Key, Kind, Tagged};
+use crate::scenario::keys::{self, Key, Kind, KindTable};
 use crate::scenario::{Scenario, reference};
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn collect(keys: &'static [Key], seen: &mut BTreeSet<usize>, names: &mut BTreeSe
 fn collect_kind(kind: &Kind, seen: &mut BTreeSet<usize>, names: &mut BTreeSet<&'static str>) {
     match *kind {
         Kind::Table(keys) => collect(keys, seen, names),
-        Kind::Tagged(tagged) => collect_tagged(tagged, seen, names),
+        Kind::KindTable(tagged) => collect_tagged(tagged, seen, names),
         Kind::Map(inner) | Kind::List(inner) | Kind::OneOrMore(inner) => collect_kind(inner, seen, names),
         Kind::Either(forms) => forms.iter().for_each(|form| collect_kind(form, seen, names)),
         Kind::Distribution(dimension) => collect_tagged(dimension.distributions(), seen, names),
@@ -26,7 +26,11 @@ fn collect_kind(kind: &Kind, seen: &mut BTreeSet<usize>, names: &mut BTreeSet<&'
     }
 }
 
-fn collect_tagged(tagged: &'static Tagged, seen: &mut BTreeSet<usize>, names: &mut BTreeSet<&'static str>) {
+fn collect_tagged(
+    tagged: &'static KindTable,
+    seen: &mut BTreeSet<usize>,
+    names: &mut BTreeSet<&'static str>,
+) {
     collect(tagged.common, seen, names);
     for kind in tagged.kinds {
         collect(kind.keys, seen, names);
