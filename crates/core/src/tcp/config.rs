@@ -100,7 +100,7 @@ pub struct Config {
     /// With SACK, recover from losses as ns-2's Sack1 agent does and not as RFC 6675 has it. In recovery the pipe is what
     /// was out less `dup_thresh`, one less per ACK (two if it is partial), one more per segment sent, and every hole below
     /// the highest SACKed segment is sent again once. A timeout forgets SACKs and sends again from the first unacknowledged
-    /// segment on; outside recovery SACKs only tell which ACKs count as duplicates. Needs `rack`, `prr`, `fack`, probes and
+    /// segment on; outside recovery SACKs only show which ACKs count as duplicates. Needs `rack`, `prr`, `fack`, probes and
     /// early retransmit off.
     pub sack1_recovery: bool,
     /// RTO restart when few segments are out (RFC 7765).
@@ -280,7 +280,7 @@ pub enum Growth {
     Always,
     /// Only if the window was in use when the data was sent (RFC 9293 3.8.2, RFC 7661 4.3).
     CwndLimited,
-    /// The same, but in slow start half of the window in use is enough (Linux `tcp_is_cwnd_limited`).
+    /// As `CwndLimited`, but in slow start half of the window in use is enough (Linux `tcp_is_cwnd_limited`).
     Linux,
 }
 
@@ -313,9 +313,9 @@ pub enum WindowValidation {
     Rfc2861,
     /// Keep it, and answer losses by what was used; bursts are paced (RFC 7661).
     NewCwv,
-    /// The same without pacing.
+    /// New-CWV without pacing.
     NewCwvUnpaced,
-    /// The same, and after a pause at the rate that was used before it, less if the RTT has grown.
+    /// New-CWV, and after a pause at the rate that was used before it, less if the RTT has grown.
     NewCwvProbing,
 }
 
@@ -337,11 +337,11 @@ pub enum InitialSpreading {
     Off,
     /// RTT / initial window.
     Variable,
-    /// The same, at most `spreading_gap`.
+    /// RTT / window, at most `spreading_gap`.
     Bounded,
-    /// The same, at most a packet's time at `spreading_rate`.
+    /// As `Bounded`, at most a packet's time at `spreading_rate`.
     Known,
-    /// The same, at most a packet's time at the rate that this connection or earlier ones to the same host measured.
+    /// As `Bounded`, at most a packet's time at the rate that this connection or earlier ones to the same host measured.
     Estimated,
 }
 
@@ -495,7 +495,7 @@ impl Config {
         }
     }
 
-    /// Whether whoever opens connections is to tell them what is remembered of their path, and to take what they find.
+    /// Whether whoever opens connections gives them what is remembered of their path, and takes what they find.
     #[inline]
     pub fn remembers_paths(&self) -> bool {
         self.initial_spreading == InitialSpreading::Estimated && !self.spreading_memory.is_zero()

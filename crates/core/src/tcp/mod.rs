@@ -398,10 +398,10 @@ impl Connection {
                 }
             }
             Setting::AutoRead(on) => self.auto_read = on,
-            Setting::Path(told) => {
+            Setting::Path(given) => {
                 self.shared.path = Some(Box::new(PathNotes {
                     began: now,
-                    told,
+                    given,
                     found: None,
                 }));
                 if let Some(sender) = &mut self.sender {
@@ -424,7 +424,7 @@ impl Connection {
         }
     }
 
-    /// When this connection was told of its path ([`Setting::Path`]) and what it found out about it, once, after
+    /// When this connection was given what is known of its path ([`Setting::Path`]) and what it found out about it, once, after
     /// [`Event::PathFound`]: for [`PathMemory::learn`].
     pub fn take_path(&mut self) -> Option<(Instant, PathSample)> {
         let path = self.shared.path.as_mut()?;
@@ -485,7 +485,7 @@ impl Connection {
         )
     }
 
-    /// Tells the sending half what was written; makes it when the handshake is over.
+    /// Passes what was written to the sending half; makes it when the handshake is over.
     fn feed_sender(&mut self, now: Instant) {
         if matches!(self.state, State::Closed | State::SynSent) {
             return;

@@ -536,7 +536,7 @@ mod tests {
                 continue;
             };
             let grouped = ["rto", "path", "patience"].contains(&field);
-            // Told by who measures, not a switch.
+            // Set by who measures, not a switch.
             let told = ["congestion_control_values", "measured"].contains(&field);
             if depth != 4 || told || grouped {
                 continue;

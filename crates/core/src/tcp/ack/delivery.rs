@@ -24,7 +24,7 @@ pub(in crate::tcp) struct Delivery {
     /// Segments newly delivered.
     pub(in crate::tcp) segments: u32,
     pub(in crate::tcp) rtt: Option<Duration>,
-    /// The same of the segment sent last of those delivered.
+    /// RTT of the segment sent last among those delivered.
     pub(in crate::tcp) newest_rtt: Option<Duration>,
     /// When that left which was sent last of those delivered.
     pub(in crate::tcp) newest_tx: Option<Instant>,
@@ -34,7 +34,7 @@ pub(in crate::tcp) struct Delivery {
     pub(in crate::tcp) original: bool,
     /// A segment sent after the timeout was SACKed.
     pub(in crate::tcp) beyond: bool,
-    /// Of `delivered`, what duplicate ACKs without SACK stood for.
+    /// The part of `delivered` that duplicate ACKs without SACK stood for.
     pub(in crate::tcp) counted: u64,
     pub(in crate::tcp) retransmitted: bool,
     pub(in crate::tcp) dsack: bool,
@@ -103,7 +103,7 @@ impl Sender {
         }
     }
 
-    /// The SACK blocks of an acknowledgment. `COUNTED`: of what they newly tell only the sums are asked for, not which
+    /// The SACK blocks of an acknowledgment. `COUNTED`: only the sums of what they newly report are asked for, not which
     /// records they are.
     #[inline(never)]
     pub(in crate::tcp) fn take_blocks<const COUNTED: bool>(
@@ -225,7 +225,7 @@ impl Sender {
             && segment.flags.contains(Flags::TIMESTAMPS)
             && segment.tsecr != 0
         {
-            // RFC 7323 4.1: the echo tells which transmission is meant.
+            // RFC 7323 4.1: the echo shows which transmission is meant.
             let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr);
             rtt = Some(Duration::from_millis(u64::from(elapsed.max(1))));
         }

@@ -88,7 +88,7 @@ impl Sender {
         lost
     }
 
-    /// Which retransmissions cannot have been lost yet, as far as counting SACKs tells.
+    /// Which retransmissions cannot have been lost yet, as far as counting SACKs shows.
     pub(in crate::tcp) fn resent(&self, now: Instant, shared: &Shared) -> Resent {
         let recovering = matches!(self.state, CaState::Recovery | CaState::Loss);
         Resent {

@@ -2,7 +2,7 @@
 //!
 //! Its own few numbers decide what is sent; the scoreboard beside them keeps the records. In recovery every ACK takes one
 //! from the pipe and every segment adds one, and each hole below the highest SACKed segment is sent again once. Outside
-//! recovery SACKs tell only whether an ACK is a duplicate: one that SACKs nothing new is not. A timeout forgets them and
+//! recovery SACKs show only whether an ACK is a duplicate: one that SACKs nothing new is not. A timeout forgets them and
 //! goes back to the first unacknowledged segment.
 //!
 //! **Source.** ns-2.35: `tcp/tcp-sack1.cc`, `tcp/scoreboard-rq.cc`, `tcp/tcp.cc` (`newack`, `slowdown`, `send_one`,
@@ -172,7 +172,7 @@ impl Sender {
             && self.cc.grows_by_fractions()
     }
 
-    /// An acknowledgment in recovery that tells of the segment behind all that is SACKed and of nothing else that is new: what
+    /// An acknowledgment in recovery that reports the segment behind all that is SACKed and nothing else that is new: what
     /// [`Sender::on_ack`] comes to then. False: it is not such a one, and nothing was done.
     #[inline(always)]
     pub(in crate::tcp) fn take_next_sacked(
@@ -339,12 +339,12 @@ impl Sender {
         }
         delivery.rtt = None;
         if delivery.advanced && !partial {
-            // After a timeout nearly every segment sent again is told of by blocks that go on telling of the rest.
+            // After a timeout nearly every segment sent again is reported by blocks that go on reporting the rest.
             let again = shared.predict && self.state == CaState::Loss && self.una < self.high_seq;
-            let told = self.board.marks.sacked_segments > 0;
-            if again && told {
+            let reported = self.board.marks.sacked_segments > 0;
+            if again && reported {
                 self.board.set_aside_sacks();
-            } else if told || !again && !self.board.marks.stale.is_empty() {
+            } else if reported || !again && !self.board.marks.stale.is_empty() {
                 self.board.forget_sacks();
             }
             agent.dup_acks = 0;

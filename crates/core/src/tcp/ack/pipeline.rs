@@ -1,7 +1,7 @@
 //! What an acknowledgment means to the sender: delivery, loss, recovery, undo, timers.
 //!
 //! The order is that of RFC 9293 3.10.7.4 with the congestion states that Linux names: deliveries are counted and
-//! sampled, losses are judged (RACK, or RFC 6675, or duplicate ACKs), the state changes, the controller is told, the
+//! sampled, losses are judged (RACK, or RFC 6675, or duplicate ACKs), the state changes, the controller is informed, the
 //! timer is set.
 //!
 //! **Source.** RFC 5681, 6582, 6675, 8985 section 6, 5827, 3168, 6298, 7765.
@@ -105,7 +105,7 @@ impl Sender {
         }
         let recovering = matches!(self.state, CaState::Recovery | CaState::Cwr);
         if delivery.delivered > 0 || delivery.advanced {
-            let told = lost
+            let lost_bytes = lost
                 + self
                     .tempo
                     .as_mut()
@@ -124,7 +124,7 @@ impl Sender {
                 sacked_total: Bytes(board.marks.sacked),
                 segments: delivery.segments,
                 delivered_total: Bytes(delivered_total),
-                lost: Bytes(told),
+                lost: Bytes(lost_bytes),
                 in_flight: Bytes(board.pipe()),
                 prior_in_flight: Bytes(prior_in_flight),
                 rtt: delivery.rtt,

@@ -23,7 +23,7 @@ pub(in crate::tcp) struct Prr {
     recover_fs: u64,
 }
 
-/// What the ACK that starts the episode told.
+/// What the ACK that starts the episode reported.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Entry {
     /// SND.NXT - SND.UNA after the ACK.
@@ -36,7 +36,7 @@ pub(in crate::tcp) struct Entry {
     pub(in crate::tcp) window: u64,
 }
 
-/// What one ACK told.
+/// What one ACK reported.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct PrrAck {
     /// Newly acknowledged and SACKed.
@@ -111,7 +111,7 @@ impl Prr {
         count
     }
 
-    /// Of what was out when the episode began, what was not delivered yet.
+    /// What was out when the episode began and is not delivered yet.
     pub(in crate::tcp) fn undelivered(&self) -> u64 {
         self.recover_fs.saturating_sub(self.delivered)
     }

@@ -7,7 +7,7 @@
 //! **Source.** RFC 8985 sections 5 and 6.
 //! **Deviations.** The RTT filter of step 2 compares with the timestamp echo only what is acknowledged cumulatively: the echo
 //! on an ACK with SACKs is that of the last segment in order (RFC 7323 4.3), which would reject the SACK of every loss
-//! probe, and leave a lost tail to the timer. Linux does not look at the echo at all; `reo_wnd` is at most SRTT. Transmissions of the same moment are told apart by
+//! probe, and leave a lost tail to the timer. Linux does not look at the echo at all; `reo_wnd` is at most SRTT. Transmissions of the same moment are distinguished by
 //! their order, not by their sequence numbers: the RFC's tie-break stands in for a clock that virtual time does not need,
 //! and takes new data sent before a retransmission of that moment for newer than it. The timer waits for the earliest
 //! of the segments that may be lost, not for the latest. Reordering is seen against what was delivered before the
@@ -31,7 +31,7 @@ pub(in crate::tcp) struct Rack {
     rtt: Duration,
     /// Highest offset delivered.
     fack: u64,
-    /// The same before the acknowledgment under way.
+    /// `fack` before the acknowledgment under way.
     prior_fack: u64,
     /// Lowest segment never retransmitted that the acknowledgment under way delivers below that: acknowledged, SACKed.
     late: [u64; 2],

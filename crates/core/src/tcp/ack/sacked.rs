@@ -38,7 +38,7 @@ impl Scoreboard {
     /// A SACK block: calls `newly` for each record it newly covers. Says whether a run holds all of it now.
     #[inline]
     pub(in crate::tcp) fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
-        // Mostly it tells of the newest data: it prolongs the last run or comes after it. Runs are aligned to records.
+        // Mostly it reports the newest data: it prolongs the last run or comes after it. Runs are aligned to records.
         let last = self.marks.runs.back().copied();
         let from = match last {
             Some(last) if left < last.start => return self.sack_anywhere(left, right, newly),
@@ -255,7 +255,7 @@ impl Scoreboard {
         }
     }
 
-    /// [`Scoreboard::mark_sacked`] where some runs are stale: one that is told again as a whole costs no look at its
+    /// [`Scoreboard::mark_sacked`] where some runs are stale: one that is reported again as a whole costs no look at its
     /// records, whatever its length.
     #[inline(never)]
     fn mark_again(&mut self, from: usize, to: usize, newly: &mut impl FnMut(&Record)) {
@@ -291,7 +291,7 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets what is SACKed without a look at the records: what the peer tells again is soon known again (`sack1`). Who
+    /// Forgets what is SACKed without a look at the records: what the peer reports again is soon known again (`sack1`). Who
     /// looks at a record must see to it that it is not in a stale run.
     pub(in crate::tcp) fn set_aside_sacks(&mut self) {
         self.clear_stale(u64::MAX);

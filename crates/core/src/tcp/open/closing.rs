@@ -54,10 +54,10 @@ impl Connection {
 
     /// Aborts: RST if the peer knows the connection (RFC 9293 3.10.5).
     pub fn abort(&mut self, _now: Instant) {
-        let tell = !matches!(self.state, State::Closed | State::SynSent | State::TimeWait);
+        let resets = !matches!(self.state, State::Closed | State::SynSent | State::TimeWait);
         if self.state != State::Closed {
             self.fail(ConnectionError::Aborted);
-            if tell {
+            if resets {
                 self.control = Control::Reset;
             }
         }

@@ -1,11 +1,11 @@
 //! What an ICMP error about one of our segments does to a connection.
 //!
 //! A message is believed only if the sequence number it quotes is in flight. Before the handshake is over an error may
-//! end the attempt; afterwards every error is soft: it is remembered, told to the owner, and becomes the reason if the
+//! end the attempt; afterwards every error is soft: it is remembered, reported to the owner, and becomes the reason if the
 //! connection later times out. "Too big" messages lower the path MTU ([`mtu`](crate::tcp::path::mtu)).
 //!
 //! **Source.** RFC 9293 3.9.2.2, RFC 1122 4.2.3.9, RFC 5927 4.1 (sequence check) and 5.2 (hard errors are soft in
-//! synchronised states), RFC 6633 (source quench), RFC 6069 (reverting the back-off); which error is told for which
+//! synchronised states), RFC 6633 (source quench), RFC 6069 (reverting the back-off); which error is reported for which
 //! code, and that any code ends a connection in SYN-SENT, is Linux's (`icmp_err_convert`, `tcp_v4_err`, `tcp_req_err`).
 //! **Deviations.** RFC 5927 4.1 wants SEG.SEQ < SND.NXT; a quoted SND.NXT is taken as well, as Linux does (a
 //! zero-window probe and a pure ACK carry it). The profile `rfc` ends SYN-SENT only for hard codes, as RFC 1122 asks.
@@ -37,7 +37,7 @@ pub enum IcmpKind {
     ProtocolUnreachable,
     /// Type 3 code 3; ICMPv6 type 1 code 4.
     PortUnreachable,
-    /// Type 3 code 4, or ICMPv6 packet too big, with the next hop's MTU (0: not told).
+    /// Type 3 code 4, or ICMPv6 packet too big, with the next hop's MTU (0: unknown).
     TooBig {
         /// Next hop's MTU, bytes.
         mtu: u32,
@@ -73,7 +73,7 @@ pub enum IcmpKind {
 }
 
 impl IcmpKind {
-    /// The error an owner is told; `None`: nothing.
+    /// The error that is reported to the owner; `None`: nothing.
     pub const fn error(self) -> Option<NetworkError> {
         Some(match self {
             IcmpKind::NetUnreachable

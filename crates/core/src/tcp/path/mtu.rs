@@ -52,7 +52,7 @@ struct Search {
     since: Instant,
 }
 
-/// Plateaus of RFC 1191 7.1, for routers that do not tell the MTU.
+/// Plateaus of RFC 1191 7.1, for routers that do not report the MTU.
 const PLATEAUS: [u32; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];
 /// RFC 8200 5.
 const IPV6_MIN: u32 = 1280;
@@ -98,13 +98,13 @@ impl Shared {
 
 impl Connection {
     /// A router says that a packet was too big; its sequence number is in flight.
-    pub(in crate::tcp) fn on_too_big(&mut self, now: Instant, told: u32) {
+    pub(in crate::tcp) fn on_too_big(&mut self, now: Instant, reported: u32) {
         if !self.shared.config.path.pmtu_discovery {
             return;
         }
         let current = self.shared.path_mtu();
         let path = self.shared.config.path;
-        let mut mtu = told;
+        let mut mtu = reported;
         if mtu == 0 {
             // RFC 1191 5: an old router. The next plateau below.
             mtu = PLATEAUS

@@ -165,7 +165,7 @@ impl Receive {
         let grown = edge.saturating_sub(self.edge);
         let shut = self.edge - self.rcv_nxt.min(self.edge);
         let step = u64::from(mss).min(largest / 2);
-        // Tell the peer when it could be blocked: the window offered is below half the buffer and can double.
+        // Inform the peer when it could be blocked: the window offered is below half the buffer and can double.
         (count, grown >= step && shut < largest / 2 && grown >= shut)
     }
 

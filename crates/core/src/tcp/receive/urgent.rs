@@ -1,7 +1,7 @@
 //! Urgent data: the pointer in both directions.
 //!
 //! Bytes written as urgent stay in the stream; while the point after them is ahead of a segment, the segment carries URG
-//! and the distance. A receiver keeps the farthest point announced and tells its owner when it appears or moves; taking the
+//! and the distance. A receiver keeps the farthest point announced and informs its owner when it appears or moves; taking the
 //! last urgent octet out of the stream (sockets without `SO_OOBINLINE`) is the owner's: the mark says where it is.
 //!
 //! **Source.** RFC 9293 3.8.5, RFC 6093 (the pointer names the octet after the urgent data), RFC 9293 MUST-30 to MUST-33,

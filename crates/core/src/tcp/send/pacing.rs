@@ -28,7 +28,7 @@ pub(in crate::tcp) struct Tempo {
     pub(in crate::tcp) train: Option<Train>,
     pub(in crate::tcp) validation: Option<Validation>,
     pub(in crate::tcp) rates: Option<Rates>,
-    /// What a timer judged lost and no acknowledgment has told the controller.
+    /// What a timer judged lost and no acknowledgment has reported to the controller.
     pub(in crate::tcp) unreported: u64,
 }
 

@@ -99,7 +99,7 @@ pub enum HiddenLoss {
     /// By the number of an acknowledgment: what the bundle that it ends carried along and was not acknowledged before is
     /// presumed lost.
     Original,
-    /// The same, unless a D-SACK says that it had arrived; only if the receiver is known to send D-SACKs or to acknowledge
+    /// As `Original`, unless a D-SACK says that the data had arrived; only if the receiver is known to send D-SACKs or to acknowledge
     /// every segment.
     Dsack,
 }
@@ -258,18 +258,19 @@ impl Sender {
                 let (left, right) = segment.sack_block(0);
                 (left.to_offset(shared.iss, ack), right.to_offset(shared.iss, ack))
             });
-            let told = duplicate.filter(|&(left, right)| left < right && right <= ack as i64);
+            let reported = duplicate.filter(|&(left, right)| left < right && right <= ack as i64);
             let trusted = match rdb.detect {
                 HiddenLoss::Ignored => false,
                 HiddenLoss::Original => true,
                 HiddenLoss::Dsack => {
-                    (shared.sack && (bundler.dsacks || told.is_some())) || bundler.single >= ENOUGH
+                    (shared.sack && (bundler.dsacks || reported.is_some())) || bundler.single >= ENOUGH
                 }
             };
             let believed = rdb.detect == HiddenLoss::Dsack;
             let arrived = |record: &Record| {
-                let told = told.filter(|_| believed);
-                told.is_some_and(|(left, right)| left <= record.seq as i64 && record.end() as i64 <= right)
+                let reported = reported.filter(|_| believed);
+                reported
+                    .is_some_and(|(left, right)| left <= record.seq as i64 && record.end() as i64 <= right)
             };
             let carried = self.board.ring.iter();
             let carried = carried.skip_while(|record| record.seq < bundle.start);

@@ -48,7 +48,7 @@ pub(in crate::tcp) struct Spread {
     gap: Duration,
     /// Half of the range from which gaps are drawn, in per cent of the gap.
     jitter_percent: u8,
-    /// Of the connection's draws.
+    /// Seed of the connection's draws.
     seed: u64,
     next_at: Instant,
     /// When the last segment left.
@@ -70,12 +70,12 @@ pub(in crate::tcp) struct Train {
     left: u32,
 }
 
-/// What a connection was told of its path, and what it found.
+/// What a connection was given of its path, and what it found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tcp) struct PathNotes {
-    /// When it was told.
+    /// When that was.
     pub(in crate::tcp) began: Instant,
-    pub(in crate::tcp) told: Option<PathSample>,
+    pub(in crate::tcp) given: Option<PathSample>,
     pub(in crate::tcp) found: Option<PathSample>,
 }
 
@@ -92,7 +92,7 @@ impl Spread {
             return None;
         }
         let bound = share.min(config.spreading_gap);
-        let told = shared.path.as_deref().and_then(|path| path.told);
+        let given = shared.path.as_deref().and_then(|path| path.given);
         let (mut next_at, mut empty) = (Instant::ZERO, rtt);
         let seed = u64::from(shared.iss.0) << 32 | u64::from(shared.irs.0);
         let gap = match config.initial_spreading {
@@ -101,12 +101,12 @@ impl Spread {
             InitialSpreading::Bounded => bound,
             InitialSpreading::Known => bound.min(config.spreading_rate.time_for(full_packet(shared))),
             InitialSpreading::Estimated => {
-                let gap = told.map_or(bound, |path| bound.min(path.rate.time_for(full_packet(shared))));
+                let gap = given.map_or(bound, |path| bound.min(path.rate.time_for(full_packet(shared))));
                 if config.spreading_phase && gap > Duration::ZERO {
                     next_at = now + Duration::from_nanos(Rng::from_seed(seed).below(gap.as_nanos()));
                 }
                 // A segment takes a packet's time longer than the SYN.
-                empty = told.map_or(rtt, |path| rtt.min(path.min_rtt)) + gap;
+                empty = given.map_or(rtt, |path| rtt.min(path.min_rtt)) + gap;
                 gap
             }
         };
@@ -250,7 +250,7 @@ fn longest(gap: Duration, jitter_percent: u8) -> Duration {
     gap.mul_div(100 + u64::from(jitter_percent.min(100)), 100)
 }
 
-/// Of the first window, whatever the lengths of what is written.
+/// Segments of the first window, whatever the lengths of what is written.
 fn initial_segments(shared: &Shared) -> u32 {
     (shared.initial_window() / u64::from(shared.mss.max(1))).max(1) as u32
 }
@@ -265,7 +265,7 @@ fn full_packet(shared: &Shared) -> Bytes {
 const TOGETHER: u64 = 8;
 /// Initial windows of segments: the first window, and the second of slow start.
 const WINDOWS: u32 = 3;
-/// Tells the draws of a connection apart.
+/// Separates the draws of a connection from others.
 const DRAWS: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Bytes of the timestamp option with its padding.
 const TIMESTAMPS: u32 = 12;

@@ -1,4 +1,4 @@
-//! What `TCP_INFO` tells: [`Info`], and beyond it negotiated options and counts of segments.
+//! What `TCP_INFO` reports: [`Info`], and beyond it negotiated options and counts of segments.
 
 use crate::cc::Phase;
 use crate::tcp::send::half::{CaState, Sender};
@@ -25,11 +25,11 @@ pub struct Detail {
     pub rcv_scale: u8,
     /// Segments sent and not acknowledged; a SYN is one.
     pub out: u32,
-    /// Of these, reported received.
+    /// Segments out that were reported received.
     pub sacked: u32,
-    /// Of these, judged lost.
+    /// Segments out that were judged lost.
     pub lost: u32,
-    /// Of these, retransmitted and still out.
+    /// Segments out that were retransmitted.
     pub retransmitted: u32,
     /// Segments known to be delivered, the SYN among them.
     pub delivered: u32,

@@ -1,4 +1,4 @@
-//! Why a connection ended, and what it tells its owner.
+//! Why a connection ended, and what it reports to its owner.
 
 use crate::tcp::path::icmp::NetworkError;
 use core::fmt;

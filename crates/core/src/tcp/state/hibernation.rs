@@ -31,7 +31,7 @@ use alloc::sync::Arc;
 pub struct Resting(Box<[u8]>);
 
 impl Connection {
-    /// The same connection in few bytes, if it is established, has nothing to do or to tell, and no timer runs. Whoever
+    /// This connection in few bytes, if it is established, has nothing to do or to report, and no timer runs. Whoever
     /// keeps them drops the connection and wakes them before the next call.
     pub fn rest(&mut self) -> Option<Resting> {
         if !self.may_rest() {
@@ -193,9 +193,9 @@ impl Shared {
 
 impl PathNotes {
     fn pack(&mut self, pack: &mut Pack<'_>) {
-        let PathNotes { began, told, found } = self;
+        let PathNotes { began, given, found } = self;
         pack.instant(began);
-        for sample in [told, found] {
+        for sample in [given, found] {
             let blank = || PathSample {
                 rate: Rate::default(),
                 min_rtt: Duration::ZERO,

@@ -143,8 +143,8 @@ impl Shared {
     /// The time from a segment of ours to the acknowledgment of it, by the clocks of both ends: up to a constant the delay of
     /// the data path, modulo 2^32 ms.
     pub(in crate::tcp) fn one_way_delay(&self, segment: &Segment) -> Option<Duration> {
-        let told = self.timestamps && segment.flags.contains(Flags::TIMESTAMPS) && segment.tsecr != 0;
-        told.then(|| Duration::from_millis(u64::from(segment.tsval.wrapping_sub(segment.tsecr))))
+        let echoed = self.timestamps && segment.flags.contains(Flags::TIMESTAMPS) && segment.tsecr != 0;
+        echoed.then(|| Duration::from_millis(u64::from(segment.tsval.wrapping_sub(segment.tsecr))))
     }
 
     /// A valid RTT sample. With `tick` it is the number of ticks that the connection's clock made meanwhile.

@@ -77,7 +77,7 @@ pub enum Half {
 pub struct WriteFlags {
     /// More will follow at once: do not send a partial segment yet.
     pub more: bool,
-    /// The same for as long as the socket says (`TCP_CORK`); what leaves carries PSH all the same.
+    /// More data follows for as long as the socket says (`TCP_CORK`); what leaves carries PSH all the same.
     pub corked: bool,
 }
 

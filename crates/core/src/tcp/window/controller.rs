@@ -5,7 +5,7 @@ use crate::pack::Pack;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 
-/// A controller, and what it answers until it is told something.
+/// A controller, and what it answers until the next input.
 pub(in crate::tcp) struct Controller {
     any: AnyController,
     window: Bytes,
@@ -54,7 +54,7 @@ impl Controller {
     }
 
     /// [`Controller::on_ack`] of an acknowledgment that is nothing but progress. Algorithms in their usual phase look at no
-    /// more of it than is in `progress`; the others are told all.
+    /// more of it than is in `progress`; the others receive all.
     #[inline(always)]
     pub(in crate::tcp) fn on_progress<'a>(
         &mut self,
@@ -95,7 +95,7 @@ impl Controller {
         }
     }
 
-    /// `ack` says what the algorithm is told.
+    /// `ack` makes the input of the algorithm.
     #[inline(always)]
     pub(in crate::tcp) fn on_ack<'a>(&mut self, now: Instant, ack: impl FnOnce() -> Ack<'a>) -> Reaction {
         let reaction = self.any.on_ack(now, &ack());

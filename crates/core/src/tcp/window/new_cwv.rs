@@ -1,6 +1,6 @@
 //! New-CWV: a sender that its application limits keeps the window it earned, and answers a loss by what it really used.
 //!
-//! pipeACK, the most acknowledged in a round trip of the last second or three round trips, tells what is used. While it is below
+//! pipeACK, the most acknowledged in a round trip of the last second or three round trips, shows what is used. While it is below
 //! half of the window the window is not validated: it stays, grows only where it is full, and a loss halves what was used
 //! instead. After five minutes of that it halves.
 //!
@@ -36,7 +36,7 @@ pub(in crate::tcp) struct Validation {
     acked: u64,
     /// `acked` when this sample's round trip began.
     prior_acked: u64,
-    /// It ends when this offset is acknowledged.
+    /// The sample ends when this offset is acknowledged.
     prior_nxt: u64,
     /// Data left after a pause: the next ACK begins a round trip.
     fresh: bool,

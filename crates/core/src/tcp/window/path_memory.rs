@@ -1,14 +1,14 @@
 //! What connections learn about a path, for later ones between the same two hosts.
 //!
-//! A connection tells once at which rate its bottleneck passed two segments that had left together ([`crate::tcp::send::spreading`]) and
+//! A connection reports once at which rate its bottleneck passed two segments that had left together ([`crate::tcp::send::spreading`]) and
 //! how short a round trip was. The next ones begin with the middle of the last three rates, and the shortest round trip.
-//! Whoever opens connections keeps the memory: a connection is told on its first day, and tells, but holds nothing shared.
+//! Whoever opens connections keeps the memory: a connection receives it when it opens, and reports once, but holds nothing shared.
 //! Connections that ran at the same time met the same traffic, so that together they are one of the three: the first rate counts.
 //!
 //! **Source.** RFC 9040 6 (temporal sharing): what is passed on, when it is read (6.1) and updated (6.2); 8 on hosts
 //! whose connections take several paths. The middle of three is ours, against single measurements that other packets spoilt.
 //! **Deviations.** RFC 9040 names no rate: it passes on round-trip times, their variation and windows. Of these only the
-//! shortest round trip is kept, and no connection begins with it as its estimate. A connection that runs is told nothing of what
+//! shortest round trip is kept, and no connection begins with it as its estimate. A connection that runs hears nothing of what
 //! others learn meanwhile (section 7, ensemble sharing). The RFC names no bound: beyond 4096 paths that goes of which nothing was
 //! learnt for longest.
 
@@ -19,7 +19,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 /// What one connection learnt about its path, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathSample {
-    /// Of the bottleneck.
+    /// Rate of the bottleneck.
     pub rate: Rate,
     /// Shortest round trip.
     pub min_rtt: Duration,
@@ -50,7 +50,7 @@ impl<K: Ord + Copy> PathMemory<K> {
         }
     }
 
-    /// Takes in what a connection learnt that was told at `began` ([`Connection::take_path`](crate::tcp::Connection::take_path)).
+    /// Takes in what a connection learnt that began at `began` ([`Connection::take_path`](crate::tcp::Connection::take_path)).
     pub fn learn(&mut self, now: Instant, path: K, (began, sample): (Instant, PathSample)) {
         if let Some(entry) = self.entries.get(&path) {
             self.by_age.remove(&(entry.touched, path));
@@ -65,7 +65,7 @@ impl<K: Ord + Copy> PathMemory<K> {
         if let Some((at, newest)) = &mut entry.samples[0]
             && began < *at
         {
-            newest.min_rtt = newest.min_rtt.min(sample.min_rtt); // it ran beside the one that told this
+            newest.min_rtt = newest.min_rtt.min(sample.min_rtt); // it ran beside the one that reported this
             return;
         }
         entry.samples.rotate_right(1);
