@@ -158,7 +158,7 @@ pub static ENTRIES: &[Mechanism] = &[
         ("tcp.spreading_rate", BottleneckRate),
         ("tcp.spreading_jiffy", Text("0 ms")),
     ])
-        .document("Initial Spreading with gaps of one packet's time at the bottleneck's rate, which senders are told, and no longer than bounded.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00")
+        .document("Initial Spreading with gaps of one packet's time at the bottleneck's rate, which senders know, and no longer than bounded.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00")
         .evidence("docs/start-up.md: nothing lost on an empty path; on a busy drop-tail line a gap of exactly a packet's time keeps step with the queue, and one shorter by a hundredth takes 0.7 of its time.")
         .turn_on("In no kernel")
         .effort(Effort::OnlyHere),
@@ -167,7 +167,7 @@ pub static ENTRIES: &[Mechanism] = &[
         ("tcp.spreading_jiffy", Text("0 ms")),
         ("tcp.spreading_jitter_percent", Integer(50)),
     ])
-        .document("Initial Spreading with gaps of one packet's time at a rate that was measured: the first two segments leave together, their acknowledgments tell the bottleneck's rate, and the next connections to the same host begin with it. The first one to a host spreads as bounded does. Each gap is drawn from half to one and a half of that.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00; packet pair: Keshav, SIGCOMM 1991; RFC 9040 6")
+        .document("Initial Spreading with gaps of one packet's time at a rate that was measured: the first two segments leave together, their acknowledgments show the bottleneck's rate, and the next connections to the same host begin with it. The first one to a host spreads as bounded does. Each gap is drawn from half to one and a half of that.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00; packet pair: Keshav, SIGCOMM 1991; RFC 9040 6")
         .evidence("docs/start-up.md: from the second connection to a host on free on an empty path; on busy lines of 1 to 50 Mbit/s 0.85 to 1.07 of the time of bounded. Without the random gaps it keeps step with a full queue and takes 1.19 of it at 4 Mbit/s.")
         .turn_on("In no kernel; Linux has the place for it (ip tcp_metrics), but keeps no rate there")
         .effort(Effort::OnlyHere),

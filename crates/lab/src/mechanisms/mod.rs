@@ -266,7 +266,7 @@ impl Mechanism {
         if self.set.iter().any(|(_, value)| *value == Preset::BottleneckRate) && one_rate(described).is_none()
         {
             return Some(String::from(
-                "the bottleneck has no one constant rate that senders could be told",
+                "the bottleneck has no single constant rate that senders could know",
             ));
         }
         let any = |wanted: &dyn Fn(&fleetfoot_core::tcp::Config) -> bool| {
