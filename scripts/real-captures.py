@@ -2,7 +2,7 @@
 """Is what `fleetfoot import` says of a capture true? Two captures that other programs made.
 
 Two namespaces with Linux's TCP are joined by a relay that knows its rate and its delay (this kernel may have no netem). A client and a
-server of known sizes and waits talk over it, tcpdump captures at the client, at the server, and `import` has to tell rate, round-trip time,
+server of known sizes and waits talk over it, tcpdump captures at the client, at the server, and `import` has to find rate, round-trip time,
 sizes and waits within 5 %.
 
     scripts/real-captures.py PROGRAM [--keep FOLDER] [--small]

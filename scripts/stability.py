@@ -57,14 +57,14 @@ def examine(program, scenario, sets, seeds, only):
     tiers = collections.Counter(tier for _, tier in answers)
     # The usual tier is the one that most others equal up to one member.
     near = {tier: sum(len(tier ^ other) <= 1 for _, other in answers) for tier in tiers}
-    told = max(near, key=lambda tier: (near[tier], tiers[tier]))
-    same = sum(name == usual or name in told or (usual in tier and name is not None) for name, tier in answers)
+    usual_tier = max(near, key=lambda tier: (near[tier], tiers[tier]))
+    same = sum(name == usual or name in usual_tier or (usual in tier and name is not None) for name, tier in answers)
     return {
         "recommended": usual,
-        "tier": sorted(told),
+        "tier": sorted(usual_tier),
         "sets": sets,
         "same": same,
-        "tier_same": near[told],
+        "tier_same": near[usual_tier],
         "losses": losses,
         "answers": [{"recommended": name, "tier": sorted(tier)} for name, tier in answers],
     }

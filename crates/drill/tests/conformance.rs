@@ -32,7 +32,7 @@ fn play(items: &[Item], stack: Stack) -> Result<Vec<Outcome>, String> {
     play_all(items, &Options::new(stack, set_switch), |_| {})
 }
 
-fn tell(outcome: &Outcome) -> String {
+fn describe(outcome: &Outcome) -> String {
     let played = &outcome.played;
     format!(
         "{}:{}: {}\n{}",
@@ -51,7 +51,7 @@ fn our_tcp_passes_our_scripts() {
         let excused = NOT_YET.iter().any(|(file, _)| *file == outcome.item.file);
         match (outcome.played.verdict == Verdict::Pass, excused) {
             (true, true) => failed.push(format!("{} passes: take it off the list", outcome.item.file)),
-            (false, false) => failed.push(tell(outcome)),
+            (false, false) => failed.push(describe(outcome)),
             (true, false) | (false, true) => {}
         }
     }
@@ -76,14 +76,14 @@ fn the_kernel_passes_our_scripts() {
             .iter()
             .filter(|outcome| outcome.played.verdict != Verdict::Pass)
             .partition(|outcome| outcome.played.lateness > LATE);
-        let wrong: Vec<_> = wrong.into_iter().map(tell).collect();
+        let wrong: Vec<_> = wrong.into_iter().map(describe).collect();
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         if late.is_empty() {
             println!("the kernel passes, in round {round}");
             return;
         }
-        let told: Vec<_> = late.iter().map(|outcome| tell(outcome)).collect();
-        assert!(round < 3, "late three times:\n{}", told.join("\n"));
+        let lines: Vec<_> = late.iter().map(|outcome| describe(outcome)).collect();
+        assert!(round < 3, "late three times:\n{}", lines.join("\n"));
         items = late.iter().map(|outcome| outcome.item.clone()).collect();
     }
 }

@@ -53,7 +53,7 @@ pub fn resident() -> Option<u64> {
 }
 
 /// Half of the memory that machine, control groups and limits of the process allow (bytes); 4 GiB where the system does
-/// not tell.
+/// not report it.
 pub fn default_ceiling() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let machine = read(Path::new("/proc/meminfo")).and_then(|text| kilobytes(&text, "MemTotal:"));

@@ -89,7 +89,7 @@ impl Stack {
 
     /// A connection of a listener, half-open.
     fn adopt(&mut self, now: Instant, index: usize, tuple: Tuple, mut connection: Connection) -> usize {
-        self.tell_path(now, tuple.1, &mut connection);
+        self.give_path(now, tuple.1, &mut connection);
         let sock = &self.socks[index];
         let (options, family) = (sock.options.clone(), sock.family);
         let child = self.allocate(family);

@@ -324,7 +324,7 @@ impl Stack {
             Some(request) => Connection::connect_fast_open(now, &config, iss, request),
             None => Connection::connect(now, &config, iss),
         };
-        self.tell_path(now, remote, &mut connection);
+        self.give_path(now, remote, &mut connection);
         let sock = &mut self.socks[index];
         sock.local = Some(local);
         sock.remote = Some(remote);
@@ -337,7 +337,7 @@ impl Stack {
     }
 
     /// Gives a new connection what others to the same host learnt (RFC 9040 6.1), if it asks.
-    pub(super) fn tell_path(&self, now: Instant, remote: SocketAddr, connection: &mut Connection) {
+    pub(super) fn give_path(&self, now: Instant, remote: SocketAddr, connection: &mut Connection) {
         let config = connection.config();
         if config.remembers_paths() {
             let known = self

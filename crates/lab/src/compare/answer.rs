@@ -360,7 +360,7 @@ fn available(plan: &Plan, variants: &[Variant], recommended: &Variant) -> Option
 
 /// The answer where every seed of the baseline is the same run.
 fn same_seeds(document: &Document) -> String {
-    let told = match &document.jittered {
+    let jittered = match &document.jittered {
         Some(jittered) => match &jittered.recommended {
             Some(best) => {
                 let equals = match jittered.equals.as_slice() {
@@ -380,7 +380,7 @@ fn same_seeds(document: &Document) -> String {
         None => String::from(" Give it jitter (network.access.jitter) or random arrivals."),
     };
     format!(
-        "No winner can be named: nothing in this scenario is drawn at random, every seed is the same run, and so no difference can be called significant.{told}"
+        "No winner can be named: nothing in this scenario is drawn at random, every seed is the same run, and so no difference can be called significant.{jittered}"
     )
 }
 
@@ -439,7 +439,7 @@ fn nothing(rows: &Rows, variants: &[Variant]) -> String {
     }
 }
 
-/// Of so many groups that wait the times are told.
+/// Groups that wait whose times are reported.
 const MOST_GROUPS: usize = 6;
 
 /// So many equals are named.

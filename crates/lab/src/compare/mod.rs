@@ -192,12 +192,12 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
 /// How to turn a variant on: where one place alone makes the difference, there; what the others add is optional.
 fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<turn_on::Instruction> {
     let of = |index: usize| {
-        let mut told = turn_on::instructions_of(plan, index, &variants[index], &variants[0]);
+        let mut instructions = turn_on::instructions_of(plan, index, &variants[index], &variants[0]);
         let planned = &plan.variants[index];
         let place = planned.part_of.as_ref().and(planned.places.first());
         let place = place.map(|&place| plan.places[place].name.as_str());
-        turn_on::give_results_of_nearest(&mut told, plan, variants, place);
-        told
+        turn_on::give_results_of_nearest(&mut instructions, plan, variants, place);
+        instructions
     };
     let mut all = of(index);
     // What saves most by itself comes first.
@@ -207,11 +207,11 @@ fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<turn_on:
         turn_on::check_together(&mut all);
         return all;
     };
-    let mut told = of(part);
+    let mut instructions = of(part);
     let [one, all_of_it] = [win(part), win(index)].map(|win| win.unwrap_or(0.0));
-    all.retain(|one| told.iter().all(|first| first.place != one.place));
+    all.retain(|one| instructions.iter().all(|first| first.place != one.place));
     if all_of_it < one + 0.001 {
-        return told; // The others add nothing.
+        return instructions; // The others add nothing.
     }
     let places = plan.variants[index].places.len();
     let with = if places > 2 {
@@ -227,8 +227,8 @@ fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<turn_on:
             other.why
         );
     }
-    told.extend(all);
-    told
+    instructions.extend(all);
+    instructions
 }
 
 fn link_info(link: &fleetfoot_sim::spec::LinkSpec) -> LinkInfo {

@@ -99,7 +99,7 @@ pub(super) fn rank(plan: &Plan, batch: &Batch, resampling: &Resampling, variants
         .filter(whole)
         .collect();
     let ladder = table.ladder(&rows, &winners);
-    // What comes near the best as it seems, and has too few seeds to be told from chance.
+    // What comes near the best as it seems, and has too few seeds to differ from chance.
     let best = winners
         .iter()
         .filter_map(|&index| Some(rows[index].net.as_ref()?.value));
@@ -217,7 +217,7 @@ fn effort(plan: &Plan, index: usize) -> u8 {
 /// Who saves less is not worth a change: nobody notices it.
 pub(super) const WORTHWHILE: f64 = 0.01;
 
-/// Harms that differ by less are told as one.
+/// Harms that differ by less count as equal.
 const SAME_HARM: f64 = 0.01;
 
 /// Whether there are several runs and all returned the same.

@@ -358,7 +358,7 @@ pub fn afterwards(instruction: &Instruction) -> Option<String> {
     Some(format!("Afterwards: {check}"))
 }
 
-/// What the user is told to do, of which the headline and the report give the figures: the part of the recommended variant at the place
+/// What the user is advised to do, of which the headline and the report give the figures: the part of the recommended variant at the place
 /// that matters, where one place does, or the whole.
 pub fn done<'a>(document: &'a Document, recommended: &Recommended) -> Option<&'a Variant> {
     let acts_at = |versus: &Versus| match (versus.places.first(), versus.senders) {
@@ -430,10 +430,10 @@ pub fn unharmed(versus: &Versus) -> String {
     }
 }
 
-/// Harm that could be as large as this is told even where none could be shown.
+/// Harm that could be as large as this is reported even where none could be shown.
 const LEAST_POSSIBLE_HARM: f64 = 0.05;
 
-/// Harm below this is not told in the answer; the table has it.
+/// Harm below this is not mentioned in the answer; the table has it.
 const LEAST_HARM: f64 = 0.005;
 
 /// The first sentence of an answer, and the rest.
@@ -542,7 +542,7 @@ mod tests {
             ],
             ..Document::default()
         };
-        let told = |matters: Option<&str>| {
+        let advised = |matters: Option<&str>| {
             let recommended = Recommended {
                 variant: String::from("drr"),
                 equals: Vec::new(),
@@ -553,9 +553,12 @@ mod tests {
             };
             done(&document, &recommended).map(|variant| variant.name.clone())
         };
-        assert_eq!(told(None).as_deref(), Some("drr"));
-        assert_eq!(told(Some(uplink)).as_deref(), Some("drr at the uplink only"));
-        assert_eq!(told(Some(downlink)).as_deref(), Some("drr at the downlink only"));
+        assert_eq!(advised(None).as_deref(), Some("drr"));
+        assert_eq!(advised(Some(uplink)).as_deref(), Some("drr at the uplink only"));
+        assert_eq!(
+            advised(Some(downlink)).as_deref(),
+            Some("drr at the downlink only")
+        );
     }
 
     #[test]

@@ -513,7 +513,7 @@ impl Watch {
             }
             let (start, end) = (sent.transmit.start, sent.transmit.end);
             assert!(sent.transmit.segment.payload <= MSS, "{}: {sent:?}", self.name());
-            // RFC 9293 3.8.6 (MAY-7): what left when the window was larger may be sent again. Windows that are told in
+            // RFC 9293 3.8.6 (MAY-7): what left when the window was larger may be sent again. Windows that are announced in
             // units of the scale shrink by less than one.
             let new = end > self.highest;
             assert!(

@@ -107,7 +107,7 @@ fn two_ends_that_reject_each_others_acks_do_not_answer_for_ever() {
 #[test]
 fn what_is_sacked_and_sent_again_is_not_in_flight() {
     // After a timeout ns-2's agent goes through everything again, also what is SACKed meanwhile. That retransmission counted
-    // in the pipe, until the record was told of again, and for good where SACKs were set aside.
+    // in the pipe, until the record was reported again, and for good where SACKs were set aside.
     let pipes = [false, true].map(|long_way| {
         let mut config = bare();
         config.sack1_recovery = true;
@@ -120,16 +120,16 @@ fn what_is_sacked_and_sent_again_is_not_in_flight() {
         assert_eq!(script.ack(1, &[]), [1, 2]);
         let pipe = |script: &Script| script.connection.info(script.now).pipe.get();
         let before = pipe(&script);
-        // One more may leave for a duplicate: the third in the row, of which the peer has just told.
+        // One more may leave for a duplicate: the third in the row, which the peer has just reported.
         assert_eq!(script.ack(1, &[(3, 5)]), [3]);
-        let told = pipe(&script);
-        // Half a segment opens no window, but SACKs are set aside, and told again.
+        let reported = pipe(&script);
+        // Half a segment opens no window, but SACKs are set aside, and reported again.
         assert_eq!(script.ack_bytes(MSS * 3 / 2, &[]), []);
         let forgotten = pipe(&script);
         assert_eq!(script.ack_bytes(MSS * 3 / 2, &[(3 * MSS, 5 * MSS)]), []);
-        [before, told, forgotten, pipe(&script)]
+        [before, reported, forgotten, pipe(&script)]
     });
-    // Two went again. The two that are told of are lost no more, and count while the SACKs are forgotten.
+    // Two went again. The two that are reported are lost no more, and count while the SACKs are forgotten.
     assert_eq!(
         pipes,
         [[2000, 2000, 3500, 1500]; 2],

@@ -138,7 +138,7 @@ proptest! {
         prop_assert_eq!(times.len(), iw as usize);
         for (index, at) in (0..iw).zip(&times) {
             let naive = naive_spreading(&config, rtt.as_nanos() as f64, index) / 1e3;
-            // What leaves is told in whole microseconds; a gap is rounded to a nanosecond.
+            // What leaves is noted in whole microseconds; a gap is rounded to a nanosecond.
             prop_assert!((*at as f64 - naive).abs() <= 1.0 + f64::from(index) * 1e-3, "{} for {}", at, naive);
         }
         // Nothing of it lasts: what is written a round trip later leaves at once.

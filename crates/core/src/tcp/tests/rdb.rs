@@ -168,7 +168,7 @@ fn every_segment_acknowledged_is_no_loss_and_only_new_bytes_count() {
 }
 
 /// Four writes of 200 bytes in one drain and one acknowledgment of all; `alone` writes before, each acknowledged alone.
-fn four_at_once(detect: HiddenLoss, unit: WindowUnit, alone: u32, told: bool) -> Script {
+fn four_at_once(detect: HiddenLoss, unit: WindowUnit, alone: u32, reported: bool) -> Script {
     let mut config = config(Some(Rdb { detect, ..ALL }));
     config.window_unit = unit;
     config.reduce_from_window = unit == WindowUnit::Packets;
@@ -183,7 +183,7 @@ fn four_at_once(detect: HiddenLoss, unit: WindowUnit, alone: u32, told: bool) ->
     }
     let base = alone * 200;
     let block = [(base, base + 600)];
-    script.ack_bytes(base + 800, if told { &block } else { &[] });
+    script.ack_bytes(base + 800, if reported { &block } else { &[] });
     script
 }
 
@@ -205,8 +205,8 @@ fn one_acknowledgment_of_four_bundles() {
             "{unit:?}"
         );
     }
-    let losses = |detect, alone, told| {
-        let script = four_at_once(detect, WindowUnit::Packets, alone, told);
+    let losses = |detect, alone, reported| {
+        let script = four_at_once(detect, WindowUnit::Packets, alone, reported);
         let stats = *script.connection.stats();
         (stats.rdb_losses, stats.window_reductions)
     };

@@ -64,11 +64,11 @@ fn compare(name: &str, config: &Config, seed: u64) -> usize {
                 let connection = pair.connection(end);
                 connection.set(Instant::ZERO, Setting::AutoRead(!seed.is_multiple_of(3)));
                 if connection.config().remembers_paths() {
-                    let told = PathSample {
+                    let known = PathSample {
                         rate: Rate::from_bps(3_000_000),
                         min_rtt: Duration::from_millis(40),
                     };
-                    connection.set(Instant::ZERO, Setting::Path(Some(told)));
+                    connection.set(Instant::ZERO, Setting::Path(Some(known)));
                 }
             }
         }

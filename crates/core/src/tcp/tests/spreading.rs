@@ -32,8 +32,8 @@ fn estimated() -> Config {
     config
 }
 
-/// Established at `T0` after a handshake of `rtt`, with a window of `segments`, told this of its path.
-fn told(config: &Config, rtt: Duration, segments: u32, path: Option<(u64, Duration)>) -> Connection {
+/// Established at `T0` after a handshake of `rtt`, with a window of `segments`, given this of its path.
+fn established(config: &Config, rtt: Duration, segments: u32, path: Option<(u64, Duration)>) -> Connection {
     let mut config = config.clone();
     config.initial_window = InitialWindow::Segments(segments);
     let mut connection = open_after(&config, rtt, segments, Bytes::MAX);
@@ -51,7 +51,7 @@ fn write(connection: &mut Connection, segments: u32) {
 
 /// When the segments of a window of ten leave, microseconds.
 fn first_window(config: &Config, rtt: Duration, path: Option<(u64, Duration)>) -> Vec<u64> {
-    let mut connection = told(config, rtt, 10, path);
+    let mut connection = established(config, rtt, 10, path);
     write(&mut connection, 10);
     leave(&mut connection, T0, 10)
 }
@@ -68,15 +68,15 @@ fn ack(upto: u32) -> Segment {
 }
 
 fn found(connection: &mut Connection) -> Option<PathSample> {
-    let mut told = false;
+    let mut announced = false;
     while let Some(event) = connection.poll_event() {
-        told |= event == Event::PathFound;
+        announced |= event == Event::PathFound;
     }
     let found = connection.take_path().map(|(began, found)| {
         assert_eq!(began, T0);
         found
     });
-    assert_eq!(told, found.is_some(), "an event announces it");
+    assert_eq!(announced, found.is_some(), "an event announces it");
     assert_eq!(connection.take_path(), None, "once");
     found
 }
@@ -173,7 +173,7 @@ fn a_full_packet_counts_with_its_headers_and_timestamps() {
 /// The acknowledgments of the pair come 832 us apart: 1040 bytes in 832 us are 10 Mbit/s.
 #[test]
 fn a_pair_tells_the_rate_of_the_bottleneck() {
-    let mut connection = told(&estimated(), ms(80), 10, None);
+    let mut connection = established(&estimated(), ms(80), 10, None);
     write(&mut connection, 10);
     leave(&mut connection, T0, 10);
     connection.on_segment(T0 + ms(81), &ack(1));
@@ -200,7 +200,7 @@ fn a_pair_tells_the_rate_of_the_bottleneck() {
 /// acknowledgment of the second window answers. 2080 bytes in 1664 us are 10 Mbit/s.
 #[test]
 fn delayed_acknowledgments_tell_it_a_window_later() {
-    let mut connection = told(&estimated(), ms(80), 10, None);
+    let mut connection = established(&estimated(), ms(80), 10, None);
     write(&mut connection, 40);
     leave(&mut connection, T0, 10);
     for (at, upto) in [(84, 2), (92, 4), (100, 6), (108, 8), (116, 10)] {
@@ -225,7 +225,7 @@ fn delayed_acknowledgments_tell_it_a_window_later() {
 #[test]
 fn what_tells_nothing_of_the_bottleneck_is_not_measured() {
     let quiet = |acks: &[(u64, u32)], written: u32| {
-        let mut connection = told(&estimated(), ms(80), 10, None);
+        let mut connection = established(&estimated(), ms(80), 10, None);
         write(&mut connection, written);
         leave(&mut connection, T0, written.min(10) as usize);
         for (at, upto) in acks {
@@ -245,7 +245,7 @@ fn what_tells_nothing_of_the_bottleneck_is_not_measured() {
         "it goes on"
     );
     // A loss, and what is out of order.
-    let mut connection = told(&estimated(), ms(80), 10, None);
+    let mut connection = established(&estimated(), ms(80), 10, None);
     write(&mut connection, 10);
     leave(&mut connection, T0, 10);
     let mut sack = ack(0);
@@ -255,7 +255,7 @@ fn what_tells_nothing_of_the_bottleneck_is_not_measured() {
     connection.on_segment(T0 + ms(82), &ack(2));
     connection.on_segment(T0 + ms(83), &ack(3));
     assert_eq!(found(&mut connection), None);
-    // Nobody remembers: nothing is told, the window is spread all the same.
+    // Nobody remembers: nothing is reported, the window is spread all the same.
     let mut alone = open_after(&estimated(), ms(80), 10, Bytes::MAX);
     write(&mut alone, 10);
     assert_eq!(leave(&mut alone, T0, 10)[..4], [0, 0, 4_000, 8_000]);
@@ -269,7 +269,7 @@ fn what_tells_nothing_of_the_bottleneck_is_not_measured() {
 fn an_estimate_shortens_the_gaps_that_are_left() {
     let mut config = estimated();
     config.spreading_stop = false;
-    let mut connection = told(&config, ms(400), 40, None);
+    let mut connection = established(&config, ms(400), 40, None);
     write(&mut connection, 40);
     let mut times = Vec::new();
     while times.len() < 26 {
@@ -298,7 +298,7 @@ fn an_estimate_shortens_the_gaps_that_are_left() {
 fn an_acknowledgment_that_found_no_queue_ends_the_spreading() {
     let known = Some((1_000_000, ms(40)));
     for (rtt_us, stops) in [(41_000, true), (42_000, true), (42_001, false), (60_000, false)] {
-        let mut connection = told(&estimated(), ms(80), 40, known);
+        let mut connection = established(&estimated(), ms(80), 40, known);
         write(&mut connection, 40);
         let mut sent = 0;
         let mut now = T0;
@@ -410,7 +410,7 @@ proptest! {
         config.spreading_stop = stop;
         config.spreading_tail = tail;
         let known = told_kbps.map(|kbps| (kbps * 1000, ms(min_ms)));
-        let mut connection = told(&config, ms(handshake_ms), iw, known);
+        let mut connection = established(&config, ms(handshake_ms), iw, known);
         write(&mut connection, 3 * iw);
         let packet = u64::from(MSS + 40);
         let q = ms(handshake_ms).as_nanos() / u64::from(iw);
@@ -489,8 +489,8 @@ proptest! {
                         gap = shorter;
                         due = due.min(naive.departures[sent - 1] + gap);
                     }
-                    let told = found(&mut connection);
-                    prop_assert_eq!(told.map(|path| path.rate.bps()), Some(bps));
+                    let learnt = found(&mut connection);
+                    prop_assert_eq!(learnt.map(|path| path.rate.bps()), Some(bps));
                     measures = false;
                 }
             }

@@ -13,7 +13,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
-/// When the segments of the first window leave, microseconds; `number` tells connections apart.
+/// When the segments of the first window leave, microseconds; `number` distinguishes connections.
 fn first_window(config: &Config, rtt: Duration, segments: u32, number: u32) -> Vec<u64> {
     let mut config = config.clone();
     config.initial_window = InitialWindow::Segments(segments);

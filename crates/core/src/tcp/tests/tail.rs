@@ -94,7 +94,7 @@ fn nine_segments_and_a_delayed_acknowledgment_without_loss() {
 
 #[test]
 fn two_late_acknowledgments_without_loss() {
-    // ACKs 9 and 10 take 110 ms more and come at 210: the restarted probe leaves at 200, is told to be redundant at 300, and
+    // ACKs 9 and 10 take 110 ms more and come at 210: the restarted probe leaves at 200, is reported as redundant at 300, and
     // the window stays. With 90 ms more nobody sends anything.
     for (extra, probed) in [(110, true), (90, false)] {
         for with in ALL {

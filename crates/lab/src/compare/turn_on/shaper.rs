@@ -180,7 +180,7 @@ impl Here<'_> {
         };
         let reason = if line::is_port_rate(rate) {
             format!(
-                "If the port is faster than {rate} (ethtool eth0 tells its speed), some device behind this one holds the line to that rate, and packets wait there."
+                "If the port is faster than {rate} (ethtool eth0 shows its speed), some device behind this one holds the line to that rate, and packets wait there."
             )
         } else {
             format!(
@@ -194,7 +194,7 @@ impl Here<'_> {
     fn port_of_that_speed(&self, rate: Rate) -> Instruction {
         let mut port = self.port();
         port.why = format!(
-            "If the port itself runs at {rate} (ethtool eth0 tells its speed), {}",
+            "If the port itself runs at {rate} (ethtool eth0 shows its speed), {}",
             uncapitalised(&port.why)
         );
         port

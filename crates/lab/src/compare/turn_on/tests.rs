@@ -80,7 +80,7 @@ fn measured(plan: &Plan, mean: f64, p99: f64) -> Variant {
 }
 
 /// What is said of the mechanism `name` at `place`.
-fn told(text: &str, name: &str, place: &str) -> Vec<Instruction> {
+fn steps(text: &str, name: &str, place: &str) -> Vec<Instruction> {
     let plan = planned(text, &[name], place);
     let index = plan.variants.iter().position(|variant| variant.name == name);
     let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
@@ -96,9 +96,9 @@ fn cable() -> String {
 
 #[test]
 fn the_uplink_of_a_cable_modem_is_shaped_in_front_of_it() {
-    let told = told(&cable(), "cake", UP);
-    let [cake] = told.as_slice() else {
-        panic!("one place: {told:?}");
+    let steps = steps(&cable(), "cake", UP);
+    let [cake] = steps.as_slice() else {
+        panic!("one place: {steps:?}");
     };
     assert_eq!(
         cake.commands,
@@ -140,9 +140,9 @@ fn other_disciplines_stand_below_a_shaper_of_the_uplink() {
         ("long-buffer", "pfifo limit 1000"),
         ("drr", "sfq limit 250 headdrop"),
     ] {
-        let told = told(&cable(), name, UP);
+        let steps = steps(&cable(), name, UP);
         assert_eq!(
-            told[0].commands,
+            steps[0].commands,
             [
                 String::from("WAN=eth0; LAN=eth1; ethtool -K $WAN tso off gso off; ethtool -K $LAN gro off"),
                 format!(
@@ -156,19 +156,19 @@ fn other_disciplines_stand_below_a_shaper_of_the_uplink() {
 
 #[test]
 fn the_downlink_is_shaped_where_packets_arrive() {
-    let told = told(&cable(), "cake", DOWN);
+    let steps = steps(&cable(), "cake", DOWN);
     assert_eq!(
-        told[0].commands,
+        steps[0].commands,
         [
             "WAN=eth0; IFB=ifb-wan; tc qdisc del dev $WAN ingress 2>/dev/null; ip link add $IFB type ifb 2>/dev/null; ip link set $IFB up && tc qdisc replace dev $IFB root cake bandwidth 45mbit docsis besteffort triple-isolate nat ingress && tc qdisc add dev $WAN handle ffff: ingress && tc filter add dev $WAN parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev $IFB"
         ]
     );
     assert_eq!(
-        told[0].device,
+        steps[0].device,
         "your router, where packets arrive from the cable modem"
     );
     assert!(
-        told[0]
+        steps[0]
             .why
             .contains("the provider's head end (CMTS), which is not yours")
     );
@@ -177,21 +177,21 @@ fn the_downlink_is_shaped_where_packets_arrive() {
 #[test]
 fn dsl_lines_count_their_own_bytes() {
     let vdsl = line("50 Mbit/s", "10 Mbit/s", "medium = \"vdsl\"");
-    let told_vdsl = told(&vdsl, "cake", UP);
-    assert!(told_vdsl[0].commands[0].contains("cake bandwidth 9500kbit pppoe-ptm besteffort"));
+    let vdsl_steps = steps(&vdsl, "cake", UP);
+    assert!(vdsl_steps[0].commands[0].contains("cake bandwidth 9500kbit pppoe-ptm besteffort"));
     let without = line("50 Mbit/s", "10 Mbit/s", "medium = \"vdsl\"\nframing = 22");
-    assert!(told(&without, "cake", UP)[0].commands[0].contains("9500kbit bridged-ptm "));
+    assert!(steps(&without, "cake", UP)[0].commands[0].contains("9500kbit bridged-ptm "));
     // Of 65 bytes 64 carry packets: 9.5 Mbit/s times 64/65 is 9353 kbit/s.
-    let below = &told(&vdsl, "fq-codel", UP)[0].commands[1];
+    let below = &steps(&vdsl, "fq-codel", UP)[0].commands[1];
     assert!(
         below.contains("stab overhead 16 linklayer ethernet htb") && below.contains("rate 9353kbit"),
         "{below}"
     );
     let adsl = line("8 Mbit/s", "1 Mbit/s", "medium = \"adsl\"");
     assert!(
-        told(&adsl, "cake", UP)[0].commands[0].contains("cake bandwidth 950kbit pppoe-llcsnap besteffort")
+        steps(&adsl, "cake", UP)[0].commands[0].contains("cake bandwidth 950kbit pppoe-llcsnap besteffort")
     );
-    let below = &told(&adsl, "fq-codel", UP)[0].commands[1];
+    let below = &steps(&adsl, "fq-codel", UP)[0].commands[1];
     assert!(
         below.contains("stab overhead 26 linklayer atm htb") && below.contains("rate 950kbit"),
         "{below}"
@@ -201,42 +201,42 @@ fn dsl_lines_count_their_own_bytes() {
 #[test]
 fn a_port_is_changed_directly_at_its_own_rate() {
     let port = line("100 Mbit/s", "100 Mbit/s", "medium = \"ethernet\"");
-    let told_port = told(&port, "fq-codel", DOWN);
+    let port_steps = steps(&port, "fq-codel", DOWN);
     assert_eq!(
-        told_port[0].commands,
+        port_steps[0].commands,
         ["DEV=eth0; tc qdisc replace dev $DEV root fq_codel limit 1250"]
     );
     // A contract may have the rate of a port: then the queue stands behind a faster one.
-    assert_eq!(told_port.len(), 2);
+    assert_eq!(port_steps.len(), 2);
     assert!(
-        told_port[0]
+        port_steps[0]
             .why
             .starts_with("If the port itself runs at 100 Mbit/s")
     );
     assert!(
-        told_port[1]
+        port_steps[1]
             .why
             .starts_with("If the port is faster than 100 Mbit/s")
     );
     assert!(
-        told_port[1].commands[1].contains("htb rate 95mbit "),
-        "{told_port:?}"
+        port_steps[1].commands[1].contains("htb rate 95mbit "),
+        "{port_steps:?}"
     );
     let backbone = line("10 Gbit/s", "10 Gbit/s", "medium = \"ethernet\"");
-    assert_eq!(told(&backbone, "fq-codel", DOWN).len(), 1);
+    assert_eq!(steps(&backbone, "fq-codel", DOWN).len(), 1);
     // No port of a switch runs at 200 Mbit/s.
     let switch = line("200 Mbit/s", "200 Mbit/s", "medium = \"switch\"");
-    let told_switch = told(&switch, "cake", DOWN);
+    let switch_steps = steps(&switch, "cake", DOWN);
     assert!(
-        told_switch[0].commands[0].contains("cake bandwidth 190mbit "),
-        "{told_switch:?}"
+        switch_steps[0].commands[0].contains("cake bandwidth 190mbit "),
+        "{switch_steps:?}"
     );
-    assert!(!told_switch[0].needs.contains("router"), "{told_switch:?}");
+    assert!(!switch_steps[0].needs.contains("router"), "{switch_steps:?}");
     // No port runs at 20 Mbit/s: something behind it does.
     let slower = line("20 Mbit/s", "20 Mbit/s", "medium = \"ethernet\"");
-    let told = told(&slower, "cake", DOWN);
+    let steps = steps(&slower, "cake", DOWN);
     assert_eq!(
-        told[0].commands,
+        steps[0].commands,
         [
             "WAN=eth0; tc qdisc replace dev $WAN root cake bandwidth 19mbit ethernet besteffort triple-isolate nat"
         ]
@@ -245,11 +245,11 @@ fn a_port_is_changed_directly_at_its_own_rate() {
 
 #[test]
 fn an_unknown_line_with_uneven_rates_gets_the_shaper_first() {
-    let told_line = told(&line("50 Mbit/s", "10 Mbit/s", ""), "cake", UP);
-    assert_eq!(told_line.len(), 2);
-    assert!(told_line[0].commands[0].contains("bandwidth 9500kbit ethernet "));
-    assert!(told_line[1].commands[0].ends_with("root cake besteffort triple-isolate"));
-    let even = told(&line("100 Mbit/s", "100 Mbit/s", ""), "cake", UP);
+    let line_steps = steps(&line("50 Mbit/s", "10 Mbit/s", ""), "cake", UP);
+    assert_eq!(line_steps.len(), 2);
+    assert!(line_steps[0].commands[0].contains("bandwidth 9500kbit ethernet "));
+    assert!(line_steps[1].commands[0].ends_with("root cake besteffort triple-isolate"));
+    let even = steps(&line("100 Mbit/s", "100 Mbit/s", ""), "cake", UP);
     assert!(even[0].commands[0].ends_with("root cake besteffort triple-isolate"));
     assert!(even[1].commands[0].contains("bandwidth 95mbit ethernet "));
 }
@@ -257,8 +257,8 @@ fn an_unknown_line_with_uneven_rates_gets_the_shaper_first() {
 #[test]
 fn a_switch_is_asked_for_a_threshold_in_its_own_words() {
     let text = line("10 Gbit/s", "10 Gbit/s", "medium = \"switch\"").replace("\"10 ms\"", "\"20 us\"");
-    let told = told(&text, "dctcp", DOWN);
-    let queue = &told[0];
+    let steps = steps(&text, "dctcp", DOWN);
+    let queue = &steps[0];
     // A base RTT of 4.04 ms: a seventh is 578 us, at 10 Gbit/s 722 kB or 482 packets.
     assert!(
         queue.commands[0].contains("root codel limit 1250 target 1s ce_threshold 578us"),
@@ -272,28 +272,28 @@ fn a_switch_is_asked_for_a_threshold_in_its_own_words() {
         queue.needs
     );
     assert_eq!(
-        told[1].commands,
+        steps[1].commands,
         [
             "modprobe tcp_dctcp; sysctl -w net.ipv4.tcp_congestion_control=dctcp",
             "sysctl -w net.ipv4.tcp_ecn=1"
         ]
     );
     assert_eq!(
-        (told[1].place.as_str(), told[1].device.as_str()),
+        (steps[1].place.as_str(), steps[1].device.as_str()),
         ("servers and clients", "every server and every client")
     );
 }
 
 #[test]
 fn a_mobile_line_is_told_that_its_rate_moves_and_a_radio_that_no_shaper_holds_it() {
-    let mobile = told(
+    let mobile = steps(
         &line("50 Mbit/s", "10 Mbit/s", "medium = \"cellular\""),
         "cake",
         UP,
     );
     assert!(mobile[0].commands[0].contains("bandwidth 8500kbit ethernet"));
     assert!(mobile[0].needs.contains("cake-autorate"));
-    let radio = told(
+    let radio = steps(
         &line("50 Mbit/s", "50 Mbit/s", "medium = \"wifi\""),
         "fq-codel",
         DOWN,
@@ -306,29 +306,29 @@ fn a_mobile_line_is_told_that_its_rate_moves_and_a_radio_that_no_shaper_holds_it
 
 #[test]
 fn servers_are_not_the_homes() {
-    let told_window = told(&cable(), "initial-window-20", UP);
-    assert_eq!(told_window.len(), 1);
-    assert_eq!(told_window[0].place, "servers");
-    assert!(told_window[0].device.contains("you cannot do it from home"));
+    let window_steps = steps(&cable(), "initial-window-20", UP);
+    assert_eq!(window_steps.len(), 1);
+    assert_eq!(window_steps[0].place, "servers");
+    assert!(window_steps[0].device.contains("you cannot do it from home"));
     assert_eq!(
-        told_window[0].commands,
+        window_steps[0].commands,
         [
             "ip route change $(ip route show default | head -n 1 | sed 's/rto_min lock/rto_min/; s/ initcwnd [0-9]*//') initcwnd 20"
         ]
     );
     assert!(
-        told_window[0]
+        window_steps[0]
             .check
             .as_deref()
             .is_some_and(|check| check.contains("pages"))
     );
-    let told_floor = told(&cable(), "min-rto-20ms", UP);
+    let floor_steps = steps(&cable(), "min-rto-20ms", UP);
     assert!(
-        told_floor[0].commands[0].ends_with(" rto_min 20ms"),
-        "{told_floor:?}"
+        floor_steps[0].commands[0].ends_with(" rto_min 20ms"),
+        "{floor_steps:?}"
     );
     // Receivers answer: of servers' data those are the clients.
-    assert_eq!(told(&cable(), "delayed-ack-off", UP)[0].place, "clients");
+    assert_eq!(steps(&cable(), "delayed-ack-off", UP)[0].place, "clients");
 }
 
 #[test]
@@ -338,12 +338,12 @@ fn what_is_nowhere_names_the_nearest() {
         ("favourtail-budget", "cake bandwidth 9500kbit"),
         ("super-packets", "fq_codel"),
     ] {
-        let told = told(&cable(), name, UP);
-        assert!(told[0].commands.is_empty(), "{name}");
+        let steps = steps(&cable(), name, UP);
+        assert!(steps[0].commands.is_empty(), "{name}");
         assert!(
-            told[0].needs.contains("Nowhere but in Fleetfoot") && told[0].needs.contains(nearest),
+            steps[0].needs.contains("Nowhere but in Fleetfoot") && steps[0].needs.contains(nearest),
             "{name}: {}",
-            told[0].needs
+            steps[0].needs
         );
     }
 }
@@ -358,10 +358,11 @@ fn table() -> Vec<(String, Instruction)> {
             let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
             assert!(plan.variants.len() > 40, "{}", plan.variants.len());
             for (index, variant) in plan.variants.iter().enumerate() {
-                let told = instructions_of(&plan, index, &after, &before);
-                assert_eq!(told.is_empty(), index == 0, "{} {medium} {place}", variant.name);
+                let steps = instructions_of(&plan, index, &after, &before);
+                assert_eq!(steps.is_empty(), index == 0, "{} {medium} {place}", variant.name);
                 rows.extend(
-                    told.into_iter()
+                    steps
+                        .into_iter()
                         .map(|one| (format!("{} {medium} {place}", variant.name), one)),
                 );
             }
@@ -374,16 +375,19 @@ fn table() -> Vec<(String, Instruction)> {
 fn every_mechanism_is_told_at_every_kind_of_line_and_its_commands_parse() {
     let rows = table();
     let mut commands: Vec<&str> = Vec::new();
-    for (row, told) in &rows {
-        for text in [&told.place, &told.device, &told.why, &told.needs] {
-            assert!(!text.trim().is_empty() && !text.contains('\n'), "{row}: {told:?}");
+    for (row, steps) in &rows {
+        for text in [&steps.place, &steps.device, &steps.why, &steps.needs] {
+            assert!(
+                !text.trim().is_empty() && !text.contains('\n'),
+                "{row}: {steps:?}"
+            );
         }
         assert!(
-            !told.why.contains("  ") && !told.needs.contains("  "),
-            "{row}: {told:?}"
+            !steps.why.contains("  ") && !steps.needs.contains("  "),
+            "{row}: {steps:?}"
         );
-        assert!(told.check.is_some(), "{row}: {told:?}");
-        for command in &told.commands {
+        assert!(steps.check.is_some(), "{row}: {steps:?}");
+        for command in &steps.commands {
             assert!(
                 !command.contains('\n') && !command.contains("IF ") && !command.contains("RATE"),
                 "{row}: {command}"
@@ -398,7 +402,7 @@ fn every_mechanism_is_told_at_every_kind_of_line_and_its_commands_parse() {
             commands.push(command);
         }
         // What holds a line of 10 or 50 Mbit/s is slower than it.
-        for rate in told
+        for rate in steps
             .commands
             .iter()
             .flat_map(|command| command.split("rate ").skip(1))
@@ -482,14 +486,14 @@ fn refused(commands: &[&str]) -> Option<Vec<String>> {
 #[test]
 fn below_htb_the_bytes_of_other_kinds_of_dsl_are_numbers() {
     let adsl = line("50 Mbit/s", "10 Mbit/s", "medium = \"adsl\"");
-    let [below] = &told(&adsl, "fq-codel", UP)[..] else {
+    let [below] = &steps(&adsl, "fq-codel", UP)[..] else {
         panic!("one place");
     };
     assert!(below.commands[1].contains("stab overhead 26 linklayer atm"));
     for part in ["with overhead 40 instead of 26", "overhead 18 is exact"] {
         assert!(below.needs.contains(part), "{part}: {}", below.needs);
     }
-    let [cake] = &told(&adsl, "cake", UP)[..] else {
+    let [cake] = &steps(&adsl, "cake", UP)[..] else {
         panic!("one place");
     };
     assert!(cake.needs.contains("bridged-llcsnap is exact") && !cake.needs.contains("instead of"));
