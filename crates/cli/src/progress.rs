@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_written_is_told_with_the_time_it_took() {
+    fn what_is_being_written_is_reported_with_the_time_it_took() {
         let writing = Writing::default();
         writing.now("tables and page");
         assert_eq!(

@@ -385,7 +385,7 @@ fn compare_says_what_a_file_is_that_is_no_scenario() {
 }
 
 #[test]
-fn a_scenario_comes_through_a_pipe_and_a_capture_is_told_how() {
+fn a_scenario_comes_through_a_pipe_and_a_capture_is_explained() {
     use std::io::Write;
     let folder = Folder::new("pipes");
     let scenario = "[network]\nkind = \"dumbbell\"\nbottleneck = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n\

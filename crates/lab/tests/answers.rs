@@ -169,7 +169,7 @@ fn a_download_is_cured_at_the_downlink() {
 
 /// Case 4: Both ways full: both queues are changed by default, and each alone saves less than both.
 #[test]
-fn two_standing_queues_are_both_changed_and_told_apart() {
+fn two_standing_queues_are_both_changed_and_distinguished() {
     let text = dumbbell(
         "rate = \"20 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"150 packets\" }, reverse = { rate = \"10 Mbit/s\" }",
         &format!("{PAGES}{DOWNLOAD}{UPLOAD}"),

@@ -473,7 +473,7 @@ fn described(name: &str) -> String {
 
 /// Two backups keep the queue of a home line full: pages of other hosts never see it empty.
 #[test]
-fn a_queue_that_stands_is_told_from_distance() {
+fn a_queue_that_stands_is_distinguished_from_distance() {
     let folder = Folder::new("standing");
     let trip = trip(&folder, BUSY_LINE, "bottleneck", 1);
     let standing = trip.imported.summary.standing.expect("a queue that stands");

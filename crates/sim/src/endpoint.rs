@@ -104,7 +104,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// The key of the group's conversation `number`. Ports distinguish conversations for queues that hash flows, and are the
+    /// The key of the group's conversation `number`. Ports tell conversations apart for queues that hash flows, and are the
     /// same in every variant.
     pub(crate) fn usual_key(&self, number: u32) -> FlowKey {
         FlowKey {
@@ -192,7 +192,7 @@ impl<O: Observer> World<'_, O> {
             connection.set(now, Setting::AutoRead(true));
             connection.set(now, Setting::HeaderPrediction(self.network.mode == Mode::Fast));
             let path = (opening.hosts[opener], opening.hosts[1 - opener]);
-            give_path(&self.known_paths, now, path, &mut connection);
+            tell_path(&self.known_paths, now, path, &mut connection);
             slot.ends[opener].connection = Some(Box::new(connection));
         }
         let key = opening.key.unwrap_or_else(|| opening.usual_key(number));
@@ -344,7 +344,7 @@ impl<O: Observer> World<'_, O> {
         }
     }
 
-    /// Reports to the observer that an end took a segment and answered.
+    /// Tells the observer that an end took a segment and answered.
     pub(crate) fn tell_ack(&mut self, now: Instant, index: u32, side: usize) {
         if let Some(connection) = &self.slots[index as usize].ends[side].connection {
             self.observer
@@ -391,12 +391,12 @@ impl<O: Observer> World<'_, O> {
         connection.set(now, Setting::AutoRead(true));
         connection.set(now, Setting::HeaderPrediction(self.network.mode == Mode::Fast));
         let path = (slot.ends[side].node, slot.ends[1 - side].node);
-        give_path(&self.known_paths, now, path, &mut connection);
+        tell_path(&self.known_paths, now, path, &mut connection);
         slot.ends[side].connection = Some(Box::new(connection));
         self.pump(now, index, side);
     }
 
-    /// Lets an end write, send and report what happened, and arms its timer.
+    /// Lets an end write, send and tell what happened, and arms its timer.
     #[inline(never)]
     pub(crate) fn pump(&mut self, now: Instant, index: u32, side: usize) {
         let World {
@@ -496,8 +496,8 @@ impl<O: Observer> World<'_, O> {
     }
 }
 
-/// Gives a new connection what earlier ones between the same two nodes learnt (RFC 9040 6.1), if it asks.
-fn give_path(
+/// Tells a new connection what earlier ones between the same two nodes learnt (RFC 9040 6.1), if it asks.
+fn tell_path(
     known: &PathMemory<(NodeId, NodeId)>,
     now: Instant,
     path: (NodeId, NodeId),
@@ -505,7 +505,7 @@ fn give_path(
 ) {
     let config = connection.config();
     if config.remembers_paths() {
-        let known = known.recall(now, path, config.spreading_memory);
-        connection.set(now, Setting::Path(known));
+        let told = known.recall(now, path, config.spreading_memory);
+        connection.set(now, Setting::Path(told));
     }
 }

@@ -266,7 +266,7 @@ fn carry(now: Instant, from: &mut End, to: &mut End) -> bool {
         return false;
     };
     if from.part == Part::Failed {
-        from.part = Part::Reported;
+        from.part = Part::Told;
         sink.abort(now);
         return true;
     }
@@ -280,7 +280,7 @@ fn carry(now: Instant, from: &mut End, to: &mut End) -> bool {
         source.read(now, taken);
     }
     if from.part == Part::Ended && taken == waiting {
-        from.part = Part::Reported;
+        from.part = Part::Told;
         sink.shutdown(now, Half::Write);
         return true;
     }

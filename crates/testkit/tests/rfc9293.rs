@@ -558,7 +558,7 @@ fn r1_is_three_retransmissions_and_r2_beyond_a_hundred_seconds() {
 
 /// RFC 9293: MUST-22, MUST-23
 #[test]
-fn a_syn_is_repeated_for_three_minutes_and_the_application_is_told() {
+fn a_syn_is_repeated_for_three_minutes_and_the_application_is_informed() {
     let mut connection = Connection::connect(T0, &Arc::new(plain()), ISS);
     assert!(connection.poll_transmit(T0).is_some());
     let (mut now, mut syns) = (T0, 1);

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queued_error_is_told_once_and_lowers_the_mtu() {
+    fn a_queued_error_is_reported_once_and_lowers_the_mtu() {
         let (mut socket, header) = pair();
         socket.queue_errors(true);
         assert_eq!(socket.send(1400), Ok(header));

@@ -200,7 +200,7 @@ fn nobody_listens() {
 }
 
 #[test]
-fn a_reset_is_told_once_then_the_pipe_is_broken() {
+fn a_reset_is_reported_once_then_the_pipe_is_broken() {
     let mut pair = Pair::new();
     let (client, server) = pair.connected();
     done(pair.hosts[0].write(pair.now, client, 10));

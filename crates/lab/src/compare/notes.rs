@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_flow_before_drop_tail_without_jitter_is_told() {
+    fn a_long_flow_before_drop_tail_without_jitter_is_reported() {
         let keeps = |edit: fn(String) -> String| {
             let text = edit(crate::testing::BUSY_LINE.to_owned());
             let scenario = Scenario::parse("home-line.toml", &text).expect("it is correct");

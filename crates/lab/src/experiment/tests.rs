@@ -500,7 +500,7 @@ fn names_select_experiments_groups_and_files() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_with_their_place() {
     let check = |keys: &str| text("", &format!("[[check]]\nname = \"it\"\n{keys}\n"));
     let good = "metric = \"fct_s\"\ngroup = \"pages\"\nexpect = \"< 1\"";
     let cases = [

@@ -154,8 +154,8 @@ impl Ledger {
         if bytes == 0 {
             return None;
         }
-        let told_since = before.map(|(at, late)| at.saturating_sub(late + TICK_NS));
-        let since_ns = since_hole.or(told_since).into_iter().chain(ack.sent_ns).max();
+        let reported_since = before.map(|(at, late)| at.saturating_sub(late + TICK_NS));
+        let since_ns = since_hole.or(reported_since).into_iter().chain(ack.sent_ns).max();
         let small = bytes < 2 * ack.full;
         let prompt = !small || self.small;
         self.small = small;
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_counts_when_it_was_told_of_first() {
+    fn a_byte_counts_when_it_was_reported_first() {
         let mut ledger = Ledger::default();
         let bytes = |delivered: Option<Delivered>| delivered.map_or(0, |delivered| delivered.bytes);
         assert_eq!(bytes(ledger.on_ack(1, &ack(0, 2000))), 2000);

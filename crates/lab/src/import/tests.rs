@@ -191,7 +191,7 @@ fn requests_answers_and_waits_come_out() {
 }
 
 #[test]
-fn no_address_is_told_unless_it_is_asked_for() {
+fn no_address_is_reported_unless_it_is_asked_for() {
     let file = exchanges().pcap();
     let (vectors, summary) = import(&file);
     let summary = summary.expect("a capture");
@@ -264,7 +264,7 @@ fn a_pause_is_not_a_gap_in_a_window() {
 }
 
 #[test]
-fn retransmissions_are_told_from_what_is_none() {
+fn retransmissions_are_distinguished_from_what_is_none() {
     let mut maker = Maker::new();
     maker.shake(0, 30_000).add(&[
         Step(30_000, true, ACK, 1, 1, 100),
@@ -321,7 +321,7 @@ fn sequence_numbers_wrap() {
 }
 
 #[test]
-fn what_is_no_connection_is_left_out_and_told() {
+fn what_is_no_connection_is_left_out_and_reported() {
     let mut maker = exchanges();
     // Nobody answers, twice each; refused; opened and closed without a word.
     for (number, refused) in [(1, false), (2, false), (3, true)] {
@@ -537,7 +537,7 @@ fn pcapng(resolution: u8, units: u64, packet: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn damage_within_a_pcapng_is_told_by_what_stands_there() {
+fn damage_within_a_pcapng_is_reported_by_what_stands_there() {
     let packet = Maker::new().ip(Step(0, true, ACK, 1, 1, 100));
     let one = pcapng(6, 1 << 50, &packet);
     let (head, block) = one.split_at(60);
@@ -701,7 +701,7 @@ fn what_comes_before_the_damage_is_read() {
 }
 
 #[test]
-fn a_clock_that_jumps_is_told_and_takes_no_time() {
+fn a_clock_that_jumps_is_reported_and_takes_no_time() {
     let mut file = exchanges().pcap();
     // The first packet is of 1970: its clock was not set yet.
     file[24..28].copy_from_slice(&7_u32.to_le_bytes());
@@ -775,7 +775,7 @@ fn acknowledgments_tell_what_an_end_said_that_was_not_seen() {
 }
 
 #[test]
-fn windows_whose_scale_is_not_known_are_not_told() {
+fn windows_whose_scale_is_not_known_are_not_reported() {
     let windows = |from: usize| import(&pcap(101, &exchanges().packets[from..])).0[0].windows;
     assert_eq!(windows(0), [500, 500]);
     // Without the SYNs the field may have been shifted by anything.

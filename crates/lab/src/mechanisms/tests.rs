@@ -109,7 +109,7 @@ fn the_known_rate_is_the_bottlenecks() {
 }
 
 #[test]
-fn without_one_rate_nobody_is_told() {
+fn without_one_rate_nobody_knows_it() {
     let text = r#"
         [network]
         kind = "graph"

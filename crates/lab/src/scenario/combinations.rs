@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn prague_asks_for_the_queue_of_l4s_unless_told_otherwise() {
+    fn prague_asks_for_the_queue_of_l4s_unless_configured_otherwise() {
         let codepoint = |tcp: &str| {
             let scenario = file(tcp, "", "").expect("complete");
             let resolved = scenario.resolve(&Setting::none()).expect("complete");

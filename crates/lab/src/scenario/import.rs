@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         let message_of = |from: &str, to: &str| {
             let text = with_fit().replace(from, to);
             let error = Scenario::parse("test.toml", &text).expect_err("a mistake");

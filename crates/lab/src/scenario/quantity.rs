@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_apart() {
+    fn mistakes_are_distinguished() {
         assert_eq!(duration("fast"), Err(Mistake::NoNumber));
         assert_eq!(duration("40"), Err(Mistake::NoUnit));
         assert_eq!(

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for (keys, said) in [
             ("mark = \"regular\"\nlength = 5", "`length` has no effect"),
             ("length = 64", "at most 63 packets"),

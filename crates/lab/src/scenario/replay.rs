@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         let set = Setting::none();
         let message = replayed("replay-spread", "spread = \"random\"", &set).expect_err("no effect");
         assert!(message.contains("by the host that opened them"), "{message}");

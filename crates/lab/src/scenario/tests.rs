@@ -349,7 +349,7 @@ fn resolved(text: &str, set: &Setting) -> super::Resolved {
 }
 
 #[test]
-fn a_setting_that_is_already_so_is_told_apart() {
+fn a_setting_that_is_already_so_is_distinguished() {
     let scenario = Scenario::parse("home-line.toml", HOME_LINE).unwrap_or_else(|error| panic!("{error}"));
     let kind = |path: &str, value: &str| {
         scenario

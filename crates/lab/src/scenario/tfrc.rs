@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         let arrivals = "arrivals = { dist = \"poisson\", rate = \"5 per second\" }";
         for (keys, said) in [
             ("packet = \"1501 B\"", "do not fit through the path"),

@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_are_not_those_of_the_units_are_told() {
+    fn counts_that_are_not_those_of_the_units_are_reported() {
         let read = |text: &str| read_from(text.as_bytes(), |_| ()).expect("vectors");
         assert_eq!(read(&format!("{SEQUENTIAL}{CONCURRENT}")), Findings::default());
         let short = read("# cut off\nSEQ 0 7\n> 100\nt 5\n< 900\nSEQ 9 1\n> 1\nt 6\n> 2\n");

@@ -259,7 +259,7 @@ fn how_to_turn_on_what_is_recommended_is_open_and_the_rest_folded() {
 }
 
 #[test]
-fn neighbours_jitter_commit_and_interruption_are_told() {
+fn neighbours_jitter_commit_and_interruption_are_reported() {
     let mut comparison = comparison(20, 4, 20);
     let page = body(&comparison);
     let near = part(&page, "near", "</section>");

@@ -386,7 +386,7 @@ impl<O: Observer> World<'_, O> {
         if drained && said && player.counts {
             let took = now.since(player.opened).as_secs_f64();
             self.groups[index as usize].connections.push(took);
-            player.counts = false; // reported
+            player.counts = false; // told
         }
         let next = recorded.units.get(player.next[0] as usize);
         let speaks = next.filter(|next| !recorded.concurrent && drained && usize::from(next.from) == side);

@@ -56,7 +56,7 @@ pub(crate) enum Part {
     /// The connection was reset or given up, which is to be carried on at once.
     Failed,
     /// Nothing more is to be carried on.
-    Reported,
+    Told,
 }
 
 impl End {

@@ -37,7 +37,7 @@ struct Format {
     link_bits: u32,
     /// The bits that hold a link.
     link_mask: u64,
-    /// The latest time that differs from "never".
+    /// The latest time that can be told from "never".
     latest: u64,
 }
 
@@ -260,7 +260,7 @@ impl Arrivals {
         self.joined[group as usize] = Some(feeders);
     }
 
-    /// Bits that identify a link.
+    /// Bits that tell links apart.
     pub(super) fn link_bits(links: usize) -> u32 {
         links.max(2).next_power_of_two().trailing_zeros()
     }

@@ -124,7 +124,7 @@ impl<O: Observer> World<'_, O> {
                     closing: &mut end.closing,
                 };
                 let acted = application.act(at, connection);
-                debug_assert!(!acted.found, "flows that inform others run on time");
+                debug_assert!(!acted.found, "flows that tell others run on time");
                 over = acted.over;
                 drain(
                     packets,

@@ -33,7 +33,7 @@ pub(crate) struct Network {
     pub(super) hops: Vec<u32>,
     /// The place of [`DROPPED`] in `hops`, where packets go that were dropped ahead of time.
     pub(super) dropped: u32,
-    /// What was done to the number of packets in the network and is not reported yet.
+    /// What was done to the number of packets in the network and is not told yet.
     pub(super) notices: Vec<Notice>,
     /// Lanes at whose end the first packet has no event: it may come ahead of time.
     pub(super) early: Vec<u32>,
@@ -277,7 +277,7 @@ impl Network {
         }
     }
 
-    /// Informs the links on a path whose loss model asks for it that the data of `flow` ends at `end`.
+    /// Tells the links on a path whose loss model asks for it that the data of `flow` ends at `end`.
     pub(crate) fn announce_end<O: Observer>(
         &mut self,
         observer: &mut O,

@@ -248,7 +248,7 @@ fn an_abort_reaches_the_far_end() {
     outcome(&spec);
     assert!(
         at_far_end.resets > 0,
-        "the relay informs the receiver of what the sender did"
+        "the relay tells the receiver what the sender did"
     );
     assert!(at_far_end.closed, "and the conversation is over");
     assert!(output.groups[0].goodput_bytes > Bytes(300_000));

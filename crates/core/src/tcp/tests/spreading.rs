@@ -397,7 +397,7 @@ proptest! {
     fn a_naive_reading_gives_the_same_departures_and_rates(
         iw in 2_u32..30,
         handshake_ms in 5_u64..600,
-        told_kbps in prop_oneof![Just(None), (300_u64..100_000).prop_map(Some)],
+        known_kbps in prop_oneof![Just(None), (300_u64..100_000).prop_map(Some)],
         min_ms in 1_u64..600,
         pair in prop::bool::ANY,
         stop in prop::bool::ANY,
@@ -409,13 +409,13 @@ proptest! {
         config.spreading_pair = pair;
         config.spreading_stop = stop;
         config.spreading_tail = tail;
-        let known = told_kbps.map(|kbps| (kbps * 1000, ms(min_ms)));
+        let known = known_kbps.map(|kbps| (kbps * 1000, ms(min_ms)));
         let mut connection = established(&config, ms(handshake_ms), iw, known);
         write(&mut connection, 3 * iw);
         let packet = u64::from(MSS + 40);
         let q = ms(handshake_ms).as_nanos() / u64::from(iw);
-        let mut gap = Naive::gap(q, 4_000_000, told_kbps.map(|kbps| kbps * 1000), packet);
-        let floor = ms(handshake_ms.min(told_kbps.map_or(handshake_ms, |_| min_ms))).as_nanos() + gap;
+        let mut gap = Naive::gap(q, 4_000_000, known_kbps.map(|kbps| kbps * 1000), packet);
+        let floor = ms(handshake_ms.min(known_kbps.map_or(handshake_ms, |_| min_ms))).as_nanos() + gap;
         let span = ms(handshake_ms).as_nanos();
         let mut naive = Naive::default();
         // Nanoseconds after T0; the window in segments, and what is acknowledged of it.

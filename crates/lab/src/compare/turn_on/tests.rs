@@ -285,7 +285,7 @@ fn a_switch_is_asked_for_a_threshold_in_its_own_words() {
 }
 
 #[test]
-fn a_mobile_line_is_told_that_its_rate_moves_and_a_radio_that_no_shaper_holds_it() {
+fn a_mobile_line_is_warned_that_its_rate_moves_and_a_radio_that_no_shaper_holds_it() {
     let mobile = steps(
         &line("50 Mbit/s", "10 Mbit/s", "medium = \"cellular\""),
         "cake",
@@ -372,7 +372,7 @@ fn table() -> Vec<(String, Instruction)> {
 }
 
 #[test]
-fn every_mechanism_is_told_at_every_kind_of_line_and_its_commands_parse() {
+fn every_mechanism_has_steps_at_every_kind_of_line_and_its_commands_parse() {
     let rows = table();
     let mut commands: Vec<&str> = Vec::new();
     for (row, steps) in &rows {
@@ -500,7 +500,7 @@ fn below_htb_the_bytes_of_other_kinds_of_dsl_are_numbers() {
 }
 
 #[test]
-fn what_to_check_is_told_once_after_the_last_place() {
+fn what_to_check_is_said_once_after_the_last_place() {
     let one = |place: &str| Instruction {
         place: place.to_owned(),
         device: String::new(),

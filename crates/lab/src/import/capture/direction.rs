@@ -104,10 +104,10 @@ impl Directions {
                  rates and queues mix both directions: capture with link-layer headers, or on an interface for each side",
             )
         });
-        guessed.into_iter().chain(self.told_same(connections))
+        guessed.into_iter().chain(self.same_side(connections))
     }
 
-    fn told_same(&self, connections: u64) -> Option<Counted> {
+    fn same_side(&self, connections: u64) -> Option<Counted> {
         let mut pairs: Vec<String> = self
             .same
             .iter()

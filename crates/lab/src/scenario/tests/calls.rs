@@ -99,7 +99,7 @@ fn defaults_are_those_of_a_call_and_of_a_resolver() {
 }
 
 #[test]
-fn everybody_who_waits_is_compared_and_losses_are_told() {
+fn everybody_who_waits_is_compared_and_losses_are_reported() {
     let comparison = compared(LINE);
     let variants = &comparison.document.variants;
     let of = |variant: usize, name: &str| -> &Group {
