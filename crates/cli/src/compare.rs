@@ -297,7 +297,7 @@ fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
     }
 }
 
-/// So many variants, the best of the table, have flows traced for the report.
+/// Number of variants, the best of the table, whose flows are traced for the report.
 const TRACED: usize = 4;
 
 /// Flows of each group whose course the report shows.

@@ -6,7 +6,7 @@ use fleetfoot_lab::compare::words::seconds;
 use fleetfoot_lab::result::{Comparison, Link, LinkInfo, Variant};
 use std::fmt::Write;
 
-/// So many links that differ only in their number are listed one by one; more share a row.
+/// Most links that differ only in their number and are listed one by one; more share a row.
 const SINGLY: usize = 6;
 
 /// A row: one link direction, or several that are alike.

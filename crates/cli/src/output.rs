@@ -50,7 +50,7 @@ fn memory_size(text: &str) -> Result<u64, String> {
 /// What the program itself needs, with some room (bytes).
 const LEAST_MEMORY: f64 = 64e6;
 
-/// So many of something, in words: 1 run, 2 runs.
+/// A count with its noun: 1 run, 2 runs.
 pub(crate) fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

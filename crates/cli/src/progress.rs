@@ -388,7 +388,7 @@ impl ByteReporter {
         ByteReporter { size, display }
     }
 
-    /// So much is read.
+    /// Reports how many bytes have been read.
     pub(crate) fn at(&self, progress: &fleetfoot_lab::import::Progress) {
         self.display.show(
             progress.bytes,

@@ -242,7 +242,7 @@ impl Segment {
         (self.kind_sack >> 4) as usize
     }
 
-    /// Says that so many SACK blocks stand in `options`.
+    /// Sets the number of SACK blocks in `options`.
     #[inline]
     pub(crate) const fn set_sack_blocks(&mut self, count: u8) {
         self.kind_sack = self.kind_sack & 0x0f | count << 4;

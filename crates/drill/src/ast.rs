@@ -139,7 +139,7 @@ pub enum Body {
     Tcp(TcpLine),
     /// An ICMP message.
     Icmp(IcmpLine),
-    /// A UDP datagram with so many bytes of payload.
+    /// A UDP datagram and its bytes of payload.
     Udp(u32),
 }
 
@@ -263,7 +263,7 @@ pub enum Quoted {
         /// Payload bytes.
         len: u32,
     },
-    /// A UDP datagram with so many bytes.
+    /// A UDP datagram and its bytes.
     Udp(u32),
 }
 

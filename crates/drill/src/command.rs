@@ -9,7 +9,7 @@ use super::backend::{ConnectionState, Setting};
 pub(super) enum Request {
     /// Change the machine.
     Set(Setting),
-    /// So many sockets have to be in this state.
+    /// The number of sockets that have to be in a state.
     Count(ConnectionState, usize),
     /// Counters of the machine count from here on (`nstat` shows what they grew by since it last did).
     ForgetCounters,

@@ -215,7 +215,7 @@ impl Cdg {
         }
     }
 
-    /// Probability of a back-off when the gradients add up to so much.
+    /// Probability of a back-off when the gradients add up to `gradient_us`.
     pub fn back_off_probability(gradient_us: i64, factor: u64) -> f64 {
         probability(gradient_us, factor).as_f64()
     }
@@ -553,7 +553,7 @@ fn nearest(sum_us: i64) -> i64 {
     (sum_us + 32 * sum_us.signum()) / 64
 }
 
-/// A fall of so much shows that a back-off had an effect.
+/// A fall of the gradient (us) that shows that a back-off had an effect.
 const FALL_US: i64 = 32;
 const TRAIN_GAP: Duration = Duration::from_millis(3);
 const LEAST_US: i64 = 125;

@@ -417,7 +417,7 @@ impl Law {
 
 /// Steps per ms.
 const PRECISION: i64 = 128;
-/// Trends beyond so many G always back off.
+/// Trends beyond this many G always back off.
 const MOST_EXPONENT: i64 = 5;
 /// Back-off probability of a trend that rounds to nothing: 10 / 2^15.
 const LEAST_PROBABILITY: f64 = 10.0 / 32_768.0;

@@ -222,5 +222,5 @@ impl CongestionController for Vegas {
     }
 }
 
-/// Rounds with so many samples are NewReno's.
+/// Rounds with at most this number of samples grow as NewReno's.
 const FEW: u32 = 2;

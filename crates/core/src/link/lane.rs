@@ -74,7 +74,7 @@ pub trait Passenger {
 
 /// Hears of packets of a run that wait.
 pub trait LaneMeter {
-    /// So long, behind so many.
+    /// A packet waited for `waited` behind `waiting` others.
     fn on_wait(&mut self, waited: Duration, waiting: u32);
 }
 
@@ -106,7 +106,7 @@ struct Size {
     size: PacketSize,
     len: u32,
     time: PacketTime,
-    /// So many may wait if all are of this size.
+    /// Packets that may wait if all are of this size.
     most: u32,
     /// 2^64 divided by the time of a packet, rounded up, if that is a whole number of nanoseconds; otherwise 0.
     inverse: u64,

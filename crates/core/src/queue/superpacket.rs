@@ -75,7 +75,7 @@ pub struct SuperPacket {
 enum Need {
     /// M, whatever the length: equal refusal for all.
     Max,
-    /// The length, and so much more.
+    /// The length and this headroom.
     Length(u8),
 }
 

@@ -16,7 +16,7 @@ pub(super) fn step() {
     STEPS.with(|steps| steps.set(steps.get() + 1));
 }
 
-/// Looked at so many slots of a hash table.
+/// Counts slots of a hash table that were looked at.
 #[inline]
 pub(super) fn probes(n: usize) {
     #[cfg(test)]

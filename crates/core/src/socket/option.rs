@@ -209,7 +209,7 @@ pub(super) fn seconds_to_retransmissions(seconds: u32) -> u8 {
     count
 }
 
-/// The time that so many retransmissions fill.
+/// The time that `count` retransmissions fill.
 pub(super) fn retransmissions_to_seconds(count: u8) -> u32 {
     let (mut period, mut timeout) = (0_u32, 1_u32);
     for _ in 0..count {

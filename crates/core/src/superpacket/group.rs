@@ -60,7 +60,7 @@ pub enum Mode {
 pub enum Declare {
     /// What it is.
     Truth,
-    /// So many packets more, or fewer.
+    /// The length and this number of packets, which may be negative.
     Beyond(i8),
     /// Always this.
     Always(u8),
@@ -307,7 +307,7 @@ impl Identifiers {
     }
 }
 
-/// The identifiers of so many groups before are not drawn.
+/// Number of earlier groups whose identifiers are not drawn again.
 const RECENT: usize = 8;
 
 /// Part of the smoothed RTT that [`Mode::Accumulate`] waits.

@@ -218,7 +218,7 @@ const NOMINAL_SEGMENT: f64 = 1460.0;
 /// Header bytes that small packets pay for (RFC 4828 section 3).
 const HEADER_SIZE: f64 = 40.0;
 
-/// t_mbi: the least rate is a packet in so many seconds (RFC 5348 4.3).
+/// t_mbi in seconds: the least rate is a packet in this time (RFC 5348 4.3).
 const LONGEST_INTERVAL: f64 = 64.0;
 
 const TWO_TO_32: f64 = 4_294_967_296.0;

@@ -174,7 +174,7 @@ fn listed(counts: &[(&str, u64, u64)]) -> Option<String> {
     ))
 }
 
-/// So many counts are listed one by one.
+/// Most counts that are listed one by one.
 const SHORT_LIST: usize = 5;
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub enum Quantity {
     Load,
     /// Limit of the bottleneck's queue.
     Buffer,
-    /// Jitter of so many packet times of the bottleneck at every link of a host that has none.
+    /// Jitter, in packet times of the bottleneck, at every link of a host that has none.
     Jitter,
 }
 

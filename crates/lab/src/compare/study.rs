@@ -18,9 +18,9 @@ use std::time::Instant;
 /// How far to go.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
-    /// So many runs beyond the first pass, at most.
+    /// Most runs beyond the first pass.
     Runs(u64),
-    /// So long for everything, from the start; what is run then depends on the machine.
+    /// Time for everything, from the start; what is run then depends on the machine.
     Time(std::time::Duration),
 }
 
@@ -365,11 +365,11 @@ fn jittered(
     Ok(None)
 }
 
-/// A comparison of few variants may make so many runs to decide between them, up to three times those of its first pass.
+/// Runs that a comparison of few variants may make to decide between them, up to three times those of its first pass.
 const FEW_RUNS: u64 = 200;
 
 /// How many times the scenario's seeds the best may get unless a budget is given: what they do not decide hardly matters.
 const MOST_SEEDS: usize = 4;
 
-/// So many of the first tier are run one place at a time.
+/// Most variants of the first tier that are run one place at a time.
 const BEST_FEW: usize = 3;

@@ -30,13 +30,13 @@ pub const LEGEND: &str = "Tier: variants of one tier are equal within error in t
      rightly keep (docs/trust.md, Harm). Goodput: change of the goodput of the group that loses most. *: no other saves as \
      much for less harm.";
 
-/// So many notes stand on the first screen.
+/// Notes that stand on the first screen.
 pub const NOTES: usize = 3;
 
-/// Tables of so many rows are shown whole.
+/// Rows of the largest table that is shown whole.
 const WHOLE: usize = 12;
 
-/// So many rows are shown where no variant is a significant win.
+/// Rows that are shown where no variant is a significant win.
 const FIRST: u64 = 8;
 
 /// A row of the table.
@@ -188,7 +188,7 @@ pub fn letters(row: &Row<'_>, remarks: &[Remark]) -> String {
     remarks.iter().filter(own).map(|remark| remark.letter).collect()
 }
 
-/// So many seeds.
+/// The number of seeds in words.
 pub fn seeds(runs: u64) -> String {
     match runs {
         1 => String::from("1 seed"),

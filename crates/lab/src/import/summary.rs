@@ -83,7 +83,7 @@ impl Segments {
 /// Pairs of hosts whose round-trip time probably holds a queue that they never saw empty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Standing {
-    /// So many pairs.
+    /// Pairs of hosts that this is true of.
     pub pairs: u64,
     /// All that were looked at.
     pub of: u64,

@@ -201,7 +201,7 @@ const PACKET: u64 = 1500;
 /// Windows whose bytes are certain, in bins.
 const LENGTHS: [usize; 5] = [1, 2, 4, 10, LONGEST];
 const LONGEST: usize = 20;
-/// Windows are looked at so many bins later: an ACK may report data that came before.
+/// Bins after which a window is looked at: an ACK may report data that came before.
 const LAG: u64 = 10;
 /// As many bins as are looked at, and the lag.
 const RING: usize = 32;

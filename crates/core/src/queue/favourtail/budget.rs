@@ -129,7 +129,7 @@ pub(super) struct Hosts {
     /// Whose turn it is; `NONE`: nobody is present.
     turn: u32,
     len: u32,
-    /// No host that is not present is favoured if so many are.
+    /// Number of hosts present from which on no further host is favoured.
     most: u32,
 }
 
@@ -146,7 +146,7 @@ struct Account {
 const _: () = assert!(size_of::<Account>() == 16);
 
 impl Hosts {
-    /// For a queue of about so many packets.
+    /// Hosts of a queue that holds about `packets`.
     fn new(packets: u32) -> Hosts {
         Hosts {
             present: Tally::new(packets),

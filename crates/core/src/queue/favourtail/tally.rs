@@ -35,7 +35,7 @@ pub(super) struct Tally {
 const CHAINS: u32 = 1 << 17;
 
 impl Tally {
-    /// For about so many entries.
+    /// A table for about this number of entries.
     pub(super) fn new(expected: u32) -> Tally {
         Tally {
             heads: vec![NONE; expected.clamp(16, CHAINS).next_power_of_two() as usize],

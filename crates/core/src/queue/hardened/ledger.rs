@@ -58,7 +58,7 @@ pub(super) struct Ledger {
 pub(super) enum Case {
     /// In no super-packet.
     Regular,
-    /// Asks for admission of so many followers.
+    /// Asks for admission of its followers.
     First { key: u64, followers: u8 },
     /// Was promised a place.
     Promised { slot: Slot, last: bool },

@@ -35,7 +35,7 @@ pub(super) struct Keys {
 pub(super) enum Redeemed {
     /// The packet has a reservation; the super-packet is not complete, or nobody knows.
     One,
-    /// The reservation was used up, so long after the first packet.
+    /// The reservation was used up; the time is that since the first packet.
     Completed(Duration),
     /// There is no reservation.
     Nothing,

@@ -277,7 +277,7 @@ impl Question {
         }
     }
 
-    /// So many transfers, drawn.
+    /// Draws this number of transfers.
     fn draw(&self, sample: u64, flows: u64) -> Units {
         let (scale, shape) = (self.scale(), self.shape);
         let distribution = if self.lomax {

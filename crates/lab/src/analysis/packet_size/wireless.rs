@@ -162,7 +162,7 @@ struct Formula {
 }
 
 impl Formula {
-    /// Payload bytes per second with packets of so many bytes.
+    /// Payload bytes per second with packets of this size.
     fn goodput(&self, bytes: f64) -> f64 {
         let loss = -libm::expm1(8.0 * bytes * libm::log1p(-self.p));
         // Equation (32), b = 1: an ACK for each packet.

@@ -95,7 +95,7 @@ impl Directions {
         self.interfaces.entry(passage.interface).or_default()[usize::from(side)] = true;
     }
 
-    /// What needs to be known, of so many connections between hosts of one side too.
+    /// Notes on directions; `connections` are those between hosts of one side.
     pub(super) fn notes(&self, connections: u64) -> impl Iterator<Item = Counted> {
         let guessed = (self.guessed > 0).then(|| {
             counted(

@@ -122,7 +122,7 @@ const LONG_NS: u64 = 10_000_000_000;
 const LEAST_NS: u64 = 2_000_000_000;
 /// A smaller exchange is never long.
 const LEAST_BYTES: u64 = 1_000_000;
-/// So many times what the pipe holds.
+/// A long transfer carries at least this multiple of what the pipe holds.
 const PIPES: f64 = 10.0;
 
 #[cfg(test)]

@@ -365,7 +365,7 @@ const CLOSE: f64 = 0.05;
 /// One that differs by no more than this, or this part of the least, beyond the least fits as well.
 const MARGIN: f64 = 0.005;
 const RELATIVE: f64 = 0.1;
-/// One that differs by so much less, and this part less, is clearly closer.
+/// A replay whose difference is smaller by this, and by this share, is clearly closer.
 const CLEAR: f64 = 0.03;
 const CLEAR_SHARE: f64 = 0.3;
 /// A group, or a direction, with this share of the data has much of it.

@@ -300,7 +300,7 @@ fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     places
 }
 
-/// At most so many letters.
+/// Most letters of a name.
 fn cut(name: &str, letters: usize) -> String {
     if name.chars().count() <= letters {
         return name.to_owned();
@@ -316,7 +316,7 @@ const NARROW: f64 = 380.0;
 /// From one name to the next.
 const STEP: f64 = 16.0;
 
-/// So many names have room.
+/// Names that have room.
 const MOST_NAMES: usize = 24;
 
 #[cfg(test)]
