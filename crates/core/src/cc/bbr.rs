@@ -79,13 +79,13 @@ impl Bbr {
             name: "window_gain",
             kind: ParameterKind::Number(1.0, 10.0),
             default: Value::Number(2.0),
-            doc: "Window over rate x smallest RTT (the same, 4.2.3.2)",
+            doc: "Window over rate x smallest RTT (draft-cardwell-iccrg-bbr-congestion-control-00 4.2.3.2)",
         },
         Parameter {
             name: "probe_rtt",
             kind: ParameterKind::Duration(Duration::from_millis(100), Duration::from_secs(3600)),
             default: Value::Duration(Duration::from_secs(10)),
-            doc: "How long a smallest RTT counts (the same, 4.1.2.3: 10 s)",
+            doc: "How long a smallest RTT counts (draft-cardwell-iccrg-bbr-congestion-control-00 4.1.2.3: 10 s)",
         },
     ];
 

@@ -150,7 +150,7 @@ impl Cdg {
             name: "gradient",
             kind: ParameterKind::Choice(&["rtt", "one-way"]),
             default: Value::Choice("rtt"),
-            doc: "Of the RTT, or of the data path's delay, which needs timestamps (the paper: rtt)",
+            doc: "Delay whose gradient counts: the RTT, or that of the data path, which needs timestamps (the paper: rtt)",
         },
         Parameter {
             name: "freeze",

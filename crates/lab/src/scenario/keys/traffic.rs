@@ -129,7 +129,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
                     Required,
                     "When they start.",
                 ),
-                key("count", COUNT, Described("no limit"), "At most so many."),
+                key("count", COUNT, Described("no limit"), "Most transfers."),
             ],
         },
         KindKeys {
@@ -284,7 +284,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
                     "count",
                     COUNT,
                     Described("1, with `arrivals` no limit"),
-                    "Streams; with `arrivals` at most so many.",
+                    "Streams; with `arrivals` their greatest number.",
                 ),
                 key("size", SIZES, Described("no end"), "Payload bytes of each."),
                 key(
@@ -379,7 +379,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
                     "start_jitter",
                     TIME,
                     Value("\"0 s\""),
-                    "Each connection starts up to so much later, at random. Without it a replay may draw nothing: every seed gives the same, and phase effects pass for answers (docs/trust.md).",
+                    "Each connection starts later by a random time of at most this. Without it a replay may draw nothing: every seed gives the same, and phase effects pass for answers (docs/trust.md).",
                 ),
                 key(
                     "rtt_scale",
@@ -391,7 +391,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
                     "count",
                     COUNT,
                     Described("all"),
-                    "At most so many connections, in the order of the file.",
+                    "Most connections, in the order of the file.",
                 ),
                 key(
                     "windows",
@@ -441,7 +441,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
                     "key_frame_every",
                     COUNT,
                     Described("no key frames"),
-                    "One of so many frames, the first among them, is a larger key frame.",
+                    "Frames from one key frame, which is larger, to the next; the first frame is one.",
                 ),
                 key(
                     "key_frame",
