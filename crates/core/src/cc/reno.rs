@@ -134,11 +134,6 @@ impl Reno {
         self.window
     }
 
-    /// ns-2's growth, and no detector that may end slow start.
-    pub(crate) fn grows_by_fractions(&self) -> bool {
-        self.units.fractions && !self.detecting
-    }
-
     /// The window after an acknowledgment that is nothing but progress, where ns-2's growth is all there is to it. `None`: it
     /// is not, and nothing was done.
     #[inline(always)]

@@ -19,12 +19,12 @@
 
 mod ack;
 mod config;
+mod fast;
 mod open;
 mod path;
 pub mod profile;
 mod receive;
 mod send;
-mod short;
 mod state;
 mod switches;
 mod switches_network;
@@ -32,7 +32,6 @@ mod switches_thin;
 mod switches_timers;
 #[cfg(test)]
 mod tests;
-mod ways;
 mod window;
 
 pub use config::{
@@ -63,13 +62,13 @@ use crate::units::Bytes;
 use ack::rto::Rtt;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use fast::FastPath;
 use receive::half::Receive;
 use send::half::Sender;
 use send::spreading::PathNotes;
 use state::lazy::Lazy;
 use state::shared::Shared;
 use state::timers::Timers;
-use ways::Ways;
 
 /// One end of a TCP connection, sans-IO.
 ///
@@ -190,7 +189,7 @@ impl Connection {
                 predict: true,
                 orphan: false,
                 latencies: false,
-                ways: Ways::SHUT,
+                fast: FastPath::NONE,
                 path: None,
                 cold: None,
                 config: Arc::clone(config),
@@ -215,7 +214,7 @@ impl Connection {
 
     /// A timer expired; call at or after `poll_timeout`.
     pub fn on_timeout(&mut self, now: Instant) {
-        self.shared.shut_ways();
+        self.shared.fast = FastPath::NONE;
         while let Some(kind) = self.shared.timers.take_due(now) {
             if kind == Timer::Syn {
                 self.on_syn_timeout(now);
@@ -269,35 +268,42 @@ impl Connection {
     /// The same, with the headers written where they are wanted: the stream offsets that the segment carries.
     #[inline]
     pub fn poll_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
-        let range = match self.plain_segment(now, segment) {
-            Some(range) => range,
-            None => self.next_segment(now, segment),
+        let range = if self.shared.fast.sends() {
+            self.next_segment::<true>(now, segment)
+        } else {
+            self.unusual_segment(now, segment)
         };
         self.checked(range.is_none());
         range
     }
 
     #[inline(never)]
-    fn next_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
-        let range = self.any_segment(now, segment);
-        self.open_ways();
+    fn unusual_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
+        let range = self.next_segment::<false>(now, segment);
+        if range.is_some() {
+            self.shared.fast = self.fast_path();
+        }
         range
     }
 
-    fn any_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
-        if self.control != Control::None || self.keep_alive_due {
-            return Some(self.control_segment(now, segment));
-        }
-        if matches!(self.state, State::Closed | State::SynSent | State::SynReceived) {
-            return self.transmit_early(now, segment);
+    /// `QUIET`: [`FastPath::sends`].
+    #[inline(always)]
+    fn next_segment<const QUIET: bool>(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
+        if !QUIET {
+            if self.control != Control::None || self.keep_alive_due {
+                return Some(self.control_segment(now, segment));
+            }
+            if matches!(self.state, State::Closed | State::SynSent | State::SynReceived) {
+                return self.transmit_early(now, segment);
+            }
         }
         if let Some(sender) = &mut self.sender
-            && self.state != State::TimeWait
-            && let Some(outgoing) = sender.next(now, &mut self.shared)
+            && (QUIET || self.state != State::TimeWait)
+            && let Some(outgoing) = sender.next::<QUIET>(now, &mut self.shared)
         {
-            return Some(self.data_segment(now, outgoing, segment));
+            return Some(self.data_segment::<QUIET>(now, outgoing, segment));
         }
-        self.pending_ack(now, segment)
+        self.pending_ack::<QUIET>(now, segment)
     }
 
     /// The next event; ask until `None`.
@@ -387,7 +393,7 @@ impl Connection {
 
     /// Changes a setting.
     pub fn set(&mut self, now: Instant, setting: Setting) {
-        self.shared.shut_ways();
+        self.shared.fast = FastPath::NONE;
         match setting {
             Setting::Nagle(on) => self.shared.nagle = on,
             Setting::KeepAlive(on) => {
@@ -494,7 +500,7 @@ impl Connection {
             return;
         }
         if self.sender.is_none() {
-            self.shared.shut_ways();
+            self.shared.fast = FastPath::NONE;
             if self.written == 0 && !self.close_queued {
                 return;
             }

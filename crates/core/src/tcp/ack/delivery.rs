@@ -40,11 +40,14 @@ pub(in crate::tcp) struct Delivery {
     pub(in crate::tcp) dsack: bool,
     pub(in crate::tcp) advanced: bool,
     pub(in crate::tcp) duplicate: bool,
+    /// It acknowledges a part of what a recovery of ns-2's agent waits for.
+    pub(in crate::tcp) partial: bool,
 }
 
 impl Sender {
-    #[inline(never)]
-    pub(in crate::tcp) fn take_acked(
+    /// The records that an acknowledgment up to `ack` covers. `QUIET`: each was sent once, and nothing is known of it.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_acked<const QUIET: bool>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -52,19 +55,31 @@ impl Sender {
         ack: u64,
         delivery: &mut Delivery,
     ) {
-        let echo = (shared.timestamps && segment.flags.contains(Flags::TIMESTAMPS)).then_some(segment.tsecr);
+        let echo = (!QUIET && shared.timestamps && segment.flags.contains(Flags::TIMESTAMPS))
+            .then_some(segment.tsecr);
         let min = shared.rtt.min();
-        while let Some(record) = self.board.pop_acked(ack) {
+        let (mut latency, mut count) = (Duration::ZERO, 0);
+        let mut last = None;
+        if !QUIET {
+            self.board.clear_stale(ack);
+        }
+        while let Some(record) = self.board.pop_acked::<QUIET>(ack) {
             let weight = self.board.weight(record.len);
             delivery.acked += weight;
-            shared.stats.ack_latency_sum += now.since(record.first_tx);
-            shared.stats.ack_latency_count += 1;
+            let since_first = now.since(record.first_tx);
+            latency += since_first;
+            count += 1;
+            if QUIET {
+                delivery.rtt = delivery.rtt.or(Some(since_first));
+                last = Some(record);
+                continue;
+            }
             if record.tx_count > 1 {
                 let longest = &mut shared.stats.longest_recovery;
-                *longest = now.since(record.first_tx).max(*longest);
+                *longest = since_first.max(*longest);
             }
             if let Some(latencies) = self.thin.as_mut().and_then(|thin| thin.latencies.as_mut()) {
-                latencies.push((record.first_tx, now.since(record.first_tx)));
+                latencies.push((record.first_tx, since_first));
             }
             if record.is(SACKED) {
                 continue;
@@ -87,13 +102,26 @@ impl Sender {
                 rack.on_delivered(now, &record, false, min, proves);
             }
         }
+        let stats = &mut *shared.stats;
+        stats.ack_latency_sum += latency;
+        stats.ack_latency_count += count;
+        if let Some(last) = &last {
+            delivery.delivered = delivery.acked;
+            delivery.segments = count as u32;
+            delivery.newest_rtt = Some(now.since(last.last_tx));
+            if let Some(rack) = &mut self.rack {
+                rack.on_newest(now, last);
+            }
+        }
         let part = self.board.trim_front(ack);
         if part > 0 {
             delivery.acked += part;
             delivery.delivered += part;
         }
         self.una = ack;
-        self.board.advance(ack);
+        if !QUIET {
+            self.board.advance(ack);
+        }
         self.dup_acks = 0;
         self.limited_sent = 0;
         self.retries = 0;

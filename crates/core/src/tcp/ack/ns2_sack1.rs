@@ -11,12 +11,12 @@
 //! below one segment; ns-2's may, and then waits for the timer. ECN follows RFC 3168.
 //! **Parameters.** `dup_thresh`, `limited_transmit`, `max_window_segments` of the configuration.
 
-use crate::cc::{Ack, CongestionKind};
+use crate::cc::CongestionKind;
 use crate::pack::Pack;
-use crate::packet::{Flags, Segment};
+use crate::packet::Segment;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
-use crate::tcp::config::{Config, EarlyRetransmit, Growth, Prr, TailLossProbe};
+use crate::tcp::config::{Config, EarlyRetransmit, Prr, TailLossProbe};
 use crate::tcp::send::half::{CaState, Outgoing, Sender};
 use crate::tcp::state::timers::Timer;
 use crate::time::{Duration, Instant};
@@ -114,115 +114,6 @@ impl Sack1 {
 }
 
 impl Sender {
-    /// [`Sack1::sample`] for a quiet acknowledgment.
-    #[inline]
-    pub(in crate::tcp) fn sample_sack1(&mut self, now: Instant, shared: &mut Shared) -> Option<Duration> {
-        let una = self.una;
-        self.sack1.as_mut()?.sample(now, una, shared)
-    }
-
-    /// [`Sender::on_quiet_ack`] as the agent has it with ns-2's growth: its own sample, no loss to judge, and the RTO.
-    #[inline(always)]
-    pub(in crate::tcp) fn on_quiet_ack_sack1(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        segment: &Segment,
-        ack: u64,
-    ) {
-        let Some(first) = self.board.pop_clean(ack) else {
-            return self.on_ack(now, shared, segment, ack, false); // a part of a segment
-        };
-        let (mut latency, mut records, mut end) = (now.since(first.last_tx), 1, first.end());
-        if end < ack {
-            while let Some(record) = self.board.pop_clean(ack) {
-                latency += now.since(record.last_tx);
-                records += 1;
-                end = record.end();
-            }
-            if end < ack {
-                self.board.cut_front(ack); // whole segments count: nothing more is acknowledged
-            }
-        }
-        let stats = &mut *shared.stats;
-        stats.ack_latency_sum += latency;
-        stats.ack_latency_count += records;
-        self.una = ack;
-        self.dup_acks = 0;
-        self.limited_sent = 0;
-        self.retries = 0;
-        self.delivered_total += records * u64::from(self.board.unit);
-        if let Some(agent) = &mut self.sack1
-            && agent.timed.is_some_and(|(end, _)| ack >= end)
-        {
-            agent.sample(now, ack, shared);
-        }
-        if ack > self.round_end {
-            self.round_end = self.nxt;
-        }
-        self.cc.grow_fraction();
-        self.restart_timer(now, shared);
-    }
-
-    /// Whether the agent does what ns-2's does in every respect that [`Sender::on_quiet_ack_sack1`] knows.
-    pub(in crate::tcp) fn is_ns2(&self, shared: &Shared) -> bool {
-        self.sack1.is_some()
-            && self.board.unit > 0
-            && shared.config.growth == Growth::Always
-            && self.cc.grows_by_fractions()
-    }
-
-    /// An acknowledgment in recovery that reports the segment behind all that is SACKed and nothing else that is new: what
-    /// [`Sender::on_ack`] comes to then. False: it is not such a one, and nothing was done.
-    #[inline(always)]
-    pub(in crate::tcp) fn take_next_sacked(
-        &mut self,
-        shared: &mut Shared,
-        segment: &Segment,
-        seq: u64,
-    ) -> bool {
-        let una = self.una;
-        if self.state != CaState::Recovery || shared.timers.kind() != Some(Timer::Rto) {
-            return false;
-        }
-        // The window field is news at any time; a shut window is for the general way.
-        if u64::from(segment.window) << shared.snd_scale == 0 || shared.snd_edge <= una {
-            return false;
-        }
-        let Some(weight) = self.board.sack_next(segment, shared.iss) else {
-            return false;
-        };
-        shared.take_window(segment, seq, una);
-        self.delivered_total += weight;
-        self.dup_acks += 1; // RFC 6675 2
-        if let Some(agent) = &mut self.sack1 {
-            agent.pipe -= 1;
-        }
-        // In recovery the window does not grow, and the timer goes on.
-        let at = shared.timers.rto_at;
-        shared.timers.arm(Timer::Rto, at);
-        true
-    }
-
-    /// Whether a recovery sends nothing because enough is in flight: what [`Sender::next`] comes to then. False: it is not so,
-    /// and nothing was done.
-    #[inline(always)]
-    pub(in crate::tcp) fn lets_drain(&mut self, now: Instant, shared: &Shared) -> bool {
-        let Some(agent) = &self.sack1 else { return false };
-        // In whole segments: as many as the window holds, or more.
-        let full = agent.pipe >= 0 && (agent.pipe as u64 + 1) * u64::from(shared.mss) > self.window(shared);
-        let drains = full
-            && self.state == CaState::Recovery
-            && !(agent.first_due | self.probe_due | self.zero_probe_due)
-            && self.board.out != 0;
-        if drains && self.unsent() > 0 {
-            self.validate_full(now, shared);
-        } else if drains {
-            self.validate(now, shared, false);
-        }
-        drains
-    }
-
     /// The next segment to send now.
     pub(in crate::tcp) fn next_sack1(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         let mut agent = self.sack1.take()?;
@@ -300,45 +191,50 @@ impl Sender {
 
     fn send_new(&mut self, agent: &mut Sack1, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         let (payload, fin) = self.new_or_full_length(shared)?;
-        let sent = self.transmit(now, shared, payload, fin);
+        let sent = self.transmit::<false>(now, shared, payload, fin);
         agent.on_sent(now, self.nxt);
         Some(sent)
     }
 
-    /// Processes an acceptable acknowledgment up to offset `ack`.
-    pub(in crate::tcp) fn on_ack_sack1(
+    /// What an acknowledgment delivers as the agent sees it: its own RTT sample, and blocks where they are looked at.
+    #[inline(always)]
+    pub(in crate::tcp) fn deliver_sack1<const QUIET: bool>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
         segment: &Segment,
         ack: u64,
-        duplicate: bool,
+        delivery: &mut Delivery,
+    ) {
+        let recovering = !QUIET && self.state == CaState::Recovery;
+        (delivery.rtt, delivery.newest_rtt) = (None, None);
+        delivery.partial = recovering && delivery.advanced && self.una < self.high_seq;
+        let una = self.una;
+        let Some(agent) = &mut self.sack1 else { return };
+        if delivery.advanced && !delivery.partial {
+            delivery.rtt = agent.sample(now, una, shared);
+        } else if recovering || !agent.timeout {
+            self.take_blocks::<true>(now, shared, segment, ack, delivery);
+            (delivery.rtt, delivery.newest_rtt) = (None, None);
+        }
+    }
+
+    /// What follows for the agent's state.
+    #[inline(never)]
+    pub(in crate::tcp) fn transition_sack1(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        delivery: &Delivery,
     ) {
         let Some(mut agent) = self.sack1.take() else {
             return;
         };
-        let prior_in_flight = self.board.pipe();
         let recovering = self.state == CaState::Recovery;
-        let may_grow = self.may_grow(shared);
-        let mut delivery = Delivery {
-            advanced: ack > self.una,
-            duplicate,
-            ..Delivery::default()
-        };
-        if delivery.advanced {
-            self.board.clear_stale(ack);
-            self.take_acked(now, shared, segment, ack, &mut delivery);
-        }
-        let round_start = delivery.advanced && self.una > self.round_end;
-        if round_start {
-            self.round_end = self.nxt;
-        }
-        let partial = recovering && delivery.advanced && self.una < self.high_seq;
         if recovering {
-            agent.pipe -= if partial { 2 } else { 1 };
+            agent.pipe -= if delivery.partial { 2 } else { 1 };
         }
-        delivery.rtt = None;
-        if delivery.advanced && !partial {
+        if delivery.advanced && !delivery.partial {
             // After a timeout nearly every segment sent again is reported by blocks that go on reporting the rest.
             let again = shared.predict && self.state == CaState::Loss && self.una < self.high_seq;
             let reported = self.board.marks.sacked_segments > 0;
@@ -358,52 +254,13 @@ impl Sender {
             if self.una >= self.high_seq || matches!(self.state, CaState::Recovery | CaState::Disorder) {
                 self.state = CaState::Open;
             }
-            delivery.rtt = agent.sample(now, self.una, shared);
-        } else if recovering || !agent.timeout {
-            self.take_blocks::<true>(now, shared, segment, ack, &mut delivery);
-            delivery.rtt = None;
-            if !recovering && delivery.sacked > 0 {
-                self.on_duplicate(&mut agent, now, shared);
-            }
+        } else if !recovering && delivery.sacked > 0 {
+            self.on_duplicate(&mut agent, now, shared);
         }
-        self.delivered_total += delivery.delivered;
         if self.tempo.is_some() {
-            self.sample_pipe(now, shared, &delivery);
-        }
-        let echo = shared.ecn && segment.flags.contains(Flags::ECE);
-        if echo {
-            self.on_echo(now, shared, &delivery);
-        }
-        if delivery.delivered > 0 || delivery.advanced {
-            let (board, delivered_total) = (&self.board, self.delivered_total);
-            let cwnd_limited = may_grow;
-            let _ = self.cc.on_ack(now, || Ack {
-                acked: Bytes(delivery.acked),
-                sacked: Bytes(delivery.sacked),
-                sacked_total: Bytes(board.marks.sacked),
-                segments: delivery.segments,
-                delivered_total: Bytes(delivered_total),
-                lost: Bytes::ZERO,
-                in_flight: Bytes(board.pipe()),
-                prior_in_flight: Bytes(prior_in_flight),
-                rtt: delivery.rtt,
-                newest_rtt: None,
-                one_way_delay: shared.one_way_delay(segment),
-                rate: None,
-                round_start,
-                app_limited: false,
-                cwnd_limited,
-                recovering: recovering || echo,
-                ce_bytes: Bytes(if echo { delivery.delivered } else { 0 }),
-                srtt: shared.rtt.srtt(),
-                min_rtt: shared.rtt.min(),
-            });
+            self.sample_pipe(now, shared, delivery);
         }
         self.sack1 = Some(agent);
-        self.set_timer(now, shared, delivery.advanced);
-        if partial {
-            shared.rtt.reset_backoff();
-        }
     }
 
     /// An ACK that SACKs something new, outside recovery.

@@ -8,7 +8,7 @@
 //! **Deviations.** Early retransmit's `Immediate` and `Delayed` are Linux's (2012 to 2017): with fewer than four segments
 //! out one SACKed segment is enough. A retransmission of the first segment restarts the retransmission timer, as Linux does.
 
-use crate::cc::{Ack, Congestion, CongestionKind, Reaction};
+use crate::cc::{Ack, Congestion, CongestionKind, Progress, Reaction};
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
@@ -23,10 +23,18 @@ use crate::tcp::state::timers::Timer;
 use crate::time::Instant;
 use crate::units::Bytes;
 
+/// What was so before an acknowledgment.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    in_flight: u64,
+    una: u64,
+}
+
 impl Sender {
-    /// Processes an acceptable acknowledgment up to offset `ack` (at most SND.NXT).
-    #[inline(never)]
-    pub(in crate::tcp) fn on_ack(
+    /// Processes an acceptable acknowledgment up to offset `ack` (at most SND.NXT): what it delivered, what that shows to be
+    /// lost, the congestion state, the controller, the timer. `QUIET`: [`Sender::is_quiet`].
+    #[inline(always)]
+    pub(in crate::tcp) fn on_ack<const QUIET: bool>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -34,99 +42,175 @@ impl Sender {
         ack: u64,
         duplicate: bool,
     ) {
-        if self.sack1.is_some() {
-            return self.on_ack_sack1(now, shared, segment, ack, duplicate);
-        }
-        let prior_in_flight = self.board.pipe();
+        let before = Before {
+            in_flight: self.board.pipe_if::<QUIET>(),
+            una: self.una,
+        };
         let mut delivery = Delivery {
-            advanced: ack > self.una,
+            advanced: QUIET || ack > self.una,
             duplicate,
             ..Delivery::default()
         };
-        let mut hidden = Hidden::default();
-        let before = self.una;
-        if delivery.advanced {
-            if self.thin.is_some() {
-                hidden = self.find_hidden(shared, segment, ack);
-            }
-            self.take_acked(now, shared, segment, ack, &mut delivery);
-            if hidden.bundled && delivery.rtt.is_some() {
-                delivery.rtt = delivery.newest_rtt;
-            }
-        }
-        if segment.sack_blocks() > 0 && shared.sack {
-            self.take_blocks::<false>(now, shared, segment, ack, &mut delivery);
-        }
-        if let Some(rack) = &mut self.rack {
-            rack.settle(self.board.highest_sacked().max(self.una), shared.mss);
-        }
-        delivery.rtt = self.sample_rtt(now, shared, segment, delivery.rtt, delivery.advanced);
+        let hidden = self.deliver::<QUIET>(now, shared, segment, ack, &mut delivery);
         self.delivered_total += delivery.delivered;
-        if !shared.sack {
-            self.count_duplicates(shared, &mut delivery);
-        }
         // RFC 8257 3.3 and Linux's HyStart: a round begins with the first ACK *beyond* the end of the last, so that it
         // counts what the last ACK of a flight released, and a train does not begin before the pause.
         let round_start = delivery.advanced && self.una > self.round_end;
         if round_start {
             self.round_end = self.nxt;
         }
-        self.probe_outcome(now, shared, ack, &delivery);
-        let mut rate = None;
-        if self.tempo.is_some() {
-            self.sample_pipe(now, shared, &delivery);
-            rate = self.rate_sample(now, shared, delivery.delivered, delivery.newest_tx);
-            self.observe_path(now, shared, &delivery, self.una - before);
+        if !QUIET && self.sack1.is_none() {
+            if !shared.sack {
+                self.count_duplicates(shared, &mut delivery);
+            }
+            self.probe_outcome(now, shared, ack, &delivery);
+            if self.tempo.is_some() {
+                self.sample_pipe(now, shared, &delivery);
+                delivery.rate = self.rate_sample(now, shared, delivery.delivered, delivery.newest_tx);
+                self.observe_path(now, shared, &delivery, self.una - before.una);
+            }
+            if hidden.segments > 0 {
+                self.on_hidden(now, shared, &hidden, &delivery);
+            }
         }
-        delivery.rate = rate;
-        if hidden.segments > 0 {
-            self.on_hidden(now, shared, &hidden, &delivery);
+        // What is out now was sent after all that was delivered: there is nothing to judge or to wait for.
+        let in_order = QUIET
+            && match (&self.rack, self.board.ring.front()) {
+                (Some(rack), Some(head)) => rack.precedes(head),
+                (Some(_) | None, _) => true,
+            };
+        if in_order {
+            self.react::<true>(now, shared, segment, &delivery, before, round_start);
+        } else {
+            self.react_to_any(now, shared, segment, delivery, before, round_start);
         }
-        self.judge(now, shared, segment, &delivery, prior_in_flight, round_start);
     }
 
-    /// What follows from an acknowledgment that delivered `delivery`.
-    #[inline]
-    pub(in crate::tcp) fn judge(
+    /// An acknowledgment that may say anything.
+    #[inline(never)]
+    pub(in crate::tcp) fn on_any_ack(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+        duplicate: bool,
+    ) {
+        self.on_ack::<false>(now, shared, segment, ack, duplicate);
+    }
+
+    #[inline(never)]
+    fn react_to_any(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        delivery: Delivery,
+        before: Before,
+        round_start: bool,
+    ) {
+        self.react::<false>(now, shared, segment, &delivery, before, round_start);
+    }
+
+    /// What an acknowledgment delivered, and its RTT sample.
+    #[inline(always)]
+    fn deliver<const QUIET: bool>(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+        delivery: &mut Delivery,
+    ) -> Hidden {
+        let mut hidden = Hidden::default();
+        if delivery.advanced {
+            if !QUIET && self.thin.is_some() {
+                hidden = self.find_hidden(shared, segment, ack);
+            }
+            self.take_acked::<QUIET>(now, shared, segment, ack, delivery);
+            if hidden.bundled && delivery.rtt.is_some() {
+                delivery.rtt = delivery.newest_rtt;
+            }
+        }
+        if self.sack1.is_some() {
+            self.deliver_sack1::<QUIET>(now, shared, segment, ack, delivery);
+            return hidden;
+        }
+        if !QUIET {
+            if segment.sack_blocks() > 0 && shared.sack {
+                self.take_blocks::<false>(now, shared, segment, ack, delivery);
+            }
+            if let Some(rack) = &mut self.rack {
+                rack.settle(self.board.highest_sacked().max(self.una), shared.mss);
+            }
+        }
+        delivery.rtt = self.sample_rtt(now, shared, segment, delivery.rtt, delivery.advanced);
+        hidden
+    }
+
+    /// What follows from an acknowledgment that delivered `delivery`. `QUIET`: nothing is lost by it, and nothing was.
+    #[inline(always)]
+    fn react<const QUIET: bool>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
         segment: &Segment,
         delivery: &Delivery,
-        prior_in_flight: u64,
+        before: Before,
         round_start: bool,
     ) {
-        let recovering_before = matches!(self.state, CaState::Recovery | CaState::Cwr);
         let may_grow = self.may_grow(shared);
-        let lost = self.transition(now, shared, segment, delivery);
-        let echo = shared.ecn && segment.flags.contains(Flags::ECE);
+        let state_before = self.state;
+        let mut lost = 0;
+        if QUIET {
+            self.wait_until = Instant::FAR_FUTURE;
+        } else if self.sack1.is_some() {
+            self.transition_sack1(now, shared, delivery);
+        } else {
+            lost = self.transition(now, shared, segment, delivery);
+        }
+        let echo = !QUIET && shared.ecn && segment.flags.contains(Flags::ECE);
         if echo {
             self.on_echo(now, shared, delivery);
         }
-        let recovering = matches!(self.state, CaState::Recovery | CaState::Cwr);
-        if delivery.delivered > 0 || delivery.advanced {
-            let lost_bytes = lost
-                + self
-                    .tempo
-                    .as_mut()
-                    .map_or(0, |tempo| core::mem::take(&mut tempo.unreported));
+        let reducing = |state| !QUIET && matches!(state, CaState::Recovery | CaState::Cwr);
+        let recovering = reducing(self.state);
+        if QUIET || delivery.delivered > 0 || delivery.advanced {
+            let reported = match &mut self.tempo {
+                Some(tempo) if !QUIET => lost + core::mem::take(&mut tempo.unreported),
+                Some(_) | None => lost,
+            };
             let (board, delivered_total, limited) = (&self.board, self.delivered_total, self.limited);
+            // Linux grows by what was delivered: data SACKed before does not count again, and SACKed data counts at
+            // once where reordering is usual (`tcp_may_raise_cwnd`).
             let usual = u32::from(shared.config.dup_thresh);
-            let unordered = self.rack.as_ref().is_some_and(|rack| rack.degree() > usual);
-            let reaction = self.cc.on_ack(now, || Ack {
-                // Linux grows by what was delivered: data SACKed before does not count again, and SACKed data counts at
-                // once where reordering is usual (`tcp_may_raise_cwnd`).
-                acked: Bytes(match shared.config.growth {
-                    Growth::Linux if delivery.advanced || unordered => delivery.delivered,
-                    Growth::Linux | Growth::Always | Growth::CwndLimited => delivery.acked,
-                }),
+            let by_delivery = !QUIET
+                && shared.config.growth == Growth::Linux
+                && (delivery.advanced || self.rack.as_ref().is_some_and(|rack| rack.degree() > usual));
+            let acked = Bytes(if by_delivery {
+                delivery.delivered
+            } else {
+                delivery.acked
+            });
+            let progress = Progress {
+                acked,
+                rtt: delivery.newest_rtt,
+                cwnd_limited: may_grow,
+            };
+            let held = match &self.sack1 {
+                Some(_) => reducing(state_before) && state_before == CaState::Recovery || echo,
+                // In Linux the ACK that ends a recovery may already grow the window.
+                None => recovering || (reducing(state_before) && shared.config.growth != Growth::Linux),
+            };
+            let reaction = self.cc.on_ack::<QUIET>(now, progress, || Ack {
+                acked,
                 sacked: Bytes(delivery.sacked),
                 sacked_total: Bytes(board.marks.sacked),
                 segments: delivery.segments,
                 delivered_total: Bytes(delivered_total),
-                lost: Bytes(lost_bytes),
-                in_flight: Bytes(board.pipe()),
-                prior_in_flight: Bytes(prior_in_flight),
+                lost: Bytes(reported),
+                in_flight: Bytes(board.pipe_if::<QUIET>()),
+                prior_in_flight: Bytes(before.in_flight),
                 rtt: delivery.rtt,
                 newest_rtt: delivery.newest_rtt,
                 one_way_delay: shared.one_way_delay(segment),
@@ -134,28 +218,26 @@ impl Sender {
                 round_start,
                 app_limited: !limited,
                 cwnd_limited: may_grow,
-                // In Linux the ACK that ends a recovery may already grow the window.
-                recovering: recovering || (recovering_before && shared.config.growth != Growth::Linux),
+                recovering: held,
                 ce_bytes: Bytes(if echo { delivery.delivered } else { 0 }),
                 srtt: shared.rtt.srtt(),
                 min_rtt: shared.rtt.min(),
             });
             if reaction == Reaction::ReduceWindow && matches!(self.state, CaState::Open | CaState::Disorder) {
-                self.enter_cwr(now, shared, CongestionKind::Delay, delivery);
+                let delivery = *delivery;
+                self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
             }
         }
         if recovering && shared.config.prr != PrrVariant::Off {
             self.reduce(shared, delivery, lost);
         }
-        self.conclude(now, shared, delivery.advanced);
-    }
-
-    /// The end of an acknowledgment: the episode, if nothing is left of it, and the timer.
-    pub(in crate::tcp) fn conclude(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
-        if shared.cold.is_some() && advanced {
+        if shared.cold.is_some() && delivery.advanced {
             self.mtu_probe_acked(now, shared);
         }
-        self.set_timer(now, shared, advanced);
+        self.set_timer(now, shared, delivery.advanced);
+        if delivery.partial {
+            shared.rtt.reset_backoff();
+        }
     }
 
     /// Loss detection and change of state. Returns what was newly judged lost.
@@ -370,7 +452,7 @@ impl Sender {
     }
 
     /// The retransmission slot after an acknowledgment.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn set_timer(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
         if self.board.out == 0 {
             if shared.timers.kind() != Some(Timer::Persist) {

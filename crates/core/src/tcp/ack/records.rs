@@ -36,22 +36,6 @@ impl Records {
         self.slots.len()
     }
 
-    /// The record that was put as number `number`, if it is there.
-    #[inline(always)]
-    pub(in crate::tcp) fn numbered(&mut self, number: u32) -> Option<&mut Record> {
-        if number.wrapping_sub(self.taken) >= self.put.wrapping_sub(self.taken) {
-            return None;
-        }
-        let place = self.place(number);
-        self.slots.get_mut(place)
-    }
-
-    /// The number of the record at `index`.
-    #[inline]
-    pub(in crate::tcp) fn number(&self, index: usize) -> u32 {
-        self.taken.wrapping_add(index as u32)
-    }
-
     /// Place of the record that is put as number `number`.
     #[inline(always)]
     fn place(&self, number: u32) -> usize {
@@ -249,8 +233,7 @@ mod tests {
             assert_eq!(records.len(), deque.len());
             assert_eq!(records.is_empty(), deque.is_empty());
             assert_eq!(records.front().map(|record| record.seq), deque.front().copied());
-            let number = records.number(deque.len() / 2);
-            let middle = records.numbered(number).map(|record| record.seq);
+            let middle = records.get(deque.len() / 2).map(|record| record.seq);
             assert_eq!(middle, deque.get(deque.len() / 2).copied());
             assert_eq!(records.back().map(|record| record.seq), deque.back().copied());
             if round % 50 == 0 {

@@ -3,8 +3,6 @@
 //! **Source.** RFC 6675 (`IsLost`, `Update`); RFC 2018 5.
 //! **Deviations.** None known.
 
-use crate::packet::Segment;
-use crate::seq::SeqNumber;
 use crate::tcp::ack::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, Run, SACKED, Scoreboard};
 use crate::time::Instant;
 
@@ -72,63 +70,6 @@ impl Scoreboard {
             .runs
             .back()
             .is_some_and(|last| last.start <= left && right <= last.end)
-    }
-
-    /// [`Scoreboard::sack`] of the blocks of an acknowledgment of which the first is the last run and the record behind it,
-    /// which was sent once, and which the others are known of. Returns the weight of that record. `None`: it is another case,
-    /// and nothing was done.
-    #[inline(always)]
-    pub(in crate::tcp) fn sack_next(&mut self, segment: &Segment, iss: SeqNumber) -> Option<u64> {
-        let blocks = segment.sack_blocks();
-        let marks = self.marks.written()?;
-        let run = marks.runs.back_mut()?;
-        if blocks == 0 || !marks.stale.is_empty() {
-            return None;
-        }
-        if self
-            .ring
-            .numbered(marks.next)
-            .is_none_or(|record| record.seq != run.end)
-        {
-            marks.next = self.ring.number(self.ring.index_from(run.end, self.mss));
-        }
-        let record = self.ring.numbered(marks.next)?;
-        let end = record.end();
-        let usual = record.seq == run.end && !record.is(SACKED | LOST | RETRANS);
-        let wire = |offset| SeqNumber::from_offset(iss, offset);
-        let block = (wire(run.start), wire(end));
-        if !usual || segment.sack_block(0) != block {
-            return None;
-        }
-        let mut known = marks.known;
-        known[0] = u64::from(block.0.0) << 32 | u64::from(block.1.0);
-        // Mostly the others are those of the last acknowledgment, each in its place.
-        for (index, known) in known.iter_mut().enumerate().skip(1) {
-            let block = if index < blocks {
-                let (left, right) = segment.sack_block(index);
-                u64::from(left.0) << 32 | u64::from(right.0)
-            } else {
-                0
-            };
-            if *known != block || block == 0 {
-                let known_before = block != 0 && marks.known[index - 1] == block;
-                if index < blocks && !known_before {
-                    return None;
-                }
-                *known = block;
-            }
-        }
-        marks.known = known;
-        marks.next = marks.next.wrapping_add(1);
-        record.flags |= SACKED;
-        let weight = u64::from(if self.unit == 0 { record.len } else { self.unit });
-        self.work.search(self.ring.len());
-        self.work.add(1);
-        marks.sacked += weight;
-        marks.sacked_segments += 1;
-        run.end = end;
-        run.segments += 1;
-        Some(weight)
     }
 
     /// A SACK block anywhere.

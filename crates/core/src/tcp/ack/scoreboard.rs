@@ -134,8 +134,6 @@ pub(in crate::tcp) struct Marks {
     pub(in crate::tcp) judged: u64,
     /// SACK blocks of the last acknowledgment that lie within runs, as on the wire; zero: none.
     pub(in crate::tcp) known: [u64; 4],
-    /// Number of the record that may be the one behind the last run.
-    pub(in crate::tcp) next: u32,
 }
 
 impl Blank for Marks {
@@ -153,7 +151,6 @@ impl Blank for Marks {
             hint: 0,
             judged: 0,
             known: [0; 4],
-            next: 0,
         };
         &BLANK
     }
@@ -182,19 +179,21 @@ impl Scoreboard {
         (self.out + marks.retrans).saturating_sub(left)
     }
 
+    /// [`Scoreboard::pipe`]; of a `CALM` scoreboard all that is outstanding.
+    #[inline(always)]
+    pub(in crate::tcp) fn pipe_if<const CALM: bool>(&self) -> u64 {
+        if CALM { self.out } else { self.pipe() }
+    }
+
     #[inline]
     pub(in crate::tcp) fn segments(&self) -> u32 {
         self.ring.len() as u32
     }
 
-    #[inline]
-    pub(in crate::tcp) fn push(&mut self, record: Record) {
-        self.push_weighing(record, self.weight(record.len));
-    }
-
-    /// The same where the weight is known.
+    /// Something new is outstanding.
     #[inline(always)]
-    pub(in crate::tcp) fn push_weighing(&mut self, mut record: Record, weight: u64) {
+    pub(in crate::tcp) fn push(&mut self, mut record: Record) {
+        let weight = self.weight(record.len);
         self.transmissions = self.transmissions.wrapping_add(1);
         record.order = self.transmissions;
         self.out += weight;
@@ -207,9 +206,10 @@ impl Scoreboard {
         self.ring.index_from(offset, self.mss)
     }
 
-    /// Removes the first record if `ack` covers it; its flags say what it was.
+    /// Removes the first record if `ack` covers it; its flags say what it was. `QUIET`: the scoreboard
+    /// [is calm](Scoreboard::is_calm).
     #[inline(always)]
-    pub(in crate::tcp) fn pop_acked(&mut self, ack: u64) -> Option<Record> {
+    pub(in crate::tcp) fn pop_acked<const QUIET: bool>(&mut self, ack: u64) -> Option<Record> {
         let front = self.ring.front()?;
         if front.end() > ack {
             return None;
@@ -219,23 +219,9 @@ impl Scoreboard {
         self.work.add(1);
         let weight = self.weight(record.len);
         self.out -= weight;
-        if record.flags & (SACKED | LOST | RETRANS) != 0 {
+        if !QUIET && record.flags & (SACKED | LOST | RETRANS) != 0 {
             self.forget(&record, weight);
         }
-        Some(record)
-    }
-
-    /// [`Scoreboard::pop_acked`] of a scoreboard that [is calm](Scoreboard::is_calm).
-    #[inline(always)]
-    pub(in crate::tcp) fn pop_clean(&mut self, ack: u64) -> Option<Record> {
-        let front = self.ring.front()?;
-        if front.end() > ack {
-            return None;
-        }
-        let record = *front;
-        self.ring.drop_front();
-        self.work.add(1);
-        self.out -= self.weight(record.len);
         Some(record)
     }
 

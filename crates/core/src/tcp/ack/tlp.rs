@@ -20,7 +20,7 @@ impl Sender {
     pub(in crate::tcp) fn loss_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         let sent = if let Some((payload, fin)) = self.new_length(shared) {
             self.tlp_is_retrans = false;
-            let sent = self.transmit(now, shared, payload, fin);
+            let sent = self.transmit::<false>(now, shared, payload, fin);
             Some(sent)
         } else {
             let last = self.board.ring.len().checked_sub(1)?;
@@ -49,23 +49,31 @@ impl Sender {
         }
         let floor = Duration::from_millis(10);
         let (tick, least) = (config.rack_timer_tick, least_timeout(config.rack_timer_tick));
-        // RFC 8985 7.2 permits the value of the peer; what varies in the samples bounds what it has shown.
-        let ack_delay = if config.learn_ack_delay {
-            config.max_ack_delay.min(shared.rtt.rttvar().saturating_mul(4))
-        } else {
-            config.max_ack_delay
-        };
+        let alone = self.board.segments() == 1;
         let mut wait = match (shared.rtt.srtt(), config.tail_loss_probe) {
             (_, TailLossProbe::Off) => return,
             (None, _) => Duration::from_secs(1),
-            (Some(srtt), TailLossProbe::Draft) if self.board.segments() == 1 => {
-                (srtt.mul_div(3, 2) + ack_delay).max(srtt.saturating_mul(2))
+            (Some(srtt), TailLossProbe::Draft | TailLossProbe::Rfc8985) if !alone => {
+                srtt.saturating_mul(2) + least
             }
-            (Some(srtt), TailLossProbe::Rfc8985) if self.board.segments() == 1 => {
-                srtt.saturating_mul(2) + ack_delay
+            (Some(srtt), variant) => {
+                // RFC 8985 7.2 permits the value of the peer; what varies in the samples bounds what it has shown.
+                let ack_delay = if config.learn_ack_delay {
+                    config.max_ack_delay.min(shared.rtt.rttvar().saturating_mul(4))
+                } else {
+                    config.max_ack_delay
+                };
+                if variant == TailLossProbe::Draft {
+                    (srtt.mul_div(3, 2) + ack_delay).max(srtt.saturating_mul(2))
+                } else {
+                    srtt.saturating_mul(2) + ack_delay
+                }
             }
-            (Some(srtt), TailLossProbe::Draft | TailLossProbe::Rfc8985) => srtt.saturating_mul(2) + least,
         };
+        // As long as several are out and no sample comes, what leaves at this moment has the same timeout.
+        if !alone && !config.tail_loss_probe_restart {
+            self.probed = now;
+        }
         if config.tail_loss_probe_restart
             && let Some(head) = self.board.ring.front()
             && config

@@ -4,6 +4,7 @@
 //! **Deviations.** None known.
 
 use crate::tcp::ack::scoreboard::Scoreboard;
+use crate::tcp::fast::FastPath;
 use crate::tcp::{Connection, ConnectionError, Control, Event, Half, State};
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -64,7 +65,7 @@ impl Connection {
     }
 
     pub(in crate::tcp) fn queue_fin(&mut self, now: Instant) {
-        self.shared.shut_ways();
+        self.shared.fast = FastPath::NONE;
         if self.close_queued {
             return;
         }
@@ -84,7 +85,7 @@ impl Connection {
     }
 
     pub(in crate::tcp) fn enter_closed(&mut self) {
-        self.shared.shut_ways();
+        self.shared.fast = FastPath::NONE;
         self.state = State::Closed;
         self.shared.timers.clear();
         self.sender_done();

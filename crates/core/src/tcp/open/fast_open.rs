@@ -211,7 +211,7 @@ impl Connection {
         let shared = &connection.shared;
         let taken = connection
             .receive
-            .on_data(now, &shared.config, &shared.rtt, 1, &data);
+            .on_data::<false>(now, &shared.config, &shared.rtt, 1, &data);
         if taken.advanced {
             connection.shared.raise(Event::Readable);
         }

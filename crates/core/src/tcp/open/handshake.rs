@@ -153,7 +153,7 @@ impl Connection {
         // Fifth: text on the SYN-ACK, as of the octet after the SYN.
         let mut text = *segment;
         text.flags = text.flags.without(Flags::SYN);
-        self.on_payload(now, &text, 1)
+        self.on_payload::<false>(now, &text, 1)
     }
 
     /// The ACK of our SYN in SYN-RECEIVED. False: drop the segment.

@@ -12,6 +12,7 @@
 
 use crate::seq::SeqNumber;
 use crate::tcp::config::IcmpAbort;
+use crate::tcp::fast::FastPath;
 use crate::tcp::path::cold::Cold;
 use crate::tcp::{Connection, ConnectionError, Control, Event, State};
 use crate::time::Instant;
@@ -272,7 +273,7 @@ impl crate::tcp::Shared {
     /// The rarely used state, made when first needed.
     #[cold]
     pub(in crate::tcp) fn cold_mut(&mut self) -> &mut Cold {
-        self.shut_ways();
+        self.fast = FastPath::NONE;
         self.cold.get_or_insert_default()
     }
 }

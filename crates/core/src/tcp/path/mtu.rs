@@ -284,7 +284,7 @@ impl Sender {
             return None;
         }
         let start = self.nxt;
-        let outgoing = self.transmit(now, shared, payload, false);
+        let outgoing = self.transmit::<false>(now, shared, payload, false);
         if let Some(search) = shared.cold.as_mut().and_then(|cold| cold.mtu.search.as_mut()) {
             search.probe = size;
             search.start = start;

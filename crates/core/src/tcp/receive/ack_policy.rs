@@ -110,7 +110,7 @@ impl Acking {
     }
 
     /// Learns from a segment with payload.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn measure(&mut self, config: &Config, segment: &Segment) {
         let payload = segment.payload;
         if payload >= self.full {
@@ -121,54 +121,6 @@ impl Acking {
         } else if matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
             self.measure_small(segment);
         }
-    }
-
-    /// What [`Acking::measure`], [`Acking::on_data`] and [`Acking::decide`] come to where no acknowledgment is delayed.
-    #[inline(always)]
-    pub(in crate::tcp) fn on_undelayed(&mut self, now: Instant, config: &Config, segment: &Segment) {
-        let payload = segment.payload;
-        self.unacked = self.unacked.saturating_add(payload);
-        if payload >= self.full {
-            self.full = payload.min(config.mss());
-            if segment.flags.contains(Flags::PSH) {
-                self.pushed = self.pushed.max(1);
-            }
-        }
-        self.last_data_at = now;
-        self.now = true;
-    }
-
-    /// Full segments follow each other closely, and the estimate has begun.
-    #[inline(always)]
-    pub(in crate::tcp) fn flows(&self, now: Instant, min: Duration, payload: u32) -> bool {
-        payload >= self.full && !self.ato.is_zero() && now.since(self.last_data_at) <= min.mul_div(1, 2)
-    }
-
-    /// What [`Acking::measure`] and [`Acking::on_data`] come to with Linux while data [flows](Acking::flows). Returns the size
-    /// of a full segment.
-    #[inline(always)]
-    pub(in crate::tcp) fn on_flowing(
-        &mut self,
-        now: Instant,
-        config: &Config,
-        min: Duration,
-        segment: &Segment,
-    ) -> u32 {
-        let full = segment.payload.min(config.mss());
-        self.unacked = self.unacked.saturating_add(segment.payload);
-        self.full = full;
-        if segment.flags.contains(Flags::PSH) {
-            self.pushed = self.pushed.max(1);
-        }
-        self.ato = self.ato.mul_div(1, 2) + min.mul_div(1, 2);
-        self.last_data_at = now;
-        full
-    }
-
-    /// What [`Acking::decide`] comes to with Linux where there is room.
-    #[inline(always)]
-    pub(in crate::tcp) fn decide_flowing(&mut self) {
-        self.now |= self.unacked > self.full || self.is_quick();
     }
 
     /// A segment that is not full: of two alike in a row that no push made short, their size is the full one.
@@ -188,7 +140,7 @@ impl Acking {
     }
 
     /// Data came: the estimate, and how eager to be. `window` is what the peer may send.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn on_data(
         &mut self,
         now: Instant,
@@ -253,8 +205,8 @@ impl Acking {
         self.quick > 0 && !self.pingpong
     }
 
-    /// DropPoint on acknowledging what came. `room` says that the window did not shrink for want of a reader.
-    #[inline]
+    /// Decides on acknowledging what came. `room` says that the window did not shrink for want of a reader.
+    #[inline(always)]
     pub(in crate::tcp) fn decide(&mut self, config: &Config, room: bool) {
         self.now |= match config.delayed_ack {
             DelayedAck::Off => true,
@@ -264,7 +216,7 @@ impl Acking {
     }
 
     /// The application took data, and whether that was all there is.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn on_read(&mut self, config: &Config, all: bool) {
         if matches!(config.delayed_ack, DelayedAck::Linux { .. }) && self.scheduled() {
             let pushed = self.pushed > 1 || (self.pushed > 0 && !self.pingpong);
@@ -273,7 +225,7 @@ impl Acking {
     }
 
     /// When the delayed ACK is due, if one is pending; `running` is when one set before would be.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn delayed_until(
         &mut self,
         now: Instant,
@@ -324,13 +276,13 @@ impl Acking {
     }
 
     /// Payload left: an answer, if data came a moment ago.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn on_data_sent(&mut self, now: Instant) {
         self.pingpong |= now.since(self.last_data_at) < self.ato;
     }
 
     /// An acknowledgment left, alone or on data.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn on_sent(&mut self, config: &Config) {
         if self.quick > 0 && self.scheduled() {
             self.quick -= 1;

@@ -100,7 +100,7 @@ impl Receive {
     }
 
     /// Bytes that can be read.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn readable(&self) -> u64 {
         self.rcv_nxt.min(self.fin_at).saturating_sub(self.read)
     }
@@ -123,18 +123,9 @@ impl Receive {
     }
 
     /// Takes everything that can be read.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn read_all(&mut self) {
         self.read += self.readable();
-        if let Some(room) = &mut self.room {
-            room.release(self.read);
-        }
-    }
-
-    /// [`Receive::read_all`] while no FIN is known.
-    #[inline(always)]
-    pub(in crate::tcp) fn read_in_order(&mut self) {
-        self.read = self.rcv_nxt;
         if let Some(room) = &mut self.room {
             room.release(self.read);
         }
@@ -184,65 +175,10 @@ impl Receive {
         (end - start) as u32
     }
 
-    /// Takes the payload of a segment without FIN that lies within the window and begins at `rcv_nxt`, if nothing is
-    /// beyond a hole and no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
-    #[inline(always)]
-    pub(in crate::tcp) fn take_in_order(
-        &mut self,
-        now: Instant,
-        config: &Config,
-        rtt: &Rtt,
-        segment: &Segment,
-    ) -> bool {
-        let payload = segment.payload;
-        if self.fin_at != u64::MAX || !self.beyond_is_empty() {
-            return false;
-        }
-        self.rcv_nxt += u64::from(payload);
-        if let Some(room) = &mut self.room {
-            room.keep(self.rcv_nxt, payload, u32::from(segment.overhead));
-        } else if config.delayed_ack == DelayedAck::Off {
-            self.acking.on_undelayed(now, config, segment);
-            return true;
-        } else if let DelayedAck::Linux { min, .. } = config.delayed_ack
-            && self.acking.flows(now, min, segment.payload)
-        {
-            let full = self.acking.on_flowing(now, config, min, segment);
-            if segment.payload >= 128 && u64::from(self.grown) < config.receive_buffer.get() {
-                self.grown = self.grown.saturating_add(2 * full);
-                self.acking.quick = self.acking.quick.max(1);
-            }
-            self.acking.decide_flowing();
-            return true;
-        }
-        self.schedule(now, config, rtt, segment);
-        self.decide(config);
-        true
-    }
-
-    /// Takes the payload of a segment without FIN that lies within the window and begins at `seq` beyond a hole, after
-    /// all that came so far, if no FIN is known: what [`Receive::on_data`] comes to then. False: it is not so.
-    #[inline]
-    pub(in crate::tcp) fn take_beyond(&mut self, config: &Config, seq: u64, segment: &Segment) -> bool {
-        let payload = segment.payload;
-        let end = seq + u64::from(payload);
-        if self.fin_at != u64::MAX || seq <= self.rcv_nxt {
-            return false;
-        }
-        let beyond = self.beyond.get_or_insert_default();
-        if !beyond.append(seq, end, config.sack_blocks) {
-            return false;
-        }
-        if let Some(room) = &mut self.room {
-            room.keep(end, payload, u32::from(segment.overhead));
-        }
-        self.schedule_disorder(config, segment);
-        true
-    }
-
     /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
-    #[inline]
-    pub(in crate::tcp) fn on_data(
+    /// `PREDICTED`: it carries no FIN.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_data<const PREDICTED: bool>(
         &mut self,
         now: Instant,
         config: &Config,
@@ -251,7 +187,7 @@ impl Receive {
         segment: &Segment,
     ) -> Taken {
         let payload = segment.payload;
-        let fin = segment.flags.contains(Flags::FIN);
+        let fin = !PREDICTED && segment.flags.contains(Flags::FIN);
         let end = seq + i64::from(payload);
         let before = self.rcv_nxt;
         let limit = match &self.room {
@@ -286,7 +222,7 @@ impl Receive {
                         && self.fin_at >= stop,
                 );
             if stop > start && !(fin && payload == 0 && start == self.rcv_nxt) {
-                self.insert(config, start, stop, &mut taken);
+                taken = self.insert(config, start, stop, taken);
                 taken.redundant = taken.redundant.min(payload);
             } else if payload > 0 {
                 self.acking.now = true; // nothing new: an immediate ACK
@@ -301,24 +237,9 @@ impl Receive {
             }
             self.edge = self.edge.max(self.rcv_nxt);
         }
-        if fin && self.fin_at == u64::MAX && end >= before as i64 && end as u64 <= limit {
-            self.fin_at = end as u64;
-        }
-        taken.start = taken.start.min(self.fin_at);
-        taken.end = taken.end.min(self.fin_at);
-        if self.rcv_nxt == self.fin_at {
-            self.rcv_nxt += 1;
-        }
-        if before <= self.fin_at && self.rcv_nxt > self.fin_at {
-            self.edge = self.edge.max(self.rcv_nxt);
-            self.acking.waits = true;
-            self.beyond = None; // nothing lies beyond a FIN, and Linux no longer reports duplicates (`tcp_fin`)
-            taken.fin = true;
-            if let Some(beyond) = &mut self.beyond {
-                beyond.ranges.clear(); // what a peer sent beyond its own FIN is no data
-            }
-        } else if fin && self.rcv_nxt < self.fin_at {
-            self.acking.now = true;
+        if fin || self.fin_at != u64::MAX {
+            taken = self.meet_fin(fin && end as u64 <= limit, before, end, taken);
+            self.acking.now |= fin && self.rcv_nxt < self.fin_at;
         }
         if payload > 0 && taken.advanced {
             self.schedule(now, config, rtt, segment);
@@ -331,12 +252,33 @@ impl Receive {
         taken
     }
 
+    /// The peer's FIN is at the end of what came (`here`), or known from before.
+    #[cold]
+    fn meet_fin(&mut self, here: bool, before: u64, end: i64, mut taken: Taken) -> Taken {
+        if here && self.fin_at == u64::MAX && end >= before as i64 {
+            self.fin_at = end as u64;
+        }
+        taken.start = taken.start.min(self.fin_at);
+        taken.end = taken.end.min(self.fin_at);
+        if self.rcv_nxt == self.fin_at {
+            self.rcv_nxt += 1;
+        }
+        if before <= self.fin_at && self.rcv_nxt > self.fin_at {
+            self.edge = self.edge.max(self.rcv_nxt);
+            self.acking.waits = true;
+            self.beyond = None; // nothing lies beyond a FIN, and Linux no longer reports duplicates (`tcp_fin`)
+            taken.fin = true;
+        }
+        taken
+    }
+
     #[inline]
     pub(in crate::tcp) fn beyond_is_empty(&self) -> bool {
         self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
     }
 
-    fn insert(&mut self, config: &Config, start: u64, stop: u64, taken: &mut Taken) {
+    #[inline(never)]
+    fn insert(&mut self, config: &Config, start: u64, stop: u64, mut taken: Taken) -> Taken {
         self.acking.now = true; // RFC 5681 4.2: out of order, or filling a hole
         let rcv_nxt = self.rcv_nxt;
         let beyond = self.beyond.get_or_insert_default();
@@ -354,7 +296,7 @@ impl Receive {
             if !config.dsack {
                 beyond.remember_at(start, config.sack_blocks); // RFC 2018 4: the block with what just came is first
             }
-            return;
+            return taken;
         };
         // What arrived first stays: of the segment's bytes only those that were missing are taken.
         taken.start = first.start;
@@ -367,6 +309,7 @@ impl Receive {
             beyond.ranges.pop_front();
             taken.advanced = true;
         }
+        taken
     }
 
     /// When to acknowledge data that just arrived in order.
@@ -398,7 +341,7 @@ impl Receive {
     }
 
     /// After [`schedule`](Receive::schedule): now or later.
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self, config: &Config) {
         let full = self.acking.full();
         let mut keeps_up = true;

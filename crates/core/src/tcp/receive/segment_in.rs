@@ -6,18 +6,31 @@
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::tcp::ConnectionError;
+use crate::tcp::fast::FastPath;
 use crate::tcp::receive::half::Taken;
+use crate::tcp::send::half::CaState;
 use crate::tcp::{Accepted, Connection, Control, Event, State, UNUSUAL};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
 impl Connection {
-    /// The arrival of any segment.
+    /// A segment arrived.
+    #[inline(always)]
+    pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        let accepted = if self.shared.fast.predicts(segment) {
+            self.on_synchronised::<true>(now, segment)
+        } else {
+            self.arrive(now, segment)
+        };
+        self.checked(false);
+        accepted
+    }
+
+    /// A segment that may be anything.
     #[inline(never)]
-    pub(in crate::tcp) fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
-        self.shared.shut_ways();
+    fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
         let accepted = self.arrive_anyhow(now, segment);
-        self.open_ways();
+        self.shared.fast = self.fast_path();
         accepted
     }
 
@@ -35,7 +48,7 @@ impl Connection {
             | State::CloseWait
             | State::Closing
             | State::LastAck
-            | State::TimeWait => self.on_synchronised(now, segment),
+            | State::TimeWait => self.on_synchronised::<false>(now, segment),
         }
     }
 
@@ -49,13 +62,19 @@ impl Connection {
         }
     }
 
-    fn on_synchronised(&mut self, now: Instant, segment: &Segment) -> Accepted {
+    /// RFC 9293 3.10.7.4 in its order. `PREDICTED`: [`FastPath::predicts`](crate::tcp::fast::FastPath::predicts).
+    #[inline(always)]
+    fn on_synchronised<const PREDICTED: bool>(&mut self, now: Instant, segment: &Segment) -> Accepted {
         let shared = &mut self.shared;
         let seq = segment.seq.to_offset(shared.irs, self.receive.rcv_nxt);
-        let len = segment.sequence_len();
-        let reset = segment.flags.contains(Flags::RST);
+        let len = if PREDICTED {
+            segment.payload
+        } else {
+            segment.sequence_len()
+        };
+        let reset = !PREDICTED && segment.flags.contains(Flags::RST);
         if shared.timestamps && !reset {
-            if !segment.flags.contains(Flags::TIMESTAMPS) {
+            if !PREDICTED && !segment.flags.contains(Flags::TIMESTAMPS) {
                 return self.nothing(); // RFC 7323 3.2
             }
             if (segment.tsval.wrapping_sub(shared.ts_recent) as i32) < 0 {
@@ -65,7 +84,7 @@ impl Connection {
             }
         }
         // First: sequence number.
-        let fits = if self.receive.room.is_some() && self.state != State::SynReceived {
+        let fits = if self.receive.room.is_some() && (PREDICTED || self.state != State::SynReceived) {
             self.receive.fits(seq, segment, self.shared.last_ack_sent)
         } else {
             self.receive.acceptable(seq, len)
@@ -76,7 +95,7 @@ impl Connection {
             }
             return self.nothing();
         }
-        if segment.flags.intersects(UNUSUAL) {
+        if !PREDICTED && segment.flags.intersects(UNUSUAL) {
             // Second: RST.
             if reset {
                 if seq == self.receive.rcv_nxt as i64 {
@@ -94,9 +113,10 @@ impl Connection {
                 return self.nothing();
             }
         }
-        let urgent = segment.flags.contains(Flags::URG);
+        let urgent = !PREDICTED && segment.flags.contains(Flags::URG);
         // Fifth: ACK.
-        if !segment.flags.contains(Flags::ACK) || !self.on_ack_field(now, segment, seq) {
+        let has_ack = PREDICTED || segment.flags.contains(Flags::ACK);
+        if !has_ack || !self.on_ack_field::<PREDICTED>(now, segment, seq) {
             return self.nothing();
         }
         let shared = &mut self.shared;
@@ -104,12 +124,14 @@ impl Connection {
             // RFC 7323 4.3 (2), after the ACK was found acceptable: who guesses a sequence number cannot poison PAWS.
             shared.ts_recent = segment.tsval;
         }
-        self.on_activity(now);
-        if segment.ecn() == Ecn::Ce {
-            self.shared.stats.ce_received += 1;
-        }
-        if self.shared.ecn {
-            self.receive.on_ecn(&self.shared.config, segment);
+        if !PREDICTED {
+            self.on_activity(now);
+            if segment.ecn() == Ecn::Ce {
+                self.shared.stats.ce_received += 1;
+            }
+            if self.shared.ecn {
+                self.receive.on_ecn(&self.shared.config, segment);
+            }
         }
         if urgent {
             self.on_urgent(segment, seq); // Sixth
@@ -118,7 +140,7 @@ impl Connection {
         if len == 0 {
             return self.nothing();
         }
-        self.on_payload(now, segment, seq)
+        self.on_payload::<PREDICTED>(now, segment, seq)
     }
 
     /// RFC 9293 3.10.7.4: an unacceptable segment is answered with an ACK.
@@ -149,7 +171,7 @@ impl Connection {
             && self.receive.window() == 0
             && seq == self.receive.rcv_nxt as i64
         {
-            self.on_ack_field(now, segment, seq);
+            self.on_ack_field::<false>(now, segment, seq);
             if segment.flags.contains(Flags::URG) {
                 self.on_urgent(segment, seq); // RFC 9293 MUST-66
             }
@@ -200,15 +222,17 @@ impl Connection {
     }
 
     /// The ACK field. False: the segment is to be dropped.
-    fn on_ack_field(&mut self, now: Instant, segment: &Segment, seq: i64) -> bool {
+    #[inline(always)]
+    fn on_ack_field<const PREDICTED: bool>(&mut self, now: Instant, segment: &Segment, seq: i64) -> bool {
         let una = self.sender.as_ref().map_or(1, |sender| sender.una);
         let ack = segment.ack.to_offset(self.shared.iss, una);
-        if self.state == State::SynReceived && !self.on_ack_in_syn_received(now, segment, ack) {
+        if !PREDICTED && self.state == State::SynReceived && !self.on_ack_in_syn_received(now, segment, ack) {
             return false;
         }
         let mut nxt = self.sender.as_ref().map_or(1, |sender| sender.nxt);
         let mut probed = false;
-        if ack == nxt as i64 + 1
+        if !PREDICTED
+            && ack == nxt as i64 + 1
             && let Some(sender) = &mut self.sender
             && sender.zero_probe_out
         {
@@ -223,9 +247,9 @@ impl Connection {
         }
         let (seq, ack) = (seq.max(0) as u64, ack.max(0) as u64);
         if ack >= una {
-            self.take_ack(now, segment, seq, ack);
-            if probed {
-                self.on_advance(now); // the probe was a byte of the stream, or the FIN
+            self.take_ack::<PREDICTED>(now, segment, seq, ack);
+            if !PREDICTED && probed {
+                self.on_advance::<false>(now); // the probe was a byte of the stream, or the FIN
             }
             return true;
         }
@@ -236,46 +260,61 @@ impl Connection {
             && sender.board.out > 0
         {
             let at = sender.una;
-            sender.on_ack(now, &mut self.shared, segment, at, false);
+            sender.on_any_ack(now, &mut self.shared, segment, at, false);
+            self.shared.fast = self.fast_path();
         }
         true
     }
 
     /// An acknowledgment up to offset `ack`, from SND.UNA to SND.NXT, on an acceptable segment at offset `seq`.
-    #[inline(never)]
-    pub(in crate::tcp) fn take_ack(&mut self, now: Instant, segment: &Segment, seq: u64, ack: u64) {
+    #[inline(always)]
+    pub(in crate::tcp) fn take_ack<const PREDICTED: bool>(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        seq: u64,
+        ack: u64,
+    ) {
         let window_changed = self.update_window(segment, seq, ack);
         let Some(sender) = &mut self.sender else { return };
-        let advanced = ack > sender.una;
         if self.shared.snd_edge <= ack {
             sender.on_answer_with_shut_window(now);
+        }
+        let advanced = ack > sender.una;
+        if advanced && sender.is_quiet(&self.shared, segment, ack) {
+            sender.on_ack::<true>(now, &mut self.shared, segment, ack, false);
+            if sender.state != CaState::Open {
+                self.shared.fast = self.fast_path();
+            }
+            return self.on_advance::<PREDICTED>(now);
         }
         // RFC 5681 2: what counts as a duplicate.
         let duplicate = !advanced
             && !window_changed
             && sender.nxt > sender.una
             && segment.payload == 0
-            && !segment.flags.contains(Flags::FIN);
-        if advanced || duplicate || segment.sack_blocks() > 0 || segment.flags.contains(Flags::ECE) {
-            let echo = self.shared.ecn && segment.flags.contains(Flags::ECE);
-            if advanced && !echo && sender.is_quiet_now(&self.shared, segment) {
-                sender.on_quiet_ack(now, &mut self.shared, segment, ack);
-            } else {
-                sender.on_ack(now, &mut self.shared, segment, ack, duplicate);
+            && (PREDICTED || !segment.flags.contains(Flags::FIN));
+        let echo = !PREDICTED && segment.flags.contains(Flags::ECE);
+        if advanced || duplicate || echo || segment.sack_blocks() > 0 {
+            sender.on_any_ack(now, &mut self.shared, segment, ack, duplicate);
+            if PREDICTED {
+                self.shared.fast = self.fast_path();
             }
         }
         if advanced {
-            self.on_advance(now);
+            self.on_advance::<false>(now);
         }
     }
 
     /// SND.UNA moved.
-    fn on_advance(&mut self, now: Instant) {
+    #[inline(always)]
+    fn on_advance<const QUIET: bool>(&mut self, now: Instant) {
         if self.write_blocked {
             self.write_blocked = false;
             self.shared.raise(Event::Writable);
         }
-        if let Some(sender) = &self.sender
+        if !QUIET
+            && let Some(sender) = &self.sender
             && sender.fin_sent
             && sender.una == sender.nxt
         {
@@ -284,7 +323,7 @@ impl Connection {
     }
 
     /// SND.WND from an acceptable segment (RFC 9293 3.10.7.4, fifth).
-    #[inline]
+    #[inline(always)]
     fn update_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
         let shared = &mut self.shared;
         let Some((changed, opened)) = shared.take_window(segment, seq, ack) else {
@@ -327,8 +366,15 @@ impl Connection {
         }
     }
 
-    pub(in crate::tcp) fn on_payload(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
-        let open = matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
+    /// The payload and the FIN of an acceptable segment at offset `seq`.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_payload<const PREDICTED: bool>(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        seq: i64,
+    ) -> Accepted {
+        let open = PREDICTED || matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
         if !open {
             self.receive.acking.now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
             return self.nothing();
@@ -339,7 +385,7 @@ impl Connection {
         let shared = &mut self.shared;
         let taken: Taken = self
             .receive
-            .on_data(now, &shared.config, &shared.rtt, seq, segment);
+            .on_data::<PREDICTED>(now, &shared.config, &shared.rtt, seq, segment);
         if taken.redundant > 0 {
             shared.stats.redundant_bytes += u64::from(taken.redundant);
         }
@@ -377,7 +423,7 @@ impl Connection {
     }
 
     fn on_peer_fin(&mut self, now: Instant) {
-        self.shared.shut_ways();
+        self.shared.fast = FastPath::NONE;
         self.shared.raise(Event::PeerClosed);
         let answered = self.state != State::Established;
         self.receive.on_fin(&self.shared.config, answered);

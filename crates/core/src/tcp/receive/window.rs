@@ -8,13 +8,13 @@ use crate::tcp::config::Config;
 use crate::tcp::receive::half::Receive;
 
 impl Receive {
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn wanted_edge(&self, config: &Config) -> u64 {
         self.read + config.receive_buffer.get()
     }
 
     /// The window to offer in bytes, and remembers it as offered.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn offer(&mut self, config: &Config, mss: u32, scale: u8) -> u64 {
         if let Some(room) = &mut self.room {
             let left = self.edge.saturating_sub(self.rcv_nxt);
@@ -25,36 +25,20 @@ impl Receive {
             self.edge = self.rcv_nxt + window;
             return window.min(65_535 << scale);
         }
-        let wanted = self.wanted_edge(config);
-        let before = self.edge;
+        let (wanted, before) = (self.wanted_edge(config), self.edge);
         // RFC 9293 3.8.6.2.2: advance only by min(MSS, buffer / 2).
-        if wanted >= self.edge + u64::from(mss).min(config.receive_buffer.get() / 2) {
-            self.edge = wanted;
+        if wanted < before + u64::from(mss).min(config.receive_buffer.get() / 2) {
+            return self.window(); // as it was offered, less what came since
         }
-        let window = self.window().min(65_535 << scale);
         // The scaled field rounds down, but nothing below what was offered before is taken back.
+        let window = (wanted - self.rcv_nxt.min(wanted)).min(65_535 << scale);
         self.edge = self.rcv_nxt + window;
         debug_assert!(self.edge >= before, "the right edge never moves left (SHLD-14)");
         window
     }
 
-    /// [`Receive::offer`] while the buffer is all that bounds the window and no FIN is known; `step` is the least by which the
-    /// right edge moves.
-    #[inline(always)]
-    pub(in crate::tcp) fn offer_buffer(&mut self, config: &Config, step: u32, scale: u8) -> u64 {
-        let wanted = self.wanted_edge(config);
-        debug_assert!(self.edge >= self.rcv_nxt && self.room.is_none(), "{self:?}");
-        if wanted < self.edge + u64::from(step) {
-            // As it was offered, less what came since.
-            return self.edge - self.rcv_nxt;
-        }
-        let window = (wanted - self.rcv_nxt).min(65_535 << scale);
-        self.edge = self.rcv_nxt + window;
-        window
-    }
-
     /// Bytes that may still arrive (RCV.WND).
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn window(&self) -> u64 {
         self.edge.saturating_sub(self.rcv_nxt)
     }
@@ -70,16 +54,14 @@ impl Receive {
     }
 
     /// RFC 9293 3.10.7.4, first check, on offsets.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn acceptable(&self, seq: i64, len: u32) -> bool {
-        let (nxt, window) = (self.rcv_nxt as i64, self.window() as i64);
-        let inside = |offset: i64| nxt <= offset && offset < nxt + window;
-        match (len, window) {
-            (0, 0) => seq == nxt,
-            // The right edge itself too: a sender that filled the window acknowledges from there (as in Linux).
-            (0, _) => inside(seq) || seq == nxt + window,
-            (_, 0) => false,
-            (_, _) => inside(seq) || inside(seq + i64::from(len) - 1),
+        let (ahead, len, window) = (seq - self.rcv_nxt as i64, i64::from(len), self.window() as i64);
+        // The right edge itself too: a sender that filled the window acknowledges from there (as in Linux).
+        if ahead >= 0 && ahead + len <= window {
+            return true;
         }
+        let last = ahead + len - 1;
+        len > 0 && ((0..window).contains(&ahead) || (0..window).contains(&last))
     }
 }

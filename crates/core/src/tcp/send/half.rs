@@ -79,7 +79,7 @@ pub(in crate::tcp) struct Sender {
     pub(in crate::tcp) used: u64,
     pub(in crate::tcp) window_stamp: Instant,
     pub(in crate::tcp) last_send: Instant,
-    /// When the probe timer was set by [`Sender::restart_probe`]: at that moment it need not be set again.
+    /// When the probe timer was set while several segments were out: at that moment it need not be set again.
     pub(in crate::tcp) probed: Instant,
     pub(in crate::tcp) dup_acks: u32,
     pub(in crate::tcp) retries: u8,
@@ -228,6 +228,12 @@ impl Sender {
         } else {
             self.cc.window().get()
         };
+        Sender::bounded(shared, window)
+    }
+
+    /// `window`, at most `max_window`.
+    #[inline(always)]
+    fn bounded(shared: &Shared, window: u64) -> u64 {
         match shared.config.max_window_segments {
             Some(segments) => window.min(u64::from(segments) * u64::from(shared.mss)),
             None => window,
@@ -264,54 +270,62 @@ impl Sender {
         segments + u64::from(unsent == 0 && self.fin_waits())
     }
 
-    /// The next segment to send now.
-    #[inline]
-    pub(in crate::tcp) fn next(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
-        if (self.probe_due | self.zero_probe_due)
-            && let Some(probe) = self.probe(now, shared)
-        {
-            return Some(probe);
-        }
-        if self.tempo.is_some() && self.is_held(now, shared) {
-            return None;
-        }
-        if self.sack1.is_some() {
-            let sent = self.next_sack1(now, shared);
-            if sent.is_none() {
-                self.await_window(now, shared);
-                self.validate(now, shared, self.unsent() > 0);
+    /// The next segment to send now. `QUIET`: [`Sender::is_calm`], so that new data is all there may be.
+    #[inline(always)]
+    pub(in crate::tcp) fn next<const QUIET: bool>(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+    ) -> Option<Outgoing> {
+        debug_assert!(!QUIET || self.is_calm(shared), "only while nothing is wrong");
+        if !QUIET {
+            if (self.probe_due | self.zero_probe_due)
+                && let Some(probe) = self.probe(now, shared)
+            {
+                return Some(probe);
             }
-            return sent;
+            if self.tempo.is_some() && self.is_held(now, shared) {
+                return None;
+            }
+            if self.sack1.is_some() {
+                let sent = self.next_sack1(now, shared);
+                if sent.is_none() {
+                    self.await_window(now, shared);
+                    self.validate(now, shared, self.unsent() > 0);
+                }
+                return sent;
+            }
+            if self.board.marks.to_retransmit > 0 && !(self.frto_new > 0 && self.new_length(shared).is_some())
+            {
+                return self.next_lost(now, shared);
+            }
         }
         let mut limited = false;
-        let new_first = self.frto_new > 0 && self.new_length(shared).is_some();
-        if self.board.marks.to_retransmit > 0 && !new_first {
-            let fits = |sender: &Sender, len| {
-                sender.force || sender.in_flight(shared) + sender.board.weight(len) <= sender.window(shared)
-            };
-            if let Some(index) = self.board.next_lost()
-                && fits(self, self.board.ring[index].payload())
-            {
-                return self.retransmit(now, shared, index);
-            }
-            limited = true;
-        } else if let Some((payload, fin)) = self.new_or_full_length(shared) {
-            if shared.cold.is_some()
+        if let Some((payload, fin)) = self.new_or_full_length(shared) {
+            if !QUIET
+                && shared.cold.is_some()
                 && let Some(probe) = self.mtu_probe(now, shared)
             {
                 return Some(probe);
             }
-            if self.board.out == 0 && self.una == self.nxt {
+            // ns-2's agent takes nothing for a pause.
+            if self.board.out == 0 && self.una == self.nxt && self.sack1.is_none() {
                 self.after_idle(now, shared);
             }
             // The FIN needs no room: a last segment that is full must fit a window of one segment.
-            let window = self.window(shared);
-            if self.frto_new > 0 || self.in_flight(shared) + self.board.weight(payload) <= window {
-                self.frto_new = self.frto_new.saturating_sub(1);
-                return Some(self.transmit(now, shared, payload, fin));
+            let (window, in_flight) = if QUIET {
+                (Sender::bounded(shared, self.cc.window().get()), self.board.out)
+            } else {
+                (self.window(shared), self.in_flight(shared))
+            };
+            if !QUIET && self.frto_new > 0 || in_flight + self.board.weight(payload) <= window {
+                if !QUIET {
+                    self.frto_new = self.frto_new.saturating_sub(1);
+                }
+                return Some(self.transmit::<QUIET>(now, shared, payload, fin));
             }
             limited = true;
-        } else if self.state == CaState::Recovery && self.rack.is_none() && shared.sack {
+        } else if !QUIET && self.state == CaState::Recovery && self.rack.is_none() && shared.sack {
             let (rescued, high_rxt) = (self.rescued, self.episode.high_rxt);
             if let Some(index) = self.last_resort(shared) {
                 let sent = self.retransmit(now, shared, index);
@@ -323,7 +337,21 @@ impl Sender {
         } else {
             self.await_window(now, shared);
         }
+        limited |= QUIET && self.sack1.is_some() && self.unsent() > 0;
         self.validate(now, shared, limited);
+        None
+    }
+
+    /// The lowest segment that is judged lost, if the window has room for it.
+    #[inline(never)]
+    fn next_lost(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        if let Some(index) = self.board.next_lost() {
+            let weight = self.board.weight(self.board.ring[index].payload());
+            if self.force || self.in_flight(shared) + weight <= self.window(shared) {
+                return self.retransmit(now, shared, index);
+            }
+        }
+        self.validate(now, shared, true);
         None
     }
 
@@ -342,7 +370,7 @@ impl Sender {
     }
 
     /// [`Sender::new_length`], with its most frequent answer first.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn new_or_full_length(&self, shared: &Shared) -> Option<(u32, bool)> {
         let mss = u64::from(shared.mss);
         if self.nxt + mss < self.end && self.nxt + mss <= shared.snd_edge && self.thin.is_none() {
@@ -386,8 +414,9 @@ impl Sender {
         (pushed || fin || half || grouped || self.sws_override).then_some((length as u32, fin))
     }
 
-    #[inline]
-    pub(in crate::tcp) fn transmit(
+    /// New data leaves: `payload` bytes, and the FIN if it goes along.
+    #[inline(always)]
+    pub(in crate::tcp) fn transmit<const QUIET: bool>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -396,20 +425,20 @@ impl Sender {
     ) -> Outgoing {
         let seq = self.nxt;
         let len = payload + u32::from(fin);
-        if self.board.pipe() == 0 {
+        if self.board.pipe_if::<QUIET>() == 0 {
             self.cc.on_restart(now, now.since(self.last_send));
             if self.board.out == 0 {
                 self.on_first_out();
             }
         }
-        let group_ends = shared
-            .config
-            .offload_segments
-            .is_some_and(|least| self.group_ends(now, shared, least));
+        let group_ends = match shared.config.offload_segments {
+            Some(least) => self.group_ends(now, shared, least),
+            None => false,
+        };
         // What an older segment leaves room for goes along.
         let start = match &self.thin {
-            Some(_) => self.bundle(now, shared, payload, fin),
-            None => seq,
+            Some(_) if !QUIET => self.bundle(now, shared, payload, fin),
+            Some(_) | None => seq,
         };
         self.sws_override = false;
         self.last_send = now;
@@ -418,18 +447,22 @@ impl Sender {
         let flags = mark(fin, FIN) | mark(pushed, PUSH);
         self.board.push(Record::new(now, seq, len, flags));
         self.nxt += u64::from(len);
-        if let Some(thin) = &mut self.thin {
-            thin.on_sent(self.nxt);
-        }
         if payload < shared.mss {
             self.small_end = self.nxt;
         }
-        self.fin_sent |= fin;
-        self.zero_probe_out = false;
         let weight = self.board.weight(len);
-        self.prr_sent(weight);
-        if self.state == CaState::Disorder {
-            self.limited_sent += weight;
+        if !QUIET {
+            if let Some(thin) = &mut self.thin {
+                thin.on_sent(self.nxt);
+            }
+            self.fin_sent |= fin;
+            self.zero_probe_out = false;
+            self.prr_sent(weight);
+            if self.state == CaState::Disorder {
+                self.limited_sent += weight;
+            }
+        } else if let Some(agent) = &mut self.sack1 {
+            agent.on_sent(now, self.nxt);
         }
         let board = &self.board;
         self.cc.on_sent(now, || Sent {
@@ -440,18 +473,17 @@ impl Sender {
         let stats = &mut *shared.stats;
         stats.bytes_sent += u64::from(payload);
         stats.segments_sent += 1;
-        if self.tempo.is_some() {
+        if !QUIET && self.tempo.is_some() {
             self.on_paced(now, shared, weight, true);
         }
         self.after_transmit(now, shared);
-        let cwr = core::mem::take(&mut self.cwr_pending);
         Outgoing {
             seq: start,
             payload: payload + (seq - start) as u32,
             fin,
             push: group_ends || pushed,
             retransmission: false,
-            cwr,
+            cwr: !QUIET && core::mem::take(&mut self.cwr_pending),
         }
     }
 
@@ -547,7 +579,8 @@ impl Sender {
         }
         if shared.config.tail_loss_probe != TailLossProbe::Off {
             let due = shared.config.tail_loss_probe_restart && shared.timers.is_due(Timer::Pto, now);
-            if !due {
+            let runs = self.probed == now && shared.timers.kind() == Some(Timer::Pto);
+            if !due && !runs {
                 self.arm_probe(now, shared);
             }
         }

@@ -22,12 +22,12 @@ impl Connection {
             Control::Answer => *segment = self.reset_answer(),
             Control::Reset => {
                 let nxt = self.snd_nxt();
-                self.bare(now, nxt, segment);
+                self.bare::<false>(now, nxt, segment);
                 segment.flags = segment.flags.with(Flags::RST);
             }
             Control::None => {
                 self.keep_alive_due = false;
-                self.bare(now, self.snd_nxt(), segment);
+                self.bare::<false>(now, self.snd_nxt(), segment);
                 segment.seq = segment.seq - 1; // an old octet without data (SHLD-12)
             }
         }
@@ -39,21 +39,28 @@ impl Connection {
     }
 
     /// A pure acknowledgment, if one is due.
-    pub(in crate::tcp) fn pending_ack(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
-        if !self.receive.acking.now || matches!(self.state, State::Closed | State::SynSent) {
+    #[inline(always)]
+    pub(in crate::tcp) fn pending_ack<const QUIET: bool>(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment,
+    ) -> Option<(u64, u64)> {
+        if !self.receive.acking.now || (!QUIET && matches!(self.state, State::Closed | State::SynSent)) {
             return None;
         }
-        self.bare(now, self.snd_nxt(), segment);
+        self.bare::<QUIET>(now, self.snd_nxt(), segment);
         Some((0, 0))
     }
 
-    pub(in crate::tcp) fn data_segment(
+    /// What the sender chose, as a segment, and the stream offsets that it carries.
+    #[inline(always)]
+    pub(in crate::tcp) fn data_segment<const QUIET: bool>(
         &mut self,
         now: Instant,
         outgoing: Outgoing,
         segment: &mut Segment,
     ) -> (u64, u64) {
-        self.bare(now, outgoing.seq, segment);
+        self.bare::<QUIET>(now, outgoing.seq, segment);
         segment.payload = outgoing.payload;
         if outgoing.payload > 0 {
             self.receive.acking.on_data_sent(now);
@@ -61,10 +68,10 @@ impl Connection {
         if outgoing.push && outgoing.payload > 0 {
             segment.flags = segment.flags.with(Flags::PSH); // RFC 9293 MUST-61
         }
-        if outgoing.fin {
+        if !QUIET && outgoing.fin {
             segment.flags = segment.flags.with(Flags::FIN);
         }
-        if self.shared.ecn {
+        if !QUIET && self.shared.ecn {
             let dctcp = self.shared.config.ecn_echo == EcnEcho::Rfc8257;
             if outgoing.payload > 0 && (!outgoing.retransmission || dctcp) {
                 segment.set_ecn(match self.shared.config.ecn_codepoint {
@@ -81,41 +88,6 @@ impl Connection {
         (start, start + u64::from(outgoing.payload))
     }
 
-    /// [`Connection::bare`] with payload and flags, where neither ECN nor receive memory nor the cold state has a say.
-    #[inline(always)]
-    pub(in crate::tcp) fn header(
-        &mut self,
-        now: Instant,
-        seq: u64,
-        payload: u32,
-        flags: Flags,
-        segment: &mut Segment,
-    ) {
-        let shared = &mut self.shared;
-        let receive = &mut self.receive;
-        let ways = shared.ways;
-        let window = receive.offer_buffer(&shared.config, ways.step, shared.rcv_scale);
-        *segment = Segment {
-            seq: SeqNumber::from_offset(shared.iss, seq),
-            ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
-            payload,
-            window: (window >> shared.rcv_scale) as u16,
-            flags: Flags(Flags::ACK.0 | Flags::DF.0).with(flags),
-            ttl: 64,
-            overhead: ways.overhead,
-            ..Segment::default()
-        };
-        if shared.timestamps {
-            segment.flags = segment.flags.with(Flags::TIMESTAMPS);
-            segment.tsval = shared.timestamp(now);
-            segment.tsecr = shared.ts_recent;
-        }
-        if receive.beyond.is_some() {
-            self.report_blocks(segment);
-        }
-        self.acknowledged();
-    }
-
     /// The SACK blocks, if there are any.
     #[inline(never)]
     pub(in crate::tcp) fn report_blocks(&mut self, segment: &mut Segment) {
@@ -129,19 +101,10 @@ impl Connection {
         }
     }
 
-    /// A segment that acknowledges all that came is made.
-    #[inline(always)]
-    fn acknowledged(&mut self) {
-        self.shared.last_ack_sent = self.receive.rcv_nxt;
-        self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
-        self.receive.acking.on_sent(&self.shared.config);
-    }
-
     /// An ACK at offset `seq` with everything an established segment carries.
-    #[inline]
-    pub(in crate::tcp) fn bare(&mut self, now: Instant, seq: u64, segment: &mut Segment) {
-        let shared = &mut self.shared;
-        let receive = &mut self.receive;
+    #[inline(always)]
+    fn bare<const QUIET: bool>(&mut self, now: Instant, seq: u64, segment: &mut Segment) {
+        let (shared, receive) = (&mut self.shared, &mut self.receive);
         let window = receive.offer(&shared.config, shared.mss, shared.rcv_scale);
         *segment = Segment {
             seq: SeqNumber::from_offset(shared.iss, seq),
@@ -152,7 +115,7 @@ impl Connection {
             overhead: shared.config.header() as u8,
             ..Segment::default()
         };
-        if let Some(cold) = &shared.cold {
+        if !QUIET && let Some(cold) = &shared.cold {
             cold.decorate(seq, segment);
         }
         if shared.timestamps {
@@ -161,10 +124,16 @@ impl Connection {
             segment.tsecr = shared.ts_recent;
             segment.overhead += 12;
         }
-        if receive.echo && shared.ecn {
+        if !QUIET && receive.echo && shared.ecn {
             segment.flags = segment.flags.with(Flags::ECE);
         }
-        self.report_blocks(segment);
-        self.acknowledged();
+        if receive.beyond.is_some() {
+            self.report_blocks(segment);
+        }
+        // It acknowledges all that came.
+        let (shared, receive) = (&mut self.shared, &mut self.receive);
+        shared.last_ack_sent = receive.rcv_nxt;
+        shared.timers.delayed_ack = Instant::FAR_FUTURE;
+        receive.acking.on_sent(&shared.config);
     }
 }

@@ -158,7 +158,7 @@ impl Shared {
             predict,
             orphan,
             latencies,
-            ways: _, // none until something happens
+            fast: _, // to be worked out
             path,
             cold: _, // there is none
         } = self;
@@ -491,7 +491,6 @@ impl Marks {
             judged,
             resent_end: _, // nothing is out
             known,
-            next: _, // a guess
         } = self;
         pack.number(sacked);
         pack.number(lost);

@@ -63,7 +63,7 @@ impl Connection {
                 && rto <= bounds.max.max(bounds.initial).max(bounds.after_syn_timeout),
             "the RTO is within its bounds: {rto:?}"
         );
-        self.check_ways();
+        self.check_fast_path();
         if drained {
             self.check_timers();
         }

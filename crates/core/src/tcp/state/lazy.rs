@@ -21,12 +21,6 @@ impl<T> Default for Lazy<T> {
 }
 
 impl<T> Lazy<T> {
-    /// The value, if something was written.
-    #[inline(always)]
-    pub(in crate::tcp) fn written(&mut self) -> Option<&mut T> {
-        self.0.as_deref_mut()
-    }
-
     /// Whether nothing was written yet.
     #[inline]
     pub(in crate::tcp) const fn is_blank(&self) -> bool {

@@ -7,13 +7,13 @@ use crate::rng::Rng;
 use crate::seq::SeqNumber;
 use crate::tcp::ack::rto::Rtt;
 use crate::tcp::config::{Config, InitialWindow, WindowUnit};
+use crate::tcp::fast::FastPath;
 use crate::tcp::path::cold::Cold;
 use crate::tcp::send::spreading::PathNotes;
 use crate::tcp::state::error::{ConnectionError, Event};
 use crate::tcp::state::lazy::Lazy;
 use crate::tcp::state::timers::Timers;
 use crate::tcp::state::types::Stats;
-use crate::tcp::ways::Ways;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -56,8 +56,8 @@ pub(in crate::tcp) struct Shared {
     pub(in crate::tcp) orphan: bool,
     /// `Setting::NoteLatencies`.
     pub(in crate::tcp) latencies: bool,
-    /// Which short ways are open.
-    pub(in crate::tcp) ways: Ways,
+    /// Which steps are the usual ones.
+    pub(in crate::tcp) fast: FastPath,
     /// What is known of the path, if the owner remembers.
     pub(in crate::tcp) path: Option<Box<PathNotes>>,
     /// What is rarely needed.
@@ -77,12 +77,6 @@ impl Shared {
     /// Where the timestamp clock of an end with this initial sequence number starts.
     pub(in crate::tcp) const fn ts_offset(iss: SeqNumber) -> u32 {
         iss.0.rotate_left(16) | 1
-    }
-
-    /// Something happens on which the short ways may depend: the next general way works out which are open.
-    #[inline]
-    pub(in crate::tcp) fn shut_ways(&mut self) {
-        self.ways = Ways::SHUT;
     }
 
     /// Takes SND.WND from a segment (RFC 9293 3.10.7.4, fifth). Says whether the peer changed it, and whether the right

@@ -394,7 +394,7 @@ struct Watch {
     number: usize,
     pipe: Pipe,
     pair: Pair,
-    /// The same, without the shortcuts of the usual case.
+    /// Without header prediction.
     long: Pair,
     total: u64,
     /// Entries of the log that were looked at.
@@ -440,7 +440,7 @@ impl Watch {
     fn new(config: &Config, pipe: Pipe, number: usize) -> Watch {
         let (pair, total) = connected(config, pipe, number);
         let (mut long, _) = connected(config, pipe, number);
-        long.take_long_way();
+        long.switch_header_prediction_off();
         Watch {
             number,
             pipe,
@@ -493,7 +493,7 @@ impl Watch {
         self.look_at_mistakes();
     }
 
-    /// The shortcuts change nothing that can be seen.
+    /// Header prediction changes nothing that can be seen.
     fn look_at_long(&mut self) {
         let (number, pipe, now) = (self.number, self.pipe, self.pair.now);
         let context = || described(number, pipe, now);

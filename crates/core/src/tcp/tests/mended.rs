@@ -108,13 +108,13 @@ fn two_ends_that_reject_each_others_acks_do_not_answer_for_ever() {
 fn what_is_sacked_and_sent_again_is_not_in_flight() {
     // After a timeout ns-2's agent goes through everything again, also what is SACKed meanwhile. That retransmission counted
     // in the pipe, until the record was reported again, and for good where SACKs were set aside.
-    let pipes = [false, true].map(|long_way| {
+    let pipes = [true, false].map(|predict| {
         let mut config = bare();
         config.sack1_recovery = true;
         config.limited_transmit = true;
         config.growth = crate::tcp::Growth::Always;
         let mut script = Script::open(&config, 8);
-        script.connection.shared.predict = !long_way;
+        script.connection.shared.predict = predict;
         assert_eq!(script.write(8), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(script.timer().1, [0]);
         assert_eq!(script.ack(1, &[]), [1, 2]);
@@ -133,7 +133,7 @@ fn what_is_sacked_and_sent_again_is_not_in_flight() {
     assert_eq!(
         pipes,
         [[2000, 2000, 3500, 1500]; 2],
-        "the short way and the long one"
+        "with header prediction and without"
     );
 }
 

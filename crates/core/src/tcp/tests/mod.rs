@@ -1,6 +1,7 @@
 //! Tests of whole connections.
 
 mod fast_open;
+mod header_prediction;
 mod icmp;
 mod interplay;
 mod lifetime;
@@ -15,7 +16,6 @@ mod protocol;
 mod rdb;
 mod rest;
 mod script;
-mod short_ways;
 mod spreading;
 mod spreading_jitter;
 mod spurious;

@@ -237,8 +237,8 @@ impl Pair {
         self.log.len()
     }
 
-    /// Both ends take the general path for every segment.
-    pub(super) fn take_long_way(&mut self) {
+    /// Neither end predicts headers from now on.
+    pub(super) fn switch_header_prediction_off(&mut self) {
         for end in [End::A, End::B] {
             self.connection(end).shared.predict = false;
         }

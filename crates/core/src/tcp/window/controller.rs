@@ -53,19 +53,21 @@ impl Controller {
         self.ssthresh = self.any.ssthresh();
     }
 
-    /// [`Controller::on_ack`] of an acknowledgment that is nothing but progress. Algorithms in their usual phase look at no
-    /// more of it than is in `progress`; the others receive all.
+    /// An acknowledgment. Algorithms in their usual phase look at no more of one that is nothing but progress (`QUIET`) than is
+    /// in `progress`; otherwise `ack` is all there is to know.
     #[inline(always)]
-    pub(in crate::tcp) fn on_progress<'a>(
+    pub(in crate::tcp) fn on_ack<'a, const QUIET: bool>(
         &mut self,
         now: Instant,
         progress: Progress,
         ack: impl FnOnce() -> Ack<'a>,
     ) -> Reaction {
         let window = match &mut self.any {
-            AnyController::Reno(reno) => reno.progress(progress),
-            AnyController::Cubic(cubic) => cubic.progress(now, progress),
-            AnyController::Dctcp(_)
+            AnyController::Reno(reno) if QUIET => reno.progress(progress),
+            AnyController::Cubic(cubic) if QUIET => cubic.progress(now, progress),
+            AnyController::Reno(_)
+            | AnyController::Cubic(_)
+            | AnyController::Dctcp(_)
             | AnyController::Prague(_)
             | AnyController::Cdg(_)
             | AnyController::CdgFreeBsd(_)
@@ -74,30 +76,10 @@ impl Controller {
             | AnyController::Bbr3(_)
             | AnyController::Custom(_) => None,
         };
-        let Some(window) = window else {
-            return self.on_ack(now, ack);
-        };
-        self.window = window;
-        Reaction::None
-    }
-
-    /// Whether [`Controller::grow_fraction`] is all that an acknowledgment comes to that is nothing but progress and may grow
-    /// the window.
-    pub(in crate::tcp) fn grows_by_fractions(&self) -> bool {
-        matches!(&self.any, AnyController::Reno(reno) if reno.grows_by_fractions())
-    }
-
-    /// ns-2's growth by an acknowledgment.
-    #[inline(always)]
-    pub(in crate::tcp) fn grow_fraction(&mut self) {
-        if let AnyController::Reno(reno) = &mut self.any {
-            self.window = reno.grow_fraction();
+        if let Some(window) = window {
+            self.window = window;
+            return Reaction::None;
         }
-    }
-
-    /// `ack` makes the input of the algorithm.
-    #[inline(always)]
-    pub(in crate::tcp) fn on_ack<'a>(&mut self, now: Instant, ack: impl FnOnce() -> Ack<'a>) -> Reaction {
         let reaction = self.any.on_ack(now, &ack());
         self.look();
         reaction

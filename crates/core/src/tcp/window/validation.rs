@@ -46,20 +46,8 @@ impl Sender {
         self.used = 0;
     }
 
-    /// After a drain that a full window ended: what [`Sender::validate`] comes to.
-    #[inline(always)]
-    pub(in crate::tcp) fn validate_full(&mut self, now: Instant, shared: &Shared) {
-        self.limited = true;
-        self.max_out = self.board.out;
-        self.usage_seq = self.nxt;
-        if shared.config.window_validation == WindowValidation::Rfc2861 {
-            self.used = 0;
-            self.window_stamp = now;
-        }
-    }
-
     /// After a drain: was the window the limit?
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn validate(&mut self, now: Instant, shared: &Shared, mut limited: bool) {
         let out = self.board.out;
         if self.tempo.is_some() && !limited {
@@ -68,7 +56,7 @@ impl Sender {
         if shared.config.growth == Growth::Linux {
             // tcp_write_xmit: a window that is full was the limit, also if nothing more is to be sent; and a drain that sends
             // nothing new teaches nothing.
-            limited |= self.in_flight(shared) >= self.window(shared);
+            limited = limited || self.in_flight(shared) >= self.window(shared);
             if !limited && self.last_send != now {
                 return;
             }
@@ -112,7 +100,7 @@ impl Sender {
     }
 
     /// Whether an acknowledgment may let the window grow.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn may_grow(&self, shared: &Shared) -> bool {
         if self.tempo.is_some() && self.is_nonvalidated() {
             return self.limited; // RFC 7661 4.3

@@ -1,5 +1,5 @@
-//! The short ways of the usual case do what the long way does: two pairs of connections in lockstep, one of which takes
-//! the long way always, compared after every call.
+//! Header prediction changes nothing: two pairs of connections in lockstep, one of which goes without it, compared after
+//! every call.
 
 use super::interplay;
 use super::pair::{End, Fate, Pair};
@@ -10,7 +10,7 @@ use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::format;
 
-fn pair(config: &Config, seed: u64, long: bool, auto_read: bool) -> Pair {
+fn pair(config: &Config, seed: u64, predicting: bool, auto_read: bool) -> Pair {
     let ms = Duration::from_millis;
     let mut pair = Pair::established(config, ms(20), ms(40), 14_600, 1460);
     let mut rng = Rng::for_element(seed, "pipe", "fate");
@@ -38,8 +38,8 @@ fn pair(config: &Config, seed: u64, long: bool, auto_read: bool) -> Pair {
         pair.write_at(Instant::from_millis(at), End::B, 30_000 + at);
         pair.write_at(Instant::from_millis(at + 1), End::A, 5 * at);
     }
-    if long {
-        pair.take_long_way();
+    if !predicting {
+        pair.switch_header_prediction_off();
     }
     for end in [End::A, End::B] {
         let connection = pair.connection(end);
@@ -89,29 +89,29 @@ fn compare(name: &str, config: &Config, seed: u64) {
 fn compare_with(name: &str, config: &Config, seed: u64, forgeries: u64) {
     let auto_read = !seed.is_multiple_of(3);
     let mut rng = Rng::for_element(seed, "forger", "draw");
-    let mut short = pair(config, seed, false, auto_read);
-    let mut long = pair(config, seed, true, auto_read);
+    let mut with = pair(config, seed, true, auto_read);
+    let mut without = pair(config, seed, false, auto_read);
     let mut steps = 0;
     let mut logged = 0;
     while steps < if forgeries > 0 { 2_500 } else { 40_000 } {
         if rng.below(1000) < forgeries
-            && let Some(sent) = short.log.last().copied()
+            && let Some(sent) = with.log.last().copied()
         {
             let to = if sent.from == End::A { End::B } else { End::A };
             let forged = forge(&mut rng, &sent.transmit.segment);
-            for pair in [&mut short, &mut long] {
+            for pair in [&mut with, &mut without] {
                 pair.arrive(to, &forged);
                 pair.drain();
             }
         } else {
-            let more = short.step();
-            assert_eq!(more, long.step(), "{name}, seed {seed}, step {steps}");
+            let more = with.step();
+            assert_eq!(more, without.step(), "{name}, seed {seed}, step {steps}");
             if !more {
                 break;
             }
         }
         steps += 1;
-        logged = short.assert_like(&mut long, logged, &|| {
+        logged = with.assert_like(&mut without, logged, &|| {
             format!("{name}, seed {seed}, step {steps}")
         });
     }
@@ -119,9 +119,9 @@ fn compare_with(name: &str, config: &Config, seed: u64, forgeries: u64) {
     if forgeries > 0 {
         return;
     }
-    assert_eq!(short.a.state(), State::Established, "{name}, seed {seed}");
+    assert_eq!(with.a.state(), State::Established, "{name}, seed {seed}");
     assert!(
-        short.a.acked() >= 900_000 || short.a.stats().timeouts > 3,
+        with.a.acked() >= 900_000 || with.a.stats().timeouts > 3,
         "{name}, seed {seed}"
     );
 }
@@ -156,12 +156,12 @@ fn compare_profiles(first: u64, seeds: u64) {
 }
 
 #[test]
-fn every_profile_goes_both_ways_alike() {
+fn every_profile_is_the_same_with_and_without() {
     compare_profiles(0, 12);
 }
 
 #[test]
-fn every_combination_of_switches_goes_both_ways_alike() {
+fn every_combination_of_switches_is_the_same_with_and_without() {
     for number in 0..interplay::combinations() {
         let mut config = interplay::combination(number);
         config.max_window_segments = None;
@@ -175,7 +175,7 @@ fn every_combination_of_switches_goes_both_ways_alike() {
 
 #[test]
 #[ignore = "long: thousands of seeds"]
-fn every_profile_goes_both_ways_alike_for_thousands_of_seeds() {
+fn every_profile_is_the_same_with_and_without_for_thousands_of_seeds() {
     for block in 0..100 {
         compare_profiles(1_000 + 36 * block, 12);
     }
