@@ -88,7 +88,7 @@ pub(super) struct Junction {
 /// What a link is to the engine.
 #[expect(clippy::large_enum_variant, reason = "lanes are the many and the fast")]
 pub(super) enum Body {
-    /// DropPoint on arrival; what is on its way to where it must wait for its turn stands on the wire.
+    /// Decides on arrival; what is on its way to where it must wait for its turn stands on the wire.
     Lane(Lane),
     /// Any other.
     Link(Box<Link>),

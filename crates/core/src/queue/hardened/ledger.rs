@@ -247,7 +247,7 @@ impl Ledger {
         context.report(QueueEventKind::Refused, packet.flow);
     }
 
-    /// DropPoint on a packet, and does the books for the case that it is queued.
+    /// Decides on a packet, and does the books for the case that it is queued.
     pub(super) fn admit(
         &mut self,
         now: Instant,

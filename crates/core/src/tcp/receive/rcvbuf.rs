@@ -224,7 +224,7 @@ impl Room {
         self.overflowed
     }
 
-    /// DropPoint on a window to offer, where `current` is left of the last.
+    /// Decides on a window to offer, where `current` is left of the last.
     pub(in crate::tcp) fn offer(&mut self, current: u64, full: u32) -> u64 {
         if core::mem::take(&mut self.overflowed) {
             self.offered = 0;
