@@ -144,5 +144,5 @@ fn without_one_rate_nobody_knows_it() {
     let reason = entry
         .apply(&scenario, &described, &bottleneck(&described))
         .expect_err("two rates");
-    assert!(reason.contains("no one constant rate"), "{reason}");
+    assert!(reason.contains("no single constant rate"), "{reason}");
 }
