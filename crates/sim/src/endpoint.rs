@@ -8,14 +8,11 @@
 //! An end whose timer event finds that there is nothing to wait for any more has been silent for as long as a timeout: it
 //! and its peer are packed until somebody writes or a segment comes. Results do not depend on it.
 
-use crate::app::{NONE, Player, TfrcStream};
 use crate::event::EventKey;
-use crate::interface;
+use crate::network::Mode;
 use crate::observe::{AppEvent, Observer};
-use crate::relay::Onward;
 use crate::routing::PathStart;
 use crate::spec::{GroupSpec, Interface, NodeId};
-use crate::world::{Mode, World};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId, Stream};
 use fleetfoot_core::link::StreamEnd;
 use fleetfoot_core::packet::{Flags, Kind, Segment};
@@ -26,10 +23,18 @@ use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
 
+mod ahead;
 mod end;
+mod group;
+mod hosts;
+mod interface;
 mod over;
+mod relay;
 
-pub(crate) use end::{Application, End, Part};
+use end::{Application, End, Part};
+pub(crate) use group::{Group, Route};
+pub(crate) use hosts::{Applications, Hosts};
+use relay::Onward;
 
 /// One conversation: a connection, or a stream of datagrams.
 pub(crate) struct Slot {
@@ -67,17 +72,16 @@ pub(crate) struct Slot {
     pub(crate) live: bool,
     /// Data without end, and both ends open: nobody waits for anything that happens here.
     pub(crate) endless: bool,
-    /// Its ends, if it is a TFRC stream.
-    pub(crate) stream: Option<Box<TfrcStream>>,
-    /// What its ends are to say, if it was recorded.
-    pub(crate) replay: Option<Box<Player>>,
+    /// It was recorded: what both ends say counts, and its application wants to know when an end could send.
+    pub(crate) recorded: bool,
+    /// Configurations of its ends, if they have their own.
+    configs: Option<Box<[Arc<Config>; 2]>>,
 }
 
 impl Slot {
     /// How one of its ends behaves.
     fn config<'a>(&'a self, spec: &'a GroupSpec, side: usize) -> &'a Arc<Config> {
-        let own = self.replay.as_ref().and_then(|player| player.configs.as_ref());
-        match (own, side) {
+        match (&self.configs, side) {
             (Some(own), _) => &own[side],
             (None, 0) => &spec.sender,
             (None, _) => &spec.receiver,
@@ -129,18 +133,14 @@ impl Slot {
     }
 }
 
-impl<O: Observer> World<'_, O> {
-    /// Makes a conversation. The opener's SYN leaves with the next [`World::pump`].
-    pub(crate) fn open(&mut self, now: Instant, opening: &Opening) -> u32 {
-        self.open_recorded(now, opening, None)
-    }
-
-    /// The same of one that was recorded, if it was.
-    pub(crate) fn open_recorded(
+impl<O: Observer> Hosts<'_, O> {
+    /// Makes a conversation, whose ends may have `configs` of their own. The opener's SYN leaves with the next
+    /// [`Hosts::push`].
+    pub(crate) fn open(
         &mut self,
         now: Instant,
         opening: &Opening,
-        replay: Option<Box<Player>>,
+        configs: Option<Box<[Arc<Config>; 2]>>,
     ) -> u32 {
         let group = &mut self.groups[opening.group as usize];
         let created = self.created;
@@ -176,8 +176,8 @@ impl<O: Observer> World<'_, O> {
                 && interface == Interface::default()
                 && !self.spec.groups[opening.group as usize].sender.remembers_paths()
                 && relay.is_none(),
-            stream: None,
-            replay,
+            recorded: false,
+            configs,
         };
         if interface.super_packets.is_some() && opening.opener.is_some() {
             let groupers = interface::groupers(interface.super_packets, &mut group.marks);
@@ -273,8 +273,8 @@ impl<O: Observer> World<'_, O> {
 
     /// A packet reaches the end of its path.
     #[inline(never)]
-    pub(crate) fn deliver(&mut self, now: Instant, id: u32) {
-        let World {
+    pub(crate) fn deliver<A: Applications<O>>(&mut self, apps: &mut A, now: Instant, id: u32) {
+        let Hosts {
             packets,
             slots,
             observer,
@@ -287,24 +287,24 @@ impl<O: Observer> World<'_, O> {
         let side = (1 ^ packet.flow.0 & 1) as usize;
         let slot = &mut slots[index as usize];
         if slot.partner != index {
-            return self.deliver_relayed(now, id);
+            return self.deliver_relayed(apps, now, id);
         }
         let end = &mut slot.ends[side];
         if end.connection.is_none() && end.resting.is_some() {
             self.wake(index, side);
-            return self.deliver(now, id);
+            return self.deliver(apps, now, id);
         }
         slot.in_network -= 1;
         let Some(connection) = &mut end.connection else {
             let segment = packet.segment;
             packets.free(id);
-            self.on_first_segment(now, index, side, &segment);
+            self.on_first_segment(apps, now, index, side, &segment);
             return;
         };
         if end.closed {
             let segment = packet.segment;
             packets.free(id);
-            self.on_stray_segment(now, index, side, &segment);
+            self.on_stray_segment(apps, now, index, side, &segment);
             return;
         }
         let accepted = connection.on_segment(now, &packet.segment);
@@ -318,7 +318,7 @@ impl<O: Observer> World<'_, O> {
                 FlowId(2 * index + (1 ^ side as u32)),
                 before..accepted.in_order,
             );
-            if (side == 1 || slot.replay.is_some()) && window.contains(now) {
+            if (side == 1 || slot.recorded) && window.contains(now) {
                 let group = &mut groups[slot.group as usize];
                 let bytes = Bytes(accepted.in_order - before);
                 group.goodput += bytes;
@@ -327,7 +327,7 @@ impl<O: Observer> World<'_, O> {
             message = complete;
         }
         if message {
-            self.on_message(now, index, side);
+            apps.on_message(self, now, index, side);
         }
         let slot = &self.slots[index as usize];
         if side == 0
@@ -335,12 +335,12 @@ impl<O: Observer> World<'_, O> {
             && let Some(connection) = &slot.ends[0].connection
             && connection.acked() >= slot.acked_goal
         {
-            self.on_acked(now, index);
+            apps.on_acked(self, now, index);
         }
-        self.pump(now, index, side);
+        self.pump(apps, now, index, side);
         self.tell_ack(now, index, side);
         if self.slots[index as usize].ends[1 - side].closed {
-            self.free_if_over(now, index);
+            self.free_if_over(apps, now, index);
         }
     }
 
@@ -354,36 +354,46 @@ impl<O: Observer> World<'_, O> {
 
     /// A segment for a connection that is no more: the peer learns it by a reset (RFC 9293 3.10.7.1).
     #[cold]
-    pub(crate) fn on_stray_segment(&mut self, now: Instant, index: u32, side: usize, segment: &Segment) {
+    pub(crate) fn on_stray_segment<A: Applications<O>>(
+        &mut self,
+        apps: &mut A,
+        now: Instant,
+        index: u32,
+        side: usize,
+        segment: &Segment,
+    ) {
         let peer = self.slots[index as usize].partner;
         if let Answer::Reset(reset) = listener::on_closed(segment)
             && !self.slots[peer as usize].ends[1 - side].closed
         {
             self.send_from(now, index, side, reset);
         }
-        self.free_if_over(now, index);
+        self.free_if_over(apps, now, index);
     }
 
     /// The first segment for an end that has no connection yet, or a datagram.
-    pub(crate) fn on_first_segment(&mut self, now: Instant, index: u32, side: usize, segment: &Segment) {
-        if segment.kind() == Kind::Datagram {
-            self.on_datagram(now, index, side, segment);
-            self.free_if_over(now, index);
+    pub(crate) fn on_first_segment<A: Applications<O>>(
+        &mut self,
+        apps: &mut A,
+        now: Instant,
+        index: u32,
+        side: usize,
+        segment: &Segment,
+    ) {
+        if segment.kind() != Kind::Tcp {
+            apps.on_packet(self, now, index, side, segment);
+            self.free_if_over(apps, now, index);
             return;
         }
         let slot = &mut self.slots[index as usize];
-        if slot.stream.is_some() {
-            self.on_stream_packet(now, index, side, segment);
-            return;
-        }
         let opening =
             segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK.with(Flags::RST));
         if slot.ends[side].closed || !opening {
-            self.free_if_over(now, index);
+            self.free_if_over(apps, now, index);
             return;
         }
         if slot.ends[side].at_relay() {
-            self.accept_at_relay(now, index, side, segment);
+            self.accept_at_relay(apps, now, index, side, segment);
             return;
         }
         let config = slot.config(&self.spec.groups[slot.group as usize], side);
@@ -393,13 +403,35 @@ impl<O: Observer> World<'_, O> {
         let path = (slot.ends[side].node, slot.ends[1 - side].node);
         tell_path(&self.known_paths, now, path, &mut connection);
         slot.ends[side].connection = Some(Box::new(connection));
-        self.pump(now, index, side);
+        self.pump(apps, now, index, side);
     }
 
-    /// Lets an end write, send and tell what happened, and arms its timer.
+    /// Lets an end write and send, arms its timer, and reports what happened.
+    pub(crate) fn pump<A: Applications<O>>(&mut self, apps: &mut A, now: Instant, index: u32, side: usize) {
+        let over = self.pump_end(now, index, side);
+        let slot = &self.slots[index as usize];
+        if over {
+            self.end_closed(apps, now, index, side);
+        } else if slot.recorded {
+            apps.on_pushed(self, now, index, side);
+        } else if slot.ends[side].at_relay() {
+            self.carry(apps, now, index);
+        }
+    }
+
+    /// As [`Hosts::pump`], for applications: that the connection is over is reported after what they do now. Whether it is.
+    pub(crate) fn push(&mut self, now: Instant, index: u32, side: usize) -> bool {
+        let over = self.pump_end(now, index, side);
+        if over {
+            self.over.push((now, index, side));
+        }
+        over
+    }
+
+    /// Lets an end write and send, and arms its timer. Whether its connection is over.
     #[inline(never)]
-    pub(crate) fn pump(&mut self, now: Instant, index: u32, side: usize) {
-        let World {
+    fn pump_end(&mut self, now: Instant, index: u32, side: usize) -> bool {
+        let Hosts {
             network,
             packets,
             slots,
@@ -411,8 +443,7 @@ impl<O: Observer> World<'_, O> {
         let slot = &mut slots[index as usize];
         if slot.ends[side].connection.is_none() && slot.ends[side].resting.is_some() {
             self.wake(index, side);
-            self.pump(now, index, side);
-            return;
+            return self.pump_end(now, index, side);
         }
         let number = 2 * index + side as u32;
         let in_network = &mut slot.in_network;
@@ -425,21 +456,21 @@ impl<O: Observer> World<'_, O> {
                 known_paths.learn(now, path, found);
             }
         }
-        let (replayed, at_relay) = (slot.replay.is_some(), slot.ends[side].at_relay());
         if slot.ends[side].grouper.is_some() {
             self.release(now, index, side, over);
         }
-        if over {
-            self.end_closed(now, index, side);
-        } else if replayed {
-            self.on_replay_pumped(now, index, side);
-        } else if at_relay {
-            self.carry(now, index);
-        }
+        over
+    }
+
+    /// Makes sure that an end without a connection is reminded at `wanted`.
+    pub(crate) fn arm(&mut self, now: Instant, index: u32, side: usize, wanted: Instant) {
+        let number = 2 * index + side as u32;
+        let end = &mut self.slots[index as usize].ends[side];
+        end.arm_at(now, number, wanted, &mut self.network, &mut self.armed);
     }
 
     /// A timer event comes due.
-    pub(crate) fn on_timer(&mut self, key: EventKey) {
+    pub(crate) fn on_timer<A: Applications<O>>(&mut self, apps: &mut A, key: EventKey) {
         let now = key.at();
         let (created, number) = key.endpoint();
         let (index, side) = (number >> 1, (number & 1) as usize);
@@ -454,7 +485,7 @@ impl<O: Observer> World<'_, O> {
                 // Put off, or given up: the stream is over.
                 end.arm_at(now, number, deadline, &mut self.network, &mut self.armed);
             } else {
-                self.on_stream_timer(now, index, side);
+                apps.on_deadline(self, now, index, side);
             }
             return;
         };
@@ -470,7 +501,7 @@ impl<O: Observer> World<'_, O> {
             return;
         }
         connection.on_timeout(now);
-        self.pump(now, index, side);
+        self.pump(apps, now, index, side);
         if let Some(connection) = &self.slots[index as usize].ends[side].connection {
             self.observer.on_timer(now, FlowId(number), connection);
         }
@@ -509,3 +540,6 @@ fn tell_path(
         connection.set(now, Setting::Path(told));
     }
 }
+
+/// No conversation, no record.
+pub(crate) const NONE: u32 = u32::MAX;

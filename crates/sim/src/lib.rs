@@ -1,21 +1,22 @@
 //! Virtual time: the event loop and what stands around it.
 //!
-//! [`spec`] is what goes in, [`world::run`] the loop, [`output`] what comes out, [`observe`] who may listen. [`event`]
-//! holds the order of events, [`routing`] the paths, `endpoint` the connections, `app` what uses them,
-//! `interface` what may stand between both and their links, `relay` what may end connections on the way.
+//! [`spec`] is what goes in, [`world::run`] the loop, [`output`] what comes out, [`observe`] who may listen. Each room
+//! knows those before it: [`event`] holds the order of events and [`routing`] the paths, `network` the links and the packets
+//! on their way, `endpoint` the connections at hosts with their interfaces and relays, `app` what uses them, [`world`]
+//! the loop that drives all.
 
 #![forbid(unsafe_code)]
 
 mod app;
 pub mod bench;
 mod endpoint;
+mod error;
 pub mod event;
 mod histogram;
-mod interface;
+mod network;
 pub mod observe;
 pub mod output;
 pub mod record;
-mod relay;
 pub mod routing;
 pub mod spec;
 pub mod watch;

@@ -66,7 +66,6 @@ impl<T> Queue<T> {
 }
 
 /// Counters of a connection that were given to a record; those of losses only if there was any.
-#[derive(Default)]
 pub(super) struct Counted {
     bytes_sent: u64,
     ack_latency_ns: u64,
@@ -91,6 +90,15 @@ struct LossCounters {
 }
 
 impl Counted {
+    /// Nothing was given to a record.
+    pub(super) const NOTHING: Counted = Counted {
+        bytes_sent: 0,
+        ack_latency_ns: 0,
+        ack_latency_count: 0,
+        segments_sent: 0,
+        losses: None,
+    };
+
     /// Everything the sender has counted, and what the receiver received twice.
     pub(super) fn new(sender: &Stats, redundant_bytes: u64) -> Counted {
         let losses = LossCounters {

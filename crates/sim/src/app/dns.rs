@@ -9,19 +9,29 @@
 //! The client is the receiver of the data: answers flow the group's way. Sizes and the server's time are drawn when the look-up
 //! begins, so that they are the same whatever is lost.
 
-use super::{NONE, PairPolicy, datagram, whole_bytes};
-use crate::event::{EventKey, EventKind};
+use super::Application;
+use super::datagrams::datagram;
+use super::group::{Member, whole_bytes};
+use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
 use crate::output::Repairs;
-use crate::spec::{Dns, GroupSpec};
-use crate::world::World;
+use crate::spec;
 use fleetfoot_core::packet::Segment;
-use fleetfoot_core::rng::{Rng, Sampler};
+use fleetfoot_core::rng::Sampler;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
+/// The processes of look-ups of a group. An actor may have several events to come.
+pub(crate) struct Dns<'a> {
+    group: u32,
+    dns: &'a spec::Dns,
+    gap: Sampler,
+    resolvers: Vec<Resolver>,
+}
+
 /// What one process of look-ups holds.
-pub(super) struct Resolver {
+struct Resolver {
+    pair: u32,
     /// When the next look-up begins.
     next: Instant,
     begun: u32,
@@ -56,74 +66,44 @@ struct Answer {
     bytes: u32,
 }
 
-impl Resolver {
-    /// The first look-up begins at `next`.
-    pub(super) fn new(next: Instant, dns: &Dns, stream: impl Fn(&str) -> Rng) -> Resolver {
-        Resolver {
-            next,
-            begun: 0,
-            request: Sampler::new(dns.request.clone(), stream("request")),
-            response: Sampler::new(dns.response.clone(), stream("response")),
-            server: Sampler::new(dns.server_time.clone(), stream("server")),
-            open: Vec::new(),
-            answers: Vec::new(),
-        }
-    }
-}
-
-impl<O: Observer> World<'_, O> {
-    /// A look-up begins, a request is sent again or given up, or the server answers: whatever is due.
-    pub(super) fn act_dns(&mut self, index: u32, actor: u32, now: Instant, spec: &GroupSpec, dns: &Dns) {
-        let Some(mut resolver) = self.groups[index as usize].actors[actor as usize].resolver.take() else {
-            return;
-        };
-        while let Some(at) = resolver.answers.iter().position(|answer| answer.at <= now) {
-            let answer = resolver.answers.remove(at);
-            self.slots[answer.slot as usize].in_network -= 1; // it was kept for this
-            let segment = datagram(now, 0, answer.bytes, answer.number);
-            self.send_from(now, answer.slot, 0, segment);
-        }
-        while let Some(&lookup) = resolver.open.first().filter(|lookup| lookup.deadline <= now) {
-            resolver.open.remove(0);
-            if lookup.asked < dns.attempts {
-                self.ask_server(now, index, actor, &mut resolver, lookup, dns);
-            } else {
-                self.give_up(now, index, lookup);
-            }
-        }
-        if resolver.next <= now {
-            let pair = match spec.spread {
-                PairPolicy::Each => self.groups[index as usize].actors[actor as usize].pair,
-                PairPolicy::RoundRobin | PairPolicy::Random => self.pick_pair(index, spec),
+impl<'a> Dns<'a> {
+    pub(super) fn new<O: Observer>(hosts: &mut Hosts<'a, O>, group: u32, dns: &'a spec::Dns) -> Dns<'a> {
+        let mut gap = Sampler::new(dns.interarrival.clone(), hosts.stream(group, "gap"));
+        let mut resolvers = Vec::new();
+        for Member { number, pair, start } in hosts.processes(group) {
+            let next = start.saturating_add(Duration::from_secs_f64(gap.sample()));
+            let sampler = |distribution: &fleetfoot_core::rng::Distribution, purpose| {
+                Sampler::new(distribution.clone(), hosts.stream_of(group, number, purpose))
             };
-            let lookup = self.begin_lookup(now, index, actor, pair, &mut resolver, dns);
-            self.ask_server(now, index, actor, &mut resolver, lookup, dns);
-            let gap = Duration::from_secs_f64(self.groups[index as usize].gap.sample());
-            let next = now.saturating_add(gap.max(Duration::from_nanos(1))); // time must pass
-            resolver.next = Instant::FAR_FUTURE;
-            if next < self.groups[index as usize].stop {
-                resolver.next = next;
-                self.remind(index, actor, next);
-            }
+            resolvers.push(Resolver {
+                pair,
+                next,
+                begun: 0,
+                request: sampler(&dns.request, "request"),
+                response: sampler(&dns.response, "response"),
+                server: sampler(&dns.server_time, "server"),
+                open: Vec::new(),
+                answers: Vec::new(),
+            });
+            hosts.act_at(group, number, next);
         }
-        self.groups[index as usize].actors[actor as usize].resolver = Some(resolver);
+        Dns {
+            group,
+            dns,
+            gap,
+            resolvers,
+        }
     }
 
-    fn begin_lookup(
-        &mut self,
-        now: Instant,
-        index: u32,
-        actor: u32,
-        pair: u32,
-        resolver: &mut Resolver,
-        dns: &Dns,
-    ) -> Lookup {
+    fn begin_lookup<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, actor: u32) -> Lookup {
+        let resolver = &mut self.resolvers[actor as usize];
+        let pair = hosts.pair_of_flow(self.group, resolver.pair);
         let number = resolver.begun;
         resolver.begun += 1;
-        let bytes = |size: f64| whole_bytes(size).min(dns.most.get()) as u32;
+        let bytes = |size: f64| whole_bytes(size).min(self.dns.most.get()) as u32;
         let mut lookup = Lookup {
             number,
-            slot: self.open_pair(now, index, actor, pair, None),
+            slot: hosts.open_pair(now, self.group, actor, pair, None),
             record: NONE,
             asked: 0,
             deadline: now,
@@ -131,66 +111,102 @@ impl<O: Observer> World<'_, O> {
             response: bytes(resolver.response.sample()),
             server: Duration::from_secs_f64(resolver.server.sample()),
         };
-        if self.window.contains(now) {
-            lookup.record = self.new_record(index, pair, now, Bytes(u64::from(lookup.response)));
-            self.open += 1;
-        }
+        lookup.record = hosts.open_record(self.group, pair, now, Bytes(u64::from(lookup.response)));
         lookup
     }
 
     /// Sends the request of a look-up, the first time or again.
-    fn ask_server(
+    fn ask_server<O: Observer>(
         &mut self,
+        hosts: &mut Hosts<'_, O>,
         now: Instant,
-        index: u32,
         actor: u32,
-        resolver: &mut Resolver,
         mut lookup: Lookup,
-        dns: &Dns,
     ) {
         lookup.asked += 1;
-        lookup.deadline = now.saturating_add(dns.timeout);
+        lookup.deadline = now.saturating_add(self.dns.timeout);
         if lookup.record != NONE {
-            let record = &mut self.groups[index as usize].records[lookup.record as usize];
+            let record = &mut hosts.groups[self.group as usize].records[lookup.record as usize];
             record.segments_sent += 1;
             record.bytes_sent += Bytes(u64::from(lookup.request));
             record.retransmits += u32::from(lookup.asked > 1);
             record.timeouts += u32::from(lookup.asked > 1);
         }
-        resolver.open.push(lookup);
-        self.remind(index, actor, lookup.deadline);
+        self.resolvers[actor as usize].open.push(lookup);
+        hosts.remind(self.group, actor, lookup.deadline);
         let segment = datagram(now, lookup.asked, lookup.request, lookup.number);
-        self.send_from(now, lookup.slot, 1, segment);
+        hosts.send_from(now, lookup.slot, 1, segment);
     }
 
     /// The application gets an error.
-    fn give_up(&mut self, now: Instant, index: u32, lookup: Lookup) {
+    fn give_up<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, lookup: Lookup) {
         if lookup.record != NONE {
-            let record = &mut self.groups[index as usize].records[lookup.record as usize];
+            let record = &mut hosts.groups[self.group as usize].records[lookup.record as usize];
             record.repairs = Some(Box::new(Repairs {
                 given_up: Some(now),
                 ..Repairs::default()
             }));
         }
-        self.close_lookup(now, lookup);
+        close_lookup(hosts, now, lookup);
     }
+}
 
-    fn close_lookup(&mut self, now: Instant, lookup: Lookup) {
-        self.open -= u64::from(lookup.record != NONE);
-        for end in &mut self.slots[lookup.slot as usize].ends {
-            end.closed = true;
+fn close_lookup<O: Observer>(hosts: &mut Hosts<'_, O>, now: Instant, lookup: Lookup) {
+    hosts.open -= u64::from(lookup.record != NONE);
+    for end in &mut hosts.slots[lookup.slot as usize].ends {
+        end.closed = true;
+    }
+    if hosts.is_over(lookup.slot) {
+        hosts.free(now, lookup.slot);
+    }
+}
+
+impl Application for Dns<'_> {
+    /// A look-up begins, a request is sent again or given up, or the server answers: whatever is due.
+    fn act<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, actor: u32, now: Instant) {
+        let due = |answer: &Answer| answer.at <= now;
+        while let Some(at) = self.resolvers[actor as usize].answers.iter().position(due) {
+            let answer = self.resolvers[actor as usize].answers.remove(at);
+            hosts.slots[answer.slot as usize].in_network -= 1; // it was kept for this
+            let segment = datagram(now, 0, answer.bytes, answer.number);
+            hosts.send_from(now, answer.slot, 0, segment);
         }
-        self.free_if_over(now, lookup.slot);
+        let due = |lookup: &&mut Lookup| lookup.deadline <= now;
+        while let Some(&mut lookup) = self.resolvers[actor as usize].open.first_mut().filter(due) {
+            self.resolvers[actor as usize].open.remove(0);
+            if lookup.asked < self.dns.attempts {
+                self.ask_server(hosts, now, actor, lookup);
+            } else {
+                self.give_up(hosts, now, lookup);
+            }
+        }
+        if self.resolvers[actor as usize].next <= now {
+            let lookup = self.begin_lookup(hosts, now, actor);
+            self.ask_server(hosts, now, actor, lookup);
+            let gap = Duration::from_secs_f64(self.gap.sample());
+            let next = now.saturating_add(gap.max(Duration::from_nanos(1))); // time must pass
+            let resolver = &mut self.resolvers[actor as usize];
+            resolver.next = Instant::FAR_FUTURE;
+            if next < hosts.stop_of(self.group) {
+                resolver.next = next;
+                hosts.remind(self.group, actor, next);
+            }
+        }
     }
 
     /// A request has reached the server, or an answer the client.
-    pub(super) fn on_dns_datagram(&mut self, now: Instant, slot: u32, side: usize, segment: &Segment) {
-        let place = &self.slots[slot as usize];
-        let (index, actor) = (place.group, place.actor);
+    fn on_packet<O: Observer>(
+        &mut self,
+        hosts: &mut Hosts<'_, O>,
+        now: Instant,
+        slot: u32,
+        side: usize,
+        segment: &Segment,
+    ) {
+        hosts.count_datagram(now, slot, side, segment);
+        let actor = hosts.slots[slot as usize].actor;
         let number = segment.options[2];
-        let Some(resolver) = &mut self.groups[index as usize].actors[actor as usize].resolver else {
-            return;
-        };
+        let resolver = &mut self.resolvers[actor as usize];
         let Some(at) = resolver.open.iter().position(|lookup| lookup.number == number) else {
             return; // answered, or given up
         };
@@ -203,24 +219,17 @@ impl<O: Observer> World<'_, O> {
                 number,
                 bytes: lookup.response,
             });
-            self.slots[slot as usize].in_network += 1; // the conversation is not over
-            self.remind(index, actor, at);
+            hosts.slots[slot as usize].in_network += 1; // the conversation is not over
+            hosts.remind(self.group, actor, at);
             return;
         }
         resolver.open.remove(at);
         if lookup.record != NONE {
-            let record = &mut self.groups[index as usize].records[lookup.record as usize];
+            let record = &mut hosts.groups[self.group as usize].records[lookup.record as usize];
             record.completed = Some(now);
             record.acked = Some(now);
             record.received = Bytes(u64::from(segment.payload));
         }
-        self.close_lookup(now, lookup);
-    }
-
-    /// The process looks at what is due at `at`, beside whatever else it is called for.
-    fn remind(&mut self, index: u32, actor: u32, at: Instant) {
-        self.network
-            .queue
-            .push(EventKey::new(at, EventKind::App, index, actor));
+        close_lookup(hosts, now, lookup);
     }
 }

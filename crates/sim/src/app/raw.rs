@@ -4,22 +4,33 @@
 //! the last of them has left the network. Trains may overlap. What a train says of itself is drawn from the group's own
 //! stream when it begins.
 
-use super::{Route, UDP_HEADERS};
-use crate::endpoint::Opening;
+use super::Application;
+use super::datagrams::{UDP_HEADERS, payload_of};
+use super::group::Member;
+use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
-use crate::spec::{GroupSpec, PairPolicy, Raw, RawMark, RawPorts, RawSource};
-use crate::world::World;
+use crate::spec::{self, RawMark, RawPorts, RawSource};
 use fleetfoot_core::flow::{FlowId, FlowKey, HostId};
 use fleetfoot_core::packet::{Flags, Kind, Segment};
 use fleetfoot_core::ring::Ring;
+use fleetfoot_core::rng::Sampler;
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::superpacket::Mark;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
-/// What one actor has begun.
+/// The processes of trains of a group.
+pub(crate) struct Raw<'a> {
+    group: u32,
+    raw: &'a spec::Raw,
+    gap: Sampler,
+    processes: Vec<Trains>,
+}
+
+/// What one process has begun.
 #[derive(Debug)]
-pub(super) struct Trains {
+struct Trains {
+    pair: u32,
     /// When the next train begins.
     next: Instant,
     /// Trains begun.
@@ -40,76 +51,46 @@ struct Train {
     id: u16,
 }
 
-impl Trains {
-    /// The first train begins at `next`.
-    pub(super) fn new(next: Instant) -> Trains {
-        Trains {
-            next,
-            begun: 0,
-            open: Ring::new(),
-            record: super::NONE,
+impl<'a> Raw<'a> {
+    pub(super) fn new<O: Observer>(hosts: &mut Hosts<'a, O>, group: u32, raw: &'a spec::Raw) -> Raw<'a> {
+        let mut gap = Sampler::new(raw.interarrival.clone(), hosts.stream(group, "gap"));
+        let mut processes = Vec::new();
+        for Member { number, pair, start } in hosts.processes(group) {
+            let next = start.saturating_add(Duration::from_secs_f64(gap.sample()));
+            processes.push(Trains {
+                pair,
+                next,
+                begun: 0,
+                open: Ring::new(),
+                record: NONE,
+            });
+            hosts.act_at(group, number, next);
         }
-    }
-}
-
-impl<O: Observer> World<'_, O> {
-    /// A train begins, or a packet of one is due.
-    pub(super) fn act_raw(&mut self, index: u32, actor: u32, now: Instant, spec: &GroupSpec, raw: &Raw) {
-        let place = &mut self.groups[index as usize].actors[actor as usize];
-        let (pair, Some(mut trains)) = (place.pair, place.trains.take()) else {
-            return;
-        };
-        if trains.record == super::NONE {
-            trains.record = self.new_record(index, pair, now, Bytes::ZERO);
-        }
-        while let Some(&train) = trains.open.front().filter(|train| train.at <= now) {
-            trains.open.pop_front();
-            self.continue_train(now, index, raw, &mut trains, train);
-        }
-        if trains.next <= now && raw.count.is_none_or(|count| trains.begun < count) {
-            let pair = match spec.spread {
-                PairPolicy::Each => pair,
-                PairPolicy::RoundRobin | PairPolicy::Random => self.pick_pair(index, spec),
-            };
-            let train = self.begin_train(now, index, actor, pair, raw);
-            trains.begun += 1;
-            let gap = Duration::from_secs_f64(self.groups[index as usize].gap.sample());
-            trains.next = now.saturating_add(gap.max(Duration::from_nanos(1))); // time must pass
-            self.continue_train(now, index, raw, &mut trains, train);
-        }
-        let more = raw.count.is_none_or(|count| trains.begun < count);
-        let next = trains.open.front().map_or(Instant::FAR_FUTURE, |train| train.at);
-        let next = if more { next.min(trains.next) } else { next };
-        self.groups[index as usize].actors[actor as usize].trains = Some(trains);
-        if next != Instant::FAR_FUTURE {
-            self.act_at(index, actor, next);
+        Raw {
+            group,
+            raw,
+            gap,
+            processes,
         }
     }
 
     /// Opens the conversation of a train and gives it the headers it claims.
-    fn begin_train(&mut self, now: Instant, index: u32, actor: u32, pair: u32, raw: &Raw) -> Train {
-        let Route { hosts, paths, .. } = self.groups[index as usize].routes[pair as usize];
-        let mut opening = Opening {
-            group: index,
-            actor,
-            pair,
-            hosts,
-            paths,
-            relay: None,
-            opener: None,
-            key: None,
-        };
-        let mut key = opening.usual_key(self.groups[index as usize].conversations);
+    fn begin_train<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, actor: u32) -> Train {
+        let (index, raw) = (self.group, self.raw);
+        let pair = hosts.pair_of_flow(index, self.processes[actor as usize].pair);
+        let mut opening = hosts.opening(index, actor, pair, None);
+        opening.relay = None;
+        let mut key = opening.usual_key(hosts.groups[index as usize].conversations);
         match raw.source {
             RawSource::Own => {}
             RawSource::Drawn(addresses) => {
-                let drawn = self.groups[index as usize].marks.below(u64::from(addresses));
+                let drawn = hosts.groups[index as usize].marks.below(u64::from(addresses));
                 key.source = HostId(UNUSED_HOSTS + drawn as u32);
             }
             RawSource::Host(host) => key.source = HostId(host.0),
-            RawSource::Victim(group) => key = self.victim(index, group, key),
+            RawSource::Victim(group) => key = victim(hosts, index, group, key),
         }
-        let random = &mut self.groups[index as usize].marks;
+        let random = &mut hosts.groups[index as usize].marks;
         match raw.ports {
             RawPorts::New | RawPorts::Known => {}
             RawPorts::Same => (key.source_port, key.destination_port) = (1024, 9),
@@ -122,52 +103,34 @@ impl<O: Observer> World<'_, O> {
         opening.key = Some(key);
         Train {
             at: now,
-            slot: self.open(now, &opening),
+            slot: hosts.open(now, &opening, None),
             sent: 0,
             id: raw.id.unwrap_or(drawn) & raw.layout.max_id(),
         }
     }
 
-    /// The key of a connection of `group` that is open, or else addresses of one of its pairs.
-    fn victim(&mut self, index: u32, group: u32, own: FlowKey) -> FlowKey {
-        let open = |slot: &&crate::endpoint::Slot| slot.live && slot.group == group;
-        let count = self.slots.iter().filter(open).count() as u64;
-        let random = &mut self.groups[index as usize].marks;
-        if count > 0 {
-            let chosen = random.below(count) as usize;
-            let slots = self.slots.iter().enumerate();
-            let found = slots.filter(|(_, slot)| open(slot)).nth(chosen);
-            return found.map_or(own, |(slot, _)| self.network.flows.key(FlowId(2 * slot as u32)));
-        }
-        let pairs = self.groups[group as usize].routes.len() as u64;
-        let pair = self.groups[index as usize].marks.below(pairs) as usize;
-        let hosts = self.groups[group as usize]
-            .routes
-            .get(pair)
-            .map(|route| route.hosts);
-        hosts.map_or(own, |[source, destination]| FlowKey {
-            source: HostId(source.0),
-            destination: HostId(destination.0),
-            protocol: 6,
-            ..own
-        })
-    }
-
     /// The next packet of a train leaves; with no interval, all that are left.
-    fn continue_train(&mut self, now: Instant, index: u32, raw: &Raw, trains: &mut Trains, mut train: Train) {
+    fn continue_train<O: Observer>(
+        &mut self,
+        hosts: &mut Hosts<'_, O>,
+        now: Instant,
+        actor: u32,
+        mut train: Train,
+    ) {
+        let (raw, trains) = (self.raw, &mut self.processes[actor as usize]);
         loop {
             let last = train.sent + 1 >= raw.members;
             let segment = packet(raw, &train, last, trains.record);
-            let sent = &mut self.groups[index as usize].records[trains.record as usize];
+            let sent = &mut hosts.groups[self.group as usize].records[trains.record as usize];
             sent.segments_sent += 1;
             sent.bytes_sent += Bytes(u64::from(segment.payload));
             if last {
                 // The conversation is over when its packets have left the network.
-                for end in &mut self.slots[train.slot as usize].ends {
+                for end in &mut hosts.slots[train.slot as usize].ends {
                     end.closed = true;
                 }
             }
-            self.send_from(now, train.slot, 0, segment);
+            hosts.send_from(now, train.slot, 0, segment);
             train.sent += 1;
             if last {
                 return;
@@ -181,13 +144,84 @@ impl<O: Observer> World<'_, O> {
     }
 }
 
+/// The key of a connection of `group` that is open, or else addresses of one of its pairs.
+fn victim<O: Observer>(hosts: &mut Hosts<'_, O>, index: u32, group: u32, own: FlowKey) -> FlowKey {
+    let open = |slot: &&crate::endpoint::Slot| slot.live && slot.group == group;
+    let count = hosts.slots.iter().filter(open).count() as u64;
+    let random = &mut hosts.groups[index as usize].marks;
+    if count > 0 {
+        let chosen = random.below(count) as usize;
+        let slots = hosts.slots.iter().enumerate();
+        let found = slots.filter(|(_, slot)| open(slot)).nth(chosen);
+        return found.map_or(own, |(slot, _)| hosts.network.flows.key(FlowId(2 * slot as u32)));
+    }
+    let pairs = hosts.groups[group as usize].routes.len() as u64;
+    let pair = hosts.groups[index as usize].marks.below(pairs) as usize;
+    let hosts = hosts.groups[group as usize]
+        .routes
+        .get(pair)
+        .map(|route| route.hosts);
+    hosts.map_or(own, |[source, destination]| FlowKey {
+        source: HostId(source.0),
+        destination: HostId(destination.0),
+        protocol: 6,
+        ..own
+    })
+}
+
+impl Application for Raw<'_> {
+    /// A train begins, or a packet of one is due.
+    fn act<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, actor: u32, now: Instant) {
+        let most = self.raw.count.unwrap_or(u64::MAX);
+        let trains = &mut self.processes[actor as usize];
+        if trains.record == NONE {
+            trains.record = hosts.new_record(self.group, trains.pair, now, Bytes::ZERO);
+        }
+        let due = |train: &&Train| train.at <= now;
+        while let Some(&train) = self.processes[actor as usize].open.front().filter(due) {
+            self.processes[actor as usize].open.pop_front();
+            self.continue_train(hosts, now, actor, train);
+        }
+        let trains = &self.processes[actor as usize];
+        if trains.next <= now && trains.begun < most {
+            let train = self.begin_train(hosts, now, actor);
+            let gap = Duration::from_secs_f64(self.gap.sample());
+            let trains = &mut self.processes[actor as usize];
+            trains.begun += 1;
+            trains.next = now.saturating_add(gap.max(Duration::from_nanos(1))); // time must pass
+            self.continue_train(hosts, now, actor, train);
+        }
+        let trains = &self.processes[actor as usize];
+        let next = trains.open.front().map_or(Instant::FAR_FUTURE, |train| train.at);
+        let next = match trains.begun < most {
+            true => next.min(trains.next),
+            false => next,
+        };
+        if next != Instant::FAR_FUTURE {
+            hosts.act_at(self.group, actor, next);
+        }
+    }
+
+    fn on_packet<O: Observer>(
+        &mut self,
+        hosts: &mut Hosts<'_, O>,
+        now: Instant,
+        slot: u32,
+        side: usize,
+        segment: &Segment,
+    ) {
+        let bytes = hosts.count_datagram(now, slot, side, segment);
+        let arrived = &mut hosts.groups[self.group as usize].records[segment.options[2] as usize];
+        arrived.received += bytes;
+        arrived.bytes = arrived.received;
+    }
+}
+
 /// Packet number `train.sent` of a train.
-fn packet(raw: &Raw, train: &Train, last: bool, record: u32) -> Segment {
+fn packet(raw: &spec::Raw, train: &Train, last: bool, record: u32) -> Segment {
     let mut segment = Segment {
         seq: SeqNumber(train.sent),
-        payload: (raw.packet.get() as u32)
-            .saturating_sub(u32::from(UDP_HEADERS))
-            .max(1),
+        payload: payload_of(raw.packet),
         flags: Flags::DF,
         ttl: 64,
         overhead: UDP_HEADERS,

@@ -11,13 +11,13 @@
 //! of its own: one for each end that waits, one for each end where packets wait. It may offer windows of its own, and lose data
 //! at random where they would be handed up.
 
-use super::NONE;
+use super::Application;
 use super::compact::Counted;
 use super::record::add_difference;
+use crate::endpoint::{Hosts, NONE};
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
-use crate::spec::{GroupSpec, Recorded, Replay, Traffic, Unit};
-use crate::world::World;
+use crate::spec::{self, GroupSpec, Recorded, Unit};
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::rng::{Probability, Rng};
 use fleetfoot_core::tcp::Config;
@@ -26,10 +26,21 @@ use fleetfoot_core::units::Bytes;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// The connections of a group. Actor 0 starts them; actors 1 + 2c and 2 + 2c are the ends of connection c.
+pub(crate) struct Replay<'a> {
+    group: u32,
+    spec: &'a GroupSpec,
+    replay: &'a spec::Replay,
+    /// By recorded connection, which is the number of its conversation: while it is played.
+    players: Vec<Option<Box<Player>>>,
+    /// Connections started.
+    started: usize,
+}
+
 /// A recorded connection that is played.
-pub(crate) struct Player {
-    /// Its index in the recording.
-    connection: u32,
+struct Player {
+    /// Its conversation.
+    slot: u32,
     /// It began within what is measured.
     counts: bool,
     opened: Instant,
@@ -53,8 +64,6 @@ pub(crate) struct Player {
     waiting: [VecDeque<(Instant, u32)>; 2],
     /// The connection is over: nobody acts any more.
     over: bool,
-    /// Configurations of its ends, if its windows are those of the recording.
-    pub(crate) configs: Option<Box<[Arc<Config>; 2]>>,
     /// What is lost on the way, if anything is.
     losses: Option<Box<[Losses; 2]>>,
 }
@@ -76,59 +85,46 @@ struct UnderWay {
     waits: Duration,
 }
 
-impl<O: Observer> World<'_, O> {
-    /// The next connections start (actor 0), or an end of one has waited as long as it should.
-    pub(super) fn act_replay(
-        &mut self,
-        index: u32,
-        actor: u32,
-        now: Instant,
-        spec: &GroupSpec,
-        replay: &Replay,
-    ) {
-        if actor > 0 {
-            let (connection, side) = (((actor - 1) >> 1) as usize, ((actor - 1) & 1) as usize);
-            let slot = self.groups[index as usize].playing[connection];
-            if self.plays(slot, connection as u32) {
-                self.say(now, slot, side, &replay.connections[connection]);
-            }
-            return;
+impl<'a> Replay<'a> {
+    pub(super) fn new<O: Observer>(
+        hosts: &mut Hosts<'a, O>,
+        group: u32,
+        replay: &'a spec::Replay,
+    ) -> Replay<'a> {
+        let spec = &hosts.spec.groups[group as usize];
+        hosts.delays |= replay
+            .connections
+            .iter()
+            .any(|one| !one.delay.is_zero() || one.losses_ppm != [0; 2]);
+        if let Some(first) = replay.connections.first() {
+            hosts.act_at(group, 0, (Instant::ZERO + spec.start).saturating_add(first.start));
         }
-        self.groups[index as usize].actors[0].pending = false;
-        let mut next = self.groups[index as usize].started as usize;
-        while let Some(recorded) = replay.connections.get(next) {
-            let at = (Instant::ZERO + spec.start)
-                .saturating_add(recorded.start)
-                .saturating_add(self.start_jitter(spec, replay, next));
-            // Those after one that is late wait for it.
-            if at > now {
-                self.act_at(index, 0, at);
-                break;
-            }
-            self.begin_recorded(now, index, next as u32, recorded);
-            next += 1;
+        Replay {
+            group,
+            spec,
+            replay,
+            players: replay.connections.iter().map(|_| None).collect(),
+            started: 0,
         }
-        self.groups[index as usize].started = next as u64;
+    }
+
+    fn player(&mut self, connection: u32) -> Option<&mut Player> {
+        self.players[connection as usize].as_deref_mut()
     }
 
     /// By how much this connection starts later than recorded.
-    fn start_jitter(&self, spec: &GroupSpec, replay: &Replay, connection: usize) -> Duration {
-        if replay.start_jitter == Duration::ZERO {
+    fn start_jitter<O>(&self, hosts: &Hosts<'_, O>, connection: usize) -> Duration {
+        let most = self.replay.start_jitter;
+        if most == Duration::ZERO {
             return Duration::ZERO;
         }
-        let mut random = Rng::for_element(self.spec.seed, &spec.name, &format!("start {connection}"));
-        Duration::from_secs_f64(replay.start_jitter.as_secs_f64() * random.uniform())
+        let purpose = format!("start {connection}");
+        let mut random = Rng::for_element(hosts.spec.seed, &self.spec.name, &purpose);
+        Duration::from_secs_f64(most.as_secs_f64() * random.uniform())
     }
 
-    /// Whether this conversation is still that of this recorded connection.
-    fn plays(&self, slot: u32, connection: u32) -> bool {
-        self.slots.get(slot as usize).is_some_and(|place| {
-            let player = place.replay.as_ref();
-            place.live && player.is_some_and(|player| player.connection == connection && !player.over)
-        })
-    }
-
-    fn begin_recorded(&mut self, now: Instant, index: u32, connection: u32, recorded: &Recorded) {
+    fn begin<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, connection: u32) {
+        let recorded = &self.replay.connections[connection as usize];
         let of = |side: usize| {
             recorded
                 .units
@@ -136,8 +132,8 @@ impl<O: Observer> World<'_, O> {
                 .position(|unit| usize::from(unit.from) == side)
         };
         let mut player = Player {
-            connection,
-            counts: self.window.contains(now),
+            slot: NONE,
+            counts: hosts.window.contains(now),
             opened: now,
             next: [0; 2],
             written: [0; 2],
@@ -146,11 +142,10 @@ impl<O: Observer> World<'_, O> {
             under_way: [VecDeque::new(), VecDeque::new()],
             asked: (NONE, Duration::ZERO),
             open: Vec::new(),
-            counted: [Counted::default(), Counted::default()],
+            counted: [Counted::NOTHING, Counted::NOTHING],
             waiting: [VecDeque::new(), VecDeque::new()],
             over: false,
-            configs: self.configs(index, recorded),
-            losses: self.losses(index, connection, recorded),
+            losses: self.losses(hosts.spec.seed, connection, recorded),
         };
         let speaks = if recorded.concurrent {
             for side in 0..2 {
@@ -165,10 +160,14 @@ impl<O: Observer> World<'_, O> {
             [first == 0, first == 1]
         };
         let first = player.next;
-        let pairs = self.groups[index as usize].routes.len() as u32;
-        let opening = self.opening(index, 0, recorded.pair % pairs.max(1), Some(1));
-        let slot = self.open_recorded(now, &opening, Some(Box::new(player)));
-        self.groups[index as usize].playing[connection as usize] = slot;
+        let pairs = hosts.groups[self.group as usize].routes.len() as u32;
+        let opening = hosts.opening(self.group, 0, recorded.pair % pairs.max(1), Some(1));
+        let slot = hosts.open(now, &opening, self.configs(recorded));
+        let place = &mut hosts.slots[slot as usize];
+        place.recorded = true;
+        debug_assert_eq!(place.number, connection, "numbered in order");
+        player.slot = slot;
+        self.players[connection as usize] = Some(Box::new(player));
         for side in [1, 0] {
             if !speaks[side] {
                 continue;
@@ -178,7 +177,7 @@ impl<O: Observer> World<'_, O> {
                 .get(first[side] as usize)
                 .map_or(Duration::ZERO, |unit| unit.wait);
             if side == 1 && wait.is_zero() {
-                self.say(now, slot, 1, recorded);
+                self.say(hosts, now, connection, 1);
                 continue;
             }
             // The opener is connected after one round-trip time, the other end half of one later.
@@ -188,17 +187,16 @@ impl<O: Observer> World<'_, O> {
             } else {
                 recorded.rtt + half
             };
-            self.wait_to_speak(now.saturating_add(connected), index, connection, side, wait);
+            self.wait_to_speak(hosts, now.saturating_add(connected), connection, side, wait);
         }
-        self.pump(now, slot, 1);
+        self.push(hosts, now, connection, 1);
     }
 
     /// The group's configurations with the windows of the recording, if it has any.
-    fn configs(&self, index: u32, recorded: &Recorded) -> Option<Box<[Arc<Config>; 2]>> {
+    fn configs(&self, recorded: &Recorded) -> Option<Box<[Arc<Config>; 2]>> {
         if recorded.windows == [0; 2] {
             return None;
         }
-        let spec = &self.spec.groups[index as usize];
         let own = |config: &Arc<Config>, window: u32| match window {
             0 => Arc::clone(config),
             window => Arc::new(Config {
@@ -210,42 +208,64 @@ impl<O: Observer> World<'_, O> {
         };
         let [sender, receiver] = recorded.windows;
         Some(Box::new([
-            own(&spec.sender, sender),
-            own(&spec.receiver, receiver),
+            own(&self.spec.sender, sender),
+            own(&self.spec.receiver, receiver),
         ]))
     }
 
-    fn losses(&self, index: u32, connection: u32, recorded: &Recorded) -> Option<Box<[Losses; 2]>> {
+    fn losses(&self, seed: u64, connection: u32, recorded: &Recorded) -> Option<Box<[Losses; 2]>> {
         if recorded.losses_ppm == [0; 2] {
             return None;
         }
-        let name = &self.spec.groups[index as usize].name;
         let own = |side: usize| Losses {
             share: Probability::from_f64(f64::from(recorded.losses_ppm[side]) * 1e-6),
-            random: Rng::for_element(self.spec.seed, name, &format!("losses {connection} {side}")),
+            random: Rng::for_element(seed, &self.spec.name, &format!("losses {connection} {side}")),
         };
         Some(Box::new([own(0), own(1)]))
     }
 
     /// Lets an end speak after `wait`; time must pass, so that nobody speaks within the turn of another.
-    fn wait_to_speak(&mut self, from: Instant, index: u32, connection: u32, side: usize, wait: Duration) {
+    fn wait_to_speak<O: Observer>(
+        &self,
+        hosts: &mut Hosts<'_, O>,
+        from: Instant,
+        connection: u32,
+        side: usize,
+        wait: Duration,
+    ) {
         let at = from.saturating_add(wait.max(Duration::from_nanos(1)));
-        let actor = 1 + 2 * connection + side as u32;
-        self.network
-            .queue
-            .push(EventKey::new(at, EventKind::App, index, actor));
+        hosts.remind(self.group, 1 + 2 * connection + side as u32, at);
     }
 
     /// An end writes its next unit, or closes.
-    fn say(&mut self, now: Instant, slot: u32, side: usize, recorded: &Recorded) {
-        self.write_unit(now, slot, side, recorded);
-        self.pump(now, slot, side);
+    fn say<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, connection: u32, side: usize) {
+        self.write_unit(hosts, now, connection, side);
+        self.push(hosts, now, connection, side);
     }
 
-    fn write_unit(&mut self, now: Instant, slot: u32, side: usize, recorded: &Recorded) {
-        let place = &mut self.slots[slot as usize];
-        let (index, pair) = (place.group, place.pair);
-        let Some(player) = &mut place.replay else { return };
+    /// Lets an end write and send.
+    fn push<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, connection: u32, side: usize) {
+        let Some(slot) = self.player(connection).map(|player| player.slot) else {
+            return;
+        };
+        if !hosts.push(now, slot, side) {
+            self.on_pushed(hosts, now, slot, side);
+        }
+    }
+
+    fn write_unit<O: Observer>(
+        &mut self,
+        hosts: &mut Hosts<'_, O>,
+        now: Instant,
+        connection: u32,
+        side: usize,
+    ) {
+        let recorded = &self.replay.connections[connection as usize];
+        let group = self.group;
+        let Some(player) = self.player(connection) else {
+            return;
+        };
+        let slot = player.slot;
         let turn = if recorded.concurrent { side } else { 0 };
         let number = player.next[turn] as usize;
         let Some(unit) = recorded.units.get(number).copied() else {
@@ -259,20 +279,19 @@ impl<O: Observer> World<'_, O> {
         let next = following(number + 1);
         player.next[turn] = next.map_or(recorded.units.len(), |next| next.0) as u32;
         if unit.bytes == Bytes::ZERO {
-            self.finish_speaking(slot, side, recorded);
+            player.finish_speaking(hosts, side, recorded);
             return;
         }
         let next = next.map(|next| *next.1);
-        let (counts, opened, first) = (player.counts, player.opened, number == 0);
         let asked = std::mem::replace(&mut player.asked, (NONE, Duration::ZERO));
         player.written[side] += unit.bytes.get();
         let end = player.written[side];
         player.sending[side] = next.is_some_and(|next| recorded.concurrent || usize::from(next.from) == side);
         let answered = asked.0 != NONE;
         // What the opener says first begins with its SYN.
-        let begins = first || recorded.concurrent && side == 1 && end == unit.bytes.get();
+        let begins = number == 0 || recorded.concurrent && side == 1 && end == unit.bytes.get();
         let (start, waits) = match begins {
-            true => (opened, unit.wait),
+            true => (player.opened, unit.wait),
             false => (now, Duration::ZERO),
         };
         let mut complete = asked;
@@ -286,13 +305,10 @@ impl<O: Observer> World<'_, O> {
                 bytes += answer.bytes;
                 complete.1 += answer.wait;
             }
-            if counts && self.window.contains(start) {
-                complete.0 = self.new_record(index, pair, start, bytes);
-                self.open += 1;
+            if player.counts {
+                complete.0 = hosts.open_record(group, hosts.slots[slot as usize].pair, start, bytes);
             }
         }
-        let place = &mut self.slots[slot as usize];
-        let Some(player) = &mut place.replay else { return };
         if !answered && complete.0 != NONE {
             player.open.push(complete.0);
         }
@@ -307,31 +323,100 @@ impl<O: Observer> World<'_, O> {
             waits: complete.1,
         });
         let goal = player.under_way[1 - side].front().map_or(end, |front| front.end);
-        place.ends[1 - side].goal = goal;
-        self.wake(slot, side);
-        self.write(slot, side, unit.bytes.get());
+        hosts.slots[slot as usize].ends[1 - side].goal = goal;
+        hosts.wake(slot, side);
+        hosts.write(slot, side, unit.bytes.get());
         if side == 0 {
-            self.stream_ends(now, slot, end);
+            hosts.stream_ends(now, slot, end);
         }
         if next.is_none() {
-            self.finish_speaking(slot, side, recorded);
+            player.finish_speaking(hosts, side, recorded);
         }
     }
 
+    fn exchange_over<O: Observer>(
+        &mut self,
+        hosts: &mut Hosts<'_, O>,
+        now: Instant,
+        connection: u32,
+        record: u32,
+        waits: Duration,
+    ) {
+        hosts.open -= 1;
+        if let Some(player) = self.player(connection) {
+            player.count_for(hosts, now, record);
+        }
+        let record = &mut hosts.groups[self.group as usize].records[record as usize];
+        record.completed = Some(now);
+        record.received = record.bytes;
+        record.start = record.start.saturating_add(waits).min(now);
+    }
+}
+
+impl Player {
     /// An end has said everything. It closes if the other has too: a FIN would be answered with one.
-    fn finish_speaking(&mut self, slot: u32, side: usize, recorded: &Recorded) {
-        let place = &mut self.slots[slot as usize];
-        let Some(player) = &mut place.replay else { return };
-        player.finished[side] = true;
-        if !recorded.concurrent || player.finished[1 - side] {
-            place.ends[side].closing = true;
+    fn finish_speaking<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, side: usize, recorded: &Recorded) {
+        self.finished[side] = true;
+        if !recorded.concurrent || self.finished[1 - side] {
+            hosts.slots[self.slot as usize].ends[side].closing = true;
+        }
+    }
+
+    /// Gives a record what both ends counted since the last time.
+    fn count_for<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, record: u32) {
+        hosts.wake(self.slot, 0);
+        hosts.wake(self.slot, 1);
+        let place = &hosts.slots[self.slot as usize];
+        let record = &mut hosts.groups[place.group as usize].records[record as usize];
+        for (end, counted) in place.ends.iter().zip(&mut self.counted) {
+            let Some(connection) = &end.connection else {
+                continue;
+            };
+            let before = counted.stats();
+            let stats = connection.stats();
+            add_difference(record, stats, &before);
+            record.redundant_bytes += Bytes(stats.redundant_bytes - before.redundant_bytes);
+            record.min_rtt = record
+                .min_rtt
+                .into_iter()
+                .chain(connection.info(now).min_rtt)
+                .min();
+            *counted = Counted::new(stats, stats.redundant_bytes);
+        }
+    }
+}
+
+impl Application for Replay<'_> {
+    /// The next connections start (actor 0), or an end of one has waited as long as it should.
+    fn act<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, actor: u32, now: Instant) {
+        if let Some(end) = actor.checked_sub(1) {
+            let (connection, side) = (end >> 1, (end & 1) as usize);
+            if self.player(connection).is_some_and(|player| !player.over) {
+                self.say(hosts, now, connection, side);
+            }
+            return;
+        }
+        while let Some(recorded) = self.replay.connections.get(self.started) {
+            let at = (Instant::ZERO + self.spec.start)
+                .saturating_add(recorded.start)
+                .saturating_add(self.start_jitter(hosts, self.started));
+            // Those after one that is late wait for it.
+            if at > now {
+                hosts.act_at(self.group, 0, at);
+                return;
+            }
+            self.begin(hosts, now, self.started as u32);
+            self.started += 1;
         }
     }
 
     /// An end was let write and send: if everything is sent, its next unit can be timed.
-    pub(crate) fn on_replay_pumped(&mut self, now: Instant, slot: u32, side: usize) {
-        let place = &mut self.slots[slot as usize];
-        let Some(player) = &mut place.replay else { return };
+    fn on_pushed<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32, side: usize) {
+        let place = &hosts.slots[slot as usize];
+        let connection = place.number;
+        let Some(player) = self.player(connection) else {
+            return;
+        };
         let end = &place.ends[side];
         if !player.sending[side] || player.over || end.to_write > 0 {
             return;
@@ -341,32 +426,29 @@ impl<O: Observer> World<'_, O> {
             return;
         }
         player.sending[side] = false;
-        let (index, connection) = (place.group, player.connection);
         let turn = player.next;
-        let Traffic::Replay(replay) = &self.spec.groups[index as usize].traffic else {
-            return;
-        };
-        let recorded = &replay.connections[connection as usize];
+        let recorded = &self.replay.connections[connection as usize];
         let next = turn[if recorded.concurrent { side } else { 0 }];
         if let Some(unit) = recorded.units.get(next as usize) {
-            self.wait_to_speak(now, index, connection, side, unit.wait);
+            self.wait_to_speak(hosts, now, connection, side, unit.wait);
         }
     }
 
     /// One unit or more have arrived at an end.
-    pub(super) fn on_replay_message(&mut self, now: Instant, slot: u32, side: usize, replay: &Replay) {
-        let place = &mut self.slots[slot as usize];
-        let (index, received) = (place.group, place.ends[side].received);
-        let Some(player) = &mut place.replay else { return };
-        let connection = player.connection;
-        let recorded = &replay.connections[connection as usize];
+    fn on_message<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32, side: usize) {
+        let place = &mut hosts.slots[slot as usize];
+        let (group, received, connection) = (self.group, place.ends[side].received, place.number);
+        let recorded = &self.replay.connections[connection as usize];
+        let Some(player) = self.player(connection) else {
+            return;
+        };
         let mut complete = Vec::new();
         while let Some(front) = player.under_way[side].front()
             && front.end <= received
         {
             if player.counts {
                 let latency = now.since(front.written_at).as_secs_f64();
-                self.groups[index as usize].delivery_latency.push(latency);
+                hosts.groups[group as usize].delivery_latency.push(latency);
             }
             if front.record != NONE {
                 complete.push((front.record, front.waits));
@@ -385,88 +467,57 @@ impl<O: Observer> World<'_, O> {
         };
         if drained && said && player.counts {
             let took = now.since(player.opened).as_secs_f64();
-            self.groups[index as usize].connections.push(took);
-            player.counts = false; // told
+            hosts.groups[group as usize].connections.push(took);
+            player.counts = false; // reported
         }
         let next = recorded.units.get(player.next[0] as usize);
         let speaks = next.filter(|next| !recorded.concurrent && drained && usize::from(next.from) == side);
         let wait = speaks.map(|unit| unit.wait);
         for (record, waits) in complete {
-            self.exchange_over(now, slot, record, waits);
+            self.exchange_over(hosts, now, connection, record, waits);
         }
         match wait {
             // The segment that brought the unit is answered after this.
-            Some(wait) if wait.is_zero() => self.write_unit(now, slot, side, recorded),
-            Some(wait) => self.wait_to_speak(now, index, connection, side, wait),
+            Some(wait) if wait.is_zero() => self.write_unit(hosts, now, connection, side),
+            Some(wait) => self.wait_to_speak(hosts, now, connection, side, wait),
             None => {}
         }
     }
 
-    fn exchange_over(&mut self, now: Instant, slot: u32, record: u32, waits: Duration) {
-        self.open -= 1;
-        self.count_for(now, slot, record);
-        let group = &mut self.groups[self.slots[slot as usize].group as usize];
-        let record = &mut group.records[record as usize];
-        record.completed = Some(now);
-        record.received = record.bytes;
-        record.start = record.start.saturating_add(waits).min(now);
-    }
-
-    /// Gives a record what both ends counted since the last time.
-    fn count_for(&mut self, now: Instant, slot: u32, record: u32) {
-        self.wake(slot, 0);
-        self.wake(slot, 1);
-        let place = &mut self.slots[slot as usize];
-        let Some(player) = &mut place.replay else { return };
-        let record = &mut self.groups[place.group as usize].records[record as usize];
-        for (end, counted) in place.ends.iter().zip(&mut player.counted) {
-            let Some(connection) = &end.connection else {
-                continue;
-            };
-            let before = counted.stats();
-            let stats = connection.stats();
-            add_difference(record, stats, &before);
-            record.redundant_bytes += Bytes(stats.redundant_bytes - before.redundant_bytes);
-            record.min_rtt = record
-                .min_rtt
-                .into_iter()
-                .chain(connection.info(now).min_rtt)
-                .min();
-            *counted = Counted::new(stats, stats.redundant_bytes);
-        }
-    }
-
-    /// A conversation has no more to say at one end, in good or bad order.
-    pub(super) fn on_replay_end(&mut self, slot: u32) {
-        let place = &mut self.slots[slot as usize];
-        let Some(player) = &mut place.replay else { return };
+    fn on_end<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, _now: Instant, slot: u32) {
+        let place = &mut hosts.slots[slot as usize];
+        let Some(player) = self.player(place.number) else {
+            return;
+        };
         if std::mem::replace(&mut player.over, true) {
             return;
         }
-        self.open -= player.open.len() as u64;
+        hosts.open -= player.open.len() as u64;
         for end in &mut place.ends {
             end.goal = u64::MAX;
         }
     }
 
     /// What was counted since the last complete exchange belongs to the one on its way.
-    pub(super) fn record_replay(&mut self, slot: u32) {
-        let open = self.slots[slot as usize].replay.as_ref();
-        if let Some(record) = open.and_then(|player| player.open.first().copied()) {
-            self.count_for(self.now, slot, record);
+    fn record<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32) {
+        let connection = hosts.slots[slot as usize].number;
+        if let Some(mut player) = self.players[connection as usize].take()
+            && let Some(&record) = player.open.first()
+        {
+            let now = hosts.now;
+            player.count_for(hosts, now, record);
         }
     }
 
     /// Keeps a packet that arrived for as long as its connection prescribes, or for good; `false`: for no time.
-    pub(crate) fn delay(&mut self, link: u32, now: Instant, id: u32) -> bool {
-        let data = self.packets.get(id).segment.is_data();
-        let flow = self.packets.get(id).flow.0;
+    fn delays<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, link: u32, now: Instant, id: u32) -> bool {
+        let packet = hosts.packets.get(id);
+        let (data, flow) = (packet.segment.is_data(), packet.flow.0);
         let side = 1 ^ flow & 1;
-        let place = &mut self.slots[(flow >> 1) as usize];
-        let Some(player) = &mut place.replay else {
-            return false;
-        };
-        let Traffic::Replay(replay) = &self.spec.groups[place.group as usize].traffic else {
+        let connection = hosts.slots[(flow >> 1) as usize].number;
+        let span = self.replay.connections[connection as usize].delay;
+        let group = self.group;
+        let Some(player) = self.player(connection) else {
             return false;
         };
         if let Some(losses) = &mut player.losses
@@ -474,10 +525,9 @@ impl<O: Observer> World<'_, O> {
             && data
             && random.chance(*share)
         {
-            self.discard(link, now, id, DropReason::RandomLoss);
+            hosts.discard(link, now, id, DropReason::RandomLoss);
             return true;
         }
-        let span = replay.connections[player.connection as usize].delay;
         if span.is_zero() {
             return false;
         }
@@ -485,40 +535,34 @@ impl<O: Observer> World<'_, O> {
         let waiting = &mut player.waiting[side as usize];
         waiting.push_back((at, id));
         if waiting.len() == 1 {
-            let number = 2 * player.connection + side;
-            self.network
-                .queue
-                .push(EventKey::new(at, EventKind::Delayed, place.group, number));
+            delayed_at(hosts, at, group, 2 * connection + side);
         }
         true
     }
 
-    /// The first packets that wait at an end of a recorded connection have taken their time.
-    pub(crate) fn on_delayed(&mut self, index: u32, number: u32, now: Instant) {
-        let (connection, side) = (number >> 1, (number & 1) as usize);
-        let slot = self.groups[index as usize].playing[connection as usize];
-        loop {
-            // A conversation with packets under way is not used again.
-            let Some(place) = self.slots.get_mut(slot as usize) else {
-                return;
-            };
-            let Some(player) = &mut place.replay else { return };
-            if player.connection != connection {
-                return;
-            }
-            let Some(&(at, id)) = player.waiting[side].front() else {
-                return;
-            };
-            if at > now {
-                self.network
-                    .queue
-                    .push(EventKey::new(at, EventKind::Delayed, index, number));
-                return;
-            }
-            player.waiting[side].pop_front();
-            self.hand_up(now, id);
+    /// A conversation with packets that were kept is not over: they are in the network.
+    fn next_delayed<O: Observer>(
+        &mut self,
+        hosts: &mut Hosts<'_, O>,
+        number: u32,
+        now: Instant,
+    ) -> Option<u32> {
+        let group = self.group;
+        let waiting = &mut self.player(number >> 1)?.waiting[(number & 1) as usize];
+        let &(at, id) = waiting.front()?;
+        if at > now {
+            delayed_at(hosts, at, group, number);
+            return None;
         }
+        waiting.pop_front();
+        Some(id)
     }
+}
+
+/// Schedules the end of a delay.
+fn delayed_at<O: Observer>(hosts: &mut Hosts<'_, O>, at: Instant, group: u32, number: u32) {
+    let key = EventKey::new(at, EventKind::Delayed, group, number);
+    hosts.network.queue.push(key);
 }
 
 /// The smallest shift with which a window fits its field: a larger one would cut it.

@@ -6,17 +6,39 @@
 //! time. **Lost frames.** A frame of which a datagram is lost is never complete. As with pings that is a loss, not a time:
 //! an age would measure when the run ended. Such frames count in the share of late ones.
 
-use super::{NONE, UDP_HEADERS, datagram, whole_bytes};
+use super::Application;
+use super::compact::Draw;
+use super::datagrams::{UDP_HEADERS, datagram};
+use super::group::{Member, whole_bytes};
+use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
-use crate::spec::Video;
-use crate::world::World;
+use crate::spec::{self, PairPolicy};
 use fleetfoot_core::packet::Segment;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
+/// The calls of a group.
+pub(crate) struct Video<'a> {
+    group: u32,
+    video: &'a spec::Video,
+    streams: Vec<Stream>,
+    frames: Frames,
+}
+
+/// One direction of a call.
+struct Stream {
+    pair: u32,
+    /// Its conversation, or `NONE`.
+    slot: u32,
+    /// Frames sent.
+    sent: u32,
+    frame: Draw,
+    key_frame: Draw,
+}
+
 /// Frames of a group that are on their way, in the order of their records.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+struct Frames {
     open: Vec<Frame>,
     /// Bits of earlier frames, to be used again.
     spare: Vec<Vec<u64>>,
@@ -58,102 +80,153 @@ impl Frames {
     }
 }
 
-impl<O: Observer> World<'_, O> {
-    /// The next frame of a stream leaves.
-    pub(super) fn act_frame(&mut self, index: u32, actor: u32, now: Instant, video: &Video) {
-        let place = &mut self.groups[index as usize].actors[actor as usize];
-        let (pair, mut slot) = (place.pair, place.slot);
-        let Some(dialogue) = &mut place.dialogue else {
-            return;
+impl<'a> Video<'a> {
+    pub(super) fn new<O: Observer>(
+        hosts: &mut Hosts<'a, O>,
+        group: u32,
+        video: &'a spec::Video,
+    ) -> Video<'a> {
+        let mut streams: Vec<Stream> = Vec::new();
+        for Member { number, pair, start } in members(hosts, group, video) {
+            // Cameras do not run in step: each stream begins at a random moment of a frame's time.
+            let phase = hosts.stream_of(group, number, "phase").uniform();
+            let at = start.saturating_add(Duration::from_secs_f64(phase / video.frame_rate));
+            let draw =
+                |distribution, purpose| Draw::new(distribution, || hosts.stream_of(group, number, purpose));
+            streams.push(Stream {
+                pair,
+                slot: NONE,
+                sent: 0,
+                frame: draw(&video.frame, "size"),
+                key_frame: draw(&video.key_frame, "request"),
+            });
+            hosts.act_at(group, number, at);
+        }
+        Video {
+            group,
+            video,
+            streams,
+            frames: Frames::default(),
+        }
+    }
+
+    /// Nobody waits for a frame that is complete, or of which nothing is on its way.
+    fn frame_may_be_over<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, at: usize) {
+        let frame = &self.frames.open[at];
+        if frame.missing == 0 || frame.in_network == 0 {
+            hosts.groups[self.group as usize].datagrams.lost += u64::from(frame.missing);
+            self.frames.end(at);
+            hosts.open -= 1;
+        }
+    }
+}
+
+/// The streams of all calls. A call that goes both ways has two, on a pair and the next; where the group is repeated on every
+/// pair, one on each.
+fn members<O: Observer>(hosts: &mut Hosts<'_, O>, group: u32, video: &spec::Video) -> Vec<Member> {
+    let spec = &hosts.spec.groups[group as usize];
+    if !video.both_ways || spec.spread == PairPolicy::Each {
+        return hosts.members(group);
+    }
+    let mut there = 0;
+    let mut stream = |number| {
+        let way_back = number % 2 == 1 && spec.spread == PairPolicy::Random;
+        let pair = if way_back {
+            there ^ 1
+        } else {
+            hosts.pick_pair(group)
         };
-        let number = dialogue.begun;
-        dialogue.begun += 1;
+        there = pair;
+        let spacing = spec.start_spacing.saturating_mul(u64::from(number / 2));
+        let start = (Instant::ZERO + spec.start).saturating_add(spacing);
+        Member { number, pair, start }
+    };
+    (0..2 * video.count).map(&mut stream).collect()
+}
+
+impl Application for Video<'_> {
+    /// The next frame of a stream leaves.
+    fn act<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, actor: u32, now: Instant) {
+        let (video, stream) = (self.video, &mut self.streams[actor as usize]);
+        let number = stream.sent;
+        stream.sent += 1;
         let key = video.key_every.is_some_and(|every| number.is_multiple_of(every));
-        let size = match &mut dialogue.request {
-            Some(key_size) if key => key_size,
-            _ => &mut dialogue.size,
+        let size = if key {
+            &mut stream.key_frame
+        } else {
+            &mut stream.frame
         };
         let bytes = whole_bytes(size.sample()).min(LARGEST_FRAME);
-        if slot == NONE {
-            slot = self.open_pair(now, index, actor, pair, None);
-            self.groups[index as usize].actors[actor as usize].slot = slot;
+        if stream.slot == NONE {
+            stream.slot = hosts.open_pair(now, self.group, actor, stream.pair, None);
         }
+        let slot = stream.slot;
         let most = video.packet.get().saturating_sub(u64::from(UDP_HEADERS)).max(1);
         let datagrams = bytes.div_ceil(most) as u32;
-        let first = self.slots[slot as usize].bytes as u32;
-        self.slots[slot as usize].bytes += u64::from(datagrams);
-        let record = if self.window.contains(now) {
-            let record = self.new_record(index, pair, now, Bytes(bytes));
-            let group = &mut self.groups[index as usize];
-            let sent = &mut group.records[record as usize];
+        let first = hosts.slots[slot as usize].bytes as u32;
+        hosts.slots[slot as usize].bytes += u64::from(datagrams);
+        let record = hosts.open_record(self.group, stream.pair, now, Bytes(bytes));
+        if record != NONE {
+            let sent = &mut hosts.groups[self.group as usize].records[record as usize];
             sent.segments_sent = datagrams;
             sent.bytes_sent = Bytes(bytes);
-            group.frames.begin(record, first, datagrams);
-            self.open += 1;
-            record
-        } else {
-            NONE
-        };
+            self.frames.begin(record, first, datagrams);
+        }
         let mut left = bytes;
         for datagram_number in 0..datagrams {
             let payload = left.min(most);
             left -= payload;
             let number = first.wrapping_add(datagram_number);
-            self.send_from(now, slot, 0, datagram(now, number, payload as u32, record));
+            hosts.send_from(now, slot, 0, datagram(now, number, payload as u32, record));
         }
         // From the start of the stream: no drift, whatever the rate.
         let since = |frames: u32| Duration::from_secs_f64(f64::from(frames) / video.frame_rate);
         let gap = since(number + 1).saturating_sub(since(number));
-        self.act_at(index, actor, now.saturating_add(gap.max(Duration::from_nanos(1))));
+        let next = now.saturating_add(gap.max(Duration::from_nanos(1)));
+        hosts.act_at(self.group, actor, next);
     }
 
-    /// A datagram of a frame has arrived.
-    pub(super) fn on_frame_datagram(&mut self, now: Instant, index: usize, segment: &Segment) {
+    fn on_packet<O: Observer>(
+        &mut self,
+        hosts: &mut Hosts<'_, O>,
+        now: Instant,
+        slot: u32,
+        side: usize,
+        segment: &Segment,
+    ) {
+        let bytes = hosts.count_datagram(now, slot, side, segment);
         let record = segment.options[2];
-        let group = &mut self.groups[index];
-        let Some(at) = group.frames.at(record) else { return };
-        let frame = &mut group.frames.open[at];
+        let Some(at) = self.frames.at(record) else { return };
+        let frame = &mut self.frames.open[at];
         let number = segment.seq.0.wrapping_sub(frame.first);
         let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
         frame.in_network = frame.in_network.saturating_sub(1);
         if frame.arrived.get(word).is_some_and(|bits| bits & bit == 0) {
             frame.arrived[word] |= bit;
             frame.missing -= 1;
+            let group = &mut hosts.groups[self.group as usize];
             group.datagrams.arrived += 1;
             let record = &mut group.records[record as usize];
-            record.received += Bytes(u64::from(segment.payload));
+            record.received += bytes;
             if frame.missing == 0 {
                 record.completed = Some(now);
                 record.acked = Some(now);
             }
         }
-        self.frame_may_be_over(index, at);
+        self.frame_may_be_over(hosts, at);
     }
 
-    /// A copy of a datagram of a frame will not arrive.
-    pub(super) fn on_frame_datagram_lost(&mut self, index: usize, segment: &Segment) {
-        if let Some(at) = self.groups[index].frames.at(segment.options[2]) {
-            let frame = &mut self.groups[index].frames.open[at];
+    fn on_datagram_lost<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, segment: &Segment) {
+        if let Some(at) = self.frames.at(segment.options[2]) {
+            let frame = &mut self.frames.open[at];
             frame.in_network = frame.in_network.saturating_sub(1);
-            self.frame_may_be_over(index, at);
+            self.frame_may_be_over(hosts, at);
         }
     }
 
-    /// A datagram of a frame was doubled on the way.
-    pub(super) fn on_frame_datagram_doubled(&mut self, index: usize, segment: &Segment) {
-        if let Some(at) = self.groups[index].frames.at(segment.options[2]) {
-            self.groups[index].frames.open[at].in_network += 1;
-        }
-    }
-
-    /// Nobody waits for a frame that is complete, or of which nothing is on its way.
-    fn frame_may_be_over(&mut self, index: usize, at: usize) {
-        let group = &mut self.groups[index];
-        let frame = &group.frames.open[at];
-        if frame.missing == 0 || frame.in_network == 0 {
-            group.datagrams.lost += u64::from(frame.missing);
-            group.frames.end(at);
-            self.open -= 1;
+    fn on_datagram_doubled(&mut self, segment: &Segment) {
+        if let Some(at) = self.frames.at(segment.options[2]) {
+            self.frames.open[at].in_network += 1;
         }
     }
 }

@@ -2,17 +2,37 @@
 //! connections, one after the other on each; then closes them and thinks. A flow record is a page: its completion time is the
 //! page load time.
 
+use super::Application;
+use super::compact::Draw;
+use super::group::{Member, whole_bytes};
 use super::record::add_difference;
-use super::{NONE, whole_bytes};
+use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
-use crate::spec::Web;
-use crate::world::World;
+use crate::spec;
 use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
+/// The users of a group.
+pub(crate) struct Web<'a> {
+    group: u32,
+    web: &'a spec::Web,
+    users: Vec<User>,
+}
+
+struct User {
+    pair: u32,
+    /// Pages begun.
+    begun: u32,
+    document: Draw,
+    object: Draw,
+    think: Draw,
+    /// What is being loaded.
+    page: Option<Box<Page>>,
+}
+
 /// A page that is being loaded.
-pub(super) struct Page {
+struct Page {
     record: u32,
     /// The document has not arrived.
     document: bool,
@@ -33,140 +53,75 @@ struct Line {
     asked: u64,
 }
 
-impl<O: Observer> World<'_, O> {
-    /// A user wants the next page.
-    pub(super) fn act_page(&mut self, index: u32, actor: u32, now: Instant, web: &Web) {
-        let counts = self.window.contains(now);
-        let place = &mut self.groups[index as usize].actors[actor as usize];
-        let (pair, Some(dialogue)) = (place.pair, &mut place.dialogue) else {
-            return;
-        };
-        dialogue.begun += 1;
-        let document = dialogue
-            .request
-            .as_mut()
-            .map_or(1, |size| whole_bytes(size.sample()));
-        let mut waiting: Vec<u64> = (0..web.objects)
-            .map(|_| whole_bytes(dialogue.size.sample()))
-            .collect();
-        let total = document + waiting.iter().sum::<u64>();
-        waiting.push(document); // what is asked for first
-        let record = if counts {
-            self.open += 1;
-            self.new_record(index, pair, now, Bytes(total))
-        } else {
-            NONE
-        };
-        let page = Page {
-            record,
-            document: true,
-            missing: waiting.len() as u32,
-            waiting,
-            lines: Vec::new(),
-        };
-        let pages = &mut self.groups[index as usize].pages;
-        if pages.len() <= actor as usize {
-            pages.resize_with(actor as usize + 1, || None);
+impl<'a> Web<'a> {
+    pub(super) fn new<O: Observer>(hosts: &mut Hosts<'a, O>, group: u32, web: &'a spec::Web) -> Web<'a> {
+        let mut users = Vec::new();
+        for Member { number, pair, start } in hosts.members(group) {
+            let draw =
+                |distribution, purpose| Draw::new(distribution, || hosts.stream_of(group, number, purpose));
+            let mut think = draw(&web.think, "gap");
+            let at = start.saturating_add(Duration::from_secs_f64(think.sample()));
+            users.push(User {
+                pair,
+                begun: 0,
+                // Requests are constant: the stream of their sizes is that of documents.
+                document: draw(&web.document, "request"),
+                object: draw(&web.object, "size"),
+                think,
+                page: None,
+            });
+            hosts.act_at(group, number, at);
         }
-        pages[actor as usize] = Some(Box::new(page));
-        self.open_line(now, index, actor, web);
+        Web { group, web, users }
     }
 
-    fn page(&mut self, index: u32, actor: u32) -> Option<&mut Page> {
-        self.groups[index as usize]
-            .pages
-            .get_mut(actor as usize)?
-            .as_deref_mut()
+    fn page(&mut self, actor: u32) -> Option<&mut Page> {
+        self.users[actor as usize].page.as_deref_mut()
     }
 
     /// Another connection for the page, and the next request on it.
-    fn open_line(&mut self, now: Instant, index: u32, actor: u32, web: &Web) {
-        let pair = self.groups[index as usize].actors[actor as usize].pair;
-        let slot = self.open_pair(now, index, actor, pair, Some(1));
-        let Some(page) = self.page(index, actor) else {
-            return;
-        };
+    fn open_line<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, actor: u32) {
+        let pair = self.users[actor as usize].pair;
+        let slot = hosts.open_pair(now, self.group, actor, pair, Some(1));
+        let Some(page) = self.page(actor) else { return };
         page.lines.push(Line {
             slot,
             written: [0; 2],
             asked: 0,
         });
         let line = page.lines.len() - 1;
-        self.ask(now, index, actor, line, web);
+        self.ask(hosts, now, actor, line);
     }
 
     /// The next request on a connection, if there is anything left to ask for.
-    fn ask(&mut self, now: Instant, index: u32, actor: u32, line: usize, web: &Web) {
-        let Some(page) = self.page(index, actor) else {
-            return;
-        };
+    fn ask<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, actor: u32, line: usize) {
+        let request = self.web.request.get().max(1);
+        let Some(page) = self.page(actor) else { return };
         let Some(bytes) = page.waiting.pop() else { return };
         let line = &mut page.lines[line];
         line.asked = bytes;
-        line.written[1] += web.request.get().max(1);
+        line.written[1] += request;
         let (slot, end) = (line.slot, line.written[1]);
-        self.wake(slot, 1);
-        self.write(slot, 1, web.request.get().max(1));
-        self.slots[slot as usize].ends[0].goal = end;
-        self.pump(now, slot, 1);
-    }
-
-    /// A request has reached the server, or an answer the browser.
-    pub(super) fn on_web_message(&mut self, now: Instant, slot: u32, side: usize, web: &Web) {
-        let place = &mut self.slots[slot as usize];
-        place.ends[side].goal = u64::MAX;
-        let (index, actor) = (place.group, place.actor);
-        let Some(page) = self.page(index, actor) else {
-            return;
-        };
-        let Some(number) = page.lines.iter().position(|line| line.slot == slot) else {
-            return; // of a page that is over
-        };
-        let line = &mut page.lines[number];
-        if side == 0 {
-            let bytes = line.asked;
-            line.written[0] += bytes;
-            let end = line.written[0];
-            self.slots[slot as usize].ends[1].goal = end;
-            self.write(slot, 0, bytes);
-            self.stream_ends(now, slot, end);
-            return;
-        }
-        line.asked = 0;
-        page.missing -= 1;
-        let first = std::mem::take(&mut page.document);
-        let more = web.connections.min(page.waiting.len() as u32);
-        if page.missing == 0 {
-            self.page_over(now, index, actor, web);
-            return;
-        }
-        self.ask(now, index, actor, number, web);
-        if first {
-            for _ in 1..more {
-                self.open_line(now, index, actor, web);
-            }
-        }
+        hosts.wake(slot, 1);
+        hosts.write(slot, 1, request);
+        hosts.slots[slot as usize].ends[0].goal = end;
+        hosts.push(now, slot, 1);
     }
 
     /// Everything is there: the connections close, the user thinks.
-    fn page_over(&mut self, now: Instant, index: u32, actor: u32, _web: &Web) {
-        let Some(page) = self.groups[index as usize]
-            .pages
-            .get_mut(actor as usize)
-            .and_then(Option::take)
-        else {
-            return;
-        };
+    fn page_over<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, actor: u32) {
+        let user = &mut self.users[actor as usize];
+        let Some(page) = user.page.take() else { return };
         for line in &page.lines {
-            self.wake(line.slot, 0);
-            self.wake(line.slot, 1);
-            self.slots[line.slot as usize].ends[1].closing = true;
+            hosts.wake(line.slot, 0);
+            hosts.wake(line.slot, 1);
+            hosts.slots[line.slot as usize].ends[1].closing = true;
             if page.record == NONE {
                 continue;
             }
-            let (sent, taken) = (self.sent(line.slot), self.taken(line.slot));
-            let place = &mut self.slots[line.slot as usize];
-            let record = &mut self.groups[index as usize].records[page.record as usize];
+            let (sent, taken) = (hosts.sent(line.slot), hosts.taken(line.slot));
+            let place = &hosts.slots[line.slot as usize];
+            let record = &mut hosts.groups[self.group as usize].records[page.record as usize];
             if let Some(sender) = &place.ends[0].connection
                 && let Some(sent) = &sent
             {
@@ -179,35 +134,94 @@ impl<O: Observer> World<'_, O> {
             }
         }
         if page.record != NONE {
-            self.open -= 1;
-            let record = &mut self.groups[index as usize].records[page.record as usize];
+            hosts.open -= 1;
+            let record = &mut hosts.groups[self.group as usize].records[page.record as usize];
             record.completed = Some(now);
             record.received = record.bytes;
         }
-        let place = &mut self.groups[index as usize].actors[actor as usize];
-        if let Some(dialogue) = &mut place.dialogue {
-            let think = Duration::from_secs_f64(dialogue.gap.sample()).max(Duration::from_nanos(1));
-            self.act_at(index, actor, now.saturating_add(think));
-        }
+        let think = Duration::from_secs_f64(user.think.sample()).max(Duration::from_nanos(1));
+        hosts.act_at(self.group, actor, now.saturating_add(think));
         for line in &page.lines {
-            self.pump(now, line.slot, 1);
+            hosts.push(now, line.slot, 1);
+        }
+    }
+}
+
+impl Application for Web<'_> {
+    /// A user wants the next page.
+    fn act<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, actor: u32, now: Instant) {
+        let user = &mut self.users[actor as usize];
+        if hosts.has_asked_enough(self.group, actor, user.begun) {
+            return;
+        }
+        user.begun += 1;
+        let document = whole_bytes(user.document.sample());
+        let mut waiting: Vec<u64> = (0..self.web.objects)
+            .map(|_| whole_bytes(user.object.sample()))
+            .collect();
+        let total = document + waiting.iter().sum::<u64>();
+        waiting.push(document); // what is asked for first
+        user.page = Some(Box::new(Page {
+            record: hosts.open_record(self.group, user.pair, now, Bytes(total)),
+            document: true,
+            missing: waiting.len() as u32,
+            waiting,
+            lines: Vec::new(),
+        }));
+        self.open_line(hosts, now, actor);
+    }
+
+    /// A request has reached the server, or an answer the browser.
+    fn on_message<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32, side: usize) {
+        let place = &mut hosts.slots[slot as usize];
+        place.ends[side].goal = u64::MAX;
+        let actor = place.actor;
+        let most = self.web.connections;
+        let Some(page) = self.page(actor) else { return };
+        let Some(number) = page.lines.iter().position(|line| line.slot == slot) else {
+            return; // of a page that is over
+        };
+        let line = &mut page.lines[number];
+        if side == 0 {
+            let bytes = line.asked;
+            line.written[0] += bytes;
+            let end = line.written[0];
+            hosts.slots[slot as usize].ends[1].goal = end;
+            hosts.write(slot, 0, bytes);
+            hosts.stream_ends(now, slot, end);
+            return;
+        }
+        line.asked = 0;
+        page.missing -= 1;
+        let first = std::mem::take(&mut page.document);
+        let more = most.min(page.waiting.len() as u32);
+        if page.missing == 0 {
+            self.page_over(hosts, now, actor);
+            return;
+        }
+        self.ask(hosts, now, actor, number);
+        if first {
+            for _ in 1..more {
+                self.open_line(hosts, now, actor);
+            }
         }
     }
 
     /// A connection is over. If something that was asked for on it did not come, another connection asks again.
-    pub(super) fn on_web_end(&mut self, now: Instant, slot: u32, web: &Web) {
-        let place = &self.slots[slot as usize];
-        let (index, actor) = (place.group, place.actor);
-        let Some(page) = self.page(index, actor) else {
-            return;
-        };
+    fn on_end<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32) {
+        let actor = hosts.slots[slot as usize].actor;
+        let Some(page) = self.page(actor) else { return };
         let Some(number) = page.lines.iter().position(|line| line.slot == slot) else {
             return;
         };
         let line = page.lines.swap_remove(number);
         if line.asked > 0 {
             page.waiting.push(line.asked);
-            self.open_line(now, index, actor, web);
+            self.open_line(hosts, now, actor);
         }
+    }
+
+    fn finish<O: Observer>(&mut self, _hosts: &mut Hosts<'_, O>) -> Vec<u32> {
+        self.users.iter().map(|user| user.begun).collect()
     }
 }

@@ -1,10 +1,10 @@
 //! One end of a conversation: its connection, what its application has in mind, its timer event.
 
 use crate::event::EventKey;
+use crate::network::{Mode, Network, Slab};
 use crate::observe::Observer;
 use crate::routing::PathStart;
 use crate::spec::NodeId;
-use crate::world::{Mode, Network, Slab};
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::superpacket::group::Grouper;
 use fleetfoot_core::tcp::{Config, Connection, Event, Half, Resting, WriteFlags};

@@ -1,25 +1,31 @@
 //! The end of conversations: what left the network, who has closed, and slots that become free.
 
+use super::hosts::{Applications, Hosts};
 use crate::observe::{AppEvent, Observer};
-use crate::world::World;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::{Kind, Packet, Segment};
 use fleetfoot_core::tcp::State;
 use fleetfoot_core::time::Instant;
 
-impl<O: Observer> World<'_, O> {
+impl<O: Observer> Hosts<'_, O> {
     /// Ends a conversation without ceremony: the peer gets a reset, nobody waits for anything.
     pub(crate) fn abort(&mut self, now: Instant, index: u32) {
         self.wake(index, 0);
         if let Some(connection) = &mut self.slots[index as usize].ends[0].connection {
             connection.abort(now);
         }
-        self.pump(now, index, 0);
+        self.push(now, index, 0);
     }
 
-    pub(crate) fn end_closed(&mut self, now: Instant, index: u32, side: usize) {
+    pub(crate) fn end_closed<A: Applications<O>>(
+        &mut self,
+        apps: &mut A,
+        now: Instant,
+        index: u32,
+        side: usize,
+    ) {
         if self.slots[index as usize].partner != index {
-            self.relayed_end_closed(now, index, side);
+            self.relayed_end_closed(apps, now, index, side);
             return;
         }
         self.wake(index, 1 - side);
@@ -35,18 +41,18 @@ impl<O: Observer> World<'_, O> {
         if never_opened || other_over {
             slot.ends[1 - side].closed = true;
         }
-        self.on_conversation_end(now, index);
-        self.free_if_over(now, index);
+        apps.on_conversation_end(self, now, index);
+        self.free_if_over(apps, now, index);
     }
 
     /// A packet was dropped, or discarded on arrival.
-    pub(crate) fn left_network(&mut self, now: Instant, packet: &Packet) {
+    pub(crate) fn left_network<A: Applications<O>>(&mut self, apps: &mut A, now: Instant, packet: &Packet) {
         let index = packet.flow.0 >> 1;
         self.slots[index as usize].in_network -= 1;
         if packet.segment.kind() == Kind::Datagram {
-            self.on_datagram_lost(index, &packet.segment);
+            apps.on_datagram_lost(self, index, &packet.segment);
         }
-        self.free_if_over(now, index);
+        self.free_if_over(apps, now, index);
     }
 
     /// Counts a packet that the network dropped at `at`.
@@ -58,11 +64,11 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// A packet was doubled on the way.
-    pub(crate) fn doubled(&mut self, packet: &Packet) {
+    pub(crate) fn doubled<A: Applications<O>>(&mut self, apps: &mut A, packet: &Packet) {
         let index = packet.flow.0 >> 1;
         self.slots[index as usize].in_network += 1;
         if packet.segment.kind() == Kind::Datagram {
-            self.on_datagram_doubled(index, &packet.segment);
+            apps.on_datagram_doubled(self, index, &packet.segment);
         }
     }
 
@@ -77,19 +83,21 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// Frees the slot if nothing can happen in it any more.
-    pub(crate) fn free_if_over(&mut self, now: Instant, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        if slot.partner != index {
-            self.free_relayed_if_over(now, index);
-            return;
+    pub(crate) fn free_if_over<A: Applications<O>>(&mut self, apps: &mut A, now: Instant, index: u32) {
+        if self.slots[index as usize].partner != index {
+            self.free_relayed_if_over(apps, now, index);
+        } else if self.is_over(index) {
+            apps.record(self, index);
+            self.free(now, index);
         }
+    }
+
+    /// Whether nothing can happen any more in a conversation without a relay.
+    pub(crate) fn is_over(&self, index: u32) -> bool {
+        let slot = &self.slots[index as usize];
         let [one, other] = &slot.ends;
         let over = one.closed && other.is_idle() || other.closed && one.is_idle();
-        if !slot.live || slot.in_network > 0 || !over {
-            return;
-        }
-        self.record_connection(index);
-        self.free(now, index);
+        slot.live && slot.in_network == 0 && over
     }
 
     /// Frees a slot.
@@ -97,8 +105,7 @@ impl<O: Observer> World<'_, O> {
         let slot = &mut self.slots[index as usize];
         slot.live = false;
         let paths = [slot.ends[0].path, slot.ends[1].path];
-        slot.stream = None;
-        slot.replay = None;
+        slot.configs = None;
         for end in &mut slot.ends {
             end.connection = None;
             end.resting = None;

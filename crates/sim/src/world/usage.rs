@@ -1,8 +1,8 @@
 //! What a run holds in memory: looked at when there is too much of it, to name what grew.
 
 use super::World;
-use super::network::{Body, Place, Waiting};
 use crate::endpoint::Slot;
+use crate::network::{Body, LinkSlot, PacketOnWire};
 use crate::output::FlowRecord;
 use crate::spec::LinkIndex;
 use fleetfoot_core::packet::Packet;
@@ -33,20 +33,20 @@ pub enum Holder {
 impl<O> World<'_, O> {
     /// What takes most of the memory of this run.
     pub(super) fn usage(&self) -> Usage {
-        let mut open = vec![0_u64; self.groups.len()];
-        for slot in &self.slots {
+        let mut open = vec![0_u64; self.hosts.groups.len()];
+        for slot in &self.hosts.slots {
             open[slot.group as usize] += 1;
         }
         // A place that is free belongs to the group that used it last; there are few while memory grows.
-        for &free in &self.free {
-            open[self.slots[free as usize].group as usize] -= 1;
+        for &free in &self.hosts.free {
+            open[self.hosts.slots[free as usize].group as usize] -= 1;
         }
         let open = (0..).zip(open).map(|(group, count)| Usage {
             holder: Holder::Open(group),
             count,
             bytes: count * CONVERSATION_BYTES,
         });
-        let records = (0..).zip(&self.groups).map(|(group, held)| {
+        let records = (0..).zip(&self.hosts.groups).map(|(group, held)| {
             let [flows, samples] = held.kept();
             Usage {
                 holder: Holder::Records(group),
@@ -54,12 +54,12 @@ impl<O> World<'_, O> {
                 bytes: flows * size_of::<FlowRecord>() as u64 + samples * size_of::<f64>() as u64,
             }
         });
-        let packets = (0..).zip(&self.network.links).map(|(link, place)| {
+        let packets = (0..).zip(&self.hosts.network.links).map(|(link, place)| {
             let count = waiting(place);
             Usage {
                 holder: Holder::Packets(LinkIndex(link)),
                 count,
-                bytes: count * (size_of::<Packet>() + size_of::<Waiting>()) as u64,
+                bytes: count * (size_of::<Packet>() + size_of::<PacketOnWire>()) as u64,
             }
         });
         let all = open.chain(records).chain(packets);
@@ -71,7 +71,7 @@ impl<O> World<'_, O> {
     }
 }
 
-fn waiting(place: &Place) -> u64 {
+fn waiting(place: &LinkSlot) -> u64 {
     let queued = match &place.body {
         Body::Lane(_) => 0,
         Body::Link(link) => u64::from(link.backlog().packets),

@@ -5,9 +5,8 @@
 //! merged, go through the target, and go on, each step in a loop of its own. What is dropped at the target is somebody's
 //! business at once, so it waits for its turn.
 
-use super::Slab;
-use super::network::{AT_ONCE, Body, DROPPED, END_AT_ONCE, Junction, Network, Place, Waiting};
 use super::passing::{Bounds, NOBODY, Passed};
+use super::{AT_ONCE, Body, DROPPED, END_AT_ONCE, Junction, LinkSlot, Network, PacketOnWire, Slab};
 use crate::event::Feeders;
 use crate::observe::Observer;
 use crate::spec::LinkIndex;
@@ -17,7 +16,7 @@ impl Network {
     /// Arrivals in order of time, from the first to one that concerns an endpoint, or beyond which something that was
     /// caused by the first may happen. `most` is the largest number of them.
     #[inline(never)]
-    pub(super) fn pass<O: Observer>(&mut self, packets: &mut Slab, observer: &mut O, most: u64) -> Passed {
+    pub(crate) fn pass<O: Observer>(&mut self, packets: &mut Slab, observer: &mut O, most: u64) -> Passed {
         let mut passed = Passed {
             events: 0,
             now: Instant::ZERO,
@@ -38,7 +37,7 @@ impl Network {
             }
             passed.events += 1;
             passed.now = now;
-            let Place { body, wire, .. } = &mut self.links[index as usize];
+            let LinkSlot { body, wire, .. } = &mut self.links[index as usize];
             if matches!(body, Body::Link(_)) {
                 passed.at_end = self.on_link(packets, observer, index, now);
                 break;
@@ -128,7 +127,7 @@ impl Network {
                 break;
             }
             self.send_back(&mut feeders, &merged[1..]);
-            let Waiting {
+            let PacketOnWire {
                 at,
                 packet: id,
                 place,
@@ -157,7 +156,7 @@ impl Network {
         packets: &Slab,
         feeders: &mut Feeders,
         until: u64,
-        crowd: &mut [Waiting],
+        crowd: &mut [PacketOnWire],
     ) -> usize {
         let Network {
             links, feeder_places, ..
@@ -175,7 +174,7 @@ impl Network {
 
     /// Puts back what was merged last.
     #[inline(never)]
-    fn send_back(&mut self, feeders: &mut Feeders, crowd: &[Waiting]) {
+    fn send_back(&mut self, feeders: &mut Feeders, crowd: &[PacketOnWire]) {
         for waiting in crowd.iter().rev() {
             let index = self.hops[waiting.place as usize - 1] & !AT_ONCE;
             self.links[index as usize].wire.take_back();
@@ -191,7 +190,7 @@ impl Network {
         observer: &mut O,
         index: u32,
         bounds: Bounds,
-        crowd: &[Waiting],
+        crowd: &[PacketOnWire],
     ) {
         let mtu = match &self.links[index as usize].body {
             Body::Lane(lane) => lane.mtu(),
@@ -205,7 +204,7 @@ impl Network {
             }
             let Some(&waiting) = crowd.first() else { break };
             crowd = &crowd[1..];
-            let Waiting {
+            let PacketOnWire {
                 at,
                 packet: id,
                 place,
@@ -216,7 +215,7 @@ impl Network {
             if next & AT_ONCE == 0 || next == END_AT_ONCE || at > bounds.horizon {
                 let wire = &mut self.links[index as usize].wire;
                 let first = wire.is_empty();
-                wire.push_back(Waiting { place, ..waiting });
+                wire.push_back(PacketOnWire { place, ..waiting });
                 if first {
                     if next == END_AT_ONCE {
                         self.early.push(index);
@@ -242,7 +241,7 @@ impl Network {
     /// Packets from the end of a lane of this `mtu` come to lanes that have room for all of them, and stand on their wires until they
     /// go through: how many, from the first on.
     #[inline(always)]
-    fn let_enter(&mut self, bounds: Bounds, mtu: u32, crowd: &[Waiting]) -> usize {
+    fn let_enter(&mut self, bounds: Bounds, mtu: u32, crowd: &[PacketOnWire]) -> usize {
         let Network {
             links, hops, entered, ..
         } = self;
@@ -262,7 +261,7 @@ impl Network {
                 entered.push(next);
             }
             there.entering += 1;
-            there.wire.push_back(Waiting {
+            there.wire.push_back(PacketOnWire {
                 place: place + 1,
                 ..waiting
             });

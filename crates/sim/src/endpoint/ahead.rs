@@ -4,9 +4,9 @@
 //! can reach the host before it (its only link is a lane), no application acts, no deadline passes, and an established
 //! connection without an end takes an ordinary segment. Packets of one flow that follow each other are taken together.
 
-use super::network::{END_AT_ONCE, Waiting};
-use super::{Slab, World};
-use crate::endpoint::Application;
+use super::Application;
+use super::hosts::{Applications, Hosts};
+use crate::network::{END_AT_ONCE, PacketOnWire, Slab};
 use crate::observe::Observer;
 use crate::spec::LinkIndex;
 use fleetfoot_core::flow::FlowId;
@@ -16,12 +16,12 @@ use fleetfoot_core::tcp::{Connection, State};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
-impl<O: Observer> World<'_, O> {
+impl<O: Observer> Hosts<'_, O> {
     /// Delivers packets ahead of time where nothing else can happen to the receiver before, and what they cause; lets the
     /// others wait for their turn.
-    pub(super) fn run_ahead(&mut self) {
+    pub(crate) fn run_ahead<A: Applications<O>>(&mut self, apps: &mut A) {
         while let Some(link) = self.network.early.pop() {
-            while self.take_run(link) {}
+            while self.take_run(apps, link) {}
             if let Some(first) = self.network.links[link as usize].wire.front() {
                 self.network.queue.set_arrival(link, first.at);
             }
@@ -31,8 +31,8 @@ impl<O: Observer> World<'_, O> {
     /// Delivers the packets of one flow at the end of a lane as far as their time may come early. Whether those of
     /// another may follow.
     #[inline(never)]
-    fn take_run(&mut self, link: u32) -> bool {
-        let World {
+    fn take_run<A: Applications<O>>(&mut self, apps: &mut A, link: u32) -> bool {
+        let Hosts {
             network,
             packets,
             slots,
@@ -44,7 +44,7 @@ impl<O: Observer> World<'_, O> {
             ..
         } = self;
         let wire = &mut network.links[link as usize].wire;
-        let Some(&Waiting {
+        let Some(&PacketOnWire {
             packet,
             at: first,
             place: end_of_path,
@@ -87,7 +87,7 @@ impl<O: Observer> World<'_, O> {
         let onward = end.path.0 + 1;
         'pieces: for mut piece in wire.pieces() {
             while let Some((
-                &Waiting {
+                &PacketOnWire {
                     at,
                     packet: id,
                     place,
@@ -161,7 +161,7 @@ impl<O: Observer> World<'_, O> {
         // Events before this deadline are not needed: what has happened since moved it.
         end.arm(last, number, network, armed);
         if over {
-            self.end_closed(last, index, side);
+            self.end_closed(apps, last, index, side);
             self.tell_ack(last, index, side);
             return false;
         }
@@ -177,7 +177,7 @@ fn drain<O: Observer>(
     now: Instant,
     flow: FlowId,
     connection: &mut Connection,
-    leaving: &mut Vec<Waiting>,
+    leaving: &mut Vec<PacketOnWire>,
     onward: u32,
 ) {
     loop {
@@ -189,7 +189,7 @@ fn drain<O: Observer>(
         packet.enqueued_at = now;
         packet.flow = flow;
         observer.on_send(now, flow, &packet.segment);
-        leaving.push(Waiting {
+        leaving.push(PacketOnWire {
             at: now,
             packet: id,
             place: onward,

@@ -1,13 +1,13 @@
 //! What stands between an endpoint and its links: grouping of what it sends, coalescing of what arrives.
 //!
 //! Packets that are held back count as in the network, so that their conversation goes on living. Nodes where something is
-//! held back take no packets ahead of time (`World::eager_links`).
+//! held back take no packets ahead of time (`Hosts::eager_links`).
 
-use crate::endpoint::End;
+use super::End;
+use super::hosts::{Applications, Hosts};
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
 use crate::spec::NodeId;
-use crate::world::World;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::rng::Rng;
@@ -57,7 +57,7 @@ impl Interfaces {
     }
 }
 
-impl<O: Observer> World<'_, O> {
+impl<O: Observer> Hosts<'_, O> {
     /// Keeps a packet that arrived until its interface hands it up; `false`: it is to be delivered at once.
     pub(crate) fn hold(&mut self, now: Instant, id: u32) -> bool {
         let Packet { flow, .. } = self.packets.get(id);
@@ -77,11 +77,11 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// An interface hands up what arrived.
-    pub(crate) fn on_interrupt(&mut self, queue: u32, now: Instant) {
+    pub(crate) fn on_interrupt<A: Applications<O>>(&mut self, apps: &mut A, queue: u32, now: Instant) {
         let mut packets = std::mem::take(&mut self.interfaces.queues[queue as usize].packets);
         self.interfaces.handing_up = true;
         for id in packets.drain(..) {
-            self.deliver(now, id);
+            self.deliver(apps, now, id);
         }
         self.interfaces.handing_up = false;
         self.interfaces.queues[queue as usize].packets = packets; // nothing arrives while they are delivered

@@ -2,14 +2,13 @@
 //!
 //! Each link has one pending event, the head of its wire. A drop-tail link at a constant rate is a [`Lane`]: the fate of a
 //! packet is known when it arrives, so a packet passes at once through every following lane that is fed by nobody else.
-//! At the end of its last lane the receiver may take it ahead of time ([`World::run_ahead`](super::World::run_ahead)) if
+//! At the end of its last lane the receiver may take it ahead of time ([`Hosts::run_ahead`](crate::endpoint::Hosts::run_ahead)) if
 //! nothing else can happen to it before.
 //!
 //! The place of a packet in the arena of paths stands beside it on the wire (inside other links in `buf`, which the core
 //! leaves to the driver), so a router needs one load to find the next link and how to go there.
 
-use super::meter::{Meter, Tap};
-use super::{Mode, RunError, Window};
+use crate::error::RunError;
 use crate::event::{EventKey, EventKind, EventQueue};
 use crate::observe::Observer;
 use crate::routing::{PathStart, Paths};
@@ -22,72 +21,105 @@ use fleetfoot_core::ring::Ring;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
 
+mod junction;
+mod meter;
+mod passing;
+mod slab;
+
+pub(crate) use meter::Meter;
+use meter::Tap;
+pub(crate) use slab::Slab;
+
+/// How events are processed; results are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Lanes, lazy departures and lazy timers.
+    #[default]
+    Fast,
+    /// Every departure is an event, every moved deadline is inserted anew, connections predict no headers: slow and obviously right.
+    Plain,
+}
+
+/// A span of time, the end not included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) from: Instant,
+    pub(crate) to: Instant,
+}
+
+impl Window {
+    #[inline]
+    pub(crate) fn contains(self, at: Instant) -> bool {
+        self.from <= at && at < self.to
+    }
+}
+
 /// Links, packets, and the events of both.
 pub(crate) struct Network {
     pub(crate) queue: EventQueue,
     pub(crate) flows: FlowTable,
     /// Some discipline asks where streams end.
     pub(crate) asks_streams: bool,
-    pub(super) links: Vec<Place>,
+    pub(crate) links: Vec<LinkSlot>,
     /// Link indices, path after path, as [`Paths::hops`] has them, with [`AT_ONCE`].
-    pub(super) hops: Vec<u32>,
+    pub(crate) hops: Vec<u32>,
     /// The place of [`DROPPED`] in `hops`, where packets go that were dropped ahead of time.
-    pub(super) dropped: u32,
+    pub(crate) dropped: u32,
     /// What was done to the number of packets in the network and is not told yet.
-    pub(super) notices: Vec<Notice>,
+    pub(crate) notices: Vec<Notice>,
     /// Lanes at whose end the first packet has no event: it may come ahead of time.
-    pub(super) early: Vec<u32>,
+    pub(crate) early: Vec<u32>,
     /// The shortest delay of a lane whose packets may be taken ahead of time. What is taken happens later than this after
     /// its packet entered the lane, so arrivals up to then need not wait for it (docs/design/engine.md#ahead).
-    pub(super) lookahead: Duration,
+    pub(crate) lookahead: Duration,
     /// Where lanes meet.
-    pub(super) junctions: Vec<Junction>,
+    pub(crate) junctions: Vec<Junction>,
     /// By link, its place among those that meet with it.
-    pub(super) feeder_places: Vec<u32>,
+    pub(crate) feeder_places: Vec<u32>,
     /// What passes a junction together.
-    pub(super) crowd: Vec<Waiting>,
+    pub(crate) crowd: Vec<PacketOnWire>,
     /// Lanes on whose wires packets stand that have come to them and not gone through yet.
-    pub(super) entered: Vec<u32>,
+    pub(crate) entered: Vec<u32>,
     pub(crate) mode: Mode,
-    pub(super) window: Window,
+    pub(crate) window: Window,
     /// What is sent now and is over before this lies within the window.
-    pub(super) inside: Instant,
+    pub(crate) inside: Instant,
     /// Nothing happens after this.
-    pub(super) horizon: Instant,
+    pub(crate) horizon: Instant,
 }
 
 /// A link, its pending events and what is measured on it.
-pub(super) struct Place {
-    pub(super) body: Body,
+pub(crate) struct LinkSlot {
+    pub(crate) body: Body,
     /// Of a lane: what is on its way.
-    pub(super) wire: Ring<Waiting>,
+    pub(crate) wire: Ring<PacketOnWire>,
     /// So many of those, the last, have come to the lane and not gone through yet: their times are those of coming.
-    pub(super) entering: u32,
+    pub(crate) entering: u32,
     /// No packet goes on from its end at once.
     stops: bool,
     /// Time of the pending delivery event of a link that is no lane; `FAR_FUTURE` without one.
-    pub(super) delivery_at: Instant,
+    pub(crate) delivery_at: Instant,
     /// Time of the pending departure event, in [`Mode::Plain`].
     departure_at: Instant,
-    pub(super) meter: Meter,
+    pub(crate) meter: Meter,
     /// When the last packet came, to see that they come in order.
     #[cfg(debug_assertions)]
-    pub(super) entered_at: Instant,
+    pub(crate) entered_at: Instant,
 }
 
 /// A lane that several lanes feed, but not very many, which send over no other. What they bring is taken together.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Junction {
-    pub(super) target: u32,
+pub(crate) struct Junction {
+    pub(crate) target: u32,
     /// The shortest delay of those lanes: what happens elsewhere concerns the junction later by at least this.
-    pub(super) near: Duration,
+    pub(crate) near: Duration,
     /// This and the delay of the target.
-    pub(super) around: Duration,
+    pub(crate) around: Duration,
 }
 
 /// What a link is to the engine.
 #[expect(clippy::large_enum_variant, reason = "lanes are the many and the fast")]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// Decides on arrival; what is on its way to where it must wait for its turn stands on the wire.
     Lane(Lane),
     /// Any other.
@@ -96,19 +128,19 @@ pub(super) enum Body {
 
 /// A packet on the wire of a lane, or on its way to one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(crate) struct PacketOnWire {
     /// When it reaches the end of the lane.
-    pub(super) at: Instant,
-    pub(super) packet: u32,
+    pub(crate) at: Instant,
+    pub(crate) packet: u32,
     /// Where it goes from there: a place in `hops`.
-    pub(super) place: u32,
+    pub(crate) place: u32,
     /// Of the packet, so that lanes need not look at it.
-    pub(super) size: PacketSize,
+    pub(crate) size: PacketSize,
 }
 
-impl Default for Waiting {
-    fn default() -> Waiting {
-        Waiting {
+impl Default for PacketOnWire {
+    fn default() -> PacketOnWire {
+        PacketOnWire {
             at: Instant::ZERO,
             packet: 0,
             place: 0,
@@ -117,7 +149,7 @@ impl Default for Waiting {
     }
 }
 
-impl Passenger for Waiting {
+impl Passenger for PacketOnWire {
     #[inline(always)]
     fn at(&self) -> Instant {
         self.at
@@ -136,22 +168,22 @@ impl Passenger for Waiting {
 
 /// A packet left the network without arriving, or was added to it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Notice {
+pub(crate) enum Notice {
     /// With the moment.
     Dropped(Packet, Instant),
     Doubled(Packet),
 }
 
 impl Network {
-    pub(super) fn new(
+    pub(crate) fn new(
         spec: &Spec,
         mode: Mode,
         window: Window,
         horizon: Instant,
     ) -> Result<Network, RunError> {
-        let links = spec.links.iter().map(|link| Place::new(spec, link, mode));
+        let links = spec.links.iter().map(|link| LinkSlot::new(spec, link, mode));
         let links = links.collect::<Result<Vec<_>, _>>()?;
-        let asks = |place: &Place| matches!(&place.body, Body::Link(link) if link.queue().asks_streams());
+        let asks = |place: &LinkSlot| matches!(&place.body, Body::Link(link) if link.queue().asks_streams());
         Ok(Network {
             queue: EventQueue::new(spec.links.len()),
             flows: FlowTable::new(),
@@ -164,7 +196,7 @@ impl Network {
             lookahead: Duration::ZERO,
             junctions: Vec::new(),
             feeder_places: vec![0; spec.links.len()],
-            crowd: vec![Waiting::default(); CROWD],
+            crowd: vec![PacketOnWire::default(); CROWD],
             entered: Vec::new(),
             mode,
             window,
@@ -176,7 +208,7 @@ impl Network {
     /// Takes over the paths and finds where packets may go on ahead of time: from a lane to one that is fed by no other.
     /// Passing takes time, so that what happens at one moment keeps its order. `eager` says which links end at receivers
     /// that may take packets early.
-    pub(super) fn set_paths(&mut self, paths: &Paths, eager: &[bool]) {
+    pub(crate) fn set_paths(&mut self, paths: &Paths, eager: &[bool]) {
         let feeders = paths.sole_feeders(self.links.len());
         let mut before = Paths::END;
         let mut with_haste = |&hop: &u32| {
@@ -245,11 +277,11 @@ impl Network {
     }
 
     /// Whether a link is a lane with a delay.
-    pub(super) fn takes_time(&self, link: u32) -> bool {
+    pub(crate) fn takes_time(&self, link: u32) -> bool {
         matches!(&self.links[link as usize].body, Body::Lane(lane) if !lane.delay().is_zero())
     }
 
-    pub(super) fn on_departure<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant) {
+    pub(crate) fn on_departure<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant) {
         let place = &mut self.links[index as usize];
         if place.departure_at == now {
             place.departure_at = Instant::FAR_FUTURE;
@@ -259,7 +291,7 @@ impl Network {
 
     /// Re-arms a link's events.
     #[inline]
-    pub(super) fn after_link(&mut self, index: u32) {
+    pub(crate) fn after_link(&mut self, index: u32) {
         let place = &mut self.links[index as usize];
         let Body::Link(link) = &mut place.body else { return };
         if let Some(at) = link.poll_timeout()
@@ -305,7 +337,7 @@ impl Network {
 
     /// Does every departure of a link that is due.
     fn catch_up<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant) {
-        let Place { body, meter, .. } = &mut self.links[index as usize];
+        let LinkSlot { body, meter, .. } = &mut self.links[index as usize];
         let Body::Link(link) = body else { return };
         let mut tap = Tap {
             index,
@@ -332,7 +364,7 @@ impl Network {
     }
 
     /// Brings every link up to just before `at` and notes its counters.
-    pub(super) fn mark<O: Observer>(
+    pub(crate) fn mark<O: Observer>(
         &mut self,
         observer: &mut O,
         at: Instant,
@@ -343,7 +375,7 @@ impl Network {
         }
         for index in 0..self.links.len() as u32 {
             self.catch_up(observer, index, at - Duration::from_nanos(1));
-            let Place { body, meter, .. } = &mut self.links[index as usize];
+            let LinkSlot { body, meter, .. } = &mut self.links[index as usize];
             if let Body::Link(link) = body {
                 note(meter, link.statistics(), link.busy(at));
             }
@@ -351,9 +383,9 @@ impl Network {
     }
 
     /// What was measured, link by link.
-    pub(super) fn into_meters(self) -> impl Iterator<Item = Meter> {
+    pub(crate) fn into_meters(self) -> impl Iterator<Item = Meter> {
         self.links.into_iter().map(|place| {
-            let Place { body, mut meter, .. } = place;
+            let LinkSlot { body, mut meter, .. } = place;
             if let Body::Lane(lane) = body {
                 meter.add(lane.counted());
             }
@@ -362,18 +394,18 @@ impl Network {
     }
 }
 
-impl Place {
+impl LinkSlot {
     /// Whether it is a lane that every packet leaves at its end for an event or an endpoint, and that has room for so many
     /// packets of up to `mtu` bytes from `at` on.
     #[inline(always)]
-    pub(super) fn takes_all(&mut self, at: Instant, mtu: u32, count: usize) -> bool {
+    pub(crate) fn takes_all(&mut self, at: Instant, mtu: u32, count: usize) -> bool {
         match &mut self.body {
             Body::Lane(lane) => self.stops && lane.mtu() >= mtu && lane.sure_room(at) >= count as u64,
             Body::Link(_) => false,
         }
     }
 
-    fn new(spec: &Spec, link: &LinkSpec, mode: Mode) -> Result<Place, RunError> {
+    fn new(spec: &Spec, link: &LinkSpec, mode: Mode) -> Result<LinkSlot, RunError> {
         let direction = if link.forward { "forward" } else { "reverse" };
         let name = format!("{}/{direction}", link.name);
         let config = LinkConfig {
@@ -396,7 +428,7 @@ impl Place {
             Some(lane) => Body::Lane(lane),
             None => Body::Link(Box::new(Link::new(queue, &config, spec.seed, &name))),
         };
-        Ok(Place {
+        Ok(LinkSlot {
             body,
             wire: Ring::new(),
             entering: 0,
@@ -411,7 +443,7 @@ impl Place {
 }
 
 /// By which link a packet came whose next hop has this place: the link's index plus one, or 0 if the packet was made here.
-pub(super) fn ingress(hops: &[u32], place: u32) -> u16 {
+pub(crate) fn ingress(hops: &[u32], place: u32) -> u16 {
     let before = place
         .checked_sub(2)
         .map(|before| hops[before as usize] & !AT_ONCE);
@@ -427,13 +459,13 @@ const MOST_FEEDERS: usize = 64;
 const CROWD: usize = 256;
 
 /// Beside a hop: a packet that comes there from the hop before may go on ahead of time.
-pub(super) const AT_ONCE: u32 = 1 << 31;
+pub(crate) const AT_ONCE: u32 = 1 << 31;
 
 /// The end of a path whose packets the receiver may take ahead of time.
-pub(super) const END_AT_ONCE: u32 = Paths::END | AT_ONCE;
+pub(crate) const END_AT_ONCE: u32 = Paths::END | AT_ONCE;
 
 /// The next hop of a packet that was dropped ahead of time.
-pub(super) const DROPPED: u32 = Paths::END - 1;
+pub(crate) const DROPPED: u32 = Paths::END - 1;
 
 #[cfg(test)]
 mod tests {

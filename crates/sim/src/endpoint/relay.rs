@@ -16,12 +16,13 @@
 //!
 //! **Deviations.** None known; RFC 3135 describes and prescribes nothing.
 
-use crate::app::NONE;
-use crate::endpoint::{End, Part, Slot};
+use super::hosts::{Applications, Hosts};
+use super::{End, NONE, Part, Slot};
+use crate::error::RunError;
+use crate::network::Mode;
 use crate::observe::{AppEvent, Observer};
 use crate::routing::PathStart;
 use crate::spec::NodeId;
-use crate::world::{Mode, RunError, World};
 use fleetfoot_core::flow::{FlowId, FlowKey};
 use fleetfoot_core::packet::Segment;
 use fleetfoot_core::seq::SeqNumber;
@@ -37,7 +38,7 @@ pub(crate) struct Onward {
     paths: [PathStart; 2],
 }
 
-impl<O: Observer> World<'_, O> {
+impl<O: Observer> Hosts<'_, O> {
     /// The way on from `node`; `paths` become those from the hosts to it.
     pub(crate) fn onward(
         &mut self,
@@ -78,8 +79,8 @@ impl<O: Observer> World<'_, O> {
             unfinished: false,
             live: true,
             endless: false,
-            stream: None,
-            replay: None,
+            recorded: false,
+            configs: None,
         };
         let partner = self.place(slot, key);
         self.slots[partner as usize].partner = index;
@@ -96,7 +97,7 @@ impl<O: Observer> World<'_, O> {
 
     /// A packet of a relayed conversation reaches the end of its path: an end of the other slot.
     #[inline(never)]
-    pub(crate) fn deliver_relayed(&mut self, now: Instant, id: u32) {
+    pub(crate) fn deliver_relayed<A: Applications<O>>(&mut self, apps: &mut A, now: Instant, id: u32) {
         let packet = self.packets.take(id);
         let (sent_by, side) = (packet.flow.0 >> 1, (1 ^ packet.flow.0 & 1) as usize);
         self.slots[sent_by as usize].in_network -= 1;
@@ -105,11 +106,11 @@ impl<O: Observer> World<'_, O> {
         let end = &mut slot.ends[side];
         let at_relay = end.at_relay();
         let Some(connection) = &mut end.connection else {
-            self.on_first_segment(now, index, side, &packet.segment);
+            self.on_first_segment(apps, now, index, side, &packet.segment);
             return;
         };
         if end.closed {
-            self.on_stray_segment(now, index, side, &packet.segment);
+            self.on_stray_segment(apps, now, index, side, &packet.segment);
             return;
         }
         let accepted = connection.on_segment(now, &packet.segment);
@@ -128,22 +129,29 @@ impl<O: Observer> World<'_, O> {
             }
         }
         if complete {
-            self.on_message(now, index, side);
+            apps.on_message(self, now, index, side);
         }
         // Whoever sent to the receiver of the data knows what that has.
         if at_relay && side == 0 && acked >= self.slots[sent_by as usize].acked_goal {
-            self.on_acked(now, sent_by);
+            apps.on_acked(self, now, sent_by);
         }
         if at_relay {
-            self.carry(now, index);
+            self.carry(apps, now, index);
         }
-        self.pump(now, index, side);
+        self.pump(apps, now, index, side);
         self.tell_ack(now, index, side);
-        self.free_if_over(now, index);
+        self.free_if_over(apps, now, index);
     }
 
     /// The SYN of a conversation reaches its relay.
-    pub(crate) fn accept_at_relay(&mut self, now: Instant, index: u32, side: usize, segment: &Segment) {
+    pub(crate) fn accept_at_relay<A: Applications<O>>(
+        &mut self,
+        apps: &mut A,
+        now: Instant,
+        index: u32,
+        side: usize,
+        segment: &Segment,
+    ) {
         let slot = &mut self.slots[index as usize];
         let Some(relay) = &self.spec.groups[slot.group as usize].relay else {
             return;
@@ -156,24 +164,30 @@ impl<O: Observer> World<'_, O> {
         let mut opened = Connection::connect(now, &relay.config, iss[1 - side]);
         opened.set(now, predict);
         slot.ends[1 - side].connection = Some(Box::new(opened));
-        self.pump(now, index, side);
-        self.pump(now, index, 1 - side);
+        self.pump(apps, now, index, side);
+        self.pump(apps, now, index, 1 - side);
     }
 
     /// Carries on what arrived at the ends of a relay.
-    pub(crate) fn carry(&mut self, now: Instant, index: u32) {
+    pub(crate) fn carry<A: Applications<O>>(&mut self, apps: &mut A, now: Instant, index: u32) {
         let slot = &mut self.slots[index as usize];
         let [one, other] = &mut slot.ends;
         let there = carry(now, one, other);
         let back = carry(now, other, one);
         if slot.live && (there || back) {
-            self.pump(now, index, 0);
-            self.pump(now, index, 1);
+            self.pump(apps, now, index, 0);
+            self.pump(apps, now, index, 1);
         }
     }
 
     /// One end of a relayed conversation is over.
-    pub(crate) fn relayed_end_closed(&mut self, now: Instant, index: u32, side: usize) {
+    pub(crate) fn relayed_end_closed<A: Applications<O>>(
+        &mut self,
+        apps: &mut A,
+        now: Instant,
+        index: u32,
+        side: usize,
+    ) {
         let partner = self.slots[index as usize].partner;
         let end = &mut self.slots[index as usize].ends[side];
         end.closed = true;
@@ -183,14 +197,14 @@ impl<O: Observer> World<'_, O> {
         // One host may be done with its connection while the relay still has bytes for the other.
         let hosts = &self.slots[index as usize].ends;
         if failed {
-            self.on_conversation_end(now, partner);
+            apps.on_conversation_end(self, now, partner);
         } else if !at_relay && hosts.iter().all(|end| end.closed) {
-            self.on_conversation_end(now, index);
+            apps.on_conversation_end(self, now, index);
         }
         if at_relay {
-            self.carry(now, index);
+            self.carry(apps, now, index);
         }
-        self.free_if_over(now, index);
+        self.free_if_over(apps, now, index);
     }
 
     /// The peer of an end is over: so is the end if it never opened, and what would have followed, or if it is closed as well.
@@ -211,7 +225,12 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// Frees the slots of a relayed conversation if nothing can happen in it any more.
-    pub(crate) fn free_relayed_if_over(&mut self, now: Instant, index: u32) {
+    pub(crate) fn free_relayed_if_over<A: Applications<O>>(
+        &mut self,
+        apps: &mut A,
+        now: Instant,
+        index: u32,
+    ) {
         let both = [index, self.slots[index as usize].partner];
         let slots = both.map(|index| &self.slots[index as usize]);
         let idle = slots
@@ -224,8 +243,8 @@ impl<O: Observer> World<'_, O> {
         // Its own first, whatever was closed last.
         let relay = usize::from(!slots[0].ends[0].at_relay());
         let (own, relay) = (both[1 - relay], both[relay]);
-        self.on_conversation_end(now, own);
-        self.record_connection(own);
+        apps.on_conversation_end(self, now, own);
+        apps.record(self, own);
         self.free(now, own);
         self.free(now, relay);
     }

@@ -1,8 +1,9 @@
 //! How packets pass the network: into a lane and on as far as their fate is known, off the wires in order of time.
 
 use super::meter::{Meter, Tap};
-use super::network::{AT_ONCE, Body, DROPPED, END_AT_ONCE, Network, Notice, Place, Waiting, ingress};
-use super::{Slab, Window};
+use super::{
+    AT_ONCE, Body, DROPPED, END_AT_ONCE, LinkSlot, Network, Notice, PacketOnWire, Slab, Window, ingress,
+};
 use crate::observe::Observer;
 use crate::routing::PathStart;
 use crate::spec::LinkIndex;
@@ -15,20 +16,20 @@ use fleetfoot_core::time::Instant;
 
 /// When things are counted, and when they no longer happen.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     inside: Instant,
     window: Window,
-    pub(super) horizon: Instant,
+    pub(crate) horizon: Instant,
 }
 
 /// What some arrivals brought.
-pub(super) struct Passed {
+pub(crate) struct Passed {
     /// How many there were.
-    pub(super) events: u64,
+    pub(crate) events: u64,
     /// When the last was.
-    pub(super) now: Instant,
+    pub(crate) now: Instant,
     /// The last brought this packet to the end of its path, over this link.
-    pub(super) at_end: Option<(u32, u32)>,
+    pub(crate) at_end: Option<(u32, u32)>,
 }
 
 impl Network {
@@ -57,18 +58,18 @@ impl Network {
 
     /// Sends segments on their way from an endpoint, in order of time. Their place is that of the next hop.
     #[inline(never)]
-    pub(super) fn send_run<O: Observer>(
+    pub(crate) fn send_run<O: Observer>(
         &mut self,
         packets: &mut Slab,
         observer: &mut O,
         path: PathStart,
-        leaving: &mut [Waiting],
+        leaving: &mut [PacketOnWire],
     ) {
         let (first, place) = (self.hops[path.0 as usize], path.0 + 1);
         let next = self.hops[place as usize];
         let waits = next & AT_ONCE == 0 || next == END_AT_ONCE;
         let mut left = leaving;
-        while let Some(&Waiting { at, packet: id, .. }) = left.first() {
+        while let Some(&PacketOnWire { at, packet: id, .. }) = left.first() {
             if waits {
                 let taken = self.take_in(packets, observer, first, next, left);
                 if taken > 0 {
@@ -92,7 +93,7 @@ impl Network {
         observer: &mut O,
         index: u32,
         next: u32,
-        leaving: &mut [Waiting],
+        leaving: &mut [PacketOnWire],
     ) -> usize {
         let bounds = self.bounds();
         let taken = self.go_through::<_, false>(packets, observer, index, bounds, leaving);
@@ -112,13 +113,13 @@ impl Network {
     /// Lets packets into a lane, as many of them as find room: how many. Their time becomes that at which they reach the far
     /// end. With `ARRIVES` they come from another lane, and the lane has their place.
     #[inline(always)]
-    pub(super) fn go_through<O: Observer, const ARRIVES: bool>(
+    pub(crate) fn go_through<O: Observer, const ARRIVES: bool>(
         &mut self,
         packets: &mut Slab,
         observer: &mut O,
         index: u32,
         bounds: Bounds,
-        crowd: &mut [Waiting],
+        crowd: &mut [PacketOnWire],
     ) -> usize {
         let at = &mut self.links[index as usize];
         let Body::Lane(lane) = &mut at.body else {
@@ -153,7 +154,7 @@ impl Network {
 
     /// Packets that have come to a lane go through it: nothing is too large, and there is room for all.
     #[inline(always)]
-    pub(super) fn go_through_entered(&mut self, index: u32, bounds: Bounds) {
+    pub(crate) fn go_through_entered(&mut self, index: u32, bounds: Bounds) {
         let at = &mut self.links[index as usize];
         let entering = std::mem::take(&mut at.entering) as usize;
         let Body::Lane(lane) = &mut at.body else { return };
@@ -220,7 +221,7 @@ impl Network {
 
     /// What stays as it is while packets pass.
     #[inline(always)]
-    pub(super) fn bounds(&self) -> Bounds {
+    pub(crate) fn bounds(&self) -> Bounds {
         Bounds {
             inside: self.inside,
             window: self.window,
@@ -249,7 +250,7 @@ impl Network {
     /// The same at the end of the lane `before`; with `USUAL`, the code here is for the usual case alone.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "what is carried from lane to lane")]
-    pub(super) fn enter_behind<O: Observer, const USUAL: bool>(
+    pub(crate) fn enter_behind<O: Observer, const USUAL: bool>(
         &mut self,
         observer: &mut O,
         bounds: Bounds,
@@ -298,7 +299,7 @@ impl Network {
                     packet.enqueued_at = now;
                 }
                 let first = at.wire.is_empty();
-                at.wire.push_back(Waiting {
+                at.wire.push_back(PacketOnWire {
                     at: arrival,
                     packet: id,
                     place,
@@ -330,7 +331,7 @@ impl Network {
     /// lane `before`.
     #[cold]
     #[expect(clippy::too_many_arguments, reason = "what `enter` knows")]
-    pub(super) fn drop_at_lane<O: Observer>(
+    pub(crate) fn drop_at_lane<O: Observer>(
         &mut self,
         observer: &mut O,
         index: u32,
@@ -356,7 +357,7 @@ impl Network {
         if wire.is_empty() {
             self.queue.set_arrival(before, now);
         }
-        wire.push_back(Waiting {
+        wire.push_back(PacketOnWire {
             at: now,
             packet: id,
             place: self.dropped,
@@ -368,7 +369,7 @@ impl Network {
     /// A packet arrives at a link that is no lane.
     #[inline(never)]
     fn enter_link<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, packet: &Packet) {
-        let Place { body, meter, .. } = &mut self.links[index as usize];
+        let LinkSlot { body, meter, .. } = &mut self.links[index as usize];
         let Body::Link(link) = body else { return };
         if link.queue().asks_ingress() {
             link.set_ingress(ingress(&self.hops, packet.buf.0));
@@ -386,14 +387,14 @@ impl Network {
 
     /// The head of the wire of a link that is no lane is due. What reaches the end of its path by it.
     #[inline(never)]
-    pub(super) fn on_link<O: Observer>(
+    pub(crate) fn on_link<O: Observer>(
         &mut self,
         packets: &mut Slab,
         observer: &mut O,
         index: u32,
         now: Instant,
     ) -> Option<(u32, u32)> {
-        let Place { body, meter, .. } = &mut self.links[index as usize];
+        let LinkSlot { body, meter, .. } = &mut self.links[index as usize];
         let Body::Link(link) = body else { return None };
         let mut tap = Tap {
             index,
@@ -440,7 +441,7 @@ impl Network {
 
     /// A packet reaches the end of its path, or the moment has come at which it is dropped.
     #[inline(never)]
-    pub(super) fn arrive_at_end<O: Observer>(
+    pub(crate) fn arrive_at_end<O: Observer>(
         &mut self,
         packets: &mut Slab,
         observer: &mut O,
@@ -467,7 +468,7 @@ impl Network {
 
 /// Packets pass a lane in order, as many of them as find room: how many. Their time becomes that at which they reach the far end.
 #[inline(never)]
-fn pass_lane(lane: &mut Lane, meter: &mut Meter, bounds: Bounds, crowd: &mut [Waiting]) -> usize {
+fn pass_lane(lane: &mut Lane, meter: &mut Meter, bounds: Bounds, crowd: &mut [PacketOnWire]) -> usize {
     let mut through = 0;
     loop {
         through += lane.on_run(&mut crowd[through..], bounds.inside, meter);
@@ -500,4 +501,4 @@ fn pass_alone(
 }
 
 /// No lane before.
-pub(super) const NOBODY: u32 = u32::MAX;
+pub(crate) const NOBODY: u32 = u32::MAX;

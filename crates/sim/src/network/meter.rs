@@ -1,7 +1,6 @@
 //! What is measured on a link: by a lane as packets pass, by any other link as it reports.
 
-use super::Window;
-use super::network::Notice;
+use super::{Notice, Window};
 use crate::observe::Observer;
 use crate::output::{Histogram, LinkOutput};
 use crate::spec::LinkIndex;
@@ -12,33 +11,33 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
 #[derive(Default)]
-pub(super) struct Meter {
-    pub(super) queue_delay: Histogram,
-    pub(super) queue_packets: Histogram,
+pub(crate) struct Meter {
+    pub(crate) queue_delay: Histogram,
+    pub(crate) queue_packets: Histogram,
     /// Time the serialiser was busy up to the end of the window; of a lane, what it does not count itself.
-    pub(super) busy: Duration,
-    pub(super) rest: Box<Rest>,
+    pub(crate) busy: Duration,
+    pub(crate) rest: Box<Rest>,
 }
 
 /// What is seldom touched, apart from the rest: many links share the caches.
 #[derive(Default)]
-pub(super) struct Rest {
+pub(crate) struct Rest {
     /// Packets in `queue_delay` that waited and that a lane did not count.
     waited_at_edge: u64,
     /// Packets that arrived damaged, by class.
-    pub(super) damaged: [u64; 3],
+    pub(crate) damaged: [u64; 3],
     /// Counters at the beginning of the window, for links that are no lanes.
-    pub(super) before: LinkStatistics,
-    pub(super) busy_before: Duration,
+    pub(crate) before: LinkStatistics,
+    pub(crate) busy_before: Duration,
     /// Counters at the end of the window; a lane counts what falls into it.
-    pub(super) after: LinkStatistics,
+    pub(crate) after: LinkStatistics,
 }
 
 impl Meter {
     /// Counts a packet that passes a lane, ahead of time as it may be: what falls into the window. Packets that have been
     /// sent before `inside` lie within it.
     #[inline(always)]
-    pub(super) fn count_passage(
+    pub(crate) fn count_passage(
         &mut self,
         inside: Instant,
         window: Window,
@@ -86,14 +85,14 @@ impl Meter {
     }
 
     /// Counts what a packet found waiting.
-    pub(super) fn count_arrival(&mut self, window: Window, now: Instant, waiting: u32) {
+    pub(crate) fn count_arrival(&mut self, window: Window, now: Instant, waiting: u32) {
         if window.contains(now) {
             self.queue_packets.record(u64::from(waiting));
         }
     }
 
     /// Adds what a lane counted.
-    pub(super) fn add(&mut self, counted: Counted) {
+    pub(crate) fn add(&mut self, counted: Counted) {
         self.rest.after.packets += counted.packets;
         self.rest.after.data_packets += counted.data_packets;
         self.rest.after.bytes += counted.bytes;
@@ -104,7 +103,7 @@ impl Meter {
         self.queue_packets.record_zeros(idle);
     }
 
-    pub(super) fn output(self) -> LinkOutput {
+    pub(crate) fn output(self) -> LinkOutput {
         let Rest {
             waited_at_edge: _,
             damaged,
@@ -148,12 +147,12 @@ impl LaneMeter for Meter {
 }
 
 /// Listens to one link during one call.
-pub(super) struct Tap<'t, O> {
-    pub(super) index: u32,
-    pub(super) window: Window,
-    pub(super) meter: &'t mut Meter,
-    pub(super) observer: &'t mut O,
-    pub(super) notices: &'t mut Vec<Notice>,
+pub(crate) struct Tap<'t, O> {
+    pub(crate) index: u32,
+    pub(crate) window: Window,
+    pub(crate) meter: &'t mut Meter,
+    pub(crate) observer: &'t mut O,
+    pub(crate) notices: &'t mut Vec<Notice>,
 }
 
 impl<O: Observer> LinkObserver for Tap<'_, O> {

@@ -1,0 +1,80 @@
+//! Incast: in each round every sender transfers at the same moment; the next round begins when all are done.
+
+use super::Application;
+use super::group::whole_bytes;
+use crate::endpoint::Hosts;
+use crate::observe::Observer;
+use crate::spec::{GroupSpec, PairPolicy};
+use fleetfoot_core::rng::{Distribution, Sampler};
+use fleetfoot_core::time::{Duration, Instant};
+
+/// The rounds of a group.
+pub(crate) struct Incast<'a> {
+    group: u32,
+    spec: &'a GroupSpec,
+    size: Sampler,
+    pause: Sampler,
+    /// Transfers of a round: in all, or on each pair.
+    count: u32,
+    rounds: u32,
+    begun: u32,
+    /// Transfers of this round that are not complete.
+    remaining: u32,
+}
+
+impl<'a> Incast<'a> {
+    pub(super) fn new<O: Observer>(
+        hosts: &mut Hosts<'a, O>,
+        group: u32,
+        size: &Distribution,
+        pause: &Distribution,
+        [count, rounds]: [u32; 2],
+    ) -> Incast<'a> {
+        let spec = &hosts.spec.groups[group as usize];
+        hosts.act_at(group, 0, Instant::ZERO + spec.start);
+        Incast {
+            group,
+            spec,
+            size: Sampler::new(size.clone(), hosts.stream(group, "size")),
+            pause: Sampler::new(pause.clone(), hosts.stream(group, "gap")),
+            count,
+            rounds,
+            begun: 0,
+            remaining: 0,
+        }
+    }
+
+    fn over<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant) {
+        self.remaining -= 1;
+        if self.remaining == 0 && self.begun < self.rounds {
+            let pause = Duration::from_secs_f64(self.pause.sample());
+            hosts.act_at(self.group, 0, now.saturating_add(pause));
+        }
+    }
+}
+
+impl Application for Incast<'_> {
+    fn act<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, actor: u32, now: Instant) {
+        self.begun += 1;
+        let each = self.spec.spread == PairPolicy::Each;
+        let pairs = hosts.groups[self.group as usize].routes.len() as u32;
+        self.remaining = if each { self.count * pairs } else { self.count };
+        for member in 0..self.remaining {
+            let pair = hosts.pair_of_flow(self.group, member % pairs);
+            let bytes = whole_bytes(self.size.sample());
+            hosts.transfer(now, self.group, actor, pair, bytes);
+        }
+    }
+
+    fn on_message<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32, _side: usize) {
+        if hosts.transfer_arrived(now, slot) {
+            self.over(hosts, now);
+        }
+    }
+
+    fn on_end<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, slot: u32) {
+        if hosts.transfer_ended(slot) {
+            self.over(hosts, now);
+        }
+    }
+}
