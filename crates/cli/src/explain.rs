@@ -15,7 +15,7 @@ use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
 use fleetfoot_lab::scenario::{
     Resolved, Scenario, Setting, Site, SwitchInfo, needs, parameter_type, reference, switch, switches,
-    switches_of_spreading,
+    switches_only_with,
 };
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -145,17 +145,19 @@ fn describe(text: &mut String, mechanism: &Mechanism) {
     for (path, value) in mechanism.as_written() {
         let _ = writeln!(text, "  \"{path}\" = {value}");
     }
-    let spreading = mechanism
+    let conditional: Vec<SwitchInfo> = mechanism
         .set
         .iter()
-        .find_map(|(path, value)| match (*path, value) {
-            ("tcp.initial_spreading", Preset::Text(kind)) => Some(*kind),
+        .filter_map(|(path, value)| match value {
+            Preset::Text(word) => Some((path.strip_prefix("tcp.")?, *word)),
             _ => None,
-        });
-    if let Some(kind) = spreading {
+        })
+        .flat_map(|(key, word)| switches_only_with(key, word).filter_map(switch))
+        .collect();
+    if !conditional.is_empty() {
         text.push_str("\nIts switches, under [tcp]:\n");
-        for found in switches_of_spreading(kind).filter_map(switch) {
-            let _ = writeln!(text, "  {}: {}; {}", found.name, found.values, today(&found));
+        for found in &conditional {
+            let _ = writeln!(text, "  {}: {}; {}", found.name, found.values, today(found));
             let _ = writeln!(text, "{}", wrapped(found.doc, width, "      "));
         }
     }

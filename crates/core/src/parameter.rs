@@ -7,6 +7,7 @@
 use crate::queue::Limit;
 use crate::time::Duration;
 use crate::units::{Bytes, Rate};
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// One parameter of a mechanism.
@@ -218,3 +219,146 @@ impl core::fmt::Display for ValueError {
 }
 
 impl core::error::Error for ValueError {}
+
+/// A type of values that are written in scenario files.
+pub(crate) trait Written: Sized {
+    /// What may be written, where its place does not say more; empty: nothing, or only tables.
+    const KINDS: &[ParameterKind] = &[];
+    /// The word for the absence of a value, where its place has none.
+    const NONE: &str = "none";
+
+    /// The value that was written as `value`; `None`: it is of another type.
+    fn read(value: Value) -> Option<Self> {
+        let _ = value;
+        None
+    }
+
+    /// The value as it is written where `kinds` may be written.
+    fn shown(&self, kinds: &[ParameterKind]) -> String;
+}
+
+/// Implements [`Written`] for a type of which `$kind` holds the values.
+macro_rules! written {
+    ($($type:ty: $kind:ident($value:ident) => $read:expr, $kinds:expr;)+) => {
+        $(
+            impl Written for $type {
+                const KINDS: &[ParameterKind] = $kinds;
+
+                fn read(value: Value) -> Option<$type> {
+                    match value {
+                        Value::$kind($value) => $read,
+                        _ => None,
+                    }
+                }
+
+                fn shown(&self, _: &[ParameterKind]) -> String {
+                    self.to_string()
+                }
+            }
+        )+
+    };
+}
+
+written! {
+    bool: Flag(flag) => Some(flag), &[ParameterKind::Flag];
+    u8: Integer(number) => number.try_into().ok(), &[];
+    u32: Integer(number) => number.try_into().ok(), &[];
+    Duration: Duration(span) => Some(span), &[];
+    Rate: Rate(rate) => Some(rate), &[ParameterKind::Rate(Rate(1), Rate::UNLIMITED)];
+}
+
+impl Written for Bytes {
+    fn read(value: Value) -> Option<Bytes> {
+        match value {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, _: &[ParameterKind]) -> String {
+        match *self {
+            Bytes::MAX => String::from("unlimited"),
+            bytes => bytes.to_string(),
+        }
+    }
+}
+
+impl Written for &'static str {
+    fn shown(&self, _: &[ParameterKind]) -> String {
+        String::from(*self)
+    }
+}
+
+impl<T: Written> Written for Option<T> {
+    fn read(value: Value) -> Option<Option<T>> {
+        match value {
+            Value::Choice(_) => Some(None),
+            value => T::read(value).map(Some),
+        }
+    }
+
+    fn shown(&self, kinds: &[ParameterKind]) -> String {
+        let word = kinds.iter().find_map(|kind| match kind {
+            ParameterKind::Choice(words) => words.first().copied(),
+            _ => None,
+        });
+        match self {
+            Some(value) => value.shown(kinds),
+            None => String::from(word.unwrap_or(T::NONE)),
+        }
+    }
+}
+
+/// Makes enums whose values are written as words: with `ALL`, `NAMES`, `name` and `by_name`.
+macro_rules! choice {
+    ($(
+        $(#[$meta:meta])*
+        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }
+    )+) => {
+        $(
+            $(#[$meta])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            pub enum $name {
+                $($(#[$doc])* $variant,)+
+            }
+
+            impl $name {
+                /// Every value, in the order of `NAMES`.
+                pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
+
+                /// The words for them in scenario files.
+                pub const NAMES: [&'static str; [$($word),+].len()] = [$($word),+];
+
+                /// The value that is written as `name`.
+                pub fn by_name(name: &str) -> Option<$name> {
+                    match name {
+                        $($word => Some($name::$variant),)+
+                        _ => None,
+                    }
+                }
+
+                /// The word for it in scenario files.
+                pub const fn name(self) -> &'static str {
+                    $name::NAMES[self as usize]
+                }
+            }
+
+            impl $crate::parameter::Written for $name {
+                const KINDS: &[$crate::parameter::ParameterKind] =
+                    &[$crate::parameter::ParameterKind::Choice(&$name::NAMES)];
+
+                fn read(value: $crate::parameter::Value) -> Option<$name> {
+                    match value {
+                        $crate::parameter::Value::Choice(word) => $name::by_name(word),
+                        _ => None,
+                    }
+                }
+
+                fn shown(&self, _: &[$crate::parameter::ParameterKind]) -> alloc::string::String {
+                    alloc::string::String::from(self.name())
+                }
+            }
+        )+
+    };
+}
+pub(crate) use choice;

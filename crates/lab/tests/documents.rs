@@ -6,8 +6,7 @@
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::registry::Entry;
-use fleetfoot_core::tcp::Profile;
-use fleetfoot_core::tcp::profile::SWITCHES;
+use fleetfoot_core::tcp::{Config, Profile};
 use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::experiment::{Evaluated, Level, Prepared, library};
 use fleetfoot_lab::mechanisms;
@@ -25,21 +24,22 @@ fn the_table_of_profiles_is_current() {
     let mut page = String::from(
         "# Profiles\n\n\
          A profile is a complete configuration of a TCP endpoint: `profile = \"linux\"` under `[tcp]`. The table has a row per switch\n\
-         and the source of each value below it. A switch under `[tcp]` overrides the profile; the keys are in the\n\
-         [scenario reference](scenario-reference.md). The profile `linux` is held to recorded transfers of Linux 6.18\n\
-         (`specs/linux-6.18/`). Generated from `crates/core/src/tcp/switches.rs`.\n\n",
+         and the source of each value below it. A switch under `[tcp]` overrides the profile; what may be written is in the\n\
+         [scenario reference](scenario-reference.md), and what is not there is fixed by the profile. The profile `linux` is held\n\
+         to recorded transfers of Linux 6.18 (`specs/linux-6.18/`). Generated from `crates/core/src/tcp/config/`.\n\n",
     );
     let _ = writeln!(page, "| switch | {} |", Profile::NAMES.join(" | "));
     let _ = writeln!(page, "|---|{}", "---|".repeat(Profile::NAMES.len()));
-    for switch in SWITCHES {
-        let values: Vec<&str> = switch.cells.iter().map(|(value, _)| *value).collect();
-        let _ = writeln!(page, "| `{}` | {} |", switch.name, values.join(" | "));
+    for switch in Config::SWITCHES {
+        let values = Profile::ALL.map(|profile| switch.cell(profile).0);
+        let _ = writeln!(page, "| `{}` | {} |", switch.name(), values.join(" | "));
     }
     page.push_str("\n## What each does, and where its values come from\n");
-    for switch in SWITCHES {
-        let _ = writeln!(page, "\n### {}\n\n{}\n", switch.name, switch.doc);
-        for (name, (value, source)) in Profile::NAMES.iter().zip(switch.cells) {
-            let _ = writeln!(page, "- {name}: {value} ({source})");
+    for switch in Config::SWITCHES {
+        let _ = writeln!(page, "\n### {}\n\n{}\n", switch.name(), switch.doc);
+        for profile in Profile::ALL {
+            let (value, source) = switch.cell(profile);
+            let _ = writeln!(page, "- {}: {value} ({source})", profile.name());
         }
     }
     current("profiles.md", &page);

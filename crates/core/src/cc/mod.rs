@@ -8,7 +8,7 @@
 //! segments times the MSS, so the algorithms need not care.
 
 use crate::pack::Pack;
-use crate::parameter::Values;
+use crate::parameter::{Values, choice};
 use crate::registry;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
@@ -244,13 +244,24 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// How CUBIC computes its window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CubicArithmetic {
-    /// RFC 9438 in real numbers.
-    Rfc9438,
-    /// Whole segments, scaled integers and jiffies, as Linux has it.
-    Linux,
+choice! {
+    /// How slow start ends before a loss.
+    pub enum HyStart {
+        /// Only by loss or mark.
+        Off = "off",
+        /// The original of CUBIC in Linux: ACK train or delay increase.
+        HyStart = "hystart",
+        /// RFC 9406.
+        HyStartPlusPlus = "hystart++",
+    }
+
+    /// How CUBIC computes its window.
+    pub enum CubicArithmetic {
+        /// RFC 9438 in real numbers.
+        Rfc9438 = "rfc9438",
+        /// Whole segments, scaled integers and jiffies, as Linux has it.
+        Linux = "linux",
+    }
 }
 
 /// What an algorithm keeps of its [`Config`].
@@ -326,17 +337,6 @@ impl Units {
     fn two_segments(&self) -> Bytes {
         self.mss() + self.mss()
     }
-}
-
-/// How slow start ends before a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HyStart {
-    /// Only by loss or mark.
-    Off,
-    /// The original of CUBIC in Linux: ACK train or delay increase.
-    HyStart,
-    /// RFC 9406.
-    HyStartPlusPlus,
 }
 
 registry! {

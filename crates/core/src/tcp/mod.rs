@@ -22,22 +22,18 @@ mod config;
 mod fast;
 mod open;
 mod path;
-pub mod profile;
 mod receive;
 mod send;
 mod state;
-mod switches;
-mod switches_network;
-mod switches_thin;
-mod switches_timers;
 #[cfg(test)]
 mod tests;
 mod window;
 
 pub use config::{
-    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, IcmpAbort, InitialSpreading,
-    InitialWindow, IpVersion, KeepAlive, MtuProbing, Pacing, PathConfig, Patience, Profile, Prr, RtoConfig,
-    RtoFloor, RttSamples, TailLossProbe, UrgentPointer, WindowUnit, WindowValidation,
+    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Form, Growth, IcmpAbort, InitialSpreading,
+    InitialWindow, IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Patience, Profile, Prr,
+    RtoConfig, RtoFloor, RttSamples, Switch, TailLossProbe, UrgentPointer, WindowUnit, WindowValidation,
+    ZeroWindowProbe,
 };
 pub use open::fast_open::{
     Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,

@@ -7,8 +7,7 @@ use super::path::Setting;
 use super::read::{Section, join};
 use super::reference::type_of;
 use super::resolve::Resolved;
-use fleetfoot_core::tcp::profile::SWITCHES;
-use fleetfoot_core::tcp::{Config, EcnCodepoint, EcnEcho, InitialSpreading, Profile};
+use fleetfoot_core::tcp::{Config, EcnCodepoint, EcnEcho, InitialSpreading, OnlyWith, Profile, Switch};
 use fleetfoot_sim::spec::{GroupSpec, NodeId};
 use std::collections::BTreeSet;
 
@@ -85,24 +84,24 @@ pub struct SwitchInfo {
     /// What it does.
     pub doc: &'static str,
     /// Its value in every profile, with the source.
-    pub profiles: Vec<(&'static str, &'static str, &'static str)>,
+    pub profiles: Vec<(&'static str, String, &'static str)>,
 }
 
 /// The switch called `name`, with or without `tcp.` before it.
 pub fn switch(name: &str) -> Option<SwitchInfo> {
     let name = name.strip_prefix("tcp.").unwrap_or(name);
     let key = keys::TCP.iter().find(|key| key.name == name)?;
-    let row = SWITCHES.iter().find(|row| row.name == name);
-    let names = Profile::ALL.iter().map(|profile| profile.name());
+    let switch = Config::SWITCHES.iter().find(|switch| switch.key == Some(name));
+    let cell = |switch: &Switch, profile: Profile| {
+        let (value, source) = switch.cell(profile);
+        (profile.name(), value, source)
+    };
     Some(SwitchInfo {
         name: key.name,
         values: type_of(&key.kind),
         doc: key.doc,
-        profiles: row.map_or_else(Vec::new, |row| {
-            names
-                .zip(row.cells)
-                .map(|(profile, (value, source))| (profile, value, source))
-                .collect()
+        profiles: switch.map_or_else(Vec::new, |switch| {
+            Profile::ALL.map(|profile| cell(switch, profile)).to_vec()
         }),
     })
 }
@@ -112,27 +111,17 @@ pub fn switches() -> impl Iterator<Item = &'static str> {
     keys::TCP.iter().map(|key| key.name)
 }
 
-/// Switches of Initial Spreading that have an effect with its kind `word`.
-pub fn switches_of_spreading(word: &str) -> impl Iterator<Item = &'static str> {
-    SPREADING
-        .iter()
-        .filter(move |(_, kinds)| kinds.contains(&word))
-        .map(|(name, _)| *name)
+/// Switches that have an effect only where the switch `key` is one of some words, `word` among them.
+pub fn switches_only_with(key: &str, word: &str) -> impl Iterator<Item = &'static str> {
+    conditional()
+        .filter(move |(_, with)| with.key == key && with.words.contains(&word))
+        .map(|(name, _)| name)
 }
 
-const SPREAD: &[&str] = &["variable", "bounded", "known", "estimated"];
-/// Switches of Initial Spreading and the kinds of it that look at them.
-const SPREADING: &[(&str, &[&str])] = &[
-    ("spreading_jiffy", SPREAD),
-    ("spreading_gap", &["bounded", "known", "estimated"]),
-    ("spreading_rate", &["known"]),
-    ("spreading_pair", &["estimated"]),
-    ("spreading_memory", &["estimated"]),
-    ("spreading_stop", &["estimated"]),
-    ("spreading_phase", &["estimated"]),
-    ("spreading_tail", &["estimated"]),
-    ("spreading_jitter_percent", SPREAD),
-];
+/// The switches that have an effect only with another one.
+fn conditional() -> impl Iterator<Item = (&'static str, OnlyWith)> {
+    super::tcp::switches().filter_map(|(key, switch)| Some((key, switch.only_with?)))
+}
 
 /// A congestion control without what it needs.
 pub(super) fn controller(config: &Config, section: &Section) -> Result<(), Error> {
@@ -203,12 +192,12 @@ pub(super) fn spreading_of_groups(
 ) -> Result<(), Error> {
     for (spec, node) in specs.iter().zip(nodes) {
         let config = &spec.sender;
-        if config.initial_spreading != InitialSpreading::Estimated || measures(config) {
+        if config.initial_spreading != InitialSpreading::Estimated || config.measures_path_rate() {
             continue;
         }
         let remembers = config.remembers_paths();
         let tells = |other: &GroupSpec| {
-            measures(&other.sender) && other.sender.remembers_paths() && meet(spec, other)
+            other.sender.measures_path_rate() && other.sender.remembers_paths() && meet(spec, other)
         };
         if remembers && specs.iter().any(tells) {
             continue;
@@ -244,11 +233,6 @@ pub(super) fn spreading_of_groups(
     Ok(())
 }
 
-/// Whether connections with this configuration measure the rate of their path.
-fn measures(config: &Config) -> bool {
-    config.initial_spreading == InitialSpreading::Estimated && config.spreading_pair && !config.sack1_recovery
-}
-
 /// Whether some connections of both groups have the same ends.
 fn meet(one: &GroupSpec, other: &GroupSpec) -> bool {
     let ends = |&(a, b): &(NodeId, NodeId)| (a.min(b), a.max(b));
@@ -256,70 +240,60 @@ fn meet(one: &GroupSpec, other: &GroupSpec) -> bool {
     other.pairs.iter().any(|pair| of_one.contains(&ends(pair)))
 }
 
-/// Switches of Initial Spreading in a file in which no kind of it is chosen, by a group, a variant or a sweep, that looks at them.
-pub(super) fn spreading_of_file(document: &Table) -> Result<(), Error> {
-    let (mut kinds, mut unused) = (Vec::new(), Vec::new());
+/// Switches that a file writes although no group, variant or sweep of it writes what gives them an effect.
+pub(super) fn effects_in_file(document: &Table) -> Result<(), Error> {
+    let (mut chosen, mut conditional) = (Vec::new(), Vec::new());
     walk(document, &mut |key, node| {
         let last = key.rsplit('.').next().unwrap_or(key);
-        match &node.value {
-            _ if last == "initial_spreading" => kinds.push(node.as_text().unwrap_or("").to_owned()),
-            Value::Text(text) if text.ends_with("initial_spreading") => kinds.push(String::new()), // a sweep's path
-            _ => {}
-        }
-        if let Some((name, of)) = SPREADING.iter().find(|(name, _)| *name == last) {
-            unused.push((*name, *of, node.clone()));
-        }
+        conditional.extend(only_with(last).map(|(name, with)| (name, with, node.clone())));
+        chosen.push((last.to_owned(), node.as_text().unwrap_or("").to_owned()));
     });
-    for (name, of, node) in unused {
-        if !kinds
-            .iter()
-            .any(|kind| kind.is_empty() || of.contains(&kind.as_str()))
-        {
-            return Err(without_effect(name, of, &node));
+    for (name, with, node) in conditional {
+        let effective = |(key, word): &(String, String)| {
+            // The path of a sweep: any value may come.
+            let swept = word.ends_with(with.key);
+            swept || key == with.key && (word.is_empty() || with.words.contains(&word.as_str()))
+        };
+        if !chosen.iter().any(effective) {
+            return Err(without_effect(name, with, &node));
         }
     }
     Ok(())
 }
 
-/// The same for what a setting adds, in the run that it makes.
-pub(super) fn spreading_of_setting(set: &Setting, resolved: &Resolved) -> Result<(), Error> {
+/// Switches that a setting adds although nothing gives them an effect in the run that it makes.
+pub(super) fn effects_in_run(set: &Setting, resolved: &Resolved) -> Result<(), Error> {
     for (path, place) in set.places() {
         let last = path.rsplit('.').next().unwrap_or(path);
-        if let Some((name, of)) = SPREADING.iter().find(|(name, _)| *name == last) {
-            let groups = &resolved.spec.groups;
-            if !groups
-                .iter()
-                .any(|group| of.contains(&word(group.sender.initial_spreading)))
-            {
-                return Err(without_effect(name, of, &place));
-            }
+        let Some((name, with)) = only_with(last) else {
+            continue;
+        };
+        let other = Config::SWITCHES
+            .iter()
+            .find(|switch| switch.key == Some(with.key));
+        let effective = |group: &GroupSpec| {
+            other.is_some_and(|other| with.words.contains(&other.shown(&group.sender).as_str()))
+        };
+        if !resolved.spec.groups.iter().any(effective) {
+            return Err(without_effect(name, with, &place));
         }
     }
     Ok(())
 }
 
-fn without_effect(name: &str, of: &[&str], node: &Node) -> Error {
-    let kinds: Vec<String> = of.iter().map(|kind| format!("\"{kind}\"")).collect();
-    let kinds = kinds.join(" or ");
+fn only_with(key: &str) -> Option<(&'static str, OnlyWith)> {
+    conditional().find(|(name, _)| *name == key)
+}
+
+fn without_effect(name: &str, with: OnlyWith, node: &Node) -> Error {
+    let words: Vec<String> = with.words.iter().map(|word| format!("\"{word}\"")).collect();
+    let (key, words) = (with.key, words.join(" or "));
     Error::at(
         &node.place,
         &join("tcp", name),
-        format!("`{name}` has no effect: initial_spreading is nowhere {kinds}"),
+        format!("`{name}` has no effect: {key} is nowhere {words}"),
     )
-    .help(
-        &node.place,
-        format!("set tcp.initial_spreading = {kinds}, or leave it out"),
-    )
-}
-
-const fn word(kind: InitialSpreading) -> &'static str {
-    match kind {
-        InitialSpreading::Off => "off",
-        InitialSpreading::Variable => "variable",
-        InitialSpreading::Bounded => "bounded",
-        InitialSpreading::Known => "known",
-        InitialSpreading::Estimated => "estimated",
-    }
+    .help(&node.place, format!("set tcp.{key} = {words}, or leave it out"))
 }
 
 /// Every value of the tree that stands under a key.
@@ -344,7 +318,7 @@ fn descend(node: &Node, see: &mut impl FnMut(&str, &Node)) {
 
 #[cfg(test)]
 mod tests {
-    use super::{SPREADING, switch, switches_of_spreading};
+    use super::{conditional, switch, switches_only_with};
     use crate::scenario::{Error, Scenario, Setting};
     use fleetfoot_core::tcp::EcnCodepoint;
 
@@ -582,16 +556,15 @@ mod tests {
     }
 
     #[test]
-    fn every_switch_of_spreading_is_listed_with_its_kinds() {
-        let keys = super::switches().filter(|name| name.starts_with("spreading_"));
-        for name in keys {
-            assert!(SPREADING.iter().any(|(known, _)| *known == name), "{name}");
-        }
-        for (name, kinds) in SPREADING {
-            assert!(switch(name).is_some() && !kinds.is_empty(), "{name}");
+    fn switches_that_need_another_one_name_its_key_and_words() {
+        for (name, with) in conditional() {
+            let other = switch(with.key).expect(name);
+            for word in with.words {
+                assert!(other.values.contains(&format!("`{word}`")), "{name}: {word}");
+            }
         }
         assert_eq!(
-            switches_of_spreading("known").collect::<Vec<_>>(),
+            switches_only_with("initial_spreading", "known").collect::<Vec<_>>(),
             [
                 "spreading_jiffy",
                 "spreading_gap",

@@ -4,6 +4,7 @@
 //! defaults are read from it by the same code that reads files. Keys of queue disciplines and congestion controls come
 //! from the parameter tables of their registries.
 
+use fleetfoot_core::parameter::ParameterKind;
 use fleetfoot_core::time::Duration;
 
 mod distribution;
@@ -17,13 +18,11 @@ pub(crate) use distribution::{ARRIVALS, SIZE_DISTRIBUTION, TIME_DISTRIBUTION};
 pub(crate) use figure::{CHECK, EXPECT, FIGURE, PER, PLOT, QUICK, RELATIVE, SOURCE};
 pub(crate) use import::{CONTROLLER, IMPORT};
 pub(crate) use network::{ARQ, FEC, LINK, LINK_ENTRY, LOSS, NETWORK, NODE, REORDER, REVERSE, TRACE};
-#[cfg(test)]
-pub(crate) use tcp::PROFILES;
 pub(crate) use tcp::{DELAYED_ACK, RDB, SUPER_PACKETS, TCP};
 pub(crate) use traffic::{RELAY, TRAFFIC, TRAFFIC_COMMON};
 
 /// One key of a table.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
@@ -79,6 +78,8 @@ pub(crate) enum Kind {
     OneOrMore(&'static Kind),
     /// One of these forms.
     Either(&'static [Kind]),
+    /// One of these forms, as the core lists them.
+    Forms(&'static [ParameterKind]),
     /// A registered queue discipline: `kind` and its parameters.
     Queue,
     /// A registered congestion control: its name, or `kind` and its parameters.
@@ -93,6 +94,31 @@ pub(crate) enum Kind {
     Setting,
     /// A registered analysis: its name, or `kind` and its options.
     Analysis,
+}
+
+impl Kind {
+    /// A parameter's type in scenario files.
+    pub(crate) const fn of(parameter: ParameterKind) -> Kind {
+        match parameter {
+            ParameterKind::Limit => Kind::Limit,
+            ParameterKind::Duration(low, high) => Kind::Duration(low, high),
+            ParameterKind::Bytes(low, high) => Kind::Bytes(low.0, high.0),
+            ParameterKind::Rate(..) => Kind::Rate,
+            ParameterKind::Number(low, high) => Kind::Number(low, high),
+            ParameterKind::Integer(low, high) => Kind::Integer(low, high),
+            ParameterKind::Flag => Kind::Flag,
+            ParameterKind::Choice(words) => Kind::Choice(words),
+        }
+    }
+
+    /// The forms that a value may have: one, except for [`Kind::Either`] and [`Kind::Forms`].
+    pub(crate) fn forms(self) -> Vec<Kind> {
+        match self {
+            Kind::Either(forms) => forms.to_vec(),
+            Kind::Forms(forms) => forms.iter().copied().map(Kind::of).collect(),
+            kind => vec![kind],
+        }
+    }
 }
 
 /// What a distribution is of.

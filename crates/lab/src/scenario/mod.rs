@@ -36,7 +36,7 @@ mod traffic;
 mod value;
 mod ways;
 
-pub use combinations::{NEEDS, Needs, SwitchInfo, needs, switch, switches, switches_of_spreading};
+pub use combinations::{NEEDS, Needs, SwitchInfo, needs, switch, switches, switches_only_with};
 pub use error::{Error, ErrorKind};
 pub use figure::{
     Check, Expect, Figure, FigureSource, Plot, PlotKind, Point, Published, Quantity, Relative, Role, Series,
@@ -179,7 +179,7 @@ impl Scenario {
         let resolved = check_file(&document)
             .and_then(|()| resolve::resolve(&document, &self.title))
             .map_err(|error| set.mentioned_in(error))?;
-        combinations::spreading_of_setting(set, &resolved)?;
+        combinations::effects_in_run(set, &resolved)?;
         if resolved.describes_the_same(&*self.plain()?)
             && let Some((place, path)) = set.place()
         {
@@ -243,7 +243,7 @@ impl Scenario {
         }
         check_file(&document)?;
         if !lenient {
-            combinations::spreading_of_file(&document)?;
+            combinations::effects_in_file(&document)?;
         }
         let mut scenario = Scenario {
             title: document.text("title").unwrap_or(fallback).to_owned(),

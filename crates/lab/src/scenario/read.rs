@@ -7,6 +7,7 @@ use super::value::{
     self, bytes, choice, congestion_control, duration, flag, frequency, integer, limit, line, list, number,
     point, probability, quantity, queue, rate, table, text, unknown_word,
 };
+use fleetfoot_core::parameter::{self, ParameterKind};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use std::path::PathBuf;
@@ -104,10 +105,7 @@ impl Field {
 
     /// The first of the forms this value may have that its type fits.
     fn form(&self, fits: impl Fn(&Kind) -> bool) -> Kind {
-        match self.kind {
-            Kind::Either(forms) => forms.iter().copied().find(|form| fits(form)).unwrap_or(self.kind),
-            kind => kind,
-        }
+        self.kind.forms().into_iter().find(fits).unwrap_or(self.kind)
     }
 
     pub(crate) fn text(&self) -> Result<&str, Error> {
@@ -168,6 +166,13 @@ impl Field {
             Kind::Choice(words) => choice(&self.node, &self.path, words),
             _ => Err(self.fail("a word is wanted")),
         }
+    }
+
+    /// The value of a parameter that is written in one of the forms `kinds`.
+    pub(crate) fn parameter(&self, kinds: &[ParameterKind]) -> Result<parameter::Value, Error> {
+        let forms: Vec<Kind> = kinds.iter().copied().map(Kind::of).collect();
+        let kind = kinds[fitting_form(&self.node, &forms).unwrap_or(0)];
+        value::parameter_value(&self.node, kind, &self.path)
     }
 
     /// The elements, each with its own path.
@@ -233,11 +238,15 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
             Value::List(nodes) => check_list(nodes, inner, path),
             _ => check(node, inner, path),
         },
-        Kind::Either(forms) => match fitting_form(node, forms) {
-            Some(form) => check(node, form, path),
-            None if matches!(forms[0], Kind::Text) => Err(value::wrong_type(node, path, &form_names(forms))),
-            None => check(node, &forms[0], path),
-        },
+        Kind::Either(_) | Kind::Forms(_) => {
+            let forms = kind.forms();
+            match fitting_form(node, &forms) {
+                None if matches!(forms[0], Kind::Text) => {
+                    Err(value::wrong_type(node, path, &form_names(&forms)))
+                }
+                index => check(node, &forms[index.unwrap_or(0)], path),
+            }
+        }
         Kind::Queue => {
             // How much a limit in time is depends on the link, which says so when it is read.
             let any = |_: Duration, _: &Place, _: &str| Ok(Bytes(1 << 20));
@@ -263,9 +272,9 @@ impl Dimension {
     }
 }
 
-/// The form that the type of `node` points to.
-fn fitting_form<'a>(node: &Node, forms: &'a [Kind]) -> Option<&'a Kind> {
-    let fits = |form: &&Kind| match (&node.value, form) {
+/// The index of the form that the type of `node` points to.
+fn fitting_form(node: &Node, forms: &[Kind]) -> Option<usize> {
+    let fits = |form: &Kind| match (&node.value, form) {
         (Value::Table(_), form) => matches!(form, Kind::Table(_) | Kind::KindTable(_)),
         (Value::Text(_), form) => !matches!(
             form,
@@ -277,7 +286,7 @@ fn fitting_form<'a>(node: &Node, forms: &'a [Kind]) -> Option<&'a Kind> {
         (Value::Flag(_), form) => matches!(form, Kind::Flag),
         (Value::List(_), _) => false,
     };
-    forms.iter().find(fits)
+    forms.iter().position(fits)
 }
 
 /// What may be written, in words.

@@ -294,7 +294,10 @@ pub(super) fn type_of(kind: &Kind) -> String {
         Kind::Map(_) => "table of free keys".into(),
         Kind::List(inner) => format!("list: {}", type_of(inner)),
         Kind::OneOrMore(inner) => format!("{}, or a list", type_of(inner)),
-        Kind::Either(forms) => forms.iter().map(type_of).collect::<Vec<_>>().join(" or "),
+        Kind::Either(_) | Kind::Forms(_) => {
+            let forms: Vec<String> = kind.forms().iter().map(type_of).collect();
+            forms.join(" or ")
+        }
         Kind::Queue => "a queue".into(),
         Kind::CongestionControl => "a congestion control".into(),
         Kind::Distribution(Dimension::Bytes) => "amount or distribution".into(),

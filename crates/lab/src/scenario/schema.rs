@@ -4,7 +4,6 @@
 use super::keys::{self, Default, Dimension, Key, Kind, KindTable};
 use super::reference::parameter_default;
 use fleetfoot_core::cc::AnyController;
-use fleetfoot_core::parameter::ParameterKind;
 use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::registry::Entry;
 use serde_json::{Map, Value, json};
@@ -108,8 +107,8 @@ impl Schemas {
                 let one = self.of(name, inner);
                 json!({ "anyOf": [one, { "type": "array", "items": one }] })
             }
-            Kind::Either(forms) => {
-                let forms: Vec<Value> = forms.iter().map(|form| self.of(name, form)).collect();
+            Kind::Either(_) | Kind::Forms(_) => {
+                let forms: Vec<Value> = kind.forms().iter().map(|form| self.of(name, form)).collect();
                 json!({ "anyOf": forms })
             }
             Kind::Queue => {
@@ -167,19 +166,7 @@ impl Schemas {
         let mut properties = Map::new();
         properties.insert("kind".into(), json!({ "const": entry.name }));
         for parameter in entry.parameters {
-            let mut schema = self.of(
-                parameter.name,
-                &match parameter.kind {
-                    ParameterKind::Limit => Kind::Limit,
-                    ParameterKind::Duration(low, high) => Kind::Duration(low, high),
-                    ParameterKind::Bytes(low, high) => Kind::Bytes(low.get(), high.get()),
-                    ParameterKind::Rate(..) => Kind::Rate,
-                    ParameterKind::Number(low, high) => Kind::Number(low, high),
-                    ParameterKind::Integer(low, high) => Kind::Integer(low, high),
-                    ParameterKind::Flag => Kind::Flag,
-                    ParameterKind::Choice(words) => Kind::Choice(words),
-                },
-            );
+            let mut schema = self.of(parameter.name, &Kind::of(parameter.kind));
             if let Value::Object(map) = &mut schema {
                 let doc = format!(
                     "{}. Default: {}.",

@@ -6,12 +6,10 @@ use super::error::{Error, Place, Source};
 use super::keys;
 use super::read::{Field, Section};
 use super::value;
-use fleetfoot_core::cc::{AnyController, CubicArithmetic, HyStart};
+use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
-    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, HiddenLoss, InFlight,
-    InitialSpreading, InitialWindow, Pacing, Profile, Prr, Rdb, RtoFloor, RttSamples, TailLossProbe,
-    ThinRule, WindowUnit, WindowValidation,
+    Config, DelayedAck, EcnCodepoint, EcnEcho, Form, HiddenLoss, InFlight, Profile, Rdb, Switch, ThinRule,
 };
 use fleetfoot_core::units::Bytes;
 use std::path::PathBuf;
@@ -20,12 +18,10 @@ use std::sync::Arc;
 /// The configuration that the table at `node` describes.
 pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
     let section = Section::open(node, keys::TCP, path)?;
-    let mut config = profile(section.need("profile")?.choice()?);
-    for key in keys::TCP {
-        if key.name != "profile"
-            && let Some(field) = section.find(key.name)?
-        {
-            apply(&mut config, key.name, &field)?;
+    let mut config = Config::profile(word(&section.need("profile")?, Profile::by_name)?);
+    for (key, switch) in switches() {
+        if let Some(field) = section.find(key)? {
+            apply(&mut config, switch, &field)?;
         }
     }
     if matches!(config.congestion_control, "dctcp" | "prague") && section.table.get("ecn_echo").is_none() {
@@ -99,188 +95,42 @@ pub(crate) fn set(config: &mut Config, key: &str, value: &str) -> Result<(), Err
     let section = Section::open(&node, keys::TCP, "tcp")?;
     let field = section.need_named(key)?;
     if key == "profile" {
-        *config = profile(field.choice()?);
+        *config = Config::profile(word(&field, Profile::by_name)?);
         return Ok(());
     }
-    apply(config, key, &field)
+    match switches().find(|(name, _)| *name == key) {
+        Some((_, switch)) => apply(config, switch, &field),
+        None => Err(field.fail(format!("`{key}` is no switch of an endpoint"))),
+    }
 }
 
-/// Sets one switch. Every key of [`keys::TCP`] is here, as a test shows.
-fn apply(config: &mut Config, name: &str, field: &Field) -> Result<(), Error> {
-    let limited = |field: &Field| match field.node.as_text() {
-        Some(_) => field.choice().map(|_| None),
-        None => field.integer().map(|number| Some(number as u32)),
-    };
-    match name {
-        "congestion_control" => {
+/// Sets one switch.
+fn apply(config: &mut Config, switch: &Switch, field: &Field) -> Result<(), Error> {
+    match switch.form {
+        Form::Values(kinds) => {
+            let value = field.parameter(kinds)?;
+            switch
+                .set(config, value)
+                .map_err(|error| field.fail(error.to_string()))?;
+        }
+        Form::CongestionControl => {
             let (algorithm, values) = value::congestion_control(&field.node, &field.path)?;
             config.congestion_control = algorithm;
             // All at their defaults is the same as none given: naming the profile's own algorithm changes nothing.
             let defaults = Values::defaults(values.table());
             config.congestion_control_values = (values != defaults).then_some(values);
         }
-        "initial_window" => {
-            config.initial_window = match field.node.as_text() {
-                None => InitialWindow::Segments(field.integer()? as u32),
-                Some(_) => match field.choice()? {
-                    "rfc3390" => InitialWindow::Rfc3390,
-                    _ => InitialWindow::Rfc6928,
-                },
-            }
-        }
-        "max_window" => config.max_window_segments = limited(field)?,
-        "abc_limit" => config.abc_limit = limited(field)?,
-        "window_unit" => {
-            config.window_unit = match field.choice()? {
-                "bytes" => WindowUnit::Bytes,
-                "packet-fractions" => WindowUnit::Fractions,
-                _ => WindowUnit::Packets,
-            }
-        }
-        "hystart" => {
-            config.hystart = match field.choice()? {
-                "off" => HyStart::Off,
-                "hystart" => HyStart::HyStart,
-                _ => HyStart::HyStartPlusPlus,
-            }
-        }
-        "growth" => {
-            config.growth = match field.choice()? {
-                "always" => Growth::Always,
-                "cwnd-limited" => Growth::CwndLimited,
-                _ => Growth::Linux,
-            }
-        }
-        "cubic_arithmetic" => {
-            config.cubic_arithmetic = match field.choice()? {
-                "rfc9438" => CubicArithmetic::Rfc9438,
-                _ => CubicArithmetic::Linux,
-            }
-        }
-        "reduce_from_window" => config.reduce_from_window = field.flag()?,
-        "ecn_passive" => config.ecn_passive = field.flag()?,
-        "ecn_echo" => {
-            config.ecn_echo = match field.choice()? {
-                "rfc3168" => EcnEcho::Rfc3168,
-                _ => EcnEcho::Rfc8257,
-            }
-        }
-        "ecn_codepoint" => {
-            config.ecn_codepoint = match field.choice()? {
-                "ect0" => EcnCodepoint::Ect0,
-                _ => EcnCodepoint::Ect1,
-            }
-        }
-        "tail_loss_probe_restart" => config.tail_loss_probe_restart = field.flag()?,
-        "rto_restart" => config.rto_restart = field.flag()?,
-        "rto_restart_threshold" => config.rto_restart_threshold = field.integer()? as u32,
-        "probe_restart_threshold" => config.probe_restart_threshold = limited(field)?,
-        "learn_ack_delay" => config.learn_ack_delay = field.flag()?,
-        "thin_dupack" => config.thin_dupack = field.flag()?,
-        "thin_linear" => config.thin_linear = field.flag()?,
-        "rdb" => config.rdb = rdb(field)?,
-        "coalesce_unsent" => config.coalesce_unsent = field.flag()?,
-        "fack" => config.fack = field.flag()?,
-        "sack1_recovery" => config.sack1_recovery = field.flag()?,
-        "window_validation" => {
-            config.window_validation = match field.choice()? {
-                "none" => WindowValidation::None,
-                "rfc5681" => WindowValidation::Rfc5681,
-                "rfc2861" => WindowValidation::Rfc2861,
-                "newcwv" => WindowValidation::NewCwv,
-                "newcwv-unpaced" => WindowValidation::NewCwvUnpaced,
-                _ => WindowValidation::NewCwvProbing,
-            }
-        }
-        "pacing" => {
-            config.pacing = match field.choice()? {
-                "off" => Pacing::Off,
-                "full" => Pacing::Full,
-                _ => Pacing::Linux,
-            }
-        }
-        "initial_spreading" => {
-            config.initial_spreading = match field.choice()? {
-                "off" => InitialSpreading::Off,
-                "variable" => InitialSpreading::Variable,
-                "bounded" => InitialSpreading::Bounded,
-                "known" => InitialSpreading::Known,
-                _ => InitialSpreading::Estimated,
-            }
-        }
-        "spreading_jiffy" => config.spreading_jiffy = field.duration()?,
-        "spreading_gap" => config.spreading_gap = field.duration()?,
-        "spreading_rate" => config.spreading_rate = field.rate()?,
-        "spreading_pair" => config.spreading_pair = field.flag()?,
-        "spreading_memory" => config.spreading_memory = field.duration()?,
-        "spreading_stop" => config.spreading_stop = field.flag()?,
-        "spreading_phase" => config.spreading_phase = field.flag()?,
-        "spreading_tail" => config.spreading_tail = field.flag()?,
-        "spreading_jitter_percent" => config.spreading_jitter_percent = field.integer()? as u8,
-        "sack" => config.sack = field.flag()?,
-        "sack_blocks" => config.sack_blocks = field.integer()? as u8,
-        "dsack" => config.dsack = field.flag()?,
-        "timestamps" => config.timestamps = field.flag()?,
-        "window_scale" => config.window_scale = limited(field)?.map(|shift| shift as u8),
-        "ecn" => config.ecn = field.flag()?,
-        "dup_thresh" => config.dup_thresh = field.integer()? as u8,
-        "limited_transmit" => config.limited_transmit = field.flag()?,
-        "early_retransmit" => {
-            config.early_retransmit = match field.choice()? {
-                "off" => EarlyRetransmit::Off,
-                "rfc5827" => EarlyRetransmit::Rfc5827,
-                "immediate" => EarlyRetransmit::Immediate,
-                _ => EarlyRetransmit::Delayed,
-            }
-        }
-        "prr" => {
-            config.prr = match field.choice()? {
-                "off" => Prr::Off,
-                "rfc6937-crb" => Prr::Rfc6937Crb,
-                "rfc6937-ssrb" => Prr::Rfc6937Ssrb,
-                "linux" => Prr::Linux,
-                _ => Prr::Rfc9937,
-            }
-        }
-        "rack" => config.rack = field.flag()?,
-        "tail_loss_probe" => {
-            config.tail_loss_probe = match field.choice()? {
-                "off" => TailLossProbe::Off,
-                "draft" => TailLossProbe::Draft,
-                _ => TailLossProbe::Rfc8985,
-            }
-        }
-        "max_ack_delay" => config.max_ack_delay = field.duration()?,
-        "frto" => config.frto = field.flag()?,
-        "undo" => config.undo = field.flag()?,
-        "min_rto" => config.rto.min = field.duration()?,
-        "initial_rto" => config.rto.initial = field.duration()?,
-        "max_rto" => config.rto.max = field.duration()?,
-        "rto_floor" => {
-            config.rto.floor = match field.choice()? {
-                "rto" => RtoFloor::Rto,
-                _ => RtoFloor::Variance,
-            }
-        }
-        "tick" => config.rto.tick = field.duration()?,
-        "rto_after_spurious" => config.rto.after_spurious = field.flag()?,
-        "rtt_samples" => {
-            config.rto.samples = match field.choice()? {
-                "once-per-rtt" => RttSamples::OncePerRtt,
-                _ => RttSamples::EveryAck,
-            }
-        }
-        "syn_retries" => config.syn_retries = field.integer()? as u8,
-        "retries" => config.retries = field.integer()? as u8,
-        "delayed_ack" => config.delayed_ack = delayed_ack(field)?,
-        "receive_buffer" => config.receive_buffer = field.bytes()?,
-        "send_buffer" => config.send_buffer = field.bytes()?,
-        "nagle" => config.nagle = field.flag()?,
-        // Not of the endpoint: `super::interface` reads them.
-        "super_packets" | "host_coalesce" => {}
-        _ => return Err(field.fail(format!("`{name}` has no effect yet"))),
+        Form::DelayedAck => config.delayed_ack = delayed_ack(field)?,
+        Form::Rdb => config.rdb = rdb(field)?,
     }
     Ok(())
+}
+
+/// The switches that have keys, with these.
+pub(crate) fn switches() -> impl Iterator<Item = (&'static str, &'static Switch)> {
+    Config::SWITCHES
+        .iter()
+        .filter_map(|switch| Some((switch.key?, switch)))
 }
 
 fn delayed_ack(field: &Field) -> Result<DelayedAck, Error> {
@@ -296,35 +146,37 @@ fn delayed_ack(field: &Field) -> Result<DelayedAck, Error> {
         ),
     };
     let (kind, section) = Section::open_tagged(&table, &keys::DELAYED_ACK, &field.path)?;
-    Ok(match kind {
-        "off" => DelayedAck::Off,
-        "standard" => DelayedAck::Standard {
+    match kind {
+        "off" => Ok(DelayedAck::Off),
+        "standard" => Ok(DelayedAck::Standard {
             timeout: section.need("timeout")?.duration()?,
-        },
-        _ => {
+        }),
+        "linux" => {
             let (min, max) = (section.need("min")?, section.need("max")?);
             if min.duration()? > max.duration()? {
                 return Err(min.fail("`min` is above `max`"));
             }
-            DelayedAck::Linux {
+            Ok(DelayedAck::Linux {
                 min: min.duration()?,
                 max: max.duration()?,
                 quick_acks: section.need("quick_acks")?.integer()? as u8,
-            }
+            })
         }
-    })
+        other => Err(field.fail(format!("`{other}` is no rule for delayed ACKs"))),
+    }
 }
 
 fn rdb(field: &Field) -> Result<Option<Rdb>, Error> {
     if field.node.as_text().is_some() {
-        return Ok(match field.choice()? {
-            "off" => None,
-            "all" => Some(Rdb {
+        return match field.choice()? {
+            "off" => Ok(None),
+            "one" => Ok(Some(Rdb::STANDARD)),
+            "all" => Ok(Some(Rdb {
                 max_segments: 0,
                 ..Rdb::STANDARD
-            }),
-            _ => Some(Rdb::STANDARD),
-        });
+            })),
+            other => Err(field.fail(format!("`{other}` is no redundant data bundling"))),
+        };
     }
     let section = Section::open(&field.node, keys::RDB, &field.path)?;
     let flag = |key| section.need(key)?.flag();
@@ -337,17 +189,10 @@ fn rdb(field: &Field) -> Result<Option<Rdb>, Error> {
             },
             None => ThinRule::Packets(thin.integer()? as u32),
         },
-        in_flight: match section.need("in_flight")?.choice()? {
-            "out" => InFlight::Out,
-            _ => InFlight::Pipe,
-        },
+        in_flight: word(&section.need("in_flight")?, InFlight::by_name)?,
         max_segments: section.need("max_segments")?.integer()? as u8,
         max_payload: section.need("max_payload")?.bytes()?.0 as u32,
-        detect: match section.need("detect")?.choice()? {
-            "ignored" => HiddenLoss::Ignored,
-            "original" => HiddenLoss::Original,
-            _ => HiddenLoss::Dsack,
-        },
+        detect: word(&section.need("detect")?, HiddenLoss::by_name)?,
         budget: section.need("budget")?.integer()? as u8,
         charge: flag("charge")?,
         spaced: flag("spaced")?,
@@ -356,64 +201,42 @@ fn rdb(field: &Field) -> Result<Option<Rdb>, Error> {
     }))
 }
 
-fn profile(name: &str) -> Config {
-    Config::profile(Profile::by_name(name).unwrap_or(Profile::Linux))
+/// The choice that is written as the word of `field`.
+fn word<T>(field: &Field, by_name: fn(&str) -> Option<T>) -> Result<T, Error> {
+    let word = field.choice()?;
+    by_name(word).ok_or_else(|| field.fail(format!("`{word}` is unknown here")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{apply, profile};
-    use crate::scenario::document::{Node, Value};
-    use crate::scenario::error::{Place, Source};
-    use crate::scenario::keys::{self, Kind};
-    use crate::scenario::read::Field;
-    use std::path::PathBuf;
-    use std::sync::Arc;
+    use super::{set, switches};
+    use crate::scenario::keys;
+    use fleetfoot_core::tcp::{Config, Profile};
 
-    /// Some value of this type.
-    fn sample(kind: &Kind) -> Value {
-        match kind {
-            Kind::Flag => Value::Flag(true),
-            Kind::Integer(low, _) => Value::Integer(*low as i64),
-            Kind::Duration(..) => Value::Text("100 ms".into()),
-            Kind::Rate => Value::Text("1 Mbit/s".into()),
-            Kind::Bytes(..) => Value::Text("64 kB".into()),
-            Kind::Choice(words) => Value::Text(words[0].into()),
-            Kind::CongestionControl => Value::Text("reno".into()),
-            Kind::Either(forms) => sample(&forms[0]),
-            other => unreachable!("no switch is of type {other:?}"),
-        }
-    }
-
+    /// What is in the core's table and is no plain value is read too, and a word that nobody knows is an error for every key.
     #[test]
-    fn every_switch_of_the_list_of_keys_is_applied() {
-        let source = Arc::new(Source {
-            name: "test".into(),
-            text: String::new(),
-            folder: PathBuf::new(),
-            files: Default::default(),
-        });
-        for key in keys::TCP.iter().filter(|key| key.name != "profile") {
-            let field = Field {
-                node: Node {
-                    value: sample(&key.kind),
-                    place: Place::new(&source, 0..0),
-                },
-                path: key.name.into(),
-                kind: key.kind,
-                given: true,
-            };
-            let applied = apply(&mut profile("linux"), key.name, &field);
-            assert!(applied.is_ok(), "{}: {applied:?}", key.name);
+    fn every_switch_is_read_and_no_other_word_is() {
+        for (key, switch) in switches() {
+            let mut config = Config::profile(Profile::Linux);
+            let shown = switch.shown(&config);
+            let error = set(&mut config, key, "nonsense").expect_err(key);
+            assert!(error.key.starts_with(&format!("tcp.{key}")), "{error}");
+            assert_eq!(switch.shown(&config), shown, "{key}");
         }
-    }
-
-    #[test]
-    fn every_name_of_a_profile_is_a_profile_of_its_own() {
-        let debugged: std::collections::BTreeSet<String> = keys::PROFILES
+        for (key, value) in [
+            ("congestion_control", "vegas"),
+            ("delayed_ack", "off"),
+            ("rdb", "one"),
+        ] {
+            let mut config = Config::profile(Profile::Linux);
+            set(&mut config, key, value).unwrap_or_else(|error| panic!("{error}"));
+            assert_ne!(config, Config::profile(Profile::Linux), "{key}");
+        }
+        let others: Vec<&str> = keys::TCP
             .iter()
-            .map(|name| format!("{:?}", profile(name)))
+            .map(|key| key.name)
+            .filter(|name| switches().all(|(key, _)| key != *name))
             .collect();
-        assert_eq!(debugged.len(), keys::PROFILES.len());
+        assert_eq!(others, ["profile", "super_packets", "host_coalesce"]);
     }
 }

@@ -118,7 +118,7 @@ pub(crate) fn registered(
             }
             return Err(error.help(place, format!("valid keys here: kind, {}", keys.join(", "))));
         };
-        let value = parameter_value(&given.node, parameter, &full)?;
+        let value = parameter_value(&given.node, parameter.kind, &full)?;
         values
             .set(parameter.name, value)
             .map_err(|error| Error::at(&given.node.place, &full, error.to_string()))?;
@@ -129,11 +129,11 @@ pub(crate) fn registered(
 
 pub(crate) fn parameter_value(
     node: &Node,
-    parameter: &Parameter,
+    kind: ParameterKind,
     path: &str,
 ) -> Result<fleetfoot_core::parameter::Value, Error> {
     use fleetfoot_core::parameter::Value;
-    Ok(match parameter.kind {
+    Ok(match kind {
         ParameterKind::Limit => Value::Limit(limit(node, path)?),
         ParameterKind::Duration(low, high) => Value::Duration(duration(node, path, low, high)?),
         ParameterKind::Bytes(low, high) => Value::Bytes(bytes(node, path, low.get(), high.get())?),

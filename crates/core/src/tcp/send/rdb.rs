@@ -16,6 +16,7 @@
 
 use crate::cc::CongestionKind;
 use crate::packet::Segment;
+use crate::parameter::choice;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
 use crate::tcp::ack::scoreboard::{FIN, RETRANS, Record, SACKED, Scoreboard};
@@ -82,26 +83,26 @@ pub enum ThinRule {
     },
 }
 
-/// What counts as in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum InFlight {
-    /// Sent, not acknowledged, neither SACKed nor lost, and retransmissions (Linux `tcp_packets_in_flight`).
-    Pipe,
-    /// Sent and not acknowledged (`packets_out`).
-    Out,
-}
+choice! {
+    /// What counts as in flight.
+    pub enum InFlight {
+        /// Sent, not acknowledged, neither SACKed nor lost, and retransmissions (Linux `tcp_packets_in_flight`).
+        Pipe = "pipe",
+        /// Sent and not acknowledged (`packets_out`).
+        Out = "out",
+    }
 
-/// How hidden losses are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HiddenLoss {
-    /// Not at all.
-    Ignored,
-    /// By the number of an acknowledgment: what the bundle that it ends carried along and was not acknowledged before is
-    /// presumed lost.
-    Original,
-    /// As `Original`, unless a D-SACK says that the data had arrived; only if the receiver is known to send D-SACKs or to acknowledge
-    /// every segment.
-    Dsack,
+    /// How hidden losses are found.
+    pub enum HiddenLoss {
+        /// Not at all.
+        Ignored = "ignored",
+        /// By the number of an acknowledgment: what the bundle that it ends carried along and was not acknowledged before
+        /// is presumed lost.
+        Original = "original",
+        /// As `Original`, unless a D-SACK says that the data had arrived; only if the receiver is known to send D-SACKs or to
+        /// acknowledge every segment.
+        Dsack = "dsack",
+    }
 }
 
 /// What a sender that bundles remembers.

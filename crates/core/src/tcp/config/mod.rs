@@ -1,0 +1,147 @@
+//! The configuration of a connection: [`Config`] and everything that is known of its switches.
+//!
+//! `table` and `groups` are the one list of switches; `switch` makes fields, profiles, keys and texts of it; `choices`
+//! has the types of switches with named values. No behaviour of a connection depends on anything outside [`Config`].
+
+#[macro_use]
+mod switch;
+mod choices;
+mod groups;
+mod table;
+
+pub use choices::*;
+pub use groups::{PathConfig, Patience, RtoConfig};
+pub use switch::{Form, OnlyWith, Switch};
+pub use table::Config;
+
+use crate::parameter::ParameterKind;
+use crate::time::Duration;
+
+/// Times up to a day.
+const TIME: ParameterKind = ParameterKind::Duration(Duration::ZERO, secs(86_400));
+
+const fn millis(number: u64) -> Duration {
+    Duration::from_millis(number)
+}
+
+const fn secs(number: u64) -> Duration {
+    Duration::from_secs(number)
+}
+
+impl Config {
+    /// Bytes of IP and TCP headers without options.
+    #[inline]
+    pub const fn header(&self) -> u32 {
+        match self.path.ip {
+            IpVersion::V4 => 40,
+            IpVersion::V6 => 60,
+        }
+    }
+
+    /// The MSS this end announces: the MTU less IP and TCP headers (RFC 9293 3.7.1).
+    #[inline]
+    pub const fn mss(&self) -> u32 {
+        self.mtu.saturating_sub(self.header())
+    }
+
+    /// Send MSS if the peer sent no option (RFC 9293 MUST-15).
+    pub const fn default_mss(&self) -> u32 {
+        match self.path.ip {
+            IpVersion::V4 => 536,
+            IpVersion::V6 => 1220,
+        }
+    }
+
+    /// Whether the connection measures the rate of its path, which estimated Initial Spreading uses.
+    pub fn measures_path_rate(&self) -> bool {
+        self.initial_spreading == InitialSpreading::Estimated && self.spreading_pair && !self.sack1_recovery
+    }
+
+    /// Whether what connections measured of a path is kept for later connections between the same hosts.
+    #[inline]
+    pub fn remembers_paths(&self) -> bool {
+        self.initial_spreading == InitialSpreading::Estimated && !self.spreading_memory.is_zero()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Form, Profile};
+    use crate::parameter::{ParameterKind, Value, ValueError};
+    extern crate std;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_switch_has_a_name_of_its_own_a_text_and_sources() {
+        let mut names = BTreeSet::new();
+        for switch in Config::SWITCHES {
+            assert!(names.insert(switch.name()), "{} stands twice", switch.name());
+            assert!(
+                switch.doc.ends_with('.') && !switch.doc.contains("  "),
+                "{}",
+                switch.doc
+            );
+            if let Form::Values(kinds) = switch.form {
+                assert!(
+                    switch.key.is_none() || !kinds.is_empty(),
+                    "{} cannot be written",
+                    switch.name()
+                );
+            }
+            for profile in Profile::ALL {
+                let (value, source) = switch.cell(profile);
+                assert_eq!(
+                    value,
+                    switch.shown(&Config::profile(profile)),
+                    "{}",
+                    switch.name()
+                );
+                assert!(!value.is_empty() && !source.is_empty(), "{}", switch.name());
+            }
+        }
+        for name in ["mtu", "max_window", "min_rto", "path.ip", "patience.fin_wait2"] {
+            assert!(names.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn profiles_have_names_of_their_own_and_differ() {
+        for (index, profile) in Profile::ALL.into_iter().enumerate() {
+            assert_eq!(Profile::by_name(profile.name()), Some(profile));
+            let same = |other: &&Profile| Config::profile(**other) == Config::profile(profile);
+            assert_eq!(Profile::ALL[..index].iter().find(same), None);
+        }
+        assert_eq!(Profile::by_name("linux-2.4"), None);
+    }
+
+    #[test]
+    fn every_word_of_every_switch_sets_what_it_says_and_others_are_refused() {
+        for switch in Config::SWITCHES {
+            let Form::Values(kinds) = switch.form else {
+                continue;
+            };
+            let mut config = Config::profile(Profile::Linux);
+            for kind in kinds {
+                if let ParameterKind::Choice(words) = kind {
+                    for word in *words {
+                        switch.set(&mut config, Value::Choice(word)).expect(word);
+                        assert_eq!(switch.shown(&config), *word, "{}", switch.name());
+                    }
+                    let unknown = switch.set(&mut config, Value::Choice("word"));
+                    assert_eq!(unknown, Err(ValueError::Range), "{}", switch.name());
+                }
+                if let ParameterKind::Integer(low, high) = *kind {
+                    for number in [low, high] {
+                        switch.set(&mut config, Value::Integer(number)).expect("in range");
+                    }
+                    let above = switch.set(&mut config, Value::Integer(high + 1));
+                    assert_eq!(above, Err(ValueError::Range), "{}", switch.name());
+                }
+                if let ParameterKind::Flag = kind {
+                    switch.set(&mut config, Value::Flag(true)).expect("a flag");
+                    assert_eq!(switch.set(&mut config, Value::Integer(1)), Err(ValueError::Type));
+                }
+            }
+        }
+    }
+}
