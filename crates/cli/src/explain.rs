@@ -14,7 +14,7 @@ use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
 use fleetfoot_lab::scenario::{
-    Resolved, Scenario, Setting, Site, SwitchInfo, needs, parameter_type, reference, switch, switches,
+    Resolved, Scenario, Setting, Site, SwitchInfo, parameter_type, reference, switch, switch_names,
     switches_only_with,
 };
 use std::fmt::Write;
@@ -375,10 +375,11 @@ fn registered(text: &mut String, entry: &Entry, alone: bool) {
             entry.parameters[0].name
         );
     }
-    if let Some(needs) = needs(name) {
+    let needs = (entry.needs)();
+    if !needs.is_empty() {
         text.push_str("It needs:\n");
-        for (path, value, what) in needs.keys {
-            let _ = writeln!(text, "  \"{path}\" = {value}: {what}");
+        for need in needs {
+            let _ = writeln!(text, "  \"{}\" = {}: {}", need.path, need.value, need.purpose);
         }
     }
 }
@@ -489,7 +490,7 @@ pub(crate) fn names() -> Vec<String> {
         .chain(AnyController::ENTRIES.iter().map(|entry| entry.name))
         .chain(PROFILES.iter().map(|profile| profile.0))
         .chain(EXAMPLES.iter().map(|example| example.0))
-        .chain(switches())
+        .chain(switch_names())
         .chain(library::ids())
         .map(str::to_owned)
         .chain(names_of_files())

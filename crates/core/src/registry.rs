@@ -1,5 +1,5 @@
 //! `registry!`: one list of implementations of a trait becomes an enum with static dispatch, names, parameter tables,
-//! documents and construction by name.
+//! requirements, documents and construction by name.
 
 use crate::parameter::{Parameter, Values};
 use alloc::string::String;
@@ -13,11 +13,73 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// Whether values of these parameters make sense together; the error is a sentence for the user.
     pub check: fn(&Values) -> Result<(), String>,
+    /// The settings it needs besides its name.
+    pub needs: fn() -> &'static [Need],
     /// The text of its source file, whose module comment is its document.
     pub source: &'static str,
 }
 
+/// A setting that a mechanism needs besides its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// Path of the key in a scenario file: `tcp.ecn`.
+    pub path: &'static str,
+    /// The value needed, as it is written there.
+    pub value: &'static str,
+    /// What it is for, and whether it is required.
+    pub purpose: &'static str,
+    /// The parameter of the mechanism, and its value, with which alone the setting is needed.
+    pub when: Option<(&'static str, &'static str)>,
+    /// Whether the mechanism sets it where nothing else is written.
+    pub by_itself: bool,
+    /// Why the mechanism is refused without it; `None`: it works without, and less well.
+    pub refusal: Option<&'static str>,
+}
+
+impl Need {
+    /// A setting without which the mechanism works less well.
+    pub const fn new(path: &'static str, value: &'static str, purpose: &'static str) -> Need {
+        Need {
+            path,
+            value,
+            purpose,
+            when: None,
+            by_itself: false,
+            refusal: None,
+        }
+    }
+
+    /// The same need, if the mechanism's parameter `name` is `word`.
+    pub const fn when(mut self, name: &'static str, word: &'static str) -> Need {
+        self.when = Some((name, word));
+        self
+    }
+
+    /// The same need, met by the mechanism itself where nothing else is written.
+    pub const fn by_itself(mut self) -> Need {
+        self.by_itself = true;
+        self
+    }
+
+    /// The same need, without which the mechanism is refused for this reason.
+    pub const fn or_refused(mut self, reason: &'static str) -> Need {
+        self.refusal = Some(reason);
+        self
+    }
+}
+
 impl Entry {
+    /// An entry that takes any values of its parameters and needs nothing.
+    pub const fn new(name: &'static str, parameters: &'static [Parameter], source: &'static str) -> Entry {
+        Entry {
+            name,
+            parameters,
+            check: |_| Ok(()),
+            needs: || &[],
+            source,
+        }
+    }
+
     /// The module comment: what it does, its source, deviations and parameters.
     pub fn document(&self) -> impl Iterator<Item = &'static str> {
         self.source
@@ -54,6 +116,7 @@ macro_rules! registry {
                 name: $name,
                 parameters: <$type>::PARAMETERS,
                 check: <$type as $trait>::check,
+                needs: <$type as $trait>::needs,
                 source: include_str!($file),
             }),+];
 

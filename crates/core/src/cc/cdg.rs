@@ -22,6 +22,7 @@ use super::{
 };
 use crate::pack::Pack;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::registry::Need;
 use crate::rng::{Draws, Probability};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -377,6 +378,19 @@ impl CongestionController for Cdg {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    fn needs() -> &'static [Need] {
+        const NEEDS: &[Need] = &[Need::new(
+            "tcp.timestamps",
+            "true",
+            "with gradient = \"one-way\" only; required then",
+        )
+        .when("gradient", "one-way")
+        .or_refused(
+            "one-way delays are read from timestamps, which are off here: it would take round trips",
+        )];
+        NEEDS
     }
 }
 

@@ -13,6 +13,7 @@
 use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Reno};
 use crate::pack::Pack;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::registry::Need;
 use crate::time::Instant;
 use crate::units::Bytes;
 
@@ -128,5 +129,24 @@ impl CongestionController for Dctcp {
 
     fn phase(&self) -> Phase {
         self.reno.phase()
+    }
+
+    fn needs() -> &'static [Need] {
+        const NEEDS: &[Need] = &[
+            Need::new("tcp.ecn", "true", "marks are what it answers; required")
+                .or_refused("`dctcp` answers marks, and without ECN it would see none: it would be Reno"),
+            Need::new(
+                "tcp.ecn_echo",
+                "\"rfc8257\"",
+                "every mark is reported; so unless written otherwise",
+            )
+            .by_itself(),
+            Need::new(
+                "network.bottleneck.queue.ce_threshold",
+                "1/7 of the RTT",
+                "a queue that marks early; a key of codel and fq-codel",
+            ),
+        ];
+        NEEDS
     }
 }

@@ -10,6 +10,7 @@
 use crate::pack::Pack;
 use crate::parameter::{Values, choice};
 use crate::registry;
+use crate::registry::Need;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::string::String;
@@ -85,6 +86,14 @@ pub trait CongestionController {
     {
         let _ = values;
         Ok(())
+    }
+
+    /// The settings it needs besides its name.
+    fn needs() -> &'static [Need]
+    where
+        Self: Sized,
+    {
+        &[]
     }
 }
 

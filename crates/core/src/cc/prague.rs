@@ -23,6 +23,7 @@ use super::{
 };
 use crate::pack::Pack;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::registry::Need;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 
@@ -280,6 +281,26 @@ impl CongestionController for Prague {
 
     fn phase(&self) -> Phase {
         self.reno.phase()
+    }
+
+    fn needs() -> &'static [Need] {
+        const NEEDS: &[Need] = &[
+            Need::new("tcp.ecn", "true", "marks are what it answers; required").or_refused(
+                "`prague` answers marks, and without ECN it would see none: it would be Reno",
+            ),
+            Need::new("tcp.ecn_codepoint", "\"ect1\"", "the queue of L4S; required, and set by itself")
+                .by_itself()
+                .or_refused(
+                    "`prague` needs ECT(1) (RFC 9331 4.1): with ECT(0) it would wait in the classic queue, whose marks ask for more than it gives; `dctcp` takes either",
+                ),
+            Need::new("tcp.ecn_echo", "\"rfc8257\"", "every mark is reported; required, and set by itself")
+                .by_itself()
+                .or_refused(
+                    "`prague` answers the share of marks (RFC 9331 4.2), and this echo tells only that there was one",
+                ),
+            Need::new("network.bottleneck.queue.kind", "\"dualpi2\"", "a queue that marks early"),
+        ];
+        NEEDS
     }
 }
 

@@ -13,6 +13,7 @@ use crate::flow::{FlowId, FlowTable};
 use crate::packet::Packet;
 use crate::parameter::Values;
 use crate::registry;
+use crate::registry::Need;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::string::String;
@@ -108,6 +109,14 @@ pub trait QueueDiscipline {
     {
         let _ = values;
         Ok(())
+    }
+
+    /// The settings it needs besides its name.
+    fn needs() -> &'static [Need]
+    where
+        Self: Sized,
+    {
+        &[]
     }
 }
 

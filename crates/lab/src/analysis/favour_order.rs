@@ -19,12 +19,7 @@ use fleetfoot_core::units::{Bytes, Rate};
 use std::collections::VecDeque;
 
 pub(super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "favour-order",
-        parameters: OPTIONS,
-        source: include_str!("favour_order.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("favour-order", OPTIONS, include_str!("favour_order.rs")),
     metrics: &[
         Metric {
             name: "reordered_packets",

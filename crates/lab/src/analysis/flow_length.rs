@@ -21,12 +21,7 @@ use fleetfoot_sim::world::{Mode, run as simulate};
 use std::ops::ControlFlow;
 
 pub(super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "flow-length",
-        parameters: OPTIONS,
-        source: include_str!("flow_length.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("flow-length", OPTIONS, include_str!("flow_length.rs")),
     metrics: &[
         gain(
             "gain_shortest_by_packets",

@@ -9,12 +9,7 @@ use fleetfoot_core::registry::Entry;
 use fleetfoot_core::units::{Bytes, Rate};
 
 pub(super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "packet-time",
-        parameters: OPTIONS,
-        source: include_str!("packet_time.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("packet-time", OPTIONS, include_str!("packet_time.rs")),
     metrics: &[Metric {
         name: "time_s",
         doc: "Time on the line (s).",

@@ -181,7 +181,7 @@ fn queue(field: &Field, wire: Wire<'_>) -> Result<(&'static str, Values), Error>
         wire.bytes_in(time, place, path)
     })?;
     let (name, values) = value::queue(&node, &field.path)?;
-    contradictions(field, name, &values, wire)?;
+    contradictions(field, &values, wire)?;
     let has = |name: &str| values.table().iter().any(|parameter| parameter.name == name);
     for key in ["limit", "flow_limit"].into_iter().filter(|key| has(key)) {
         let place = field
@@ -209,7 +209,7 @@ fn queue(field: &Field, wire: Wire<'_>) -> Result<(&'static str, Values), Error>
 }
 
 /// Parameters that cannot be meant.
-fn contradictions(field: &Field, name: &str, values: &Values, wire: Wire<'_>) -> Result<(), Error> {
+fn contradictions(field: &Field, values: &Values, wire: Wire<'_>) -> Result<(), Error> {
     let place_of = |key: &str| {
         let table = field.node.as_table();
         table
@@ -218,7 +218,8 @@ fn contradictions(field: &Field, name: &str, values: &Values, wire: Wire<'_>) ->
             .clone()
     };
     let has = |name: &str| values.table().iter().any(|parameter| parameter.name == name);
-    if name == "red"
+    if has("min_threshold")
+        && has("max_threshold")
         && let (Some(low), Some(high)) = (values.number("min_threshold"), values.number("max_threshold"))
         && low > high
     {

@@ -5,7 +5,6 @@
 //! tables become), `reference` (the generated documents).
 
 mod access_tree;
-mod combinations;
 mod distribution;
 mod document;
 mod error;
@@ -14,6 +13,7 @@ mod import;
 mod interface;
 mod keys;
 mod link;
+mod needs;
 mod network;
 mod node;
 mod pace;
@@ -28,6 +28,7 @@ mod replay;
 mod resolve;
 mod schema;
 mod site;
+mod spreading;
 mod tcp;
 #[cfg(test)]
 mod tests;
@@ -36,7 +37,6 @@ mod traffic;
 mod value;
 mod ways;
 
-pub use combinations::{NEEDS, Needs, SwitchInfo, needs, switch, switches, switches_only_with};
 pub use error::{Error, ErrorKind};
 pub use figure::{
     Check, Expect, Figure, FigureSource, Plot, PlotKind, Point, Published, Quantity, Relative, Role, Series,
@@ -49,6 +49,7 @@ pub use reference::{parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
 pub use schema::json_schema;
 pub use site::Site;
+pub use tcp::{SwitchInfo, switch, switch_names, switches_only_with};
 pub use traffic::Group;
 
 use crate::{input, workload};
@@ -179,7 +180,7 @@ impl Scenario {
         let resolved = check_file(&document)
             .and_then(|()| resolve::resolve(&document, &self.title))
             .map_err(|error| set.mentioned_in(error))?;
-        combinations::effects_in_run(set, &resolved)?;
+        needs::effects_in_run(set, &resolved)?;
         if resolved.describes_the_same(&*self.plain()?)
             && let Some((place, path)) = set.place()
         {
@@ -243,7 +244,7 @@ impl Scenario {
         }
         check_file(&document)?;
         if !lenient {
-            combinations::effects_in_file(&document)?;
+            needs::effects_in_file(&document)?;
         }
         let mut scenario = Scenario {
             title: document.text("title").unwrap_or(fallback).to_owned(),

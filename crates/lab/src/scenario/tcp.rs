@@ -1,15 +1,17 @@
 //! `[tcp]`: a profile and switches become the configuration of an endpoint.
 
-use super::combinations;
 use super::document::{self, Node};
 use super::error::{Error, Place, Source};
 use super::keys;
+use super::needs;
 use super::read::{Field, Section};
+use super::reference::type_of;
+use super::spreading;
 use super::value;
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
-    Config, DelayedAck, EcnCodepoint, EcnEcho, Form, HiddenLoss, InFlight, Profile, Rdb, Switch, ThinRule,
+    Config, DelayedAck, Form, HiddenLoss, InFlight, OnlyWith, Profile, Rdb, Switch, ThinRule,
 };
 use fleetfoot_core::units::Bytes;
 use std::path::PathBuf;
@@ -24,18 +26,12 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
             apply(&mut config, switch, &field)?;
         }
     }
-    if matches!(config.congestion_control, "dctcp" | "prague") && section.table.get("ecn_echo").is_none() {
-        config.ecn_echo = EcnEcho::Rfc8257; // its receiver reports every mark
-    }
-    if config.congestion_control == "prague" && section.table.get("ecn_codepoint").is_none() {
-        config.ecn_codepoint = EcnCodepoint::Ect1; // what asks for the queue of L4S (RFC 9331 4.1)
-    }
     if config.congestion_control_values.is_none() {
         config.congestion_control_values =
             AnyController::entry(config.congestion_control).map(|entry| Values::defaults(entry.parameters));
     }
-    combinations::controller(&config, &section)?;
-    combinations::spreading_rate(&config, &section)?;
+    needs::controller(&mut config, &section)?;
+    spreading::rate(&config, &section)?;
     if config.rto.min > config.rto.max {
         let field = section
             .find("min_rto")?
@@ -133,6 +129,55 @@ pub(crate) fn switches() -> impl Iterator<Item = (&'static str, &'static Switch)
         .filter_map(|switch| Some((switch.key?, switch)))
 }
 
+/// The switches that have an effect only with another one.
+pub(super) fn conditional() -> impl Iterator<Item = (&'static str, OnlyWith)> {
+    switches().filter_map(|(key, switch)| Some((key, switch.only_with?)))
+}
+
+/// A switch of `[tcp]`, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchInfo {
+    /// Its key under `[tcp]`.
+    pub name: &'static str,
+    /// What may be written.
+    pub values: String,
+    /// What it does.
+    pub doc: &'static str,
+    /// Its value in every profile, with the source.
+    pub profiles: Vec<(&'static str, String, &'static str)>,
+}
+
+/// The switch called `name`, with or without `tcp.` before it.
+pub fn switch(name: &str) -> Option<SwitchInfo> {
+    let name = name.strip_prefix("tcp.").unwrap_or(name);
+    let key = keys::TCP.iter().find(|key| key.name == name)?;
+    let switch = Config::SWITCHES.iter().find(|switch| switch.key == Some(name));
+    let cell = |switch: &Switch, profile: Profile| {
+        let (value, source) = switch.cell(profile);
+        (profile.name(), value, source)
+    };
+    Some(SwitchInfo {
+        name: key.name,
+        values: type_of(&key.kind),
+        doc: key.doc,
+        profiles: switch.map_or_else(Vec::new, |switch| {
+            Profile::ALL.map(|profile| cell(switch, profile)).to_vec()
+        }),
+    })
+}
+
+/// Names of all switches of `[tcp]`.
+pub fn switch_names() -> impl Iterator<Item = &'static str> {
+    keys::TCP.iter().map(|key| key.name)
+}
+
+/// Switches that have an effect only where the switch `key` is one of some words, `word` among them.
+pub fn switches_only_with(key: &str, word: &str) -> impl Iterator<Item = &'static str> {
+    conditional()
+        .filter(move |(_, with)| with.key == key && with.words.contains(&word))
+        .map(|(name, _)| name)
+}
+
 fn delayed_ack(field: &Field) -> Result<DelayedAck, Error> {
     let table = match field.node.as_text() {
         None => field.node.clone(),
@@ -209,7 +254,7 @@ fn word<T>(field: &Field, by_name: fn(&str) -> Option<T>) -> Result<T, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{set, switches};
+    use super::{conditional, set, switch, switches, switches_only_with};
     use crate::scenario::keys;
     use fleetfoot_core::tcp::{Config, Profile};
 
@@ -238,5 +283,35 @@ mod tests {
             .filter(|name| switches().all(|(key, _)| key != *name))
             .collect();
         assert_eq!(others, ["profile", "super_packets", "host_coalesce"]);
+    }
+
+    #[test]
+    fn switches_that_need_another_one_name_its_key_and_words() {
+        for (name, with) in conditional() {
+            let other = switch(with.key).expect(name);
+            for word in with.words {
+                assert!(other.values.contains(&format!("`{word}`")), "{name}: {word}");
+            }
+        }
+        assert_eq!(
+            switches_only_with("initial_spreading", "known").collect::<Vec<_>>(),
+            [
+                "spreading_jiffy",
+                "spreading_gap",
+                "spreading_rate",
+                "spreading_jitter_percent"
+            ]
+        );
+        assert_eq!(switch("tcp.pacing"), switch("pacing"));
+        assert_eq!(switch("nothing"), None);
+    }
+
+    /// Every switch of the core's table has its sources here, so that `explain` can print them.
+    #[test]
+    fn a_switch_tells_its_value_in_every_profile() {
+        let pacing = switch("pacing").expect("a switch");
+        assert_eq!(pacing.profiles.len(), 6);
+        assert!(pacing.values.contains("`full`"), "{}", pacing.values);
+        assert_eq!(pacing.profiles[4].0, "linux");
     }
 }

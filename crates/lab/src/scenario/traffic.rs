@@ -6,7 +6,7 @@ use super::error::Error;
 use super::keys::{self, Dimension};
 use super::network::Network;
 use super::read::{Field, Section, join};
-use super::{combinations, interface, pace, raw, relay, replay, tcp, tfrc};
+use super::{interface, pace, raw, relay, replay, spreading, tcp, tfrc};
 use crate::workload::{APPLICATION_NAMES, ThinApplication, flows};
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
@@ -80,7 +80,7 @@ pub(crate) fn read(document: &Table, network: &Network) -> Result<(Vec<Group>, V
         });
         specs.push(group(name, kind, &section, tcp_node, network, nodes)?);
     }
-    combinations::spreading_of_groups(&specs, nodes, tcp_node)?;
+    spreading::groups(&specs, nodes, tcp_node)?;
     Ok((groups, specs))
 }
 

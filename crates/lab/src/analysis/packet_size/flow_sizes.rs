@@ -14,12 +14,7 @@ use fleetfoot_core::rng::{Distribution, Rng, Sampler};
 use fleetfoot_core::units::Bytes;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "flow-sizes",
-        parameters: OPTIONS,
-        source: include_str!("flow_sizes.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("flow-sizes", OPTIONS, include_str!("flow_sizes.rs")),
     metrics: &[
         metric(
             "byte_share",

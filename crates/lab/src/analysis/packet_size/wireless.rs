@@ -17,12 +17,7 @@ use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "wireless-optimum",
-        parameters: OPTIONS,
-        source: include_str!("wireless.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("wireless-optimum", OPTIONS, include_str!("wireless.rs")),
     metrics: &[
         metric("theta", "Best N p."),
         metric("maximum", "Goodput there, in units of c / p."),

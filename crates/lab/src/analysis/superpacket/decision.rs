@@ -15,12 +15,7 @@ use fleetfoot_core::time::Instant;
 use std::hint::black_box;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "decision-time",
-        parameters: OPTIONS,
-        source: include_str!("decision.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("decision-time", OPTIONS, include_str!("decision.rs")),
     metrics: &[
         Metric {
             name: "super_packets_ns",

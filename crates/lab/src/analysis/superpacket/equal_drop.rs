@@ -18,12 +18,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "refusal-by-length",
-        parameters: OPTIONS,
-        source: include_str!("equal_drop.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("refusal-by-length", OPTIONS, include_str!("equal_drop.rs")),
     metrics: &[
         Metric {
             name: "p_value",

@@ -12,12 +12,7 @@ use fleetfoot_core::superpacket::Mark;
 use fleetfoot_core::time::{Duration, Instant};
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "promise-age",
-        parameters: OPTIONS,
-        source: include_str!("state_age.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("promise-age", OPTIONS, include_str!("state_age.rs")),
     metrics: &[
         Metric {
             name: "youngest_epochs",

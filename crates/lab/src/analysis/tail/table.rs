@@ -13,12 +13,7 @@ use fleetfoot_core::tcp::Profile;
 use fleetfoot_core::time::Duration;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "tail-table",
-        parameters: OPTIONS,
-        source: include_str!("table.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("tail-table", OPTIONS, include_str!("table.rs")),
     metrics: &[
         Metric {
             name: "cells",

@@ -16,12 +16,7 @@ use fleetfoot_core::tcp::Profile;
 use fleetfoot_core::time::{Duration, Instant};
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "restart-timer",
-        parameters: OPTIONS,
-        source: include_str!("timer.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("restart-timer", OPTIONS, include_str!("timer.rs")),
     metrics: &[
         Metric {
             name: "cases",

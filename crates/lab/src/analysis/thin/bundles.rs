@@ -13,12 +13,7 @@ use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "bundle-contents",
-        parameters: OPTIONS,
-        source: include_str!("bundles.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("bundle-contents", OPTIONS, include_str!("bundles.rs")),
     metrics: &[
         metric("first_1", "First segment in packet 1."),
         metric("last_1", "Last segment in packet 1."),

@@ -12,12 +12,7 @@ use fleetfoot_core::tcp::{Rdb, ThinRule};
 use fleetfoot_core::time::Duration;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "thin-limit",
-        parameters: &[],
-        source: include_str!("limit.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("thin-limit", &[], include_str!("limit.rs")),
     metrics: &[
         Metric {
             name: "rtt_150_interval_10",

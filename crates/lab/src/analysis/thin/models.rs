@@ -11,12 +11,7 @@ use fleetfoot_core::rng::{Distribution, Rng, Sampler};
 use std::sync::Arc;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "thin-models",
-        parameters: OPTIONS,
-        source: include_str!("models.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("thin-models", OPTIONS, include_str!("models.rs")),
     metrics: &[
         Metric {
             name: "applications",

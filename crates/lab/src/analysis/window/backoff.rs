@@ -13,12 +13,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "delay-back-off",
-        parameters: OPTIONS,
-        source: include_str!("backoff.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("delay-back-off", OPTIONS, include_str!("backoff.rs")),
     metrics: &[
         Metric {
             name: "sums",

@@ -8,12 +8,7 @@ use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "size-share",
-        parameters: OPTIONS,
-        source: include_str!("share.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("size-share", OPTIONS, include_str!("share.rs")),
     metrics: &[Metric {
         name: "share_below",
         doc: "Share of sizes below so many full segments.",

@@ -16,12 +16,7 @@ use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "spread-departures",
-        parameters: &[],
-        source: include_str!("spread.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("spread-departures", &[], include_str!("spread.rs")),
     metrics: &[
         Metric {
             name: "cases",

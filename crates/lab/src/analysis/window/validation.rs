@@ -19,12 +19,7 @@ use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
-    entry: Entry {
-        name: "window-validation",
-        parameters: &[],
-        source: include_str!("validation.rs"),
-        check: |_| Ok(()),
-    },
+    entry: Entry::new("window-validation", &[], include_str!("validation.rs")),
     metrics: &[
         Metric {
             name: "cases",

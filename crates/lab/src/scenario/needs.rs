@@ -1,0 +1,266 @@
+//! What mechanisms and switches need: a mechanism without it, and a switch without effect, are errors at their place, with what
+//! to write instead. The needs themselves stand with the mechanisms, as [`Need`](fleetfoot_core::registry::Need)s of their
+//! registry entries, and in the table of switches, as [`OnlyWith`].
+
+use super::document::{Node, Table, Value};
+use super::error::Error;
+use super::path::Setting;
+use super::read::{Section, join};
+use super::resolve::Resolved;
+use super::tcp;
+use fleetfoot_core::cc::AnyController;
+use fleetfoot_core::tcp::{Config, OnlyWith};
+use fleetfoot_sim::spec::GroupSpec;
+
+/// Sets what the congestion control needs and sets by itself, and is an error if anything it needs is missing.
+pub(super) fn controller(config: &mut Config, section: &Section) -> Result<(), Error> {
+    let needs = AnyController::entry(config.congestion_control).map_or(&[][..], |entry| (entry.needs)());
+    for need in needs {
+        let values = config.congestion_control_values.as_ref();
+        let chosen = |(name, word)| values.is_some_and(|values| values.choice(name) == word);
+        let Some(key) = need
+            .path
+            .strip_prefix("tcp.")
+            .filter(|_| need.when.is_none_or(chosen))
+        else {
+            continue;
+        };
+        let written = section.table.get(key).is_some();
+        if need.by_itself && !written {
+            tcp::set(config, key, need.value)?;
+        }
+        let met = tcp::switches()
+            .any(|(name, switch)| name == key && switch.shown(config) == need.value.trim_matches('"'));
+        if let Some(reason) = need.refusal.filter(|_| !met) {
+            let field = section.need_named(if written { key } else { "congestion_control" })?;
+            let path = join(&section.path, key);
+            return Err(field
+                .fail(reason)
+                .help(field.place(), format!("set {path} = {}", need.value)));
+        }
+    }
+    Ok(())
+}
+
+/// Switches that a file writes although no group, variant or sweep of it writes what gives them an effect.
+pub(super) fn effects_in_file(document: &Table) -> Result<(), Error> {
+    let (mut chosen, mut conditional) = (Vec::new(), Vec::new());
+    walk(document, &mut |key, node| {
+        let last = key.rsplit('.').next().unwrap_or(key);
+        conditional.extend(only_with(last).map(|(name, with)| (name, with, node.clone())));
+        chosen.push((last.to_owned(), node.as_text().unwrap_or("").to_owned()));
+    });
+    for (name, with, node) in conditional {
+        let effective = |(key, word): &(String, String)| {
+            // The path of a sweep: any value may come.
+            let swept = word.ends_with(with.key);
+            swept || key == with.key && (word.is_empty() || with.words.contains(&word.as_str()))
+        };
+        if !chosen.iter().any(effective) {
+            return Err(without_effect(name, with, &node));
+        }
+    }
+    Ok(())
+}
+
+/// Switches that a setting adds although nothing gives them an effect in the run that it makes.
+pub(super) fn effects_in_run(set: &Setting, resolved: &Resolved) -> Result<(), Error> {
+    for (path, place) in set.places() {
+        let last = path.rsplit('.').next().unwrap_or(path);
+        let Some((name, with)) = only_with(last) else {
+            continue;
+        };
+        let other = Config::SWITCHES
+            .iter()
+            .find(|switch| switch.key == Some(with.key));
+        let effective = |group: &GroupSpec| {
+            other.is_some_and(|other| with.words.contains(&other.shown(&group.sender).as_str()))
+        };
+        if !resolved.spec.groups.iter().any(effective) {
+            return Err(without_effect(name, with, &place));
+        }
+    }
+    Ok(())
+}
+
+fn only_with(key: &str) -> Option<(&'static str, OnlyWith)> {
+    tcp::conditional().find(|(name, _)| *name == key)
+}
+
+fn without_effect(name: &str, with: OnlyWith, node: &Node) -> Error {
+    let words: Vec<String> = with.words.iter().map(|word| format!("\"{word}\"")).collect();
+    let (key, words) = (with.key, words.join(" or "));
+    Error::at(
+        &node.place,
+        &join("tcp", name),
+        format!("`{name}` has no effect: {key} is nowhere {words}"),
+    )
+    .help(&node.place, format!("set tcp.{key} = {words}, or leave it out"))
+}
+
+/// Every value of the tree that stands under a key.
+fn walk(table: &Table, see: &mut impl FnMut(&str, &Node)) {
+    for entry in &table.entries {
+        see(&entry.key, &entry.node);
+        descend(&entry.node, see);
+    }
+}
+
+fn descend(node: &Node, see: &mut impl FnMut(&str, &Node)) {
+    match &node.value {
+        Value::Table(table) => walk(table, see),
+        Value::List(nodes) => {
+            for node in nodes {
+                descend(node, see);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use crate::scenario::{Error, Scenario, Setting};
+    use fleetfoot_core::tcp::EcnCodepoint;
+
+    pub(in crate::scenario) fn text(tcp: &str, group: &str, rest: &str) -> String {
+        format!(
+            "[network]\nkind = \"dumbbell\"\nbottleneck = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n\
+             [tcp]\nprofile = \"linux\"\n{tcp}\n\
+             [[traffic]]\nname = \"short\"\nkind = \"transfer\"\nsize = \"15 kB\"\narrivals = {{ dist = \"poisson\", rate = \"1 per second\" }}\n{group}\n{rest}\n"
+        )
+    }
+
+    pub(in crate::scenario) fn file(tcp: &str, group: &str, rest: &str) -> Result<Scenario, Error> {
+        Scenario::parse("test.toml", &text(tcp, group, rest))
+    }
+
+    pub(in crate::scenario) fn refused(tcp: &str, group: &str, key: &str, line: u32, help: &str) {
+        let error = file(tcp, group, "").expect_err(tcp);
+        assert_eq!((&*error.key, error.line), (key, line), "{error}");
+        assert!(error.help.iter().any(|text| text.contains(help)), "{error}");
+    }
+
+    #[test]
+    fn a_controller_without_what_it_needs_is_refused() {
+        for name in ["prague", "dctcp"] {
+            let tcp = format!("congestion_control = \"{name}\"");
+            refused(&tcp, "", "tcp.congestion_control", 6, "set tcp.ecn = true");
+            refused(
+                &format!("{tcp}\necn = false"),
+                "",
+                "tcp.ecn",
+                7,
+                "set tcp.ecn = true",
+            );
+            file(&format!("{tcp}\necn = true"), "", "").expect("complete");
+        }
+        let one_way = "congestion_control = { kind = \"cdg\", gradient = \"one-way\" }";
+        refused(
+            &format!("{one_way}\ntimestamps = false"),
+            "",
+            "tcp.timestamps",
+            7,
+            "set tcp.timestamps = true",
+        );
+        file(one_way, "", "").expect("Linux has timestamps");
+        file("congestion_control = \"cdg\"\ntimestamps = false", "", "").expect("round trips need none");
+        // A group of its own, and what a mechanism turns off.
+        let error = file("", "tcp = { congestion_control = \"prague\" }", "").expect_err("no ECN");
+        assert!(error.message.contains("answers marks"), "{error}");
+        let scenario = file("congestion_control = \"prague\"\necn = true", "", "").expect("complete");
+        let set = Setting::from_origin("--set").with("tcp.ecn", false);
+        let error = scenario.resolve(&set).expect_err("no ECN");
+        assert!(error.message.contains("answers marks"), "{error}");
+    }
+
+    #[test]
+    fn prague_asks_for_the_queue_of_l4s_unless_configured_otherwise() {
+        let codepoint = |tcp: &str| {
+            let scenario = file(tcp, "", "").expect("complete");
+            let resolved = scenario.resolve(&Setting::none()).expect("complete");
+            resolved.spec.groups[0].sender.ecn_codepoint
+        };
+        let prague = "congestion_control = \"prague\"\necn = true";
+        assert_eq!(codepoint(prague), EcnCodepoint::Ect1);
+        let written = "ecn_codepoint = \"ect1\"\necn_echo = \"rfc8257\"";
+        assert_eq!(codepoint(&format!("{prague}\n{written}")), EcnCodepoint::Ect1);
+        assert_eq!(
+            codepoint("congestion_control = \"dctcp\"\necn = true"),
+            EcnCodepoint::Ect0
+        );
+    }
+
+    #[test]
+    fn prague_with_the_codepoint_or_the_echo_of_classic_ecn_is_refused() {
+        for (key, classic, needed) in [
+            ("ecn_codepoint", "ect0", "ect1"),
+            ("ecn_echo", "rfc3168", "rfc8257"),
+        ] {
+            let written = format!("{key} = \"{classic}\"");
+            let path = format!("tcp.{key}");
+            let help = format!("set tcp.{key} = \"{needed}\"");
+            let prague = "congestion_control = \"prague\"\necn = true";
+            refused(&format!("{prague}\n{written}"), "", &path, 8, &help);
+            // Of the file, with the controller of a group; DCTCP and CUBIC take it.
+            let group = |name| format!("tcp = {{ congestion_control = \"{name}\", ecn = true }}");
+            let help = format!("set traffic.short.tcp.{key} = \"{needed}\"");
+            refused(
+                &written,
+                &group("prague"),
+                &format!("traffic.short.{path}"),
+                6,
+                &help,
+            );
+            for other in ["dctcp", "cubic"] {
+                file(&written, &group(other), "").expect(other);
+            }
+        }
+        // What a setting adds.
+        let scenario = file("congestion_control = \"prague\"\necn = true", "", "").expect("complete");
+        let set = Setting::from_origin("--set").with("tcp.ecn_codepoint", "ect0");
+        let error = scenario.resolve(&set).expect_err("classic");
+        assert!(error.message.contains("RFC 9331 4.1"), "{error}");
+    }
+
+    #[test]
+    fn a_switch_of_spreading_that_nobody_looks_at_is_refused() {
+        let rate = "spreading_rate = \"5 Mbit/s\"";
+        for kind in ["off", "variable", "bounded", "estimated"] {
+            let tcp = format!("initial_spreading = \"{kind}\"\n{rate}");
+            refused(
+                &tcp,
+                "",
+                "tcp.spreading_rate",
+                7,
+                "tcp.initial_spreading = \"known\"",
+            );
+        }
+        refused(rate, "", "tcp.spreading_rate", 6, "\"known\"");
+        refused(
+            "spreading_phase = true",
+            "",
+            "tcp.spreading_phase",
+            6,
+            "\"estimated\"",
+        );
+        refused(
+            "spreading_jitter_percent = 50",
+            "",
+            "tcp.spreading_jitter_percent",
+            6,
+            "\"variable\" or",
+        );
+        file(&format!("initial_spreading = \"known\"\n{rate}"), "", "").expect("looked at");
+        // In a group, a variant or a sweep: whoever writes the kind.
+        file(rate, "tcp = { initial_spreading = \"known\" }", "").expect("looked at by a group");
+        let variant = "[[variant]]\nname = \"told\"\nset = { \"tcp.initial_spreading\" = \"known\" }";
+        let scenario = file(rate, "", variant).expect("looked at by a variant");
+        // What a setting adds must count in the run that it makes.
+        let alone = Setting::from_origin("--set").with("tcp.spreading_gap", "2 ms");
+        let error = scenario.resolve(&alone).expect_err("nothing is spread");
+        assert!(error.message.contains("`spreading_gap` has no effect"), "{error}");
+        let both = alone.with("tcp.initial_spreading", "bounded");
+        scenario.resolve(&both).expect("spread");
+    }
+}
