@@ -10,7 +10,7 @@
 //! **Source.** Van Jacobson, "4BSD header prediction", ACM Computer Communication Review 20(2), 1990.
 //! **Deviations.** None: nothing of it can be seen from outside.
 
-use super::send::half::{CaState, Sender};
+use super::send::half::Sender;
 use super::{Connection, Control, Shared, State};
 use crate::packet::{Ecn, Flags, Segment};
 
@@ -59,7 +59,7 @@ impl Connection {
         let (mut acks, mut undo, mut probed) = (true, false, false);
         if let Some(sender) = &self.sender {
             acks = sender.is_calm(shared);
-            undo = acks && sender.may_undo(shared);
+            undo = acks && sender.recovery.may_undo(shared);
             probed = sender.zero_probe_out;
         }
         let predicts = !self.keep_alive && !shared.ecn && !probed;
@@ -89,19 +89,14 @@ impl Connection {
 impl Sender {
     /// Whether nothing is wrong: no loss, SACK, probe or episode to look at, and nothing but data to send.
     pub(super) fn is_calm(&self, shared: &Shared) -> bool {
-        let agent = self.sack1.as_deref();
         shared.predict
-            && self.state == CaState::Open
+            && self.recovery.is_calm(shared, self.una, self.nxt)
             && self.tempo.is_none()
             && self.thin.is_none()
             && self.board.is_calm(self.una)
-            && self.tlp_end == 0
-            && self.frto_new == 0
             && !(self.probe_due | self.zero_probe_due | self.zero_probe_out | self.cwr_pending)
             && !(self.fin_queued | self.fin_sent)
-            && agent.is_none_or(|agent| agent.is_calm(self.nxt) && self.board.unit > 0)
-            && self.rack.as_ref().is_none_or(|rack| rack.is_calm(self.una))
-            && !self.undo_is_due(shared)
+            && (!self.recovery.is_ns2() || self.board.unit > 0)
     }
 
     /// Whether an acknowledgment up to offset `ack` is nothing but progress of whole segments.
@@ -110,24 +105,8 @@ impl Sender {
         shared.fast.acks
             && segment.sack_blocks() == 0
             && self.board.ring.front().is_some_and(|first| first.end() <= ack)
-            && !(shared.fast.undo && self.shows_mistake(shared, segment))
+            && !(shared.fast.undo && self.recovery.shows_mistake(shared, segment))
             && !(shared.ecn && segment.flags.contains(Flags::ECE))
-    }
-
-    /// Whether a retransmission of the last episode may yet be shown to have been a mistake.
-    fn may_undo(&self, shared: &Shared) -> bool {
-        self.episode.undo_marker != 0 && shared.config.undo && self.episode.retrans_stamp != 0
-    }
-
-    /// Whether the next acknowledgment takes the last episode back, whatever it says.
-    fn undo_is_due(&self, shared: &Shared) -> bool {
-        self.may_undo(shared) && self.episode.retrans_stamp == u32::MAX && self.episode.undo_retrans == 0
-    }
-
-    /// Whether an acknowledgment was sent before the retransmission came (RFC 3522).
-    fn shows_mistake(&self, shared: &Shared, segment: &Segment) -> bool {
-        let stamp = self.episode.retrans_stamp;
-        shared.timestamps && stamp != u32::MAX && (segment.tsecr.wrapping_sub(stamp & !1) as i32) < 0
     }
 }
 

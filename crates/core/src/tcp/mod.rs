@@ -29,6 +29,7 @@ mod state;
 mod tests;
 mod window;
 
+pub use ack::recovery::CaState;
 pub use config::{
     Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Form, Growth, IcmpAbort, InitialSpreading,
     InitialWindow, IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Patience, Profile, Prr,
@@ -42,7 +43,6 @@ pub use open::listener;
 pub use open::time_wait::Remains;
 pub use path::icmp::{Icmp, IcmpKind, NetworkError};
 pub use receive::rcvbuf::ReceiveMemory;
-pub use send::half::CaState;
 pub use send::rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
 pub use state::detail::Detail;
 pub use state::error::{ConnectionError, Event};
@@ -61,6 +61,7 @@ use alloc::sync::Arc;
 use fast::FastPath;
 use receive::half::Receive;
 use send::half::Sender;
+use send::peer_window::PeerWindow;
 use send::spreading::PathNotes;
 use state::lazy::Lazy;
 use state::shared::Shared;
@@ -140,8 +141,7 @@ impl Connection {
         shared.ecn = config.ecn;
         shared.snd_scale = config.window_scale.unwrap_or(0);
         shared.rcv_scale = shared.snd_scale;
-        shared.snd_edge = 1 + state.peer_window.get();
-        shared.max_snd_wnd = state.peer_window.get();
+        shared.peer = PeerWindow::of_syn(state.peer_window.get(), false);
         shared.rtt = Rtt::with_state(&config.rto, state.srtt, state.rttvar);
         connection.receive.establish(config, shared.rcv_scale);
         let mut sender = Box::new(Sender::new(
@@ -162,10 +162,7 @@ impl Connection {
                 rtt: Rtt::new(&config.rto),
                 timers: Timers::new(),
                 stats: Lazy::default(),
-                snd_edge: 1,
-                max_snd_wnd: 0,
-                snd_wl1: 0,
-                snd_wl2: 0,
+                peer: PeerWindow::NONE,
                 last_ack_sent: 0,
                 iss,
                 irs: SeqNumber(0),

@@ -7,9 +7,10 @@
 use crate::cc::RateSample;
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
+use crate::tcp::ack::recovery::CaState;
 use crate::tcp::ack::scoreboard::SACKED;
 use crate::tcp::config::RttSamples;
-use crate::tcp::send::half::{CaState, Sender};
+use crate::tcp::send::half::Sender;
 use crate::time::{Duration, Instant};
 
 /// What one acknowledgment delivered.
@@ -88,7 +89,7 @@ impl Sender {
             delivery.segments += 1;
             delivery.newest_tx = delivery.newest_tx.max(Some(record.last_tx));
             if record.tx_count == 1 {
-                delivery.original |= record.end() <= self.high_seq;
+                delivery.original |= record.end() <= self.recovery.high_seq;
                 let rtt = now.since(record.last_tx);
                 delivery.newest_rtt = Some(rtt);
                 if delivery.rtt.is_none() {
@@ -97,7 +98,7 @@ impl Sender {
             } else {
                 delivery.retransmitted = true;
             }
-            if let Some(rack) = &mut self.rack {
+            if let Some(rack) = &mut self.recovery.rack {
                 let proves = echo.map(|echo| shared.echo_reaches(echo, record.last_tx));
                 rack.on_delivered(now, &record, false, min, proves);
             }
@@ -109,7 +110,7 @@ impl Sender {
             delivery.delivered = delivery.acked;
             delivery.segments = count as u32;
             delivery.newest_rtt = Some(now.since(last.last_tx));
-            if let Some(rack) = &mut self.rack {
+            if let Some(rack) = &mut self.recovery.rack {
                 rack.on_newest(now, last);
             }
         }
@@ -122,9 +123,9 @@ impl Sender {
         if !QUIET {
             self.board.advance(ack);
         }
-        self.dup_acks = 0;
-        self.limited_sent = 0;
-        self.retries = 0;
+        self.recovery.dup_acks = 0;
+        self.recovery.limited_sent = 0;
+        self.attempts.forget();
         if delivery.retransmitted {
             delivery.rtt = None; // RFC 6298 3 (Karn)
             delivery.newest_rtt = None;
@@ -176,8 +177,8 @@ impl Sender {
             if right <= ack {
                 continue;
             }
-            let high_seq = self.high_seq;
-            let rack = &mut self.rack;
+            let high_seq = self.recovery.high_seq;
+            let rack = &mut self.recovery.rack;
 
             let (mut rtt, mut newest, mut original, mut beyond) = (None, None, false, false);
             let mut newest_tx = delivery.newest_tx;
@@ -213,25 +214,31 @@ impl Sender {
         self.board.set_known(known);
         delivery.delivered += delivery.sacked;
         if delivery.sacked > 0 && !delivery.advanced {
-            self.dup_acks += 1; // RFC 6675 2: only what was not known counts
+            self.recovery.dup_acks += 1; // RFC 6675 2: only what was not known counts
         }
     }
 
     /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).
     fn take_dsack(&mut self, shared: &mut Shared, left: u64, right: u64) {
         shared.stats.dsacks += 1;
-        if let Some(rack) = &mut self.rack {
+        if let Some(rack) = &mut self.recovery.rack {
             rack.on_dsack(self.una, self.nxt);
         }
-        if self.episode.undo_marker != 0 && right > self.episode.undo_marker && self.episode.undo_retrans > 0
+        if self.recovery.episode.undo_marker != 0
+            && right > self.recovery.episode.undo_marker
+            && self.recovery.episode.undo_retrans > 0
         {
-            self.episode.undo_retrans -= 1;
-            if self.episode.undo_retrans == 0 && self.episode.retrans_stamp != 0 {
-                self.episode.retrans_stamp = u32::MAX; // every retransmission was redundant
+            self.recovery.episode.undo_retrans -= 1;
+            if self.recovery.episode.undo_retrans == 0 && self.recovery.episode.retrans_stamp != 0 {
+                self.recovery.episode.retrans_stamp = u32::MAX; // every retransmission was redundant
             }
         }
-        if self.tlp_end != 0 && self.tlp_is_retrans && right == self.tlp_end && left < right {
-            self.tlp_end = 0; // RFC 8985 7.4.2: the probe was redundant
+        if self.recovery.tlp_end != 0
+            && self.recovery.tlp_is_retrans
+            && right == self.recovery.tlp_end
+            && left < right
+        {
+            self.recovery.tlp_end = 0; // RFC 8985 7.4.2: the probe was redundant
             shared.stats.spurious_probes += 1;
         }
     }
@@ -261,8 +268,8 @@ impl Sender {
             match shared.config.rto.samples {
                 RttSamples::EveryAck => shared.sample(now, rtt),
                 RttSamples::OncePerRtt => {
-                    if self.una >= self.rtt_seq {
-                        self.rtt_seq = self.nxt;
+                    if self.una >= self.recovery.rtt_seq {
+                        self.recovery.rtt_seq = self.nxt;
                         shared.sample(now, rtt);
                     }
                 }
@@ -274,7 +281,7 @@ impl Sender {
     /// Without SACK duplicate ACKs stand for segments that arrived (RFC 6582 3.2).
     pub(in crate::tcp) fn count_duplicates(&mut self, shared: &Shared, delivery: &mut Delivery) {
         if delivery.advanced {
-            if matches!(self.state, CaState::Recovery) {
+            if matches!(self.recovery.state, CaState::Recovery) {
                 let gone = (delivery.acked / u64::from(shared.mss)).saturating_sub(1) as u32;
                 let gone = gone.min(self.board.marks.duplicates);
                 self.board.set_duplicates(self.board.marks.duplicates - gone);
@@ -282,8 +289,8 @@ impl Sender {
             } else {
                 self.board.set_duplicates(0);
             }
-        } else if delivery.duplicate && self.state != CaState::Loss {
-            self.dup_acks += 1;
+        } else if delivery.duplicate && self.recovery.state != CaState::Loss {
+            self.recovery.dup_acks += 1;
             self.board
                 .set_duplicates((self.board.marks.duplicates + 1).min(self.board.segments()));
         }

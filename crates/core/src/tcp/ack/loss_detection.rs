@@ -6,18 +6,19 @@
 
 use crate::tcp::Shared;
 use crate::tcp::ack::rack::{least_timeout, on_tick};
+use crate::tcp::ack::recovery::CaState;
 use crate::tcp::ack::sacked::Resent;
 use crate::tcp::ack::scoreboard::{LOST, RETRANS, Record, SACKED};
 use crate::tcp::config::EarlyRetransmit;
-use crate::tcp::send::half::{CaState, Sender};
+use crate::tcp::send::half::{Outgoing, Sender};
 use crate::time::{Duration, Instant};
 
 impl Sender {
     /// Judges losses by the mechanism that is on.
     pub(in crate::tcp) fn detect(&mut self, now: Instant, shared: &Shared) -> u64 {
         let config = &shared.config;
-        let recovering = matches!(self.state, CaState::Recovery | CaState::Loss);
-        if let Some(rack) = &mut self.rack {
+        let recovering = matches!(self.recovery.state, CaState::Recovery | CaState::Loss);
+        if let Some(rack) = &mut self.recovery.rack {
             let found = rack.detect(
                 now,
                 &mut self.board,
@@ -25,7 +26,7 @@ impl Sender {
                 shared.rtt.min(),
                 shared.rtt.srtt(),
             );
-            self.wait_until = found.wait_until.map_or(Instant::FAR_FUTURE, |at| {
+            self.recovery.wait_until = found.wait_until.map_or(Instant::FAR_FUTURE, |at| {
                 let tick = config.rack_timer_tick;
                 on_tick(now, at.since(now) + least_timeout(tick), tick)
             });
@@ -38,7 +39,7 @@ impl Sender {
             // RFC 6582 3.2 step 1: not for what was sent before the last recovery.
             if !recovering
                 && self.board.marks.duplicates >= needed
-                && (self.episode.recover == 0 || self.una > self.episode.recover)
+                && (self.recovery.episode.recover == 0 || self.una > self.recovery.episode.recover)
             {
                 return self.board.mark_lost(0);
             }
@@ -50,7 +51,7 @@ impl Sender {
         if config.fack && self.board.marks.sacked_segments > 0 {
             let spread = self.board.index_from(highest) as u32;
             if spread > threshold {
-                let upto = if self.tlp_end != 0 {
+                let upto = if self.recovery.tlp_end != 0 {
                     highest // a probe's SACK shows that everything before it is gone
                 } else {
                     self.board.ring[(spread - threshold) as usize].seq
@@ -62,7 +63,7 @@ impl Sender {
             return lost;
         }
         if lost == 0
-            && self.dup_acks >= threshold
+            && self.recovery.dup_acks >= threshold
             && self.board.marks.to_retransmit == 0
             && !resent.has(&self.board.ring[0])
         {
@@ -79,7 +80,7 @@ impl Sender {
                 let quarter = shared.rtt.srtt().unwrap_or_default().mul_div(1, 4);
                 let at = now + quarter.max(Duration::from_millis(2));
                 if at < shared.timers.rto_at {
-                    self.wait_until = at; // every acknowledgment begins the delay anew (Linux 3.x `tcp_ack`)
+                    self.recovery.wait_until = at; // every acknowledgment begins the delay anew (Linux 3.x `tcp_ack`)
                     return 0;
                 }
             }
@@ -90,9 +91,13 @@ impl Sender {
 
     /// Which retransmissions cannot have been lost yet, as far as counting SACKs shows.
     pub(in crate::tcp) fn resent(&self, now: Instant, shared: &Shared) -> Resent {
-        let recovering = matches!(self.state, CaState::Recovery | CaState::Loss);
+        let recovering = matches!(self.recovery.state, CaState::Recovery | CaState::Loss);
         Resent {
-            below: if recovering { self.episode.high_rxt } else { 0 },
+            below: if recovering {
+                self.recovery.episode.high_rxt
+            } else {
+                0
+            },
             after: shared.rtt.min().map_or(now, |rtt| now - rtt),
         }
     }
@@ -111,15 +116,32 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 NextSeg rules 3 and 4.
+    /// What is sent when nothing is known to be lost, there is no new data, and the window has room.
     #[inline(never)]
-    pub(in crate::tcp) fn last_resort(&mut self, shared: &Shared) -> Option<usize> {
+    pub(in crate::tcp) fn last_resort(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        let recovery = &self.recovery;
+        if recovery.state != CaState::Recovery || recovery.rack.is_some() || !shared.sack {
+            return None;
+        }
+        let (rescued, high_rxt) = (recovery.rescued, recovery.episode.high_rxt);
+        let index = self.last_resort_index(shared)?;
+        let sent = self.retransmit(now, shared, index);
+        if self.recovery.rescued && !rescued {
+            self.recovery.episode.high_rxt = high_rxt; // RFC 6675 4, NextSeg (4)
+        }
+        sent
+    }
+
+    /// RFC 6675 NextSeg rules 3 and 4.
+    fn last_resort_index(&mut self, shared: &Shared) -> Option<usize> {
         let fits = self.in_flight(shared) + u64::from(shared.mss) <= self.window(shared);
         if !fits {
             return None;
         }
         let highest = self.board.highest_sacked();
-        let mut index = self.board.index_from(self.episode.high_rxt.max(self.una));
+        let mut index = self
+            .board
+            .index_from(self.recovery.episode.high_rxt.max(self.una));
         while let Some(record) = self.board.ring.get(index) {
             if record.seq >= highest {
                 break;
@@ -128,11 +150,11 @@ impl Sender {
                 return Some(index); // (3)
             }
             // Not to be looked at again: it stays SACKed or retransmitted for this recovery.
-            self.episode.high_rxt = record.end();
+            self.recovery.episode.high_rxt = record.end();
             self.board.work.add(1);
             index += 1;
         }
-        if !self.rescued && self.high_seq > self.una {
+        if !self.recovery.rescued && self.recovery.high_seq > self.una {
             // (4): the highest un-SACKed segment, once per recovery.
             let sent = self.board.ring.back().map_or(0, Record::end);
             let last = match self.board.marks.runs.back() {
@@ -141,16 +163,10 @@ impl Sender {
             }
             .checked_sub(1)?;
             if self.board.ring[last].flags & (RETRANS | LOST) == 0 {
-                self.rescued = true;
+                self.recovery.rescued = true;
                 return Some(last);
             }
         }
         None
-    }
-
-    /// Recovery begins: forget the last one's retransmission marks.
-    pub(in crate::tcp) fn begin_recovery(&mut self) {
-        self.episode.high_rxt = self.una;
-        self.rescued = false;
     }
 }

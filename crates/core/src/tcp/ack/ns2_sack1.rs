@@ -16,8 +16,9 @@ use crate::pack::Pack;
 use crate::packet::Segment;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::recovery::CaState;
 use crate::tcp::config::{Config, EarlyRetransmit, Prr, TailLossProbe};
-use crate::tcp::send::half::{CaState, Outgoing, Sender};
+use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::state::timers::Timer;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -116,9 +117,9 @@ impl Sack1 {
 impl Sender {
     /// The next segment to send now.
     pub(in crate::tcp) fn next_sack1(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
-        let mut agent = self.sack1.take()?;
+        let mut agent = self.recovery.sack1.take()?;
         let sent = self.choose(&mut agent, now, shared);
-        self.sack1 = Some(agent);
+        self.recovery.sack1 = Some(agent);
         sent
     }
 
@@ -131,7 +132,7 @@ impl Sender {
             agent.high_rxt = self.board.ring.front()?.end();
             return self.send_again(now, shared, 0);
         }
-        if self.state == CaState::Recovery {
+        if self.recovery.state == CaState::Recovery {
             if i64::from(agent.pipe) >= window as i64 {
                 return None;
             }
@@ -206,11 +207,13 @@ impl Sender {
         ack: u64,
         delivery: &mut Delivery,
     ) {
-        let recovering = !QUIET && self.state == CaState::Recovery;
+        let recovering = !QUIET && self.recovery.state == CaState::Recovery;
         (delivery.rtt, delivery.newest_rtt) = (None, None);
-        delivery.partial = recovering && delivery.advanced && self.una < self.high_seq;
+        delivery.partial = recovering && delivery.advanced && self.una < self.recovery.high_seq;
         let una = self.una;
-        let Some(agent) = &mut self.sack1 else { return };
+        let Some(agent) = &mut self.recovery.sack1 else {
+            return;
+        };
         if delivery.advanced && !delivery.partial {
             delivery.rtt = agent.sample(now, una, shared);
         } else if recovering || !agent.timeout {
@@ -227,16 +230,17 @@ impl Sender {
         shared: &mut Shared,
         delivery: &Delivery,
     ) {
-        let Some(mut agent) = self.sack1.take() else {
+        let Some(mut agent) = self.recovery.sack1.take() else {
             return;
         };
-        let recovering = self.state == CaState::Recovery;
+        let recovering = self.recovery.state == CaState::Recovery;
         if recovering {
             agent.pipe -= if delivery.partial { 2 } else { 1 };
         }
         if delivery.advanced && !delivery.partial {
             // After a timeout nearly every segment sent again is reported by blocks that go on reporting the rest.
-            let again = shared.predict && self.state == CaState::Loss && self.una < self.high_seq;
+            let again =
+                shared.predict && self.recovery.state == CaState::Loss && self.una < self.recovery.high_seq;
             let reported = self.board.marks.sacked_segments > 0;
             if again && reported {
                 self.board.set_aside_sacks();
@@ -249,10 +253,12 @@ impl Sender {
             if recovering {
                 let event = self.flight_event(CongestionKind::RecoveryEnd);
                 self.cc.on_congestion(now, &event);
-                self.episode.recover = 0;
+                self.recovery.episode.recover = 0;
             }
-            if self.una >= self.high_seq || matches!(self.state, CaState::Recovery | CaState::Disorder) {
-                self.state = CaState::Open;
+            if self.una >= self.recovery.high_seq
+                || matches!(self.recovery.state, CaState::Recovery | CaState::Disorder)
+            {
+                self.recovery.state = CaState::Open;
             }
         } else if !recovering && delivery.sacked > 0 {
             self.on_duplicate(&mut agent, now, shared);
@@ -260,31 +266,31 @@ impl Sender {
         if self.tempo.is_some() {
             self.sample_pipe(now, shared, delivery);
         }
-        self.sack1 = Some(agent);
+        self.recovery.sack1 = Some(agent);
     }
 
     /// An ACK that SACKs something new, outside recovery.
     fn on_duplicate(&mut self, agent: &mut Sack1, now: Instant, shared: &mut Shared) {
         agent.dup_acks += 1;
-        if self.state == CaState::Open {
-            self.state = CaState::Disorder;
+        if self.recovery.state == CaState::Open {
+            self.recovery.state = CaState::Disorder;
         }
         let threshold = u32::from(shared.config.dup_thresh);
         agent.one_due = agent.dup_acks < threshold && shared.config.limited_transmit;
         // Not for what was sent before the last timeout, except for the first segment (`bugFix_`, `bugfix_ss_`).
-        if agent.dup_acks != threshold || (self.una <= self.episode.recover && self.una != 1) {
+        if agent.dup_acks != threshold || (self.una <= self.recovery.episode.recover && self.una != 1) {
             return;
         }
-        if self.state != CaState::Cwr {
+        if self.recovery.state != CaState::Cwr {
             self.bound_window(now, shared);
             let event = self.flight_event(CongestionKind::Loss);
             self.cc.on_congestion(now, &event);
         }
         shared.stats.recoveries += 1;
         shared.count_congestion(now);
-        self.state = CaState::Recovery;
-        self.high_seq = self.nxt;
-        self.episode.recover = self.nxt;
+        self.recovery.state = CaState::Recovery;
+        self.recovery.high_seq = self.nxt;
+        self.recovery.episode.recover = self.nxt;
         agent.pipe = self.board.segments() as i32 - threshold as i32;
         agent.timed = None;
         agent.first_due = true;
@@ -309,12 +315,12 @@ impl Sender {
         // Every expiry halves anew: after the second in a row `ssthresh` is two segments.
         let event = self.flight_event(CongestionKind::Timeout { first: true });
         self.cc.on_congestion(now, &event);
-        self.state = CaState::Loss;
-        self.high_seq = self.nxt;
-        self.episode.recover = self.nxt;
+        self.recovery.state = CaState::Loss;
+        self.recovery.high_seq = self.nxt;
+        self.recovery.episode.recover = self.nxt;
         self.board.forget_sacks();
         self.board.mark_all_lost();
-        if let Some(agent) = &mut self.sack1 {
+        if let Some(agent) = &mut self.recovery.sack1 {
             agent.next = self.una;
             agent.timed = None;
             agent.dup_acks = 0;

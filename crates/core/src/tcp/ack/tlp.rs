@@ -10,8 +10,9 @@ use crate::cc::CongestionKind;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
 use crate::tcp::ack::rack::{least_timeout, on_tick};
+use crate::tcp::ack::recovery::CaState;
 use crate::tcp::config::TailLossProbe;
-use crate::tcp::send::half::{CaState, Outgoing, Sender};
+use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::state::timers::Timer;
 use crate::time::{Duration, Instant};
 
@@ -19,17 +20,17 @@ impl Sender {
     /// A probe at PTO: new data if the peer's window allows, else the last segment (RFC 8985 7.3).
     pub(in crate::tcp) fn loss_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         let sent = if let Some((payload, fin)) = self.new_length(shared) {
-            self.tlp_is_retrans = false;
+            self.recovery.tlp_is_retrans = false;
             let sent = self.transmit::<false>(now, shared, payload, fin);
             Some(sent)
         } else {
             let last = self.board.ring.len().checked_sub(1)?;
-            self.tlp_is_retrans = true;
+            self.recovery.tlp_is_retrans = true;
             self.retransmit(now, shared, last)
         };
-        self.tlp_end = self.nxt;
+        self.recovery.tlp_end = self.nxt;
         shared.stats.probes += 1;
-        shared.stats.new_probes += u32::from(!self.tlp_is_retrans);
+        shared.stats.new_probes += u32::from(!self.recovery.tlp_is_retrans);
         let at = now + shared.rtt.rto(&shared.config.rto);
         shared.timers.arm(Timer::Rto, at);
         sent
@@ -37,12 +38,12 @@ impl Sender {
 
     /// Probe timeout from now (RFC 8985 7.2, draft-dukkipati-tcpm-tcp-loss-probe-01 2.1), `None` if there must be none.
     pub(in crate::tcp) fn arm_probe(&mut self, now: Instant, shared: &mut Shared) {
-        self.probed = Instant::FAR_FUTURE;
+        self.recovery.probed = Instant::FAR_FUTURE;
         let config = &shared.config;
         let eligible = shared.sack
-            && self.state == CaState::Open
+            && self.recovery.state == CaState::Open
             && self.board.marks.sacked_segments == 0
-            && self.tlp_end == 0
+            && self.recovery.tlp_end == 0
             && self.board.out > 0;
         if !eligible {
             return;
@@ -72,7 +73,7 @@ impl Sender {
         };
         // As long as several are out and no sample comes, what leaves at this moment has the same timeout.
         if !alone && !config.tail_loss_probe_restart {
-            self.probed = now;
+            self.recovery.probed = now;
         }
         if config.tail_loss_probe_restart
             && let Some(head) = self.board.ring.front()
@@ -100,18 +101,18 @@ impl Sender {
         ack: u64,
         delivery: &Delivery,
     ) {
-        if self.tlp_end == 0 || ack < self.tlp_end {
+        if self.recovery.tlp_end == 0 || ack < self.recovery.tlp_end {
             return;
         }
-        if !self.tlp_is_retrans {
-            self.tlp_end = 0; // new data was the probe
-        } else if ack > self.tlp_end {
-            self.tlp_end = 0; // the probe repaired a loss: one reduction
-            if matches!(self.state, CaState::Open | CaState::Disorder) {
+        if !self.recovery.tlp_is_retrans {
+            self.recovery.tlp_end = 0; // new data was the probe
+        } else if ack > self.recovery.tlp_end {
+            self.recovery.tlp_end = 0; // the probe repaired a loss: one reduction
+            if matches!(self.recovery.state, CaState::Open | CaState::Disorder) {
                 self.enter_cwr(now, shared, CongestionKind::Loss, delivery);
             }
         } else if !delivery.advanced && delivery.duplicate && delivery.sacked == 0 && !delivery.dsack {
-            self.tlp_end = 0; // both copies arrived
+            self.recovery.tlp_end = 0; // both copies arrived
             shared.stats.spurious_probes += 1;
         }
     }

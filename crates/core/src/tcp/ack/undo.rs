@@ -16,20 +16,21 @@ use crate::cc::CongestionKind;
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
-use crate::tcp::send::half::{CaState, Sender};
+use crate::tcp::ack::recovery::CaState;
+use crate::tcp::send::half::Sender;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
 impl Sender {
     pub(in crate::tcp) fn begin_episode(&mut self, shared: &Shared, timeout: bool) {
-        self.episode.undo_marker = if shared.config.undo || shared.config.frto {
+        self.recovery.episode.undo_marker = if shared.config.undo || shared.config.frto {
             self.una.max(1)
         } else {
             0
         };
-        self.episode.undo_retrans = 0;
-        self.episode.retrans_stamp = 0;
-        self.undo_is_timeout = timeout;
+        self.recovery.episode.undo_retrans = 0;
+        self.recovery.episode.retrans_stamp = 0;
+        self.recovery.undo_is_timeout = timeout;
     }
 
     /// Was the episode a mistake? By timestamps (RFC 3522) or because every retransmission was redundant (RFC 3708).
@@ -40,15 +41,19 @@ impl Sender {
         segment: &Segment,
         delivery: &Delivery,
     ) {
-        if !shared.config.undo || self.episode.retrans_stamp == 0 {
+        if !shared.config.undo || self.recovery.episode.retrans_stamp == 0 {
             return;
         }
-        let redundant = self.episode.retrans_stamp == u32::MAX && self.episode.undo_retrans == 0;
+        let redundant =
+            self.recovery.episode.retrans_stamp == u32::MAX && self.recovery.episode.undo_retrans == 0;
         let earlier = shared.timestamps
             && delivery.advanced
-            && self.episode.retrans_stamp != u32::MAX
+            && self.recovery.episode.retrans_stamp != u32::MAX
             && segment.flags.contains(Flags::TIMESTAMPS)
-            && (segment.tsecr.wrapping_sub(self.episode.retrans_stamp & !1) as i32) < 0;
+            && (segment
+                .tsecr
+                .wrapping_sub(self.recovery.episode.retrans_stamp & !1) as i32)
+                < 0;
         if redundant || earlier {
             self.undo(now, shared, delivery.rtt);
         }
@@ -60,7 +65,7 @@ impl Sender {
             self.cc.on_congestion(now, &event);
         }
         shared.stats.undos += 1;
-        if self.undo_is_timeout {
+        if self.recovery.undo_is_timeout {
             shared.stats.spurious_timeouts += 1;
             shared.rtt.reset_backoff();
             if shared.config.rto.after_spurious
@@ -70,45 +75,48 @@ impl Sender {
                 shared.rtt.after_spurious_timeout(config, rtt);
             }
         }
-        self.episode.undo_marker = 0;
-        self.frto = 0;
-        self.frto_new = 0;
-        self.force = false;
+        self.recovery.episode.undo_marker = 0;
+        self.recovery.frto = 0;
+        self.recovery.frto_new = 0;
+        self.recovery.force = false;
         self.board.forget_losses();
-        if let Some(rack) = &mut self.rack {
+        if let Some(rack) = &mut self.recovery.rack {
             rack.reconsider();
         }
-        if matches!(self.state, CaState::Recovery | CaState::Loss | CaState::Cwr) {
-            self.state = CaState::Open;
+        if matches!(
+            self.recovery.state,
+            CaState::Recovery | CaState::Loss | CaState::Cwr
+        ) {
+            self.recovery.state = CaState::Open;
             self.board.set_duplicates(0);
         }
     }
 
     /// F-RTO (RFC 5682 2.1 and 3.1).
     pub(in crate::tcp) fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
-        match self.frto {
+        match self.recovery.frto {
             1 if delivery.advanced => {
                 // Step 2a of 2.1: an ACK of a part of the retransmission proves nothing.
                 let whole = shared.sack || delivery.segments > 0;
                 // Step 2b: the retransmission, or the original, was acknowledged: try new data.
                 if whole && self.new_length(shared).is_some() {
-                    self.frto = 2;
-                    self.frto_new = 2;
+                    self.recovery.frto = 2;
+                    self.recovery.frto_new = 2;
                 } else {
-                    self.frto = 0;
+                    self.recovery.frto = 0;
                 }
             }
             1 => {
                 if delivery.duplicate && !shared.sack {
-                    self.frto = 0; // step 2a
+                    self.recovery.frto = 0; // step 2a
                 }
             }
             _ => {
                 if delivery.original && !delivery.beyond && (delivery.advanced || delivery.sacked > 0) {
                     self.undo(now, shared, delivery.rtt); // step 3b
                 } else if delivery.duplicate || delivery.sacked > 0 {
-                    self.frto = 0; // step 3a: the loss was real
-                    self.frto_new = 0;
+                    self.recovery.frto = 0; // step 3a: the loss was real
+                    self.recovery.frto_new = 0;
                     if !shared.sack {
                         // Both new segments still count as in flight: the window that slow start would have by now
                         // lets a retransmission leave.

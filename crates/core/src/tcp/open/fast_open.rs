@@ -14,7 +14,6 @@
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::siphash::siphash;
-use crate::tcp::ack::scoreboard::{PUSH, Record};
 use crate::tcp::{Accepted, Connection, Event, State};
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeMap;
@@ -328,16 +327,7 @@ impl Connection {
         state.accepted = ack > on_syn;
         self.feed_sender(now);
         let Some(sender) = &mut self.sender else { return };
-        sender.una = ack;
-        sender.nxt = 1 + on_syn;
-        if ack <= on_syn {
-            let rest = (1 + on_syn - ack) as u32;
-            // PSH whatever else was written (Linux `tcp_send_syn_data`).
-            sender.board.push(Record::new(sent_at, ack, rest, PUSH));
-            // RFC 7413 4.1.3: at once, and it says nothing about congestion.
-            sender.board.mark_lost(0);
-            sender.resend_without_reduction(now);
-        }
+        sender.after_syn_data(now, sent_at, ack, 1 + on_syn);
     }
 }
 

@@ -10,6 +10,7 @@
 //! **Deviations.** The time counts from the first timeout, where Linux counts from the first retransmission of any kind.
 //! Linux's limits on orphans by memory are not modelled.
 
+use crate::pack::Pack;
 use crate::packet::{Flags, Segment};
 use crate::tcp::ack::scoreboard::SACKED;
 use crate::tcp::send::half::Sender;
@@ -46,15 +47,69 @@ impl Shared {
     }
 }
 
+/// How often a timer fired in a row for what is out now, and since when.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Attempts {
+    count: u8,
+    /// When the timer first expired: milliseconds of the clock, wrapping.
+    first_ms: u32,
+}
+
+impl Attempts {
+    /// How often the timer fired in a row.
+    pub(in crate::tcp) const fn count(self) -> u8 {
+        self.count
+    }
+
+    /// The peer acknowledged something new, or answered a zero-window probe.
+    #[inline(always)]
+    pub(in crate::tcp) fn forget(&mut self) {
+        self.count = 0;
+    }
+
+    /// The retransmission timer fired.
+    pub(in crate::tcp) fn on_timeout(&mut self, now: Instant) {
+        self.count = self.count.saturating_add(1);
+        if self.count == 1 {
+            self.begin(now);
+        }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        self.first_ms = (now.as_nanos() / 1_000_000) as u32;
+    }
+
+    /// The peer answers, but its window is shut: counting begins anew (RFC 9293 SHLD-17, MUST-37).
+    #[inline]
+    pub(in crate::tcp) fn on_answer_with_shut_window(&mut self, now: Instant) {
+        if self.count > 0 {
+            self.count = 1;
+            self.begin(now);
+        }
+    }
+
+    /// Time since the first timeout of what is out now.
+    fn waited(self, now: Instant) -> Duration {
+        let now_ms = (now.as_nanos() / 1_000_000) as u32;
+        Duration::from_millis(u64::from(now_ms.wrapping_sub(self.first_ms)))
+    }
+
+    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Attempts { count, first_ms } = self;
+        pack.byte(count);
+        pack.word(first_ms);
+    }
+}
+
 impl Sender {
     /// Whether the retransmission timer that just fired is the last straw.
     #[cold]
     pub(in crate::tcp) fn retried_enough(&self, now: Instant, shared: &Shared) -> bool {
         let patience = &shared.config.patience;
-        if self.retries == 0 {
+        if self.attempts.count == 0 {
             return false;
         }
-        let waited = self.waited(now);
+        let waited = self.attempts.waited(now);
         if let Some(limit) = shared.user_timeout() {
             return waited >= limit; // RFC 9293 MUST-21
         }
@@ -62,27 +117,8 @@ impl Sender {
         if patience.retries_as_time {
             waited >= shared.model_timeout(retries)
         } else {
-            self.retries >= retries
+            self.attempts.count >= retries
         }
-    }
-
-    /// The peer answers, but its window is shut: patience begins anew (RFC 9293 SHLD-17, MUST-37).
-    #[inline]
-    pub(in crate::tcp) fn on_answer_with_shut_window(&mut self, now: Instant) {
-        if self.retries > 0 {
-            self.retries = 1;
-            self.note_first_timeout(now);
-        }
-    }
-
-    pub(in crate::tcp) fn note_first_timeout(&mut self, now: Instant) {
-        self.first_timeout_ms = (now.as_nanos() / 1_000_000) as u32;
-    }
-
-    /// Since the first timeout of what is out now.
-    fn waited(&self, now: Instant) -> Duration {
-        let now_ms = (now.as_nanos() / 1_000_000) as u32;
-        Duration::from_millis(u64::from(now_ms.wrapping_sub(self.first_timeout_ms)))
     }
 
     /// The RTO, shortened so that the user timeout is met.
@@ -90,7 +126,7 @@ impl Sender {
         let rto = shared.rtt.rto(&shared.config.rto);
         match shared.user_timeout() {
             Some(limit) => {
-                let left = limit.saturating_sub(self.waited(now));
+                let left = limit.saturating_sub(self.attempts.waited(now));
                 rto.min(left.max(Duration::from_millis(1)))
             }
             None => rto,
@@ -112,11 +148,11 @@ impl Sender {
             }
         }
         if self.persist_backoff >= orphan.unwrap_or(u8::MAX)
-            || self.retries >= orphan.unwrap_or(shared.config.retries)
+            || self.attempts.count >= orphan.unwrap_or(shared.config.retries)
         {
             return true;
         }
-        self.retries = self.retries.saturating_add(1);
+        self.attempts.count = self.attempts.count.saturating_add(1);
         false
     }
 
@@ -128,7 +164,7 @@ impl Sender {
         now: Instant,
         shared: &mut Shared,
     ) -> Result<(), ConnectionError> {
-        if self.retries == 0 || shared.timers.kind() != Some(Timer::Rto) {
+        if self.attempts.count == 0 || shared.timers.kind() != Some(Timer::Rto) {
             return Ok(());
         }
         let Some(head) = self.board.ring.front().filter(|head| !head.is(SACKED)) else {

@@ -6,6 +6,7 @@
 
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
+use crate::tcp::send::peer_window::PeerWindow;
 use crate::tcp::{Accepted, Connection, ConnectionError, Control, Event, Receive, State, Timer};
 use crate::time::{Duration, Instant};
 
@@ -100,10 +101,7 @@ impl Connection {
         } else {
             (config.ecn || config.ecn_passive) && syn.flags.contains(Flags::ECE.with(Flags::CWR))
         };
-        shared.snd_edge = 1 + u64::from(syn.window); // never scaled (RFC 7323 2.2)
-        shared.max_snd_wnd = u64::from(syn.window);
-        shared.snd_wl1 = 0;
-        shared.snd_wl2 = if acked { 1 } else { 0 };
+        shared.peer = PeerWindow::of_syn(u64::from(syn.window), acked); // never scaled (RFC 7323 2.2)
         let _ = now;
     }
 
@@ -188,7 +186,7 @@ impl Connection {
         self.state = State::Established;
         self.receive.acking.start(now);
         if !segment.flags.contains(Flags::SYN) {
-            shared.snd_edge = 1 + (u64::from(segment.window) << shared.snd_scale);
+            shared.peer.open(u64::from(segment.window) << shared.snd_scale);
         }
         shared.raise(Event::Established);
         if self.close_queued {

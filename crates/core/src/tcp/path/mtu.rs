@@ -15,9 +15,10 @@
 //!
 //! Parameters: [`PathConfig`](crate::tcp::PathConfig).
 
+use crate::tcp::ack::recovery::CaState;
 use crate::tcp::ack::scoreboard::{FIN, LOST, SACKED};
 use crate::tcp::config::{IpVersion, MtuProbing, PathConfig};
-use crate::tcp::send::half::{CaState, Outgoing, Sender};
+use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::{Connection, Control, Shared, State};
 use crate::time::Instant;
 
@@ -250,15 +251,7 @@ impl Sender {
 
     /// Losses that do not mean congestion (Linux `tcp_non_congestion_loss_retransmit`).
     pub(in crate::tcp) fn resend_without_reduction(&mut self, now: Instant) {
-        if !matches!(self.state, CaState::Loss | CaState::Recovery) {
-            self.state = CaState::Loss;
-            self.high_seq = self.nxt;
-            self.episode.recover = self.nxt;
-            self.episode.undo_marker = 0;
-            self.frto = 0;
-            self.tlp_end = 0;
-            self.begin_recovery();
-        }
+        self.recovery.resend_without_reduction(self.una, self.nxt);
         self.last_send = now;
     }
 
@@ -266,7 +259,7 @@ impl Sender {
     #[cold]
     pub(in crate::tcp) fn mtu_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         let search = *shared.cold.as_ref()?.mtu.search.as_ref()?;
-        let quiet = self.state == CaState::Open && self.board.marks.sacked_segments == 0;
+        let quiet = self.recovery.state() == CaState::Open && self.board.marks.sacked_segments == 0;
         let unit = self.board.weight(shared.mss).max(1);
         if search.probe != 0
             || !quiet
@@ -278,7 +271,7 @@ impl Sender {
         let size = (search.high + search.low) / 2;
         let payload = shared.payload_of(size);
         let needed = u64::from(payload) + 4 * u64::from(shared.mss); // what follows shows the loss of the probe
-        let room = shared.snd_edge.saturating_sub(self.nxt);
+        let room = shared.peer.edge().saturating_sub(self.nxt);
         let fits = self.in_flight(shared) + 2 * unit <= self.window(shared);
         if payload <= shared.mss || self.unsent() < needed || room < needed || !fits {
             return None;

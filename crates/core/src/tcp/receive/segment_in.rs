@@ -6,9 +6,10 @@
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::tcp::ConnectionError;
+use crate::tcp::ack::recovery::CaState;
 use crate::tcp::fast::FastPath;
 use crate::tcp::receive::half::Taken;
-use crate::tcp::send::half::CaState;
+use crate::tcp::send::peer_window::WindowUpdate;
 use crate::tcp::{Accepted, Connection, Control, Event, State, UNUSUAL};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -241,7 +242,7 @@ impl Connection {
             probed = true;
         }
         // RFC 5961 5.2.
-        if ack > nxt as i64 || ack < una as i64 - self.shared.max_snd_wnd.max(1) as i64 {
+        if ack > nxt as i64 || ack < una as i64 - self.shared.peer.largest().max(1) as i64 {
             self.challenge(now);
             return false;
         }
@@ -277,13 +278,13 @@ impl Connection {
     ) {
         let window_changed = self.update_window(segment, seq, ack);
         let Some(sender) = &mut self.sender else { return };
-        if self.shared.snd_edge <= ack {
-            sender.on_answer_with_shut_window(now);
+        if self.shared.peer.edge() <= ack {
+            sender.attempts.on_answer_with_shut_window(now);
         }
         let advanced = ack > sender.una;
         if advanced && sender.is_quiet(&self.shared, segment, ack) {
             sender.on_ack::<true>(now, &mut self.shared, segment, ack, false);
-            if sender.state != CaState::Open {
+            if sender.recovery.state() != CaState::Open {
                 self.shared.fast = self.fast_path();
             }
             return self.on_advance::<PREDICTED>(now);
@@ -326,7 +327,8 @@ impl Connection {
     #[inline(always)]
     fn update_window(&mut self, segment: &Segment, seq: u64, ack: u64) -> bool {
         let shared = &mut self.shared;
-        let Some((changed, opened)) = shared.take_window(segment, seq, ack) else {
+        let Some(WindowUpdate { changed, opened }) = shared.peer.take(segment, shared.snd_scale, seq, ack)
+        else {
             return false;
         };
         if shared.timers.kind() == Some(crate::tcp::Timer::Persist)

@@ -50,8 +50,8 @@ impl Connection {
         urgent.send = send;
         urgent.last = last;
         if let Some(sender) = &mut self.sender {
-            sender.sws_override = true;
-            if self.shared.snd_edge <= sender.nxt {
+            sender.override_silly_window();
+            if self.shared.peer.edge() <= sender.nxt {
                 self.receive.acking.now = true; // a closed window does not stop the announcement
             }
         }

@@ -3,6 +3,7 @@
 pub(in crate::tcp) mod half;
 pub(in crate::tcp) mod offload;
 pub(in crate::tcp) mod pacing;
+pub(in crate::tcp) mod peer_window;
 pub(in crate::tcp) mod persist;
 pub(in crate::tcp) mod rdb;
 pub(in crate::tcp) mod segment_out;

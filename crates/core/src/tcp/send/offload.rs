@@ -31,7 +31,7 @@ impl Sender {
         if free < 2 * weight {
             return 0; // mostly: what one acknowledgment made room for
         }
-        let usable = shared.snd_edge.saturating_sub(self.nxt);
+        let usable = shared.peer.edge().saturating_sub(self.nxt);
         // Or one of two segments, without a division: nothing below makes it less.
         let two = free < 3 * weight && least >= 2 && 2 * mss <= GROUP_BYTES;
         if two && window >= 4 * weight && self.unsent().min(usable) >= 2 * mss {

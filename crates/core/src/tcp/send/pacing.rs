@@ -93,10 +93,13 @@ impl Sender {
     }
 
     fn could_send(&self, shared: &Shared) -> bool {
-        if self.sack1.is_some() {
+        if self.recovery.is_ns2() {
             return self.unsent() > 0 || self.board.out > 0;
         }
-        let fits = |len| self.force || self.in_flight(shared) + self.board.weight(len) <= self.window(shared);
+        let fits = |len| {
+            self.recovery.is_forced()
+                || self.in_flight(shared) + self.board.weight(len) <= self.window(shared)
+        };
         (self.board.marks.to_retransmit > 0 && fits(shared.mss))
             || self.new_or_full_length(shared).is_some_and(|(len, _)| fits(len))
     }

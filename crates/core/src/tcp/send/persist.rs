@@ -61,7 +61,7 @@ impl Sender {
     /// The persist timer fired.
     pub(in crate::tcp) fn on_persist(&mut self, shared: &Shared) {
         self.persist_backoff = (self.persist_backoff + 1).min(16);
-        if shared.snd_edge > self.nxt {
+        if shared.peer.edge() > self.nxt {
             self.sws_override = true; // RFC 9293 3.8.6.2.1 (4)
         } else {
             self.zero_probe_due = true;
@@ -86,6 +86,6 @@ impl Sender {
         if opened {
             self.persist_backoff = 0;
         }
-        self.retries = 0;
+        self.attempts.forget();
     }
 }

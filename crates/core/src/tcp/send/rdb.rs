@@ -19,8 +19,9 @@ use crate::packet::Segment;
 use crate::parameter::choice;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::recovery::CaState;
 use crate::tcp::ack::scoreboard::{FIN, RETRANS, Record, SACKED, Scoreboard};
-use crate::tcp::send::half::{CaState, Sender};
+use crate::tcp::send::half::Sender;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 
@@ -170,7 +171,7 @@ impl Sender {
         let mut start = self.nxt;
         if let (Some(bundler), Some(rdb)) = (&mut thin.bundler, shared.config.rdb) {
             bundler.on_new_segment(now);
-            if payload > 0 && !fin && self.frto == 0 {
+            if payload > 0 && !fin && !self.recovery.in_frto() {
                 start = self.walk(&rdb, shared.mss, payload);
             }
             let carried = self.nxt - start;
@@ -299,7 +300,9 @@ impl Sender {
     ) {
         shared.stats.rdb_losses += hidden.segments;
         self.note_loss(hidden.segments, true);
-        if matches!(self.state, CaState::Open | CaState::Disorder) && hidden.seq >= self.high_seq {
+        if matches!(self.recovery.state(), CaState::Open | CaState::Disorder)
+            && hidden.seq >= self.recovery.high_seq()
+        {
             self.enter_cwr(now, shared, CongestionKind::Loss, delivery);
             // What was presumed lost was never sent again: its share of what was acknowledged (New-CWV's R).
             let lost = delivery.acked * u64::from(hidden.segments) / u64::from(delivery.segments.max(1));

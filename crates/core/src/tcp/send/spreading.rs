@@ -33,8 +33,9 @@
 use crate::rng::Rng;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::recovery::CaState;
 use crate::tcp::config::InitialSpreading;
-use crate::tcp::send::half::{CaState, Sender};
+use crate::tcp::send::half::Sender;
 use crate::tcp::state::error::Event;
 use crate::tcp::window::path_memory::PathSample;
 use crate::time::{Duration, Instant};
@@ -201,7 +202,7 @@ impl Sender {
         bytes: u64,
     ) {
         let more = self.nxt > self.una;
-        let calm = self.state == CaState::Open;
+        let calm = self.recovery.state() == CaState::Open;
         let Some(tempo) = self.tempo.as_deref_mut() else {
             return;
         };

@@ -96,7 +96,7 @@ impl Sender {
 
     /// `thin_linear`: this timeout does not back off.
     pub(in crate::tcp) fn backs_off_linearly(&self, shared: &Shared) -> bool {
-        shared.config.thin_linear && self.retries <= LINEAR_TIMEOUTS && self.is_thin()
+        shared.config.thin_linear && self.attempts.count() <= LINEAR_TIMEOUTS && self.is_thin()
     }
 }
 

@@ -1,7 +1,8 @@
 //! What `TCP_INFO` reports: [`Info`], and beyond it negotiated options and counts of segments.
 
 use crate::cc::Phase;
-use crate::tcp::send::half::{CaState, Sender};
+use crate::tcp::ack::recovery::CaState;
+use crate::tcp::send::half::Sender;
 use crate::tcp::{Connection, Info, State};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -63,15 +64,15 @@ impl Connection {
         let una = sender.map_or(1, |sender| sender.una);
         Info {
             state: self.state,
-            ca_state: sender.map_or(CaState::Open, |sender| sender.state),
+            ca_state: sender.map_or(CaState::Open, |sender| sender.recovery.state()),
             phase: sender.map_or(Phase::SlowStart, |sender| sender.cc.phase()),
             cwnd: Bytes(sender.map_or_else(|| shared.initial_window(), |sender| sender.window(shared))),
             ssthresh: sender.map_or(Bytes::MAX, |sender| sender.cc.ssthresh()),
             pipe: Bytes(sender.map_or(0, |sender| sender.board.pipe())),
             flight: Bytes(sender.map_or(0, |sender| sender.nxt - sender.una)),
             unsent: Bytes(sender.map_or(self.written, Sender::unsent)),
-            peer_window: Bytes(shared.snd_edge.saturating_sub(una)),
-            delivered: Bytes(sender.map_or(0, |sender| sender.delivered_total)),
+            peer_window: Bytes(shared.peer.edge().saturating_sub(una)),
+            delivered: Bytes(sender.map_or(0, |sender| sender.recovery.delivered_total())),
             received: self.received(),
             acked: self.acked(),
             srtt: shared.rtt.srtt(),
@@ -118,11 +119,11 @@ impl Connection {
             };
             detail.lost = segments(board.marks.lost);
             detail.retransmitted = segments(board.marks.retrans);
-            detail.delivered += segments(sender.delivered_total);
-            if let Some(rack) = &sender.rack {
+            detail.delivered += segments(sender.recovery.delivered_total());
+            if let Some(rack) = sender.recovery.rack() {
                 (detail.reordering, detail.reorderings) = (rack.degree(), rack.reorderings);
             }
-            detail.timeouts_in_row = sender.retries;
+            detail.timeouts_in_row = sender.attempts.count();
             detail.probes = sender.zero_probes();
             detail.since_sent = now.since(sender.last_send);
         }

@@ -16,7 +16,7 @@ use crate::seq::SeqNumber;
 use crate::tcp::ack::scoreboard::{Marks, Scoreboard};
 use crate::tcp::receive::half::Receive;
 use crate::tcp::receive::reassembly::Beyond;
-use crate::tcp::send::half::{CaState, Episode, Sender};
+use crate::tcp::send::half::Sender;
 use crate::tcp::send::spreading::PathNotes;
 use crate::tcp::state::shared::Shared;
 use crate::tcp::window::controller::Controller;
@@ -135,10 +135,7 @@ impl Shared {
             rtt,
             timers,
             stats,
-            snd_edge,
-            max_snd_wnd,
-            snd_wl1,
-            snd_wl2,
+            peer,
             last_ack_sent,
             iss: _, // written first
             irs,
@@ -165,10 +162,7 @@ impl Shared {
         rtt.pack(pack);
         timers.pack(pack);
         stats.pack(pack, |pack, stats| stats.pack(pack));
-        pack.number(snd_edge);
-        pack.number(max_snd_wnd);
-        pack.number(snd_wl1);
-        pack.number(snd_wl2);
+        peer.pack(pack);
         pack.number(last_ack_sent);
         pack.word(&mut irs.0);
         pack.word(ts_recent);
@@ -322,137 +316,55 @@ impl Beyond {
 
 impl Sender {
     fn pack(&mut self, pack: &mut Pack<'_>) {
-        self.probed = Instant::FAR_FUTURE; // it only saves work
         self.tempo = None; // that of a first window is over
         let Sender {
             board,
             cc,
-            rack,
-            sack1,
+            recovery,
+            usage,
             thin: _,  // there is none
             tempo: _, // none
             una,
             small_end,
             nxt,
             end,
-            high_seq,
-            episode,
-            tlp_end,
-            wait_until,
-            rtt_seq,
-            round_end,
-            delivered_total,
-            limited_sent,
-            max_out,
-            usage_seq,
-            used,
-            window_stamp,
             last_send,
-            probed: _, // never
-            dup_acks,
-            retries,
-            first_timeout_ms,
+            attempts,
             persist_backoff,
-            frto_new,
-            frto,
-            state,
             fin_queued: _, // no
             fin_sent,
-            force,
-            limited,
-            tlp_is_retrans,
             probe_due,
             zero_probe_due,
             zero_probe_out,
             cwr_pending,
             sws_override,
             group_left,
-            rescued,
-            undo_is_timeout,
             more,
             unpushed,
         } = self;
         board.pack(pack);
         Controller::pack(cc, pack);
-        pack.option(
-            rack,
-            || Box::new(crate::tcp::ack::rack::Rack::new(3)),
-            |pack, rack| rack.pack(pack),
-        );
-        pack.option(sack1, Box::default, |pack, sack1| sack1.pack(pack));
         pack.number(una);
         let una = *una;
-        for offset in [
-            small_end,
-            nxt,
-            end,
-            rtt_seq,
-            round_end,
-            usage_seq,
-            delivered_total,
-        ] {
+        recovery.pack(pack, una);
+        usage.pack(pack, una);
+        for offset in [small_end, nxt, end] {
             pack.near(una, offset);
         }
-        pack.number(high_seq);
-        episode.pack(pack, |pack, episode| episode.pack(pack));
-        pack.number(tlp_end);
-        pack.instant(wait_until);
-        pack.number(limited_sent);
-        pack.number(max_out);
-        pack.number(used);
-        pack.instant(window_stamp);
         pack.instant(last_send);
-        pack.word(dup_acks);
-        pack.byte(retries);
-        pack.word(first_timeout_ms);
+        attempts.pack(pack);
         pack.byte(persist_backoff);
-        pack.byte(frto_new);
-        pack.byte(frto);
-        let states = [
-            CaState::Open,
-            CaState::Disorder,
-            CaState::Cwr,
-            CaState::Recovery,
-            CaState::Loss,
-        ];
-        pack.choice(&states, state);
         pack.byte(group_left);
         pack.flags([
             fin_sent,
-            force,
-            limited,
-            tlp_is_retrans,
             probe_due,
             zero_probe_due,
             zero_probe_out,
             cwr_pending,
             sws_override,
-            rescued,
-            undo_is_timeout,
             more,
             unpushed,
         ]);
-    }
-}
-
-impl Episode {
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Episode {
-            recovery_window,
-            prr,
-            recover,
-            undo_marker,
-            high_rxt,
-            undo_retrans,
-            retrans_stamp,
-        } = self;
-        pack.number(recovery_window);
-        prr.pack(pack);
-        pack.number(recover);
-        pack.number(undo_marker);
-        pack.number(high_rxt);
-        pack.word(undo_retrans);
-        pack.word(retrans_stamp);
     }
 }
 

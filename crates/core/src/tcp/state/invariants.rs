@@ -47,7 +47,8 @@ impl Connection {
             return true;
         }
         let stats = &self.shared.stats;
-        let seen = stats.segments_sent + stats.ack_latency_count + sender.delivered_total + sender.una;
+        let seen =
+            stats.segments_sent + stats.ack_latency_count + sender.recovery.delivered_total() + sender.una;
         (seen.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40).is_multiple_of(quarter)
     }
 
@@ -89,10 +90,10 @@ impl Connection {
                     assert!(
                         timers.armed() || timers.pace != Instant::FAR_FUTURE || !sender.waits(),
                         "a timer runs while data is out or waits: {:?} out {} unsent {} window {} cwnd {} mss {}",
-                        sender.state,
+                        sender.recovery.state(),
                         sender.board.out,
                         sender.unsent(),
-                        shared.snd_edge as i64 - sender.nxt as i64,
+                        shared.peer.edge() as i64 - sender.nxt as i64,
                         sender.window(shared),
                         shared.mss
                     );
@@ -131,13 +132,7 @@ impl Sender {
             "SND.UNA {una}, SND.NXT {nxt}, end {}, written {written}",
             self.end
         );
-        assert!(
-            self.high_seq <= nxt
-                && self.episode.recover <= nxt
-                && self.tlp_end <= nxt
-                && self.episode.undo_marker <= nxt,
-            "marks are not beyond SND.NXT"
-        );
+        self.recovery.check(nxt);
         assert!(
             self.cc.window().get() >= u64::from(shared.mss),
             "the window is at least one segment: {}",

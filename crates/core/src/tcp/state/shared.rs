@@ -9,6 +9,7 @@ use crate::tcp::ack::rto::Rtt;
 use crate::tcp::config::{Config, InitialWindow, WindowUnit};
 use crate::tcp::fast::FastPath;
 use crate::tcp::path::cold::Cold;
+use crate::tcp::send::peer_window::PeerWindow;
 use crate::tcp::send::spreading::PathNotes;
 use crate::tcp::state::error::{ConnectionError, Event};
 use crate::tcp::state::lazy::Lazy;
@@ -25,11 +26,8 @@ pub(in crate::tcp) struct Shared {
     pub(in crate::tcp) rtt: Rtt,
     pub(in crate::tcp) timers: Timers,
     pub(in crate::tcp) stats: Lazy<Stats>,
-    /// Right edge of the peer's window, as an offset of ours.
-    pub(in crate::tcp) snd_edge: u64,
-    pub(in crate::tcp) max_snd_wnd: u64,
-    pub(in crate::tcp) snd_wl1: u64,
-    pub(in crate::tcp) snd_wl2: u64,
+    /// The window that the peer offers.
+    pub(in crate::tcp) peer: PeerWindow,
     /// RCV.NXT of the last acknowledgment sent.
     pub(in crate::tcp) last_ack_sent: u64,
     pub(in crate::tcp) iss: SeqNumber,
@@ -77,31 +75,6 @@ impl Shared {
     /// Where the timestamp clock of an end with this initial sequence number starts.
     pub(in crate::tcp) const fn ts_offset(iss: SeqNumber) -> u32 {
         iss.0.rotate_left(16) | 1
-    }
-
-    /// Takes SND.WND from a segment (RFC 9293 3.10.7.4, fifth). Says whether the peer changed it, and whether the right
-    /// edge moved; `None`: an older segment.
-    #[inline(always)]
-    pub(in crate::tcp) fn take_window(
-        &mut self,
-        segment: &Segment,
-        seq: u64,
-        ack: u64,
-    ) -> Option<(bool, bool)> {
-        if self.snd_wl1 > seq || (self.snd_wl1 == seq && self.snd_wl2 > ack) {
-            return None;
-        }
-        let window = u64::from(segment.window) << self.snd_scale;
-        let edge = ack + window;
-        let changed = edge != self.snd_edge && ack == self.snd_wl2;
-        self.snd_wl1 = seq;
-        self.snd_wl2 = ack;
-        let opened = edge > self.snd_edge;
-        self.snd_edge = edge;
-        if window > self.max_snd_wnd {
-            self.max_snd_wnd = window;
-        }
-        Some((changed, opened))
     }
 
     /// Notes an event.

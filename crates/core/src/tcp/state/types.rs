@@ -3,7 +3,7 @@
 use crate::cc::Phase;
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
-use crate::tcp::send::half::CaState;
+use crate::tcp::ack::recovery::CaState;
 use crate::time::Duration;
 use crate::units::Bytes;
 use core::ops::Range;

@@ -75,8 +75,8 @@ impl Connection {
                 + (sender.board.marks.runs.capacity() + sender.board.marks.stale.capacity())
                     * size_of::<Run>()
                 + sender
-                    .rack
-                    .as_ref()
+                    .recovery
+                    .rack()
                     .map_or(0, |rack| size_of::<Rack>() + rack.held())
         });
         (size_of::<Connection>() + sender + self.receive.overhead()) as u64 + self.receive.held()

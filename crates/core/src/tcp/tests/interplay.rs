@@ -502,7 +502,7 @@ impl Watch {
 
     fn sender(&self) -> (CaState, u64) {
         let sender = self.pair.a.sender.as_ref().expect("it is established");
-        (sender.state, sender.board.pipe())
+        (sender.recovery.state(), sender.board.pipe())
     }
 
     fn look_at_segments(&mut self) {
@@ -517,7 +517,7 @@ impl Watch {
             // units of the scale shrink by less than one.
             let new = end > self.highest;
             assert!(
-                !new || end <= self.pair.a.shared.snd_edge || sent.transmit.segment.payload <= 1,
+                !new || end <= self.pair.a.shared.peer.edge() || sent.transmit.segment.payload <= 1,
                 "{}: beyond the peer's window: {sent:?}",
                 self.name()
             );
@@ -556,7 +556,11 @@ impl Watch {
         }
         let sender = self.pair.a.sender.as_ref().expect("it is established");
         let name = self.name();
-        assert_eq!(sender.state, CaState::Open, "{name}: a probe in disorder");
+        assert_eq!(
+            sender.recovery.state(),
+            CaState::Open,
+            "{name}: a probe in disorder"
+        );
         assert_eq!(
             sender.board.marks.sacked_segments, 0,
             "{name}: a probe behind a SACK"
@@ -571,7 +575,7 @@ impl Watch {
         let counts = Counts::of(&self.pair.a);
         let before = core::mem::replace(&mut self.counts, counts);
         let sender = self.pair.a.sender.as_ref().expect("it is established");
-        let (una, high_seq) = (sender.una, sender.high_seq);
+        let (una, high_seq) = (sender.una, sender.recovery.high_seq());
         if counts.probes > before.probes {
             let weight = sender.board.weight(MSS);
             assert!(
@@ -583,7 +587,7 @@ impl Watch {
         if counts.restarts > before.restarts {
             self.reduced = None;
         }
-        if counts.timeouts > before.timeouts && sender.rack.is_none() {
+        if counts.timeouts > before.timeouts && sender.recovery.rack().is_none() {
             // All that is not SACKed counts as lost, also what was just sent again (RFC 6675 5.1 leaves it open).
             self.again.fill(None);
         }
@@ -604,7 +608,7 @@ impl Watch {
         let stats = self.pair.a.stats();
         assert_eq!((stats.undos, stats.spurious_probes), (0, 0), "{}", self.name());
         let sender = self.pair.a.sender.as_ref().expect("it is established");
-        if let Some(rack) = &sender.rack {
+        if let Some(rack) = sender.recovery.rack() {
             assert!(rack.window_for_tests(RTT) <= ms(25), "{}", self.name());
         }
     }

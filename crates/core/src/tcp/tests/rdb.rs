@@ -484,7 +484,7 @@ fn duplicates_of_bundles_change_nothing() {
     while pair.now < at(120_000) && pair.taken < 400 * 120 && pair.step() {
         super::check(&pair.a);
         let sender = pair.a.sender.as_ref().expect("there is one");
-        let rack = sender.rack.as_ref().expect("it is on");
+        let rack = sender.recovery.rack().expect("it is on");
         deepest = deepest.max(rack.window_for_tests(ms(100)));
     }
     let stats = *pair.a.stats();

@@ -18,8 +18,9 @@
 use crate::cc::CongestionKind;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::recovery::CaState;
 use crate::tcp::config::WindowValidation;
-use crate::tcp::send::half::{CaState, Sender};
+use crate::tcp::send::half::Sender;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
@@ -191,8 +192,8 @@ impl Sender {
     /// An acknowledgment: a sample, if it ends a round trip.
     pub(in crate::tcp) fn sample_pipe(&mut self, now: Instant, shared: &Shared, delivery: &Delivery) {
         let (una, nxt) = (self.una, self.nxt);
-        let (window, full) = (self.cc.window().get(), self.limited);
-        let recovering = matches!(self.state, CaState::Recovery | CaState::Loss);
+        let (window, full) = (self.cc.window().get(), self.usage.limited);
+        let recovering = matches!(self.recovery.state(), CaState::Recovery | CaState::Loss);
         let Some(validation) = self.validation() else {
             return;
         };
@@ -223,11 +224,11 @@ impl Sender {
 
     /// Before data leaves: the phase, and what five minutes of it do (RFC 7661 4.4.2).
     pub(in crate::tcp) fn refresh_validation(&mut self, now: Instant, shared: &Shared) {
-        if self.state != CaState::Open {
+        if self.recovery.state() != CaState::Open {
             return;
         }
         let (window, mut ssthresh) = (self.cc.window(), self.cc.ssthresh());
-        let (initial, full) = (Bytes(shared.initial_window()), self.limited);
+        let (initial, full) = (Bytes(shared.initial_window()), self.usage.limited);
         let period = period(shared.rtt.srtt());
         let Some(validation) = self.validation() else {
             return;
@@ -257,7 +258,7 @@ impl Sender {
         kind: CongestionKind,
     ) -> bool {
         let prior = (self.cc.window(), self.cc.ssthresh());
-        let (flight, full) = (self.board.out, self.limited);
+        let (flight, full) = (self.board.out, self.usage.limited);
         let period = period(shared.rtt.srtt());
         let Some(validation) = self.validation() else {
             return false;

@@ -6,11 +6,58 @@
 //! Linux (`tcp_cwnd_validate`).
 //! **Deviations.** None known.
 
+use crate::pack::Pack;
 use crate::tcp::Shared;
+use crate::tcp::ack::recovery::CaState;
 use crate::tcp::config::{Growth, WindowValidation};
-use crate::tcp::send::half::{CaState, Sender};
+use crate::tcp::send::half::Sender;
 use crate::time::Instant;
 use crate::units::Bytes;
+
+/// How much of the window is in use.
+pub(in crate::tcp) struct Usage {
+    pub(super) limited: bool,
+    /// Most in flight in the current window.
+    pub(super) max_out: u64,
+    pub(super) usage_seq: u64,
+    /// Most in flight since `window_stamp` (RFC 2861).
+    pub(super) used: u64,
+    pub(super) window_stamp: Instant,
+}
+
+impl Usage {
+    pub(in crate::tcp) fn new(now: Instant) -> Usage {
+        Usage {
+            limited: false,
+            max_out: 0,
+            usage_seq: 0,
+            used: 0,
+            window_stamp: now,
+        }
+    }
+
+    /// Whether the window was the limit at the end of the last drain.
+    #[inline(always)]
+    pub(in crate::tcp) const fn is_limited(&self) -> bool {
+        self.limited
+    }
+
+    /// Writes a state in which nothing is out, or reads it.
+    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>, una: u64) {
+        let Usage {
+            limited,
+            max_out,
+            usage_seq,
+            used,
+            window_stamp,
+        } = self;
+        pack.near(una, usage_seq);
+        pack.number(max_out);
+        pack.number(used);
+        pack.instant(window_stamp);
+        pack.flags([limited]);
+    }
+}
 
 impl Sender {
     /// The first new data after nothing was out: what idle time does to the window.
@@ -42,8 +89,8 @@ impl Sender {
                 self.cc.set_window(now, halved.max(restart), ssthresh);
             }
         }
-        self.window_stamp = now;
-        self.used = 0;
+        self.usage.window_stamp = now;
+        self.usage.used = 0;
     }
 
     /// After a drain: was the window the limit?
@@ -61,30 +108,33 @@ impl Sender {
                 return;
             }
         }
-        if self.una >= self.usage_seq || limited || (!self.limited && out > self.max_out) {
-            self.limited = limited;
-            self.max_out = out;
-            self.usage_seq = self.nxt;
+        if self.una >= self.usage.usage_seq || limited || (!self.usage.limited && out > self.usage.max_out) {
+            self.usage.limited = limited;
+            self.usage.max_out = out;
+            self.usage.usage_seq = self.nxt;
         }
         if shared.config.window_validation != WindowValidation::Rfc2861 {
             return;
         }
         if limited {
-            self.used = 0;
-            self.window_stamp = now;
+            self.usage.used = 0;
+            self.usage.window_stamp = now;
             return;
         }
-        self.used = self.used.max(out);
-        if self.state == CaState::Open && out > 0 && now.since(self.window_stamp) >= shared.rtt.base() {
+        self.usage.used = self.usage.used.max(out);
+        if self.recovery.state() == CaState::Open
+            && out > 0
+            && now.since(self.usage.window_stamp) >= shared.rtt.base()
+        {
             // RFC 2861 3.2: application-limited for an RTO.
             let window = self.cc.window();
-            let used = Bytes(self.used.max(shared.initial_window()));
+            let used = Bytes(self.usage.used.max(shared.initial_window()));
             if used < window {
                 let ssthresh = self.cc.ssthresh().max(self.three_quarters(window));
                 self.cc.set_window(now, self.whole((window + used) / 2), ssthresh);
             }
-            self.window_stamp = now;
-            self.used = 0;
+            self.usage.window_stamp = now;
+            self.usage.used = 0;
         }
     }
 
@@ -103,14 +153,14 @@ impl Sender {
     #[inline(always)]
     pub(in crate::tcp) fn may_grow(&self, shared: &Shared) -> bool {
         if self.tempo.is_some() && self.is_nonvalidated() {
-            return self.limited; // RFC 7661 4.3
+            return self.usage.limited; // RFC 7661 4.3
         }
         match shared.config.growth {
             Growth::Always => true,
-            Growth::CwndLimited => self.limited,
+            Growth::CwndLimited => self.usage.limited,
             Growth::Linux => {
                 let window = self.cc.window();
-                self.limited || window < self.cc.ssthresh() && window.get() < 2 * self.max_out
+                self.usage.limited || window < self.cc.ssthresh() && window.get() < 2 * self.usage.max_out
             }
         }
     }

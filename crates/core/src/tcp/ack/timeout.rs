@@ -1,0 +1,144 @@
+//! What the retransmission slot does when it fires: RTO, probe, reordering window, early retransmit, persist.
+//!
+//! **Source.** RFC 6298 5.4 to 5.6; RFC 5681 3.1; RFC 6675 5.1; RFC 8985 6.3; RFC 5827 3.
+//! **Deviations.** None known.
+
+use crate::cc::CongestionKind;
+use crate::tcp::Shared;
+use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::recovery::CaState;
+use crate::tcp::ack::scoreboard::SACKED;
+use crate::tcp::config::Prr as PrrVariant;
+use crate::tcp::send::half::Sender;
+use crate::tcp::state::error::{ConnectionError, Event};
+use crate::tcp::state::timers::Timer;
+use crate::time::Instant;
+use crate::units::Bytes;
+
+impl Sender {
+    /// The retransmission slot fired. `Err` gives the connection up.
+    pub(in crate::tcp) fn on_timer(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        kind: Timer,
+    ) -> Result<(), ConnectionError> {
+        match kind {
+            Timer::Rto => return self.on_rto(now, shared),
+            Timer::Pto => self.request_probe(),
+            Timer::Reordering | Timer::EarlyRetransmit => {
+                self.recovery.wait_until = Instant::FAR_FUTURE;
+                let before = self.board.marks.to_retransmit;
+                if kind == Timer::EarlyRetransmit {
+                    let highest = self.board.highest_sacked();
+                    let resent = self.resent(now, shared);
+                    self.board.judge_below(highest, resent);
+                } else {
+                    let lost = self.detect(now, shared);
+                    if let Some(tempo) = &mut self.tempo {
+                        tempo.unreported += lost;
+                    }
+                }
+                let delivery = Delivery::default();
+                let found = self.board.marks.to_retransmit > before;
+                if found && !matches!(self.recovery.state, CaState::Recovery | CaState::Loss) {
+                    self.enter_recovery(now, shared, &delivery);
+                    if shared.config.prr != PrrVariant::Off {
+                        self.reduce(shared, &delivery, 1);
+                    }
+                } else if found && self.recovery.state == CaState::Recovery {
+                    self.recovery.force |= self.board.pipe() == 0;
+                }
+                self.set_timer(now, shared, false);
+            }
+            Timer::Persist => {
+                if self.probed_enough(now, shared) {
+                    return Err(ConnectionError::TimedOut);
+                }
+                self.on_persist(shared);
+            }
+            Timer::Syn | Timer::DelayedAck | Timer::KeepAlive | Timer::TimeWait => {}
+        }
+        Ok(())
+    }
+
+    /// RFC 6298 5.4 to 5.6, RFC 5681 3.1, RFC 6675 5.1.
+    fn on_rto(&mut self, now: Instant, shared: &mut Shared) -> Result<(), ConnectionError> {
+        if self.board.out == 0 {
+            return Ok(());
+        }
+        if self.retried_enough(now, shared) {
+            return Err(ConnectionError::TimedOut);
+        }
+        self.attempts.on_timeout(now);
+        Sender::mtu_probe_unclear(shared);
+        if self.attempts.count() == 3 {
+            shared.raise(Event::Retransmitting); // RFC 9293 3.8.3: R1
+            shared.suspect_black_hole(now);
+        }
+        shared.stats.timeouts += 1;
+        shared.count_congestion(now);
+        if self.thin.is_some() {
+            self.note_loss(0, true);
+        }
+        if self.recovery.sack1.is_some() {
+            self.go_back(now, shared);
+            return Ok(());
+        }
+        if self.board.ring[0].is(SACKED) {
+            self.board.forget_sacks(); // RFC 2018 8
+        }
+        let first = self.attempts.count() == 1;
+        let mut event = self.flight_event(CongestionKind::Timeout { first });
+        if !first {
+            event.flight_size = event.flight_size.max(Bytes(u64::from(shared.mss)));
+        }
+        self.cc.on_congestion(now, &event);
+        self.end_spreading();
+        self.leave_nonvalidated();
+        let new_episode = self.recovery.state != CaState::Loss && first;
+        if let Some(rack) = &mut self.recovery.rack
+            && matches!(self.recovery.state, CaState::Open | CaState::Disorder)
+        {
+            rack.doubt_degree(self.board.marks.sacked_segments, shared.config.dup_thresh);
+        }
+        // RFC 5682 2.1 and 3.1 step 1: not while a fast recovery (with SACK) or a recovery from a timeout is under way, but
+        // again when the timer expires once more for the same segment.
+        let eligible = match self.recovery.state {
+            CaState::Open | CaState::Disorder | CaState::Cwr => true,
+            CaState::Recovery => !shared.sack,
+            CaState::Loss => {
+                !first
+                    && self.recovery.undo_is_timeout
+                    && self.recovery.episode.undo_marker == self.una.max(1)
+            }
+        };
+        if new_episode {
+            self.begin_episode(shared, true);
+        }
+        self.recovery.frto = u8::from(shared.config.frto && eligible && self.board.segments() > 0);
+        self.recovery.frto_new = 0;
+        self.recovery.state = CaState::Loss;
+        self.recovery.high_seq = self.nxt;
+        self.recovery.episode.recover = self.nxt;
+        self.board.set_duplicates(0);
+        self.recovery.dup_acks = 0;
+        self.recovery.tlp_end = 0;
+        self.recovery.wait_until = Instant::FAR_FUTURE;
+        self.recovery.begin_retransmitting(self.una);
+        if let Some(rack) = &mut self.recovery.rack {
+            rack.on_timeout(now, &mut self.board, shared.rtt.min(), shared.rtt.srtt());
+        } else {
+            self.board.mark_all_lost();
+        }
+        self.recovery.force = true;
+        if self.backs_off_linearly(shared) {
+            shared.rtt.reset_backoff();
+        } else {
+            shared.rtt.back_off(&shared.config.rto);
+        }
+        let at = now + self.clamped_rto(now, shared);
+        shared.timers.arm(Timer::Rto, at);
+        Ok(())
+    }
+}
