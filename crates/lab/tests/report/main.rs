@@ -126,7 +126,8 @@ fn the_answer_stands_at_the_top_with_place_certainty_and_harm() {
     assert!(top.contains(&format!("<h1>{}</h1>", escaped(headline))), "{top}");
     assert!(top.contains(&escaped(rest)));
     let recommended = document.recommended.as_ref().expect("the fixture has one");
-    let versus = document.variants[1].versus.as_ref().expect("it was compared");
+    let advised = words::done(document, recommended).expect("it is in the table");
+    let versus = advised.versus.as_ref().expect("it was compared");
     for said in [
         words::saved(versus),
         words::harm(versus.harm),
