@@ -23,13 +23,13 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+mod fifo;
 mod impairment;
-mod lane;
 mod serialiser;
 mod statistics;
 
+pub use fifo::{Counted, FifoLink, FifoPacket, PacketSize, Refusal, Schedule, WaitMeter};
 pub use impairment::{Arq, Impairments, Loss, StreamEnd};
-pub use lane::{Counted, Lane, LaneMeter, PacketSize, Passage, Passenger, Refusal};
 pub use serialiser::{LinkRate, OPPORTUNITY_BYTES};
 pub use statistics::{LinkStatistics, PacketClass};
 

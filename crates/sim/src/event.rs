@@ -4,7 +4,7 @@
 //! interrupts, delayed packets), then for packets the link, for interrupts the interface, for applications group and actor, for
 //! delayed packets group and recorded connection, for timers the connection, by the order of creation (which says
 //! the host and is never used again, unlike flow ids), and its end. It never depends on the order of insertion, so
-//! batches, lanes and lazy modes give the same bytes. There is one pending event per link and kind, so the sequence of
+//! batches, FIFO links and lazy modes give the same bytes. There is one pending event per link and kind, so the sequence of
 //! packets on a link is the order of its ring; one per actor; and one timer per endpoint, so the timer's kind is the
 //! endpoint's business. Each of them remembers the time of its event, and an event at another time is stale. So two equal
 //! keys are an event and what a deadline that moved away and back has left behind: the first acts, the second does not.

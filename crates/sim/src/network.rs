@@ -1,8 +1,8 @@
 //! The network: links between nodes, and the packets on their way.
 //!
-//! Each link has one pending event, the head of its wire. A drop-tail link at a constant rate is a [`Lane`]: the fate of a
-//! packet is known when it arrives, so a packet passes at once through every following lane that is fed by nobody else.
-//! At the end of its last lane the receiver may take it ahead of time ([`Hosts::run_ahead`](crate::endpoint::Hosts::run_ahead)) if
+//! Each link has one pending event, the head of its wire. A drop-tail link at a constant rate is a [`FifoLink`]: the fate of a
+//! packet is known when it arrives, so a packet passes at once through every following FIFO link that is fed by nobody else.
+//! At the end of its last FIFO link the receiver may take it ahead of time ([`Hosts::run_ahead`](crate::endpoint::Hosts::run_ahead)) if
 //! nothing else can happen to it before.
 //!
 //! The place of a packet in the arena of paths stands beside it on the wire (inside other links in `buf`, which the core
@@ -14,7 +14,9 @@ use crate::observe::Observer;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, LinkSpec, Spec};
 use fleetfoot_core::flow::{FlowId, FlowTable};
-use fleetfoot_core::link::{Lane, Link, LinkConfig, LinkStatistics, Loss, PacketSize, Passenger, StreamEnd};
+use fleetfoot_core::link::{
+    FifoLink, FifoPacket, Link, LinkConfig, LinkStatistics, Loss, PacketSize, StreamEnd,
+};
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::ring::Ring;
@@ -33,7 +35,7 @@ pub(crate) use slab::Slab;
 /// How events are processed; results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Lanes, lazy departures and lazy timers.
+    /// FIFO links, lazy departures and lazy timers.
     #[default]
     Fast,
     /// Every departure is an event, every moved deadline is inserted anew, connections predict no headers: slow and obviously right.
@@ -67,18 +69,18 @@ pub(crate) struct Network {
     pub(crate) dropped: u32,
     /// What was done to the number of packets in the network and is not told yet.
     pub(crate) notices: Vec<Notice>,
-    /// Lanes at whose end the first packet has no event: it may come ahead of time.
+    /// FIFO links at whose end the first packet has no event: it may come ahead of time.
     pub(crate) early: Vec<u32>,
-    /// The shortest delay of a lane whose packets may be taken ahead of time. What is taken happens later than this after
-    /// its packet entered the lane, so arrivals up to then need not wait for it (docs/design/engine.md#ahead).
+    /// The shortest delay of a FIFO link whose packets may be taken ahead of time. What is taken happens later than this after
+    /// its packet entered the FIFO link, so arrivals up to then need not wait for it (docs/design/engine.md#ahead).
     pub(crate) lookahead: Duration,
-    /// Where lanes meet.
+    /// Where FIFO links meet.
     pub(crate) junctions: Vec<Junction>,
     /// By link, its place among those that meet with it.
     pub(crate) feeder_places: Vec<u32>,
     /// What passes a junction together.
-    pub(crate) crowd: Vec<PacketOnWire>,
-    /// Lanes on whose wires packets stand that have come to them and not gone through yet.
+    pub(crate) batch: Vec<PacketOnWire>,
+    /// FIFO links on whose wires packets stand that have come to them and not gone through yet.
     pub(crate) entered: Vec<u32>,
     pub(crate) mode: Mode,
     pub(crate) window: Window,
@@ -91,13 +93,13 @@ pub(crate) struct Network {
 /// A link, its pending events and what is measured on it.
 pub(crate) struct LinkSlot {
     pub(crate) body: Body,
-    /// Of a lane: what is on its way.
+    /// Of a FIFO link: what is on its way.
     pub(crate) wire: Ring<PacketOnWire>,
-    /// So many of those, the last, have come to the lane and not gone through yet: their times are those of coming.
+    /// So many of those, the last, have come to the FIFO link and not gone through yet: their times are those of coming.
     pub(crate) entering: u32,
     /// No packet goes on from its end at once.
     stops: bool,
-    /// Time of the pending delivery event of a link that is no lane; `FAR_FUTURE` without one.
+    /// Time of the pending delivery event of a link that is no FIFO link; `FAR_FUTURE` without one.
     pub(crate) delivery_at: Instant,
     /// Time of the pending departure event, in [`Mode::Plain`].
     departure_at: Instant,
@@ -107,34 +109,34 @@ pub(crate) struct LinkSlot {
     pub(crate) entered_at: Instant,
 }
 
-/// A lane that several lanes feed, but not very many, which send over no other. What they bring is taken together.
+/// A FIFO link that several FIFO links feed, but not very many, which send over no other. What they bring is taken together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Junction {
     pub(crate) target: u32,
-    /// The shortest delay of those lanes: what happens elsewhere concerns the junction later by at least this.
+    /// The shortest delay of those FIFO links: what happens elsewhere concerns the junction later by at least this.
     pub(crate) near: Duration,
     /// This and the delay of the target.
     pub(crate) around: Duration,
 }
 
 /// What a link is to the engine.
-#[expect(clippy::large_enum_variant, reason = "lanes are the many and the fast")]
+#[expect(clippy::large_enum_variant, reason = "fifos are the many and the fast")]
 pub(crate) enum Body {
     /// Decides on arrival; what is on its way to where it must wait for its turn stands on the wire.
-    Lane(Lane),
+    Fifo(FifoLink),
     /// Any other.
     Link(Box<Link>),
 }
 
-/// A packet on the wire of a lane, or on its way to one.
+/// A packet on the wire of a FIFO link, or on its way to one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketOnWire {
-    /// When it reaches the end of the lane.
+    /// When it reaches the end of the FIFO link.
     pub(crate) at: Instant,
     pub(crate) packet: u32,
     /// Where it goes from there: a place in `hops`.
     pub(crate) place: u32,
-    /// Of the packet, so that lanes need not look at it.
+    /// Of the packet, so that FIFO links need not look at it.
     pub(crate) size: PacketSize,
 }
 
@@ -149,7 +151,7 @@ impl Default for PacketOnWire {
     }
 }
 
-impl Passenger for PacketOnWire {
+impl FifoPacket for PacketOnWire {
     #[inline(always)]
     fn at(&self) -> Instant {
         self.at
@@ -196,7 +198,7 @@ impl Network {
             lookahead: Duration::ZERO,
             junctions: Vec::new(),
             feeder_places: vec![0; spec.links.len()],
-            crowd: vec![PacketOnWire::default(); CROWD],
+            batch: vec![PacketOnWire::default(); LARGEST_BATCH],
             entered: Vec::new(),
             mode,
             window,
@@ -205,7 +207,7 @@ impl Network {
         })
     }
 
-    /// Takes over the paths and finds where packets may go on ahead of time: from a lane to one that is fed by no other.
+    /// Takes over the paths and finds where packets may go on ahead of time: from a FIFO link to one that is fed by no other.
     /// Passing takes time, so that what happens at one moment keeps its order. `eager` says which links end at receivers
     /// that may take packets early.
     pub(crate) fn set_paths(&mut self, paths: &Paths, eager: &[bool]) {
@@ -236,7 +238,7 @@ impl Network {
         self.hops.push(DROPPED);
         let ends = self.hops.windows(2).filter(|hops| hops[1] == END_AT_ONCE);
         let delays = ends.filter_map(|hops| match &self.links[(hops[0] & !AT_ONCE) as usize].body {
-            Body::Lane(lane) => Some(lane.delay()),
+            Body::Fifo(fifo) => Some(fifo.delay()),
             Body::Link(_) => None,
         });
         // Nobody takes anything ahead of time: any span will do.
@@ -244,7 +246,7 @@ impl Network {
         self.find_junctions(paths);
     }
 
-    /// Finds the lanes that several lanes feed, which feed nothing else.
+    /// Finds the FIFO links that several FIFO links feed, which feed nothing else.
     fn find_junctions(&mut self, paths: &Paths) {
         let feeders = paths.feeders(self.links.len());
         // The one link that packets go to from a link, if there is only one and no packet ends there.
@@ -254,7 +256,7 @@ impl Network {
             *known = Some(known.map_or(hops[1], |known| if known == hops[1] { known } else { Paths::END }));
         }
         let delay = |link: u32| match &self.links[link as usize].body {
-            Body::Lane(lane) => Some(lane.delay()),
+            Body::Fifo(fifo) => Some(fifo.delay()),
             Body::Link(_) => None,
         };
         let mut groups = Vec::new();
@@ -276,9 +278,9 @@ impl Network {
         self.feeder_places = self.queue.join(&groups);
     }
 
-    /// Whether a link is a lane with a delay.
+    /// Whether a link is a FIFO link with a delay.
     pub(crate) fn takes_time(&self, link: u32) -> bool {
-        matches!(&self.links[link as usize].body, Body::Lane(lane) if !lane.delay().is_zero())
+        matches!(&self.links[link as usize].body, Body::Fifo(fifo) if !fifo.delay().is_zero())
     }
 
     pub(crate) fn on_departure<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant) {
@@ -386,8 +388,8 @@ impl Network {
     pub(crate) fn into_meters(self) -> impl Iterator<Item = Meter> {
         self.links.into_iter().map(|place| {
             let LinkSlot { body, mut meter, .. } = place;
-            if let Body::Lane(lane) = body {
-                meter.add(lane.counted());
+            if let Body::Fifo(fifo) = body {
+                meter.add(fifo.counted());
             }
             meter
         })
@@ -395,12 +397,12 @@ impl Network {
 }
 
 impl LinkSlot {
-    /// Whether it is a lane that every packet leaves at its end for an event or an endpoint, and that has room for so many
+    /// Whether it is a FIFO link that every packet leaves at its end for an event or an endpoint, and that has room for so many
     /// packets of up to `mtu` bytes from `at` on.
     #[inline(always)]
     pub(crate) fn takes_all(&mut self, at: Instant, mtu: u32, count: usize) -> bool {
         match &mut self.body {
-            Body::Lane(lane) => self.stops && lane.mtu() >= mtu && lane.sure_room(at) >= count as u64,
+            Body::Fifo(fifo) => self.stops && fifo.mtu() >= mtu && fifo.sure_room(at) >= count as u64,
             Body::Link(_) => false,
         }
     }
@@ -420,12 +422,12 @@ impl LinkSlot {
         let seed = Rng::for_element(spec.seed, &name, "queue").next_u64();
         let queue = AnyQueue::build(link.queue, &link.queue_values, &config.link_context(seed))
             .ok_or_else(|| RunError::UnknownQueue(link.queue.to_owned()))?;
-        let lane = match (mode, &queue) {
-            (Mode::Fast, AnyQueue::DropTail(queue)) => Lane::new(&config, queue.limit()),
+        let fifo = match (mode, &queue) {
+            (Mode::Fast, AnyQueue::DropTail(queue)) => FifoLink::new(&config, queue.limit()),
             _ => None,
         };
-        let body = match lane {
-            Some(lane) => Body::Lane(lane),
+        let body = match fifo {
+            Some(fifo) => Body::Fifo(fifo),
             None => Body::Link(Box::new(Link::new(queue, &config, spec.seed, &name))),
         };
         Ok(LinkSlot {
@@ -452,11 +454,11 @@ pub(crate) fn ingress(hops: &[u32], place: u32) -> u16 {
     })
 }
 
-/// Where more lanes meet than stand in a list, taking what they bring together costs more than it saves.
+/// Where more FIFO links meet than stand in a list, taking what they bring together costs more than it saves.
 const MOST_FEEDERS: usize = 64;
 
 /// So many pass a junction together at most.
-const CROWD: usize = 256;
+const LARGEST_BATCH: usize = 256;
 
 /// Beside a hop: a packet that comes there from the hop before may go on ahead of time.
 pub(crate) const AT_ONCE: u32 = 1 << 31;

@@ -3,7 +3,7 @@
 //!
 //! The `network` knows the fate of most packets when they are sent; endpoints have one pending timer event, which moves
 //! only when its deadline moves earlier: a deadline that moved later is looked at when the event comes. A host whose next
-//! input is known takes it ahead of time (`Hosts::run_ahead`). [`Mode::Plain`] knows no lanes, runs every departure as
+//! input is known takes it ahead of time (`Hosts::run_ahead`). [`Mode::Plain`] knows no FIFO links, runs every departure as
 //! an event of its own, takes nothing early and inserts every moved deadline anew; both modes give the same results, which
 //! a test compares byte by byte. Nothing later than the end of the run is processed.
 
@@ -88,7 +88,7 @@ impl<'a, O: Observer> World<'a, O> {
     }
 
     /// The links whose far end is a node that may take packets ahead of time: they come over no other link and end there,
-    /// what it sends goes over lanes that nobody else feeds, and no application there acts because of what happens
+    /// what it sends goes over FIFO links that nobody else feeds, and no application there acts because of what happens
     /// elsewhere.
     fn eager_links(&self) -> Vec<bool> {
         let nodes = self.hosts.spec.nodes.len();

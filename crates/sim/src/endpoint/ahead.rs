@@ -1,7 +1,7 @@
 //! Hosts that take packets ahead of time.
 //!
 //! A packet's time may come early if it is the next thing that happens at its receiver, and concerns nobody else: nothing
-//! can reach the host before it (its only link is a lane), no application acts, no deadline passes, and an established
+//! can reach the host before it (its only link is a FIFO link), no application acts, no deadline passes, and an established
 //! connection without an end takes an ordinary segment. Packets of one flow that follow each other are taken together.
 
 use super::Application;
@@ -28,7 +28,7 @@ impl<O: Observer> Hosts<'_, O> {
         }
     }
 
-    /// Delivers the packets of one flow at the end of a lane as far as their time may come early. Whether those of
+    /// Delivers the packets of one flow at the end of a FIFO link as far as their time may come early. Whether those of
     /// another may follow.
     #[inline(never)]
     fn take_run<A: Applications<O>>(&mut self, apps: &mut A, link: u32) -> bool {
@@ -74,7 +74,7 @@ impl<O: Observer> Hosts<'_, O> {
         let counts = first >= window.from;
         let edge = if counts { window.to } else { window.from };
         let latest = network.queue.next_app().min(edge - Duration::from_nanos(1));
-        // Nothing that the packets cause comes to the end of this lane.
+        // Nothing that the packets cause comes to the end of this FIFO link.
         let mut wire = std::mem::take(wire);
         let number = flow.0 ^ 1;
         let received = end.received;

@@ -1,6 +1,6 @@
-//! Packets come off the wires in order of time: one by one, or many together where lanes meet.
+//! Packets come off the wires in order of time: one by one, or many together where FIFO links meet.
 //!
-//! What lanes bring to a junction goes over its target in order, and on from there; nothing else happens there. So a junction
+//! What FIFO links bring to a junction goes over its target in order, and on from there; nothing else happens there. So a junction
 //! may run ahead of the rest of the network until something could come from there that it does not know of: many packets are
 //! merged, go through the target, and go on, each step in a loop of its own. What is dropped at the target is somebody's
 //! business at once, so it waits for its turn.
@@ -95,24 +95,24 @@ impl Network {
         let until = until.min(self.queue.before(limit)).max(feeders.first() + 1);
         let large = self.queue.is_large();
         let bounds = self.bounds();
-        let mut crowd = std::mem::take(&mut self.crowd);
+        let mut batch = std::mem::take(&mut self.batch);
         let mut stops = false;
         while feeders.first() < until && !stops {
             let (_, now) = feeders.read(feeders.first());
             let room = match &mut self.links[target as usize].body {
-                Body::Lane(lane) => lane.sure_room(now),
+                Body::Fifo(fifo) => fifo.sure_room(now),
                 Body::Link(_) => 0,
             };
             // More than are sure of room: while they come, others leave.
             let together = if room == 0 { 1 } else { room.max(HOPEFUL) };
-            let together = together.min(most - passed.events).min(crowd.len() as u64);
+            let together = together.min(most - passed.events).min(batch.len() as u64);
             let next = feeders.first();
             let merged = if large {
-                self.merge::<true>(packets, &mut feeders, until, &mut crowd[..together as usize])
+                self.merge::<true>(packets, &mut feeders, until, &mut batch[..together as usize])
             } else {
-                self.merge::<false>(packets, &mut feeders, until, &mut crowd[..together as usize])
+                self.merge::<false>(packets, &mut feeders, until, &mut batch[..together as usize])
             };
-            let merged = &mut crowd[..merged];
+            let merged = &mut batch[..merged];
             let through = self.go_through::<_, true>(packets, observer, target, bounds, merged);
             passed.events += through as u64;
             if through > 0 {
@@ -144,7 +144,7 @@ impl Network {
             passed.now = at;
             stops = true;
         }
-        self.crowd = crowd;
+        self.batch = batch;
         self.queue.put_back(group, feeders);
         stops
     }
@@ -156,12 +156,12 @@ impl Network {
         packets: &Slab,
         feeders: &mut Feeders,
         until: u64,
-        crowd: &mut [PacketOnWire],
+        batch: &mut [PacketOnWire],
     ) -> usize {
         let Network {
             links, feeder_places, ..
         } = self;
-        feeders.merge(until, crowd, feeder_places, |index, slot| {
+        feeders.merge(until, batch, feeder_places, |index, slot| {
             let (head, next) = links[index as usize].wire.advance()?;
             *slot = *head;
             if LARGE && let Some(next) = next {
@@ -174,15 +174,15 @@ impl Network {
 
     /// Puts back what was merged last.
     #[inline(never)]
-    fn send_back(&mut self, feeders: &mut Feeders, crowd: &[PacketOnWire]) {
-        for waiting in crowd.iter().rev() {
+    fn send_back(&mut self, feeders: &mut Feeders, batch: &[PacketOnWire]) {
+        for waiting in batch.iter().rev() {
             let index = self.hops[waiting.place as usize - 1] & !AT_ONCE;
             self.links[index as usize].wire.take_back();
             feeders.set(index, self.feeder_places[index as usize], waiting.at);
         }
     }
 
-    /// Packets have gone through a lane, and go on.
+    /// Packets have gone through a FIFO link, and go on.
     #[inline(never)]
     fn go_on<O: Observer>(
         &mut self,
@@ -190,20 +190,20 @@ impl Network {
         observer: &mut O,
         index: u32,
         bounds: Bounds,
-        crowd: &[PacketOnWire],
+        batch: &[PacketOnWire],
     ) {
         let mtu = match &self.links[index as usize].body {
-            Body::Lane(lane) => lane.mtu(),
+            Body::Fifo(fifo) => fifo.mtu(),
             Body::Link(_) => u32::MAX,
         };
-        let mut crowd = crowd;
-        while !crowd.is_empty() {
+        let mut batch = batch;
+        while !batch.is_empty() {
             if O::DEAF {
-                let entering = self.let_enter(bounds, mtu, crowd);
-                crowd = &crowd[entering..];
+                let entering = self.let_enter(bounds, mtu, batch);
+                batch = &batch[entering..];
             }
-            let Some(&waiting) = crowd.first() else { break };
-            crowd = &crowd[1..];
+            let Some(&waiting) = batch.first() else { break };
+            batch = &batch[1..];
             let PacketOnWire {
                 at,
                 packet: id,
@@ -238,15 +238,15 @@ impl Network {
         }
     }
 
-    /// Packets from the end of a lane of this `mtu` come to lanes that have room for all of them, and stand on their wires until they
+    /// Packets from the end of a FIFO link of this `mtu` come to FIFO links that have room for all of them, and stand on their wires until they
     /// go through: how many, from the first on.
     #[inline(always)]
-    fn let_enter(&mut self, bounds: Bounds, mtu: u32, crowd: &[PacketOnWire]) -> usize {
+    fn let_enter(&mut self, bounds: Bounds, mtu: u32, batch: &[PacketOnWire]) -> usize {
         let Network {
             links, hops, entered, ..
         } = self;
         let (links, hops) = (&mut links[..], &hops[..]);
-        for (count, &waiting) in crowd.iter().enumerate() {
+        for (count, &waiting) in batch.iter().enumerate() {
             let place = waiting.place + 1;
             let next = hops[place as usize];
             if next & AT_ONCE == 0 || next == END_AT_ONCE || waiting.at > bounds.horizon {
@@ -255,7 +255,7 @@ impl Network {
             let next = next & !AT_ONCE;
             let there = &mut links[next as usize];
             if there.entering == 0 {
-                if !there.takes_all(waiting.at, mtu, crowd.len()) {
+                if !there.takes_all(waiting.at, mtu, batch.len()) {
                     return count;
                 }
                 entered.push(next);
@@ -266,7 +266,7 @@ impl Network {
                 ..waiting
             });
         }
-        crowd.len()
+        batch.len()
     }
 
     /// Reads of the next arrival what comes from memory, which takes as long as many instructions: while it is on its way,
@@ -292,5 +292,5 @@ impl Network {
     }
 }
 
-/// So many are sent to a lane that has room for one at least.
+/// So many are sent to a FIFO link that has room for one at least.
 const HOPEFUL: u64 = 8;

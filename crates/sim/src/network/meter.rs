@@ -1,10 +1,12 @@
-//! What is measured on a link: by a lane as packets pass, by any other link as it reports.
+//! What is measured on a link: by a FIFO link as packets pass, by any other link as it reports.
 
 use super::{Notice, Window};
 use crate::observe::Observer;
 use crate::output::{Histogram, LinkOutput};
 use crate::spec::LinkIndex;
-use fleetfoot_core::link::{Counted, Lane, LaneMeter, LinkObserver, LinkStatistics, PacketSize, Passage};
+use fleetfoot_core::link::{
+    Counted, FifoLink, LinkObserver, LinkStatistics, PacketSize, Schedule, WaitMeter,
+};
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::queue::{Backlog, DropReason, QueueEvent};
 use fleetfoot_core::time::{Duration, Instant};
@@ -14,7 +16,7 @@ use fleetfoot_core::units::Bytes;
 pub(crate) struct Meter {
     pub(crate) queue_delay: Histogram,
     pub(crate) queue_packets: Histogram,
-    /// Time the serialiser was busy up to the end of the window; of a lane, what it does not count itself.
+    /// Time the serialiser was busy up to the end of the window; of a FIFO link, what it does not count itself.
     pub(crate) busy: Duration,
     pub(crate) rest: Box<Rest>,
 }
@@ -22,39 +24,39 @@ pub(crate) struct Meter {
 /// What is seldom touched, apart from the rest: many links share the caches.
 #[derive(Default)]
 pub(crate) struct Rest {
-    /// Packets in `queue_delay` that waited and that a lane did not count.
+    /// Packets in `queue_delay` that waited and that a FIFO link did not count.
     waited_at_edge: u64,
     /// Packets that arrived damaged, by class.
     pub(crate) damaged: [u64; 3],
-    /// Counters at the beginning of the window, for links that are no lanes.
+    /// Counters at the beginning of the window, for links that are no FIFO links.
     pub(crate) before: LinkStatistics,
     pub(crate) busy_before: Duration,
-    /// Counters at the end of the window; a lane counts what falls into it.
+    /// Counters at the end of the window; a FIFO link counts what falls into it.
     pub(crate) after: LinkStatistics,
 }
 
 impl Meter {
-    /// Counts a packet that passes a lane, ahead of time as it may be: what falls into the window. Packets that have been
+    /// Counts a packet that passes a FIFO link, ahead of time as it may be: what falls into the window. Packets that have been
     /// sent before `inside` lie within it.
     #[inline(always)]
     pub(crate) fn count_passage(
         &mut self,
         inside: Instant,
         window: Window,
-        lane: &mut Lane,
+        fifo: &mut FifoLink,
         size: PacketSize,
         now: Instant,
-        passage: Passage,
+        schedule: Schedule,
     ) {
-        let (start, finish) = (passage.start, passage.finish);
+        let (start, finish) = (schedule.start, schedule.finish);
         if finish >= inside {
-            lane.pass_over(passage);
-            self.count_at_edge(window, size, now, start, finish, passage.waiting);
+            fifo.pass_over(schedule);
+            self.count_at_edge(window, size, now, start, finish, schedule.waiting);
             return;
         }
-        lane.count();
+        fifo.count();
         if start != now {
-            self.on_wait(start.since(now), passage.waiting);
+            self.on_wait(start.since(now), schedule.waiting);
         }
     }
 
@@ -91,7 +93,7 @@ impl Meter {
         }
     }
 
-    /// Adds what a lane counted.
+    /// Adds what a FIFO link counted.
     pub(crate) fn add(&mut self, counted: Counted) {
         self.rest.after.packets += counted.packets;
         self.rest.after.data_packets += counted.data_packets;
@@ -138,7 +140,7 @@ impl Meter {
     }
 }
 
-impl LaneMeter for Meter {
+impl WaitMeter for Meter {
     #[inline(always)]
     fn on_wait(&mut self, waited: Duration, waiting: u32) {
         self.queue_delay.record(waited.as_nanos());

@@ -1,4 +1,4 @@
-//! How packets pass the network: into a lane and on as far as their fate is known, off the wires in order of time.
+//! How packets pass the network: into a FIFO link and on as far as their fate is known, off the wires in order of time.
 
 use super::meter::{Meter, Tap};
 use super::{
@@ -8,7 +8,7 @@ use crate::observe::Observer;
 use crate::routing::PathStart;
 use crate::spec::LinkIndex;
 use fleetfoot_core::flow::FlowId;
-use fleetfoot_core::link::{Lane, PacketClass, PacketSize, Refusal};
+use fleetfoot_core::link::{FifoLink, PacketClass, PacketSize, Refusal};
 use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
 use fleetfoot_core::queue::{DropReason, QueueDiscipline as _};
 use fleetfoot_core::tcp::Connection;
@@ -85,7 +85,7 @@ impl Network {
         }
     }
 
-    /// Lets segments into a lane at whose end they wait, as many of them as find room. Says how many.
+    /// Lets segments into a FIFO link at whose end they wait, as many of them as find room. Says how many.
     #[inline(always)]
     fn take_in<O: Observer>(
         &mut self,
@@ -110,8 +110,8 @@ impl Network {
         taken
     }
 
-    /// Lets packets into a lane, as many of them as find room: how many. Their time becomes that at which they reach the far
-    /// end. With `ARRIVES` they come from another lane, and the lane has their place.
+    /// Lets packets into a FIFO link, as many of them as find room: how many. Their time becomes that at which they reach the far
+    /// end. With `ARRIVES` they come from another FIFO link, and the FIFO link has their place.
     #[inline(always)]
     pub(crate) fn go_through<O: Observer, const ARRIVES: bool>(
         &mut self,
@@ -119,25 +119,25 @@ impl Network {
         observer: &mut O,
         index: u32,
         bounds: Bounds,
-        crowd: &mut [PacketOnWire],
+        batch: &mut [PacketOnWire],
     ) -> usize {
         let at = &mut self.links[index as usize];
-        let Body::Lane(lane) = &mut at.body else {
+        let Body::Fifo(fifo) = &mut at.body else {
             return 0;
         };
         #[cfg(debug_assertions)]
         {
-            let first = crowd.first().map_or(at.entered_at, |first| first.at);
-            let in_order = crowd.is_sorted_by_key(|waiting| waiting.at) && at.entered_at <= first;
+            let first = batch.first().map_or(at.entered_at, |first| first.at);
+            let in_order = batch.is_sorted_by_key(|waiting| waiting.at) && at.entered_at <= first;
             assert!(in_order, "packets enter a link in order of time");
             at.entered_at = first;
         }
         if O::DEAF {
-            return pass_lane(lane, &mut at.meter, bounds, crowd);
+            return pass_fifo(fifo, &mut at.meter, bounds, batch);
         }
-        for (through, waiting) in crowd.iter_mut().enumerate() {
+        for (through, waiting) in batch.iter_mut().enumerate() {
             let now = waiting.at;
-            let Some(arrival) = pass_alone(lane, &mut at.meter, bounds, waiting.size, now) else {
+            let Some(arrival) = pass_alone(fifo, &mut at.meter, bounds, waiting.size, now) else {
                 return through;
             };
             waiting.at = arrival;
@@ -149,18 +149,18 @@ impl Network {
             observer.on_enter(now, LinkIndex(index), packet);
             packet.enqueued_at = now;
         }
-        crowd.len()
+        batch.len()
     }
 
-    /// Packets that have come to a lane go through it: nothing is too large, and there is room for all.
+    /// Packets that have come to a FIFO link go through it: nothing is too large, and there is room for all.
     #[inline(always)]
     pub(crate) fn go_through_entered(&mut self, index: u32, bounds: Bounds) {
         let at = &mut self.links[index as usize];
         let entering = std::mem::take(&mut at.entering) as usize;
-        let Body::Lane(lane) = &mut at.body else { return };
-        for crowd in at.wire.newest_mut(entering) {
-            let through = pass_lane(lane, &mut at.meter, bounds, crowd);
-            debug_assert_eq!(through, crowd.len(), "there was room for all");
+        let Body::Fifo(fifo) = &mut at.body else { return };
+        for batch in at.wire.newest_mut(entering) {
+            let through = pass_fifo(fifo, &mut at.meter, bounds, batch);
+            debug_assert_eq!(through, batch.len(), "there was room for all");
         }
         if at.wire.len() == entering
             && let Some(head) = at.wire.front()
@@ -202,7 +202,7 @@ impl Network {
         }
     }
 
-    /// A packet arrives at the sending end of a link, and passes on through lanes as far as its fate is known. `place` is
+    /// A packet arrives at the sending end of a link, and passes on through FIFO links as far as its fate is known. `place` is
     /// that of the next hop. Whether the packet is no longer where it is.
     #[inline(always)]
     fn enter<O: Observer>(
@@ -247,9 +247,9 @@ impl Network {
         self.enter_behind::<_, false>(observer, bounds, index, place, now, id, size, packet, before)
     }
 
-    /// The same at the end of the lane `before`; with `USUAL`, the code here is for the usual case alone.
+    /// The same at the end of the FIFO link `before`; with `USUAL`, the code here is for the usual case alone.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "what is carried from lane to lane")]
+    #[expect(clippy::too_many_arguments, reason = "what is carried from fifo to fifo")]
     pub(crate) fn enter_behind<O: Observer, const USUAL: bool>(
         &mut self,
         observer: &mut O,
@@ -264,13 +264,13 @@ impl Network {
     ) -> bool {
         loop {
             let at = &mut self.links[index as usize];
-            let Body::Lane(lane) = &mut at.body else {
+            let Body::Fifo(fifo) = &mut at.body else {
                 observer.on_enter(now, LinkIndex(index), packet);
                 packet.buf = BufId(place);
                 self.enter_link(observer, index, now, packet);
                 return true;
             };
-            if USUAL && !lane.is_usual(size) && !lane.turn_to(now, size) {
+            if USUAL && !fifo.is_usual(size) && !fifo.turn_to(now, size) {
                 return self.enter_any(observer, index, place, now, id, size, packet, before);
             }
             #[cfg(debug_assertions)]
@@ -279,20 +279,20 @@ impl Network {
                 at.entered_at = now;
             }
             observer.on_enter(now, LinkIndex(index), packet);
-            let passage = if USUAL {
-                lane.on_usual(now)
+            let schedule = if USUAL {
+                fifo.on_usual(now)
             } else {
-                lane.on_packet(now, size)
+                fifo.on_packet(now, size)
             };
-            let passage = match passage {
-                Ok(passage) => passage,
+            let schedule = match schedule {
+                Ok(schedule) => schedule,
                 Err(refusal) => {
-                    return self.drop_at_lane(observer, index, before, now, id, packet, refusal);
+                    return self.drop_at_fifo(observer, index, before, now, id, packet, refusal);
                 }
             };
             at.meter
-                .count_passage(bounds.inside, bounds.window, lane, size, now, passage);
-            let arrival = passage.arrival;
+                .count_passage(bounds.inside, bounds.window, fifo, size, now, schedule);
+            let arrival = schedule.arrival;
             let next = self.hops[place as usize];
             if next & AT_ONCE == 0 || next == END_AT_ONCE || arrival > bounds.horizon {
                 if !O::DEAF {
@@ -327,11 +327,11 @@ impl Network {
         }
     }
 
-    /// A lane has no room. Ahead of time the packet counts as in the network until the moment comes, at the end of the
-    /// lane `before`.
+    /// A FIFO link has no room. Ahead of time the packet counts as in the network until the moment comes, at the end of the
+    /// FIFO link `before`.
     #[cold]
     #[expect(clippy::too_many_arguments, reason = "what `enter` knows")]
-    pub(crate) fn drop_at_lane<O: Observer>(
+    pub(crate) fn drop_at_fifo<O: Observer>(
         &mut self,
         observer: &mut O,
         index: u32,
@@ -366,7 +366,7 @@ impl Network {
         false
     }
 
-    /// A packet arrives at a link that is no lane.
+    /// A packet arrives at a link that is no FIFO link.
     #[inline(never)]
     fn enter_link<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, packet: &Packet) {
         let LinkSlot { body, meter, .. } = &mut self.links[index as usize];
@@ -385,7 +385,7 @@ impl Network {
         self.after_link(index);
     }
 
-    /// The head of the wire of a link that is no lane is due. What reaches the end of its path by it.
+    /// The head of the wire of a link that is no FIFO link is due. What reaches the end of its path by it.
     #[inline(never)]
     pub(crate) fn on_link<O: Observer>(
         &mut self,
@@ -427,7 +427,7 @@ impl Network {
         None
     }
 
-    /// The node at the far end of a link, a router as well as a host, finds that a frame fails its check and throws it away. Lanes
+    /// The node at the far end of a link, a router as well as a host, finds that a frame fails its check and throws it away. FIFO links
     /// damage nothing, so what comes over them need not be looked at.
     #[cold]
     fn discard_damaged<O: Observer>(&mut self, observer: &mut O, index: u32, now: Instant, packet: Packet) {
@@ -466,19 +466,19 @@ impl Network {
     }
 }
 
-/// Packets pass a lane in order, as many of them as find room: how many. Their time becomes that at which they reach the far end.
+/// Packets pass a FIFO link in order, as many of them as find room: how many. Their time becomes that at which they reach the far end.
 #[inline(never)]
-fn pass_lane(lane: &mut Lane, meter: &mut Meter, bounds: Bounds, crowd: &mut [PacketOnWire]) -> usize {
+fn pass_fifo(fifo: &mut FifoLink, meter: &mut Meter, bounds: Bounds, batch: &mut [PacketOnWire]) -> usize {
     let mut through = 0;
     loop {
-        through += lane.on_run(&mut crowd[through..], bounds.inside, meter);
-        let Some(waiting) = crowd.get_mut(through) else {
+        through += fifo.on_run(&mut batch[through..], bounds.inside, meter);
+        let Some(waiting) = batch.get_mut(through) else {
             return through;
         };
-        if !lane.is_usual(waiting.size) && lane.turn_to(waiting.at, waiting.size) {
+        if !fifo.is_usual(waiting.size) && fifo.turn_to(waiting.at, waiting.size) {
             continue;
         }
-        let Some(arrival) = pass_alone(lane, meter, bounds, waiting.size, waiting.at) else {
+        let Some(arrival) = pass_alone(fifo, meter, bounds, waiting.size, waiting.at) else {
             return through;
         };
         waiting.at = arrival;
@@ -486,19 +486,19 @@ fn pass_lane(lane: &mut Lane, meter: &mut Meter, bounds: Bounds, crowd: &mut [Pa
     }
 }
 
-/// A packet passes a lane: when it reaches the far end. `None`: it does not find room.
+/// A packet passes a FIFO link: when it reaches the far end. `None`: it does not find room.
 #[inline(never)]
 fn pass_alone(
-    lane: &mut Lane,
+    fifo: &mut FifoLink,
     meter: &mut Meter,
     bounds: Bounds,
     size: PacketSize,
     now: Instant,
 ) -> Option<Instant> {
-    let passage = lane.on_packet(now, size).ok()?;
-    meter.count_passage(bounds.inside, bounds.window, lane, size, now, passage);
-    Some(passage.arrival)
+    let schedule = fifo.on_packet(now, size).ok()?;
+    meter.count_passage(bounds.inside, bounds.window, fifo, size, now, schedule);
+    Some(schedule.arrival)
 }
 
-/// No lane before.
+/// No FIFO link before.
 pub(crate) const NOBODY: u32 = u32::MAX;

@@ -73,7 +73,7 @@ impl<O> World<'_, O> {
 
 fn waiting(place: &LinkSlot) -> u64 {
     let queued = match &place.body {
-        Body::Lane(_) => 0,
+        Body::Fifo(_) => 0,
         Body::Link(link) => u64::from(link.backlog().packets),
     };
     queued + place.wire.len() as u64

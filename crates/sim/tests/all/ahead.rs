@@ -1,4 +1,4 @@
-//! Hosts that take packets ahead of time, lanes that are passed at once: what comes out is as if everything had waited
+//! Hosts that take packets ahead of time, FIFO links that are passed at once: what comes out is as if everything had waited
 //! for its turn.
 
 use crate::line::{always, limit, outcome};
@@ -33,7 +33,7 @@ fn the_workloads_do_not_depend_on_the_mode() {
     }
 }
 
-/// A dumbbell of lanes with traffic of several kinds, some hosts shared, some queues short.
+/// A dumbbell of FIFO links with traffic of several kinds, some hosts shared, some queues short.
 fn dumbbell(seed: u64) -> Spec {
     let mut rng = Rng::from_seed(seed);
     let pairs = 1 + rng.below(5) as u32;

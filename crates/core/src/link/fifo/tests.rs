@@ -1,4 +1,4 @@
-use super::{Lane, LaneMeter, PacketSize, Passenger};
+use super::{FifoLink, FifoPacket, PacketSize, WaitMeter};
 use crate::flow::{FlowId, FlowTable};
 use crate::link::{Link, LinkConfig, LinkObserver};
 use crate::packet::{BufId, Packet, Segment};
@@ -30,11 +30,11 @@ impl LinkObserver for Log {
     }
 }
 
-/// What passes, with what the meter of its lane heard of it.
+/// What passes, with what the meter of its FIFO link heard of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Walker(Instant, PacketSize);
 
-impl Passenger for Walker {
+impl FifoPacket for Walker {
     fn at(&self) -> Instant {
         self.0
     }
@@ -49,7 +49,7 @@ impl Passenger for Walker {
 #[derive(Default, Debug, PartialEq)]
 struct Waits(Vec<(Duration, u32)>);
 
-impl LaneMeter for Waits {
+impl WaitMeter for Waits {
     fn on_wait(&mut self, waited: Duration, waiting: u32) {
         self.0.push((waited, waiting));
     }
@@ -63,7 +63,7 @@ fn packets_of_one_size_go_together() {
         (7_777_777_777, 2_000),
     ] {
         let config = LinkConfig::new(Rate(rate), Duration::ZERO);
-        let mut lane = Lane::new(&config, Limit::Packets(20)).expect("a plain link");
+        let mut fifo = FifoLink::new(&config, Limit::Packets(20)).expect("a plain link");
         let segment = Segment {
             payload: 1000,
             overhead: 40,
@@ -72,9 +72,9 @@ fn packets_of_one_size_go_together() {
         let size = PacketSize::of(&segment);
         let at = |number: u64| Instant::from_nanos(gap * (1 + number));
         let mut run: Vec<Walker> = (0..9).map(|number| Walker(at(number), size)).collect();
-        assert!(lane.turn_to(at(0), size));
+        assert!(fifo.turn_to(at(0), size));
         assert_eq!(
-            lane.on_run(&mut run, Instant::FAR_FUTURE, &mut Waits::default()),
+            fifo.on_run(&mut run, Instant::FAR_FUTURE, &mut Waits::default()),
             9
         );
     }
@@ -88,8 +88,8 @@ proptest! {
         let limit = [Limit::Bytes(Bytes(4000)), Limit::Packets(3), Limit::Packets(40), Limit::Unlimited][kind / 3];
         let mut config = LinkConfig::new(Rate(rate), Duration::from_nanos(rng.below(3000)));
         config.mtu = 1400;
-        let mut single = Lane::new(&config, limit).expect("a plain link");
-        let mut several = Lane::new(&config, limit).expect("a plain link");
+        let mut single = FifoLink::new(&config, limit).expect("a plain link");
+        let mut several = FifoLink::new(&config, limit).expect("a plain link");
         let (mut heard, mut expected) = (Waits::default(), Waits::default());
         let mut now = 0;
         let inside = Instant::from_nanos(if end % 3 == 0 { 1 << 60 } else { end });
@@ -109,13 +109,13 @@ proptest! {
                 let before = rest.to_vec();
                 let done = several.on_run(rest, inside, &mut heard);
                 for (walker, came) in rest[..done].iter().zip(&before) {
-                    let passage = single.on_packet(came.0, came.1).expect("there was room");
-                    prop_assert!(passage.finish < inside);
+                    let schedule = single.on_packet(came.0, came.1).expect("there was room");
+                    prop_assert!(schedule.finish < inside);
                     single.count();
-                    if passage.start > came.0 {
-                        expected.on_wait(passage.start.since(came.0), passage.waiting);
+                    if schedule.start > came.0 {
+                        expected.on_wait(schedule.start.since(came.0), schedule.waiting);
                     }
-                    prop_assert_eq!(walker.0, passage.arrival);
+                    prop_assert_eq!(walker.0, schedule.arrival);
                 }
                 prop_assert_eq!(&rest[done..], &before[done..]);
                 rest = &mut rest[done..];
@@ -149,7 +149,7 @@ proptest! {
         prop_assert_eq!(queue.limit(), limit);
         prop_assert_eq!(queue.backlog(), Backlog::default());
         let mut link = Link::new(queue, &config, 1, "test");
-        let mut lane = Lane::new(&config, limit).expect("a plain link");
+        let mut fifo = FifoLink::new(&config, limit).expect("a plain link");
         let (mut expected, mut log) = (Log::default(), Log::default());
         let flows = FlowTable::new();
         let mut now = 0;
@@ -169,17 +169,17 @@ proptest! {
             }
             link.on_packet(at, packet, &flows, &mut expected);
             packet.enqueued_at = at;
-            match lane.on_packet(at, PacketSize::of(&packet.segment)) {
+            match fifo.on_packet(at, PacketSize::of(&packet.segment)) {
                 Err(refusal) => {
                     log.backlogs.push(refusal.waiting);
                     log.drops.push((number, refusal.reason));
                 }
-                Ok(passage) => {
-                    log.backlogs.push(passage.waiting);
-                    busy += passage.finish.since(passage.start);
-                    lane.count();
-                    log.waits.push((passage.start, passage.start.since(packet.enqueued_at)));
-                    log.deliveries.push((passage.arrival, number));
+                Ok(schedule) => {
+                    log.backlogs.push(schedule.waiting);
+                    busy += schedule.finish.since(schedule.start);
+                    fifo.count();
+                    log.waits.push((schedule.start, schedule.start.since(packet.enqueued_at)));
+                    log.deliveries.push((schedule.arrival, number));
                 }
             }
         }
@@ -190,7 +190,7 @@ proptest! {
         }
         prop_assert_eq!(log, expected);
         link.on_timeout(Instant::FAR_FUTURE, &flows, &mut ());
-        let (counted, statistics) = (lane.counted(), link.statistics());
+        let (counted, statistics) = (fifo.counted(), link.statistics());
         prop_assert_eq!(
             (counted.packets, counted.data_packets, counted.bytes, counted.busy),
             (statistics.packets, statistics.data_packets, statistics.bytes, busy)

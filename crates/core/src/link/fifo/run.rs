@@ -1,19 +1,19 @@
-//! Packets that come one after the other and are alike: a lane takes them in one loop, with its state in registers.
+//! Packets that come one after the other and are alike: a FIFO link takes them in one loop, with its state in registers.
 
-use super::{ANY, Lane, LaneMeter, PacketTime, Passenger, Size, times};
+use super::{ANY, FifoLink, FifoPacket, PacketTime, Size, WaitMeter, times};
 use crate::link::serialiser::LONGEST_NS;
 use crate::time::{Duration, Instant};
 
-impl Lane {
-    /// [`Lane::on_packet`] of packets that come one after the other, as long as nothing is out of the ordinary: each
-    /// [`Lane::is_usual`], finds room, waits only if sending takes whole nanoseconds, and has been sent before `inside`.
+impl FifoLink {
+    /// [`FifoLink::on_packet`] of packets that come one after the other, as long as nothing is out of the ordinary: each
+    /// [`FifoLink::is_usual`], finds room, waits only if sending takes whole nanoseconds, and has been sent before `inside`.
     /// Each is counted, and its time becomes that of its arrival. How many packets these were: of the next nothing is done.
     #[inline(always)]
-    pub fn on_run<P: Passenger>(
+    pub fn on_run<P: FifoPacket>(
         &mut self,
         run: &mut [P],
         inside: Instant,
-        meter: &mut impl LaneMeter,
+        meter: &mut impl WaitMeter,
     ) -> usize {
         let inside = inside.as_nanos().min(LONGEST_NS);
         let done = match (self.size().inverse > 0, self.remainder > 0) {
@@ -28,7 +28,7 @@ impl Lane {
 
     /// Whether all these packets find room and have been sent before `inside`, if sending takes whole nanoseconds.
     #[inline(always)]
-    fn is_sure<P: Passenger>(&self, run: &[P], inside: u64) -> bool {
+    fn is_sure<P: FifoPacket>(&self, run: &[P], inside: u64) -> bool {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return false;
         };
@@ -43,13 +43,13 @@ impl Lane {
             && free_at.max(last.at().as_nanos()).saturating_add(sending) < inside
     }
 
-    /// [`Lane::on_run`] where sending takes whole nanoseconds, perhaps of packets that [are sure](Lane::is_sure).
+    /// [`FifoLink::on_run`] where sending takes whole nanoseconds, perhaps of packets that [are sure](FifoLink::is_sure).
     #[inline(always)]
-    fn on_run_of<P: Passenger, const SURE: bool>(
+    fn on_run_of<P: FifoPacket, const SURE: bool>(
         &mut self,
         run: &mut [P],
         inside: u64,
-        meter: &mut impl LaneMeter,
+        meter: &mut impl WaitMeter,
     ) -> usize {
         let Size {
             time: PacketTime { whole, .. },
@@ -60,9 +60,9 @@ impl Lane {
         let (usual, delay) = (self.usual, self.delay.as_nanos());
         let (mut free_at, since) = (self.free_at.as_nanos(), self.since);
         let mut done = 0;
-        for passenger in run {
-            let now = passenger.at().as_nanos();
-            if passenger.size() != usual {
+        for packet in run {
+            let now = packet.at().as_nanos();
+            if packet.size() != usual {
                 break;
             }
             let finish = now.max(free_at) + whole;
@@ -82,7 +82,7 @@ impl Lane {
                 meter.on_wait(Duration::from_nanos(free_at - now), waiting as u32);
             }
             free_at = finish;
-            passenger.set_at(Instant::from_nanos(finish + delay));
+            packet.set_at(Instant::from_nanos(finish + delay));
             done += 1;
         }
         self.free_at = Instant::from_nanos(free_at);
@@ -90,20 +90,20 @@ impl Lane {
         done
     }
 
-    /// [`Lane::on_run`] of packets that find the lane idle.
+    /// [`FifoLink::on_run`] of packets that find the FIFO link idle.
     #[inline(always)]
-    fn on_idle_run<P: Passenger>(&mut self, run: &mut [P], inside: u64) -> usize {
+    fn on_idle_run<P: FifoPacket>(&mut self, run: &mut [P], inside: u64) -> usize {
         let (usual, whole) = (self.usual, self.size().time.whole);
         let (mut free_at, delay) = (self.free_at.as_nanos(), self.delay.as_nanos());
         let mut done = 0;
-        for passenger in run {
-            let now = passenger.at().as_nanos();
+        for packet in run {
+            let now = packet.at().as_nanos();
             let finish = now + whole;
-            if passenger.size() != usual || free_at >= now || finish >= inside {
+            if packet.size() != usual || free_at >= now || finish >= inside {
                 break;
             }
             free_at = finish;
-            passenger.set_at(Instant::from_nanos(finish + delay));
+            packet.set_at(Instant::from_nanos(finish + delay));
             done += 1;
         }
         if done > 0 {

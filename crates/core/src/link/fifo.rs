@@ -1,7 +1,7 @@
 //! A link whose future is known on arrival: drop-tail, one constant rate, nothing that damages packets.
 //!
 //! FIFO order and admission on arrival settle when a packet departs and when it is delivered at the moment it is admitted,
-//! so no packet is stored here: what waits is a number for each run of packets of one size. A driver that feeds a lane in
+//! so no packet is stored here: what waits is a number for each run of packets of one size. A driver that feeds a FIFO link in
 //! order of time may do so ahead of its own clock. Everything is as [`Link`](super::Link) with a drop-tail queue does it, which a
 //! test compares packet by packet.
 
@@ -17,7 +17,7 @@ use crate::units::Bytes;
 
 /// A drop-tail link at a constant rate.
 #[derive(Debug)]
-pub struct Lane {
+pub struct FifoLink {
     /// When the last admitted packet will have been sent.
     free_at: Instant,
     /// The size of packets that pass without further question: the current one while all that wait are of it.
@@ -28,7 +28,7 @@ pub struct Lane {
     current: u8,
     /// Which of them gives way to the next new one.
     next: u8,
-    /// Left over from packets sent since the lane was last idle, in bits times 10^9 below `bps` of the rate.
+    /// Left over from packets sent since the FIFO link was last idle, in bits times 10^9 below `bps` of the rate.
     remainder: u64,
     rate: Constant,
     delay: Duration,
@@ -37,7 +37,7 @@ pub struct Lane {
     most_packets: u32,
     /// Bytes that may wait.
     most_bytes: u64,
-    /// Packets of the current size that were admitted since one of another was, or [`ANY`] and more if the lane has been idle
+    /// Packets of the current size that were admitted since one of another was, or [`ANY`] and more if the FIFO link has been idle
     /// since. No more of them wait.
     since: u64,
     /// Where the time of a packet is no whole number: of those, the ones that wait, and perhaps some that wait no more. They
@@ -62,9 +62,9 @@ pub struct Lane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketSize(u64);
 
-/// What passes a lane, as its driver keeps it.
-pub trait Passenger {
-    /// When it comes to the lane, or reaches its end.
+/// What passes a FIFO link, as its driver keeps it.
+pub trait FifoPacket {
+    /// When it comes to the FIFO link, or reaches its end.
     fn at(&self) -> Instant;
     /// Sets that.
     fn set_at(&mut self, at: Instant);
@@ -73,7 +73,7 @@ pub trait Passenger {
 }
 
 /// Hears of packets of a run that wait.
-pub trait LaneMeter {
+pub trait WaitMeter {
     /// A packet waited for `waited` behind `waiting` others.
     fn on_wait(&mut self, waited: Duration, waiting: u32);
 }
@@ -134,9 +134,9 @@ struct Run {
     time: PacketTime,
 }
 
-/// What becomes of a packet that a lane admitted.
+/// What becomes of a packet that a FIFO link admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct Schedule {
     /// When the packet leaves the queue and begins to be serialised.
     pub start: Instant,
     /// When its last bit leaves.
@@ -147,7 +147,7 @@ pub struct Passage {
     pub waiting: u32,
 }
 
-/// A packet that a lane did not admit.
+/// A packet that a FIFO link did not admit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Why.
@@ -169,10 +169,10 @@ pub struct Counted {
     pub busy: Duration,
 }
 
-impl Lane {
-    /// The lane that is the same as a link of this configuration with a drop-tail queue; `None` if the link is damaged in
+impl FifoLink {
+    /// The FIFO link that is the same as a link of this configuration with a drop-tail queue; `None` if the link is damaged in
     /// any way, its rate varies or processing overlaps with sending.
-    pub fn new(config: &LinkConfig, limit: Limit) -> Option<Lane> {
+    pub fn new(config: &LinkConfig, limit: Limit) -> Option<FifoLink> {
         let constant = matches!(config.rate, LinkRate::Constant(_));
         let overlaps = config.overlap && !config.processing.is_zero();
         if !constant || overlaps || !config.impairments.is_none() {
@@ -195,7 +195,7 @@ impl Lane {
             inverse: 0,
             count: 0,
         };
-        Some(Lane {
+        Some(FifoLink {
             free_at: Instant::ZERO,
             usual: PacketSize::NONE,
             sizes: [nothing; 4],
@@ -227,7 +227,7 @@ impl Lane {
     /// A packet arrives at the sending end, not earlier than the one before: what becomes of it. `now` may be a hundred
     /// years at most.
     #[inline(always)]
-    pub fn on_packet(&mut self, now: Instant, size: PacketSize) -> Result<Passage, Refusal> {
+    pub fn on_packet(&mut self, now: Instant, size: PacketSize) -> Result<Schedule, Refusal> {
         if self.is_usual(size) || self.turn_to(now, size) {
             self.on_usual(now)
         } else {
@@ -235,13 +235,13 @@ impl Lane {
         }
     }
 
-    /// Whether a packet of this size may come by [`Lane::on_usual`]: it is of the current size, and none of another waits.
+    /// Whether a packet of this size may come by [`FifoLink::on_usual`]: it is of the current size, and none of another waits.
     #[inline(always)]
     pub fn is_usual(&self, size: PacketSize) -> bool {
         size == self.usual
     }
 
-    /// Makes a size the usual one, if the lane is idle at `now` and packets of that size are admitted. False: it is another
+    /// Makes a size the usual one, if the FIFO link is idle at `now` and packets of that size are admitted. False: it is another
     /// case, and nothing was done.
     #[inline]
     pub fn turn_to(&mut self, now: Instant, size: PacketSize) -> bool {
@@ -262,9 +262,9 @@ impl Lane {
         true
     }
 
-    /// [`Lane::on_packet`] of a packet that [`Lane::is_usual`].
+    /// [`FifoLink::on_packet`] of a packet that [`FifoLink::is_usual`].
     #[inline(always)]
-    pub fn on_usual(&mut self, now: Instant) -> Result<Passage, Refusal> {
+    pub fn on_usual(&mut self, now: Instant) -> Result<Schedule, Refusal> {
         if self.free_at < now {
             return Ok(self.pass_idle(now));
         }
@@ -274,21 +274,21 @@ impl Lane {
             return Err(Refusal { reason, waiting });
         }
         let remainder = self.remainder;
-        let passage = self.pass_after_others(now, waiting);
-        if self.size().inverse == 0 && passage.start > now {
+        let schedule = self.pass_after_others(now, waiting);
+        if self.size().inverse == 0 && schedule.start > now {
             if waiting == 0 {
-                self.first_start = passage.start;
+                self.first_start = schedule.start;
                 self.first_remainder = remainder;
             }
             self.alike = waiting + 1;
         }
-        Ok(passage)
+        Ok(schedule)
     }
 
-    /// A packet of another size than the one before, or one that may find packets of several sizes waiting. The lane is busy,
+    /// A packet of another size than the one before, or one that may find packets of several sizes waiting. The FIFO link is busy,
     /// or never admits it.
     #[inline(never)]
-    fn on_unusual(&mut self, now: Instant, size: PacketSize) -> Result<Passage, Refusal> {
+    fn on_unusual(&mut self, now: Instant, size: PacketSize) -> Result<Schedule, Refusal> {
         if size != self.size().size && !self.change_size(now, size) {
             return Err(self.refuse(now, size));
         }
@@ -307,23 +307,23 @@ impl Lane {
             return Err(Refusal { reason, waiting });
         }
         let remainder = self.remainder;
-        let passage = self.pass_after_others(now, waiting);
+        let schedule = self.pass_after_others(now, waiting);
         if alike == 0 {
-            self.first_start = passage.start;
+            self.first_start = schedule.start;
             self.first_remainder = remainder;
         }
         self.alike = alike + 1;
-        Ok(passage)
+        Ok(schedule)
     }
 
-    /// A packet finds the lane idle: it starts at once, on a whole nanosecond, and the fraction alone makes no carry.
+    /// A packet finds the FIFO link idle: it starts at once, on a whole nanosecond, and the fraction alone makes no carry.
     #[inline(always)]
-    fn pass_idle(&mut self, now: Instant) -> Passage {
+    fn pass_idle(&mut self, now: Instant) -> Schedule {
         self.since = ANY;
         self.remainder = self.size().time.fraction;
         let finish = now + Duration::from_nanos(self.size().time.whole);
         self.free_at = finish;
-        Passage {
+        Schedule {
             start: now,
             finish,
             arrival: finish + self.delay,
@@ -333,7 +333,7 @@ impl Lane {
 
     /// A packet of the current size starts when those before it have been sent.
     #[inline(always)]
-    fn pass_after_others(&mut self, now: Instant, waiting: u32) -> Passage {
+    fn pass_after_others(&mut self, now: Instant, waiting: u32) -> Schedule {
         debug_assert!(self.free_at >= now);
         let start = self.free_at;
         let mut finish = start + Duration::from_nanos(self.size().time.whole);
@@ -349,7 +349,7 @@ impl Lane {
         self.free_at = finish;
         self.remainder = remainder;
         self.since += 1;
-        Passage {
+        Schedule {
             start,
             finish,
             arrival: finish + self.delay,
@@ -380,8 +380,8 @@ impl Lane {
 
     /// Does not count the packet that came last.
     #[inline]
-    pub fn pass_over(&mut self, passage: Passage) {
-        let took = passage.finish.since(passage.start).as_nanos();
+    pub fn pass_over(&mut self, schedule: Schedule) {
+        let took = schedule.finish.since(schedule.start).as_nanos();
         self.carried -= u64::from(took > self.size().time.whole);
     }
 
