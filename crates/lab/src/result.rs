@@ -56,7 +56,7 @@ pub struct Document {
     /// Whether the recommendation holds near the described network; empty when not asked for.
     #[serde(default)]
     pub sensitivity: Vec<SensitivityPoint>,
-    /// The same comparison with jitter of one packet time, where nothing in the scenario varies packet times.
+    /// This comparison with jitter of one packet time, where nothing in the scenario varies packet times.
     #[serde(default)]
     pub jittered: Option<Jittered>,
     /// Where the energy of a look-up comes from, of which every `lookup_power_w` is made.
@@ -304,7 +304,7 @@ pub struct Recommended {
     pub undecided: u64,
 }
 
-/// The same comparison with jitter.
+/// A comparison that was repeated with jitter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jittered {

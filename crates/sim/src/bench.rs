@@ -26,7 +26,7 @@ pub struct Workload {
     pairs: u32,
     /// Connections, dealt over the pairs.
     flows: u32,
-    /// Of these, connections that send without end; the others send one segment and then stay idle.
+    /// Connections that send without end; the others send one segment and then stay idle.
     active: u32,
     access: Rate,
     bottleneck: Rate,

@@ -72,7 +72,7 @@ pub(crate) struct Slot {
     pub(crate) live: bool,
     /// Data without end, and both ends open: nobody waits for anything that happens here.
     pub(crate) endless: bool,
-    /// It was recorded: what both ends say counts, and its application wants to know when an end could send.
+    /// The connection was recorded: what both ends say counts, and its application wants to know when an end could send.
     pub(crate) recorded: bool,
     /// Configurations of its ends, if they have their own.
     configs: Option<Box<[Arc<Config>; 2]>>,
@@ -108,7 +108,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// The key of the group's conversation `number`. Ports tell conversations apart for queues that hash flows, and are the
+    /// The key of the group's conversation `number`. Ports distinguish conversations for queues that hash flows, and are the
     /// same in every variant.
     pub(crate) fn usual_key(&self, number: u32) -> FlowKey {
         FlowKey {
@@ -344,7 +344,7 @@ impl<O: Observer> Hosts<'_, O> {
         }
     }
 
-    /// Tells the observer that an end took a segment and answered.
+    /// Reports to the observer that an end took a segment and answered.
     pub(crate) fn tell_ack(&mut self, now: Instant, index: u32, side: usize) {
         if let Some(connection) = &self.slots[index as usize].ends[side].connection {
             self.observer
@@ -527,7 +527,7 @@ impl<O: Observer> Hosts<'_, O> {
     }
 }
 
-/// Tells a new connection what earlier ones between the same two nodes learnt (RFC 9040 6.1), if it asks.
+/// Gives a new connection what earlier ones between the same two nodes learnt (RFC 9040 6.1), if it asks.
 fn tell_path(
     known: &PathMemory<(NodeId, NodeId)>,
     now: Instant,

@@ -67,7 +67,7 @@ pub(crate) struct Network {
     pub(crate) hops: Vec<u32>,
     /// The place of [`DROPPED`] in `hops`, where packets go that were dropped ahead of time.
     pub(crate) dropped: u32,
-    /// What was done to the number of packets in the network and is not told yet.
+    /// What was done to the number of packets in the network and is not reported yet.
     pub(crate) notices: Vec<Notice>,
     /// FIFO links at whose end the first packet has no event: it may come ahead of time.
     pub(crate) early: Vec<u32>,
@@ -93,7 +93,7 @@ pub(crate) struct Network {
 /// A link, its pending events and what is measured on it.
 pub(crate) struct LinkSlot {
     pub(crate) body: Body,
-    /// Of a FIFO link: what is on its way.
+    /// Packets on their way on a FIFO link.
     pub(crate) wire: Ring<PacketOnWire>,
     /// So many of those, the last, have come to the FIFO link and not gone through yet: their times are those of coming.
     pub(crate) entering: u32,
@@ -136,7 +136,7 @@ pub(crate) struct PacketOnWire {
     pub(crate) packet: u32,
     /// Where it goes from there: a place in `hops`.
     pub(crate) place: u32,
-    /// Of the packet, so that FIFO links need not look at it.
+    /// Size of the packet, so that FIFO links need not look at it.
     pub(crate) size: PacketSize,
 }
 
@@ -311,7 +311,7 @@ impl Network {
         }
     }
 
-    /// Tells the links on a path whose loss model asks for it that the data of `flow` ends at `end`.
+    /// Informs the links on a path whose loss model asks for it that the data of `flow` ends at `end`.
     pub(crate) fn announce_end<O: Observer>(
         &mut self,
         observer: &mut O,

@@ -27,7 +27,7 @@ pub struct GroupOutput {
     /// Delay of each application write from `write` to in-order arrival (s), over all flows: request-response, on-off
     /// and other kinds with small writes. Empty for the rest.
     pub delivery_latency: Vec<f64>,
-    /// Of each segment of thin streams that was first sent within [warmup, duration): from there to its ACK (s).
+    /// Time from the first transmission to the ACK (s) of each segment of thin streams that was first sent within [warmup, duration).
     pub ack_latency: Vec<f64>,
     /// Payload bytes received in order in [warmup, duration), over all flows, finished or not.
     pub goodput_bytes: Bytes,
@@ -35,17 +35,17 @@ pub struct GroupOutput {
     pub dropped: u64,
     /// `goodput_bytes` per connection in order of creation, for fairness.
     pub goodput_bytes_per_connection: Vec<Bytes>,
-    /// The same per pair of the group.
+    /// Goodput per pair of the group.
     pub goodput_bytes_per_pair: Vec<Bytes>,
     /// Packets of each group of data packets that left within [warmup, duration), where super-packets are formed: 1 is a
     /// packet alone.
     pub super_packet_length: Histogram,
-    /// Of TFRC streams that have a flow record, in order of creation.
+    /// Records of TFRC streams that have a flow record, in order of creation.
     pub streams: Vec<StreamRecord>,
-    /// Of each replayed connection that started within [warmup, duration) and completed, in order of completion: from its
+    /// Time of each replayed connection that started within [warmup, duration) and completed, in order of completion: from its
     /// first SYN to the last payload byte of either end, prescribed waiting included (s).
     pub connections: Vec<f64>,
-    /// Of datagrams sent within [warmup, duration) by kinds without feedback: `cbr`, video calls.
+    /// Counts of datagrams sent within [warmup, duration) by kinds without feedback: `cbr`, video calls.
     pub datagrams: Datagrams,
     /// Requests that each user of a closed-loop kind made from the start of the run, in the order of the users.
     pub requests: Vec<u32>,
@@ -69,11 +69,11 @@ pub struct Watched {
     pub opened: Instant,
     /// When it was closed, if it was.
     pub closed: Option<Instant>,
-    /// Of bulk connections, by bin from the begin of the run: payload bytes received in order, ...
+    /// Payload bytes received in order by bulk connections, by bin from the begin of the run.
     pub received: Vec<u32>,
-    /// ... data packets dropped, ...
+    /// Data packets of bulk connections dropped, by bin.
     pub lost: Vec<u32>,
-    /// ... and reductions of the window by more than a twentieth. Bins at the end that are zero are left out.
+    /// Reductions of the window of bulk connections by more than a twentieth, by bin. Bins at the end that are zero are left out.
     pub reductions: Vec<u32>,
     /// Bit i: data segment i of the first 32 was sent.
     pub first_sent: u32,

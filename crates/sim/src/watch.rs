@@ -34,7 +34,7 @@ struct Holder {
     first: Option<SeqNumber>,
     /// Payload of the first data segment.
     size: u32,
-    /// Of the first segments: sent more than once.
+    /// First segments that were sent more than once.
     again: u32,
     window: u64,
 }

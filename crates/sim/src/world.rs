@@ -53,7 +53,7 @@ pub fn watched<O: Observer>(
     Ok(world.finish())
 }
 
-/// Called now and then with the virtual time and what tells what is held.
+/// Called now and then with the virtual time and a function that reports what is held.
 type Progress<'a> = &'a mut dyn FnMut(Instant, &dyn Fn() -> Usage) -> ControlFlow<()>;
 
 /// Everything that exists during a run.

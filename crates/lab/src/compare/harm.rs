@@ -1,6 +1,6 @@
 //! Harm: what a variant takes from a group that the group could rightly keep.
 //!
-//! Of a group for which throughput counts it is the share lost of the smaller of what the group had in the baseline and its
+//! For a group whose throughput counts it is the share lost of the smaller of what the group had in the baseline and its
 //! max-min fair share of the network in the variant, given what the others carry there. A group that gives back what it had
 //! beyond its fair share is not harmed; nor is one whose neighbours are served sooner and so ask for more, as long as it gets
 //! its fair share of the rest. Capacity that a variant leaves idle although somebody wanted it is missing in that group's

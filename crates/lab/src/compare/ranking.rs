@@ -263,7 +263,7 @@ struct Table<'a> {
 
 /// The tiers of the significant wins.
 struct Ladder {
-    /// Of each winner, from 1.
+    /// The tier of each winner, from 1.
     tiers: Vec<u64>,
     contenders: Vec<usize>,
     open: usize,

@@ -123,7 +123,7 @@ impl Counted {
         }
     }
 
-    /// The same as counters of a connection.
+    /// These counters as those of a connection.
     pub(super) fn stats(&self) -> Stats {
         let mut stats = Stats {
             bytes_sent: self.bytes_sent,

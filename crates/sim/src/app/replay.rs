@@ -41,7 +41,7 @@ pub(crate) struct Replay<'a> {
 struct Player {
     /// Its conversation.
     slot: u32,
-    /// It began within what is measured.
+    /// The connection began within the measured time.
     counts: bool,
     opened: Instant,
     /// Units of each end that it has not written, as the index of the next; a sequential connection uses the first only.
@@ -579,7 +579,7 @@ fn silent(recorded: &Recorded, next: u32) -> bool {
     rest.iter().all(|unit| unit.bytes == Bytes::ZERO)
 }
 
-/// The same of one end of a concurrent connection.
+/// Whether one end of a concurrent connection says nothing more.
 fn silent_from(recorded: &Recorded, side: usize, next: u32) -> bool {
     let rest = recorded.units.get(next as usize..).unwrap_or(&[]);
     let mut own = rest.iter().filter(|unit| usize::from(unit.from) == side);

@@ -32,7 +32,7 @@ pub(crate) struct End {
     pub(super) created: u32,
     /// The node it is at.
     pub(crate) node: NodeId,
-    /// Of its connection, `FAR_FUTURE` without one; nodes count those that are.
+    /// Deadline of its connection, `FAR_FUTURE` without one; nodes count those that are.
     pub(crate) deadline: Instant,
     /// Close after the last write.
     pub(crate) closing: bool,
@@ -208,9 +208,9 @@ impl End {
 /// What came of the events of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acted {
-    /// It is over.
+    /// The connection is over.
     pub(crate) over: bool,
-    /// It knows more about its path.
+    /// The connection knows more about its path.
     pub(crate) found: bool,
 }
 

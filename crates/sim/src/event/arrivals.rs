@@ -37,7 +37,7 @@ struct Format {
     link_bits: u32,
     /// The bits that hold a link.
     link_mask: u64,
-    /// The latest time that can be told from "never".
+    /// The latest time that differs from "never".
     latest: u64,
 }
 
@@ -260,7 +260,7 @@ impl Arrivals {
         self.joined[group as usize] = Some(feeders);
     }
 
-    /// Bits that tell links apart.
+    /// Bits that identify a link.
     pub(super) fn link_bits(links: usize) -> u32 {
         links.max(2).next_power_of_two().trailing_zeros()
     }
@@ -307,7 +307,7 @@ impl Arrivals {
         self.first = self.order.set(source, arrival);
     }
 
-    /// The same for the link of the first arrival, which is in no group.
+    /// Sets the arrival of the link of the first arrival, which is in no group.
     #[inline(always)]
     pub(super) fn move_first(&mut self, link: u32, at: u64) {
         debug_assert_eq!(self.first & self.format.link_mask, u64::from(link));
@@ -380,7 +380,7 @@ impl List {
         *self.at(self.head)
     }
 
-    /// The same of a link whose arrival is found by its lowest bits.
+    /// Sets the arrival of a link that is found by its lowest bits.
     fn set_of(&mut self, link: u32, link_mask: u64, arrival: u64) -> u64 {
         let mut place = self.head;
         while place != self.tail {

@@ -545,7 +545,7 @@ pub enum RawSource {
 pub enum RawPorts {
     /// Others for each train.
     New,
-    /// The same for all.
+    /// The same ports for all trains.
     Same,
     /// Drawn for each train.
     Drawn,
