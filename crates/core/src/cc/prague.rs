@@ -296,7 +296,7 @@ impl CongestionController for Prague {
             Need::new("tcp.ecn_echo", "\"rfc8257\"", "every mark is reported; required, and set by itself")
                 .by_itself()
                 .or_refused(
-                    "`prague` answers the share of marks (RFC 9331 4.2), and this echo tells only that there was one",
+                    "`prague` answers the share of marks (RFC 9331 4.2), and this echo reports only that there was one",
                 ),
             Need::new("network.bottleneck.queue.kind", "\"dualpi2\"", "a queue that marks early"),
         ];

@@ -16,7 +16,7 @@ pub(super) fn rate(config: &Config, section: &Section) -> Result<(), Error> {
     let path = |name| join(&section.path, name);
     let (rate, kind) = (path("spreading_rate"), path("initial_spreading"));
     Err(field
-        .fail("`known` spreading is told the bottleneck's rate, and `spreading_rate` is not written")
+        .fail("`known` spreading needs the bottleneck's rate, and `spreading_rate` is not written")
         .help(
             field.place(),
             format!("set {rate} to that rate, or {kind} = \"estimated\" to measure it"),
