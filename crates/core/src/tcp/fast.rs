@@ -10,8 +10,7 @@
 //! **Source.** Van Jacobson, "4BSD header prediction", ACM Computer Communication Review 20(2), 1990.
 //! **Deviations.** None: nothing of it can be seen from outside.
 
-use super::send::half::Sender;
-use super::{Connection, Control, Shared, State};
+use super::{Connection, Control, State};
 use crate::packet::{Ecn, Flags, Segment};
 
 /// Which steps are the usual ones, whatever the next segment says.
@@ -35,6 +34,18 @@ impl FastPath {
         undo: false,
         sends: false,
     };
+
+    /// Whether an acknowledgment of new data without SACK blocks is nothing but progress.
+    #[inline(always)]
+    pub(super) const fn acks(self) -> bool {
+        self.acks
+    }
+
+    /// Whether an acknowledgment that was sent before a retransmission is more than progress.
+    #[inline(always)]
+    pub(super) const fn undo(self) -> bool {
+        self.undo
+    }
 
     /// Whether full new segments and acknowledgments are all there is to send.
     #[inline(always)]
@@ -83,30 +94,6 @@ impl Connection {
             && (!kept.acks || now.acks && (kept.undo || !now.undo))
             && (!kept.sends || now.sends);
         assert!(holds, "usual: {kept:?}, by what is so now: {now:?}");
-    }
-}
-
-impl Sender {
-    /// Whether nothing is wrong: no loss, SACK, probe or episode to look at, and nothing but data to send.
-    pub(super) fn is_calm(&self, shared: &Shared) -> bool {
-        shared.predict
-            && self.recovery.is_calm(shared, self.una, self.nxt)
-            && self.tempo.is_none()
-            && self.thin.is_none()
-            && self.board.is_calm(self.una)
-            && !(self.probe_due | self.zero_probe_due | self.zero_probe_out | self.cwr_pending)
-            && !(self.fin_queued | self.fin_sent)
-            && (!self.recovery.is_ns2() || self.board.unit > 0)
-    }
-
-    /// Whether an acknowledgment up to offset `ack` is nothing but progress of whole segments.
-    #[inline(always)]
-    pub(super) fn is_quiet(&self, shared: &Shared, segment: &Segment, ack: u64) -> bool {
-        shared.fast.acks
-            && segment.sack_blocks() == 0
-            && self.board.ring.front().is_some_and(|first| first.end() <= ack)
-            && !(shared.fast.undo && self.recovery.shows_mistake(shared, segment))
-            && !(shared.ecn && segment.flags.contains(Flags::ECE))
     }
 }
 

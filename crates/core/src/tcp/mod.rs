@@ -29,7 +29,6 @@ mod state;
 mod tests;
 mod window;
 
-pub use ack::recovery::CaState;
 pub use config::{
     Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Form, Growth, IcmpAbort, InitialSpreading,
     InitialWindow, IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Patience, Profile, Prr,
@@ -41,13 +40,15 @@ pub use open::fast_open::{
 };
 pub use open::listener;
 pub use open::time_wait::Remains;
-pub use path::icmp::{Icmp, IcmpKind, NetworkError};
+pub use path::icmp::{Icmp, IcmpKind};
 pub use receive::rcvbuf::ReceiveMemory;
 pub use send::rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
 pub use state::detail::Detail;
+pub use state::error::NetworkError;
 pub use state::error::{ConnectionError, Event};
 pub use state::hibernation::Resting;
 pub use state::timers::Timer;
+pub use state::types::CaState;
 pub use state::types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
 pub use window::path_memory::{PathMemory, PathSample};
 
@@ -62,10 +63,10 @@ use fast::FastPath;
 use receive::half::Receive;
 use send::half::Sender;
 use send::peer_window::PeerWindow;
-use send::spreading::PathNotes;
 use state::lazy::Lazy;
 use state::shared::Shared;
 use state::timers::Timers;
+use window::path_memory::PathNotes;
 
 /// One end of a TCP connection, sans-IO.
 ///

@@ -7,10 +7,10 @@
 use crate::cc::RateSample;
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
-use crate::tcp::ack::recovery::CaState;
-use crate::tcp::ack::scoreboard::SACKED;
+use crate::tcp::ack::records::SACKED;
 use crate::tcp::config::RttSamples;
 use crate::tcp::send::half::Sender;
+use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 
 /// What one acknowledgment delivered.

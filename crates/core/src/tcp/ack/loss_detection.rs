@@ -6,11 +6,11 @@
 
 use crate::tcp::Shared;
 use crate::tcp::ack::rack::{least_timeout, on_tick};
-use crate::tcp::ack::recovery::CaState;
+use crate::tcp::ack::records::{LOST, RETRANS, Record, SACKED};
 use crate::tcp::ack::sacked::Resent;
-use crate::tcp::ack::scoreboard::{LOST, RETRANS, Record, SACKED};
 use crate::tcp::config::EarlyRetransmit;
 use crate::tcp::send::half::{Outgoing, Sender};
+use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 
 impl Sender {

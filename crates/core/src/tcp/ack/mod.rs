@@ -2,6 +2,7 @@
 
 pub(in crate::tcp) mod delivery;
 pub(in crate::tcp) mod loss_detection;
+pub(in crate::tcp) mod ns2_agent;
 pub(in crate::tcp) mod ns2_sack1;
 pub(in crate::tcp) mod pipeline;
 pub(in crate::tcp) mod prr;
@@ -11,6 +12,7 @@ pub(in crate::tcp) mod recovery;
 pub(in crate::tcp) mod rto;
 pub(in crate::tcp) mod sacked;
 pub(in crate::tcp) mod scoreboard;
+pub(in crate::tcp) mod state;
 pub(in crate::tcp) mod timeout;
 pub(in crate::tcp) mod tlp;
 pub(in crate::tcp) mod undo;

@@ -12,12 +12,12 @@ use crate::cc::{Ack, CongestionKind, Progress, Reaction};
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
-use crate::tcp::ack::recovery::CaState;
 use crate::tcp::config::{Growth, Prr as PrrVariant, TailLossProbe};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::Hidden;
 use crate::tcp::state::lazy::Lazy;
 use crate::tcp::state::timers::Timer;
+use crate::tcp::state::types::CaState;
 use crate::time::Instant;
 use crate::units::Bytes;
 

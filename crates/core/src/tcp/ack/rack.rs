@@ -16,7 +16,8 @@
 //! (`tcp_rack_mark_lost`, `TCP_TIMEOUT_MIN_US`, and a timer wheel that is never early).
 
 use crate::pack::Pack;
-use crate::tcp::ack::scoreboard::{LOST, RETRANS, Record, SACKED, Scoreboard};
+use crate::tcp::ack::records::{LOST, RETRANS, Record, SACKED};
+use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 

@@ -2,9 +2,72 @@
 //! costs no question where the ring begins again.
 
 use crate::ring::copy_behind;
-use crate::tcp::ack::scoreboard::Record;
+use crate::time::Instant;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
+
+/// A transmitted segment that is not cumulatively acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Record {
+    /// First offset.
+    pub(in crate::tcp) seq: u64,
+    /// First transmission.
+    pub(in crate::tcp) first_tx: Instant,
+    /// Last transmission.
+    pub(in crate::tcp) last_tx: Instant,
+    /// Sequence space: payload and FIN.
+    pub(in crate::tcp) len: u32,
+    /// Place of the last transmission among those of the same moment, wrapping.
+    pub(in crate::tcp) order: u16,
+    /// Transmissions, at most 255.
+    pub(in crate::tcp) tx_count: u8,
+    /// [`SACKED`], [`LOST`], [`RETRANS`], [`FIN`], [`PUSH`].
+    pub(in crate::tcp) flags: u8,
+}
+
+/// Selectively acknowledged.
+pub(in crate::tcp) const SACKED: u8 = 1;
+/// Judged lost.
+pub(in crate::tcp) const LOST: u8 = 2;
+/// A retransmission is in flight.
+pub(in crate::tcp) const RETRANS: u8 = 4;
+/// Carries our FIN.
+pub(in crate::tcp) const FIN: u8 = 8;
+/// The end of what the application wrote.
+pub(in crate::tcp) const PUSH: u8 = 16;
+
+impl Record {
+    /// What is transmitted for the first time.
+    #[inline(always)]
+    pub(in crate::tcp) fn new(now: Instant, seq: u64, len: u32, flags: u8) -> Record {
+        Record {
+            seq,
+            first_tx: now,
+            last_tx: now,
+            len,
+            order: 0,
+            tx_count: 1,
+            flags,
+        }
+    }
+
+    /// One past its last offset.
+    #[inline]
+    pub(in crate::tcp) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+
+    /// Bytes of payload.
+    #[inline]
+    pub(in crate::tcp) fn payload(&self) -> u32 {
+        self.len - u32::from(self.is(FIN))
+    }
+
+    #[inline]
+    pub(in crate::tcp) fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+}
 
 /// Records in the order of their offsets; the index counts from the first.
 #[derive(Clone, Debug, Default)]
@@ -189,7 +252,7 @@ impl IndexMut<usize> for Records {
 mod tests {
     use super::Records;
     use crate::rng::Rng;
-    use crate::tcp::ack::scoreboard::Record;
+    use crate::tcp::ack::records::Record;
     use crate::time::Instant;
     use alloc::collections::VecDeque;
     use alloc::vec::Vec;

@@ -3,7 +3,8 @@
 //! **Source.** RFC 6675 (`IsLost`, `Update`); RFC 2018 5.
 //! **Deviations.** None known.
 
-use crate::tcp::ack::scoreboard::{FIN, LOST, PUSH, RETRANS, Record, Run, SACKED, Scoreboard};
+use crate::tcp::ack::records::{FIN, LOST, PUSH, RETRANS, Record, SACKED};
+use crate::tcp::ack::scoreboard::{Run, Scoreboard};
 use crate::time::Instant;
 
 impl Scoreboard {

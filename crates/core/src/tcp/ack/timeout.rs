@@ -6,12 +6,12 @@
 use crate::cc::CongestionKind;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
-use crate::tcp::ack::recovery::CaState;
-use crate::tcp::ack::scoreboard::SACKED;
+use crate::tcp::ack::records::SACKED;
 use crate::tcp::config::Prr as PrrVariant;
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::error::{ConnectionError, Event};
 use crate::tcp::state::timers::Timer;
+use crate::tcp::state::types::CaState;
 use crate::time::Instant;
 use crate::units::Bytes;
 

@@ -10,10 +10,10 @@ use crate::cc::CongestionKind;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
 use crate::tcp::ack::rack::{least_timeout, on_tick};
-use crate::tcp::ack::recovery::CaState;
 use crate::tcp::config::TailLossProbe;
 use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::state::timers::Timer;
+use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 
 impl Sender {

@@ -16,8 +16,8 @@ use crate::cc::CongestionKind;
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivery::Delivery;
-use crate::tcp::ack::recovery::CaState;
 use crate::tcp::send::half::Sender;
+use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 

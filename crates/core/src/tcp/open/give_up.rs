@@ -10,9 +10,8 @@
 //! **Deviations.** The time counts from the first timeout, where Linux counts from the first retransmission of any kind.
 //! Linux's limits on orphans by memory are not modelled.
 
-use crate::pack::Pack;
 use crate::packet::{Flags, Segment};
-use crate::tcp::ack::scoreboard::SACKED;
+use crate::tcp::ack::records::SACKED;
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::timers::Timer;
 use crate::tcp::{Connection, ConnectionError, Setting, Shared, State};
@@ -44,60 +43,6 @@ impl Shared {
             0 if alive => 8,
             retries => retries,
         })
-    }
-}
-
-/// How often a timer fired in a row for what is out now, and since when.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::tcp) struct Attempts {
-    count: u8,
-    /// When the timer first expired: milliseconds of the clock, wrapping.
-    first_ms: u32,
-}
-
-impl Attempts {
-    /// How often the timer fired in a row.
-    pub(in crate::tcp) const fn count(self) -> u8 {
-        self.count
-    }
-
-    /// The peer acknowledged something new, or answered a zero-window probe.
-    #[inline(always)]
-    pub(in crate::tcp) fn forget(&mut self) {
-        self.count = 0;
-    }
-
-    /// The retransmission timer fired.
-    pub(in crate::tcp) fn on_timeout(&mut self, now: Instant) {
-        self.count = self.count.saturating_add(1);
-        if self.count == 1 {
-            self.begin(now);
-        }
-    }
-
-    fn begin(&mut self, now: Instant) {
-        self.first_ms = (now.as_nanos() / 1_000_000) as u32;
-    }
-
-    /// The peer answers, but its window is shut: counting begins anew (RFC 9293 SHLD-17, MUST-37).
-    #[inline]
-    pub(in crate::tcp) fn on_answer_with_shut_window(&mut self, now: Instant) {
-        if self.count > 0 {
-            self.count = 1;
-            self.begin(now);
-        }
-    }
-
-    /// Time since the first timeout of what is out now.
-    fn waited(self, now: Instant) -> Duration {
-        let now_ms = (now.as_nanos() / 1_000_000) as u32;
-        Duration::from_millis(u64::from(now_ms.wrapping_sub(self.first_ms)))
-    }
-
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Attempts { count, first_ms } = self;
-        pack.byte(count);
-        pack.word(first_ms);
     }
 }
 

@@ -12,11 +12,9 @@
 
 use crate::seq::SeqNumber;
 use crate::tcp::config::IcmpAbort;
-use crate::tcp::fast::FastPath;
-use crate::tcp::path::cold::Cold;
+use crate::tcp::state::error::NetworkError;
 use crate::tcp::{Connection, ConnectionError, Control, Event, State};
 use crate::time::Instant;
-use core::fmt;
 
 /// An ICMP error that quotes one of our segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,48 +110,6 @@ impl IcmpKind {
                 | IcmpKind::TimeExceeded
                 | IcmpKind::ParameterProblem
         )
-    }
-}
-
-/// What the network said about our segments. The errno of each is in its doc.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NetworkError {
-    /// `ENETUNREACH`.
-    NetUnreachable,
-    /// `EHOSTUNREACH`.
-    HostUnreachable,
-    /// `ENOPROTOOPT`.
-    ProtocolUnreachable,
-    /// `ECONNREFUSED`.
-    PortUnreachable,
-    /// `EMSGSIZE`.
-    MessageTooBig,
-    /// `EOPNOTSUPP`.
-    SourceRouteFailed,
-    /// `EHOSTDOWN`.
-    HostDown,
-    /// `ENONET`.
-    NoNetwork,
-    /// `EACCES`.
-    Refused,
-    /// `EPROTO`.
-    Protocol,
-}
-
-impl fmt::Display for NetworkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            NetworkError::NetUnreachable => "the network is unreachable",
-            NetworkError::HostUnreachable => "there is no route to the host",
-            NetworkError::ProtocolUnreachable => "the host does not speak the protocol",
-            NetworkError::PortUnreachable => "the port is unreachable",
-            NetworkError::MessageTooBig => "a packet is too big for the path",
-            NetworkError::SourceRouteFailed => "the source route failed",
-            NetworkError::HostDown => "the host is unknown",
-            NetworkError::NoNetwork => "the host is isolated",
-            NetworkError::Refused => "a policy on the path refuses",
-            NetworkError::Protocol => "a router found a fault in our header",
-        })
     }
 }
 
@@ -266,14 +222,5 @@ impl Connection {
         if self.control == Control::None {
             self.control = Control::Answer;
         }
-    }
-}
-
-impl crate::tcp::Shared {
-    /// The rarely used state, made when first needed.
-    #[cold]
-    pub(in crate::tcp) fn cold_mut(&mut self) -> &mut Cold {
-        self.fast = FastPath::NONE;
-        self.cold.get_or_insert_default()
     }
 }

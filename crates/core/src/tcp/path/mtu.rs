@@ -15,43 +15,13 @@
 //!
 //! Parameters: [`PathConfig`](crate::tcp::PathConfig).
 
-use crate::tcp::ack::recovery::CaState;
-use crate::tcp::ack::scoreboard::{FIN, LOST, SACKED};
+use crate::tcp::ack::records::{FIN, LOST, SACKED};
 use crate::tcp::config::{IpVersion, MtuProbing, PathConfig};
+use crate::tcp::path::cold::Search;
 use crate::tcp::send::half::{Outgoing, Sender};
+use crate::tcp::state::types::CaState;
 use crate::tcp::{Connection, Control, Shared, State};
 use crate::time::Instant;
-
-/// What is known of the path's MTU; part of the cold state.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::tcp) struct Mtu {
-    /// MTU in force when lower than the link's; 0: the link's.
-    limit: u32,
-    /// Payload of a full segment before it was lowered.
-    full: u32,
-    /// When it was lowered.
-    lowered_at: Option<Instant>,
-    /// Lower than we care to go: let routers fragment.
-    pub(in crate::tcp) may_fragment: bool,
-    /// Searching for the largest size (RFC 4821).
-    search: Option<Search>,
-}
-
-/// Binary search for the largest packet that passes.
-#[derive(Clone, Copy, Debug)]
-struct Search {
-    /// Known to pass, bytes at layer 3.
-    low: u32,
-    /// Not known to fail.
-    high: u32,
-    /// Size of the probe in flight; 0: none.
-    probe: u32,
-    /// Offsets of its payload.
-    start: u64,
-    end: u64,
-    /// When the search last narrowed down.
-    since: Instant,
-}
 
 /// Plateaus of RFC 1191 7.1, for routers that do not report the MTU.
 const PLATEAUS: [u32; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];

@@ -6,10 +6,10 @@
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::tcp::ConnectionError;
-use crate::tcp::ack::recovery::CaState;
 use crate::tcp::fast::FastPath;
 use crate::tcp::receive::half::Taken;
 use crate::tcp::send::peer_window::WindowUpdate;
+use crate::tcp::state::types::CaState;
 use crate::tcp::{Accepted, Connection, Control, Event, State, UNUSUAL};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;

@@ -8,16 +8,20 @@
 //! carries one new octet that is not counted as sent until it is acknowledged, or nothing.
 
 use crate::cc::{AnyController, CongestionController, Sent};
+use crate::packet::Flags;
+use crate::packet::Segment;
 use crate::tcp::Shared;
-use crate::tcp::ack::recovery::{CaState, Recovery};
-use crate::tcp::ack::scoreboard::{FIN, PUSH, Record, Scoreboard};
+use crate::tcp::ack::records::{FIN, PUSH, Record};
+use crate::tcp::ack::scoreboard::Scoreboard;
+use crate::tcp::ack::state::Recovery;
 use crate::tcp::config::{Prr as PrrVariant, TailLossProbe, WindowUnit};
-use crate::tcp::open::give_up::Attempts;
-use crate::tcp::send::pacing::Tempo;
+use crate::tcp::open::attempts::Attempts;
+use crate::tcp::send::tempo::Tempo;
 use crate::tcp::send::thin::Thin;
 use crate::tcp::state::timers::Timer;
+use crate::tcp::state::types::CaState;
 use crate::tcp::window::controller::Controller;
-use crate::tcp::window::validation::Usage;
+use crate::tcp::window::usage::Usage;
 use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -470,5 +474,29 @@ impl Sender {
                 self.arm_probe(now, shared);
             }
         }
+    }
+}
+
+impl Sender {
+    /// Whether nothing is wrong: no loss, SACK, probe or episode to look at, and nothing but data to send.
+    pub(in crate::tcp) fn is_calm(&self, shared: &Shared) -> bool {
+        shared.predict
+            && self.recovery.is_calm(shared, self.una, self.nxt)
+            && self.tempo.is_none()
+            && self.thin.is_none()
+            && self.board.is_calm(self.una)
+            && !(self.probe_due | self.zero_probe_due | self.zero_probe_out | self.cwr_pending)
+            && !(self.fin_queued | self.fin_sent)
+            && (!self.recovery.is_ns2() || self.board.unit > 0)
+    }
+
+    /// Whether an acknowledgment up to offset `ack` is nothing but progress of whole segments.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_quiet(&self, shared: &Shared, segment: &Segment, ack: u64) -> bool {
+        shared.fast.acks()
+            && segment.sack_blocks() == 0
+            && self.board.ring.front().is_some_and(|first| first.end() <= ack)
+            && !(shared.fast.undo() && self.recovery.shows_mistake(shared, segment))
+            && !(shared.ecn && segment.flags.contains(Flags::ECE))
     }
 }

@@ -10,27 +10,11 @@
 
 use crate::cc::RateSample;
 use crate::tcp::Shared;
-use crate::tcp::config::{Config, Pacing, WindowValidation};
+use crate::tcp::config::{Pacing, WindowValidation};
 use crate::tcp::send::half::Sender;
-use crate::tcp::send::spreading::{Spread, Train};
-use crate::tcp::window::new_cwv::Validation;
-use crate::tcp::window::rates::Rates;
+use crate::tcp::send::tempo::Tempo;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
-use alloc::boxed::Box;
-
-/// What a sender needs that does more than send when the window opens.
-pub(in crate::tcp) struct Tempo {
-    /// When the next segment is due, were it not for the quantum.
-    next_at: Instant,
-    pub(in crate::tcp) spread: Option<Spread>,
-    /// Looks for the rate of the bottleneck.
-    pub(in crate::tcp) train: Option<Train>,
-    pub(in crate::tcp) validation: Option<Validation>,
-    pub(in crate::tcp) rates: Option<Rates>,
-    /// What a timer judged lost and no acknowledgment has reported to the controller.
-    pub(in crate::tcp) unreported: u64,
-}
 
 /// How fast segments may follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,39 +23,6 @@ struct Pace {
     gap: Duration,
     /// Segments that may leave together after a pause.
     quantum: u64,
-}
-
-impl Tempo {
-    /// `None`: the sender sends when the window opens.
-    pub(in crate::tcp) fn new(now: Instant, shared: &Shared, uses_rates: bool) -> Option<Box<Tempo>> {
-        let config = &shared.config;
-        let validation = Validation::new(config.window_validation);
-        let (spread, train) = (Spread::new(now, shared), Train::new(shared));
-        let needed = uses_rates
-            || config.pacing != Pacing::Off
-            || validation.is_some()
-            || spread.is_some()
-            || train.is_some();
-        needed.then(|| {
-            Box::new(Tempo {
-                next_at: Instant::ZERO,
-                spread,
-                train,
-                validation,
-                rates: uses_rates.then(Rates::default),
-                unreported: 0,
-            })
-        })
-    }
-
-    /// Nothing is left to do.
-    fn is_over(&self, config: &Config) -> bool {
-        self.spread.is_none()
-            && self.train.is_none()
-            && self.validation.is_none()
-            && self.rates.is_none()
-            && config.pacing == Pacing::Off
-    }
 }
 
 impl Sender {

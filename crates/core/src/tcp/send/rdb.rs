@@ -14,13 +14,10 @@
 //!
 //! Parameters: [`Rdb`]; the defaults are those of the 2016 patches but for `detect`.
 
-use crate::cc::CongestionKind;
-use crate::packet::Segment;
 use crate::parameter::choice;
 use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
-use crate::tcp::ack::recovery::CaState;
-use crate::tcp::ack::scoreboard::{FIN, RETRANS, Record, SACKED, Scoreboard};
+use crate::tcp::ack::records::{RETRANS, SACKED};
+use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::send::half::Sender;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
@@ -110,38 +107,38 @@ choice! {
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Bundler {
     /// The last bundles, oldest first.
-    bundles: VecDeque<Bundle>,
+    pub(super) bundles: VecDeque<Bundle>,
     /// Bytes on the wire and redundant ones among them, of this span of eight round trips and of the one before.
-    traffic: [(u64, u64); 2],
-    span_began: Instant,
+    pub(super) traffic: [(u64, u64); 2],
+    pub(super) span_began: Instant,
     /// Last new segment, and the mean time between them.
-    last_at: Instant,
-    interval: Duration,
-    segments: u32,
+    pub(super) last_at: Instant,
+    pub(super) interval: Duration,
+    pub(super) segments: u32,
     /// Share of lost segments in 1/65536, over about 256.
-    loss: u32,
+    pub(super) loss: u32,
     /// Segments between loss events, newest first, and since the last.
-    intervals: VecDeque<u32>,
-    since_event: u32,
+    pub(super) intervals: VecDeque<u32>,
+    pub(super) since_event: u32,
     /// A loss of data beyond this offset is a new event.
-    event_end: u64,
+    pub(super) event_end: u64,
     /// Acknowledgments in a row that acknowledged one segment each.
-    single: u8,
+    pub(super) single: u8,
     /// The receiver sends D-SACKs.
-    dsacks: bool,
+    pub(super) dsacks: bool,
 }
 
 /// A packet that carried older data along.
 #[derive(Clone, Copy, Debug)]
-struct Bundle {
+pub(super) struct Bundle {
     /// First offset it carried.
-    start: u64,
+    pub(super) start: u64,
     /// First offset of its new data.
-    seq: u64,
+    pub(super) seq: u64,
     /// One past its last.
-    end: u64,
+    pub(super) end: u64,
     /// A D-SACK was put down to it.
-    reported: bool,
+    pub(super) reported: bool,
 }
 
 /// Losses that an acknowledgment shows to have been repaired by a bundle.
@@ -150,189 +147,13 @@ pub(in crate::tcp) struct Hidden {
     /// Segments presumed lost.
     pub(in crate::tcp) segments: u32,
     /// First new offset of the bundle.
-    seq: u64,
+    pub(super) seq: u64,
     /// What was acknowledged last had older data with it: its RTT is the one that counts.
     pub(in crate::tcp) bundled: bool,
 }
 
-impl Sender {
-    /// First offset that the packet with the next `payload` new bytes carries.
-    #[cold]
-    pub(in crate::tcp) fn bundle(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        payload: u32,
-        fin: bool,
-    ) -> u64 {
-        let Some(mut thin) = self.thin.take() else {
-            return self.nxt;
-        };
-        let mut start = self.nxt;
-        if let (Some(bundler), Some(rdb)) = (&mut thin.bundler, shared.config.rdb) {
-            bundler.on_new_segment(now);
-            if payload > 0 && !fin && !self.recovery.in_frto() {
-                start = self.walk(&rdb, shared.mss, payload);
-            }
-            let carried = self.nxt - start;
-            if carried > 0
-                && !(self.may_bundle(&rdb, shared)
-                    && bundler.permits(now, &rdb, self, shared, carried, payload))
-            {
-                start = self.nxt;
-            }
-            let carried = self.nxt - start;
-            let srtt = shared.rtt.srtt().unwrap_or_default();
-            bundler.on_wire(now, srtt, carried, u64::from(payload) + carried + HEADERS);
-            if carried > 0 {
-                bundler.remember(Bundle {
-                    start,
-                    seq: self.nxt,
-                    end: self.nxt + u64::from(payload),
-                    reported: false,
-                });
-                shared.stats.rdb_packets += 1;
-                shared.stats.rdb_bytes += carried;
-                shared.stats.bytes_sent += carried;
-            }
-        }
-        self.thin = Some(thin);
-        start
-    }
-
-    /// Backwards from the newest segment: whole segments, as many as fit and are permitted.
-    fn walk(&self, rdb: &Rdb, mss: u32, payload: u32) -> u64 {
-        let most = if rdb.max_payload == 0 {
-            mss
-        } else {
-            rdb.max_payload.min(mss)
-        };
-        let mut room = u64::from(most.saturating_sub(payload));
-        let (mut start, mut count) = (self.nxt, 0);
-        for index in (0..self.board.ring.len()).rev() {
-            let record = &self.board.ring[index];
-            let full = rdb.max_segments > 0 && count == rdb.max_segments;
-            if full || record.flags & (SACKED | RETRANS | FIN) != 0 || u64::from(record.len) > room {
-                break;
-            }
-            room -= u64::from(record.len);
-            start = record.seq;
-            count = count.saturating_add(1);
-        }
-        start
-    }
-
-    /// Whether the stream is thin now.
-    fn may_bundle(&self, rdb: &Rdb, shared: &Shared) -> bool {
-        let in_flight = match rdb.in_flight {
-            InFlight::Pipe => self.board.packets_in_flight(),
-            InFlight::Out => self.board.segments(),
-        };
-        match rdb.thin {
-            ThinRule::Packets(limit) => in_flight < limit,
-            ThinRule::Interval { min, smoothed } => {
-                let rtt = if smoothed {
-                    shared.rtt.srtt()
-                } else {
-                    shared.rtt.min()
-                };
-                rtt.is_some_and(|rtt| min.saturating_mul(u64::from(in_flight)) < rtt)
-            }
-        }
-    }
-
-    /// What the acknowledgment of everything before `ack` says of bundles, before its records are removed.
-    #[cold]
-    pub(in crate::tcp) fn find_hidden(&mut self, shared: &Shared, segment: &Segment, ack: u64) -> Hidden {
-        let (Some(rdb), Some(bundler)) = (
-            shared.config.rdb,
-            self.thin.as_mut().and_then(|thin| thin.bundler.as_mut()),
-        ) else {
-            return Hidden::default();
-        };
-        let covered = self.board.ring.iter().take_while(|record| record.end() <= ack);
-        let single = covered.count() == 1;
-        let mut hidden = Hidden::default();
-        if let Some(bundle) = bundler.bundles.iter().rev().find(|bundle| bundle.end == ack) {
-            hidden.bundled = true;
-            hidden.seq = bundle.seq;
-            let duplicate = (segment.sack_blocks() > 0 && shared.sack).then(|| {
-                let (left, right) = segment.sack_block(0);
-                (left.to_offset(shared.iss, ack), right.to_offset(shared.iss, ack))
-            });
-            let reported = duplicate.filter(|&(left, right)| left < right && right <= ack as i64);
-            let trusted = match rdb.detect {
-                HiddenLoss::Ignored => false,
-                HiddenLoss::Original => true,
-                HiddenLoss::Dsack => {
-                    (shared.sack && (bundler.dsacks || reported.is_some())) || bundler.single >= ENOUGH
-                }
-            };
-            let believed = rdb.detect == HiddenLoss::Dsack;
-            let arrived = |record: &Record| {
-                let reported = reported.filter(|_| believed);
-                reported
-                    .is_some_and(|(left, right)| left <= record.seq as i64 && record.end() as i64 <= right)
-            };
-            let carried = self.board.ring.iter();
-            let carried = carried.skip_while(|record| record.seq < bundle.start);
-            let unknown = carried
-                .take_while(|record| record.end() <= bundle.seq)
-                .filter(|record| !record.is(SACKED) && record.tx_count == 1 && !arrived(record));
-            hidden.segments = if trusted { unknown.count() as u32 } else { 0 };
-        }
-        if single {
-            bundler.single = bundler.single.saturating_add(1);
-        } else if hidden.segments == 0 {
-            bundler.single = 0; // it waits for a second segment
-        }
-        hidden
-    }
-
-    /// Losses were hidden: one reduction of the window per round trip.
-    #[cold]
-    pub(in crate::tcp) fn on_hidden(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        hidden: &Hidden,
-        delivery: &Delivery,
-    ) {
-        shared.stats.rdb_losses += hidden.segments;
-        self.note_loss(hidden.segments, true);
-        if matches!(self.recovery.state(), CaState::Open | CaState::Disorder)
-            && hidden.seq >= self.recovery.high_seq()
-        {
-            self.enter_cwr(now, shared, CongestionKind::Loss, delivery);
-            // What was presumed lost was never sent again: its share of what was acknowledged (New-CWV's R).
-            let lost = delivery.acked * u64::from(hidden.segments) / u64::from(delivery.segments.max(1));
-            self.on_lost_again(Instant::ZERO, lost.min(delivery.acked));
-        }
-    }
-
-    /// Segments were lost; `event`: it may be the first sign of it.
-    pub(in crate::tcp) fn note_loss(&mut self, segments: u32, event: bool) {
-        let (una, nxt) = (self.una, self.nxt);
-        if let Some(bundler) = self.thin.as_mut().and_then(|thin| thin.bundler.as_mut()) {
-            if event {
-                bundler.on_loss_event(una, nxt);
-            }
-            bundler.loss = (bundler.loss + segments * ONE_LOSS).min(1 << 16);
-        }
-    }
-
-    /// Whether a D-SACK of these offsets comes from a bundle: RACK, undo and the probe must not see it.
-    #[cold]
-    pub(in crate::tcp) fn is_of_bundle(&mut self, left: u64, right: u64) -> bool {
-        let Some(bundler) = self.thin.as_mut().and_then(|thin| thin.bundler.as_mut()) else {
-            return false;
-        };
-        bundler.claim(left, right)
-    }
-}
-
 impl Bundler {
-    fn on_new_segment(&mut self, now: Instant) {
+    pub(super) fn on_new_segment(&mut self, now: Instant) {
         let gap = now.since(self.last_at);
         self.interval = match self.segments {
             0 => Duration::ZERO,
@@ -345,7 +166,7 @@ impl Bundler {
         self.since_event = self.since_event.saturating_add(1);
     }
 
-    fn on_wire(&mut self, now: Instant, srtt: Duration, carried: u64, bytes: u64) {
+    pub(super) fn on_wire(&mut self, now: Instant, srtt: Duration, carried: u64, bytes: u64) {
         let span = srtt.saturating_mul(8).max(Duration::from_millis(1));
         if now.since(self.span_began) >= span {
             let old = now.since(self.span_began) >= span + span;
@@ -356,7 +177,7 @@ impl Bundler {
         self.traffic[0].1 += carried;
     }
 
-    fn remember(&mut self, bundle: Bundle) {
+    pub(super) fn remember(&mut self, bundle: Bundle) {
         if self.bundles.len() == REMEMBERED {
             self.bundles.pop_front();
         }
@@ -364,7 +185,7 @@ impl Bundler {
     }
 
     /// The bounds against abuse.
-    fn permits(
+    pub(super) fn permits(
         &self,
         _now: Instant,
         rdb: &Rdb,
@@ -405,7 +226,7 @@ impl Bundler {
     }
 
     /// The time between segments that TFRC-SP permits (RFC 5348 3.1 with s = 1460 and b = 1; RFC 4828 4.1, 4.3).
-    fn least_interval(&self, shared: &Shared, payload: u32) -> Duration {
+    pub(super) fn least_interval(&self, shared: &Shared, payload: u32) -> Duration {
         let (Some(p), Some(rtt)) = (self.loss_event_rate(), shared.rtt.srtt()) else {
             return LEAST_INTERVAL;
         };
@@ -418,7 +239,7 @@ impl Bundler {
     }
 
     /// RFC 5348 5.4.
-    fn loss_event_rate(&self) -> Option<f64> {
+    pub(super) fn loss_event_rate(&self) -> Option<f64> {
         if self.intervals.is_empty() {
             return None;
         }
@@ -435,7 +256,7 @@ impl Bundler {
         Some(1.0 / closed.max(open).max(1.0))
     }
 
-    fn on_loss_event(&mut self, una: u64, nxt: u64) {
+    pub(super) fn on_loss_event(&mut self, una: u64, nxt: u64) {
         if una < self.event_end {
             return; // the same round trip
         }
@@ -445,7 +266,7 @@ impl Bundler {
         self.since_event = 0;
     }
 
-    fn claim(&mut self, left: u64, right: u64) -> bool {
+    pub(super) fn claim(&mut self, left: u64, right: u64) -> bool {
         let found = self
             .bundles
             .iter_mut()
@@ -461,13 +282,13 @@ impl Bundler {
 
 impl Scoreboard {
     /// Segments in flight: sent, neither acknowledged nor SACKed nor lost, and retransmissions.
-    fn packets_in_flight(&self) -> u32 {
+    pub(super) fn packets_in_flight(&self) -> u32 {
         if self.is_clean() {
             return self.segments();
         }
         let marks = &*self.marks;
         let counted = self.ring.iter().map(|record| {
-            u32::from(record.flags & (SACKED | crate::tcp::ack::scoreboard::LOST) == 0)
+            u32::from(record.flags & (SACKED | crate::tcp::ack::records::LOST) == 0)
                 + u32::from(record.is(RETRANS))
         });
         counted.sum::<u32>().saturating_sub(marks.duplicates)
@@ -475,19 +296,19 @@ impl Scoreboard {
 }
 
 /// Headers of IPv4 and TCP, as RFC 4828 counts them.
-const HEADERS: u64 = 40;
+pub(super) const HEADERS: u64 = 40;
 
 /// Bundles that are remembered.
-const REMEMBERED: usize = 64;
+pub(super) const REMEMBERED: usize = 64;
 
 /// Acknowledgments of single segments that show a receiver that acknowledges each.
-const ENOUGH: u8 = 3;
+pub(super) const ENOUGH: u8 = 3;
 
 /// RFC 4828 4.3: no packets closer than this.
-const LEAST_INTERVAL: Duration = Duration::from_millis(10);
+pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// One segment in 256, in 1/65536.
-const ONE_LOSS: u32 = 256;
+pub(super) const ONE_LOSS: u32 = 256;
 
 /// RFC 5348 5.4.
-const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+pub(super) const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];

@@ -32,12 +32,7 @@
 
 use crate::rng::Rng;
 use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
-use crate::tcp::ack::recovery::CaState;
 use crate::tcp::config::InitialSpreading;
-use crate::tcp::send::half::Sender;
-use crate::tcp::state::error::Event;
-use crate::tcp::window::path_memory::PathSample;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 
@@ -45,39 +40,30 @@ use crate::units::{Bytes, Rate};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Spread {
     /// Segments of the initial window that have not left.
-    left: u32,
-    gap: Duration,
+    pub(super) left: u32,
+    pub(super) gap: Duration,
     /// Half of the range from which gaps are drawn, in per cent of the gap.
-    jitter_percent: u8,
+    pub(super) jitter_percent: u8,
     /// Seed of the connection's draws.
-    seed: u64,
-    next_at: Instant,
+    pub(super) seed: u64,
+    pub(super) next_at: Instant,
     /// When the last segment left.
-    left_at: Instant,
+    pub(super) left_at: Instant,
     /// The first window is over, sent or not; `FAR_FUTURE` before its first segment.
-    until: Instant,
+    pub(super) until: Instant,
     /// From the first segment to that.
-    span: Duration,
+    pub(super) span: Duration,
     /// A round trip that is no longer found no queue.
-    empty: Duration,
+    pub(super) empty: Duration,
 }
 
 /// Looks for two acknowledgments that show the rate of the bottleneck.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Train {
     /// When the last acknowledgment came, and when that left which it delivered last.
-    last: Option<(Instant, Instant)>,
+    pub(super) last: Option<(Instant, Instant)>,
     /// Segments that may still be acknowledged before it gives up.
-    left: u32,
-}
-
-/// What a connection was given of its path, and what it found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::tcp) struct PathNotes {
-    /// When that was.
-    pub(in crate::tcp) began: Instant,
-    pub(in crate::tcp) given: Option<PathSample>,
-    pub(in crate::tcp) found: Option<PathSample>,
+    pub(super) left: u32,
 }
 
 impl Spread {
@@ -148,7 +134,7 @@ impl Spread {
     }
 
     /// The gap after the last segment: the same each time it is asked for.
-    fn drawn(&self) -> Duration {
+    pub(super) fn drawn(&self) -> Duration {
         let range = longest(self.gap, self.jitter_percent).saturating_sub(self.gap);
         if range == Duration::ZERO {
             return self.gap;
@@ -159,7 +145,7 @@ impl Spread {
     }
 
     /// Gaps need not be longer than `packet`, from the last segment on.
-    fn shorten(&mut self, packet: Duration) {
+    pub(super) fn shorten(&mut self, packet: Duration) {
         if packet < self.gap {
             self.gap = packet;
             self.next_at = self.next_at.min(self.left_at + self.drawn());
@@ -180,7 +166,13 @@ impl Train {
     }
 
     /// An acknowledgment in order: `full` segments that left last at `newest`, if they were all full.
-    fn on_ack(&mut self, now: Instant, newest: Instant, full: Option<u32>, packet: Bytes) -> Option<Rate> {
+    pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        newest: Instant,
+        full: Option<u32>,
+        packet: Bytes,
+    ) -> Option<Rate> {
         let (at, before) = self.last.replace((now, newest))?;
         let (apart, left_apart) = (now.since(at), newest.since(before));
         if apart.is_zero() || left_apart.as_nanos() * TOGETHER > apart.as_nanos() {
@@ -189,60 +181,6 @@ impl Train {
         let bits = u128::from(full?) * u128::from(packet.get()) * 8;
         let bps = bits * 1_000_000_000 / u128::from(apart.as_nanos());
         Some(Rate::from_bps(u64::try_from(bps).ok()?))
-    }
-}
-
-impl Sender {
-    /// What an acknowledgment of `bytes` in order, or of none, says of the path. With `more`, segments are still out.
-    pub(in crate::tcp) fn observe_path(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        delivery: &Delivery,
-        bytes: u64,
-    ) {
-        let more = self.nxt > self.una;
-        let calm = self.recovery.state() == CaState::Open;
-        let Some(tempo) = self.tempo.as_deref_mut() else {
-            return;
-        };
-        let config = &shared.config;
-        if let Some(spread) = &tempo.spread
-            && (now >= spread.until
-                || config.initial_spreading == InitialSpreading::Estimated
-                    && config.spreading_stop
-                    && delivery.advanced
-                    && delivery.rtt.is_some_and(|rtt| rtt <= spread.empty))
-        {
-            tempo.spread = None;
-        }
-        let Some(train) = &mut tempo.train else {
-            return self.end_tempo(shared);
-        };
-        let in_order = delivery.advanced && delivery.sacked == 0 && !delivery.retransmitted && calm;
-        let mut rate = None;
-        if in_order
-            && more
-            && let Some(newest) = delivery.newest_tx
-        {
-            let segments = delivery.segments;
-            let full = (bytes == u64::from(segments) * u64::from(shared.mss)).then_some(segments);
-            rate = train.on_ack(now, newest, full, full_packet(shared));
-            train.left = train.left.saturating_sub(segments);
-        }
-        if let Some(rate) = rate {
-            if let Some(spread) = &mut tempo.spread {
-                spread.shorten(rate.time_for(full_packet(shared)));
-            }
-            if let (Some(path), Some(min_rtt)) = (&mut shared.path, shared.rtt.min()) {
-                path.found = Some(PathSample { rate, min_rtt });
-                shared.raise(Event::PathFound);
-            }
-        }
-        if rate.is_some() || !in_order || !more || train.left == 0 {
-            tempo.train = None;
-        }
-        self.end_tempo(shared);
     }
 }
 
@@ -257,7 +195,7 @@ fn initial_segments(shared: &Shared) -> u32 {
 }
 
 /// A full segment with its headers.
-fn full_packet(shared: &Shared) -> Bytes {
+pub(super) fn full_packet(shared: &Shared) -> Bytes {
     let options = if shared.timestamps { TIMESTAMPS } else { 0 };
     Bytes(u64::from(shared.mss + shared.config.header() + options))
 }

@@ -9,12 +9,9 @@
 //! reliable transport", 2009.
 //! **Deviations.** `thin_dupack` needs SACK and does nothing under RACK, which was its successor.
 
-use crate::tcp::Shared;
 use crate::tcp::config::Config;
-use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::Bundler;
 use crate::time::{Duration, Instant};
-use crate::units::Bytes;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -78,27 +75,3 @@ impl Thin {
         count
     }
 }
-
-impl Sender {
-    /// Too few segments are out for three duplicates, and the window was reduced before (Linux `tcp_stream_is_thin`).
-    pub(in crate::tcp) fn is_thin(&self) -> bool {
-        self.board.segments() < 4 && self.cc.ssthresh() != Bytes::MAX
-    }
-
-    /// `thin_dupack`: one SACKed segment is enough while the stream is thin and has nothing more to send.
-    pub(in crate::tcp) fn thin_dupack_shows_loss(&self, shared: &Shared) -> bool {
-        shared.config.thin_dupack
-            && shared.sack
-            && self.board.marks.sacked_segments > 0
-            && self.unsent() == 0
-            && self.is_thin()
-    }
-
-    /// `thin_linear`: this timeout does not back off.
-    pub(in crate::tcp) fn backs_off_linearly(&self, shared: &Shared) -> bool {
-        shared.config.thin_linear && self.attempts.count() <= LINEAR_TIMEOUTS && self.is_thin()
-    }
-}
-
-/// Linux `TCP_THIN_LINEAR_RETRIES`.
-const LINEAR_TIMEOUTS: u8 = 6;

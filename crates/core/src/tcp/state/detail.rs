@@ -1,8 +1,11 @@
 //! What `TCP_INFO` reports: [`Info`], and beyond it negotiated options and counts of segments.
 
 use crate::cc::Phase;
-use crate::tcp::ack::recovery::CaState;
+use crate::tcp::ack::rack::Rack;
+use crate::tcp::ack::records::Record;
+use crate::tcp::ack::scoreboard::Run;
 use crate::tcp::send::half::Sender;
+use crate::tcp::state::types::CaState;
 use crate::tcp::{Connection, Info, State};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -128,5 +131,28 @@ impl Connection {
             detail.since_sent = now.since(sender.last_send);
         }
         detail
+    }
+}
+
+impl Connection {
+    /// Entries of queues looked at or moved so far, in builds with debug assertions; otherwise 0.
+    pub fn work(&self) -> u64 {
+        self.receive.work() + self.sender.as_ref().map_or(0, |sender| sender.board.work.count())
+    }
+
+    /// Bytes of memory that the connection occupies, with the received bytes that the driver keeps for it. What the
+    /// application wrote is bounded by the send buffer and not counted.
+    pub fn held(&self) -> u64 {
+        let sender = self.sender.as_ref().map_or(0, |sender| {
+            size_of::<Sender>()
+                + sender.board.ring.capacity() * size_of::<Record>()
+                + (sender.board.marks.runs.capacity() + sender.board.marks.stale.capacity())
+                    * size_of::<Run>()
+                + sender
+                    .recovery
+                    .rack()
+                    .map_or(0, |rack| size_of::<Rack>() + rack.held())
+        });
+        (size_of::<Connection>() + sender + self.receive.overhead()) as u64 + self.receive.held()
     }
 }

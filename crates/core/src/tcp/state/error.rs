@@ -1,6 +1,5 @@
 //! Why a connection ended, and what it reports to its owner.
 
-use crate::tcp::path::icmp::NetworkError;
 use core::fmt;
 
 /// Why a connection ended otherwise than by FIN in both directions.
@@ -57,4 +56,46 @@ pub enum Event {
     Closed,
     /// The connection is gone for this reason.
     Failed(ConnectionError),
+}
+
+/// What the network said about our segments. The errno of each is in its doc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NetworkError {
+    /// `ENETUNREACH`.
+    NetUnreachable,
+    /// `EHOSTUNREACH`.
+    HostUnreachable,
+    /// `ENOPROTOOPT`.
+    ProtocolUnreachable,
+    /// `ECONNREFUSED`.
+    PortUnreachable,
+    /// `EMSGSIZE`.
+    MessageTooBig,
+    /// `EOPNOTSUPP`.
+    SourceRouteFailed,
+    /// `EHOSTDOWN`.
+    HostDown,
+    /// `ENONET`.
+    NoNetwork,
+    /// `EACCES`.
+    Refused,
+    /// `EPROTO`.
+    Protocol,
+}
+
+impl fmt::Display for NetworkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NetworkError::NetUnreachable => "the network is unreachable",
+            NetworkError::HostUnreachable => "there is no route to the host",
+            NetworkError::ProtocolUnreachable => "the host does not speak the protocol",
+            NetworkError::PortUnreachable => "the port is unreachable",
+            NetworkError::MessageTooBig => "a packet is too big for the path",
+            NetworkError::SourceRouteFailed => "the source route failed",
+            NetworkError::HostDown => "the host is unknown",
+            NetworkError::NoNetwork => "the host is isolated",
+            NetworkError::Refused => "a policy on the path refuses",
+            NetworkError::Protocol => "a router found a fault in our header",
+        })
+    }
 }

@@ -12,7 +12,7 @@
 //! - After a drain a timer runs whenever a SYN or data is out, or data waits and nothing is out (a closed window), or an
 //!   acknowledgment is delayed, and in TIME-WAIT; in CLOSED none runs, nor one of the sender when nothing is out or waits.
 
-use crate::tcp::ack::scoreboard::SACKED;
+use crate::tcp::ack::records::SACKED;
 use crate::tcp::config::DelayedAck;
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::shared::Shared;

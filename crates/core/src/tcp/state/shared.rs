@@ -10,11 +10,11 @@ use crate::tcp::config::{Config, InitialWindow, WindowUnit};
 use crate::tcp::fast::FastPath;
 use crate::tcp::path::cold::Cold;
 use crate::tcp::send::peer_window::PeerWindow;
-use crate::tcp::send::spreading::PathNotes;
 use crate::tcp::state::error::{ConnectionError, Event};
 use crate::tcp::state::lazy::Lazy;
 use crate::tcp::state::timers::Timers;
 use crate::tcp::state::types::Stats;
+use crate::tcp::window::path_memory::PathNotes;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -176,5 +176,14 @@ impl Shared {
     pub(in crate::tcp) fn challenge_allowance(&self, now: Instant) -> u16 {
         let seed = u64::from(self.iss.0) << 32 ^ u64::from(self.irs.0) ^ now.as_nanos();
         50 + Rng::from_seed(seed).below(100) as u16
+    }
+}
+
+impl Shared {
+    /// The rarely used state, made when first needed.
+    #[cold]
+    pub(in crate::tcp) fn cold_mut(&mut self) -> &mut Cold {
+        self.fast = FastPath::NONE;
+        self.cold.get_or_insert_default()
     }
 }

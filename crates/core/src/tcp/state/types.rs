@@ -3,7 +3,6 @@
 use crate::cc::Phase;
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
-use crate::tcp::ack::recovery::CaState;
 use crate::time::Duration;
 use crate::units::Bytes;
 use core::ops::Range;
@@ -294,4 +293,20 @@ pub struct Info {
     pub mss: u32,
     /// Counters.
     pub stats: Stats,
+}
+
+/// Congestion state, with Linux's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum CaState {
+    /// Nothing is wrong.
+    #[default]
+    Open,
+    /// Duplicate ACKs or SACKs came, nothing is judged lost.
+    Disorder,
+    /// The window is being reduced without a loss (ECN, delay).
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
 }

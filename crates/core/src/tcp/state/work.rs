@@ -3,11 +3,6 @@
 //! The tests of attacks hold it against a bound that does not depend on the length of any queue. And what a connection
 //! holds in memory.
 
-use crate::tcp::Connection;
-use crate::tcp::ack::rack::Rack;
-use crate::tcp::ack::scoreboard::{Record, Run};
-use crate::tcp::send::half::Sender;
-
 /// A count of entries; nothing in builds without debug assertions.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Work {
@@ -57,28 +52,5 @@ impl Work {
         {
             0
         }
-    }
-}
-
-impl Connection {
-    /// Entries of queues looked at or moved so far, in builds with debug assertions; otherwise 0.
-    pub fn work(&self) -> u64 {
-        self.receive.work() + self.sender.as_ref().map_or(0, |sender| sender.board.work.count())
-    }
-
-    /// Bytes of memory that the connection occupies, with the received bytes that the driver keeps for it. What the
-    /// application wrote is bounded by the send buffer and not counted.
-    pub fn held(&self) -> u64 {
-        let sender = self.sender.as_ref().map_or(0, |sender| {
-            size_of::<Sender>()
-                + sender.board.ring.capacity() * size_of::<Record>()
-                + (sender.board.marks.runs.capacity() + sender.board.marks.stale.capacity())
-                    * size_of::<Run>()
-                + sender
-                    .recovery
-                    .rack()
-                    .map_or(0, |rack| size_of::<Rack>() + rack.held())
-        });
-        (size_of::<Connection>() + sender + self.receive.overhead()) as u64 + self.receive.held()
     }
 }

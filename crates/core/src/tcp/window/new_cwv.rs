@@ -15,58 +15,53 @@
 //! Whatever it sets in the controller's place begins an epoch of CUBIC anew, under Linux's arithmetic too (the RFC is silent; RFC 9438 4.2
 //! begins one at every congestion event). A pause only moves the epoch by its length, as RFC 9438 4.2 and Linux have it.
 
-use crate::cc::CongestionKind;
-use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
-use crate::tcp::ack::recovery::CaState;
 use crate::tcp::config::WindowValidation;
-use crate::tcp::send::half::Sender;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
 /// New-CWV's state; amounts are in what the window counts.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Validation {
-    probing: bool,
+    pub(super) probing: bool,
     /// Largest sample of each bin with its begin, newest last.
-    bins: [(Instant, u64); BINS],
-    used: usize,
+    pub(super) bins: [(Instant, u64); BINS],
+    pub(super) used: usize,
     /// pipeACK is defined.
-    defined: bool,
+    pub(super) defined: bool,
     /// Acknowledged so far.
-    acked: u64,
+    pub(super) acked: u64,
     /// `acked` when this sample's round trip began.
-    prior_acked: u64,
+    pub(super) prior_acked: u64,
     /// The sample ends when this offset is acknowledged.
-    prior_nxt: u64,
+    pub(super) prior_nxt: u64,
     /// Data left after a pause: the next ACK begins a round trip.
-    fresh: bool,
+    pub(super) fresh: bool,
     /// Since when the window is not validated.
-    since: Option<Instant>,
-    episode: Option<Episode>,
+    pub(super) since: Option<Instant>,
+    pub(super) episode: Option<Episode>,
     /// The largest pipeACK before the pause.
-    earned: u64,
-    restart: Option<Restart>,
+    pub(super) earned: u64,
+    pub(super) restart: Option<Restart>,
 }
 
 /// A loss or a mark in the non-validated phase.
 #[derive(Clone, Copy, Debug)]
-struct Episode {
-    begin: Instant,
+pub(super) struct Episode {
+    pub(super) begin: Instant,
     /// max(pipeACK, LossFlightSize).
-    used: u64,
+    pub(super) used: u64,
     /// R: what was retransmitted, each byte once.
-    lost: u64,
+    pub(super) lost: u64,
     /// Window and threshold before it.
-    prior: (Bytes, Bytes),
+    pub(super) prior: (Bytes, Bytes),
 }
 
 /// After a pause (`Probing`).
 #[derive(Clone, Copy, Debug)]
-struct Restart {
-    at: Instant,
-    known: Option<Duration>,
-    seen: Duration,
+pub(super) struct Restart {
+    pub(super) at: Instant,
+    pub(super) known: Option<Duration>,
+    pub(super) seen: Duration,
 }
 
 impl Validation {
@@ -104,7 +99,7 @@ impl Validation {
             .then(|| bins.filter(recent).map(|bin| bin.1).max().unwrap_or(0))
     }
 
-    fn take(&mut self, now: Instant, period: Duration, sample: u64) {
+    pub(super) fn take(&mut self, now: Instant, period: Duration, sample: u64) {
         self.defined = true;
         if let Some(bin) = self.bins[..self.used].last_mut()
             && now.since(bin.0) < period.mul_div(1, BINS as u64)
@@ -121,7 +116,7 @@ impl Validation {
     }
 
     /// After a recovery or a timeout pipeACK is undefined, and the window validated (RFC 7661 4.2).
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.used = 0;
         self.defined = false;
         self.since = None;
@@ -129,7 +124,7 @@ impl Validation {
     }
 
     /// RFC 7661 4.3. Equality keeps the phase, and a window that is `full` is in use: pipeACK lags behind slow start.
-    fn judge(&mut self, now: Instant, period: Duration, window: u64, full: bool) {
+    pub(super) fn judge(&mut self, now: Instant, period: Duration, window: u64, full: bool) {
         match self.pipe_ack(now, period) {
             None => self.since = None,
             Some(pipe) if 2 * pipe > window => self.since = None,
@@ -158,180 +153,8 @@ impl Validation {
     }
 }
 
-impl Sender {
-    fn validation(&mut self) -> Option<&mut Validation> {
-        self.tempo.as_deref_mut()?.validation.as_mut()
-    }
-
-    /// Whether New-CWV holds the window for not validated.
-    pub(in crate::tcp) fn is_nonvalidated(&self) -> bool {
-        let validation = self.tempo.as_deref().and_then(|tempo| tempo.validation.as_ref());
-        validation.is_some_and(Validation::is_nonvalidated)
-    }
-
-    /// The first data after nothing was out.
-    pub(in crate::tcp) fn on_first_out(&mut self) {
-        if let Some(validation) = self.validation() {
-            validation.fresh = true;
-        }
-    }
-
-    /// The first data after a pause longer than the RTO.
-    pub(in crate::tcp) fn restart_validation(&mut self, now: Instant, shared: &Shared) {
-        if let Some(validation) = self.validation()
-            && validation.probing
-        {
-            validation.restart = Some(Restart {
-                at: now,
-                known: shared.rtt.min(),
-                seen: Duration::MAX,
-            });
-        }
-    }
-
-    /// An acknowledgment: a sample, if it ends a round trip.
-    pub(in crate::tcp) fn sample_pipe(&mut self, now: Instant, shared: &Shared, delivery: &Delivery) {
-        let (una, nxt) = (self.una, self.nxt);
-        let (window, full) = (self.cc.window().get(), self.usage.limited);
-        let recovering = matches!(self.recovery.state(), CaState::Recovery | CaState::Loss);
-        let Some(validation) = self.validation() else {
-            return;
-        };
-        let period = period(shared.rtt.srtt());
-        if let (Some(restart), Some(rtt)) = (&mut validation.restart, delivery.rtt) {
-            restart.seen = restart.seen.min(rtt);
-        }
-        if !delivery.advanced {
-            return;
-        }
-        let before = validation.acked;
-        validation.acked += delivery.acked;
-        if recovering {
-            return; // RFC 7661 4.2
-        }
-        if validation.fresh {
-            validation.fresh = false;
-            (validation.prior_acked, validation.prior_nxt) = (before, nxt);
-        }
-        if una >= validation.prior_nxt {
-            let sample = validation.acked - validation.prior_acked;
-            (validation.prior_acked, validation.prior_nxt) = (validation.acked, nxt);
-            validation.take(now, period, sample);
-            validation.earned = validation.pipe_ack(now, period).unwrap_or(0);
-        }
-        validation.judge(now, period, window, full);
-    }
-
-    /// Before data leaves: the phase, and what five minutes of it do (RFC 7661 4.4.2).
-    pub(in crate::tcp) fn refresh_validation(&mut self, now: Instant, shared: &Shared) {
-        if self.recovery.state() != CaState::Open {
-            return;
-        }
-        let (window, mut ssthresh) = (self.cc.window(), self.cc.ssthresh());
-        let (initial, full) = (Bytes(shared.initial_window()), self.usage.limited);
-        let period = period(shared.rtt.srtt());
-        let Some(validation) = self.validation() else {
-            return;
-        };
-        validation.judge(now, period, window.get(), full);
-        let mut reduced = window;
-        if let Some(since) = validation.since {
-            let periods = now.since(since).as_nanos() / NONVALIDATED_PERIOD.as_nanos();
-            for _ in 0..periods.min(64) {
-                ssthresh = ssthresh.max(reduced * 3 / 4);
-                reduced = (reduced / 2).max(initial.min(reduced));
-            }
-            validation.since = Some(since + NONVALIDATED_PERIOD.saturating_mul(periods));
-        }
-        if reduced != window || ssthresh != self.cc.ssthresh() {
-            let reduced = self.whole(reduced);
-            self.cc.override_window(now, reduced, ssthresh);
-        }
-    }
-
-    /// A loss or a mark: in the non-validated phase the answer is half of what was used (RFC 7661 4.4.1). False: the answer
-    /// is the controller's.
-    pub(in crate::tcp) fn reduce_nonvalidated(
-        &mut self,
-        now: Instant,
-        shared: &Shared,
-        kind: CongestionKind,
-    ) -> bool {
-        let prior = (self.cc.window(), self.cc.ssthresh());
-        let (flight, full) = (self.board.out, self.usage.limited);
-        let period = period(shared.rtt.srtt());
-        let Some(validation) = self.validation() else {
-            return false;
-        };
-        if !matches!(kind, CongestionKind::Loss | CongestionKind::Ecn) {
-            return false;
-        }
-        validation.judge(now, period, prior.0.get(), full);
-        if validation.since.is_none() {
-            return false;
-        }
-        let used = validation.pipe_ack(now, period).unwrap_or(0).max(flight);
-        validation.episode = Some(Episode {
-            begin: now,
-            used,
-            lost: 0,
-            prior,
-        });
-        let half = self.at_least_a_segment(shared, used / 2);
-        self.cc.override_window(now, half, half);
-        true
-    }
-
-    /// A segment that left at `sent_at` leaves again.
-    pub(in crate::tcp) fn on_lost_again(&mut self, sent_at: Instant, weight: u64) {
-        if let Some(validation) = self.validation()
-            && let Some(episode) = &mut validation.episode
-            && sent_at < episode.begin
-        {
-            episode.lost += weight;
-        }
-    }
-
-    /// Recovery, or the answer to a mark, is over.
-    pub(in crate::tcp) fn end_nonvalidated(&mut self, now: Instant, shared: &Shared) {
-        let Some(validation) = self.validation() else {
-            return;
-        };
-        let episode = validation.episode.take();
-        validation.forget();
-        if let Some(episode) = episode {
-            // RFC 7661 4.4.1: (max(pipeACK, LossFlightSize) - R) / 2
-            let left = episode.used.saturating_sub(episode.lost) / 2;
-            let window = self.at_least_a_segment(shared, left);
-            self.cc.override_window(now, window, window);
-        }
-    }
-
-    /// The reduction was a mistake. False: it was the controller's.
-    pub(in crate::tcp) fn restore_nonvalidated(&mut self, now: Instant) -> bool {
-        let Some(episode) = self.validation().and_then(|validation| validation.episode.take()) else {
-            return false;
-        };
-        let window = self.cc.window().max(episode.prior.0);
-        self.cc.override_window(now, window, episode.prior.1);
-        true
-    }
-
-    /// A timeout: the standard answer, and nothing is known any more.
-    pub(in crate::tcp) fn leave_nonvalidated(&mut self) {
-        if let Some(validation) = self.validation() {
-            validation.episode = None;
-            validation.forget();
-        }
-    }
-
-    fn at_least_a_segment(&self, shared: &Shared, amount: u64) -> Bytes {
-        self.whole(Bytes(amount)).max(Bytes(u64::from(shared.mss)))
-    }
-}
-
 /// The sampling period (RFC 7661 4.2).
-fn period(srtt: Option<Duration>) -> Duration {
+pub(super) fn period(srtt: Option<Duration>) -> Duration {
     srtt.unwrap_or_default()
         .saturating_mul(3)
         .max(Duration::from_secs(1))
@@ -339,7 +162,7 @@ fn period(srtt: Option<Duration>) -> Duration {
 
 const BINS: usize = 5;
 /// RFC 7661 4.4.2: NVP.
-const NONVALIDATED_PERIOD: Duration = Duration::from_secs(300);
+pub(super) const NONVALIDATED_PERIOD: Duration = Duration::from_secs(300);
 
 #[cfg(test)]
 mod tests {

@@ -110,3 +110,12 @@ impl<K: Ord + Copy> Default for PathMemory<K> {
 const KEPT: usize = 3;
 /// Paths remembered.
 const CAPACITY: usize = 4096;
+
+/// What a connection was given of its path, and what it found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tcp) struct PathNotes {
+    /// When that was.
+    pub(in crate::tcp) began: Instant,
+    pub(in crate::tcp) given: Option<PathSample>,
+    pub(in crate::tcp) found: Option<PathSample>,
+}

@@ -1,0 +1,339 @@
+//! What a sender remembers of acknowledgments, losses and timeouts.
+//!
+//! **Source.** RFC 5681, 6582, 6675, 8985, 5682, 3522; the names of states are Linux's.
+//! **Deviations.** None known.
+
+use crate::pack::Pack;
+use crate::packet::Segment;
+use crate::tcp::Shared;
+use crate::tcp::ack::ns2_agent::Sack1;
+use crate::tcp::ack::prr::Prr;
+use crate::tcp::ack::rack::Rack;
+use crate::tcp::ack::records::Record;
+use crate::tcp::state::lazy::{Blank, Lazy};
+use crate::tcp::state::types::CaState;
+use crate::time::Instant;
+use alloc::boxed::Box;
+
+/// What a sender remembers of acknowledgments, losses and timeouts.
+pub(in crate::tcp) struct Recovery {
+    pub(super) state: CaState,
+    /// Recovery ends when this is acknowledged.
+    pub(super) high_seq: u64,
+    /// Blank until something is lost or marked.
+    pub(super) episode: Lazy<Episode>,
+    /// End of the outstanding loss probe; 0: none.
+    pub(super) tlp_end: u64,
+    pub(super) tlp_is_retrans: bool,
+    /// RACK's or early retransmit's pending deadline; `FAR_FUTURE`: none.
+    pub(super) wait_until: Instant,
+    /// A sample is taken when this is acknowledged (one per round trip).
+    pub(super) rtt_seq: u64,
+    /// End of the round trip.
+    pub(super) round_end: u64,
+    pub(super) delivered_total: u64,
+    /// New data sent on duplicate ACKs since SND.UNA moved (RFC 3042).
+    pub(super) limited_sent: u64,
+    /// When the probe timer was set while several segments were out: at that moment it need not be set again.
+    pub(super) probed: Instant,
+    pub(super) dup_acks: u32,
+    /// F-RTO's step, 0 when not running.
+    pub(super) frto: u8,
+    /// New segments F-RTO may still send.
+    pub(super) frto_new: u8,
+    /// The next segment leaves whatever the window says.
+    pub(super) force: bool,
+    pub(super) rescued: bool,
+    /// The episode that may be undone began with a timeout.
+    pub(super) undo_is_timeout: bool,
+    pub(super) rack: Option<Box<Rack>>,
+    pub(super) sack1: Option<Box<Sack1>>,
+}
+
+/// The last episode of recovery, CWR or timeout, as long as something follows from it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Episode {
+    /// Window during recovery and CWR, set by PRR.
+    pub(super) recovery_window: u64,
+    pub(super) prr: Prr,
+    /// Window before which a fast retransmit is not entered without SACK (RFC 6582 `recover`); 0: none.
+    pub(super) recover: u64,
+    /// Start of the episode if it may be undone; 0: it may not.
+    pub(super) undo_marker: u64,
+    /// Highest offset retransmitted in this recovery (RFC 6675 HighRxt).
+    pub(super) high_rxt: u64,
+    /// Retransmissions not shown redundant.
+    pub(super) undo_retrans: u32,
+    /// TSval of the first retransmission.
+    pub(super) retrans_stamp: u32,
+}
+
+impl Blank for Episode {
+    fn blank() -> &'static Episode {
+        static BLANK: Episode = Episode {
+            recovery_window: 0,
+            prr: Prr::NONE,
+            recover: 0,
+            undo_marker: 0,
+            high_rxt: 0,
+            undo_retrans: 0,
+            retrans_stamp: 0,
+        };
+        &BLANK
+    }
+}
+
+impl Recovery {
+    pub(in crate::tcp) fn new(shared: &Shared) -> Recovery {
+        let config = &shared.config;
+        Recovery {
+            state: CaState::Open,
+            high_seq: 0,
+            episode: Lazy::default(),
+            tlp_end: 0,
+            tlp_is_retrans: false,
+            wait_until: Instant::FAR_FUTURE,
+            rtt_seq: 0,
+            round_end: 0,
+            delivered_total: 0,
+            limited_sent: 0,
+            probed: Instant::FAR_FUTURE,
+            dup_acks: 0,
+            frto: 0,
+            frto_new: 0,
+            force: false,
+            rescued: false,
+            undo_is_timeout: false,
+            rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),
+            sack1: Sack1::new(config, shared.sack),
+        }
+    }
+
+    /// Linux's congestion state.
+    #[inline(always)]
+    pub(in crate::tcp) const fn state(&self) -> CaState {
+        self.state
+    }
+
+    /// Whether ns-2's Sack1 agent takes the place of RFC 6675.
+    #[inline(always)]
+    pub(in crate::tcp) const fn is_ns2(&self) -> bool {
+        self.sack1.is_some()
+    }
+
+    /// RACK, if it detects losses.
+    pub(in crate::tcp) fn rack(&self) -> Option<&Rack> {
+        self.rack.as_deref()
+    }
+
+    /// Delivered since the connection began, in what the window counts.
+    pub(in crate::tcp) const fn delivered_total(&self) -> u64 {
+        self.delivered_total
+    }
+
+    /// SND.NXT when the last episode began.
+    pub(in crate::tcp) const fn high_seq(&self) -> u64 {
+        self.high_seq
+    }
+
+    /// The window during fast recovery and CWR, as proportional rate reduction sets it.
+    #[inline(always)]
+    pub(in crate::tcp) fn window(&self) -> Option<u64> {
+        matches!(self.state, CaState::Recovery | CaState::Cwr).then(|| self.episode.recovery_window)
+    }
+
+    /// Whether the next segment leaves whatever the window says.
+    pub(in crate::tcp) const fn is_forced(&self) -> bool {
+        self.force
+    }
+
+    /// Whether F-RTO is under way (RFC 5682).
+    pub(in crate::tcp) const fn in_frto(&self) -> bool {
+        self.frto != 0
+    }
+
+    /// Whether F-RTO lets new data leave whatever the window says.
+    pub(in crate::tcp) const fn frto_sends(&self) -> bool {
+        self.frto_new > 0
+    }
+
+    /// Whether the probe timer was set at this moment for several segments: then it need not be set again.
+    #[inline(always)]
+    pub(in crate::tcp) fn probe_set_at(&self, now: Instant) -> bool {
+        self.probed == now
+    }
+
+    /// Whether nothing is wrong and nothing is to be taken back.
+    #[inline]
+    pub(in crate::tcp) fn is_calm(&self, shared: &Shared, una: u64, nxt: u64) -> bool {
+        self.state == CaState::Open
+            && self.tlp_end == 0
+            && self.frto_new == 0
+            && self.sack1.as_ref().is_none_or(|agent| agent.is_calm(nxt))
+            && self.rack.as_ref().is_none_or(|rack| rack.is_calm(una))
+            && !self.undo_is_due(shared)
+    }
+
+    /// Whether a retransmission of the last episode may yet be shown to have been a mistake.
+    pub(in crate::tcp) fn may_undo(&self, shared: &Shared) -> bool {
+        self.episode.undo_marker != 0 && shared.config.undo && self.episode.retrans_stamp != 0
+    }
+
+    /// Whether the next acknowledgment takes the last episode back, whatever it says.
+    fn undo_is_due(&self, shared: &Shared) -> bool {
+        self.may_undo(shared) && self.episode.retrans_stamp == u32::MAX && self.episode.undo_retrans == 0
+    }
+
+    /// Whether an acknowledgment was sent before the retransmission came (RFC 3522).
+    pub(in crate::tcp) fn shows_mistake(&self, shared: &Shared, segment: &Segment) -> bool {
+        let stamp = self.episode.retrans_stamp;
+        shared.timestamps && stamp != u32::MAX && (segment.tsecr.wrapping_sub(stamp & !1) as i32) < 0
+    }
+
+    /// New data left up to `end`, of that weight. `QUIET`: while nothing was wrong.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_sent<const QUIET: bool>(&mut self, now: Instant, end: u64, weight: u64) {
+        if !QUIET {
+            self.count_sent(weight);
+            self.frto_new = self.frto_new.saturating_sub(1);
+        } else if let Some(agent) = &mut self.sack1 {
+            agent.on_sent(now, end);
+        }
+    }
+
+    /// What leaves counts for proportional rate reduction and limited transmit.
+    fn count_sent(&mut self, weight: u64) {
+        match self.state {
+            CaState::Recovery | CaState::Cwr => self.episode.prr.on_sent(weight),
+            CaState::Disorder => self.limited_sent += weight,
+            CaState::Open | CaState::Loss => {}
+        }
+    }
+
+    /// A record was retransmitted, of that weight.
+    pub(in crate::tcp) fn on_retransmit(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        record: &Record,
+        weight: u64,
+    ) {
+        self.force = false;
+        self.episode.high_rxt = self.episode.high_rxt.max(record.end());
+        if let Some(rack) = &mut self.rack {
+            rack.on_retransmit(now, record.seq);
+        }
+        if self.episode.undo_marker != 0 {
+            if self.episode.retrans_stamp == 0 {
+                self.episode.retrans_stamp = shared.timestamp(now) | 1;
+            }
+            self.episode.undo_retrans += 1;
+        }
+        if self.state != CaState::Disorder {
+            self.count_sent(weight);
+        }
+    }
+
+    /// What is lost is sent again, but not for congestion: the window stays.
+    pub(in crate::tcp) fn resend_without_reduction(&mut self, una: u64, nxt: u64) {
+        if matches!(self.state, CaState::Loss | CaState::Recovery) {
+            return;
+        }
+        self.state = CaState::Loss;
+        self.high_seq = nxt;
+        self.episode.recover = nxt;
+        self.episode.undo_marker = 0;
+        self.frto = 0;
+        self.tlp_end = 0;
+        self.begin_retransmitting(una);
+    }
+
+    /// Recovery begins: forget the last one's retransmission marks.
+    pub(super) fn begin_retransmitting(&mut self, una: u64) {
+        self.episode.high_rxt = una;
+        self.rescued = false;
+    }
+
+    /// Asserts that no mark is beyond SND.NXT.
+    pub(in crate::tcp) fn check(&self, nxt: u64) {
+        let marks = [
+            self.high_seq,
+            self.episode.recover,
+            self.tlp_end,
+            self.episode.undo_marker,
+        ];
+        assert!(
+            marks.iter().all(|mark| *mark <= nxt),
+            "marks are not beyond SND.NXT: {marks:?}, {nxt}"
+        );
+    }
+
+    /// Writes a state in which nothing is out, or reads it.
+    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>, una: u64) {
+        self.probed = Instant::FAR_FUTURE; // it only saves work
+        let Recovery {
+            state,
+            high_seq,
+            episode,
+            tlp_end,
+            tlp_is_retrans,
+            wait_until,
+            rtt_seq,
+            round_end,
+            delivered_total,
+            limited_sent,
+            probed: _, // never
+            dup_acks,
+            frto,
+            frto_new,
+            force,
+            rescued,
+            undo_is_timeout,
+            rack,
+            sack1,
+        } = self;
+        pack.option(rack, || Box::new(Rack::new(3)), |pack, rack| rack.pack(pack));
+        pack.option(sack1, Box::default, |pack, sack1| sack1.pack(pack));
+        for offset in [rtt_seq, round_end, delivered_total] {
+            pack.near(una, offset);
+        }
+        pack.number(high_seq);
+        episode.pack(pack, |pack, episode| episode.pack(pack));
+        pack.number(tlp_end);
+        pack.instant(wait_until);
+        pack.number(limited_sent);
+        pack.word(dup_acks);
+        pack.byte(frto_new);
+        pack.byte(frto);
+        let states = [
+            CaState::Open,
+            CaState::Disorder,
+            CaState::Cwr,
+            CaState::Recovery,
+            CaState::Loss,
+        ];
+        pack.choice(&states, state);
+        pack.flags([force, tlp_is_retrans, rescued, undo_is_timeout]);
+    }
+}
+
+impl Episode {
+    fn pack(&mut self, pack: &mut Pack<'_>) {
+        let Episode {
+            recovery_window,
+            prr,
+            recover,
+            undo_marker,
+            high_rxt,
+            undo_retrans,
+            retrans_stamp,
+        } = self;
+        pack.number(recovery_window);
+        prr.pack(pack);
+        pack.number(recover);
+        pack.number(undo_marker);
+        pack.number(high_rxt);
+        pack.word(undo_retrans);
+        pack.word(retrans_stamp);
+    }
+}
