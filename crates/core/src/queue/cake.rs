@@ -25,9 +25,7 @@ use super::codel::{INTERVAL, TARGET};
 use super::hash::HashKey;
 use super::rounds::Rounds;
 use super::store::{PacketList, PacketPool};
-use super::{
-    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind,
-};
+use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::flow::FlowKey;
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
@@ -430,10 +428,6 @@ impl QueueDiscipline for Cake {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.pool.total()
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 
     fn state_bytes(&self) -> Option<usize> {

@@ -19,7 +19,7 @@
 
 use super::LinkContext;
 use super::fifo::Fifo;
-use super::{Backlog, DropPoint, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
+use super::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -114,17 +114,8 @@ impl QueueDiscipline for CoDel {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        self.packets.ready_at()
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 }
 

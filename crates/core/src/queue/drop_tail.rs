@@ -72,11 +72,6 @@ impl QueueDiscipline for DropTail {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        self.packets.ready_at()
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
     }

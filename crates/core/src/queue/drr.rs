@@ -12,7 +12,7 @@
 use super::classes::BacklogClasses;
 use super::hash::HashKey;
 use super::round_robin::RoundRobin;
-use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
+use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::Instant;
@@ -156,16 +156,7 @@ impl QueueDiscipline for Drr {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        self.rounds.ready_at()
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.rounds.total()
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 }

@@ -23,9 +23,7 @@
 //! than two wait; the RFC does not.
 
 use super::fifo::Fifo;
-use super::{
-    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind,
-};
+use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -428,20 +426,11 @@ impl QueueDiscipline for DualPi2 {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        (self.backlog().packets > 0).then_some(Instant::ZERO)
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         let (low, classic) = (self.low_latency.packets.backlog(), self.classic.packets.backlog());
         Backlog {
             packets: low.packets + classic.packets,
             bytes: low.bytes + Bytes(classic.bytes.0),
         }
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 }

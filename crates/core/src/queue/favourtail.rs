@@ -28,8 +28,7 @@
 use super::fifo::Fifo;
 use super::hash::HashKey;
 use super::{
-    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEvent,
-    QueueEventKind, work,
+    Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind, work,
 };
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
@@ -270,20 +269,11 @@ impl QueueDiscipline for FavourTail {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        self.favoured.ready_at().or(self.normal.ready_at())
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         Backlog {
             packets: (self.favoured.len() + self.normal.len()) as u32,
             bytes: Bytes(self.favoured.bytes() + self.normal.bytes()),
         }
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 
     fn state_bytes(&self) -> Option<usize> {

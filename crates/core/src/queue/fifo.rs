@@ -2,7 +2,6 @@
 
 use super::Backlog;
 use crate::packet::Packet;
-use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::collections::VecDeque;
 
@@ -77,11 +76,5 @@ impl<M> Fifo<M> {
             packets: self.len() as u32,
             bytes: Bytes(self.bytes),
         }
-    }
-
-    /// At once, if anything waits.
-    #[inline]
-    pub(super) fn ready_at(&self) -> Option<Instant> {
-        (!self.is_empty()).then_some(Instant::ZERO)
     }
 }

@@ -19,7 +19,7 @@ use super::codel::{CE_THRESHOLD, DETAILS, Details, INTERVAL, Law, State, TARGET}
 use super::hash::HashKey;
 use super::rounds::Rounds;
 use super::store::{PacketList, PacketPool};
-use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
+use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::Instant;
@@ -194,16 +194,7 @@ impl QueueDiscipline for FqCoDel {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        (self.pool.total().packets > 0).then_some(Instant::ZERO)
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.pool.total()
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 }

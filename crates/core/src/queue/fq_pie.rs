@@ -19,7 +19,7 @@ use super::pie::{Law, State, Verdict};
 use super::rounds::Rounds;
 use super::store::{PacketList, PacketPool};
 use super::{
-    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind,
+    Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind,
 };
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
@@ -151,16 +151,7 @@ impl QueueDiscipline for FqPie {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        (self.pool.total().packets > 0).then_some(Instant::ZERO)
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.pool.total()
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 }

@@ -243,11 +243,6 @@ impl QueueDiscipline for SpH {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        self.packets.ready_at()
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
     }

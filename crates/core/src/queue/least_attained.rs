@@ -16,7 +16,7 @@
 
 use super::hash::HashKey;
 use super::ranked::{BUCKETS, LIMIT, Rank, Ranked};
-use super::{Backlog, DropPoint, Limit, LinkContext, QueueContext, QueueDiscipline};
+use super::{Backlog, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -101,16 +101,7 @@ impl QueueDiscipline for LeastAttained {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        (self.packets.total().packets > 0).then_some(Instant::ZERO)
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.packets.total()
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 }

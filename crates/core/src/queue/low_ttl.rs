@@ -14,7 +14,7 @@
 
 use super::ranked::LIMIT;
 use super::store::{PacketList, PacketPool};
-use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
+use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
@@ -102,16 +102,7 @@ impl QueueDiscipline for LowTtl {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        (self.pool.total().packets > 0).then_some(Instant::ZERO)
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.pool.total()
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 }

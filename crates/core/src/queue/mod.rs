@@ -71,12 +71,19 @@ pub trait QueueDiscipline {
     fn enqueue(&mut self, now: Instant, packet: Packet, context: &mut QueueContext<'_>);
     /// The next packet to serialise. May report others dropped.
     fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet>;
-    /// `None`: empty. Later than now: shaped.
-    fn ready_at(&self) -> Option<Instant>;
     /// What waits.
     fn backlog(&self) -> Backlog;
+    /// `None`: empty. Later than now: shaped. Without a shaper every packet that waits may leave at once.
+    #[inline]
+    fn ready_at(&self) -> Option<Instant> {
+        (self.backlog().packets > 0).then_some(Instant::ZERO)
+    }
+
     /// When the fate of a packet is decided.
-    fn drop_point(&self) -> DropPoint;
+    fn drop_point(&self) -> DropPoint {
+        DropPoint::Departure
+    }
+
     /// Whether it looks at [`QueueContext::ingress`]: finding it costs, so the driver sets it only for those who ask.
     fn asks_ingress(&self) -> bool {
         false

@@ -177,11 +177,6 @@ impl QueueDiscipline for Pie {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        self.packets.ready_at()
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
     }

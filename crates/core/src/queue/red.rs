@@ -292,11 +292,6 @@ impl QueueDiscipline for Red {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        self.packets.ready_at()
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.packets.backlog()
     }

@@ -6,7 +6,6 @@
 use super::store::{NONE, PacketList, PacketPool};
 use super::{Backlog, work};
 use crate::packet::Packet;
-use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -73,11 +72,6 @@ impl RoundRobin {
             packets: list.packets,
             bytes: Bytes(list.bytes),
         }
-    }
-
-    /// When there is a packet to send.
-    pub(super) fn ready_at(&self) -> Option<Instant> {
-        (self.head != NONE).then_some(Instant::ZERO)
     }
 
     /// Appends a packet to a queue.

@@ -18,7 +18,7 @@
 use super::fifo::Fifo;
 use super::hash::HashKey;
 use super::ranked::BUCKETS;
-use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
+use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -128,21 +128,12 @@ impl QueueDiscipline for TwoQueue {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        self.first.ready_at().or(self.rest.ready_at())
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         let (first, rest) = (self.first.backlog(), self.rest.backlog());
         Backlog {
             packets: first.packets + rest.packets,
             bytes: first.bytes + rest.bytes,
         }
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 
     fn asks_streams(&self) -> bool {

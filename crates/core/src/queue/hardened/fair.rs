@@ -12,9 +12,7 @@
 
 use super::super::hash::HashKey;
 use super::super::round_robin::RoundRobin;
-use super::super::{
-    Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, drr, work,
-};
+use super::super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, drr, work};
 use super::ledger::{self, Admission, Ledger, Room};
 use super::parameters;
 use crate::packet::Packet;
@@ -115,17 +113,8 @@ impl QueueDiscipline for SpFq {
     }
 
     #[inline]
-    fn ready_at(&self) -> Option<Instant> {
-        self.rounds.ready_at()
-    }
-
-    #[inline]
     fn backlog(&self) -> Backlog {
         self.rounds.total()
-    }
-
-    fn drop_point(&self) -> DropPoint {
-        DropPoint::Departure
     }
 
     fn asks_ingress(&self) -> bool {
