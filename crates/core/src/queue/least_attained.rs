@@ -14,9 +14,8 @@
 //! they arrive. Flows are hashed into buckets and those of one bucket count as one. A bucket that was silent for `forget`
 //! starts at zero; the paper does not say when a flow ends.
 
-use super::hash::HashKey;
-use super::ranked::{BUCKETS, LIMIT, Rank, Ranked};
-use super::{Backlog, Limit, LinkContext, QueueContext, QueueDiscipline};
+use super::ranked::{BUCKETS, LIMIT, Ranked};
+use super::{Backlog, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::{Duration, Instant};
@@ -26,13 +25,11 @@ use alloc::vec::Vec;
 /// A queue that serves the flow that has sent least.
 #[derive(Clone, Debug)]
 pub struct LeastAttained {
-    limit: Limit,
     forget: Duration,
-    key: HashKey,
+    /// By bytes that the bucket has sent.
     packets: Ranked,
     /// When a packet of the bucket came or left last.
     seen: Vec<Instant>,
-    turn: u64,
 }
 
 impl LeastAttained {
@@ -50,20 +47,12 @@ impl LeastAttained {
 
     /// An empty queue.
     pub fn new(values: &Values, link: &LinkContext) -> LeastAttained {
-        let buckets = values.integer("buckets").unwrap_or(16_384) as u32;
+        let packets = Ranked::new(values, link);
         LeastAttained {
-            limit: values.limit("limit"),
             forget: values.duration("forget").unwrap_or(Duration::from_secs(10)),
-            key: HashKey::new(link.seed),
-            packets: Ranked::new(buckets),
-            seen: vec![Instant::ZERO; buckets as usize],
-            turn: 0,
+            seen: vec![Instant::ZERO; packets.buckets()],
+            packets,
         }
-    }
-
-    fn next_turn(&mut self) -> u64 {
-        self.turn += 1;
-        self.turn
     }
 }
 
@@ -71,33 +60,24 @@ impl QueueDiscipline for LeastAttained {
     #[inline(never)]
     fn enqueue(&mut self, now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         super::work::step();
-        let key = context.flows.key(packet.flow);
-        let bucket = self.key.flow(key, self.packets.buckets());
-        let mut rank = self.packets.rank(bucket);
-        if self.packets.is_empty(bucket) {
-            if now.since(self.seen[bucket as usize]) >= self.forget {
-                rank.value = 0;
-            }
-            rank.turn = self.next_turn();
-        }
-        self.seen[bucket as usize] = now;
-        self.packets
-            .push_within(self.limit, bucket, packet, rank, context.drops);
+        let bucket = self.packets.bucket(&packet, context);
+        let seen = core::mem::replace(&mut self.seen[bucket as usize], now);
+        let forgotten = self.packets.is_empty(bucket) && now.since(seen) >= self.forget;
+        let value = match forgotten {
+            true => 0,
+            false => self.packets.value(bucket),
+        };
+        self.packets.push(bucket, packet, value, context.drops);
     }
 
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         super::work::step();
-        let bucket = self.packets.least()?;
-        let packet = self.packets.pop(bucket)?;
-        self.seen[bucket as usize] = now;
-        let value = self.packets.rank(bucket).value;
-        let rank = Rank {
-            value: value.saturating_add(u64::from(packet.segment.len())),
-            turn: self.next_turn(),
-        };
-        self.packets.set_rank(bucket, rank);
-        Some(packet)
+        let seen = &mut self.seen;
+        self.packets.pop(|bucket, sent, packet| {
+            seen[bucket as usize] = now;
+            sent.saturating_add(u64::from(packet.segment.len()))
+        })
     }
 
     #[inline]

@@ -1,11 +1,14 @@
 //! Flows by rank: a FIFO per bucket, the bucket of the least and of the greatest rank found in log2(buckets) steps.
 //!
-//! What the ideal schedulers share. Two trees of winners over a fixed number of buckets; nothing is allocated per packet.
+//! What the ideal schedulers share. Flows are hashed into buckets, and each scheduler gives a bucket its value. The bucket of the least
+//! value is served; buckets of equal values take turns. When the buffer is full the bucket of the greatest value loses its last
+//! packet. Two trees of winners over a fixed number of buckets; nothing is allocated per packet.
 
+use super::hash::HashKey;
 use super::store::{NONE, PacketList, PacketPool};
-use super::{Backlog, DropReason, Limit};
+use super::{Backlog, DropReason, Limit, LinkContext, QueueContext};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value};
+use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -26,6 +29,10 @@ pub(super) const BUCKETS: Parameter = Parameter {
 /// Packets of flows in buckets, and the ranks of the buckets that wait.
 #[derive(Clone, Debug)]
 pub(super) struct Ranked {
+    limit: Limit,
+    key: HashKey,
+    /// Counts what joins the buckets of equal values.
+    turn: u64,
     lists: Vec<PacketList>,
     ranks: Vec<Rank>,
     pool: PacketPool,
@@ -35,9 +42,9 @@ pub(super) struct Ranked {
 
 /// Lower is served first; of equal ranks the lower turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
-    pub(super) value: u64,
-    pub(super) turn: u64,
+struct Rank {
+    value: u64,
+    turn: u64,
 }
 
 /// A tree whose inner nodes name the better of their two children. Node 1 is the root.
@@ -47,43 +54,63 @@ struct Winners {
 }
 
 impl Ranked {
-    pub(super) fn new(buckets: u32) -> Ranked {
-        let nodes = vec![NONE; buckets.next_power_of_two() as usize];
+    /// From [`LIMIT`] and [`BUCKETS`].
+    pub(super) fn new(values: &Values, link: &LinkContext) -> Ranked {
+        let buckets = values.integer("buckets").unwrap_or(16_384) as usize;
+        let nodes = vec![NONE; buckets.next_power_of_two()];
         Ranked {
-            lists: vec![PacketList::EMPTY; buckets as usize],
-            ranks: vec![Rank { value: 0, turn: 0 }; buckets as usize],
+            limit: values.limit("limit"),
+            key: HashKey::new(link.seed),
+            turn: 0,
+            lists: vec![PacketList::EMPTY; buckets],
+            ranks: vec![Rank { value: 0, turn: 0 }; buckets],
             pool: PacketPool::new(),
             least: Winners { nodes: nodes.clone() },
             greatest: Winners { nodes },
         }
     }
 
-    pub(super) fn buckets(&self) -> u32 {
-        self.lists.len() as u32
+    /// Number of buckets.
+    pub(super) fn buckets(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// The bucket of a packet's flow.
+    pub(super) fn bucket(&self, packet: &Packet, context: &QueueContext<'_>) -> u32 {
+        let key = context.flows.key(packet.flow);
+        self.key.flow(key, self.lists.len() as u32)
     }
 
     pub(super) fn total(&self) -> Backlog {
         self.pool.total()
     }
 
-    /// The rank of a bucket, as it was set last.
-    pub(super) fn rank(&self, bucket: u32) -> Rank {
-        self.ranks[bucket as usize]
+    /// The value of a bucket, as it was given last.
+    pub(super) fn value(&self, bucket: u32) -> u64 {
+        self.ranks[bucket as usize].value
     }
 
-    /// Puts a packet behind those of its bucket; where more waits than `limit` holds, the buckets of the greatest ranks
-    /// lose their last packets.
-    pub(super) fn push_within(
+    pub(super) fn is_empty(&self, bucket: u32) -> bool {
+        self.lists[bucket as usize].packets == 0
+    }
+
+    /// Puts a packet behind those of its bucket, which has this value from now on; where more waits than the limit holds, the
+    /// buckets of the greatest values lose their last packets.
+    pub(super) fn push(
         &mut self,
-        limit: Limit,
         bucket: u32,
         packet: Packet,
-        rank: Rank,
+        value: u64,
         drops: &mut Vec<(Packet, DropReason)>,
     ) {
-        self.push(bucket, packet, rank);
+        let turn = match self.is_empty(bucket) {
+            true => self.next_turn(),
+            false => self.ranks[bucket as usize].turn,
+        };
+        self.pool.push(&mut self.lists[bucket as usize], packet);
+        self.set_rank(bucket, Rank { value, turn });
         let mut own = true;
-        while !limit.holds(self.total()) {
+        while !self.limit.holds(self.total()) {
             let Some((worst, packet)) = self.pop_worst() else {
                 return;
             };
@@ -98,18 +125,23 @@ impl Ranked {
         }
     }
 
-    pub(super) fn is_empty(&self, bucket: u32) -> bool {
-        self.lists[bucket as usize].packets == 0
+    /// Takes the head of the bucket of the least value; `value` says what the bucket has from now on, behind all that are equal.
+    pub(super) fn pop(&mut self, value: impl FnOnce(u32, u64, &Packet) -> u64) -> Option<Packet> {
+        let bucket = self.least.winner()?;
+        let packet = self.pool.pop(&mut self.lists[bucket as usize])?;
+        let value = value(bucket, self.value(bucket), &packet);
+        let turn = self.next_turn();
+        self.set_rank(bucket, Rank { value, turn });
+        Some(packet)
     }
 
-    /// Queues a packet; the bucket has this rank from now on.
-    pub(super) fn push(&mut self, bucket: u32, packet: Packet, rank: Rank) {
-        self.pool.push(&mut self.lists[bucket as usize], packet);
-        self.set_rank(bucket, rank);
+    fn next_turn(&mut self) -> u64 {
+        self.turn += 1;
+        self.turn
     }
 
     /// Gives a bucket another rank.
-    pub(super) fn set_rank(&mut self, bucket: u32, rank: Rank) {
+    fn set_rank(&mut self, bucket: u32, rank: Rank) {
         self.ranks[bucket as usize] = rank;
         let (lists, ranks) = (&self.lists, &self.ranks);
         let waits = |bucket: u32| lists[bucket as usize].packets > 0;
@@ -121,21 +153,11 @@ impl Ranked {
             .update(bucket, buckets, waits, |a, b| rank(a) >= rank(b));
     }
 
-    /// The bucket of the least rank that waits.
-    pub(super) fn least(&self) -> Option<u32> {
-        self.least.winner()
-    }
-
-    /// Takes the head of a bucket. Its rank is set anew by the caller.
-    pub(super) fn pop(&mut self, bucket: u32) -> Option<Packet> {
-        self.pool.pop(&mut self.lists[bucket as usize])
-    }
-
     /// Takes the tail of the bucket of the greatest rank, and says which bucket that was.
-    pub(super) fn pop_worst(&mut self) -> Option<(u32, Packet)> {
+    fn pop_worst(&mut self) -> Option<(u32, Packet)> {
         let bucket = self.greatest.winner()?;
         let packet = self.pool.pop_tail(&mut self.lists[bucket as usize])?;
-        self.set_rank(bucket, self.rank(bucket));
+        self.set_rank(bucket, self.ranks[bucket as usize]);
         Some((bucket, packet))
     }
 }

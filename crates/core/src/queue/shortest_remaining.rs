@@ -14,9 +14,8 @@
 //! knows (endless ones, real packets) come last and take turns. Flows are hashed into buckets and those of one bucket
 //! share the rank. log2(buckets) steps per packet.
 
-use super::hash::HashKey;
-use super::ranked::{BUCKETS, LIMIT, Rank, Ranked};
-use super::{Backlog, Limit, LinkContext, QueueContext, QueueDiscipline};
+use super::ranked::{BUCKETS, LIMIT, Ranked};
+use super::{Backlog, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
@@ -24,10 +23,8 @@ use crate::time::Instant;
 /// A queue that serves the flow with least to come.
 #[derive(Clone, Debug)]
 pub struct ShortestRemaining {
-    limit: Limit,
-    key: HashKey,
+    /// By bytes to come.
     packets: Ranked,
-    turn: u64,
 }
 
 impl ShortestRemaining {
@@ -37,10 +34,7 @@ impl ShortestRemaining {
     /// An empty queue.
     pub fn new(values: &Values, link: &LinkContext) -> ShortestRemaining {
         ShortestRemaining {
-            limit: values.limit("limit"),
-            key: HashKey::new(link.seed),
-            packets: Ranked::new(values.integer("buckets").unwrap_or(16_384) as u32),
-            turn: 0,
+            packets: Ranked::new(values, link),
         }
     }
 }
@@ -49,9 +43,8 @@ impl QueueDiscipline for ShortestRemaining {
     #[inline(never)]
     fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         super::work::step();
-        let key = context.flows.key(packet.flow);
-        let bucket = self.key.flow(key, self.packets.buckets());
-        let value = if packet.segment.is_data() {
+        let bucket = self.packets.bucket(&packet, context);
+        let remaining = if packet.segment.is_data() {
             context
                 .flows
                 .stream(packet.flow)
@@ -60,31 +53,17 @@ impl QueueDiscipline for ShortestRemaining {
         } else {
             0
         };
-        let mut rank = self.packets.rank(bucket);
-        if self.packets.is_empty(bucket) {
-            self.turn += 1;
-            rank = Rank {
-                value,
-                turn: self.turn,
-            };
-        }
-        rank.value = rank.value.min(value);
-        self.packets
-            .push_within(self.limit, bucket, packet, rank, context.drops);
+        let value = match self.packets.is_empty(bucket) {
+            true => remaining,
+            false => remaining.min(self.packets.value(bucket)),
+        };
+        self.packets.push(bucket, packet, value, context.drops);
     }
 
     #[inline(never)]
     fn dequeue(&mut self, _now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
         super::work::step();
-        let bucket = self.packets.least()?;
-        let packet = self.packets.pop(bucket)?;
-        self.turn += 1;
-        let rank = Rank {
-            value: self.packets.rank(bucket).value,
-            turn: self.turn,
-        };
-        self.packets.set_rank(bucket, rank);
-        Some(packet)
+        self.packets.pop(|_, remaining, _| remaining)
     }
 
     #[inline]
