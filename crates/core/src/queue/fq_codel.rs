@@ -16,35 +16,21 @@
 
 use super::classes::BacklogClasses;
 use super::codel::{CE_THRESHOLD, DETAILS, Details, INTERVAL, Law, State, TARGET};
-use super::hash::HashKey;
-use super::rounds::Rounds;
-use super::store::{PacketList, PacketPool};
+use super::rounds::FairQueues;
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::time::Instant;
 use crate::units::Bytes;
-use alloc::vec;
-use alloc::vec::Vec;
 
 /// An FQ-CoDel queue.
 #[derive(Clone, Debug)]
 pub struct FqCoDel {
     limit: Limit,
-    quantum: i64,
     batch: u64,
     law: Law,
-    key: HashKey,
-    queues: Vec<Queue>,
-    pool: PacketPool,
+    flows: FairQueues<State>,
     classes: BacklogClasses,
-    rounds: Rounds,
-}
-
-#[derive(Clone, Debug)]
-struct Queue {
-    packets: PacketList,
-    codel: State,
 }
 
 impl FqCoDel {
@@ -88,26 +74,13 @@ impl FqCoDel {
 
     /// An empty queue.
     pub fn new(values: &Values, link: &LinkContext) -> FqCoDel {
-        let queues = values.integer("queues").unwrap_or(1024) as usize;
+        let flows = FairQueues::new(values, link, State::default());
         FqCoDel {
             limit: values.limit("limit"),
-            quantum: values
-                .bytes("quantum")
-                .map_or(i64::from(link.mtu), |quantum| quantum.0 as i64)
-                .max(1),
             batch: values.integer("batch").unwrap_or(64),
             law: Law::new(values, link),
-            key: HashKey::new(link.seed),
-            queues: vec![
-                Queue {
-                    packets: PacketList::EMPTY,
-                    codel: State::default(),
-                };
-                queues
-            ],
-            pool: PacketPool::new(),
-            classes: BacklogClasses::new(queues),
-            rounds: Rounds::new(queues),
+            classes: BacklogClasses::new(flows.len() as usize),
+            flows,
         }
     }
 
@@ -116,8 +89,8 @@ impl FqCoDel {
         if self.law.details == Details::Rfc {
             return self.classes.longest();
         }
-        let bytes = |index: u32| self.queues[index as usize].packets.bytes;
-        (0..self.queues.len() as u32)
+        let bytes = |index: u32| self.flows.packets(index).bytes;
+        (0..self.flows.len())
             .rev() // of equal ones the first
             .max_by_key(|&index| bytes(index))
             .filter(|&index| bytes(index) > 0)
@@ -128,12 +101,11 @@ impl FqCoDel {
         let Some(index) = self.fattest() else {
             return;
         };
-        let queue = &mut self.queues[index as usize];
-        let threshold = queue.packets.bytes / 2;
+        let threshold = self.flows.packets(index).bytes / 2;
         let (mut bytes, mut dropped) = (0, 0);
         for _ in 0..self.batch {
             super::work::step();
-            let Some(packet) = self.pool.pop(&mut queue.packets) else {
+            let Some(packet) = self.flows.pop(index) else {
                 break;
             };
             bytes += u64::from(packet.segment.len());
@@ -143,9 +115,15 @@ impl FqCoDel {
                 break;
             }
         }
-        queue.codel.overflowed(&self.law, dropped);
-        self.classes
-            .update(index, queue.packets.packets, queue.packets.bytes);
+        self.flows.queue(index).state.overflowed(&self.law, dropped);
+        self.update(index);
+    }
+
+    /// Reports to the classes what waits in a queue.
+    #[inline]
+    fn update(&mut self, index: u32) {
+        let packets = self.flows.packets(index);
+        self.classes.update(index, packets.packets, packets.bytes);
     }
 }
 
@@ -153,48 +131,32 @@ impl QueueDiscipline for FqCoDel {
     #[inline(never)]
     fn enqueue(&mut self, _now: Instant, packet: Packet, context: &mut QueueContext<'_>) {
         super::work::step();
-        let index = self
-            .key
-            .flow(context.flows.key(packet.flow), self.queues.len() as u32);
-        let queue = &mut self.queues[index as usize];
-        self.pool.push(&mut queue.packets, packet);
-        self.classes
-            .update(index, queue.packets.packets, queue.packets.bytes);
-        self.rounds.arrive(index, self.quantum);
-        while !self.limit.holds(self.pool.total()) {
+        let index = self.flows.index(&packet, context);
+        self.flows.push(index, packet);
+        self.update(index);
+        while !self.limit.holds(self.flows.total()) {
             self.drop_batch(context);
         }
     }
 
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, context: &mut QueueContext<'_>) -> Option<Packet> {
-        loop {
-            let quantum = self.quantum;
-            let index = self.rounds.turn(|_| quantum)?;
-            let queue = &mut self.queues[index as usize];
-            let (pool, packets) = (&mut self.pool, &mut queue.packets);
-            let all = self.law.details == Details::Linux;
-            let packet = queue.codel.dequeue(now, &self.law, context, || {
+        let all = self.law.details == Details::Linux;
+        let (law, classes) = (&self.law, &mut self.classes);
+        self.flows.next(all, |index, queue, pool| {
+            let packets = &mut queue.packets;
+            let packet = queue.state.dequeue(now, law, context, || {
                 let packet = pool.pop(packets)?;
                 let left = if all { pool.total().bytes.0 } else { packets.bytes };
                 Some((packet, left))
             });
-            self.classes
-                .update(index, queue.packets.packets, queue.packets.bytes);
-            if let Some(packet) = packet {
-                self.rounds.spend(index, packet.segment.len());
-                return Some(packet);
-            }
-            if all {
-                self.rounds.empty_as_in_linux();
-            } else {
-                self.rounds.empty();
-            }
-        }
+            classes.update(index, queue.packets.packets, queue.packets.bytes);
+            packet
+        })
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.pool.total()
+        self.flows.total()
     }
 }

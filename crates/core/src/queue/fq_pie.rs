@@ -11,41 +11,25 @@
 //! empty new queue always goes to the old ones (RFC 8290 4.2); Linux lets it leave when there are no old ones. Linux also
 //! limits memory (32 MB); here `limit` alone does.
 
-use super::hash::HashKey;
 use super::pie::parameters::{
     ALPHA, BETA, DELAY, DERANDOMISE, ECN, ECN_THRESHOLD, MAX_BURST, MEAN_PACKET, TARGET, UPDATE_INTERVAL,
 };
 use super::pie::{Law, State, Verdict};
-use super::rounds::Rounds;
-use super::store::{PacketList, PacketPool};
-use super::{
-    Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind,
-};
+use super::rounds::FairQueues;
+use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::Packet;
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
 use crate::rng::Rng;
 use crate::time::Instant;
 use crate::units::Bytes;
-use alloc::vec;
-use alloc::vec::Vec;
 
 /// An FQ-PIE queue.
 #[derive(Clone, Debug)]
 pub struct FqPie {
     limit: Limit,
-    quantum: i64,
     law: Law,
     rng: Rng,
-    key: HashKey,
-    queues: Vec<Queue>,
-    pool: PacketPool,
-    rounds: Rounds,
-}
-
-#[derive(Clone, Debug)]
-struct Queue {
-    packets: PacketList,
-    pie: State,
+    flows: FairQueues<State>,
 }
 
 impl FqPie {
@@ -83,26 +67,12 @@ impl FqPie {
 
     /// An empty queue.
     pub fn new(values: &Values, link: &LinkContext) -> FqPie {
-        let queues = values.integer("queues").unwrap_or(1024) as usize;
         let law = Law::new(values, link);
         FqPie {
             limit: values.limit("limit"),
-            quantum: values
-                .bytes("quantum")
-                .map_or(i64::from(link.mtu), |quantum| quantum.0 as i64)
-                .max(1),
             rng: Rng::for_element(link.seed, "queue", "fq-pie"),
-            key: HashKey::new(link.seed),
-            queues: vec![
-                Queue {
-                    packets: PacketList::EMPTY,
-                    pie: State::new(&law),
-                };
-                queues
-            ],
+            flows: FairQueues::new(values, link, State::new(&law)),
             law,
-            pool: PacketPool::new(),
-            rounds: Rounds::new(queues),
         }
     }
 }
@@ -111,18 +81,17 @@ impl QueueDiscipline for FqPie {
     #[inline(never)]
     fn enqueue(&mut self, now: Instant, mut packet: Packet, context: &mut QueueContext<'_>) {
         super::work::step();
-        let index = self
-            .key
-            .flow(context.flows.key(packet.flow), self.queues.len() as u32);
-        let queue = &mut self.queues[index as usize];
+        let index = self.flows.index(&packet, context);
+        let total = self.flows.total();
+        let queue = self.flows.queue(index);
         let waiting = queue.packets.bytes;
-        queue.pie.catch_up(now, &self.law, waiting);
-        if !self.limit.admits(self.pool.total(), packet.segment.len()) {
-            queue.pie.accu_prob = 0.0;
+        queue.state.catch_up(now, &self.law, waiting);
+        if !self.limit.admits(total, packet.segment.len()) {
+            queue.state.accu_prob = 0.0;
             context.drops.push((packet, DropReason::Full));
             return;
         }
-        match queue.pie.arrive(&self.law, waiting, &mut packet, &mut self.rng) {
+        match queue.state.arrive(&self.law, waiting, &mut packet, &mut self.rng) {
             Verdict::Drop => {
                 context.drops.push((packet, DropReason::Early));
                 return;
@@ -130,28 +99,22 @@ impl QueueDiscipline for FqPie {
             Verdict::Mark => context.report(QueueEventKind::Marked, packet.flow),
             Verdict::Pass => {}
         }
-        self.pool.push(&mut queue.packets, packet);
-        self.rounds.arrive(index, self.quantum);
+        self.flows.push(index, packet);
     }
 
     #[inline(never)]
     fn dequeue(&mut self, now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
-        loop {
-            let quantum = self.quantum;
-            let index = self.rounds.turn(|_| quantum)?;
-            let queue = &mut self.queues[index as usize];
-            queue.pie.catch_up(now, &self.law, queue.packets.bytes);
-            if let Some(packet) = self.pool.pop(&mut queue.packets) {
-                queue.pie.depart(now, &self.law, &packet, queue.packets.bytes);
-                self.rounds.spend(index, packet.segment.len());
-                return Some(packet);
-            }
-            self.rounds.empty();
-        }
+        let law = &self.law;
+        self.flows.next(false, |_, queue, pool| {
+            queue.state.catch_up(now, law, queue.packets.bytes);
+            let packet = pool.pop(&mut queue.packets)?;
+            queue.state.depart(now, law, &packet, queue.packets.bytes);
+            Some(packet)
+        })
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.pool.total()
+        self.flows.total()
     }
 }

@@ -6,9 +6,109 @@
 //!
 //! **Source.** RFC 8290 4.1 and 4.2 (DRR++).
 
-use super::store::NONE;
+use super::hash::HashKey;
+use super::store::{NONE, PacketList, PacketPool};
+use super::{Backlog, LinkContext, QueueContext, drr};
+use crate::packet::Packet;
+use crate::parameter::Values;
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// Queues of hashed flows, each with the state `S` of an active queue management of its own: FQ-CoDel's and FQ-PIE's.
+#[derive(Clone, Debug)]
+pub(super) struct FairQueues<S> {
+    quantum: i64,
+    key: HashKey,
+    queues: Vec<FairQueue<S>>,
+    pub(super) pool: PacketPool,
+    rounds: Rounds,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct FairQueue<S> {
+    pub(super) packets: PacketList,
+    pub(super) state: S,
+}
+
+impl<S: Clone> FairQueues<S> {
+    /// From the parameters `queues` and `quantum`; every queue begins with this state.
+    pub(super) fn new(values: &Values, link: &LinkContext, state: S) -> FairQueues<S> {
+        let queues = values.integer("queues").unwrap_or(1024) as usize;
+        let packets = PacketList::EMPTY;
+        FairQueues {
+            quantum: (drr::quantum(values, link) as i64).max(1),
+            key: HashKey::new(link.seed),
+            queues: vec![FairQueue { packets, state }; queues],
+            pool: PacketPool::new(),
+            rounds: Rounds::new(queues),
+        }
+    }
+
+    /// Number of queues.
+    pub(super) fn len(&self) -> u32 {
+        self.queues.len() as u32
+    }
+
+    /// What waits in all queues.
+    #[inline]
+    pub(super) fn total(&self) -> Backlog {
+        self.pool.total()
+    }
+
+    /// The queue of a packet's flow.
+    #[inline]
+    pub(super) fn index(&self, packet: &Packet, context: &QueueContext<'_>) -> u32 {
+        self.key.flow(context.flows.key(packet.flow), self.len())
+    }
+
+    #[inline]
+    pub(super) fn queue(&mut self, index: u32) -> &mut FairQueue<S> {
+        &mut self.queues[index as usize]
+    }
+
+    /// What waits in one queue.
+    #[inline]
+    pub(super) fn packets(&self, index: u32) -> &PacketList {
+        &self.queues[index as usize].packets
+    }
+
+    /// Appends a packet to a queue.
+    #[inline]
+    pub(super) fn push(&mut self, index: u32, packet: Packet) {
+        self.pool.push(&mut self.queues[index as usize].packets, packet);
+        self.rounds.arrive(index, self.quantum);
+    }
+
+    /// Takes the first packet of a queue, outside its turn.
+    #[inline]
+    pub(super) fn pop(&mut self, index: u32) -> Option<Packet> {
+        self.pool.pop(&mut self.queues[index as usize].packets)
+    }
+
+    /// The next packet: `serve` takes it from the queue whose turn it is, or finds nothing to send there. `as_in_linux`: an empty
+    /// new queue may leave at once.
+    #[inline]
+    pub(super) fn next(
+        &mut self,
+        as_in_linux: bool,
+        mut serve: impl FnMut(u32, &mut FairQueue<S>, &mut PacketPool) -> Option<Packet>,
+    ) -> Option<Packet> {
+        loop {
+            let quantum = self.quantum;
+            let index = self.rounds.turn(|_| quantum)?;
+            let queue = &mut self.queues[index as usize];
+            if let Some(packet) = serve(index, queue, &mut self.pool) {
+                self.rounds.spend(index, packet.segment.len());
+                return Some(packet);
+            }
+            if as_in_linux {
+                self.rounds.empty_as_in_linux();
+            } else {
+                self.rounds.empty();
+            }
+        }
+    }
+}
 
 /// Deficits and lists of queues that are known by their index.
 #[derive(Clone, Debug)]
