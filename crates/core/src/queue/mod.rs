@@ -39,6 +39,7 @@ mod ranked;
 mod red;
 mod round_robin;
 mod rounds;
+mod sfq;
 mod shortest_remaining;
 mod store;
 mod superpacket;
@@ -61,6 +62,7 @@ pub use least_attained::LeastAttained;
 pub use low_ttl::LowTtl;
 pub use pie::Pie;
 pub use red::Red;
+pub use sfq::Sfq;
 pub use shortest_remaining::ShortestRemaining;
 pub use superpacket::SuperPacket;
 pub use two_queue::TwoQueue;
@@ -368,6 +370,7 @@ registry! {
         DualPi2(DualPi2) = "dualpi2" in "dualpi2.rs",
         Cake(Cake) = "cake" in "cake.rs",
         Drr(Drr) = "drr" in "drr.rs",
+        Sfq(Sfq) = "sfq" in "sfq.rs",
         GroUnit(GroUnit) = "gro-unit" in "gro_unit.rs",
         SuperPacket(SuperPacket) = "superpacket" in "superpacket.rs",
         SpH(SpH) = "sp-h" in "hardened.rs",

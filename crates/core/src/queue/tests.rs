@@ -17,6 +17,7 @@ mod dualpi2;
 mod ideals;
 mod oracle;
 mod pie;
+mod sfq;
 
 const LINK: LinkContext = LinkContext {
     mtu: 1500,

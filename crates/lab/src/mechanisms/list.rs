@@ -100,6 +100,10 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("One queue per flow, each served a quantum of bytes per round: equal shares for backlogged flows whatever their packet sizes, and no waiting behind another flow's backlog.", "Shreedhar and Varghese, SIGCOMM 1995")
         .evidence("The paper proves that what two backlogged flows got never differs by more than a constant number of bytes.")
         .turn_on("Linux: tc qdisc replace dev IF root sfq, which hashes flows into queues of equal shares; the exact scheduler is sch_drr (2.6.29 and later), for which each class and a tc filter with flow hash must be set up"),
+    entry("sfq", Queues, Queue, &[(QUEUE, Text("sfq"))])
+        .document("Linux's fair queue without classes: flows hashed into queues that take turns of a packet's bytes. When the buffer is full the queue with most packets loses its newest; at most 127 packets of one queue wait.", "McKenney, INFOCOM 1990; Linux sch_sfq")
+        .evidence("McKenney compares it with fair queueing per flow: as fair where no two active flows share a value of the hash, at constant work for each packet.")
+        .turn_on("Linux: tc qdisc replace dev IF root sfq; with perturb 10 the hash changes every ten seconds"),
     entry("favourtail", Queues, Queue, &[(QUEUE, Text("favourtail"))])
         .document("One queue in which a packet whose flow has nothing waiting is put before the packets of flows that have: first packets and sparse flows pass the standing queue, without queues per flow and without reordering within one.", "Dedu and Lochin, PDP 2009")
         .evidence("The slides report 8 % less transfer time and 35 % fewer lost packets summed over 500 transfers on an access network. Sources can cheat, and normal packets can starve: see favourtail-budget.")

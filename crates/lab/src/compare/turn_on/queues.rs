@@ -39,6 +39,7 @@ impl Discipline {
             "cake" => queue.cake(),
             "dualpi2" => queue.dualpi2(),
             "drr" => queue.drr(),
+            "sfq" => queue.sfq(),
             "favourtail" if queue.flag("budget") => only_here(
                 "the first packets of flows go ahead, within a budget for each host",
                 "cake besteffort triple-isolate",
@@ -432,6 +433,32 @@ impl Queue<'_> {
             elsewhere: String::from("fair queueing by flow (DRR, WFQ)"),
             fair: true,
             shapes: false,
+        }
+    }
+
+    fn sfq(&self) -> Discipline {
+        let mut words = Words::new("sfq");
+        self.limit(&mut words, 127);
+        for (name, default) in [("flows", 128), ("depth", 127), ("divisor", 1024)] {
+            match self.value(name) {
+                Some(Value::Integer(number)) if number != default => words.add(format!("{name} {number}")),
+                _ => {}
+            }
+        }
+        self.quantum(&mut words);
+        match self.value("perturb") {
+            Some(Value::Duration(span)) if !span.is_zero() => {
+                words.add(format!("perturb {}", span.as_millis().div_ceil(1000)));
+            }
+            _ => {}
+        }
+        if self.flag("headdrop") {
+            words.add("headdrop");
+        }
+        Discipline {
+            arguments: words.text(),
+            needs: String::from("Linux, package iproute2; depth, flows and headdrop from Linux 3.3 on."),
+            ..self.drr()
         }
     }
 }

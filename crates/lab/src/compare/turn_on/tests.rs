@@ -139,6 +139,7 @@ fn other_disciplines_stand_below_a_shaper_of_the_uplink() {
         ("short-buffer", "pfifo limit 16"),
         ("long-buffer", "pfifo limit 1000"),
         ("drr", "sfq limit 250 headdrop"),
+        ("sfq", "sfq limit 250"),
     ] {
         let steps = steps(&cable(), name, UP);
         assert_eq!(
