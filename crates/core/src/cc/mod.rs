@@ -30,6 +30,7 @@ mod prague;
 mod reno;
 mod slow_start;
 mod vegas;
+mod westwood;
 
 pub use bbr::Bbr;
 pub use bbr3::Bbr3;
@@ -40,6 +41,7 @@ pub use dctcp::Dctcp;
 pub use prague::Prague;
 pub use reno::Reno;
 pub use vegas::Vegas;
+pub use westwood::Westwood;
 
 /// A congestion control algorithm.
 pub trait CongestionController {
@@ -358,6 +360,7 @@ registry! {
         Cdg(Cdg) = "cdg" in "cdg.rs",
         CdgFreeBsd(CdgFreeBsd) = "cdg-freebsd" in "cdg_freebsd.rs",
         Vegas(Vegas) = "vegas" in "vegas.rs",
+        Westwood(Westwood) = "westwood" in "westwood.rs",
         Bbr(Bbr) = "bbr" in "bbr.rs",
         Bbr3(Bbr3) = "bbr3" in "bbr3.rs",
     }
@@ -390,6 +393,7 @@ impl AnyController {
             AnyController::Cdg(cdg) => cdg.pack(pack),
             AnyController::CdgFreeBsd(cdg) => cdg.pack(pack),
             AnyController::Vegas(vegas) => vegas.pack(pack),
+            AnyController::Westwood(westwood) => westwood.pack(pack),
             AnyController::Bbr(bbr) => bbr.pack(pack),
             AnyController::Bbr3(bbr) => bbr.pack(pack),
             AnyController::Custom(_) => {}

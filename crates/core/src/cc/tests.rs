@@ -251,6 +251,7 @@ fn oracle_of(name: &str, config: &Config) -> Option<Box<dyn Oracle>> {
         }
         "cubic" => Some(Box::new(oracle::Cubic::new(config))),
         "vegas" => Some(Box::new(delay_oracle::Vegas::new(config))),
+        "westwood" => Some(Box::new(delay_oracle::Westwood::new(config))),
         "cdg" => Some(Box::new(delay_oracle::Cdg::new(config))),
         "cdg-freebsd" => Some(Box::new(delay_oracle::CdgFreeBsd::new(config))),
         _ => None,

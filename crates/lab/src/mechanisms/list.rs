@@ -354,6 +354,10 @@ pub static ENTRIES: &[Mechanism] = &[
         .document("Holds the window where two to four segments wait in the path's queue, by the smallest RTT of each round trip and of the connection.", "Brakmo and Peterson, JSAC 13(8), 1995; Linux tcp_vegas")
         .evidence("A queue of a few packets for each flow as long as all do so; beside flows that fill the queue it gets little.")
         .turn_on("Linux: modprobe tcp_vegas; sysctl net.ipv4.tcp_congestion_control=vegas"),
+    entry("westwood", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("westwood"))])
+        .document("NewReno that measures the rate of its acknowledgments and continues after a loss from that rate times the smallest RTT, not from half of the window.", "Mascolo et al., MobiCom 2001; Grieco and Mascolo, CCR 34(2), 2004; Linux tcp_westwood")
+        .evidence("Mascolo et al. 2001: several times NewReno's throughput on a path that loses packets at random. Where the buffer is larger than the path holds it gives more than half away at each loss.")
+        .turn_on("Linux: modprobe tcp_westwood; sysctl net.ipv4.tcp_congestion_control=westwood"),
     entry("bbr", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("bbr"))])
         .document("Sends at the rate the path delivered at best in ten round trips, paced, with at most twice the product of rate and smallest RTT in flight. Losses do not lower the rate.", "draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 2016")
         .evidence("Cardwell et al. 2016: full lines at one per cent of random loss. In short buffers it loses much and leaves little to flows that halve.")

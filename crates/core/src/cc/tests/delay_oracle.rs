@@ -1,4 +1,4 @@
-//! Naive transcriptions of Vegas, and of CDG as Linux and FreeBSD have it: whole histories instead of rings, one function per rule of the
+//! Naive transcriptions of Vegas, of Westwood+, and of CDG as Linux and FreeBSD have it: whole histories instead of rings, one function per rule of the
 //! papers, no sharing with the code under test but the random stream.
 
 use super::super::{Ack, Config, Congestion, CongestionKind, HyStart};
@@ -602,6 +602,125 @@ impl Oracle for Vegas {
         self.base_rtt = None;
         self.round.clear();
         self.enable = true;
+    }
+
+    fn set_window(&mut self, window: Bytes, ssthresh: Bytes) {
+        self.reno.set_window(window, ssthresh);
+    }
+
+    fn state(&mut self) -> (&mut f64, &mut f64) {
+        self.reno.state()
+    }
+}
+
+/// Linux's `tcp_westwood` in jiffies of a millisecond.
+pub(super) struct Westwood {
+    reno: oracle::Reno,
+    mss: u64,
+    rtt_win_sx: Option<u64>,
+    bk: u64,
+    accounted: u64,
+    bw_ns_est: u64,
+    bw_est: u64,
+    rtt: u64,
+    rtt_min: u64,
+    reset_rtt_min: bool,
+    complete_cwr: bool,
+}
+
+impl Westwood {
+    pub(super) fn new(config: &Config) -> Westwood {
+        let plain = Config {
+            hystart: HyStart::Off,
+            ..*config
+        };
+        Westwood {
+            reno: oracle::Reno::new(&plain, false),
+            mss: config.mss.0,
+            rtt_win_sx: None,
+            bk: 0,
+            accounted: 0,
+            bw_ns_est: 0,
+            bw_est: 0,
+            rtt: 20_000,
+            rtt_min: 20_000,
+            reset_rtt_min: true,
+            complete_cwr: false,
+        }
+    }
+
+    fn acked_count(&mut self, mut cumul_ack: u64) -> u64 {
+        if cumul_ack == 0 {
+            self.accounted += self.mss;
+            cumul_ack = self.mss;
+        }
+        if cumul_ack > self.mss {
+            if self.accounted >= cumul_ack {
+                self.accounted -= cumul_ack;
+                cumul_ack = self.mss;
+            } else {
+                cumul_ack -= self.accounted;
+                self.accounted = 0;
+            }
+        }
+        cumul_ack
+    }
+
+    fn bw_rttmin(&self) -> f64 {
+        (self.bw_est * self.rtt_min / self.mss).max(2) as f64 * self.mss as f64
+    }
+}
+
+impl Oracle for Westwood {
+    fn on_ack(&mut self, now: f64, ack: &Ack<'_>) {
+        let jiffies = (now * 1e9).round() as u64 / 1_000_000;
+        if let Some(rtt) = ack.rtt.filter(|rtt| rtt.as_micros() > 0) {
+            self.rtt = (rtt.as_micros() as f64 / 1e3).ceil() as u64;
+        }
+        if let Some(begin) = self.rtt_win_sx {
+            let delta = jiffies - begin;
+            if delta > self.rtt.max(50) {
+                let sample = self.bk / delta;
+                if self.bw_ns_est == 0 && self.bw_est == 0 {
+                    self.bw_ns_est = sample;
+                    self.bw_est = sample;
+                } else {
+                    self.bw_ns_est = (7 * self.bw_ns_est + sample) / 8;
+                    self.bw_est = (7 * self.bw_est + self.bw_ns_est) / 8;
+                }
+                self.bk = 0;
+                self.rtt_win_sx = Some(jiffies);
+            }
+            self.bk += self.acked_count(ack.acked.0);
+        } else {
+            self.rtt_win_sx = Some(jiffies);
+        }
+        if self.reset_rtt_min || self.rtt < self.rtt_min {
+            self.rtt_min = self.rtt;
+        }
+        self.reset_rtt_min = false;
+        self.reno.on_ack(now, ack);
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.reno.on_congestion(event);
+        let limit = self.bw_rttmin();
+        let (cwnd, ssthresh) = self.reno.state();
+        match event.kind {
+            CongestionKind::Timeout { first } => {
+                self.complete_cwr = false;
+                if first {
+                    *ssthresh = limit;
+                    self.reset_rtt_min = true;
+                }
+            }
+            CongestionKind::RecoveryEnd if self.complete_cwr => {
+                (*cwnd, *ssthresh) = (limit, limit);
+                self.complete_cwr = false;
+            }
+            CongestionKind::Loss | CongestionKind::Ecn | CongestionKind::Delay => self.complete_cwr = true,
+            CongestionKind::RecoveryEnd | CongestionKind::Undo => {}
+        }
     }
 
     fn set_window(&mut self, window: Bytes, ssthresh: Bytes) {

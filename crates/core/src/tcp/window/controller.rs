@@ -72,6 +72,7 @@ impl Controller {
             | AnyController::Cdg(_)
             | AnyController::CdgFreeBsd(_)
             | AnyController::Vegas(_)
+            | AnyController::Westwood(_)
             | AnyController::Bbr(_)
             | AnyController::Bbr3(_)
             | AnyController::Custom(_) => None,
@@ -96,6 +97,7 @@ impl Controller {
             | AnyController::Cdg(_)
             | AnyController::CdgFreeBsd(_)
             | AnyController::Vegas(_)
+            | AnyController::Westwood(_)
             | AnyController::Bbr(_)
             | AnyController::Bbr3(_) => {}
             AnyController::Custom(custom) => {

@@ -458,6 +458,11 @@ fn controller(name: &str, switches: &[(String, String)]) -> Step {
             "Senders keep two to four packets waiting on the way and no more; beside senders that fill the queue they get little.",
             "Any Linux with the module tcp_vegas.",
         ),
+        "westwood" => (
+            set(true, name),
+            "Senders continue after a loss from the rate that they measured, not from half of it.",
+            "Any Linux with the module tcp_westwood.",
+        ),
         "bbr" => (
             set(true, name),
             "Senders measure the rate of the way and send at it, whatever is lost.",
