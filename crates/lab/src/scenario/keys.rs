@@ -69,7 +69,7 @@ pub(crate) enum Kind {
     /// A table with these keys.
     Table(&'static [Key]),
     /// A table whose keys depend on one of them.
-    KindTable(&'static KindTable),
+    Tagged(&'static KindTable),
     /// A table of free keys, each with a value of this type.
     Map(&'static Kind),
     /// A list of values of this type.
@@ -192,7 +192,7 @@ pub(crate) static FILE: &[Key] = &[
     ),
     key(
         "network",
-        Kind::KindTable(&NETWORK),
+        Kind::Tagged(&NETWORK),
         Required,
         "Hosts, routers and links.",
     ),
@@ -216,7 +216,7 @@ pub(crate) static FILE: &[Key] = &[
     ),
     key(
         "traffic",
-        Kind::List(&Kind::KindTable(&TRAFFIC)),
+        Kind::List(&Kind::Tagged(&TRAFFIC)),
         Required,
         "Groups of flows.",
     ),

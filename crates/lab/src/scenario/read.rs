@@ -221,7 +221,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
         Kind::Quantity(dimension) => quantity(node, path, dimension).map(drop),
         Kind::Point(dimension) => point(node, path, dimension).map(drop),
         Kind::Table(keys) => check_keys(node, &keys.iter().collect::<Vec<_>>(), path),
-        Kind::KindTable(tagged) => {
+        Kind::Tagged(tagged) => {
             let variety = variety(node, tagged, path)?;
             let tag = tagged.tag;
             let keys: Vec<&Key> = tagged.common.iter().chain(variety.keys).collect();
@@ -254,7 +254,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
         }
         Kind::CongestionControl => congestion_control(node, path).map(drop),
         Kind::Distribution(dimension) => match &node.value {
-            Value::Table(_) => check(node, &Kind::KindTable(dimension.distributions()), path),
+            Value::Table(_) => check(node, &Kind::Tagged(dimension.distributions()), path),
             _ => quantity(node, path, dimension).map(drop),
         },
         Kind::Setting => table(node, path).map(drop),
@@ -275,10 +275,10 @@ impl Dimension {
 /// The index of the form that the type of `node` points to.
 fn fitting_form(node: &Node, forms: &[Kind]) -> Option<usize> {
     let fits = |form: &Kind| match (&node.value, form) {
-        (Value::Table(_), form) => matches!(form, Kind::Table(_) | Kind::KindTable(_)),
+        (Value::Table(_), form) => matches!(form, Kind::Table(_) | Kind::Tagged(_)),
         (Value::Text(_), form) => !matches!(
             form,
-            Kind::Table(_) | Kind::KindTable(_) | Kind::Integer(..) | Kind::Number(..) | Kind::Flag
+            Kind::Table(_) | Kind::Tagged(_) | Kind::Integer(..) | Kind::Number(..) | Kind::Flag
         ),
         (Value::Integer(_) | Value::Float(_), form) => {
             matches!(form, Kind::Integer(..) | Kind::Number(..) | Kind::Probability)

@@ -290,7 +290,7 @@ pub(super) fn type_of(kind: &Kind) -> String {
         Kind::Limit => "queue limit".into(),
         Kind::Choice(list) => words(list),
         Kind::Table(_) => "table".into(),
-        Kind::KindTable(tagged) => format!("table with `{}`", tagged.tag),
+        Kind::Tagged(tagged) => format!("table with `{}`", tagged.tag),
         Kind::Map(_) => "table of free keys".into(),
         Kind::List(inner) => format!("list: {}", type_of(inner)),
         Kind::OneOrMore(inner) => format!("{}, or a list", type_of(inner)),

@@ -97,7 +97,7 @@ impl Schemas {
                 let schema = self.object(&keys.iter().collect::<Vec<_>>(), None);
                 self.reference(name, schema)
             }
-            Kind::KindTable(kinds) => {
+            Kind::Tagged(kinds) => {
                 let schema = self.tagged(kinds);
                 self.reference(name, schema)
             }

@@ -243,7 +243,7 @@ pub(crate) static REVERSE: &[Key] = &[
 ];
 
 static RATE_FORMS: &[Kind] = &[Kind::Rate, Kind::Table(TRACE)];
-static LOSS_FORMS: &[Kind] = &[Kind::Probability, Kind::KindTable(&LOSS)];
+static LOSS_FORMS: &[Kind] = &[Kind::Probability, Kind::Tagged(&LOSS)];
 
 pub(crate) static TRACE: &[Key] = &[key(
     "trace",

@@ -50,7 +50,7 @@ const fn switch(switch: &Switch) -> Option<Key> {
 
 static DELAYED_ACK_FORMS: [Kind; 2] = [
     Kind::Choice(&["off", "standard", "linux"]),
-    Kind::KindTable(&DELAYED_ACK),
+    Kind::Tagged(&DELAYED_ACK),
 ];
 
 static RDB_FORMS: [Kind; 2] = [Kind::Choice(&["off", "one", "all"]), Kind::Table(RDB)];

@@ -125,7 +125,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
                 key("size", SIZES, Required, "Payload bytes of each."),
                 key(
                     "arrivals",
-                    Kind::KindTable(&ARRIVALS),
+                    Kind::Tagged(&ARRIVALS),
                     Required,
                     "When they start.",
                 ),
@@ -289,7 +289,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
                 key("size", SIZES, Described("no end"), "Payload bytes of each."),
                 key(
                     "arrivals",
-                    Kind::KindTable(&ARRIVALS),
+                    Kind::Tagged(&ARRIVALS),
                     Described("at `start`, then every `start_spacing`"),
                     "When they start.",
                 ),
@@ -469,7 +469,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
             keys: &[
                 key(
                     "arrivals",
-                    Kind::KindTable(&ARRIVALS),
+                    Kind::Tagged(&ARRIVALS),
                     Value("{ dist = \"poisson\", rate = \"1 per second\" }"),
                     "When look-ups begin.",
                 ),
@@ -506,7 +506,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
             keys: &[
                 key(
                     "arrivals",
-                    Kind::KindTable(&ARRIVALS),
+                    Kind::Tagged(&ARRIVALS),
                     Required,
                     "When trains start.",
                 ),

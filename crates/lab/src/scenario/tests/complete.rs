@@ -18,7 +18,7 @@ fn collect(keys: &'static [Key], seen: &mut BTreeSet<usize>, names: &mut BTreeSe
 fn collect_kind(kind: &Kind, seen: &mut BTreeSet<usize>, names: &mut BTreeSet<&'static str>) {
     match *kind {
         Kind::Table(keys) => collect(keys, seen, names),
-        Kind::KindTable(tagged) => collect_tagged(tagged, seen, names),
+        Kind::Tagged(tagged) => collect_tagged(tagged, seen, names),
         Kind::Map(inner) | Kind::List(inner) | Kind::OneOrMore(inner) => collect_kind(inner, seen, names),
         Kind::Either(forms) => forms.iter().for_each(|form| collect_kind(form, seen, names)),
         Kind::Distribution(dimension) => collect_tagged(dimension.distributions(), seen, names),
