@@ -244,6 +244,14 @@ switches! {
             linux => true, "tcp_ecn 2";
             rfc => true, "RFC 9293 SHLD-8";
         }
+        /// A retransmitted SYN does not ask for ECN again, which may be why the SYN before it was lost (RFC 3168 6.1.1.1).
+        /// Without it, connections whose first SYN meets a full queue keep ECN.
+        ecn_fallback: bool as "ecn_fallback" = {
+            ns2 => true, "no SYN asks for ECN";
+            linux_3_2 => false, "came in 2015 (commit 492135557dc0)";
+            linux => true, "tcp_ecn_fallback 1";
+            rfc => true, "RFC 3168 6.1.1.1";
+        }
         /// How the receiver echoes marks; `rfc8257` with DCTCP and `prague` unless written, and `prague` takes
         /// nothing else.
         ecn_echo: EcnEcho as "ecn_echo" = {

@@ -248,7 +248,7 @@ impl Connection {
         }
         if answer && shared.ecn {
             flags = flags.with(Flags::ECE); // RFC 3168 6.1.1
-        } else if !answer && config.ecn && attempts == 0 {
+        } else if !answer && config.ecn && (attempts == 0 || !config.ecn_fallback) {
             // RFC 3168 6.1.1.1: a retransmitted SYN does without, perhaps ECN is in the way.
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }

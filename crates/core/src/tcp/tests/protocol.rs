@@ -91,6 +91,23 @@ fn answers(connection: &mut Connection, segments: &[(u32, u32)]) -> Vec<(u32, Ve
 
 /// RFC 9293: SHLD-31
 #[test]
+fn a_repeated_syn_asks_for_ecn_again_only_without_the_fallback() {
+    for fallback in [true, false] {
+        let mut config = plain();
+        (config.ecn, config.ecn_fallback) = (true, fallback);
+        let mut connection = Connection::connect(T0, &Arc::new(config), ISS_A);
+        let mut now = T0;
+        for attempt in 0..3 {
+            let syn = drain(&mut connection, now)[0];
+            let asks = syn.flags.contains(Flags::ECE.with(Flags::CWR));
+            assert_eq!(asks, attempt == 0 || !fallback, "attempt {attempt}");
+            now = connection.poll_timeout().expect("the SYN is unanswered");
+            connection.on_timeout(now);
+        }
+    }
+}
+
+#[test]
 fn rfc_2018_case_1_and_2_and_3() {
     // Section 4 of the RFC: eight segments of 500 octets from 5000; offsets here from 0.
     let mut connection = open(&plain());
