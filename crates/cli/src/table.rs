@@ -45,8 +45,8 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
                 .goodput_bps
                 .as_ref()
                 .map_or_else(|| String::from("-"), |s| rate(s.mean)),
-            group.retransmits.to_string(),
-            group.timeouts.to_string(),
+            group.counters.get("retransmits").to_string(),
+            group.counters.get("timeouts").to_string(),
         ]);
     }
     align(&mut groups, 1..10);
@@ -86,9 +86,9 @@ pub(crate) fn single(comparison: &Comparison, colored: bool, width: usize) -> St
                         || String::from("-"),
                         |time| rate(flow.bytes.0 as f64 * 8.0 / time),
                     ),
-                    flow.retransmits.to_string(),
-                    flow.timeouts.to_string(),
-                    flow.probes.to_string(),
+                    flow.stats().retransmits.to_string(),
+                    flow.stats().timeouts.to_string(),
+                    flow.stats().probes.to_string(),
                     flow.min_rtt
                         .map_or_else(|| String::from("-"), |rtt| seconds(rtt.as_secs_f64())),
                 ]);

@@ -3,9 +3,10 @@
 use crate::time::Duration;
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use serde::{Deserialize, Serialize};
 
 /// A number of bytes (of payload, at layer 3, or of a window, as the name beside it says).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct Bytes(pub u64);
 
 impl Bytes {
@@ -92,7 +93,7 @@ impl fmt::Display for Bytes {
 }
 
 /// A speed, in bits per second.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct Rate(pub u64);
 
 impl Rate {

@@ -12,6 +12,7 @@ pub mod import;
 pub mod input;
 pub mod mechanisms;
 pub mod memory;
+pub mod metrics;
 pub mod report;
 pub mod result;
 pub mod run;

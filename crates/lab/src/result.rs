@@ -7,6 +7,7 @@
 use crate::compare::Senders;
 use crate::compare::place::Standing;
 use crate::compare::turn_on::Instruction;
+use crate::metrics::counters::Counters;
 use crate::report::thin;
 use crate::scenario::ReplayFit;
 use fleetfoot_sim::output::RunOutput;
@@ -108,7 +109,6 @@ pub struct Variant {
 
 /// A traffic group of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Group {
     /// Its name.
     pub name: String,
@@ -135,18 +135,9 @@ pub struct Group {
     pub goodput_bps: Option<Summary>,
     /// FCT by transfer size; classes that no variant filled are left out.
     pub by_size: Vec<SizeClass>,
-    /// Retransmitted segments.
-    pub retransmits: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Those shown to be spurious.
-    pub spurious_timeouts: u64,
-    /// Tail loss probes sent.
-    pub probes: u64,
-    /// Those shown to be redundant.
-    pub spurious_probes: u64,
-    /// Payload bytes received more than once.
-    pub redundant_bytes: u64,
+    /// Reported counters of TCP, a field each.
+    #[serde(flatten)]
+    pub counters: Counters,
     /// Data units of its data senders that the network dropped within [warmup, duration).
     pub dropped_units: u64,
     /// Fast recoveries, timeouts and reductions on ECN within [warmup, duration): loss events.

@@ -3,9 +3,10 @@
 use crate::scenario::Scenario;
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
 use fleetfoot_core::rng::Rng;
+use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
-use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput};
+use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput, Tally};
 use fleetfoot_sim::spec::{Spec, Traffic};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -80,9 +81,12 @@ pub(crate) fn engine(spec: &Spec, _stop: &AtomicBool) -> Result<RunOutput, Strin
                         completed,
                         acked: completed,
                         received: Bytes(if completed.is_some() { 20_000 } else { 1_000 }),
-                        segments_sent: 15,
-                        bytes_sent: Bytes(21_460),
-                        retransmits: 1,
+                        tally: Tally::from(Stats {
+                            segments_sent: 15,
+                            bytes_sent: 21_460,
+                            retransmits: 1,
+                            ..Stats::default()
+                        }),
                         ..FlowRecord::default()
                     }
                 })

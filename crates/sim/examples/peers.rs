@@ -73,11 +73,17 @@ fn print(spec: &Spec, output: &RunOutput, bottleneck: usize, kind: &str, cpu: (f
     println!("drops {drops}");
     println!(
         "timeouts {}",
-        flows.iter().map(|flow| u64::from(flow.timeouts)).sum::<u64>()
+        flows
+            .iter()
+            .map(|flow| u64::from(flow.stats().timeouts))
+            .sum::<u64>()
     );
     println!(
         "retransmitted {}",
-        flows.iter().map(|flow| u64::from(flow.retransmits)).sum::<u64>()
+        flows
+            .iter()
+            .map(|flow| u64::from(flow.stats().retransmits))
+            .sum::<u64>()
     );
     if kind == "dumbbell" {
         let received: u64 = flows.iter().map(|flow| flow.received.0).sum();

@@ -3,8 +3,11 @@
 //! Zeros, which links that never queue are full of, do not touch the table, and a histogram that saw only zeros owns no
 //! memory.
 
+use serde::{Deserialize, Serialize};
+
 /// Values with three significant digits, in nanoseconds or packets as the name beside it says.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(from = "Counts", into = "Counts")]
 pub struct Histogram {
     sum: u128,
     /// Counts of non-zero values by class.
@@ -104,21 +107,6 @@ impl Histogram {
         zeros.into_iter().chain(self.recorded()).collect()
     }
 
-    /// A histogram with these [`Histogram::counts`], sum and largest value.
-    pub fn from_counts(counts: &[(u64, u64)], sum: u128, max: u64) -> Histogram {
-        let mut histogram = Histogram::new();
-        for &(value, count) in counts {
-            if value == 0 {
-                histogram.zeros += count;
-                continue;
-            }
-            histogram.add(value, count);
-        }
-        histogram.sum = sum;
-        histogram.max = max;
-        histogram
-    }
-
     #[inline(always)]
     fn add(&mut self, value: u64, count: u64) {
         let class = class_of(value);
@@ -144,6 +132,41 @@ impl Histogram {
             .enumerate()
             .filter(|&(_, &count)| count > 0)
             .map(|(class, &count)| (last_of(class), count))
+    }
+}
+
+/// A histogram as it is stored: its [`Histogram::counts`], exact sum and largest value.
+#[derive(Serialize, Deserialize)]
+struct Counts {
+    counts: Vec<(u64, u64)>,
+    sum: u128,
+    max: u64,
+}
+
+impl From<Histogram> for Counts {
+    fn from(histogram: Histogram) -> Counts {
+        Counts {
+            counts: histogram.counts(),
+            sum: histogram.sum,
+            max: histogram.max,
+        }
+    }
+}
+
+impl From<Counts> for Histogram {
+    fn from(Counts { counts, sum, max }: Counts) -> Histogram {
+        let mut histogram = Histogram::new();
+        for (value, count) in counts {
+            match value {
+                0 => histogram.zeros += count,
+                value => histogram.add(value, count),
+            }
+        }
+        Histogram {
+            sum,
+            max,
+            ..histogram
+        }
     }
 }
 
@@ -181,7 +204,7 @@ impl std::fmt::Debug for Histogram {
 
 #[cfg(test)]
 mod tests {
-    use super::Histogram;
+    use super::{Counts, Histogram};
     use proptest::collection::vec;
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
@@ -234,7 +257,7 @@ mod tests {
         for value in [0, 0, 5, 5, 5, 123_456_789, 7, 1_000_001, 7] {
             histogram.record(value);
         }
-        let copy = Histogram::from_counts(&histogram.counts(), histogram.sum(), histogram.max());
+        let copy = Histogram::from(Counts::from(histogram.clone()));
         assert_eq!(copy.counts(), histogram.counts());
         assert_eq!(
             (copy.n(), copy.sum(), copy.max()),

@@ -1,11 +1,13 @@
 //! What a run returns: one record per flow, counters and histograms per link.
 
 pub use crate::histogram::Histogram;
+use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// Result of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunOutput {
     /// In the order of the specification's groups.
     pub groups: Vec<GroupOutput>,
@@ -15,12 +17,13 @@ pub struct RunOutput {
     pub events: u64,
     /// Virtual time at the end.
     pub ended: Instant,
-    /// Whether an observer stopped the run early (Ctrl-C).
+    /// Whether an observer stopped the run early (Ctrl-C). Such runs are not stored.
+    #[serde(skip)]
     pub interrupted: bool,
 }
 
 /// What happened to a traffic group.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct GroupOutput {
     /// Flows that started within [warmup, duration), in order of start, then of pair and number.
     pub flows: Vec<FlowRecord>,
@@ -54,7 +57,7 @@ pub struct GroupOutput {
 }
 
 /// What became of datagrams that nobody sends again. Those on their way when the run ended are in neither.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Datagrams {
     /// Those that arrived.
     pub arrived: u64,
@@ -63,7 +66,7 @@ pub struct Datagrams {
 }
 
 /// A connection in bins of time, and the fate of its first segments.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
     /// When it was opened.
     pub opened: Instant,
@@ -84,7 +87,7 @@ pub struct Watched {
 }
 
 /// What a TFRC stream met.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamRecord {
     /// Number of the stream in its group.
     pub number: u32,
@@ -97,7 +100,7 @@ pub struct StreamRecord {
 }
 
 /// One flow: a transfer, a bulk connection, an exchange, a burst, a ping.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowRecord {
     /// Index into the group's pairs.
     pub pair: u32,
@@ -112,62 +115,93 @@ pub struct FlowRecord {
     pub acked: Option<Instant>,
     /// Payload bytes received in order so far.
     pub received: Bytes,
-    /// Data segments sent, first transmissions and retransmissions.
-    pub segments_sent: u32,
-    /// Payload bytes sent, retransmissions and probes included.
-    pub bytes_sent: Bytes,
-    /// Retransmitted segments.
-    pub retransmits: u32,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u32,
-    /// Those shown to be spurious.
-    pub spurious_timeouts: u32,
-    /// Tail loss probes sent.
-    pub probes: u32,
-    /// Those shown to be redundant.
-    pub spurious_probes: u32,
-    /// How losses were repaired; behind a pointer, since most flows have nothing to say.
-    pub repairs: Option<Box<Repairs>>,
-    /// Payload bytes the receiver got more than once.
-    pub redundant_bytes: Bytes,
     /// Smallest RTT sample.
     pub min_rtt: Option<Duration>,
-    /// ACK latency samples: sum over first transmissions (s) and their number.
+    /// ACK latencies of all first transmissions, summed connection by connection (s).
     pub ack_latency_sum: f64,
-    /// Number of samples in `ack_latency_sum`.
-    pub ack_latency_count: u32,
+    /// When the application stopped waiting, if it did before the run ended: a look-up without an answer.
+    pub given_up: Option<Instant>,
+    /// What its senders counted; of bytes received more than once what its receiver counted.
+    pub tally: Tally,
 }
 
 impl FlowRecord {
-    /// How losses were repaired; all zero if there were none.
-    pub fn repairs(&self) -> Repairs {
-        self.repairs.as_deref().copied().unwrap_or_default()
+    /// What was counted for it.
+    pub fn stats(&self) -> Stats {
+        self.tally.stats()
+    }
+
+    /// Adds what a connection counted.
+    pub(crate) fn add(&mut self, counted: &Stats) {
+        self.ack_latency_sum += counted.ack_latency_sum.as_secs_f64();
+        self.tally = self.stats().plus(counted).into();
+    }
+
+    /// Adds datagrams that were sent, and their payload.
+    pub(crate) fn add_datagrams(&mut self, datagrams: u32, bytes: u64) {
+        self.add(&Stats::without_losses(
+            bytes,
+            u64::from(datagrams),
+            Duration::ZERO,
+            0,
+        ));
+    }
+
+    /// Mean time from the first transmission of a segment to its ACK (s).
+    pub fn mean_ack_latency(&self) -> Option<f64> {
+        let count = self.tally.ack_latency_count;
+        (count > 0).then(|| self.ack_latency_sum / f64::from(count))
     }
 }
 
-/// How the losses of a flow were repaired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Repairs {
-    /// Fast recoveries, timeouts and other reductions of the window, within the measured time that the sender's
-    /// configuration names.
-    pub congestion_events: u32,
-    /// Tail loss probes that carried new data.
-    pub new_probes: u32,
-    /// Packets that carried older data along (redundant data bundling).
-    pub rdb_packets: u32,
-    /// Losses that they repaired, as far as the sender found them.
-    pub rdb_losses: u32,
-    /// Payload bytes that they carried along.
-    pub rdb_bytes: Bytes,
-    /// Longest time from the first transmission of a segment that was sent again to its ACK, on
-    /// this connection so far; zero if this flow sent none again.
-    pub longest_recovery: Duration,
-    /// When the application stopped waiting, if it did before the run ended: a look-up without an answer.
-    pub given_up: Option<Instant>,
+/// The counters of a connection in little room: most flows have no losses, and then all other counters are zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    bytes_sent: u64,
+    ack_latency_sum: Duration,
+    ack_latency_count: u32,
+    segments_sent: u32,
+    with_losses: Option<Box<Stats>>,
+}
+
+impl Tally {
+    /// Nothing was counted.
+    pub const NOTHING: Tally = Tally {
+        bytes_sent: 0,
+        ack_latency_sum: Duration::ZERO,
+        ack_latency_count: 0,
+        segments_sent: 0,
+        with_losses: None,
+    };
+
+    /// All counters as they are.
+    pub fn stats(&self) -> Stats {
+        match &self.with_losses {
+            Some(stats) => **stats,
+            None => Stats::without_losses(
+                self.bytes_sent,
+                u64::from(self.segments_sent),
+                self.ack_latency_sum,
+                u64::from(self.ack_latency_count),
+            ),
+        }
+    }
+}
+
+impl From<Stats> for Tally {
+    fn from(stats: Stats) -> Tally {
+        Tally {
+            bytes_sent: stats.bytes_sent,
+            ack_latency_sum: stats.ack_latency_sum,
+            ack_latency_count: stats.ack_latency_count as u32,
+            segments_sent: stats.segments_sent as u32,
+            with_losses: (!stats.is_without_losses()).then(|| Box::new(stats)),
+        }
+    }
 }
 
 /// What happened on one direction of a link, within [warmup, duration).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LinkOutput {
     /// Time the serialiser was busy.
     pub busy: Duration,

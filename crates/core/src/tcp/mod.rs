@@ -47,9 +47,10 @@ pub use state::detail::Detail;
 pub use state::error::NetworkError;
 pub use state::error::{ConnectionError, Event};
 pub use state::hibernation::Resting;
+pub use state::stats::{Counter, Stats};
 pub use state::timers::Timer;
 pub use state::types::CaState;
-pub use state::types::{Accepted, EstablishedState, Half, Info, Setting, State, Stats, Transmit, WriteFlags};
+pub use state::types::{Accepted, EstablishedState, Half, Info, Setting, State, Transmit, WriteFlags};
 pub use window::path_memory::{PathMemory, PathSample};
 
 use crate::packet::{Flags, Segment};

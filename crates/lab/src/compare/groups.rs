@@ -7,6 +7,7 @@
 //! as the application waited, not until the run ended.
 
 use super::{Planned, direction, units};
+use crate::metrics::counters::Counters;
 use crate::result::{Drops, Group, Link, RunData, SizeClass, Summary, Variant};
 use crate::scenario::{self, Resolved};
 use crate::statistics::{Counted, Resamples, Sample, jain, summarize, summarize_counted};
@@ -63,7 +64,7 @@ pub(super) fn variant(
             .flat_map(|group| &group.flows)
     };
     let received: u64 = flows().map(|flow| flow.received.0).sum();
-    let sent: u64 = flows().map(|flow| flow.bytes_sent.0).sum();
+    let sent: u64 = flows().map(|flow| flow.stats().bytes_sent).sum();
     let bottleneck_packets = |output: &&RunOutput| -> u64 {
         let links = resolved.spec.links.iter().zip(&output.links);
         links
@@ -132,8 +133,10 @@ pub(crate) fn completion_times(kind: TrafficKind, output: &RunOutput, index: usi
 
 /// How long somebody waited in vain for a flow (s): until it was given up, or the run ended.
 pub(crate) fn age(flow: &FlowRecord, output: &RunOutput) -> f64 {
-    let given_up = flow.repairs.as_ref().and_then(|repairs| repairs.given_up);
-    given_up.unwrap_or(output.ended).since(flow.start).as_secs_f64()
+    flow.given_up
+        .unwrap_or(output.ended)
+        .since(flow.start)
+        .as_secs_f64()
 }
 
 /// Completion times of a group in one run as multiples of those in `twin`, the run of the same seed without loss and
@@ -288,19 +291,12 @@ fn group(resolved: &Resolved, index: usize, outputs: &[&RunOutput], resamples: &
         fct_s: summarize(&times, resamples),
         acked_s: per_flow(&|flow| Some(flow.acked?.since(flow.start).as_secs_f64())),
         delivery_latency_s: summarize(&latencies, resamples),
-        ack_latency_s: per_flow(&|flow| {
-            (flow.ack_latency_count > 0).then(|| flow.ack_latency_sum / f64::from(flow.ack_latency_count))
-        }),
+        ack_latency_s: per_flow(&FlowRecord::mean_ack_latency),
         goodput_bps: goodput,
         by_size: by_size(info.kind, index, outputs, resamples),
-        retransmits: total(&|flow| u64::from(flow.retransmits)),
-        timeouts: total(&|flow| u64::from(flow.timeouts)),
-        spurious_timeouts: total(&|flow| u64::from(flow.spurious_timeouts)),
-        probes: total(&|flow| u64::from(flow.probes)),
-        spurious_probes: total(&|flow| u64::from(flow.spurious_probes)),
-        redundant_bytes: total(&|flow| flow.redundant_bytes.0),
+        counters: Counters::of(flows()),
         dropped_units: parts.iter().map(|part| part.dropped).sum(),
-        congestion_events: total(&|flow| u64::from(flow.repairs().congestion_events)),
+        congestion_events: total(&|flow| u64::from(flow.stats().congestion_events)),
         more: more(info, &parts, resamples),
     }
 }
@@ -333,11 +329,11 @@ fn more(info: &scenario::Group, parts: &[&GroupOutput], resamples: &Resamples) -
         .map(|part| Sample::of(part.connections.clone()))
         .collect();
     let redundancy = each(&|flow| {
-        let carried = flow.repairs().rdb_bytes.0;
+        let carried = flow.stats().rdb_bytes;
         (carried > 0 && flow.received.0 > 0).then(|| carried as f64 / flow.received.0 as f64)
     });
     let recovery = each(&|flow| {
-        let longest = flow.repairs().longest_recovery;
+        let longest = flow.stats().longest_recovery;
         (longest != Duration::ZERO).then(|| longest.as_secs_f64())
     });
     let late = info.deadline.and_then(|deadline| {

@@ -94,8 +94,8 @@ fn fingerprint(output: &RunOutput) -> blake3::Hash {
                 flow.completed
                     .map_or(u64::MAX, fleetfoot_core::time::Instant::as_nanos),
             );
-            number(flow.bytes_sent.0);
-            number(u64::from(flow.segments_sent));
+            number(flow.stats().bytes_sent);
+            number(flow.stats().segments_sent);
         }
         for latency in &group.delivery_latency {
             number(latency.to_bits());

@@ -26,7 +26,7 @@ pub(super) fn worst_share(resolved: &Resolved, run: &RunOutput, bottleneck: &[St
         let raw = matches!(spec.traffic, Traffic::Raw(_));
         let source = |pair: u32| spec.pairs.get(pair as usize).map(|pair| pair.0.0);
         for flow in &output.flows {
-            let Some(host) = source(flow.pair).filter(|_| flow.segments_sent > 0) else {
+            let Some(host) = source(flow.pair).filter(|_| flow.stats().segments_sent > 0) else {
                 continue;
             };
             let host = hosts.entry(host).or_default();
@@ -59,6 +59,8 @@ pub(super) fn worst_share(resolved: &Resolved, run: &RunOutput, bottleneck: &[St
 mod tests {
     use super::worst_share;
     use crate::scenario::{Scenario, Setting};
+    use fleetfoot_core::tcp::Stats;
+    use fleetfoot_core::time::Duration;
     use fleetfoot_core::units::Bytes;
     use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput};
 
@@ -100,7 +102,7 @@ mod tests {
         let group = |bytes: u64, got: u64| GroupOutput {
             flows: vec![FlowRecord {
                 bytes: Bytes(bytes),
-                segments_sent: 1,
+                tally: Stats::without_losses(1, 1, Duration::ZERO, 0).into(),
                 ..FlowRecord::default()
             }],
             goodput_bytes_per_pair: vec![Bytes(got)],

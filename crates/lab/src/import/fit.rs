@@ -109,8 +109,8 @@ impl Fit {
         let (mut segments, mut again) = (0, 0);
         for group in &output.groups {
             for flow in &group.flows {
-                segments += u64::from(flow.segments_sent);
-                again += u64::from(flow.retransmits);
+                segments += flow.stats().segments_sent;
+                again += u64::from(flow.stats().retransmits);
             }
             for took in &group.connections {
                 connection.record((took * 1e9) as u64);

@@ -17,7 +17,7 @@ pub fn write(directory: &Path, comparison: &Comparison) -> io::Result<()> {
 }
 
 fn write_file<R: Row>(directory: &Path, rows: impl Iterator<Item = R>) -> io::Result<()> {
-    let file = File::create(directory.join(format!("{}.csv", R::TABLE.name)))?;
+    let file = File::create(directory.join(format!("{}.csv", R::table().name)))?;
     write_rows(BufWriter::new(file), rows)
 }
 
@@ -27,10 +27,11 @@ fn write_file<R: Row>(directory: &Path, rows: impl Iterator<Item = R>) -> io::Re
 /// What `output` says.
 pub fn write_rows<R: Row>(output: impl Write, rows: impl Iterator<Item = R>) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(output);
-    writer.write_record(R::TABLE.columns.iter().map(|column| column.name))?;
+    let columns = R::table().columns;
+    writer.write_record(columns.iter().map(|column| column.name))?;
     let mut text = String::new();
     for row in rows {
-        let mut cells = Vec::with_capacity(R::TABLE.columns.len());
+        let mut cells = Vec::with_capacity(columns.len());
         row.cells(&mut cells);
         for cell in cells {
             text.clear();

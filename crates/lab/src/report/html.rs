@@ -136,9 +136,9 @@ fn group_rows<'a>(info: &GroupInfo, variants: &[&'a Variant]) -> Vec<GroupRow<'a
                         .goodput_bps
                         .as_ref()
                         .map_or_else(none, |goodput| bits_per_second(goodput.mean)),
-                    group.retransmits.to_string(),
-                    group.timeouts.to_string(),
-                    group.probes.to_string(),
+                    group.counters.get("retransmits").to_string(),
+                    group.counters.get("timeouts").to_string(),
+                    group.counters.get("probes").to_string(),
                 ],
             })
         })

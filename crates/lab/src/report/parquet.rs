@@ -51,7 +51,7 @@ fn write_file<R: Row>(
     rows: impl Iterator<Item = R>,
     about: &[(String, String)],
 ) -> io::Result<()> {
-    let file = File::create(directory.join(format!("{}.parquet", R::TABLE.name)))?;
+    let file = File::create(directory.join(format!("{}.parquet", R::table().name)))?;
     write_rows(file, rows, about)
 }
 
@@ -64,8 +64,8 @@ pub fn write_rows<R: Row>(
     rows: impl Iterator<Item = R>,
     about: &[(String, String)],
 ) -> io::Result<()> {
-    let fields = R::TABLE
-        .columns
+    let columns = R::table().columns;
+    let fields = columns
         .iter()
         .map(|column| Field::new(column.name, data_type(column.kind), column.kind != Kind::Text))
         .collect::<Vec<_>>();
@@ -79,8 +79,7 @@ pub fn write_rows<R: Row>(
         .set_key_value_metadata(Some(metadata))
         .build();
     let mut writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties))?;
-    let mut builders = R::TABLE
-        .columns
+    let mut builders = columns
         .iter()
         .map(|column| Builder::new(column.kind))
         .collect::<Vec<_>>();

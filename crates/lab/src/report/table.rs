@@ -1,14 +1,16 @@
 //! Tables that leave the program: their columns with unit and definition, and the rows behind them.
 //!
 //! One macro line defines a column and the value in it, so the header, the CSV and Parquet writers and the data dictionary
-//! cannot disagree. Rows borrow from the [`Comparison`] and are made one at a time.
+//! cannot disagree; counters of TCP that are reported have columns by themselves. Rows borrow from the [`Comparison`] and are made one at a time.
 
+use crate::metrics::counters::{Counters, reported};
 use crate::result::{Comparison, GroupInfo, LinkInfo, RunData, Summary};
 use crate::statistics::{self, Resamples};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput};
 use fleetfoot_sim::spec::TrafficKind;
+use std::borrow::Cow;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub enum Kind {
 }
 
 /// One column.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Column {
     /// Its name, with the unit where there is one.
     pub name: &'static str,
@@ -31,18 +33,32 @@ pub struct Column {
     /// Its unit, empty for text and counts.
     pub unit: &'static str,
     /// What it means and where it is measured.
-    pub definition: &'static str,
+    pub definition: Cow<'static, str>,
+}
+
+/// A column for each reported counter of TCP.
+pub(crate) fn counter_columns() -> impl Iterator<Item = Column> {
+    reported().map(|counter| {
+        let sentence = counter.definition.trim();
+        let (first, rest) = sentence.split_at(sentence.len().min(1));
+        Column {
+            name: counter.name,
+            kind: Kind::Integer,
+            unit: if counter.name.ends_with("_bytes") { "B" } else { "" },
+            definition: (first.to_lowercase() + rest.trim_end_matches('.')).into(),
+        }
+    })
 }
 
 /// A table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     /// Name of the file without its ending.
     pub name: &'static str,
     /// What one row is.
     pub row: &'static str,
     /// Its columns, in order.
-    pub columns: &'static [Column],
+    pub columns: Vec<Column>,
 }
 
 /// A value of a row; `Empty` where there is none.
@@ -61,30 +77,42 @@ pub enum Cell<'a> {
 /// A row of a table.
 pub trait Row {
     /// Its table.
-    const TABLE: Table;
+    fn table() -> Table;
 
     /// Appends the values, in the order of the columns.
     fn cells<'a>(&'a self, cells: &mut Vec<Cell<'a>>);
 }
 
-/// Defines a table: for each column its name, kind, unit, definition and value.
+/// Defines a table: for each column its name, kind, unit, definition and value; at `counters(x)` a column for each reported
+/// counter, with its value in the row for `x`.
 macro_rules! table {
-    ($row:ty, $this:ident, $name:literal, $what:literal, $( $column:literal $kind:ident $unit:literal $definition:literal = $value:expr; )*) => {
+    ($row:ty, $this:ident, $name:literal, $what:literal, $( $column:literal $kind:ident $unit:literal $definition:literal = $value:expr; )*
+        $( counters($counter:ident) = $count:expr;
+        $( $later:literal $later_kind:ident $later_unit:literal $later_definition:literal = $later_value:expr; )* )?) => {
         impl $crate::report::table::Row for $row {
-            const TABLE: $crate::report::table::Table = $crate::report::table::Table {
-                name: $name,
-                row: $what,
-                columns: &[$( $crate::report::table::Column {
-                    name: $column,
-                    kind: $crate::report::table::Kind::$kind,
-                    unit: $unit,
-                    definition: $definition,
-                }, )*],
-            };
+            fn table() -> $crate::report::table::Table {
+                use $crate::report::table::{Column, Kind};
+                let column = |name, kind, unit, definition: &'static str| Column {
+                    name,
+                    kind,
+                    unit,
+                    definition: definition.into(),
+                };
+                let columns = [$( column($column, Kind::$kind, $unit, $definition), )*].into_iter();
+                $( let later = [$( column($later, Kind::$later_kind, $later_unit, $later_definition), )*];
+                let columns = columns.chain($crate::report::table::counter_columns()).chain(later); )?
+                $crate::report::table::Table {
+                    name: $name,
+                    row: $what,
+                    columns: columns.collect(),
+                }
+            }
 
             fn cells<'a>(&'a self, cells: &mut Vec<$crate::report::table::Cell<'a>>) {
                 let $this = self;
                 cells.extend([$( $crate::report::table::Cell::from($value), )*]);
+                $( cells.extend($crate::metrics::counters::reported().map(|$counter| $crate::report::table::Cell::from($count)));
+                $( cells.push($crate::report::table::Cell::from($later_value)); )* )?
             }
         }
     };
@@ -166,16 +194,11 @@ table! { Sample<'_>, s, "samples", "one flow of one run: a transfer, a bulk conn
     "fct_s" Number "s" "flow completion time, measured at the receiver: `start_s` to last payload byte received in order; empty when not completed" = s.since_start(s.record.completed);
     "acked_s" Number "s" "`start_s` to last payload byte acknowledged, measured at the sender" = s.since_start(s.record.acked);
     "received_bytes" Integer "B" "payload received in order until the end of the run" = s.record.received.get();
-    "sent_bytes" Integer "B" "payload sent, retransmissions and probes included, measured at the sender" = s.record.bytes_sent.get();
-    "data_segments_sent" Integer "" "data segments sent, retransmissions included" = s.record.segments_sent;
-    "retransmits" Integer "" "retransmitted segments" = s.record.retransmits;
-    "timeouts" Integer "" "expiries of the retransmission timer" = s.record.timeouts;
-    "spurious_timeouts" Integer "" "expiries that the sender found to have been unnecessary" = s.record.spurious_timeouts;
-    "probes" Integer "" "tail loss probes sent" = s.record.probes;
-    "spurious_probes" Integer "" "probes that the sender found to have been unnecessary" = s.record.spurious_probes;
-    "redundant_bytes" Integer "B" "payload the receiver got more than once" = s.record.redundant_bytes.get();
+    "sent_bytes" Integer "B" "payload sent, retransmissions and probes included, measured at the sender" = s.record.stats().bytes_sent;
+    "data_segments_sent" Integer "" "data segments sent, retransmissions included" = s.record.stats().segments_sent;
+    counters(counter) = (counter.value)(&s.record.stats());
     "min_rtt_s" Number "s" "smallest round-trip time sampled by the sender" = s.record.min_rtt.map(Duration::as_secs_f64);
-    "ack_latency_s" Number "s" "mean time from the first transmission of a segment to its acknowledgment" = s.record.ack_latency_sum / f64::from(s.record.ack_latency_count);
+    "ack_latency_s" Number "s" "mean time from the first transmission of a segment to its acknowledgment" = s.record.mean_ack_latency();
 }
 
 /// Every flow of every run, in the order variant, seed, group, start.
@@ -214,12 +237,7 @@ pub struct RunRow<'a> {
     ack_latency_mean_s: Option<f64>,
     goodput_bps: f64,
     fairness_jain: Option<f64>,
-}
-
-impl RunRow<'_> {
-    fn sum(&self, field: impl Fn(&FlowRecord) -> u32) -> u64 {
-        self.output.flows.iter().map(|flow| u64::from(field(flow))).sum()
-    }
+    counters: Counters,
 }
 
 table! { RunRow<'_>, r, "runs", "one traffic group of one run (variant and seed)",
@@ -244,12 +262,7 @@ table! { RunRow<'_>, r, "runs", "one traffic group of one run (variant and seed)
     "ack_latency_mean_s" Number "s" "mean over all first transmissions of the time to their acknowledgment" = r.ack_latency_mean_s;
     "goodput_bps" Number "bit/s" "payload of the whole group received in order between warm-up and end of arrivals, per second" = r.goodput_bps;
     "fairness_jain" Number "" "Jain's index of the goodput of the group's connections; empty with fewer than two" = r.fairness_jain;
-    "retransmits" Integer "" "retransmitted segments" = r.sum(|flow| flow.retransmits);
-    "timeouts" Integer "" "expiries of the retransmission timer" = r.sum(|flow| flow.timeouts);
-    "spurious_timeouts" Integer "" "expiries found to have been unnecessary" = r.sum(|flow| flow.spurious_timeouts);
-    "probes" Integer "" "tail loss probes sent" = r.sum(|flow| flow.probes);
-    "spurious_probes" Integer "" "probes found to have been unnecessary" = r.sum(|flow| flow.spurious_probes);
-    "redundant_bytes" Integer "B" "payload received more than once" = r.output.flows.iter().map(|flow| flow.redundant_bytes.get()).sum::<u64>();
+    counters(counter) = r.counters.get(counter.name);
 }
 
 /// Every group of every run.
@@ -282,7 +295,7 @@ fn run_row<'a>(
         .collect::<Vec<_>>();
     let acks = flows
         .iter()
-        .map(|flow| u64::from(flow.ack_latency_count))
+        .map(|flow| flow.stats().ack_latency_count)
         .sum::<u64>();
     let shares = output
         .goodput_bytes_per_connection
@@ -306,6 +319,7 @@ fn run_row<'a>(
             .then(|| flows.iter().map(|flow| flow.ack_latency_sum).sum::<f64>() / acks as f64),
         goodput_bps: output.goodput_bytes.get() as f64 * 8.0 / measured_s,
         fairness_jain: statistics::jain(&shares),
+        counters: Counters::of(flows),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A comparison made by hand, with everything that a report can show and names that try to break out of it.
 
 use fleetfoot_core::rng::Rng;
+use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_lab::compare::turn_on::Instruction;
@@ -10,7 +11,7 @@ use fleetfoot_lab::result::{
     Variant, VariantData, Versus,
 };
 use fleetfoot_lab::statistics::{Resamples, Sample, summarize};
-use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput};
+use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput, Tally};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -205,13 +206,16 @@ fn run(index: usize, seed: u64, flows: usize) -> RunData {
                     completed: end,
                     acked: end.map(|end| end + Duration::from_millis(22)),
                     received: Bytes(bytes),
-                    segments_sent: (bytes / 1448 + 1) as u32,
-                    bytes_sent: Bytes(bytes),
-                    retransmits: u32::from(number % 9 == 0),
-                    timeouts: u32::from(number % 40 == 0),
                     min_rtt: Some(Duration::from_millis(44)),
                     ack_latency_sum: 0.5,
-                    ack_latency_count: 10,
+                    tally: Tally::from(Stats {
+                        segments_sent: bytes / 1448 + 1,
+                        bytes_sent: bytes,
+                        retransmits: u32::from(number % 9 == 0),
+                        timeouts: u32::from(number % 40 == 0),
+                        ack_latency_count: 10,
+                        ..Stats::default()
+                    }),
                     ..FlowRecord::default()
                 }
             })
@@ -312,12 +316,11 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
                 Vec::new()
             },
             fct_s,
-            retransmits: 40,
-            timeouts: 5,
-            spurious_timeouts: 1,
-            probes: 9,
-            spurious_probes: 2,
-            redundant_bytes: 5_792,
+            counters: serde_json::from_value(serde_json::json!({
+                "retransmits": 40, "timeouts": 5, "spurious_timeouts": 1, "probes": 9, "spurious_probes": 2,
+                "redundant_bytes": 5_792,
+            }))
+            .expect("the reported counters"),
             dropped_units: 12,
             congestion_events: 3,
             more: BTreeMap::from([("answer_s".to_owned(), flat(0.2))]),

@@ -370,9 +370,9 @@ fn csv_has_the_columns_of_the_tables_and_a_row_for_each_flow() {
     let comparison = comparison(3, 2, 30);
     write_csv(&directory, &comparison).expect("writable");
     let expected = [
-        (RunRow::TABLE, 3 * 2 * 3),
-        (Sample::TABLE, 3 * 2 * (30 + 11 + 2)),
-        (LinkRow::TABLE, 3 * 2 * 2),
+        (RunRow::table(), 3 * 2 * 3),
+        (Sample::table(), 3 * 2 * (30 + 11 + 2)),
+        (LinkRow::table(), 3 * 2 * 2),
     ];
     for (table, rows) in expected {
         let mut reader =
@@ -388,7 +388,7 @@ fn csv_has_the_columns_of_the_tables_and_a_row_for_each_flow() {
             .expect("every row has every column");
         assert_eq!(records.len(), rows, "{}", table.name);
         for record in &records {
-            for (field, column) in record.iter().zip(table.columns) {
+            for (field, column) in record.iter().zip(&table.columns) {
                 let fits = match column.kind {
                     Kind::Text => !field.is_empty(),
                     Kind::Integer => field.parse::<u64>().is_ok(),
@@ -423,7 +423,7 @@ fn parquet_says_the_same_as_csv_and_where_it_is_from() {
     let comparison = comparison(3, 2, 30);
     write_csv(&directory, &comparison).expect("writable");
     fleetfoot_lab::report::write_parquet(&directory, &comparison).expect("writable");
-    for table in [RunRow::TABLE, Sample::TABLE, LinkRow::TABLE] {
+    for table in [RunRow::table(), Sample::table(), LinkRow::table()] {
         let file = std::fs::File::open(directory.join(format!("{}.parquet", table.name))).expect("readable");
         let builder = ParquetRecordBatchReaderBuilder::try_new(file).expect("a Parquet file");
         let metadata = builder
@@ -512,7 +512,12 @@ fn dictionary() -> String {
 fn the_dictionary_has_every_column_and_no_other() {
     let text = dictionary();
     let mut expected = String::new();
-    for table in [RunRow::TABLE, Sample::TABLE, LinkRow::TABLE, TraceRow::TABLE] {
+    for table in [
+        RunRow::table(),
+        Sample::table(),
+        LinkRow::table(),
+        TraceRow::table(),
+    ] {
         expected.push_str(&section(&table));
     }
     for line in expected.lines() {
@@ -535,7 +540,7 @@ fn the_dictionary_has_every_column_and_no_other() {
 
 fn section(table: &Table) -> String {
     let mut text = format!("## `{}`\n\nOne row: {}.\n\n", table.name, table.row);
-    for column in table.columns {
+    for column in &table.columns {
         let kind = match column.kind {
             Kind::Text => "text",
             Kind::Integer => "integer",

@@ -30,8 +30,7 @@ impl<O: Observer> Hosts<'_, O> {
         let place = &mut self.slots[slot as usize];
         if record != crate::endpoint::NONE {
             let sent = &mut self.groups[place.group as usize].records[record as usize];
-            sent.segments_sent += 1;
-            sent.bytes_sent += Bytes(u64::from(payload));
+            sent.add_datagrams(1, u64::from(payload));
         }
         let number = place.bytes as u32;
         place.bytes += 1;

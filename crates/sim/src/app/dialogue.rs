@@ -1,9 +1,10 @@
 //! Dialogues: persistent connections that carry many messages. Each message is a flow, or all of them together are one.
 
-use super::compact::{Counted, Queue};
-use super::record::add_difference;
+use super::compact::Queue;
+use super::record::add_unfinished;
 use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
+use crate::output::Tally;
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
 
@@ -18,7 +19,7 @@ pub(super) struct Dialogue {
     /// Data whose acknowledgment is awaited: stream offset and record.
     unacked: Queue<(u64, u32)>,
     /// Counters already given to a record.
-    counted: Counted,
+    counted: Tally,
     /// Stream offsets written so far by each end.
     written: [u64; 2],
 }
@@ -38,7 +39,7 @@ impl Dialogue {
             begun: 0,
             messages: Queue::new(),
             unacked: Queue::new(),
-            counted: Counted::NOTHING,
+            counted: Tally::NOTHING,
             written: [0; 2],
         }
     }
@@ -106,8 +107,7 @@ impl Dialogue {
         slot: u32,
         stream: bool,
     ) {
-        let sent = hosts.sent(slot).filter(|_| !stream);
-        let taken = hosts.taken(slot).filter(|_| !stream);
+        let counted = hosts.counted(slot).filter(|_| !stream);
         let place = &mut hosts.slots[slot as usize];
         let group = &mut hosts.groups[place.group as usize];
         let Some(message) = self.messages.pop_front() else {
@@ -124,20 +124,14 @@ impl Dialogue {
             return;
         }
         if let Some(connection) = &place.ends[0].connection
-            && let Some(sent) = &sent
+            && let Some(counted) = counted
         {
             let record = &mut group.records[message.record as usize];
-            let counted = self.counted.stats();
-            let mut redundant = counted.redundant_bytes;
-            add_difference(record, sent, &counted);
+            record.add(&counted.since(&self.counted.stats()));
             record.completed = Some(now);
             record.received = record.bytes;
             record.min_rtt = connection.info(now).min_rtt;
-            if let Some(taken) = &taken {
-                let before = std::mem::replace(&mut redundant, taken.redundant_bytes);
-                record.redundant_bytes = Bytes(redundant - before);
-            }
-            self.counted = Counted::new(sent, redundant);
+            self.counted = counted.into();
             group.delivery_latency.push(latency);
         }
     }
@@ -165,7 +159,7 @@ impl Dialogue {
 
     /// The connection is over, and takes the messages on their way with it. Whether there were any.
     pub(super) fn ended<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, slot: u32, stream: bool) -> bool {
-        let sender = hosts.sent(slot);
+        let counted = hosts.counted(slot);
         if self.slot != slot {
             return false;
         }
@@ -174,11 +168,11 @@ impl Dialogue {
         if let Some(message) = interrupted
             && message.record != NONE
             && !stream
-            && let Some(sender) = &sender
+            && let Some(counted) = &counted
         {
             let group = &mut hosts.groups[hosts.slots[slot as usize].group as usize];
             let record = &mut group.records[message.record as usize];
-            add_difference(record, sender, &self.counted.stats());
+            add_unfinished(record, counted, &self.counted.stats());
         }
         // Those that were not acknowledged, and requests that were not answered.
         let unacked = self.unacked.iter().map(|unacked| unacked.1);
@@ -189,7 +183,7 @@ impl Dialogue {
         self.messages.clear();
         self.unacked.clear();
         self.written = [0; 2];
-        self.counted = Counted::NOTHING;
+        self.counted = Tally::NOTHING;
         interrupted.is_some()
     }
 
@@ -203,9 +197,9 @@ impl Dialogue {
         }
         hosts.wake(self.slot, 0);
         let group = hosts.slots[self.slot as usize].group as usize;
-        if let Some(sent) = hosts.sent(self.slot) {
+        if let Some(counted) = hosts.counted(self.slot) {
             let record = &mut hosts.groups[group].records[message.record as usize];
-            add_difference(record, &sent, &self.counted.stats());
+            add_unfinished(record, &counted, &self.counted.stats());
         }
     }
 }

@@ -14,10 +14,10 @@ use super::datagrams::datagram;
 use super::group::{Member, whole_bytes};
 use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
-use crate::output::Repairs;
 use crate::spec;
 use fleetfoot_core::packet::Segment;
 use fleetfoot_core::rng::Sampler;
+use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
@@ -127,10 +127,14 @@ impl<'a> Dns<'a> {
         lookup.deadline = now.saturating_add(self.dns.timeout);
         if lookup.record != NONE {
             let record = &mut hosts.groups[self.group as usize].records[lookup.record as usize];
-            record.segments_sent += 1;
-            record.bytes_sent += Bytes(u64::from(lookup.request));
-            record.retransmits += u32::from(lookup.asked > 1);
-            record.timeouts += u32::from(lookup.asked > 1);
+            let again = u32::from(lookup.asked > 1);
+            record.add(&Stats {
+                segments_sent: 1,
+                bytes_sent: u64::from(lookup.request),
+                retransmits: again,
+                timeouts: again,
+                ..Stats::default()
+            });
         }
         self.resolvers[actor as usize].open.push(lookup);
         hosts.remind(self.group, actor, lookup.deadline);
@@ -142,10 +146,7 @@ impl<'a> Dns<'a> {
     fn give_up<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, now: Instant, lookup: Lookup) {
         if lookup.record != NONE {
             let record = &mut hosts.groups[self.group as usize].records[lookup.record as usize];
-            record.repairs = Some(Box::new(Repairs {
-                given_up: Some(now),
-                ..Repairs::default()
-            }));
+            record.given_up = Some(now);
         }
         close_lookup(hosts, now, lookup);
     }

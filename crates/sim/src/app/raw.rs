@@ -122,8 +122,7 @@ impl<'a> Raw<'a> {
             let last = train.sent + 1 >= raw.members;
             let segment = packet(raw, &train, last, trains.record);
             let sent = &mut hosts.groups[self.group as usize].records[trains.record as usize];
-            sent.segments_sent += 1;
-            sent.bytes_sent += Bytes(u64::from(segment.payload));
+            sent.add_datagrams(1, u64::from(segment.payload));
             if last {
                 // The conversation is over when its packets have left the network.
                 for end in &mut hosts.slots[train.slot as usize].ends {

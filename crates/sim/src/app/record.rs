@@ -2,7 +2,7 @@
 
 use crate::endpoint::{Group, Hosts, NONE};
 use crate::observe::Observer;
-use crate::output::{FlowRecord, GroupOutput, Repairs};
+use crate::output::{FlowRecord, GroupOutput};
 use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
@@ -26,26 +26,23 @@ impl<O: Observer> Hosts<'_, O> {
         }
         self.wake(slot, 0);
         self.wake(slot, 1);
-        let (sent, taken) = (self.sent(slot), self.taken(slot));
+        let counted = self.counted(slot);
         let place = &self.slots[slot as usize];
         let group = &mut self.groups[place.group as usize];
         let record = &mut group.records[place.record as usize];
         record.completed = happened(place.completed);
         record.acked = happened(place.acked);
         if let Some(sender) = &place.ends[0].connection
-            && let Some(sent) = &sent
+            && let Some(counted) = &counted
         {
             record.received = Bytes(place.ends[1].received);
             record.min_rtt = sender.info(self.now).min_rtt;
-            add_difference(record, sent, &Stats::default());
+            record.add(counted);
             let seen = sender.ack_latencies().iter();
             let counted = seen.filter(|(first, _)| self.window.contains(*first));
             group
                 .ack_latency
                 .extend(counted.map(|(_, latency)| latency.as_secs_f64()));
-        }
-        if let Some(taken) = &taken {
-            record.redundant_bytes = Bytes(taken.redundant_bytes);
         }
         if endless {
             record.bytes = record.received;
@@ -84,27 +81,13 @@ pub(super) fn happened(at: Instant) -> Option<Instant> {
     (at != Instant::FAR_FUTURE).then_some(at)
 }
 
-/// Adds to `record` what a sender counted beyond `before`.
-pub(super) fn add_difference(record: &mut FlowRecord, now: &Stats, before: &Stats) {
-    record.segments_sent += (now.segments_sent - before.segments_sent) as u32;
-    record.bytes_sent += Bytes(now.bytes_sent - before.bytes_sent);
-    record.retransmits += now.retransmits - before.retransmits;
-    record.timeouts += now.timeouts - before.timeouts;
-    record.spurious_timeouts += now.spurious_timeouts - before.spurious_timeouts;
-    record.probes += now.probes - before.probes;
-    record.spurious_probes += now.spurious_probes - before.spurious_probes;
-    record.ack_latency_sum += (now.ack_latency_sum - before.ack_latency_sum).as_secs_f64();
-    record.ack_latency_count += (now.ack_latency_count - before.ack_latency_count) as u32;
-    let mut repairs = record.repairs();
-    repairs.congestion_events += now.congestion_events - before.congestion_events;
-    repairs.new_probes += now.new_probes - before.new_probes;
-    repairs.rdb_packets += now.rdb_packets - before.rdb_packets;
-    repairs.rdb_losses += now.rdb_losses - before.rdb_losses;
-    repairs.rdb_bytes += Bytes(now.rdb_bytes - before.rdb_bytes);
-    if now.retransmits > before.retransmits {
-        repairs.longest_recovery = repairs.longest_recovery.max(now.longest_recovery);
-    }
-    if repairs != Repairs::default() {
-        record.repairs = Some(Box::new(repairs));
-    }
+/// Adds to the record of a message that did not arrive what was counted since `before`; bytes received more than once were those
+/// of the message before it.
+pub(super) fn add_unfinished(record: &mut FlowRecord, now: &Stats, before: &Stats) {
+    let redundant_bytes = before.redundant_bytes;
+    let now = Stats {
+        redundant_bytes,
+        ..*now
+    };
+    record.add(&now.since(before));
 }

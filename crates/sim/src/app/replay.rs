@@ -12,11 +12,10 @@
 //! at random where they would be handed up.
 
 use super::Application;
-use super::compact::Counted;
-use super::record::add_difference;
 use crate::endpoint::{Hosts, NONE};
 use crate::event::{EventKey, EventKind};
 use crate::observe::Observer;
+use crate::output::Tally;
 use crate::spec::{self, GroupSpec, Recorded, Unit};
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::rng::{Probability, Rng};
@@ -59,7 +58,7 @@ struct Player {
     /// Records whose exchange is not complete.
     open: Vec<u32>,
     /// What each end counted that was given to a record.
-    counted: [Counted; 2],
+    counted: [Tally; 2],
     /// Packets at each end that are still to take their time.
     waiting: [VecDeque<(Instant, u32)>; 2],
     /// The connection is over: nobody acts any more.
@@ -142,7 +141,7 @@ impl<'a> Replay<'a> {
             under_way: [VecDeque::new(), VecDeque::new()],
             asked: (NONE, Duration::ZERO),
             open: Vec::new(),
-            counted: [Counted::NOTHING, Counted::NOTHING],
+            counted: [Tally::NOTHING, Tally::NOTHING],
             waiting: [VecDeque::new(), VecDeque::new()],
             over: false,
             losses: self.losses(hosts.spec.seed, connection, recorded),
@@ -372,16 +371,14 @@ impl Player {
             let Some(connection) = &end.connection else {
                 continue;
             };
-            let before = counted.stats();
             let stats = connection.stats();
-            add_difference(record, stats, &before);
-            record.redundant_bytes += Bytes(stats.redundant_bytes - before.redundant_bytes);
+            record.add(&stats.since(&counted.stats()));
             record.min_rtt = record
                 .min_rtt
                 .into_iter()
                 .chain(connection.info(now).min_rtt)
                 .min();
-            *counted = Counted::new(stats, stats.redundant_bytes);
+            *counted = (*stats).into();
         }
     }
 }

@@ -10,6 +10,7 @@ use super::record::happened;
 use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
 use crate::output::StreamRecord;
+use crate::record::as_window;
 use crate::spec;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::packet::Segment;
@@ -324,9 +325,7 @@ impl Application for Tfrc<'_> {
         }
         record.received = Bytes(received.bytes);
         record.min_rtt = sent.min_rtt;
-        record.segments_sent = sent.packets_sent as u32;
-        record.bytes_sent = Bytes(sent.bytes_sent);
-        record.timeouts = sent.expiries as u32;
+        record.tally = as_window(&sent).stats.into();
         group.streams.push(StreamRecord {
             number: place.number,
             lost: received.lost,

@@ -168,8 +168,7 @@ impl Application for Video<'_> {
         let record = hosts.open_record(self.group, stream.pair, now, Bytes(bytes));
         if record != NONE {
             let sent = &mut hosts.groups[self.group as usize].records[record as usize];
-            sent.segments_sent = datagrams;
-            sent.bytes_sent = Bytes(bytes);
+            sent.add_datagrams(datagrams, bytes);
             self.frames.begin(record, first, datagrams);
         }
         let mut left = bytes;

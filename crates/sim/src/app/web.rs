@@ -5,11 +5,9 @@
 use super::Application;
 use super::compact::Draw;
 use super::group::{Member, whole_bytes};
-use super::record::add_difference;
 use crate::endpoint::{Hosts, NONE};
 use crate::observe::Observer;
 use crate::spec;
-use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 
@@ -119,18 +117,15 @@ impl<'a> Web<'a> {
             if page.record == NONE {
                 continue;
             }
-            let (sent, taken) = (hosts.sent(line.slot), hosts.taken(line.slot));
+            let counted = hosts.counted(line.slot);
             let place = &hosts.slots[line.slot as usize];
             let record = &mut hosts.groups[self.group as usize].records[page.record as usize];
             if let Some(sender) = &place.ends[0].connection
-                && let Some(sent) = &sent
+                && let Some(counted) = &counted
             {
-                add_difference(record, sent, &Stats::default());
+                record.add(counted);
                 let rtt = sender.info(now).min_rtt;
                 record.min_rtt = record.min_rtt.into_iter().chain(rtt).min();
-            }
-            if let Some(taken) = &taken {
-                record.redundant_bytes += Bytes(taken.redundant_bytes);
             }
         }
         if page.record != NONE {

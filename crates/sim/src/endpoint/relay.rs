@@ -256,17 +256,17 @@ impl<O: Observer> Hosts<'_, O> {
         last.ends[0].connection.as_deref().map_or(0, Connection::acked)
     }
 
-    /// What the sender of the data counted, with what a relay did that sent it on.
-    pub(crate) fn sent(&self, slot: u32) -> Option<Stats> {
-        self.counted(slot, 0)
+    /// What the sender of the data counted, and a relay that sent it on; of bytes received more than once what the receiver
+    /// counted, and a relay that received it before.
+    pub(crate) fn counted(&self, slot: u32) -> Option<Stats> {
+        let redundant_bytes = self.counted_at(slot, 1).map_or(0, |taken| taken.redundant_bytes);
+        self.counted_at(slot, 0).map(|sent| Stats {
+            redundant_bytes,
+            ..sent
+        })
     }
 
-    /// What the receiver of the data counted, with a relay that received it before.
-    pub(crate) fn taken(&self, slot: u32) -> Option<Stats> {
-        self.counted(slot, 1)
-    }
-
-    fn counted(&self, slot: u32, side: usize) -> Option<Stats> {
+    fn counted_at(&self, slot: u32, side: usize) -> Option<Stats> {
         let place = &self.slots[slot as usize];
         let own = *place.ends[side].connection.as_deref()?.stats();
         if place.partner == slot {

@@ -57,7 +57,12 @@ fn a_frame_is_there_when_its_last_datagram_is() {
         "{starts:?}"
     );
     let all = |flow: &fleetfoot_sim::output::FlowRecord| {
-        (flow.segments_sent, flow.bytes, flow.bytes_sent, flow.received)
+        (
+            flow.stats().segments_sent,
+            flow.bytes,
+            Bytes(flow.stats().bytes_sent),
+            flow.received,
+        )
     };
     assert!(
         flows
@@ -208,8 +213,15 @@ fn a_lost_request_or_answer_is_asked_again_after_the_timeout() {
         let output = outcome(&spec);
         assert_eq!(delays(&output), [Some(5_000_000 + LOOKUP); 3], "link {link}");
         let flow = &output.groups[0].flows[0];
-        assert_eq!((flow.segments_sent, flow.retransmits, flow.timeouts), (2, 1, 1));
-        assert_eq!(flow.repairs, None);
+        assert_eq!(
+            (
+                flow.stats().segments_sent,
+                flow.stats().retransmits,
+                flow.stats().timeouts
+            ),
+            (2, 1, 1)
+        );
+        assert_eq!(flow.given_up, None);
     }
 }
 
@@ -220,7 +232,7 @@ fn a_look_up_that_nobody_answers_is_given_up() {
     let output = outcome(&spec);
     assert_eq!(delays(&output), [None; 3]);
     for flow in &output.groups[0].flows {
-        let given_up = flow.repairs().given_up.expect("the resolver gives up");
+        let given_up = flow.given_up.expect("the resolver gives up");
         assert_eq!(given_up.since(flow.start), Duration::from_secs(10));
     }
     // Nothing is awaited any more: the run is over with the last.
@@ -240,7 +252,12 @@ fn an_answer_to_the_first_request_counts_while_the_second_is_on_its_way() {
         ..dns()
     }));
     assert_eq!(delays(&output), [Some(6_000_000 + LOOKUP); 3]);
-    assert!(output.groups[0].flows.iter().all(|flow| flow.segments_sent == 2));
+    assert!(
+        output.groups[0]
+            .flows
+            .iter()
+            .all(|flow| flow.stats().segments_sent == 2)
+    );
 }
 
 #[test]
@@ -338,9 +355,9 @@ fn every_look_up_is_a_flow_of_its_own_and_ends() {
     let flows = &output.groups[0].flows;
     assert!(flows.len() > 250);
     for flow in flows {
-        assert!(flow.completed.is_some() != flow.repairs().given_up.is_some());
+        assert!(flow.completed.is_some() != flow.given_up.is_some());
     }
-    let asked: BTreeSet<u32> = flows.iter().map(|flow| flow.segments_sent).collect();
+    let asked: BTreeSet<u64> = flows.iter().map(|flow| flow.stats().segments_sent).collect();
     assert_eq!(asked, BTreeSet::from([1, 2]));
     let failed = flows.iter().filter(|flow| flow.completed.is_none()).count();
     let share = failed as f64 / flows.len() as f64;

@@ -281,7 +281,10 @@ fn firsts_come_at_their_rate_and_are_never_followed() {
     let ids: BTreeSet<u16> = marks.iter().map(|mark| mark.id).collect();
     assert!(ids.len() > 60, "{}", ids.len());
     let flow = &output.groups[0].flows[0];
-    assert_eq!((flow.segments_sent, flow.bytes_sent), (99, Bytes(99 * 12)));
+    assert_eq!(
+        (flow.stats().segments_sent, Bytes(flow.stats().bytes_sent)),
+        (99, Bytes(99 * 12))
+    );
     assert_eq!(
         flow.received,
         Bytes(98 * 12),

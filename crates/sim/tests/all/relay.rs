@@ -208,12 +208,12 @@ fn losses_on_both_lines_are_repaired_where_they_happen() {
                 "{profile:?}: the ACK comes back from the receiver"
             );
             // Both senders count: 60,000 bytes twice, and what was lost.
-            assert!(flow.bytes_sent >= Bytes(120_000), "{profile:?}");
+            assert!(Bytes(flow.stats().bytes_sent) >= Bytes(120_000), "{profile:?}");
         }
-        let retransmits: u32 = flows.iter().map(|flow| flow.retransmits).sum();
+        let retransmits: u32 = flows.iter().map(|flow| flow.stats().retransmits).sum();
         assert!(retransmits > 30, "{profile:?}: {retransmits}");
         // What was sent is what arrived or was dropped, and repetitions that arrived twice.
-        let sent: u64 = flows.iter().map(|flow| u64::from(flow.segments_sent)).sum();
+        let sent: u64 = flows.iter().map(|flow| flow.stats().segments_sent).sum();
         assert!(sent > output.groups[0].dropped && output.groups[0].dropped > 0);
         assert_eq!((seen.opened, seen.relayed), (30, 30));
     }
@@ -319,7 +319,10 @@ fn questions_go_one_way_and_answers_the_other() {
             flow.completed.is_some() && flow.acked >= flow.completed,
             "{flow:?}"
         );
-        assert!(flow.bytes_sent >= flow.bytes + flow.bytes, "two senders");
+        assert!(
+            Bytes(flow.stats().bytes_sent) >= flow.bytes + flow.bytes,
+            "two senders"
+        );
     }
     let sum: u64 = flows.iter().map(|flow| flow.bytes.get()).sum();
     assert_eq!(output.groups[0].goodput_bytes, Bytes(sum), "counted once");

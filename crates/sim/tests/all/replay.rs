@@ -71,11 +71,15 @@ fn exchanges_take_what_network_and_transport_take() {
     assert_eq!(micros(&group.delivery_latency), [46_104, 16_500, 15_140]);
     assert_eq!(group.goodput_bytes, Bytes(960 + 1_460 + 100), "both ways");
     assert_eq!(
-        group.flows.iter().map(|flow| flow.bytes_sent.0).sum::<u64>(),
+        group
+            .flows
+            .iter()
+            .map(|flow| flow.stats().bytes_sent)
+            .sum::<u64>(),
         2_520
     );
     assert_eq!(group.flows[0].min_rtt, Some(Duration::from_micros(30_104)));
-    assert_eq!(group.flows[0].retransmits, 0);
+    assert_eq!(group.flows[0].stats().retransmits, 0);
 }
 
 #[test]

@@ -99,12 +99,12 @@ fn random_loss_gives_the_equations_rate() {
             spec.seed = seed;
             let output = go(&spec, &mut ());
             let stream = output.groups[0].streams[0];
-            let sent = output.groups[0].flows[0].segments_sent;
+            let sent = output.groups[0].flows[0].stats().segments_sent;
             // The equation is about what is sent: what arrived, and the packets that were lost on the way.
             let arrived = output.groups[0].goodput_bytes.0 as f64 / f64::from(config.segment());
-            let all = f64::from(sent) / (f64::from(sent) - stream.lost as f64);
+            let all = sent as f64 / (sent as f64 - stream.lost as f64);
             packets += arrived * all / (seconds - 60) as f64 / f64::from(runs as u32);
-            events += stream.loss_events as f64 / f64::from(sent) / f64::from(runs as u32);
+            events += stream.loss_events as f64 / sent as f64 / f64::from(runs as u32);
         }
         // Losses within a round-trip time are one event, so p is below the loss rate. Intervals vary, and the mean over time of a
         // rate that a smoothed p gives is near the rate of the mean p, not the same.
@@ -226,11 +226,11 @@ fn every_packet_arrives_or_is_dropped() {
         let output = go(&spec, &mut count);
         let group = &output.groups[0];
         assert_eq!(group.flows.len(), 40);
-        let sent: u64 = group.flows.iter().map(|flow| u64::from(flow.segments_sent)).sum();
+        let sent: u64 = group.flows.iter().map(|flow| flow.stats().segments_sent).sum();
         let whole = |flow: &&fleetfoot_sim::output::FlowRecord| flow.received == flow.bytes;
         assert_eq!(sent, count.sent);
         for flow in &group.flows {
-            assert_eq!(flow.bytes_sent, flow.bytes, "what there was, once");
+            assert_eq!(Bytes(flow.stats().bytes_sent), flow.bytes, "what there was, once");
             assert!(flow.received <= flow.bytes);
             assert!(
                 flow.completed.is_some() || flow.received == Bytes::ZERO,
@@ -274,7 +274,7 @@ fn an_application_paces_its_stream() {
     let output = go(&spec, &mut ());
     // 100 packets of 1500 bytes at 120 kbit/s: one each 100 ms.
     for flow in &output.groups[0].flows {
-        assert_eq!((flow.segments_sent, flow.received), (100, Bytes(146_000)));
+        assert_eq!((flow.stats().segments_sent, flow.received), (100, Bytes(146_000)));
         let took = flow.completed.expect("complete").since(flow.start).as_secs_f64();
         assert!((9.9..10.1).contains(&took), "{took}");
     }

@@ -42,13 +42,23 @@ fn a_transfer_counts_from_its_syn_to_its_last_byte() {
     );
     for flow in &output.groups[0].flows {
         assert_eq!((flow.bytes, flow.received), (Bytes(3_000), Bytes(3_000)));
-        assert_eq!((flow.segments_sent, flow.bytes_sent), (3, Bytes(3_000)));
-        assert_eq!((flow.retransmits, flow.timeouts, flow.probes), (0, 0, 0));
-        assert_eq!(flow.redundant_bytes, Bytes(0));
+        assert_eq!(
+            (flow.stats().segments_sent, Bytes(flow.stats().bytes_sent)),
+            (3, Bytes(3_000))
+        );
+        assert_eq!(
+            (
+                flow.stats().retransmits,
+                flow.stats().timeouts,
+                flow.stats().probes
+            ),
+            (0, 0, 0)
+        );
+        assert_eq!(flow.stats().redundant_bytes, 0);
         // The smallest sample is that of the SYN.
         assert_eq!(flow.min_rtt, Some(Duration::from_micros(20_104)));
         // The three segments were sent in one moment, 20,104 after the start, and acknowledged one by one.
-        assert_eq!(flow.ack_latency_count, 3);
+        assert_eq!(flow.stats().ack_latency_count, 3);
         let latencies = [1_500, 3_000, 3_120].map(|end| end + 10_000 + ACK);
         let sum = latencies.iter().sum::<u64>() as f64 / 1e6;
         assert!(
@@ -191,7 +201,10 @@ fn a_bulk_flow_sends_until_its_stop_and_has_no_end() {
     // The second member would start after the stop.
     assert_eq!(times(&output, 0), [(0, None, None)]);
     let flow = &output.groups[0].flows[0];
-    assert_eq!((flow.segments_sent, flow.bytes_sent), (52, Bytes(52 * 1_460)));
+    assert_eq!(
+        (flow.stats().segments_sent, Bytes(flow.stats().bytes_sent)),
+        (52, Bytes(52 * 1_460))
+    );
     assert_eq!(
         (flow.bytes, flow.received),
         (Bytes(52 * 1_460), Bytes(52 * 1_460))
@@ -297,7 +310,7 @@ fn a_request_goes_to_the_data_sender_and_the_response_comes_back() {
     for flow in &output.groups[0].flows {
         assert_eq!((flow.bytes, flow.received), (Bytes(3_000), Bytes(3_000)));
         assert_eq!(
-            (flow.segments_sent, flow.bytes_sent),
+            (flow.stats().segments_sent, Bytes(flow.stats().bytes_sent)),
             (3, Bytes(3_000)),
             "the response's only"
         );
@@ -339,7 +352,7 @@ fn bursts_begin_on_time_on_one_connection() {
     assert_eq!(times(&output, 0), expected);
     assert_eq!(latencies_us(&output), after);
     assert_eq!(output.groups[0].goodput_bytes_per_connection, [Bytes(5_000)]);
-    assert_eq!(output.groups[0].flows[1].segments_sent, 3);
+    assert_eq!(output.groups[0].flows[1].stats().segments_sent, 3);
 }
 
 #[test]
@@ -349,7 +362,7 @@ fn datagrams_leave_at_exact_times_and_know_no_feedback() {
     let flow = &output.groups[0].flows[0];
     assert_eq!((flow.start, flow.completed), (us(0), None));
     assert_eq!(
-        (flow.segments_sent, flow.bytes_sent),
+        (flow.stats().segments_sent, Bytes(flow.stats().bytes_sent)),
         (10, Bytes(10 * 972)),
         "28 bytes are headers"
     );
@@ -367,7 +380,7 @@ fn datagrams_leave_at_exact_times_and_know_no_feedback() {
             packet: Bytes(500),
         },
     );
-    assert_eq!(outcome(&spec).groups[0].flows[0].segments_sent, 300);
+    assert_eq!(outcome(&spec).groups[0].flows[0].stats().segments_sent, 300);
 }
 
 #[test]
@@ -571,7 +584,7 @@ fn a_peer_that_is_left_alone_gives_its_slot_back() {
         output.groups[0]
             .flows
             .iter()
-            .all(|flow| flow.completed.is_none() && flow.timeouts > 0)
+            .all(|flow| flow.completed.is_none() && flow.stats().timeouts > 0)
     );
     // The last retransmission fails 600 ms after the data. The receiver repeats its SYN-ACK after 3 s, is answered with a
     // reset, and the slot is free, 3.03 s after the SYN: four slots serve one transfer per second. The run ends with the
@@ -609,7 +622,7 @@ fn exchanges_go_on_after_their_connection_died() {
         .collect();
     assert_eq!(done, [true, false, true]);
     assert!(
-        output.groups[0].flows[1].timeouts > 0,
+        output.groups[0].flows[1].stats().timeouts > 0,
         "the counters of a dead connection are kept"
     );
     assert_eq!((slots.opened, slots.closed), (3, 3));

@@ -20,7 +20,7 @@ use crate::tcp::send::half::Sender;
 use crate::tcp::state::shared::Shared;
 use crate::tcp::window::controller::Controller;
 use crate::tcp::window::path_memory::PathNotes;
-use crate::tcp::{Config, Connection, Control, PathSample, State, Stats};
+use crate::tcp::{Config, Connection, Control, PathSample, State};
 use crate::time::{Duration, Instant};
 use crate::units::Rate;
 use alloc::boxed::Box;
@@ -198,71 +198,6 @@ impl PathNotes {
                 pack.number(&mut sample.rate.0);
                 pack.duration(&mut sample.min_rtt);
             });
-        }
-    }
-}
-
-impl Stats {
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Stats {
-            bytes_sent,
-            ack_latency_sum,
-            ack_latency_count,
-            redundant_bytes,
-            segments_sent,
-            retransmits,
-            timeouts,
-            spurious_timeouts,
-            probes,
-            new_probes,
-            spurious_probes,
-            recoveries,
-            window_reductions,
-            congestion_events,
-            ecn_echoes,
-            ce_received,
-            undos,
-            dsacks,
-            challenge_acks,
-            bad_sacks,
-            longest_recovery,
-            rdb_packets,
-            rdb_bytes,
-            rdb_losses,
-        } = self;
-        pack.number(bytes_sent);
-        pack.duration(ack_latency_sum);
-        pack.number(ack_latency_count);
-        pack.number(segments_sent);
-        // Those of trouble, mostly without any.
-        let trouble = [
-            retransmits,
-            timeouts,
-            spurious_timeouts,
-            probes,
-            new_probes,
-            spurious_probes,
-            recoveries,
-            window_reductions,
-            congestion_events,
-            ecn_echoes,
-            ce_received,
-            undos,
-            dsacks,
-            challenge_acks,
-            bad_sacks,
-            rdb_packets,
-            rdb_losses,
-        ];
-        let mut any = *redundant_bytes > 0 || trouble.iter().any(|count| **count > 0);
-        pack.flags([&mut any]);
-        if any {
-            pack.number(redundant_bytes);
-            pack.number(rdb_bytes);
-            pack.duration(longest_recovery);
-            for count in trouble {
-                pack.word(count);
-            }
         }
     }
 }

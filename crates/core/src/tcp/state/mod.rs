@@ -6,6 +6,7 @@ pub(in crate::tcp) mod hibernation;
 pub(in crate::tcp) mod invariants;
 pub(in crate::tcp) mod lazy;
 pub(in crate::tcp) mod shared;
+pub(in crate::tcp) mod stats;
 pub(in crate::tcp) mod timers;
 pub(in crate::tcp) mod types;
 pub(in crate::tcp) mod work;

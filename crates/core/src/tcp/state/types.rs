@@ -1,8 +1,9 @@
-//! What goes in and out of a [`Connection`](crate::tcp::Connection): states, segments to send, settings, counters.
+//! What goes in and out of a [`Connection`](crate::tcp::Connection): states, segments to send, settings.
 
 use crate::cc::Phase;
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
+use crate::tcp::state::stats::Stats;
 use crate::time::Duration;
 use crate::units::Bytes;
 use core::ops::Range;
@@ -134,124 +135,6 @@ pub struct EstablishedState {
     pub irs: SeqNumber,
     /// The peer's receive window, bytes.
     pub peer_window: Bytes,
-}
-
-/// Counters of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Payload bytes sent, retransmissions and probes included.
-    pub bytes_sent: u64,
-    /// Time from the first transmission of each segment to the ACK of its last byte, summed.
-    pub ack_latency_sum: Duration,
-    /// Segments in that sum.
-    pub ack_latency_count: u64,
-    /// Payload bytes received more than once.
-    pub redundant_bytes: u64,
-    /// Data segments sent, first transmissions and retransmissions.
-    pub segments_sent: u64,
-    /// Retransmitted segments, probes included.
-    pub retransmits: u32,
-    /// Expiries of the retransmission timer, SYNs included.
-    pub timeouts: u32,
-    /// Those shown to be spurious.
-    pub spurious_timeouts: u32,
-    /// Loss probes sent.
-    pub probes: u32,
-    /// Those of them that carried new data.
-    pub new_probes: u32,
-    /// Those shown to be redundant.
-    pub spurious_probes: u32,
-    /// Fast recoveries entered.
-    pub recoveries: u32,
-    /// Window reductions without retransmission: ECN, delay, a probe that repaired a loss.
-    pub window_reductions: u32,
-    /// Fast recoveries, timeouts and reductions without loss within `Config::measured`: loss events of the throughput formula.
-    pub congestion_events: u32,
-    /// ACKs with ECE received.
-    pub ecn_echoes: u32,
-    /// Segments received with CE.
-    pub ce_received: u32,
-    /// Reductions taken back.
-    pub undos: u32,
-    /// D-SACK blocks received.
-    pub dsacks: u32,
-    /// Challenge ACKs sent (RFC 5961).
-    pub challenge_acks: u32,
-    /// SACK blocks that name what cannot be: unsent, backwards, empty.
-    pub bad_sacks: u32,
-    /// Longest time from the first transmission of a segment that was sent again to its ACK.
-    pub longest_recovery: Duration,
-    /// Packets that carried older data along (redundant data bundling).
-    pub rdb_packets: u32,
-    /// Payload bytes they carried along.
-    pub rdb_bytes: u64,
-    /// Losses that bundles repaired, as far as they were found.
-    pub rdb_losses: u32,
-}
-
-impl Stats {
-    /// The counters of two connections together; of the longest recovery the longer.
-    #[must_use]
-    pub fn plus(&self, other: &Stats) -> Stats {
-        Stats {
-            bytes_sent: self.bytes_sent + other.bytes_sent,
-            ack_latency_sum: self.ack_latency_sum + other.ack_latency_sum,
-            ack_latency_count: self.ack_latency_count + other.ack_latency_count,
-            redundant_bytes: self.redundant_bytes + other.redundant_bytes,
-            segments_sent: self.segments_sent + other.segments_sent,
-            retransmits: self.retransmits + other.retransmits,
-            timeouts: self.timeouts + other.timeouts,
-            spurious_timeouts: self.spurious_timeouts + other.spurious_timeouts,
-            probes: self.probes + other.probes,
-            new_probes: self.new_probes + other.new_probes,
-            spurious_probes: self.spurious_probes + other.spurious_probes,
-            recoveries: self.recoveries + other.recoveries,
-            window_reductions: self.window_reductions + other.window_reductions,
-            congestion_events: self.congestion_events + other.congestion_events,
-            ecn_echoes: self.ecn_echoes + other.ecn_echoes,
-            ce_received: self.ce_received + other.ce_received,
-            undos: self.undos + other.undos,
-            dsacks: self.dsacks + other.dsacks,
-            challenge_acks: self.challenge_acks + other.challenge_acks,
-            bad_sacks: self.bad_sacks + other.bad_sacks,
-            longest_recovery: self.longest_recovery.max(other.longest_recovery),
-            rdb_packets: self.rdb_packets + other.rdb_packets,
-            rdb_bytes: self.rdb_bytes + other.rdb_bytes,
-            rdb_losses: self.rdb_losses + other.rdb_losses,
-        }
-    }
-}
-
-impl crate::tcp::state::lazy::Blank for Stats {
-    fn blank() -> &'static Stats {
-        static BLANK: Stats = Stats {
-            bytes_sent: 0,
-            ack_latency_sum: Duration::ZERO,
-            ack_latency_count: 0,
-            redundant_bytes: 0,
-            segments_sent: 0,
-            retransmits: 0,
-            timeouts: 0,
-            spurious_timeouts: 0,
-            probes: 0,
-            new_probes: 0,
-            spurious_probes: 0,
-            recoveries: 0,
-            window_reductions: 0,
-            congestion_events: 0,
-            ecn_echoes: 0,
-            ce_received: 0,
-            undos: 0,
-            dsacks: 0,
-            challenge_acks: 0,
-            bad_sacks: 0,
-            longest_recovery: Duration::ZERO,
-            rdb_packets: 0,
-            rdb_bytes: 0,
-            rdb_losses: 0,
-        };
-        &BLANK
-    }
 }
 
 /// A view of a connection, with the fields of Linux's `TCP_INFO` that a trace wants.

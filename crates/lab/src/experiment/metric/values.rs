@@ -122,7 +122,7 @@ fn group_values(
     } = info;
     // Sent, as far as it had an end within the measured time: arrived in order or dropped.
     let sent = || group.goodput_bytes.0 as f64 / f64::from(unit.payload) + group.dropped as f64;
-    let events = || flows_total(group, |flow| u64::from(flow.repairs().congestion_events));
+    let events = || flows_total(group, |flow| u64::from(flow.stats().congestion_events));
     let per_unit = |count: f64| Sample::of((sent() > 0.0).then(|| count / sent()).into_iter().collect());
     let flows = &group.flows;
     let (bin, warmup) = (
@@ -137,9 +137,7 @@ fn group_values(
         GroupMetric::Fct => completion_times(kind, run, index),
         GroupMetric::Acked => each(&|flow| Some(flow.acked?.since(flow.start).as_secs_f64())),
         GroupMetric::DeliveryLatency => Sample::of(group.delivery_latency.clone()),
-        GroupMetric::AckLatency => each(&|flow| {
-            (flow.ack_latency_count > 0).then(|| flow.ack_latency_sum / f64::from(flow.ack_latency_count))
-        }),
+        GroupMetric::AckLatency => each(&|flow| flow.mean_ack_latency()),
         GroupMetric::Goodput if kind.facts().flow_is_connection => each(&|flow| {
             let fct = flow.completed?.since(flow.start).as_secs_f64();
             (fct > 0.0).then(|| flow.bytes.0 as f64 * 8.0 / fct)
@@ -160,27 +158,27 @@ fn group_values(
         GroupMetric::Flows => Sample::of(vec![flows.len() as f64]),
         GroupMetric::Completed => total(&|flow| u64::from(flow.completed.is_some())),
         GroupMetric::Censored => Sample::of(vec![completion_times(kind, run, index).censored.len() as f64]),
-        GroupMetric::Retransmits => total(&|flow| u64::from(flow.retransmits)),
-        GroupMetric::Timeouts => total(&|flow| u64::from(flow.timeouts)),
-        GroupMetric::SpuriousTimeouts => total(&|flow| u64::from(flow.spurious_timeouts)),
-        GroupMetric::Probes => total(&|flow| u64::from(flow.probes)),
-        GroupMetric::SpuriousProbes => total(&|flow| u64::from(flow.spurious_probes)),
-        GroupMetric::NewProbes => total(&|flow| u64::from(flow.repairs().new_probes)),
+        GroupMetric::Retransmits => total(&|flow| u64::from(flow.stats().retransmits)),
+        GroupMetric::Timeouts => total(&|flow| u64::from(flow.stats().timeouts)),
+        GroupMetric::SpuriousTimeouts => total(&|flow| u64::from(flow.stats().spurious_timeouts)),
+        GroupMetric::Probes => total(&|flow| u64::from(flow.stats().probes)),
+        GroupMetric::SpuriousProbes => total(&|flow| u64::from(flow.stats().spurious_probes)),
+        GroupMetric::NewProbes => total(&|flow| u64::from(flow.stats().new_probes)),
         GroupMetric::SegmentAckLatency => Sample::of(group.ack_latency.clone()),
         GroupMetric::Connection => Sample::of(group.connections.clone()),
         GroupMetric::LongestRecovery => each(&|flow| {
-            let longest = flow.repairs().longest_recovery.as_secs_f64();
+            let longest = flow.stats().longest_recovery.as_secs_f64();
             (longest > 0.0).then_some(longest)
         }),
-        GroupMetric::RdbPackets => total(&|flow| u64::from(flow.repairs().rdb_packets)),
-        GroupMetric::RdbLosses => total(&|flow| u64::from(flow.repairs().rdb_losses)),
+        GroupMetric::RdbPackets => total(&|flow| u64::from(flow.stats().rdb_packets)),
+        GroupMetric::RdbLosses => total(&|flow| u64::from(flow.stats().rdb_losses)),
         GroupMetric::Redundancy => {
             let received: u64 = flows.iter().map(|flow| flow.received.0).sum();
-            let carried: u64 = flows.iter().map(|flow| flow.repairs().rdb_bytes.0).sum();
+            let carried: u64 = flows.iter().map(|flow| flow.stats().rdb_bytes).sum();
             let share = (received > 0).then(|| carried as f64 / received as f64);
             Sample::of(share.into_iter().collect())
         }
-        GroupMetric::RedundantBytes => total(&|flow| flow.redundant_bytes.0),
+        GroupMetric::RedundantBytes => total(&|flow| flow.stats().redundant_bytes),
         GroupMetric::SuperPackets => {
             let lengths = group.super_packet_length.counts();
             let formed: u64 = lengths.iter().filter(|pair| pair.0 > 1).map(|pair| pair.1).sum();
@@ -190,7 +188,7 @@ fn group_values(
         GroupMetric::SuperPacketLength | GroupMetric::NormalisedFct => Sample::default(),
         GroupMetric::LossEventRate => crate::compare::groups::loss_event_rates(group),
         GroupMetric::LossShare | GroupMetric::DeliveredShare => {
-            let sent: u64 = flows.iter().map(|flow| flow.bytes_sent.0).sum();
+            let sent: u64 = flows.iter().map(|flow| flow.stats().bytes_sent).sum();
             let received: u64 = flows.iter().map(|flow| flow.received.0).sum();
             let share = (sent > 0).then(|| received as f64 / sent as f64);
             let share = share.map(|share| match metric {
@@ -207,7 +205,7 @@ fn group_values(
         GroupMetric::FirstWindowThrough => watched::first_arrivals(&group.watched, false),
         GroupMetric::FirstWindowThroughAfterLoss => watched::first_arrivals(&group.watched, true),
         GroupMetric::IntactShare => {
-            let whole = |flow: &&FlowRecord| flow.completed.is_some() && flow.retransmits == 0;
+            let whole = |flow: &&FlowRecord| flow.completed.is_some() && flow.stats().retransmits == 0;
             let intact = flows.iter().filter(whole).count() as f64;
             let share = (!flows.is_empty()).then(|| intact / flows.len() as f64);
             Sample::of(share.into_iter().collect())
@@ -315,7 +313,7 @@ fn variant_value(
         VariantMetric::SettledFairness => None,
         VariantMetric::WorstHost => super::super::hosts::worst_share(resolved, run, bottleneck),
         VariantMetric::BytesSent => {
-            let sent: u64 = flows().map(|flow| flow.bytes_sent.0).sum();
+            let sent: u64 = flows().map(|flow| flow.stats().bytes_sent).sum();
             let received: u64 = flows().map(|flow| flow.received.0).sum();
             (sent > 0 && received > 0).then(|| sent as f64 / received as f64)
         }

@@ -1,0 +1,3 @@
+//! What is measured, in one table.
+
+pub mod counters;
