@@ -4,10 +4,28 @@
 //! carries its place in the arena, so finding the next link costs one load. Trees are made per last router, not per host,
 //! so networks with many hosts behind few routers stay cheap.
 
-use crate::spec::{LinkIndex, NodeId, Spec};
+use crate::spec::{LinkIndex, LinkSpec, NodeId, NodeSpec, Spec};
 use fleetfoot_core::time::Duration;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+
+/// Nodes and the links between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Graph<'a> {
+    /// Hosts and routers; [`NodeId`] is the index.
+    pub nodes: &'a [NodeSpec],
+    /// Directed links; [`LinkIndex`] is the index.
+    pub links: &'a [LinkSpec],
+}
+
+impl<'a> From<&'a Spec> for Graph<'a> {
+    fn from(spec: &'a Spec) -> Graph<'a> {
+        Graph {
+            nodes: &spec.nodes,
+            links: &spec.links,
+        }
+    }
+}
 
 /// Where a path begins in the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +50,11 @@ impl Paths {
     pub const END: u32 = u32::MAX >> 1;
 
     /// No paths yet.
-    pub fn new(spec: &Spec) -> Paths {
-        let mut incoming = vec![Vec::new(); spec.nodes.len()];
-        let mut outgoing = vec![Vec::new(); spec.nodes.len()];
-        for (index, link) in spec.links.iter().enumerate() {
+    pub fn new<'a>(graph: impl Into<Graph<'a>>) -> Paths {
+        let Graph { nodes, links } = graph.into();
+        let mut incoming = vec![Vec::new(); nodes.len()];
+        let mut outgoing = vec![Vec::new(); nodes.len()];
+        for (index, link) in links.iter().enumerate() {
             incoming[link.to.0 as usize].push(LinkIndex(index as u32));
             outgoing[link.from.0 as usize].push(LinkIndex(index as u32));
         }
@@ -49,11 +68,11 @@ impl Paths {
     }
 
     /// The path from one node to another, `None` if there is none or they are the same.
-    pub fn find(&mut self, spec: &Spec, from: NodeId, to: NodeId) -> Option<PathStart> {
+    pub fn find<'a>(&mut self, graph: impl Into<Graph<'a>>, from: NodeId, to: NodeId) -> Option<PathStart> {
         if let Some(&known) = self.known.get(&(from, to)) {
             return known;
         }
-        let found = self.search(spec, from, to).map(|links| {
+        let found = self.search(graph.into(), from, to).map(|links| {
             let start = PathStart(self.hops.len() as u32);
             self.hops.extend(links.iter().map(|link| link.0));
             self.hops.push(Self::END);
@@ -69,7 +88,7 @@ impl Paths {
     }
 
     /// The links of a path.
-    pub fn links(&self, start: PathStart) -> impl Iterator<Item = LinkIndex> + '_ {
+    pub fn links(&self, start: PathStart) -> impl Iterator<Item = LinkIndex> + Clone + '_ {
         self.hops[start.0 as usize..]
             .iter()
             .take_while(|&&hop| hop != Self::END)
@@ -108,7 +127,7 @@ impl Paths {
             .collect()
     }
 
-    fn search(&mut self, spec: &Spec, from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
+    fn search(&mut self, graph: Graph<'_>, from: NodeId, to: NodeId) -> Option<Vec<LinkIndex>> {
         if from == to {
             return None;
         }
@@ -116,7 +135,7 @@ impl Paths {
         // A host with one link has no choice: trees are shared by all hosts behind a router.
         if let [only] = self.outgoing[from.0 as usize][..] {
             links.push(only);
-            at = spec.links[only.0 as usize].to;
+            at = graph.links[only.0 as usize].to;
         }
         let mut tail = None;
         let mut target = to;
@@ -124,10 +143,10 @@ impl Paths {
             && let [only] = self.incoming[to.0 as usize][..]
         {
             tail = Some(only);
-            target = spec.links[only.0 as usize].from;
+            target = graph.links[only.0 as usize].from;
         }
-        if (at != from && at != to && spec.nodes[at.0 as usize].host)
-            || (target != to && target != from && spec.nodes[target.0 as usize].host)
+        if (at != from && at != to && graph.nodes[at.0 as usize].host)
+            || (target != to && target != from && graph.nodes[target.0 as usize].host)
         {
             return None;
         }
@@ -135,11 +154,11 @@ impl Paths {
             let tree = self
                 .trees
                 .entry(target)
-                .or_insert_with(|| tree(spec, &self.incoming, target));
+                .or_insert_with(|| tree(graph, &self.incoming, target));
             while at != target {
                 let next = tree[at.0 as usize]?;
                 links.push(next);
-                at = spec.links[next.0 as usize].to;
+                at = graph.links[next.0 as usize].to;
             }
         }
         links.extend(tail);
@@ -148,10 +167,10 @@ impl Paths {
 }
 
 /// The next link of every node towards `target`.
-fn tree(spec: &Spec, incoming: &[Vec<LinkIndex>], target: NodeId) -> Vec<Option<LinkIndex>> {
+fn tree(graph: Graph<'_>, incoming: &[Vec<LinkIndex>], target: NodeId) -> Vec<Option<LinkIndex>> {
     let far = (u32::MAX, Duration::MAX);
-    let mut distance = vec![far; spec.nodes.len()];
-    let mut next: Vec<Option<LinkIndex>> = vec![None; spec.nodes.len()];
+    let mut distance = vec![far; graph.nodes.len()];
+    let mut next: Vec<Option<LinkIndex>> = vec![None; graph.nodes.len()];
     let mut open = BinaryHeap::new();
     distance[target.0 as usize] = (0, Duration::ZERO);
     open.push(Reverse((0_u32, Duration::ZERO, target)));
@@ -160,20 +179,20 @@ fn tree(spec: &Spec, incoming: &[Vec<LinkIndex>], target: NodeId) -> Vec<Option<
             continue;
         }
         for &link in &incoming[node.0 as usize] {
-            let via = &spec.links[link.0 as usize];
+            let via = &graph.links[link.0 as usize];
             let candidate = (hops + 1, delay + via.delay);
             let known = distance[via.from.0 as usize];
             let better = candidate < known
                 || candidate == known
                     && next[via.from.0 as usize]
-                        .is_some_and(|other| name_of(spec, link) < name_of(spec, other));
+                        .is_some_and(|other| name_of(graph, link) < name_of(graph, other));
             if !better {
                 continue;
             }
             next[via.from.0 as usize] = Some(link);
             if candidate < known {
                 distance[via.from.0 as usize] = candidate;
-                if !spec.nodes[via.from.0 as usize].host {
+                if !graph.nodes[via.from.0 as usize].host {
                     open.push(Reverse((candidate.0, candidate.1, via.from)));
                 }
             }
@@ -183,9 +202,9 @@ fn tree(spec: &Spec, incoming: &[Vec<LinkIndex>], target: NodeId) -> Vec<Option<
 }
 
 /// What breaks a tie between links of equal distance.
-fn name_of(spec: &Spec, link: LinkIndex) -> (&str, &str, LinkIndex) {
-    let via = &spec.links[link.0 as usize];
-    (&spec.nodes[via.to.0 as usize].name, &via.name, link)
+fn name_of(graph: Graph<'_>, link: LinkIndex) -> (&str, &str, LinkIndex) {
+    let via = &graph.links[link.0 as usize];
+    (&graph.nodes[via.to.0 as usize].name, &via.name, link)
 }
 
 #[cfg(test)]

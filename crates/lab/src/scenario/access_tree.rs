@@ -65,7 +65,6 @@ impl Builder {
                 }
             }
         }
-        self.route();
         Ok(())
     }
 

@@ -35,7 +35,6 @@ mod tests;
 mod tfrc;
 mod traffic;
 mod value;
-mod ways;
 
 pub use error::{Error, ErrorKind};
 pub use figure::{

@@ -8,7 +8,8 @@ use super::read::{Field, Section, join};
 use super::value;
 use super::{keys, node};
 use fleetfoot_core::time::Duration;
-use fleetfoot_sim::spec::{LinkIndex, LinkSpec, NodeId, NodeSpec};
+use fleetfoot_sim::routing::{Graph, Paths};
+use fleetfoot_sim::spec::{LinkSpec, NodeId, NodeSpec};
 use std::collections::BTreeMap;
 
 /// Nodes, links and what traffic may call them.
@@ -24,19 +25,48 @@ pub(crate) struct Network {
     by_name: BTreeMap<String, NodeId>,
     /// Names of the duplex links, in order.
     pub(crate) link_names: Vec<String>,
-    pub(super) routes: Routes,
 }
 
-/// How packets find their way.
-#[derive(Debug)]
-pub(super) enum Routes {
-    /// Hosts at a row of routers: for each node its way out and in and its router, and the hops both ways.
-    Row {
-        ends: Vec<Option<(LinkIndex, LinkIndex, usize)>>,
-        hops: Vec<(LinkIndex, LinkIndex)>,
-    },
-    /// Links that leave each node.
-    Graph(Vec<Vec<LinkIndex>>),
+impl Network {
+    /// Paths between hosts, as the simulator routes.
+    pub(crate) fn paths(&self) -> NetworkPaths<'_> {
+        let graph = Graph {
+            nodes: &self.nodes,
+            links: &self.links,
+        };
+        NetworkPaths {
+            graph,
+            paths: Paths::new(graph),
+        }
+    }
+}
+
+/// Paths through a network.
+pub(crate) struct NetworkPaths<'a> {
+    graph: Graph<'a>,
+    paths: Paths,
+}
+
+impl<'a> NetworkPaths<'a> {
+    /// The links from one host to another, in order; `None`: there is no way.
+    pub(crate) fn links(
+        &mut self,
+        from: NodeId,
+        to: NodeId,
+    ) -> Option<impl Iterator<Item = &'a LinkSpec> + Clone> {
+        let start = self.paths.find(self.graph, from, to)?;
+        let links = self.graph.links;
+        Some(self.paths.links(start).map(move |link| &links[link.0 as usize]))
+    }
+
+    /// Propagation and processing on the way there and back; `None`: there is no way.
+    pub(crate) fn base_rtt(&mut self, from: NodeId, to: NodeId) -> Option<Duration> {
+        let mut one_way = |from, to| {
+            let links = self.links(from, to)?;
+            Some(links.fold(Duration::ZERO, |sum, link| sum + link.delay + link.processing))
+        };
+        Some(one_way(from, to)? + one_way(to, from)?)
+    }
 }
 
 /// Reads the network of a scenario.
@@ -55,7 +85,6 @@ pub(crate) fn read(document: &Table, bottleneck: &[Field]) -> Result<Network, Er
             groups: BTreeMap::new(),
             by_name: BTreeMap::new(),
             link_names: Vec::new(),
-            routes: Routes::Graph(Vec::new()),
         },
         entries,
         used: Vec::new(),
@@ -189,7 +218,6 @@ impl Builder {
         let routers: Vec<NodeId> = (0..=hops)
             .map(|index| self.node(format!("router-{index}"), false))
             .collect();
-        let mut ends = vec![None; self.network.nodes.len()];
         // Links that no entry of their own changes are read once and copied.
         let access_plan = Plan::read(&access, "network.access", true)?;
         let egress_plan = Plan::read(&egress, "network.egress", true)?;
@@ -203,15 +231,9 @@ impl Builder {
             let plan = own.as_ref().unwrap_or(plan);
             let there = routers[router];
             let (from, to) = if sends { (host, there) } else { (there, host) };
-            let (forward, back) = self.link(&name, from, to, plan);
-            ends[host.0 as usize] = Some(if sends {
-                (forward, back, router)
-            } else {
-                (back, forward, router)
-            });
+            self.link(&name, from, to, plan);
         }
         let plan = Plan::read(&bottleneck, "network.bottleneck", false)?;
-        let mut row = Vec::new();
         for hop in 0..hops {
             let name = if kind == "dumbbell" {
                 String::from("bottleneck")
@@ -219,14 +241,13 @@ impl Builder {
                 format!("hop-{hop}")
             };
             let own = self.own(&name, &bottleneck, "network.bottleneck", false)?;
-            row.push(self.link(
+            self.link(
                 &name,
                 routers[hop],
                 routers[hop + 1],
                 own.as_ref().unwrap_or(&plan),
-            ));
+            );
         }
-        self.network.routes = Routes::Row { ends, hops: row };
         Ok(())
     }
 
@@ -335,17 +356,7 @@ impl Builder {
             self.used.push(name.clone());
             self.link(&name, ends[0], ends[1], &plan);
         }
-        self.route();
         Ok(())
-    }
-
-    /// Paths are looked for along links.
-    pub(super) fn route(&mut self) {
-        let mut leaving = vec![Vec::new(); self.network.nodes.len()];
-        for (index, link) in self.network.links.iter().enumerate() {
-            leaving[link.from.0 as usize].push(LinkIndex(index as u32));
-        }
-        self.network.routes = Routes::Graph(leaving);
     }
 
     fn hosts(&self) -> Vec<NodeId> {
@@ -357,14 +368,7 @@ impl Builder {
     }
 
     /// Adds both directions.
-    pub(super) fn link(
-        &mut self,
-        name: &str,
-        from: NodeId,
-        to: NodeId,
-        plan: &Plan,
-    ) -> (LinkIndex, LinkIndex) {
-        let first = self.network.links.len() as u32;
+    pub(super) fn link(&mut self, name: &str, from: NodeId, to: NodeId, plan: &Plan) {
         self.network.link_names.push(name.to_owned());
         for (forward, half, from, to) in [(true, &plan.forward, from, to), (false, &plan.back, to, from)] {
             self.network.links.push(LinkSpec {
@@ -385,7 +389,6 @@ impl Builder {
             self.network.links_info.push(half.info.clone());
             self.own.push([plan.processing.is_some(), plan.overlap.is_some()]);
         }
-        (LinkIndex(first), LinkIndex(first + 1))
     }
 
     fn all_entries_used(&self) -> Result<(), Error> {

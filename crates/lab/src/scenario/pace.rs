@@ -23,11 +23,8 @@ pub(super) fn moves(
     if pause.is_some_and(|pause| largest_hint(pause).is_none_or(|largest| largest > 0.0)) {
         return Ok(());
     }
-    let timeless = |from, to| {
-        let path = network.path(from, to).unwrap_or_default();
-        path.iter()
-            .all(|link| takes_no_time(&network.links[link.0 as usize]))
-    };
+    let mut paths = network.paths();
+    let mut timeless = |from, to| paths.links(from, to).into_iter().flatten().all(takes_no_time);
     let Some(&(from, to)) = pairs
         .iter()
         .find(|&&(from, to)| timeless(from, to) && timeless(to, from))

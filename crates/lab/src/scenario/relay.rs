@@ -83,15 +83,17 @@ fn on_every_path(
         pairs.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect();
     both_ways.sort_unstable();
     both_ways.dedup();
-    let mut passing = network.passing(place);
+    let mut paths = network.paths();
     // Every pair is connected: that was checked before.
-    let Some(&(from, to)) = both_ways.iter().find(|&&(from, to)| !passing.passes(from, to)) else {
+    let mut routers = |(from, to)| -> Vec<NodeId> {
+        let links = paths.links(from, to).into_iter().flatten();
+        links.map(|link| link.to).filter(|&node| node != to).collect()
+    };
+    let Some(&(from, to)) = both_ways.iter().find(|&&pair| !routers(pair).contains(&place)) else {
         return Ok(());
     };
-    let path = network.path(from, to).unwrap_or_default();
-    let passed = path.iter().map(|link| network.links[link.0 as usize].to);
     let called = |id: NodeId| network.nodes[id.0 as usize].name.clone();
-    let passed: Vec<String> = passed.filter(|&node| node != to).map(called).collect();
+    let passed: Vec<String> = routers((from, to)).into_iter().map(called).collect();
     let (name, from, to) = (called(place), called(from), called(to));
     Err(node
         .fail(format!("`{name}` is not on the path from `{from}` to `{to}`"))

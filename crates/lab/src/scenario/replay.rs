@@ -56,7 +56,11 @@ pub(super) fn replay(
     let (windows, losses) = (section.need("windows")?.flag()?, section.need("losses")?.flag()?);
     let files = &file.node.place.source.files;
     let read = read(files, &file)?;
-    let bases: Vec<Duration> = pairs.iter().map(|&pair| base_rtt(network, pair)).collect();
+    let mut paths = network.paths();
+    let bases = pairs
+        .iter()
+        .map(|&(from, to)| paths.base_rtt(from, to).unwrap_or_default());
+    let bases: Vec<Duration> = bases.collect();
     let identity = format!(
         "{} {time_scale} {rtt_scale} {start_jitter:?} {count:?} {windows} {losses} {bases:?}",
         read.hash
@@ -121,16 +125,6 @@ fn unit(unit: &vectors::Unit) -> Unit {
         wait: Duration::from_micros(unit.wait_us),
         bytes: Bytes(unit.bytes),
     }
-}
-
-/// Round-trip time of a pair without queueing and serialisation.
-fn base_rtt(network: &Network, (from, to): (NodeId, NodeId)) -> Duration {
-    let one_way = |from, to| {
-        let path = network.path(from, to).unwrap_or_default();
-        let links = path.iter().map(|link| &network.links[link.0 as usize]);
-        links.fold(Duration::ZERO, |sum, link| sum + link.delay + link.processing)
-    };
-    one_way(from, to) + one_way(to, from)
 }
 
 fn read(files: &Files, field: &Field) -> Result<Arc<Read>, Error> {

@@ -206,18 +206,13 @@ fn base_rtts(network: &Network, specs: &[fleetfoot_sim::spec::GroupSpec]) -> Vec
         .collect();
     seen.sort_unstable();
     seen.dedup();
-    let mut ways = network.ways();
-    let mut one_way = |from, to| {
-        let path = ways.path(from, to)?;
-        let links = path.iter().map(|link| &network.links[link.0 as usize]);
-        Some(links.fold(Duration::ZERO, |sum, link| sum + link.delay + link.processing))
-    };
+    let mut paths = network.paths();
     seen.into_iter()
         .filter_map(|(from, to)| {
             Some(BaseRtt {
                 from: network.nodes[from.0 as usize].name.clone(),
                 to: network.nodes[to.0 as usize].name.clone(),
-                rtt: one_way(from, to)? + one_way(to, from)?,
+                rtt: paths.base_rtt(from, to)?,
             })
         })
         .collect()

@@ -279,7 +279,7 @@ fn narrowest(
         link: String::new(),
         pair: String::new(),
     };
-    let mut ways = network.ways();
+    let mut paths = network.paths();
     for &(a, b) in pairs {
         if kind.facts().lists_hosts && a == b {
             continue;
@@ -294,7 +294,7 @@ fn narrowest(
                     format!("`{}` would send to itself", name(from)),
                 ));
             }
-            let path = ways.path(from, to).ok_or_else(|| {
+            let links = paths.links(from, to).ok_or_else(|| {
                 Error::at(
                     place,
                     &section.path,
@@ -309,7 +309,7 @@ fn narrowest(
                     "packets pass routers only; connect both with [[link]] entries",
                 )
             })?;
-            for link in path.iter().map(|link| &network.links[link.0 as usize]) {
+            for link in links {
                 if link.mtu < found.mtu {
                     found = Narrowest {
                         mtu: link.mtu,
@@ -498,6 +498,7 @@ pub(super) fn finite(field: &Field) -> Result<fleetfoot_core::units::Rate, Error
 fn flow_list(field: &Field, network: &Network) -> Result<Arc<[FlowLine]>, Error> {
     let lines = flows::read(&field.file()?).map_err(|message| field.fail(message))?;
     let mut list = Vec::with_capacity(lines.len());
+    let mut paths = network.paths();
     for line in lines {
         let host = |name: &str| {
             network.host(name, field.place(), &field.path).map_err(|error| {
@@ -511,7 +512,7 @@ fn flow_list(field: &Field, network: &Network) -> Result<Arc<[FlowLine]>, Error>
             })
         };
         let (source, destination) = (host(&line.source)?, host(&line.destination)?);
-        if source == destination || network.path(source, destination).is_none() {
+        if paths.links(source, destination).is_none() {
             return Err(field.fail(format!(
                 "no path leads from `{}` to `{}`",
                 line.source, line.destination
