@@ -9,6 +9,7 @@ use crate::time::Duration;
 use crate::units::{Bytes, Rate};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use serde::{Serialize, Serializer};
 
 /// One parameter of a mechanism.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,7 +46,7 @@ pub enum ParameterKind {
 }
 
 /// Value of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub enum Value {
     /// Derived from the context (link, MSS); the parameter's `doc` says how. Only as a default.
     Auto,
@@ -72,6 +73,14 @@ pub enum Value {
 pub struct Values {
     table: &'static [Parameter],
     values: Vec<Value>,
+}
+
+impl Serialize for Values {
+    /// As pairs of name and value.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let names = self.table.iter().map(|parameter| parameter.name);
+        serializer.collect_map(names.zip(&self.values))
+    }
 }
 
 impl Values {
@@ -317,7 +326,7 @@ macro_rules! choice {
     )+) => {
         $(
             $(#[$meta])*
-            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
             pub enum $name {
                 $($(#[$doc])* $variant,)+
             }

@@ -7,6 +7,7 @@
 use alloc::sync::Arc;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::Serialize;
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -127,7 +128,7 @@ impl Draws {
 }
 
 /// A probability in Q0.32: 2^32 is certainty. Comparing integers keeps draws equal on every machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 pub struct Probability(u64);
 
 impl Probability {
@@ -157,7 +158,7 @@ impl Probability {
 ///
 /// All samplers are inverse transforms over `libm`, one or two uniform draws each. Empirical tables interpolate
 /// linearly between their points.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum Distribution {
     /// Always this.
     Constant(f64),

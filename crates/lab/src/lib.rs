@@ -8,6 +8,7 @@
 pub mod analysis;
 pub mod compare;
 pub mod experiment;
+mod identity;
 pub mod import;
 pub mod input;
 pub mod mechanisms;

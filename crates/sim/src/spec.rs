@@ -14,6 +14,7 @@ use fleetfoot_core::superpacket::group::Grouping;
 use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
+use serde::Serialize;
 use std::sync::Arc;
 pub use traffic::{
     Dns, FlowLine, Pace, Raw, RawMark, RawPorts, RawSource, Recorded, Replay, Tfrc, Traffic, TrafficKind,
@@ -21,7 +22,7 @@ pub use traffic::{
 };
 
 /// A complete run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Spec {
     /// Hosts and routers; [`NodeId`] is the index.
     pub nodes: Vec<NodeSpec>,
@@ -42,15 +43,15 @@ pub struct Spec {
 }
 
 /// Index of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct NodeId(pub u32);
 
 /// Index of a directed link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct LinkIndex(pub u32);
 
 /// A host or router.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeSpec {
     /// Its name: `left-0`, `router-1`.
     pub name: String,
@@ -59,7 +60,7 @@ pub struct NodeSpec {
 }
 
 /// One direction of a link: a queue, a serialiser, a wire.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct LinkSpec {
     /// Name of the duplex link it belongs to.
     pub name: String,
@@ -90,7 +91,7 @@ pub struct LinkSpec {
 }
 
 /// One traffic group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct GroupSpec {
     /// Its name.
     pub name: String,
@@ -120,7 +121,7 @@ pub struct GroupSpec {
 }
 
 /// A node on the path of a group that ends its connections and carries their bytes on over second ones: split TCP.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Relay {
     /// Where.
     pub node: NodeId,
@@ -130,7 +131,7 @@ pub struct Relay {
 }
 
 /// What a host's interface does with the packets of a traffic group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct Interface {
     /// How outgoing packets become super-packets; `None`: they do not.
     pub super_packets: Option<Grouping>,
@@ -140,7 +141,7 @@ pub struct Interface {
 }
 
 /// How flows are dealt to endpoint pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum PairPolicy {
     /// One after the other.
     RoundRobin,

@@ -13,9 +13,10 @@ use crate::seq::SeqNumber;
 use crate::time::{Duration, Instant};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use serde::Serialize;
 
 /// Impairments of a wire, applied after serialisation.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Impairments {
     /// Loss model.
     pub loss: Loss,
@@ -35,7 +36,7 @@ pub struct Impairments {
 
 /// Link-layer retransmission: stop and wait. The sender learns of the damage after `delay` and sends the packet again at
 /// once; what follows waits, so the order is kept and every attempt takes its time on the line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Arq {
     /// Attempts after the first; a packet that is damaged in all of them arrives damaged.
     pub retransmissions: u32,
@@ -44,7 +45,7 @@ pub struct Arq {
 }
 
 /// Loss model of a wire.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub enum Loss {
     /// None.
     #[default]

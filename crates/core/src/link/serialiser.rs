@@ -10,12 +10,13 @@ use super::LinkConfig;
 use crate::time::{Duration, Instant};
 use crate::units::Rate;
 use alloc::sync::Arc;
+use serde::Serialize;
 
 /// Bytes that one opportunity of a trace carries.
 pub const OPPORTUNITY_BYTES: u32 = 1504;
 
 /// Speed of a link.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum LinkRate {
     /// Constant.
     Constant(Rate),

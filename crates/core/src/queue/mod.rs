@@ -18,6 +18,7 @@ use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::string::String;
 use alloc::vec::Vec;
+use serde::Serialize;
 
 mod cake;
 mod classes;
@@ -299,7 +300,7 @@ impl QueueEventKind {
 }
 
 /// A limit on what may wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Limit {
     /// Packets, not counting the one being sent.
     Packets(u32),

@@ -22,9 +22,10 @@ use crate::packet::{Flags, Segment};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
+use serde::Serialize;
 
 /// How outgoing packets are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Grouping {
     /// When a group is complete.
     pub mode: Mode,
@@ -37,7 +38,7 @@ pub struct Grouping {
 }
 
 /// When a group is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Mode {
     /// When nothing came for `t_buffer`.
     Timer {
@@ -56,7 +57,7 @@ pub enum Mode {
 }
 
 /// What the marks say of a group's length. All but the truth are for experiments with senders that lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Declare {
     /// What it is.
     Truth,

@@ -18,9 +18,10 @@
 use super::{Mark, MarkError, Role};
 use crate::packet::{Flags, Segment};
 use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use serde::Serialize;
 
 /// Where a mark stands in the headers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Layout {
     /// The report's: type of service and identification of IPv4. Ordinary traffic decodes as super-packets, ECN and
     /// differentiated services break it: for simulations and closed testbeds.

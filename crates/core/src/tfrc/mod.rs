@@ -49,9 +49,10 @@ pub use sender::{Info, Sender};
 
 use crate::packet::{Flags, Kind, Segment};
 use crate::time::{Duration, Instant};
+use serde::Serialize;
 
 /// What both ends agree on.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Config {
     /// Layer-3 bytes of a full data packet, above [`DATA_HEADERS`].
     pub packet: u32,
@@ -72,7 +73,7 @@ pub struct Config {
 }
 
 /// Which rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Variant {
     /// RFC 5348.
     Standard,

@@ -2,6 +2,7 @@
 
 use super::place::{self, Place, Standing};
 use super::senders::{Senders, group_side, senders};
+use crate::identity;
 use crate::mechanisms::{self, Mechanism};
 use crate::result::{Inapplicable, RunData};
 use crate::run::{Demand, Job};
@@ -495,7 +496,7 @@ impl Plan {
             self.scenario.title(),
             single,
             &self.scenario.to_toml(),
-            &format!("{:?}", self.described.spec),
+            &identity::of(&self.described.spec),
             &format!("{choice:?}"),
         ] {
             hasher.update(text.as_bytes());

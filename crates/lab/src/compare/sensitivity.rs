@@ -91,7 +91,7 @@ impl Neighbour {
                 let mut spec = variant.resolved.spec.clone();
                 self.change(&mut spec, bottleneck);
                 let demand = Demand::new(&variant.resolved.groups, &described);
-                let demand = demand.filter(|demand| demand.identity != format!("{spec:?}"));
+                let demand = demand.filter(|demand| demand.identity != crate::identity::of(&spec));
                 Job::new(&variant.name, spec, demand)
             })
             .collect()

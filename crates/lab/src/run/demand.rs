@@ -6,6 +6,7 @@
 //! same. **What stays different.** A user who is served later may not get to all of them before the run ends.
 
 use super::{Error, Finished, Job};
+use crate::identity;
 use crate::scenario::{Group, Resolved};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Spec;
@@ -33,7 +34,7 @@ impl Demand {
             .map(|(index, _)| index)
             .collect();
         (!groups.is_empty()).then(|| Demand {
-            identity: format!("{baseline:?}"),
+            identity: identity::of(baseline),
             spec: baseline.clone(),
             groups,
         })
@@ -42,7 +43,7 @@ impl Demand {
     /// The demand of a variant of `described`; none for the file as it stands.
     pub(crate) fn of_variant(variant: &Resolved, described: &Resolved) -> Option<Demand> {
         Demand::new(&variant.groups, &described.spec)
-            .filter(|demand| demand.identity != format!("{:?}", variant.spec))
+            .filter(|demand| demand.identity != identity::of(&variant.spec))
     }
 
     /// `spec` with the requests of its users limited to those that `baseline`, the run of the same seed, counted.

@@ -15,8 +15,8 @@ pub use demand::Demand;
 pub use estimate::fits;
 pub use store::{Store, write_atomically};
 
-use crate::memory;
 use crate::result::RunData;
+use crate::{identity, memory};
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Spec;
@@ -191,9 +191,10 @@ impl Job {
     /// A job whose identity is everything that its runs depend on: lists read from files and the run it takes its demand from
     /// included.
     pub fn new(name: impl Into<String>, spec: Spec, demand: Option<Demand>) -> Job {
+        let own = identity::of(&spec);
         let identity = match &demand {
-            Some(demand) => format!("{spec:?} with the demand of {}", demand.identity),
-            None => format!("{spec:?}"),
+            Some(demand) => format!("{own} with the demand of {}", demand.identity),
+            None => own,
         };
         Job {
             name: name.into(),

@@ -8,6 +8,7 @@ use super::network::{self, Network};
 use super::place::LinkInfo;
 use super::read::Section;
 use super::traffic::{self, Group};
+use crate::identity;
 use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic, Transport};
@@ -290,6 +291,6 @@ impl Resolved {
     pub(super) fn describes_the_same(&self, other: &Resolved) -> bool {
         self.run == other.run
             && self.groups == other.groups
-            && format!("{:?}", self.spec) == format!("{:?}", other.spec)
+            && identity::of(&self.spec) == identity::of(&other.spec)
     }
 }

@@ -7,6 +7,7 @@
 use super::facts::{Compared, DATAGRAMS, Facts, Losses, TCP, Transport};
 use super::{Bytes, Distribution, Duration, NodeId, Rate};
 use fleetfoot_core::superpacket::Layout;
+use serde::Serialize;
 use std::sync::Arc;
 
 macro_rules! kinds {
@@ -124,7 +125,7 @@ impl TrafficKind {
 }
 
 /// What a traffic group does.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub enum Traffic {
     /// `count` connections that always have data.
     Bulk {
@@ -359,7 +360,7 @@ impl Replay {
 }
 
 /// Video calls: streams of frames.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Video {
     /// Calls.
     pub count: u32,
@@ -378,7 +379,7 @@ pub struct Video {
 }
 
 /// Look-ups of names. The second end of a pair asks, the first answers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Dns {
     /// Seconds between look-ups.
     pub interarrival: Distribution,
@@ -397,28 +398,19 @@ pub struct Dns {
 }
 
 /// Recorded connections.
-#[derive(Clone)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Replay {
-    /// In order of start.
+    /// In order of start. There may be millions; in the identity of a run `identity` stands for them.
+    #[serde(skip)]
     pub connections: Arc<[Recorded]>,
     /// Each starts up to so much later, at random.
     pub start_jitter: Duration,
-    /// Stands for all of them where specifications are compared: there may be millions.
+    /// Identifies the connections: the recording and the settings that they were made from.
     pub identity: Arc<str>,
 }
 
-impl std::fmt::Debug for Replay {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Replay")
-            .field("connections", &self.connections.len())
-            .field("start_jitter", &self.start_jitter)
-            .field("identity", &self.identity)
-            .finish()
-    }
-}
-
 /// A recorded connection. The second end of its pair opens it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recorded {
     /// From the start of the group.
     pub start: Duration,
@@ -439,7 +431,7 @@ pub struct Recorded {
 }
 
 /// What one end of a recorded connection says at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Unit {
     /// The end that speaks: 0 or 1.
     pub from: u8,
@@ -451,7 +443,7 @@ pub struct Unit {
 }
 
 /// Streams of TFRC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Tfrc {
     /// Streams, or with `interarrival` at most so many; `None`: one, or no limit.
     pub count: Option<u32>,
@@ -466,7 +458,7 @@ pub struct Tfrc {
 }
 
 /// Pages: a document on one connection, then its objects over several, one at a time on each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Web {
     /// Users.
     pub count: u32,
@@ -485,7 +477,7 @@ pub struct Web {
 }
 
 /// Trains of packets for attacks on queues: what a host can send that has no TCP.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Raw {
     /// Seconds between trains.
     pub interarrival: Distribution,
@@ -514,7 +506,7 @@ pub struct Raw {
 }
 
 /// What the packets of a train claim to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum RawMark {
     /// Ordinary packets.
     Regular,
@@ -527,7 +519,7 @@ pub enum RawMark {
 }
 
 /// Source address of a train.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum RawSource {
     /// The host's own.
     Own,
@@ -541,7 +533,7 @@ pub enum RawSource {
 }
 
 /// Ports of a train.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum RawPorts {
     /// Others for each train.
     New,
@@ -554,7 +546,7 @@ pub enum RawPorts {
 }
 
 /// One listed transfer.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlowLine {
     /// Start of the transfer from the start of the run.
     pub start: Duration,

@@ -198,7 +198,7 @@ choice! {
 }
 
 /// Window at the start of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum InitialWindow {
     /// This many segments.
     Segments(u32),
@@ -209,7 +209,7 @@ pub enum InitialWindow {
 }
 
 /// When the receiver acknowledges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub enum DelayedAck {
     /// Every segment.
     Off,
@@ -230,7 +230,7 @@ pub enum DelayedAck {
 }
 
 /// Keep-alive parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct KeepAlive {
     /// Idle time before the first probe.
     pub idle: Duration,

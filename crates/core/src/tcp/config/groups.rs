@@ -16,7 +16,7 @@ const POSITIVE_TIME: ParameterKind = ParameterKind::Duration(Duration::from_nano
 
 switches! {
     /// Retransmission timer (RFC 6298 and Linux's variant).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct RtoConfig at [rto] {
         /// Whether the floor holds for the whole timer (RFC 6298) or for its variance term (Linux).
         floor: RtoFloor as "rto_floor" = {
@@ -77,7 +77,7 @@ switches! {
 
 switches! {
     /// What the connection expects of the network layer.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct PathConfig at [path] {
         /// IP version.
         ip: IpVersion = {
@@ -150,7 +150,7 @@ switches! {
 
 switches! {
     /// How long to try before giving up.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct Patience at [patience] {
         /// First SYN retransmissions without back-off (Linux 6.5, `tcp_syn_linear_timeouts`); they come on top of
         /// `syn_retries`.

@@ -32,7 +32,7 @@ const UP_TO_A_YEAR: ParameterKind = ParameterKind::Duration(Duration::ZERO, secs
 
 switches! {
     /// Everything that decides how a connection behaves.
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone, Debug, PartialEq, serde::Serialize)]
     pub struct Config at [] {
         /// Largest IP packet of the path's first link, bytes; the MSS offered is this less headers.
         mtu: u32 = {

@@ -9,9 +9,10 @@
 //! **Deviations.** The buffer stays what it is (`tcp_rcv_space_adjust` is left out), nothing is collapsed when it is full.
 
 use alloc::collections::VecDeque;
+use serde::Serialize;
 
 /// Receive memory of a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ReceiveMemory {
     /// `sk_rcvbuf`, bytes.
     pub buffer: u64,

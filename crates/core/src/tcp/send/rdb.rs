@@ -23,7 +23,7 @@ use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 
 /// When and what to bundle.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Rdb {
     /// When a stream is thin enough.
     pub thin: ThinRule,
@@ -68,7 +68,7 @@ impl Rdb {
 }
 
 /// When a stream is thin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub enum ThinRule {
     /// Fewer than so many segments in flight.
     Packets(u32),
