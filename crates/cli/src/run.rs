@@ -16,9 +16,11 @@ use clap::Args;
 use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build};
 use fleetfoot_lab::mechanisms::ENTRIES;
 use fleetfoot_lab::report::diagram::Diagram;
+use fleetfoot_lab::report::time_series::{
+    Course, MOST_PACKETS, Tap, captured, links_called, tapped, trace_rows,
+};
 use fleetfoot_lab::report::{pcapng, trace};
 use fleetfoot_lab::result::Comparison;
-use fleetfoot_lab::run::course::{Course, MOST_PACKETS, Tap, captured, links_called, tapped, trace_rows};
 use fleetfoot_lab::run::{Options, execute as run_all, observe, simulate_with_progress};
 use fleetfoot_sim::record::{Capture, Trace};
 use fleetfoot_sim::spec::Spec;

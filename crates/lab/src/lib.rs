@@ -7,6 +7,7 @@
 
 pub mod analysis;
 pub mod compare;
+mod downsample;
 pub mod experiment;
 mod identity;
 pub mod import;

@@ -7,10 +7,13 @@
 use crate::compare::Senders;
 use crate::compare::place::Standing;
 use crate::compare::turn_on::Instruction;
+use crate::downsample::thin;
+use crate::metrics::GroupMetric;
 use crate::metrics::counters::Counters;
-use crate::report::thin;
 use crate::scenario::ReplayFit;
+pub use crate::statistics::Summary;
 use fleetfoot_sim::output::RunOutput;
+use fleetfoot_sim::spec::TrafficKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -144,6 +147,13 @@ pub struct Group {
     pub congestion_events: u64,
     /// Further measures by name.
     pub more: BTreeMap<String, Summary>,
+}
+
+impl Group {
+    /// A measure that only some groups have.
+    pub fn more(&self, metric: GroupMetric) -> Option<&Summary> {
+        self.more.get(metric.name_in_more()?)
+    }
 }
 
 /// Transfers of `from_bytes <= size < to_bytes`.
@@ -309,30 +319,6 @@ pub struct Jittered {
     pub holds: bool,
 }
 
-/// Summary of a sample (S). Absent (`null`) where there is no sample.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Summary {
-    /// Sample size.
-    pub n: u64,
-    /// Mean; flows that did not complete enter with their age.
-    pub mean: f64,
-    /// Median. Quantiles take flows that did not complete as larger than all that did.
-    pub p50: f64,
-    /// 90th percentile.
-    pub p90: f64,
-    /// 95th percentile.
-    pub p95: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Largest.
-    pub max: f64,
-    /// 95 % interval of the mean, from a bootstrap over seeds; `null` with fewer than two seeds.
-    pub ci95: Option<[f64; 2]>,
-    /// Further quantiles by level: `"0.999"`.
-    pub quantiles: BTreeMap<String, f64>,
-}
-
 /// A ratio to the baseline (R).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -414,6 +400,13 @@ pub struct GroupInfo {
     pub kind: String,
     /// Whether its users wait for each transfer.
     pub latency_sensitive: bool,
+}
+
+impl GroupInfo {
+    /// Its kind; one that is not known counts as transfers.
+    pub fn traffic_kind(&self) -> TrafficKind {
+        TrafficKind::by_name(&self.kind).unwrap_or(TrafficKind::Transfer)
+    }
 }
 
 /// What is known of a directed link before any run.

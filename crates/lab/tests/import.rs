@@ -3,7 +3,7 @@
 use fleetfoot_lab::import::fit::{LINUX, Verdict};
 use fleetfoot_lab::import::{Fit, Imported, Options, Trials, import};
 use fleetfoot_lab::report::pcapng;
-use fleetfoot_lab::run::course::captured;
+use fleetfoot_lab::report::time_series::captured;
 use fleetfoot_lab::run::{observe, simulate};
 use fleetfoot_lab::scenario::{Resolved, Scenario, Setting};
 use fleetfoot_lab::workload::vectors;

@@ -3,7 +3,7 @@
 use fleetfoot_lab::import::capture::{Options, read};
 use fleetfoot_lab::import::rate::{Basis, RateEstimate};
 use fleetfoot_lab::report::pcapng;
-use fleetfoot_lab::run::course::{captured, links_called};
+use fleetfoot_lab::report::time_series::{captured, links_called};
 use fleetfoot_lab::run::observe;
 use fleetfoot_lab::scenario::{Scenario, Setting};
 use fleetfoot_sim::record::{Capture, CapturePlace, Captured};

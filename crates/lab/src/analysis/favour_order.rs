@@ -6,7 +6,7 @@
 //!
 //! **Source.** Dedu and Lochin, PDP 2009, properties; docs/design/favourtail.md#f1 and #bound. **Deviations.** None known.
 
-use super::{Analysis, Measured, Metric, Outcome};
+use super::{Analysis, Measured, Metric, Outcome, Run};
 use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
@@ -39,7 +39,7 @@ pub(super) const ANALYSIS: Analysis = Analysis {
         },
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[Parameter {

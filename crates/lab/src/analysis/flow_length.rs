@@ -9,14 +9,13 @@
 //!
 //! **Deviations.** The slides do not say how they smooth; fifths of all runs are taken.
 
-use super::{Analysis, Curve, Measured, Metric, Outcome};
-use crate::experiment::library;
-use crate::scenario::{Resolved, Setting};
+use super::{Analysis, Curve, Measured, Metric, Outcome, Run};
 use crate::statistics::Resamples;
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::routing::Paths;
+use fleetfoot_sim::spec::Spec;
 use fleetfoot_sim::world::{Mode, run as simulate};
 use std::ops::ControlFlow;
 
@@ -46,7 +45,7 @@ pub(super) const ANALYSIS: Analysis = Analysis {
         ),
     ],
     timed: false,
-    run,
+    run: Run::Of("ft-global", run),
 };
 
 const fn gain(name: &'static str, doc: &'static str) -> Metric {
@@ -82,11 +81,12 @@ struct Transfer {
     times: [f64; 2],
 }
 
-fn run(options: &Values) -> Outcome {
+/// With the runs of `ft-global` as described and with drop-tail, its first variant.
+fn run(options: &Values, specs: &[Spec]) -> Outcome {
     let seeds = options.integer("seeds").unwrap_or(2) as usize;
-    let [favoured, plain] = scenarios();
+    let (favoured, plain) = (&specs[0], &specs[1]);
     let transfers: Vec<Transfer> = (0..seeds)
-        .flat_map(|seed| transfers(seed, &outcome(&plain, seed), &outcome(&favoured, seed), &plain))
+        .flat_map(|seed| transfers(seed, &outcome(plain, seed), &outcome(favoured, seed), plain))
         .collect();
     let resamples = Resamples::new(1, seeds, RESAMPLES);
     let mut outcome = Outcome::default();
@@ -114,22 +114,17 @@ fn run(options: &Values) -> Outcome {
     outcome
 }
 
-/// `ft-global` as described and with drop-tail.
-fn scenarios() -> [Resolved; 2] {
-    let experiments = library::select(&[String::from("ft-global")]).expect("it is part of the program");
-    let scenario = experiments[0].file.scenario.as_ref().expect("it has runs");
-    let variant = &scenario.variants()[0];
-    [&Setting::none(), &variant.set].map(|set| scenario.resolve(set).expect("a test resolves every variant"))
-}
-
-fn outcome(resolved: &Resolved, seed: usize) -> RunOutput {
-    let spec = resolved.spec(resolved.run.seed + seed as u64);
+fn outcome(spec: &Spec, seed: usize) -> RunOutput {
+    let spec = Spec {
+        seed: spec.seed + seed as u64,
+        ..spec.clone()
+    };
     simulate(&spec, Mode::Fast, &mut (), |_| ControlFlow::Continue(())).expect("a resolved scenario runs")
 }
 
-fn transfers(seed: usize, plain: &RunOutput, favoured: &RunOutput, resolved: &Resolved) -> Vec<Transfer> {
-    let mut paths = Paths::new(&resolved.spec);
-    let pairs = &resolved.spec.groups[0].pairs;
+fn transfers(seed: usize, plain: &RunOutput, favoured: &RunOutput, spec: &Spec) -> Vec<Transfer> {
+    let mut paths = Paths::new(spec);
+    let pairs = &spec.groups[0].pairs;
     // Starts, ends and payload bytes; arrivals do not depend on the queue, so both runs have the same transfers.
     let of = |run: &RunOutput| -> Vec<(f64, f64)> {
         let flows = run.groups[0].flows.iter();
@@ -145,7 +140,7 @@ fn transfers(seed: usize, plain: &RunOutput, favoured: &RunOutput, resolved: &Re
     flows
         .map(|(flow, (&(start, end), &(again, later)))| {
             let (from, to) = pairs[flow.pair as usize];
-            let links = paths.find(&resolved.spec, from, to);
+            let links = paths.find(spec, from, to);
             let routers = links.map_or(1, |start| paths.links(start).count() - 1).max(1);
             let overlap = |other: &(f64, f64)| (other.1.min(end) - other.0.max(start)).max(0.0);
             let concurrent = before.iter().map(overlap).sum::<f64>() / (end - start);

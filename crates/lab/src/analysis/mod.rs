@@ -16,6 +16,7 @@ mod window;
 
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::registry::Entry;
+use fleetfoot_sim::spec::Spec;
 
 /// A registered analysis.
 #[derive(Debug)]
@@ -27,7 +28,26 @@ pub struct Analysis {
     /// Whether it measures this machine: such numbers differ between two runs and are not recorded.
     pub timed: bool,
     /// Computes it. The result has a value for each metric, in their order.
-    pub run: fn(&Values) -> Outcome,
+    pub run: Run,
+}
+
+/// How an analysis is computed.
+#[derive(Debug)]
+pub enum Run {
+    /// From its options.
+    Alone(fn(&Values) -> Outcome),
+    /// From its options and the runs of an experiment, which is named: those of its scenario as described and of each variant.
+    Of(&'static str, fn(&Values, &[Spec]) -> Outcome),
+}
+
+impl Analysis {
+    /// Computes it; `runs` gives the runs of the experiment with a name.
+    pub fn outcome(&self, options: &Values, runs: impl FnOnce(&str) -> Vec<Spec>) -> Outcome {
+        match self.run {
+            Run::Alone(run) => run(options),
+            Run::Of(experiment, run) => run(options, &runs(experiment)),
+        }
+    }
 }
 
 /// A name that an analysis reduces to.
@@ -137,7 +157,8 @@ mod tests {
                 "{name} has no document"
             );
             assert!(!analysis.metrics.is_empty(), "{name}");
-            let outcome = (analysis.run)(&Values::defaults(analysis.entry.parameters));
+            let options = Values::defaults(analysis.entry.parameters);
+            let outcome = analysis.outcome(&options, crate::experiment::library::runs);
             assert_eq!(outcome.values.len(), analysis.metrics.len(), "{name}");
             for value in outcome.values {
                 assert!(value.value.is_finite(), "{name}");

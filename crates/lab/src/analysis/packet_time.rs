@@ -3,7 +3,7 @@
 //! `packets * packet * 8 / rate`. **Source.** Schinazi 2014, section 4: T_buffer is the time of five packets of 1500 bytes at
 //! 1 Gbit/s. **Deviations.** None known.
 
-use super::{Analysis, Measured, Metric, Outcome};
+use super::{Analysis, Measured, Metric, Outcome, Run};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::units::{Bytes, Rate};
@@ -15,7 +15,7 @@ pub(super) const ANALYSIS: Analysis = Analysis {
         doc: "Time on the line (s).",
     }],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[

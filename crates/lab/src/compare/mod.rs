@@ -20,17 +20,18 @@ mod tests;
 mod tiers;
 mod times;
 pub mod turn_on;
-pub mod units;
 pub mod words;
 
-pub use plan::{BASELINE, Choice, Plan, Planned};
+pub use plan::{Choice, Plan, Planned};
 pub use senders::Senders;
 
+use crate::metrics::units::LOOKUP_SOURCE;
 use crate::result::{
     Comparison, Document, GroupInfo, LinkInfo, PairInfo, Recommended, RunData, SCHEMA, Timing, Variant,
     VariantData,
 };
 use crate::run::Batch;
+pub use crate::scenario::{BASELINE, shown};
 use crate::statistics::{RESAMPLES, Resamples};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use std::collections::BTreeMap;
@@ -127,7 +128,7 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
                 "What would make the short transfers of \"{title}\" finish sooner, and what would it cost?"
             )
         },
-        lookup_energy_source: units::LOOKUP_SOURCE.to_owned(),
+        lookup_energy_source: LOOKUP_SOURCE.to_owned(),
         answer: String::new(),
         recommended,
         notes: Vec::new(),
@@ -248,24 +249,6 @@ fn link_info(link: &fleetfoot_sim::spec::LinkSpec) -> LinkInfo {
             .iter()
             .map(|parameter| (parameter.name.to_owned(), shown(values.value(parameter.name))))
             .collect(),
-    }
-}
-
-/// A parameter's value as text.
-pub fn shown(value: fleetfoot_core::parameter::Value) -> String {
-    use fleetfoot_core::parameter::Value;
-    use fleetfoot_core::queue::Limit;
-    match value {
-        Value::Auto => String::from("automatic"),
-        Value::Limit(Limit::Packets(packets)) => format!("{packets} packets"),
-        Value::Limit(Limit::Bytes(bytes)) | Value::Bytes(bytes) => bytes.to_string(),
-        Value::Limit(Limit::Unlimited) => String::from("unlimited"),
-        Value::Duration(span) => span.to_string(),
-        Value::Rate(rate) => rate.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::Integer(number) => number.to_string(),
-        Value::Flag(flag) => flag.to_string(),
-        Value::Choice(word) => word.to_owned(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Notes under a comparison: what bears on how far its figures can be trusted.
 
 use super::Plan;
+use crate::metrics::GroupMetric;
 use crate::result::{Document, Group};
 use crate::run::Batch;
 use crate::statistics::ENOUGH_SEEDS;
@@ -111,7 +112,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
 /// The share of late and lost frames, as described and where it is smallest; `None` where there are none at all.
 fn late_or_lost(document: &Document, group: usize) -> Option<String> {
     let shares = document.variants.iter().filter_map(|variant| {
-        let share = variant.groups[group].more.get(super::groups::LATE_OR_LOST)?;
+        let share = variant.groups[group].more(GroupMetric::LateOrLost)?;
         Some((variant.name.as_str(), share.mean))
     });
     let shares: Vec<(&str, f64)> = shares.collect();

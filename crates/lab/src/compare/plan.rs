@@ -6,11 +6,8 @@ use crate::identity;
 use crate::mechanisms::{self, Mechanism};
 use crate::result::{Inapplicable, RunData};
 use crate::run::{Demand, Job};
-use crate::scenario::{Error, ErrorKind, Resolved, Scenario, Setting, Site};
+use crate::scenario::{BASELINE, Error, ErrorKind, Resolved, Scenario, Setting, Site};
 use fleetfoot_sim::spec::NodeId;
-
-/// Name of the first variant of every comparison.
-pub const BASELINE: &str = "as described";
 
 /// What to run.
 #[derive(Clone, Debug)]

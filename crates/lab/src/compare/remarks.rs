@@ -1,6 +1,7 @@
 //! What must be known of single rows: that a variant changed no queue that stands, or that a switch of it never acted.
 
 use super::{Plan, Planned};
+use crate::metrics::GroupMetric;
 use crate::result::{RunData, Variant};
 use crate::run::Batch;
 use fleetfoot_sim::output::RunOutput;
@@ -34,7 +35,7 @@ pub(super) fn fill(plan: &Plan, batch: &Batch, variants: &mut [Variant]) {
         let lengths = variant
             .groups
             .iter()
-            .filter_map(|group| group.more.get(super::groups::SUPER_PACKET_LENGTH));
+            .filter_map(|group| group.more(GroupMetric::SuperPacketLength));
         let longest = lengths.map(|length| length.mean).reduce(f64::max);
         if let Some(longest) = longest.filter(|longest| *longest < 2.0) {
             remarks.push(format!(

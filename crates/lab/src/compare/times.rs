@@ -1,6 +1,6 @@
 //! The times of a group that are compared.
 
-use super::groups::completion_times;
+use crate::metrics::flows::completion_times;
 use crate::statistics::Sample;
 use fleetfoot_core::time::Instant;
 use fleetfoot_sim::output::RunOutput;
@@ -19,7 +19,10 @@ pub(super) fn compared_times(kind: TrafficKind, output: &RunOutput, index: usize
                 .map_or_else(Vec::new, |group| group.delivery_latency.clone()),
         ),
         Compared::CompletionOfNext => gaps_filled(output, index),
-        Compared::Completion => completion_times(kind, output, index),
+        Compared::Completion => {
+            let group = output.groups.get(index);
+            group.map_or_else(Sample::default, |group| completion_times(kind, group, output))
+        }
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! The terminal and the report both take their texts from here, so that they cannot say different things of one result.
 
-use super::groups::{LATE_OR_LOST, LOST_SHARE};
 use super::numbers::{dash, small_percent};
 pub use super::numbers::{interval, percent, rate, seconds, signed};
 use super::turn_on::Instruction;
+use crate::metrics::GroupMetric;
 use crate::result::{
     Comparison, Document, Group, GroupVersus, Jittered, Ratio, Recommended, SensitivityPoint, Variant, Versus,
 };
@@ -237,17 +237,17 @@ pub fn group(group: &Group, runs: u64) -> String {
 
 /// What users of a group without retransmission feel beside its times: late frames, delay, loss.
 pub fn felt(group: &Group) -> Option<String> {
-    let share = |name: &str| group.more.get(name).map(|share| 100.0 * share.mean);
+    let share = |metric| group.more(metric).map(|share| 100.0 * share.mean);
     let mut parts = Vec::new();
     let kind = TrafficKind::by_name(&group.kind);
     if let (Some(TrafficKind::Cbr), Some(delay)) = (kind, &group.delivery_latency_s) {
         let (mean, p99) = (seconds(delay.mean), seconds(delay.p99));
         parts.push(format!("one-way delay mean {mean}, p99 {p99}"));
     }
-    if let Some(late) = share(LATE_OR_LOST) {
+    if let Some(late) = share(GroupMetric::LateOrLost) {
         parts.push(format!("{late:.1} % of the frames late or lost"));
     }
-    if let Some(lost) = share(LOST_SHARE) {
+    if let Some(lost) = share(GroupMetric::LostShare) {
         parts.push(format!("{lost:.2} % of the datagrams lost"));
     }
     (!parts.is_empty()).then(|| parts.join(", "))

@@ -1,11 +1,11 @@
 //! From finished runs to checked values.
 
-use super::metric::{Metric, Of, Series, Statistic, Values, per_run, series, unit_bytes, values};
 use super::record::Recorded;
 use super::verdict::{Counted, Interval, Verdict, holds, no_more_than, satisfies, verdict};
 use super::{CheckResult, Evaluated, Experiment, Level, Prepared};
 use crate::analysis::{Measured, Outcome};
 use crate::compare::groups::bottleneck;
+use crate::metrics::{Metric, Of, Series, Statistic, Values, per_run, series, unit_bytes, values};
 use crate::run::Batch;
 use crate::scenario::{Check, Expect, Quantity, Relative, Role};
 use crate::statistics::{ENOUGH_SEEDS, RESAMPLES, Resamples, Sample};
@@ -14,7 +14,7 @@ use fleetfoot_sim::output::RunOutput;
 pub(super) fn evaluate(prepared: &Prepared, batch: &Batch, recorded: Option<&Recorded>) -> Evaluated {
     let figure = &prepared.experiment.file.figure;
     let outcome = match &figure.analysis {
-        Some((analysis, options)) => (analysis.run)(options),
+        Some((analysis, options)) => analysis.outcome(options, super::library::runs),
         None => Outcome::default(),
     };
     let timed = figure
@@ -70,7 +70,7 @@ pub(super) fn evaluate(prepared: &Prepared, batch: &Batch, recorded: Option<&Rec
             }
             let simulated = matches!(
                 check.quantity.metric,
-                Metric::Group(_) | Metric::Link(_) | Metric::Variant(_)
+                Metric::Group(_) | Metric::Counter(_) | Metric::Link(_) | Metric::Variant(_)
             );
             if prepared.level != Level::Full && simulated && check.role != Role::Condition {
                 let full = recorded
@@ -391,7 +391,10 @@ impl<'a> Data<'a> {
                     },
                     ..check.clone()
                 };
-                (libm::log(unit_bytes(resolved, index)), self.compared(&one, point))
+                (
+                    libm::log(unit_bytes(&resolved.spec, index)),
+                    self.compared(&one, point),
+                )
             })
             .collect();
         slope_of(&points)
@@ -402,14 +405,10 @@ impl<'a> Data<'a> {
         let plan = &self.prepared.points[point].1;
         let loss_free = plan.described.run.loss_free.as_deref();
         let loss_free = loss_free.and_then(|name| plan.variants.iter().position(|other| other.name == name));
-        values(
-            quantity.metric,
-            quantity.of,
-            &plan.variants[variant].resolved,
-            &data.runs[variant],
-            loss_free.map(|index| data.runs[index].as_slice()),
-            &data.bottleneck,
-        )
+        let twins = loss_free.map_or(&[][..], |index| &data.runs[index]);
+        let twins: Vec<_> = twins.iter().copied().map(Some).collect();
+        let scene = plan.variants[variant].resolved.scene(&data.bottleneck);
+        values(quantity.metric, quantity.of, &scene, &data.runs[variant], &twins)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which experiments there are: those of the tree, which are part of the program, and files by path.
 
-use crate::scenario::{Error, ExperimentFile, Texts};
+use crate::scenario::{Error, ExperimentFile, Setting, Texts};
+use fleetfoot_sim::spec::Spec;
 use std::path::Path;
 
 /// A published figure, table or statement, or one of our own.
@@ -97,6 +98,16 @@ pub fn select(wanted: &[String]) -> Result<Vec<Experiment>, UnknownName> {
         }
     }
     Ok(chosen)
+}
+
+/// The runs of an experiment of the tree with its first seed: as described, and of each variant.
+pub(crate) fn runs(id: &str) -> Vec<Spec> {
+    let experiments = select(&[id.to_owned()]).expect("it is part of the program");
+    let scenario = experiments[0].file.scenario.as_ref().expect("it has runs");
+    let variants = scenario.variants().iter().map(|variant| variant.set.clone());
+    let resolved = |set| scenario.resolve(&set).expect("a test resolves every variant");
+    let all = std::iter::once(Setting::none()).chain(variants).map(resolved);
+    all.map(|resolved| resolved.spec(resolved.run.seed)).collect()
 }
 
 /// Adds an experiment that is not there yet.

@@ -5,9 +5,7 @@
 //! checked in). Files are described in `scenario/figure.rs`.
 
 mod evaluate;
-mod hosts;
 pub mod library;
-pub mod metric;
 pub mod record;
 #[cfg(test)]
 mod tests;

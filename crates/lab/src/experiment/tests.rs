@@ -3,10 +3,10 @@
 mod recorded;
 
 use super::library::{self, UnknownName};
-use super::metric::{Metric, Of};
 use super::record::{Recorded, RecordedCheck};
 use super::verdict::{Interval, Verdict};
 use super::{Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA};
+use crate::metrics::{Metric, Of};
 use crate::run::{Batch, Options, execute};
 use crate::scenario::{Error, ExperimentFile, Scenario};
 use crate::testing;

@@ -3,11 +3,12 @@
 //! Everything is readable as tables without JavaScript; the script adds charts. All text from the scenario is escaped by
 //! the template, and a content security policy lets only the report's own script run and nothing be fetched.
 
+use super::answer;
 use super::charts::{self, Chart};
 use super::text::{bits_per_second, chosen_seconds, rounded, seconds};
-use super::thin::{distribution, thin};
-use super::{answer, table};
 use crate::compare::words;
+use crate::downsample::{distribution, thin};
+use crate::metrics::flows::completion_times;
 use crate::result::{Comparison, FlowTrace, GroupInfo, Summary, Variant};
 use minijinja::Environment;
 use serde::Serialize;
@@ -276,7 +277,7 @@ fn distributions(comparison: &Comparison, names: &[&str]) -> Vec<Value> {
             let mut all = 0;
             for run in &data.runs {
                 if let Some(output) = run.output.groups.get(position) {
-                    let sample = table::completion_times(group, output, &run.output);
+                    let sample = completion_times(group.traffic_kind(), output, &run.output);
                     all += sample.len();
                     completed.extend(sample.completed);
                 }

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`table`] (columns and rows), [`csv`] and `parquet` (the same tables as files), [`html`] (the
 //! report), `answer` (its texts), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`figures`] (its
-//! drawings), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the machine or
+//! drawings), [`time_series`] (what a single run leaves), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the machine or
 //! the number of threads.
 
 use crate::result::Comparison;
@@ -21,10 +21,8 @@ pub mod parquet;
 pub mod pcapng;
 pub mod table;
 mod text;
-mod thin;
+pub mod time_series;
 pub mod trace;
-
-pub(crate) use thin::thin;
 
 /// Writes the report of `comparison` as one HTML file that needs no network.
 ///

@@ -4,12 +4,12 @@
 //! cannot disagree; counters of TCP that are reported have columns by themselves. Rows borrow from the [`Comparison`] and are made one at a time.
 
 use crate::metrics::counters::{Counters, reported};
+use crate::metrics::flows::completion_times;
 use crate::result::{Comparison, GroupInfo, LinkInfo, RunData, Summary};
 use crate::statistics::{self, Resamples};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
 use fleetfoot_core::time::{Duration, Instant};
-use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput};
-use fleetfoot_sim::spec::TrafficKind;
+use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput};
 use std::borrow::Cow;
 
 /// What a column holds.
@@ -287,7 +287,7 @@ fn run_row<'a>(
     measured_s: f64,
 ) -> RunRow<'a> {
     let flows = &output.flows;
-    let sample = completion_times(group, output, &run.output);
+    let sample = completion_times(group.traffic_kind(), output, &run.output);
     let single = Resamples::new(0, 1, 0);
     let acked = flows
         .iter()
@@ -321,25 +321,6 @@ fn run_row<'a>(
         fairness_jain: statistics::jain(&shares),
         counters: Counters::of(flows),
     }
-}
-
-/// Completion times of a group in one run; ages at the end of those that should have completed and did not. Kinds
-/// without an end (bulk, constant bit rate) have neither.
-pub(super) fn completion_times(
-    group: &GroupInfo,
-    output: &GroupOutput,
-    run: &RunOutput,
-) -> statistics::Sample {
-    let kind = TrafficKind::by_name(&group.kind);
-    let mut sample = statistics::Sample::default();
-    for flow in &output.flows {
-        match flow.completed {
-            Some(end) => sample.completed.push(end.since(flow.start).as_secs_f64()),
-            None if !kind.is_none_or(|kind| crate::compare::groups::is_censored(kind, flow)) => {}
-            None => sample.censored.push(crate::compare::groups::age(flow, run)),
-        }
-    }
-    sample
 }
 
 /// A row of `links`: one direction of one link of one run.

@@ -4,7 +4,6 @@
 //! own stream, derived from seed and name. Finished runs are kept in the output folder, so that the same command
 //! resumes; a run is written under another name and renamed, so nothing is ever half there.
 
-pub mod course;
 mod demand;
 mod estimate;
 mod store;

@@ -17,7 +17,7 @@ use super::read::Section;
 use super::resolve::Resolved;
 use super::value;
 use crate::analysis;
-use crate::experiment::metric::{GroupMetric, Metric, Of, Statistic};
+use crate::metrics::{GroupMetric, Metric, Of, Statistic};
 use fleetfoot_core::parameter::Values;
 
 /// A published figure, table or statement.

@@ -47,7 +47,7 @@ pub use place::{LinkInfo, Medium};
 pub use reference::{parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
 pub use schema::json_schema;
-pub use site::Site;
+pub use site::{Site, shown};
 pub use tcp::{SwitchInfo, switch, switch_names, switches_only_with};
 pub use traffic::Group;
 
@@ -58,6 +58,9 @@ use keys::Kind;
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+
+/// Name of the scenario as it stands, which is the first variant of every comparison.
+pub const BASELINE: &str = "as described";
 
 /// A time as scenario files write it: `"2 min"`; `None` if it is none.
 pub fn duration(text: &str) -> Option<fleetfoot_core::time::Duration> {
@@ -413,7 +416,7 @@ fn variants(document: &Table) -> Result<Vec<Variant>, Error> {
     for node in list {
         let Some(table) = node.as_table() else { continue };
         let name = table.text("name").unwrap_or("").to_owned();
-        if name == crate::compare::BASELINE {
+        if name == BASELINE {
             let place = table.get("name").map_or(&node.place, |name| &name.place);
             return Err(Error::at(
                 place,

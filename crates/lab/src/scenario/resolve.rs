@@ -9,6 +9,7 @@ use super::place::LinkInfo;
 use super::read::Section;
 use super::traffic::{self, Group};
 use crate::identity;
+use crate::metrics::Scene;
 use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic, Transport};
@@ -225,6 +226,15 @@ impl Resolved {
         Spec {
             seed,
             ..self.spec.clone()
+        }
+    }
+
+    /// What metrics need of it; `bottleneck` names links.
+    pub fn scene<'a>(&'a self, bottleneck: &'a [String]) -> Scene<'a> {
+        Scene {
+            spec: &self.spec,
+            deadlines: self.groups.iter().map(|group| group.deadline).collect(),
+            bottleneck,
         }
     }
 

@@ -3,7 +3,6 @@
 
 use super::path::Setting;
 use super::resolve::Resolved;
-use crate::compare::shown;
 use fleetfoot_core::parameter::Value;
 use fleetfoot_sim::spec::LinkSpec;
 
@@ -169,4 +168,21 @@ fn queue_table(link: &LinkSpec) -> toml::Table {
         table.insert(parameter.name.to_owned(), value);
     }
     table
+}
+
+/// A parameter's value as text.
+pub fn shown(value: Value) -> String {
+    use fleetfoot_core::queue::Limit;
+    match value {
+        Value::Auto => String::from("automatic"),
+        Value::Limit(Limit::Packets(packets)) => format!("{packets} packets"),
+        Value::Limit(Limit::Bytes(bytes)) | Value::Bytes(bytes) => bytes.to_string(),
+        Value::Limit(Limit::Unlimited) => String::from("unlimited"),
+        Value::Duration(span) => span.to_string(),
+        Value::Rate(rate) => rate.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::Integer(number) => number.to_string(),
+        Value::Flag(flag) => flag.to_string(),
+        Value::Choice(word) => word.to_owned(),
+    }
 }

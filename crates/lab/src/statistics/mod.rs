@@ -9,9 +9,10 @@
 //! freedom, because a count of resamples beyond one cannot show probabilities below their own resolution. Holm 1979.
 //! Jain, Chiu and Hawe 1984.
 
-use crate::result::Summary;
 use fleetfoot_core::rng::Rng;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use std::collections::BTreeMap;
 
 /// Fewer seeds than this are said to be too few.
 pub const ENOUGH_SEEDS: usize = 10;
@@ -21,6 +22,30 @@ pub const RESAMPLES: usize = 4000;
 
 /// Level of all tests; intervals have 1 - this.
 pub const LEVEL: f64 = 0.05;
+
+/// Summary of a sample (S). Absent (`null`) where there is no sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Sample size.
+    pub n: u64,
+    /// Mean; flows that did not complete enter with their age.
+    pub mean: f64,
+    /// Median. Quantiles take flows that did not complete as larger than all that did.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+    /// 95 % interval of the mean, from a bootstrap over seeds; `null` with fewer than two seeds.
+    pub ci95: Option<[f64; 2]>,
+    /// Further quantiles by level: `"0.999"`.
+    pub quantiles: BTreeMap<String, f64>,
+}
 
 /// Observations of one group in one run.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -84,7 +84,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
             seeds: (1..=seeds).collect(),
             duration_s: 20.0,
             question: "What would make the short transfers on this network finish sooner, and what would it cost everyone else?".to_owned(),
-            lookup_energy_source: fleetfoot_lab::compare::units::LOOKUP_SOURCE.to_owned(),
+            lookup_energy_source: fleetfoot_lab::metrics::units::LOOKUP_SOURCE.to_owned(),
             answer: format!("Try fq-codel at the uplink, 10.5 Mbit/s: pages and calls finish on average 41 % sooner, and nobody is harmed. Equal within error: drr. {HOSTILE}"),
             recommended: Some(fleetfoot_lab::result::Recommended {
                 variant: "fq-codel".to_owned(),

@@ -5,11 +5,13 @@ mod fixture;
 
 use fixture::{HOSTILE, PART, UNSURE, comparison, variant_names};
 use fleetfoot_lab::compare::words;
+use fleetfoot_lab::metrics::counters::reported;
 use fleetfoot_lab::report::table::{Kind, LinkRow, Row, RunRow, Sample, Table};
 use fleetfoot_lab::report::trace::{self, TraceRow};
 use fleetfoot_lab::report::{charts, html, write_csv, write_html};
 use fleetfoot_lab::result::{Comparison, FlowTrace, SendPoint, StatePoint};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -503,43 +505,58 @@ fn a_trace_is_a_table_too() {
     );
 }
 
-fn dictionary() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/data-dictionary.md");
-    std::fs::read_to_string(path).expect("the data dictionary is in docs")
+fn dictionary_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/data-dictionary.md")
 }
 
+fn dictionary() -> String {
+    std::fs::read_to_string(dictionary_path()).expect("the data dictionary is in docs")
+}
+
+/// `FLEETFOOT_BLESS=1` writes the tables and the counters of the page.
 #[test]
-fn the_dictionary_has_every_column_and_no_other() {
+fn the_dictionary_has_every_column_and_counter() {
     let text = dictionary();
-    let mut expected = String::new();
-    for table in [
-        RunRow::table(),
+    let (head, rest) = text.split_once("## `samples`").expect("the tables begin");
+    let (_, tail) = rest.split_once("## Captures").expect("the tables end");
+    let tables = [
         Sample::table(),
+        RunRow::table(),
         LinkRow::table(),
         TraceRow::table(),
-    ] {
-        expected.push_str(&section(&table));
-    }
-    for line in expected.lines() {
-        assert!(
-            text.lines().any(|own| own == line),
-            "docs/data-dictionary.md lacks this line, or words it otherwise:\n{line}\n\nall of it:\n{expected}"
+    ];
+    let tables: String = tables.iter().map(section).collect();
+    let mut expected = format!("{head}{tables}## Captures");
+    let (before, tail) = tail
+        .split_once("| `variants[].groups[].retransmits` |")
+        .expect("the counters begin");
+    let (_, after) = tail
+        .split_once("| `variants[].groups[].dropped_units` |")
+        .expect("the counters end");
+    expected.push_str(before);
+    for counter in reported() {
+        let definition = counter.definition.trim().trim_end_matches('.');
+        let _ = writeln!(
+            expected,
+            "| `variants[].groups[].{}` | {definition} |",
+            counter.name
         );
     }
-    let described = text
-        .split("## The result document")
-        .next()
-        .expect("there is a first part");
-    let rows = described.lines().filter(|line| line.starts_with("| `")).count();
-    assert_eq!(
-        rows,
-        expected.lines().filter(|line| line.starts_with("| `")).count(),
-        "the dictionary describes a column that does not exist"
+    let _ = write!(expected, "| `variants[].groups[].dropped_units` |{after}");
+    if std::env::var_os("FLEETFOOT_BLESS").is_some() {
+        return std::fs::write(dictionary_path(), expected).expect("docs can be written");
+    }
+    assert!(
+        text == expected,
+        "docs/data-dictionary.md is not current: FLEETFOOT_BLESS=1 cargo test -p fleetfoot-lab --test report"
     );
 }
 
 fn section(table: &Table) -> String {
-    let mut text = format!("## `{}`\n\nOne row: {}.\n\n", table.name, table.row);
+    let mut text = format!(
+        "## `{}`\n\nOne row: {}.\n\n| column | holds | unit | meaning |\n|---|---|---|---|\n",
+        table.name, table.row
+    );
     for column in &table.columns {
         let kind = match column.kind {
             Kind::Text => "text",
@@ -551,11 +568,13 @@ fn section(table: &Table) -> String {
         } else {
             column.unit
         };
-        text.push_str(&format!(
-            "| `{}` | {kind} | {unit} | {} |\n",
+        let _ = writeln!(
+            text,
+            "| `{}` | {kind} | {unit} | {} |",
             column.name, column.definition
-        ));
+        );
     }
+    text.push('\n');
     text
 }
 

@@ -7,7 +7,7 @@
 //!
 //! **Source.** Divakaran et al., INFOCOM Workshops 2009, section V-A and figure 2; docs/design/packet-size.md#lomax. **Deviations.** None known.
 
-use super::super::{Analysis, Curve, Measured, Outcome, metric};
+use super::super::{Analysis, Curve, Measured, Outcome, Run, metric};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::rng::{Distribution, Rng, Sampler};
@@ -49,7 +49,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         metric("drawn", "Transfers drawn."),
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[

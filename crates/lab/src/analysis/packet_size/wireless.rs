@@ -10,7 +10,7 @@
 //! Kurose, SIGCOMM 1998, equation (32). **Deviations.** None known. The model has neither headers nor link-layer
 //! retransmission: it is reproduced as mathematics, not as advice.
 
-use super::super::{Analysis, Curve, Measured, Outcome, metric};
+use super::super::{Analysis, Curve, Measured, Outcome, Run, metric};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::time::Duration;
@@ -52,7 +52,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         ),
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[

@@ -5,7 +5,7 @@
 //! (forwarding rates of a router). **Deviations.** Nothing is forwarded: no network card, no interrupts, no header is
 //! parsed; so rates cannot be compared with the published ones, only what the decision adds.
 
-use super::super::{Analysis, Measured, Metric, Outcome};
+use super::super::{Analysis, Measured, Metric, Outcome, Run};
 use super::{Rig, limit, packet};
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
@@ -39,7 +39,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         },
     ],
     timed: true,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[

@@ -6,7 +6,7 @@
 //! refusals are not independent of each other. **Source.** Schinazi 2014, section 3.3. **Deviations.** Packets of refused
 //! super-packets are not offered: they are orphans and change nothing.
 
-use super::super::{Analysis, Curve, Measured, Metric, Outcome};
+use super::super::{Analysis, Curve, Measured, Metric, Outcome, Run};
 use super::{PACKET_TIME, Rig, limit};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
@@ -34,7 +34,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         },
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[

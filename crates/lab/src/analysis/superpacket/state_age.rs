@@ -3,7 +3,7 @@
 //! A first packet that nothing follows arrives at a random moment of an epoch; then a call every two-hundredth of an epoch
 //! looks whether its promise is gone. **Source.** Schinazi 2014, section 3.3. **Deviations.** None known.
 
-use super::super::{Analysis, Measured, Metric, Outcome};
+use super::super::{Analysis, Measured, Metric, Outcome, Run};
 use super::{Rig, limit};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
@@ -24,7 +24,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         },
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[

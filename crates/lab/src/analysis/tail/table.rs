@@ -5,7 +5,7 @@
 //! delivered are compared with the published file. **Source.** specs/published-endpoint.toml. **Deviations.** None known.
 
 use super::super::pair::Pair;
-use super::super::{Analysis, Curve, Measured, Metric, Outcome};
+use super::super::{Analysis, Curve, Measured, Metric, Outcome, Run};
 use super::{MECHANISMS, config};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
@@ -25,7 +25,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         },
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[Parameter {

@@ -6,7 +6,7 @@
 //! own after the sample. **Source.** RFC 7765; Rajiullah et al., CCR 45(1), 2015. **Deviations.** None known.
 
 use super::super::pair::Pair;
-use super::super::{Analysis, Measured, Metric, Outcome};
+use super::super::{Analysis, Measured, Metric, Outcome, Run};
 use super::config;
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
@@ -36,7 +36,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         },
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[Parameter {

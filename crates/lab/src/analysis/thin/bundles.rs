@@ -4,7 +4,7 @@
 //! **Source.** Opstad et al., slides of 2015 (specs/published-endpoint.toml, rdb-vectors and rdb-header-budget). **Deviations.** None known.
 
 use super::super::pair::{Pair, Sent};
-use super::super::{Analysis, Measured, Outcome, metric};
+use super::super::{Analysis, Measured, Outcome, Run, metric};
 use super::{MSS, config};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
@@ -31,7 +31,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         metric("frame", "Bytes of a full frame, with its checksum (4)."),
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[Parameter {

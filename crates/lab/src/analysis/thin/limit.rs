@@ -4,7 +4,7 @@
 //! not whole, that is the next whole number above. **Source.** Opstad et al., slides of 2015 (rdb-dpifl). **Deviations.** None known.
 
 use super::super::pair::Pair;
-use super::super::{Analysis, Curve, Measured, Metric, Outcome};
+use super::super::{Analysis, Curve, Measured, Metric, Outcome, Run};
 use super::{MSS, config};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::registry::Entry;
@@ -32,7 +32,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         },
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 fn run(_: &Values) -> Outcome {

@@ -4,7 +4,7 @@
 //! round trip, so that the sum is the same in each, and its back-offs are counted: the chi-square statistic over all sums has as many degrees of
 //! freedom as there are sums. **Source.** specs/published-endpoint.toml (cdg-backoff). **Deviations.** None known.
 
-use super::super::{Analysis, Curve, Measured, Metric, Outcome, published};
+use super::super::{Analysis, Curve, Measured, Metric, Outcome, Run, published};
 use super::numbers;
 use fleetfoot_core::cc::{Ack, Cdg, Config, CongestionController, CubicArithmetic, HyStart, Reaction};
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
@@ -33,7 +33,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         },
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[Parameter {

@@ -2,7 +2,7 @@
 //!
 //! **Source.** specs/published-endpoint.toml (iw-motivation); the distributions state theirs. **Deviations.** None known.
 
-use super::super::{Analysis, Measured, Metric, Outcome};
+use super::super::{Analysis, Measured, Metric, Outcome, Run};
 use crate::workload::SizeTable;
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
@@ -14,7 +14,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         doc: "Share of sizes below so many full segments.",
     }],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 const OPTIONS: &[Parameter] = &[

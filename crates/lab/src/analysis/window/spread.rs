@@ -3,7 +3,7 @@
 //! A connection that knows its RTT writes ten segments; the departure of the tenth after the first is compared with the published one, for
 //! the bounded and the variable form. **Source.** specs/published-endpoint.toml (is-params). **Deviations.** None known.
 
-use super::super::{Analysis, Curve, Measured, Metric, Outcome, published};
+use super::super::{Analysis, Curve, Measured, Metric, Outcome, Run, published};
 use super::numbers;
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::registry::Entry;
@@ -32,7 +32,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         },
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 fn run(_: &Values) -> Outcome {

@@ -4,7 +4,7 @@
 //! recovery and after it. A pause: when the window falls for the first and for the second time shows the sampling period and the period of the
 //! non-validated phase, and by how much it falls. **Source.** specs/published-endpoint.toml (newcwv-rules). **Deviations.** None known.
 
-use super::super::{Analysis, Measured, Metric, Outcome, published};
+use super::super::{Analysis, Measured, Metric, Outcome, Run, published};
 use super::numbers;
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::parameter::Values;
@@ -43,7 +43,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
         },
     ],
     timed: false,
-    run,
+    run: Run::Alone(run),
 };
 
 fn run(_: &Values) -> Outcome {

@@ -16,9 +16,9 @@ mod pareto;
 pub use canvas::Figure;
 pub use pareto::{Pareto, pareto};
 
-use crate::compare::groups::completion_times;
-use crate::experiment::metric::Of;
 use crate::experiment::{CheckResult, Evaluated, Prepared};
+use crate::metrics::Of;
+use crate::metrics::flows::completion_times;
 use crate::run::Batch;
 use crate::scenario::{self, Check, Plot, PlotKind, Point, Series, Shown};
 use canvas::Canvas;
@@ -430,8 +430,14 @@ impl Drawing<'_> {
                 let drawn = variants.iter().filter_map(|&variant| {
                     let runs = batch.runs.get(variant)?;
                     let times = runs.iter().map(|run| {
-                        let times = kind.map(|kind| completion_times(kind, &run.output, group));
-                        times.unwrap_or_default().completed
+                        let times = || {
+                            Some(completion_times(
+                                kind?,
+                                run.output.groups.get(group)?,
+                                &run.output,
+                            ))
+                        };
+                        times().unwrap_or_default().completed
                     });
                     Some(lines::Line {
                         name: plan.variants.get(variant)?.name.clone(),

@@ -7,7 +7,7 @@ use super::super::read::{Field, Section};
 use super::super::value;
 use super::sweep::point;
 use super::{Check, Expect, Names, Published, Quantity, Relative, Role, unknown};
-use crate::experiment::metric::{Metric, Of, Statistic};
+use crate::metrics::{Metric, Of, Statistic};
 
 /// The checks of the document; those that `figure.primary` names carry the claim.
 pub(super) fn checks(document: &Table, figure: &Section, names: &Names<'_>) -> Result<Vec<Check>, Error> {

@@ -9,11 +9,9 @@
 //! give a system of four up to 60 W, 15 W each. **Assumed**: 100 million searches per second at that power. A modelled
 //! or a small TCAM needs less, a whole router more per packet. Small differences mean nothing, ratios do.
 
-use super::Planned;
-use crate::result::Node;
-use crate::scenario::Resolved;
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_sim::output::{LinkOutput, RunOutput};
+use fleetfoot_sim::spec::Spec;
 
 /// Energy of one look-up (J): 10 W over 100 million searches per second.
 pub const LOOKUP_J: f64 = 10.0 / 100e6;
@@ -23,19 +21,19 @@ pub const LOOKUP_SOURCE: &str = "100 nJ per look-up: 10 W of a line card for its
 
 /// What a node did in one run, between warm-up and end of arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Handled {
+pub struct NodeCounts {
     /// Data units that reached it.
-    pub(crate) received: u64,
+    pub received: u64,
     /// Data units that it put on its links.
-    pub(crate) sent: u64,
+    pub sent: u64,
 }
 
 /// What every node did, in the order of the network.
-pub(crate) fn handled(resolved: &Resolved, run: &RunOutput) -> Vec<Handled> {
-    let mut nodes = vec![Handled::default(); resolved.spec.nodes.len()];
-    for (spec, link) in resolved.spec.links.iter().zip(&run.links) {
-        nodes[spec.from.0 as usize].sent += link.packets;
-        nodes[spec.to.0 as usize].received += link.packets.saturating_sub(lost_on_the_wire(link));
+pub fn handled(spec: &Spec, run: &RunOutput) -> Vec<NodeCounts> {
+    let mut nodes = vec![NodeCounts::default(); spec.nodes.len()];
+    for (ends, link) in spec.links.iter().zip(&run.links) {
+        nodes[ends.from.0 as usize].sent += link.packets;
+        nodes[ends.to.0 as usize].received += link.packets.saturating_sub(lost_on_the_wire(link));
     }
     nodes
 }
@@ -51,8 +49,8 @@ fn lost_on_the_wire(link: &LinkOutput) -> u64 {
 }
 
 /// Look-ups of all routers in one run.
-pub(crate) fn lookups(resolved: &Resolved, run: &RunOutput) -> u64 {
-    let nodes = resolved.spec.nodes.iter().zip(handled(resolved, run));
+pub(crate) fn lookups(spec: &Spec, run: &RunOutput) -> u64 {
+    let nodes = spec.nodes.iter().zip(handled(spec, run));
     nodes
         .filter(|(node, _)| !node.host)
         .map(|(_, handled)| handled.received)
@@ -60,13 +58,10 @@ pub(crate) fn lookups(resolved: &Resolved, run: &RunOutput) -> u64 {
 }
 
 /// Headers that hosts sent, acknowledgments included, per payload byte that arrived in order, over all flows.
-pub(crate) fn headers_per_byte<'a>(
-    resolved: &Resolved,
-    runs: impl Iterator<Item = &'a RunOutput>,
-) -> Option<f64> {
+pub(crate) fn headers_per_byte<'a>(spec: &Spec, runs: impl Iterator<Item = &'a RunOutput>) -> Option<f64> {
     let (mut headers, mut bytes) = (0, 0);
     for run in runs {
-        let nodes = resolved.spec.nodes.iter().zip(handled(resolved, run));
+        let nodes = spec.nodes.iter().zip(handled(spec, run));
         headers += nodes
             .filter(|(node, _)| node.host)
             .map(|(_, handled)| handled.sent)
@@ -74,39 +69,4 @@ pub(crate) fn headers_per_byte<'a>(
         bytes += run.groups.iter().map(|group| group.goodput_bytes.0).sum::<u64>();
     }
     (bytes > 0).then(|| headers as f64 / bytes as f64)
-}
-
-/// The nodes of a variant, in the order of the network.
-pub(super) fn nodes(planned: &Planned, outputs: &[&RunOutput]) -> Vec<Node> {
-    let resolved = &planned.resolved;
-    let seconds = measured_s(resolved) * outputs.len() as f64;
-    let mut all = vec![Handled::default(); resolved.spec.nodes.len()];
-    for output in outputs {
-        for (sum, one) in all.iter_mut().zip(handled(resolved, output)) {
-            sum.received += one.received;
-            sum.sent += one.sent;
-        }
-    }
-    let specs = resolved.spec.nodes.iter().zip(all);
-    specs
-        .map(|(spec, handled)| {
-            let lookups_per_s = match spec.host || seconds <= 0.0 {
-                true => None,
-                false => Some(handled.received as f64 / seconds),
-            };
-            Node {
-                name: spec.name.clone(),
-                host: spec.host,
-                units_received: handled.received,
-                units_sent: handled.sent,
-                lookups_per_s,
-                lookup_power_w: lookups_per_s.map(|rate| rate * LOOKUP_J),
-            }
-        })
-        .collect()
-}
-
-/// Time between warm-up and end of arrivals (s).
-pub(crate) fn measured_s(resolved: &Resolved) -> f64 {
-    (resolved.run.duration - resolved.run.warmup).as_secs_f64()
 }

@@ -1,6 +1,6 @@
 //! What the hosts that play by the rules get of a line.
 
-use crate::scenario::Resolved;
+use super::Scene;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Traffic;
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ struct Host {
 ///
 /// What arrived counts within the measured time, of flows that began before it too; wanted are the flows that began within
 /// it. Hosts of raw packets have equal parts too; addresses that nobody has count as the host that made them up.
-pub(super) fn worst_share(resolved: &Resolved, run: &RunOutput, bottleneck: &[String]) -> Option<f64> {
+pub(super) fn worst_share(scene: &Scene<'_>, run: &RunOutput) -> Option<f64> {
     let mut hosts: BTreeMap<u32, Host> = BTreeMap::new();
-    for (spec, output) in resolved.spec.groups.iter().zip(&run.groups) {
+    for (spec, output) in scene.spec.groups.iter().zip(&run.groups) {
         let raw = matches!(spec.traffic, Traffic::Raw(_));
         let source = |pair: u32| spec.pairs.get(pair as usize).map(|pair| pair.0.0);
         for flow in &output.flows {
@@ -42,9 +42,9 @@ pub(super) fn worst_share(resolved: &Resolved, run: &RunOutput, bottleneck: &[St
             }
         }
     }
-    let links = resolved.spec.links.iter().zip(&run.links);
+    let links = scene.spec.links.iter().zip(&run.links);
     let carried: u64 = links
-        .filter(|(spec, _)| bottleneck.contains(&spec.name))
+        .filter(|(spec, _)| scene.bottleneck.contains(&spec.name))
         .map(|(_, link)| link.bytes.0)
         .sum();
     let part = carried as f64 / hosts.len() as f64;
@@ -120,7 +120,7 @@ mod tests {
                 links: links.clone(),
                 ..RunOutput::default()
             };
-            worst_share(&resolved, &run, &bottleneck).expect("two hosts want something")
+            worst_share(&resolved.scene(&bottleneck), &run).expect("two hosts want something")
         };
         // Each way 1.5 million bytes were carried. Of three parts of a million the long flow has a quarter, the short one has nine tenths of its wants.
         assert!((share(250_000, 9_000) - 0.25).abs() < 1e-12);

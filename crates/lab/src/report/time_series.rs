@@ -1,8 +1,8 @@
 //! What the report and the files of a single run are made of: the course of a few flows, and what the simulator's
 //! [`Trace`] and [`Capture`] kept, as rows of a trace file and packets of a capture file.
 
-use crate::report::pcapng::{self, Interface};
-use crate::report::trace::TraceRow;
+use super::pcapng::{self, Interface};
+use super::trace::TraceRow;
 use crate::result::{FlowTrace, SendPoint, StatePoint};
 use crate::scenario::Resolved;
 use fleetfoot_core::flow::FlowId;
