@@ -123,12 +123,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
             doc: "One connection per transfer; transfers arrive whether or not earlier ones are done.",
             keys: &[
                 key("size", SIZES, Required, "Payload bytes of each."),
-                key(
-                    "arrivals",
-                    Kind::Tagged(&ARRIVALS),
-                    Required,
-                    "When they start.",
-                ),
+                key("arrivals", Kind::Tagged(&ARRIVALS), Required, "When they start."),
                 key("count", COUNT, Described("no limit"), "Most transfers."),
             ],
         },
