@@ -1,5 +1,6 @@
 //! Experiments of the tree, messages, points, checks on made-up results whose effects are known, the record.
 
+mod combinations;
 mod recorded;
 
 use super::library::{self, UnknownName};

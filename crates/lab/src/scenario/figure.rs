@@ -4,9 +4,12 @@
 //! place before anything runs.
 
 mod check;
+mod expand;
 mod plot;
 mod sweep;
+mod template;
 
+pub(super) use expand::expand;
 pub use plot::{Plot, PlotKind, Series, Shown};
 
 use super::Setting;

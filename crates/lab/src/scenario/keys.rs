@@ -92,6 +92,8 @@ pub(crate) enum Kind {
     Quantity(Dimension),
     /// Paths and values of a variant.
     Setting,
+    /// Any value: what reads it says which.
+    Any,
     /// A registered analysis: its name, or `kind` and its options.
     Analysis,
 }

@@ -236,6 +236,7 @@ impl Scenario {
     }
 
     fn read(document: Table, fallback: &str, lenient: bool) -> Result<Scenario, Error> {
+        let document = figure::expand(document)?;
         if let Some(node) = closed_form(&document) {
             return Err(Error::at(
                 &node.place,
@@ -314,7 +315,7 @@ impl ExperimentFile {
                 scenario: Some(scenario),
             });
         }
-        let mut document = document;
+        let mut document = figure::expand(document)?;
         document.entries.retain(|entry| entry.key != "extends");
         check_keys(&document, keys::CLOSED_FORM)?;
         Ok(ExperimentFile {

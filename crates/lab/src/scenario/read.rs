@@ -258,6 +258,7 @@ pub(crate) fn check(node: &Node, kind: &Kind, path: &str) -> Result<(), Error> {
             _ => quantity(node, path, dimension).map(drop),
         },
         Kind::Setting => table(node, path).map(drop),
+        Kind::Any => Ok(()),
         Kind::Analysis => value::analysis(node, path).map(drop),
     }
 }
@@ -275,7 +276,7 @@ impl Dimension {
 /// The index of the form that the type of `node` points to.
 fn fitting_form(node: &Node, forms: &[Kind]) -> Option<usize> {
     let fits = |form: &Kind| match (&node.value, form) {
-        (Value::Table(_), form) => matches!(form, Kind::Table(_) | Kind::Tagged(_)),
+        (Value::Table(_), form) => matches!(form, Kind::Table(_) | Kind::Tagged(_) | Kind::Setting),
         (Value::Text(_), form) => !matches!(
             form,
             Kind::Table(_) | Kind::Tagged(_) | Kind::Integer(..) | Kind::Number(..) | Kind::Flag
@@ -298,6 +299,7 @@ fn form_names(forms: &[Kind]) -> String {
             let names: Vec<String> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
             format!("a table of {}", names.join(", "))
         }
+        Kind::Setting => String::from("a table of paths and values"),
         _ => String::from("text in quotes"),
     };
     let names: Vec<String> = forms.iter().map(name).collect();

@@ -304,6 +304,7 @@ pub(super) fn type_of(kind: &Kind) -> String {
         Kind::Distribution(Dimension::Time) => "time or distribution".into(),
         Kind::Point(_) => "`[value, probability]`".into(),
         Kind::Setting => "paths and values".into(),
+        Kind::Any => "any value".into(),
         Kind::Analysis => "an analysis".into(),
     }
 }

@@ -152,6 +152,7 @@ impl Schemas {
             }),
             Kind::Choice(words) => json!({ "enum": words }),
             Kind::Setting => json!({ "type": "object", "minProperties": 1 }),
+            Kind::Any => json!({}),
         }
     }
 

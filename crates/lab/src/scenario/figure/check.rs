@@ -83,10 +83,14 @@ fn check(node: &Node, names: &Names<'_>, earlier: &[Check]) -> Result<Check, Err
         Some(field) => field.text()?.to_owned(),
         None => name.to_owned(),
     };
-    let role = match section.need("role")?.choice()? {
-        "condition" => Role::Condition,
-        "report" => Role::Report,
-        _ => Role::Check,
+    let role = match section.find("role")? {
+        None if expect.is_none() => Role::Report,
+        None => Role::Check,
+        Some(field) => match field.choice()? {
+            "condition" => Role::Condition,
+            "report" => Role::Report,
+            _ => Role::Check,
+        },
     };
     let mut beyond = Vec::new();
     for element in section.need("beyond")?.list()? {

@@ -22,7 +22,7 @@ pub(crate) static FIGURE: &[Key] = &[
         "primary",
         Kind::OneOrMore(&Kind::Text),
         Described("every check that counts"),
-        "Names of the checks that carry the claim: when all of them are violated it is not reproduced.",
+        "Names of the checks that carry the claim: when all of them are violated it is not reproduced. A name with placeholders stands for all checks of a `for` that it fits.",
     ),
     key(
         "analysis",
@@ -53,6 +53,12 @@ pub(crate) static FIGURE: &[Key] = &[
         Kind::Setting,
         Value("{}"),
         "Paths and lists of values: every combination is a point. With `zip = true` the lists go in step.",
+    ),
+    key(
+        "points",
+        Kind::Map(&Kind::Setting),
+        Described("none"),
+        "Names of points of the sweep, for checks: `\"busy\" = { \"traffic.long.start\" = \"0 s\" }`. Without a sweep these are the points.",
     ),
     key(
         "quick",
@@ -119,6 +125,18 @@ const STATISTICS: &[&str] = &[
 pub(crate) static CHECK: &[Key] = &[
     key("name", Kind::Text, Required, "Its name."),
     key(
+        "for",
+        Kind::Map(&Kind::Any),
+        Described("none: one check"),
+        "The check is made for every combination, the last entry varying fastest: `{ variant = [\"a\", \"b\"], point = \"each\" }`. A list holds values of the key it is named by; a table gives each value the word before it; `\"each\"` stands for all variants, groups or points. An entry named by no key of a check is a word for texts, or a table of words, each with keys of the check and further words. `{variant}` in any text of the check becomes the word.",
+    ),
+    key(
+        "cases",
+        Kind::List(&Kind::Map(&Kind::Any)),
+        Value("[]"),
+        "What some combinations of `for` have of their own: entries of `for` select by word or list of words, everything else is set: `{ variant = \"a\", expect = \"< 1\" }`. A later case takes precedence.",
+    ),
+    key(
         "claim",
         Kind::Text,
         Described("its name"),
@@ -127,7 +145,7 @@ pub(crate) static CHECK: &[Key] = &[
     key(
         "metric",
         Kind::Text,
-        Required,
+        Described("none: it must be given here, in `for` or in `cases`"),
         "A field of the result JSON: of the group, of the link, or of the variant if neither is given (`fct_s`, `drops.data`, `counters.marked`, `fairness_jain`), or a name of the analysis. Numbers that the result adds up over runs count per run.",
     ),
     key(
@@ -157,9 +175,9 @@ pub(crate) static CHECK: &[Key] = &[
     ),
     key(
         "point",
-        Kind::Setting,
+        POINT,
         Described("every point"),
-        "Paths and values that select a point of the sweep. Without it the check is made at each.",
+        "Paths and values that select a point of the sweep, or its name. Without it the check is made at each.",
     ),
     key(
         "per",
@@ -206,7 +224,7 @@ pub(crate) static CHECK: &[Key] = &[
     key(
         "role",
         Kind::Choice(&["check", "condition", "report"]),
-        Value("\"check\""),
+        Described("`check`, or `report` where nothing is expected"),
         "A condition that does not hold makes the experiment not comparable; a report never counts.",
     ),
 ];
@@ -226,7 +244,7 @@ pub(crate) static RELATIVE: &[Key] = &[
     key("variant", Kind::Text, Described("that of the check"), "Variant."),
     key(
         "point",
-        Kind::Setting,
+        POINT,
         Described("that of the check"),
         "Point of the sweep.",
     ),
@@ -277,7 +295,7 @@ pub(crate) static PLOT: &[Key] = &[
         "checks",
         Kind::OneOrMore(&Kind::Text),
         Described("all; but in a heat map and against a sweep those made at every point"),
-        "Names of the checks it shows, in this order.",
+        "Names of the checks it shows, in this order. A name with placeholders stands for all checks of a `for` that it fits; its title may have placeholders too.",
     ),
     key(
         "titles",
@@ -343,3 +361,6 @@ pub(crate) static PLOT: &[Key] = &[
 ];
 
 const ANY_NUMBER: Kind = Kind::Number(f64::MIN, f64::MAX);
+
+/// A point of the sweep: its name, or paths and values.
+const POINT: Kind = Kind::Either(&[Kind::Text, Kind::Setting]);
