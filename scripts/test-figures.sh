@@ -4,11 +4,11 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 cargo build --profile ci --quiet --locked --package fleetfoot-cli || exit 1
-found=$(mktemp)
-trap 'rm -f "$found"' EXIT
-cp experiments/verdicts.toml "$found"
-"${CARGO_TARGET_DIR:-target}/ci/fleetfoot" reproduce --full --record "$found" --out fleetfoot-out/reproduce-full || exit 1
-if ! diff -u experiments/verdicts.toml "$found"; then
-    echo "the full runs differ from experiments/verdicts.toml; review, then record them with: fleetfoot reproduce --full --record experiments/verdicts.toml"
+found=$(mktemp -d)
+trap 'rm -rf "$found"' EXIT
+cp -r experiments/. "$found"
+"${CARGO_TARGET_DIR:-target}/ci/fleetfoot" reproduce --full --record="$found" --out fleetfoot-out/reproduce-full || exit 1
+if ! diff -ru experiments "$found"; then
+    echo "the full runs differ from experiments/*/verdicts; review, then record them with: fleetfoot reproduce --full --record"
     exit 1
 fi

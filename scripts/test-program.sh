@@ -154,10 +154,10 @@ check "capture" "$optimised" run "$scratch/small.toml" --quiet --out "$scratch/e
 # Our own experiments, quick, against the record: a list, so that groups whose quick runs are longer stay out of every test.
 quick="own-superpackets-grid own-superpackets-policy own-superpackets-upstream own-attacks-superpackets own-sp-weight-long sp-fig3"
 as_recorded() {
-    cp experiments/verdicts.toml "$scratch/verdicts.toml"
+    cp -r experiments "$scratch/experiments"
     # shellcheck disable=SC2086
-    "$optimised" reproduce $quick --quick --quiet --record "$scratch/verdicts.toml" --out "$scratch/quick" >/dev/null || return 1
-    diff -u experiments/verdicts.toml "$scratch/verdicts.toml"
+    "$optimised" reproduce $quick --quick --quiet --record="$scratch/experiments" --out "$scratch/quick" >/dev/null || return 1
+    diff -ru experiments "$scratch/experiments"
 }
 check "quick runs of our own experiments say what is recorded" as_recorded
 drawn() {

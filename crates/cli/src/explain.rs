@@ -302,7 +302,7 @@ fn today(found: &SwitchInfo) -> String {
 fn experiment(text: &mut String, name: &str, file: &str) -> Result<(), Failure> {
     let width = width();
     let experiments = library::select(&[name.to_owned()])?;
-    let record = Record::embedded().map_err(|error| Failure::other(format!("verdicts.toml: {error}")))?;
+    let record = Record::embedded().map_err(|error| Failure::other(format!("recorded verdicts: {error}")))?;
     for experiment in &experiments {
         let figure = &experiment.file.figure;
         let source = &figure.source;

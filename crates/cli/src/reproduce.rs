@@ -10,7 +10,7 @@ use crate::session::{BatchFlags, about, command, cores, on_cores, stop_flag};
 use crate::target::Targets;
 use clap::Args;
 use fleetfoot_lab::compare::build;
-use fleetfoot_lab::experiment::record::Record;
+use fleetfoot_lab::experiment::record::{OfExperiment, Record};
 use fleetfoot_lab::experiment::{
     CheckResult, Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA, UnknownName,
     library,
@@ -53,8 +53,8 @@ pub(crate) struct Arguments {
     /// Also write each figure as an SVG file into this folder, named by its experiment.
     #[arg(long, value_name = "FOLDER", conflicts_with = "list")]
     figures: Option<PathBuf>,
-    /// Enter verdicts and numbers in this file (experiments/verdicts.toml); needs --full or --quick.
-    #[arg(long, value_name = "FILE")]
+    /// Enter verdicts and numbers in FOLDER/GROUP/verdicts/ID.toml, by default below experiments; needs --full or --quick.
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true, default_missing_value = "experiments")]
     record: Option<PathBuf>,
 }
 
@@ -79,16 +79,17 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .filter(|name| name.is_file());
     let mut targets = Targets::reading(files, arguments.batch.force);
     targets.of_batch(&arguments.batch, arguments.out.as_deref())?;
-    if let Some(path) = &arguments.record {
-        written(path)?;
-        Targets::reading([], true).file("--record", path)?;
-    }
+    // What the full runs said: of the files that are being written, so that quick runs after full ones need no new program.
+    let record = match &arguments.record {
+        Some(folder) => written(folder, &experiments)?,
+        None => embedded()?,
+    };
     if let Some(folder) = &arguments.figures {
         // Better now than after an hour of runs.
         std::fs::create_dir_all(folder).map_err(|error| cannot_draw(folder, &error))?;
     }
     if arguments.recorded {
-        return recorded(&experiments, arguments, common);
+        return recorded(&experiments, &record, arguments, common);
     }
     let level = match (arguments.quick, arguments.full) {
         (true, _) => Level::Quick,
@@ -117,11 +118,6 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .clone()
         .unwrap_or_else(|| Path::new("fleetfoot-out").join("reproduce"));
     let folder = Folder::open(Some(&place), "reproduce", "reproduce", arguments.batch.force)?;
-    // What the full runs said: of the file that is being written, so that quick runs after full ones need no new program.
-    let record = match arguments.record.as_deref() {
-        Some(path) => written(path)?,
-        None => embedded()?,
-    };
     let reporter = Reporter::new(forecast, common, arguments.batch.events.as_deref())?;
     reporter.event(&serde_json::json!({ "event": "started", "experiments": prepared.len(), "runs": runs }));
     let started = Instant::now();
@@ -167,8 +163,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if let Some(folder) = &arguments.figures {
         draw(folder, results.iter().flat_map(|result| &result.figures), common)?;
     }
-    if let Some(path) = &arguments.record {
-        enter(path, &prepared, &evaluated, level)?;
+    if let Some(folder) = &arguments.record {
+        enter(folder, record, &prepared, &evaluated, level)?;
     }
     if common.json {
         print(&document.to_json_text())?;
@@ -195,8 +191,12 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
 }
 
 /// Shows what the full runs said, without running.
-fn recorded(experiments: &[Experiment], arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    let record = embedded()?;
+fn recorded(
+    experiments: &[Experiment],
+    record: &Record,
+    arguments: &Arguments,
+    common: &Common,
+) -> Result<(), Failure> {
     let mut found = Vec::new();
     let mut without = Vec::new();
     for experiment in experiments {
@@ -248,7 +248,7 @@ fn cannot_draw(folder: &Path, error: &std::io::Error) -> Failure {
 }
 
 fn embedded() -> Result<Record, Failure> {
-    Record::embedded().map_err(|error| Failure::other(format!("verdicts.toml: {error}")))
+    Record::embedded().map_err(|error| Failure::other(format!("recorded verdicts: {error}")))
 }
 
 fn document(evaluated: &[&Evaluated]) -> Document {
@@ -344,25 +344,53 @@ impl Work<'_> {
     }
 }
 
-/// Enters what was found in the record at `path`.
-fn enter(path: &Path, prepared: &[Prepared], evaluated: &[&Evaluated], level: Level) -> Result<(), Failure> {
-    let mut record = written(path)?;
+/// Enters what was found in the files of these experiments below `folder`.
+fn enter(
+    folder: &Path,
+    mut record: Record,
+    prepared: &[Prepared],
+    evaluated: &[&Evaluated],
+    level: Level,
+) -> Result<(), Failure> {
     for (evaluated, prepared) in evaluated.iter().zip(prepared) {
-        record.enter(evaluated, level, prepared.seeds.len() as u32);
+        let experiment = &evaluated.experiment;
+        let entry = record.0.entry(experiment.id.clone()).or_default();
+        entry.enter(evaluated, level, prepared.seeds.len() as u32);
+        let path = folder.join(OfExperiment::path(experiment));
+        write_atomically(&path, entry.to_text().as_bytes())
+            .map_err(|error| Failure::other(format!("cannot write {}: {error}", path.display())))?;
     }
-    write_atomically(path, record.to_text().as_bytes())
-        .map_err(|error| Failure::other(format!("cannot write {}: {error}", path.display())))
+    Ok(())
 }
 
-/// The record at `path`; empty if there is none yet.
-fn written(path: &Path) -> Result<Record, Failure> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => {
-            Record::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Record::default()),
-        Err(error) => Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
+/// What is recorded of these experiments below `folder`, where it can be written.
+fn written(folder: &Path, experiments: &[Experiment]) -> Result<Record, Failure> {
+    if !folder.is_dir() {
+        return Err(Failure::usage(format!(
+            "there is no folder {}: start in the repository, or name its experiments with --record=FOLDER",
+            folder.display()
+        )));
     }
+    let mut record = Record::default();
+    for experiment in experiments {
+        let path = folder.join(OfExperiment::path(experiment));
+        let refused = |why: &dyn std::fmt::Display| {
+            Failure::usage(format!("cannot record in {}: {why}", path.display()))
+        };
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(|error| refused(&error))?;
+        }
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                let entry = OfExperiment::parse(&text).map_err(|error| refused(&error))?;
+                record.0.insert(experiment.id.clone(), entry);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(refused(&error)),
+        }
+        Targets::reading([], true).file("--record", &path)?;
+    }
+    Ok(record)
 }
 
 fn list(experiments: &[Experiment], common: &Common) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! Which experiments there are: those of the tree, which are part of the program, and files by path.
 
+use super::record::FOLDER;
 use crate::scenario::{Error, ExperimentFile, Setting, Texts};
 use fleetfoot_sim::spec::Spec;
 use std::path::Path;
@@ -166,9 +167,18 @@ fn unknown(name: &str) -> UnknownName {
 fn names() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     TEXTS.iter().filter_map(|(path, _)| {
         let (group, file) = path.strip_prefix("experiments/")?.split_once('/')?;
-        // What several experiments extend stands in a folder below.
+        // What several experiments extend, and their verdicts, stand in folders below.
         let id = file.strip_suffix(".toml").filter(|id| !id.contains('/'))?;
         Some((*path, id, group))
+    })
+}
+
+/// Id and text of every file of verdicts.
+pub fn verdicts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TEXTS.iter().filter_map(|(path, text)| {
+        let (folder, file) = path.rsplit_once('/')?;
+        let is_folder = folder.rsplit_once('/').is_some_and(|(_, name)| name == FOLDER);
+        Some((file.strip_suffix(".toml").filter(|_| is_folder)?, *text))
     })
 }
 

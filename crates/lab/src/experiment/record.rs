@@ -1,33 +1,31 @@
-//! `experiments/verdicts.toml`: what full and quick runs said, checked in, so that a changed verdict or number is a diff
-//! that somebody reads.
+//! `experiments/GROUP/verdicts/ID.toml`: what the full and the quick run of an experiment said, checked in, so that a changed
+//! verdict or number is a diff that somebody reads.
 
 use super::verdict::Verdict;
-use super::{Evaluated, Level};
-use serde::{Deserialize, Serialize};
+use super::{Evaluated, Experiment, Level};
+use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
 
-/// The file: experiments by id.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+/// What is recorded of experiments, by id.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record(pub BTreeMap<String, OfExperiment>);
 
-/// What is recorded of an experiment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The file of one experiment.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfExperiment {
     /// Why the numbers changed, written by whoever changed them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The full run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<Recorded>,
     /// The quick run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Recorded>,
 }
 
 /// One run of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
     /// Its verdict.
@@ -39,17 +37,14 @@ pub struct Recorded {
 }
 
 /// One check.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedCheck {
     /// The estimate, to six digits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
     /// Its interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci95: Option<[f64; 2]>,
     /// Whether it holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<bool>,
 }
 
@@ -57,39 +52,76 @@ impl Record {
     /// The record that is part of the program.
     ///
     /// # Errors
-    /// The text is not as this program writes it.
+    /// A file is not as this program writes it.
     pub fn embedded() -> Result<Record, toml::de::Error> {
-        super::library::text("experiments/verdicts.toml").map_or_else(|| Ok(Record::default()), Record::parse)
-    }
-
-    /// Reads the text of a record.
-    ///
-    /// # Errors
-    /// The text is not as this program writes it.
-    pub fn parse(text: &str) -> Result<Record, toml::de::Error> {
-        toml::from_str(text)
+        let files = super::library::verdicts();
+        let record = files.map(|(id, text)| Ok((id.to_owned(), OfExperiment::parse(text)?)));
+        Ok(Record(record.collect::<Result<_, toml::de::Error>>()?))
     }
 
     /// What the full run of the experiment said.
     pub fn full(&self, id: &str) -> Option<&Recorded> {
         self.0.get(id)?.full.as_ref()
     }
+}
+
+impl OfExperiment {
+    /// Where the file of the experiment is, below the folder `experiments`.
+    pub fn path(experiment: &Experiment) -> PathBuf {
+        let file = format!("{}.toml", experiment.id);
+        [&experiment.group, FOLDER, &file].iter().collect()
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// The text is not as this program writes it.
+    pub fn parse(text: &str) -> Result<OfExperiment, toml::de::Error> {
+        toml::from_str(text)
+    }
 
     /// Enters what a run said. The usual level is not recorded: it is a shorter full run.
     pub fn enter(&mut self, evaluated: &Evaluated, level: Level, seeds: u32) {
         let recorded = Recorded::of(evaluated, seeds);
-        let entry = self.0.entry(evaluated.experiment.id.clone()).or_default();
         match level {
-            Level::Full => entry.full = Some(recorded),
-            Level::Quick => entry.quick = Some(recorded),
+            Level::Full => self.full = Some(recorded),
+            Level::Quick => self.quick = Some(recorded),
             Level::Usual => {}
         }
     }
 
-    /// The text of the file.
+    /// The text of the file: one line for each check.
     pub fn to_text(&self) -> String {
-        let body = toml::to_string(self).expect("numbers and text can be written as TOML");
-        format!("{HEADER}{body}")
+        let mut text = String::from(HEADER);
+        if let Some(reason) = &self.reason {
+            let _ = writeln!(text, "reason = {}", quoted(reason));
+        }
+        for (level, recorded) in [("full", &self.full), ("quick", &self.quick)] {
+            let Some(recorded) = recorded else { continue };
+            let (verdict, seeds) = (recorded.verdict.name(), recorded.seeds);
+            let _ = writeln!(
+                text,
+                "\n[{level}]\nverdict = \"{verdict}\"\nseeds = {seeds}\n\n[{level}.checks]"
+            );
+            for (name, check) in &recorded.checks {
+                let _ = writeln!(text, "{} = {}", quoted(name), check.inline());
+            }
+        }
+        text
+    }
+}
+
+impl RecordedCheck {
+    /// The check as an inline table.
+    fn inline(&self) -> String {
+        let number = |value: f64| toml::Value::Float(value).to_string();
+        let measured = self.measured.map(|value| format!("measured = {}", number(value)));
+        let ci95 = self
+            .ci95
+            .map(|[low, high]| format!("ci95 = [{}, {}]", number(low), number(high)));
+        let holds = self.holds.map(|holds| format!("holds = {holds}"));
+        let parts: Vec<String> = [measured, ci95, holds].into_iter().flatten().collect();
+        format!("{{ {} }}", parts.join(", "))
     }
 }
 
@@ -121,23 +153,35 @@ fn six_digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
-const HEADER: &str = "\
-# What the experiments said: `fleetfoot reproduce --full --record experiments/verdicts.toml`, and the same with --quick.
-# A test compares quick runs with it. A changed verdict or number is reviewed; `reason` says why it is right.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
 
-";
+/// The folder of these files in that of a group.
+pub(super) const FOLDER: &str = "verdicts";
+
+const HEADER: &str = "# Written by `fleetfoot reproduce --record`, with --full and --quick; `reason` says why a changed number is right.\n";
 
 #[cfg(test)]
 mod tests {
-    use super::{Record, six_digits};
+    use super::super::library;
+    use super::{OfExperiment, six_digits};
 
     #[test]
-    fn the_checked_in_record_is_as_the_program_writes_it() {
-        let record = Record::embedded().unwrap_or_else(|error| panic!("{error}"));
-        let again: Record = toml::from_str(&record.to_text()).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(record, again);
-        let text = super::super::library::text("experiments/verdicts.toml").unwrap_or("");
-        assert_eq!(record.to_text(), text);
+    fn the_checked_in_files_are_as_the_program_writes_them() {
+        for (id, text) in library::verdicts() {
+            let record = OfExperiment::parse(text).unwrap_or_else(|error| panic!("{id}: {error}"));
+            assert_eq!(record.to_text(), text, "{id}");
+        }
+    }
+
+    #[test]
+    fn every_file_is_of_an_experiment_of_its_group() {
+        for experiment in library::all().unwrap_or_else(|error| panic!("{error}")) {
+            let path = OfExperiment::path(&experiment).display().to_string();
+            assert!(library::text(&format!("experiments/{path}")).is_some(), "{path}");
+        }
+        assert_eq!(library::verdicts().count(), library::ids().count());
     }
 
     #[test]

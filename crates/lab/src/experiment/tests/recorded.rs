@@ -53,7 +53,7 @@ fn quick_runs_say_what_is_recorded() {
     }
     assert!(
         differ.is_empty(),
-        "`fleetfoot reproduce --quick --record experiments/verdicts.toml` writes what is found:\n{}",
+        "`fleetfoot reproduce --quick --record` writes what is found:\n{}",
         differ.join("\n")
     );
 }
