@@ -29,6 +29,10 @@ step "documents" env RUSTDOCFLAGS="-D warnings" cargo doc --profile ci --workspa
 export FLEETFOOT_BUILT=1
 step "program" scripts/test-program.sh
 step "report in a browser" scripts/test-report.sh
+# A crate of its own: libraries come from the build above, the crates of this workspace are compiled again.
+plugin=(--manifest-path examples/plugin/Cargo.toml)
+step "plug-in, format" cargo fmt "${plugin[@]}" --check
+step "plug-in" cargo test --profile ci --locked --quiet "${plugin[@]}" --target-dir "${CARGO_TARGET_DIR:-target}"
 step "fuzz targets" env FUZZ_RUNS="${FUZZ_RUNS:-5000}" scripts/fuzz.sh
 step "licences and sources" scripts/deny.sh
 if [ -n "${FLEETFOOT_LONG:-}" ]; then

@@ -5,7 +5,6 @@ use crate::layout::{document, width, wrapped};
 use crate::list::{EXAMPLES, PROFILES};
 use crate::output::{Common, print};
 use clap::Args;
-use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::link::LinkConfig;
 use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::registry::Entry;
@@ -13,6 +12,7 @@ use fleetfoot_lab::compare::shown;
 use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::experiment::record::Record;
 use fleetfoot_lab::mechanisms::{self, ENTRIES, Mechanism, Preset};
+use fleetfoot_lab::plugins;
 use fleetfoot_lab::scenario::{
     Resolved, Scenario, Setting, Site, SwitchInfo, parameter_type, reference, switch, switch_names,
     switches_only_with,
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     let name = arguments.name.as_str();
     let mechanism = mechanisms::find(name);
-    let entry = AnyQueue::entry(name).or_else(|| AnyController::entry(name));
+    let entry = plugins::queue(name).or_else(|| plugins::controller(name));
     if arguments.bibtex {
         let source = mechanism
             .map(|mechanism| mechanism.source.to_owned())
@@ -354,7 +354,7 @@ fn registered(text: &mut String, entry: &Entry, alone: bool) {
             let _ = writeln!(text, "{}", wrapped(parameter.doc, width, "      "));
         }
     }
-    if AnyController::entry(entry.name).is_none() {
+    if plugins::controller(entry.name).is_none() {
         if alone {
             let path = "network.bottleneck.queue.kind";
             let _ = writeln!(text, "\nIn a scenario:\n  \"{path}\" = \"{}\"", entry.name);
@@ -405,7 +405,7 @@ fn waits(text: &mut String, name: &str, mechanism: Option<&Mechanism>, path: &Pa
                 Failure::usage(format!("{name} does not apply to {}: {reason}", path.display()))
             })?
         }
-        None if AnyQueue::entry(name).is_some() && !has_it(&described) => {
+        None if plugins::queue(name).is_some() && !has_it(&described) => {
             scenario.resolve(&Setting::from_origin(name).with("network.bottleneck.queue.kind", name))?
         }
         None => described,
@@ -421,7 +421,8 @@ fn waits(text: &mut String, name: &str, mechanism: Option<&Mechanism>, path: &Pa
             mtu: link.mtu,
             ..LinkConfig::new(rate, link.delay)
         };
-        let queue = AnyQueue::build(link.queue, &link.queue_values, &config.link_context(0));
+        let (known, around) = (resolved.spec.plugins.queues, config.link_context(0));
+        let queue = AnyQueue::build_among(known, link.queue, &link.queue_values, &around);
         let wait = queue.and_then(|queue| queue.longest_wait(rate));
         let _ = writeln!(
             text,
@@ -486,8 +487,8 @@ pub(crate) fn names() -> Vec<String> {
     ENTRIES
         .iter()
         .map(|entry| entry.name)
-        .chain(AnyQueue::ENTRIES.iter().map(|entry| entry.name))
-        .chain(AnyController::ENTRIES.iter().map(|entry| entry.name))
+        .chain(plugins::queues().iter().map(|entry| entry.name))
+        .chain(plugins::controllers().iter().map(|entry| entry.name))
         .chain(PROFILES.iter().map(|profile| profile.0))
         .chain(EXAMPLES.iter().map(|example| example.0))
         .chain(switch_names())

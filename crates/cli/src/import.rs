@@ -7,12 +7,12 @@ use crate::session::{quoted, stop_flag};
 use crate::target::Targets;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::time::Duration;
 use fleetfoot_lab::import::files::{Error, vectors_beside};
 use fleetfoot_lab::import::fit::{Fit, LINUX, Trials};
 use fleetfoot_lab::import::scenario::{Controllers, Part};
 use fleetfoot_lab::import::{Imported, Options, import};
+use fleetfoot_lab::plugins;
 use fleetfoot_lab::scenario::ReplayFit;
 use fleetfoot_lab::workload::vectors::looks_like_vectors;
 use std::io::Read;
@@ -68,7 +68,7 @@ enum When {
 
 /// Names of congestion controls.
 fn controllers() -> PossibleValuesParser {
-    PossibleValuesParser::new(AnyController::ENTRIES.iter().map(|entry| entry.name))
+    PossibleValuesParser::new(plugins::controllers().into_iter().map(|entry| entry.name))
 }
 
 impl Default for How {
@@ -193,7 +193,7 @@ fn run(input: &Path, output: &Path, how: &How, common: &Common) -> Result<(Impor
 fn fit(imported: &Imported, how: &How, stop: &AtomicBool, common: &Common) -> Result<Option<Fit>, Failure> {
     let segments: u64 = imported.summary.segments.iter().map(|one| one.segments).sum();
     let asked = how.congestion_control.as_deref();
-    let names: Vec<&'static str> = match asked.and_then(AnyController::entry) {
+    let names: Vec<&'static str> = match asked.and_then(plugins::controller) {
         Some(entry) => vec![entry.name],
         None => LINUX.to_vec(),
     };

@@ -4,11 +4,10 @@ use crate::failure::Failure;
 use crate::layout::{width, wrapped};
 use crate::output::{Common, print};
 use clap::{Args, ValueEnum};
-use fleetfoot_core::cc::AnyController;
-use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::registry::Entry;
 use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::mechanisms::{ENTRIES, Family};
+use fleetfoot_lab::plugins;
 use std::fmt::Write;
 use std::io::IsTerminal;
 
@@ -72,11 +71,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
     if wanted(What::Queues) {
         text.push_str("queues:\n");
-        registered(&mut text, AnyQueue::ENTRIES);
+        registered(&mut text, &plugins::queues());
     }
     if wanted(What::CongestionControls) {
         text.push_str("congestion controls:\n");
-        registered(&mut text, AnyController::ENTRIES);
+        registered(&mut text, &plugins::controllers());
     }
     if wanted(What::Profiles) {
         text.push_str("profiles:\n");
@@ -107,7 +106,7 @@ pub(crate) fn title(file: &str) -> &str {
         .trim_matches('"')
 }
 
-fn registered(text: &mut String, entries: &[Entry]) {
+fn registered(text: &mut String, entries: &[&Entry]) {
     for entry in entries {
         let document: Vec<&str> = entry.document().take_while(|line| !line.is_empty()).collect();
         row(text, entry.name, first_sentence(&document.join(" ")));
@@ -140,12 +139,12 @@ fn json(what: Option<What>) -> Result<serde_json::Value, Failure> {
         let entries = ENTRIES.iter().map(crate::explain::mechanism_json);
         add("mechanisms", entries.collect());
     }
-    let names = |entries: &[Entry]| entries.iter().map(|entry| entry.name.into()).collect();
+    let names = |entries: Vec<&Entry>| entries.iter().map(|entry| entry.name.into()).collect();
     if wanted(What::Queues) {
-        add("queues", names(AnyQueue::ENTRIES));
+        add("queues", names(plugins::queues()));
     }
     if wanted(What::CongestionControls) {
-        add("congestion_controls", names(AnyController::ENTRIES));
+        add("congestion_controls", names(plugins::controllers()));
     }
     if wanted(What::Profiles) {
         add(

@@ -89,6 +89,14 @@ impl Entry {
     }
 }
 
+/// An implementation from outside the tree.
+pub struct Plugin<Any, Context> {
+    /// What scenario files and documents say of it.
+    pub entry: Entry,
+    /// Builds it from values of `entry.parameters`: mostly `Any::Custom`, or a registered one with other parameters.
+    pub build: fn(&Values, &Context) -> Any,
+}
+
 /// Makes the enum `$any` over the listed types, which delegates every method of its trait, `$any::ENTRIES`, and
 /// `$any::build(name, values, context)`. Each listed type has `PARAMETERS` and `new(&Values, &Context)`.
 ///
@@ -123,6 +131,28 @@ macro_rules! registry {
             /// The entry called `name`.
             pub fn entry(name: &str) -> Option<&'static $crate::registry::Entry> {
                 Self::ENTRIES.iter().find(|entry| entry.name == name)
+            }
+
+            /// The entry called `name`, registered or of `plugins`.
+            pub fn entry_among(
+                plugins: &'static [$crate::registry::Plugin<Self, $context>],
+                name: &str,
+            ) -> Option<&'static $crate::registry::Entry> {
+                let foreign = || plugins.iter().map(|plugin| &plugin.entry).find(|entry| entry.name == name);
+                Self::entry(name).or_else(foreign)
+            }
+
+            /// The implementation called `name`, registered or of `plugins`, or `None`. `values` must be of its table.
+            pub fn build_among(
+                plugins: &'static [$crate::registry::Plugin<Self, $context>],
+                name: &str,
+                values: &$crate::parameter::Values,
+                context: &$context,
+            ) -> Option<Self> {
+                Self::build(name, values, context).or_else(|| {
+                    let plugin = plugins.iter().find(|plugin| plugin.entry.name == name)?;
+                    Some((plugin.build)(values, context))
+                })
             }
 
             /// The implementation registered as `name`, or `None`. `values` must be of that entry's table.

@@ -3,7 +3,7 @@
 //! Read in this order: [`scenario`] (the file and what it resolves to), [`mechanisms`] (what users choose between), [`run`]
 //! (one run, and many in parallel), [`statistics`], [`result`] (the JSON that everything is made from), [`compare`] (ranking
 //! and answer), [`report`] (HTML, CSV, Parquet, captures). [`experiment`] puts published values beside measured ones;
-//! [`analysis`] holds what its figures compute beyond that. [`import`] makes a scenario of a capture.
+//! [`analysis`] holds what its figures compute beyond that. [`import`] makes a scenario of a capture; [`plugins`] are mechanisms that a program brings.
 
 pub mod analysis;
 pub mod compare;
@@ -15,6 +15,7 @@ pub mod input;
 pub mod mechanisms;
 pub mod memory;
 pub mod metrics;
+pub mod plugins;
 pub mod report;
 pub mod result;
 pub mod run;

@@ -212,6 +212,7 @@ fn spec(nodes: Vec<NodeSpec>, links: Vec<LinkSpec>, group: GroupSpec, seconds: f
         drain: Duration::ZERO,
         seed: 1,
         bins: None,
+        plugins: fleetfoot_core::plugin::Plugins::NONE,
     }
 }
 

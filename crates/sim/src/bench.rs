@@ -286,6 +286,7 @@ impl Workload {
             drain: Duration::ZERO,
             seed: 1,
             bins: None,
+            plugins: fleetfoot_core::plugin::Plugins::NONE,
         }
     }
 }

@@ -420,8 +420,13 @@ impl LinkSlot {
             impairments: link.impairments.clone(),
         };
         let seed = Rng::for_element(spec.seed, &name, "queue").next_u64();
-        let queue = AnyQueue::build(link.queue, &link.queue_values, &config.link_context(seed))
-            .ok_or_else(|| RunError::UnknownQueue(link.queue.to_owned()))?;
+        let queue = AnyQueue::build_among(
+            spec.plugins.queues,
+            link.queue,
+            &link.queue_values,
+            &config.link_context(seed),
+        )
+        .ok_or_else(|| RunError::UnknownQueue(link.queue.to_owned()))?;
         let fifo = match (mode, &queue) {
             (Mode::Fast, AnyQueue::DropTail(queue)) => FifoLink::new(&config, queue.limit()),
             _ => None,

@@ -234,6 +234,7 @@ mod tests {
             drain: Duration::ZERO,
             seed: 0,
             bins: None,
+            plugins: fleetfoot_core::plugin::Plugins::NONE,
         };
         for &(ends, delay_ms) in links {
             let ends: Vec<char> = ends.chars().collect();

@@ -9,6 +9,7 @@ mod traffic;
 pub use facts::{Compared, Facts, Losses, Transport};
 pub use fleetfoot_core::link::{Arq, Impairments, LinkRate, Loss};
 use fleetfoot_core::parameter::Values;
+use fleetfoot_core::plugin::Plugins;
 use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::superpacket::group::Grouping;
 use fleetfoot_core::tcp::Config;
@@ -36,6 +37,8 @@ pub struct Spec {
     pub warmup: Duration,
     /// How long after `duration` unfinished flows may run on.
     pub drain: Duration,
+    /// Queue disciplines from outside the tree that links may name.
+    pub plugins: Plugins,
     /// Seed of the run. All random streams derive from it and from names.
     pub seed: u64,
     /// Width of the bins in which a [`crate::watch::Watch`] keeps connections; `None`: nothing is kept.

@@ -4,11 +4,14 @@ mod bbr;
 mod bbr3;
 mod cdg;
 mod delay_oracle;
+#[expect(unreachable_pub, reason = "it is a file of the crate testkit")]
+#[path = "../../../testkit/src/controllers.rs"]
+mod driver;
 mod oracle;
 
 use super::{
-    Ack, AnyController, Config, Congestion, CongestionController, CongestionKind, Cubic, CubicArithmetic,
-    Dctcp, HyStart, Phase, Reaction, Reno, Sent,
+    Ack, AnyController, Config, CongestionController, CongestionKind, Cubic, CubicArithmetic, Dctcp, HyStart,
+    Phase, Reno,
 };
 use crate::parameter::{Value, Values};
 use crate::time::{Duration, Instant};
@@ -18,79 +21,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
+use driver::{Driver, MSS, Op, congestion, keeps_the_contract, strange_calls};
+pub(super) use driver::{ack, config};
 use oracle::Oracle;
 use proptest::prelude::*;
-
-const MSS: u64 = 1_460;
-
-pub(super) fn config(hystart: HyStart) -> Config {
-    Config {
-        handshake_rtt: None,
-        mss: Bytes(MSS),
-        initial_window: Bytes(10 * MSS),
-        hystart,
-        abc_limit: None,
-        reduce_from_window: false,
-        count_segments: false,
-        fractions: false,
-        cubic_arithmetic: CubicArithmetic::Rfc9438,
-        seed: 1,
-    }
-}
 
 fn build(name: &str, config: &Config) -> AnyController {
     let entry = AnyController::entry(name).expect("registered");
     AnyController::build(name, &Values::defaults(entry.parameters), config).expect("registered")
-}
-
-/// An acknowledgment of `segments` that may grow the window.
-pub(super) fn ack(segments: u64) -> Ack<'static> {
-    Ack {
-        acked: Bytes(segments * MSS),
-        sacked: Bytes::ZERO,
-        sacked_total: Bytes::ZERO,
-        segments: segments as u32,
-        delivered_total: Bytes::ZERO,
-        lost: Bytes::ZERO,
-        in_flight: Bytes::ZERO,
-        prior_in_flight: Bytes::ZERO,
-        rtt: None,
-        newest_rtt: None,
-        one_way_delay: None,
-        rate: None,
-        round_start: false,
-        app_limited: false,
-        cwnd_limited: true,
-        recovering: false,
-        ce_bytes: Bytes::ZERO,
-        srtt: None,
-        min_rtt: None,
-    }
-}
-
-fn congestion(kind: CongestionKind, flight_segments: u64) -> Congestion {
-    let flight_size = Bytes(flight_segments * MSS);
-    Congestion {
-        kind,
-        flight_size,
-        in_flight: flight_size,
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Op {
-    Ack {
-        after_us: u64,
-        bytes: u64,
-        rtt_ms: Option<u64>,
-        marked: bool,
-        round: bool,
-        limited: bool,
-        recovering: bool,
-    },
-    Congestion(CongestionKind, u64),
-    Idle(u64),
-    SetWindow(u64, Option<u64>),
 }
 
 fn any_op() -> impl Strategy<Value = Op> {
@@ -156,92 +94,6 @@ fn any_config() -> impl Strategy<Value = Config> {
         )
 }
 
-/// Drives a controller, an oracle or both through operations.
-struct Driver {
-    now: Instant,
-    delivered: Bytes,
-}
-
-impl Driver {
-    fn new() -> Driver {
-        Driver {
-            now: Instant::from_millis(1),
-            delivered: Bytes::ZERO,
-        }
-    }
-}
-
-impl Driver {
-    fn apply(&mut self, op: Op, whole: bool, cc: &mut AnyController, mut oracle: Option<&mut dyn Oracle>) {
-        match op {
-            Op::Ack {
-                after_us,
-                bytes,
-                rtt_ms,
-                marked,
-                round,
-                limited,
-                recovering,
-            } => {
-                self.now += Duration::from_micros(after_us);
-                // The connection counts whole segments where the window does.
-                let bytes = Bytes(if whole { bytes.div_ceil(MSS) * MSS } else { bytes });
-                self.delivered = self.delivered.saturating_add(bytes);
-                let report = Ack {
-                    acked: bytes,
-                    delivered_total: self.delivered,
-                    rtt: rtt_ms.map(Duration::from_millis),
-                    srtt: rtt_ms.map(Duration::from_millis),
-                    round_start: round,
-                    cwnd_limited: limited,
-                    recovering,
-                    ce_bytes: if marked { bytes } else { Bytes::ZERO },
-                    segments: bytes.0.div_ceil(MSS) as u32,
-                    sacked_total: Bytes(if round && marked { MSS } else { 0 }),
-                    in_flight: Bytes(if limited { after_us / 1000 * MSS } else { 0 }),
-                    ..ack(0)
-                };
-                let reduce = cc.on_ack(self.now, &report) == Reaction::ReduceWindow;
-                let event = congestion(CongestionKind::Delay, after_us / 1000);
-                if let Some(oracle) = &mut oracle {
-                    oracle.on_ack(oracle::seconds(self.now), &report);
-                    assert_eq!(oracle.wants_reduction(), reduce, "{}: a back-off", cc.name());
-                    if reduce {
-                        oracle.on_congestion(&event);
-                    }
-                }
-                if reduce {
-                    cc.on_congestion(self.now, &event);
-                }
-            }
-            Op::Congestion(kind, flight) => {
-                cc.on_congestion(self.now, &congestion(kind, flight));
-                if let Some(oracle) = &mut oracle {
-                    oracle.on_congestion(&congestion(kind, flight));
-                }
-            }
-            Op::Idle(ms) => {
-                self.now += Duration::from_millis(ms);
-                cc.on_idle(self.now, Duration::from_millis(ms));
-                // A start of its own time after an idle time: the two do not depend on each other.
-                cc.on_restart(self.now, Duration::from_millis(ms));
-                if let Some(oracle) = &mut oracle {
-                    oracle.on_idle();
-                    oracle.on_restart(oracle::seconds(self.now), ms as f64 / 1e3);
-                }
-            }
-            Op::SetWindow(window, ssthresh) => {
-                let window = Bytes(window * MSS);
-                let ssthresh = ssthresh.map_or(Bytes::MAX, |segments| Bytes(segments * MSS));
-                cc.set_window(self.now, window, ssthresh);
-                if let Some(oracle) = &mut oracle {
-                    oracle.set_window(window, ssthresh);
-                }
-            }
-        }
-    }
-}
-
 fn oracle_of(name: &str, config: &Config) -> Option<Box<dyn Oracle>> {
     match name {
         "reno" => Some(Box::new(oracle::Reno::new(config, false))),
@@ -269,7 +121,7 @@ proptest! {
         for entry in AnyController::ENTRIES {
             let Some(mut oracle) = oracle_of(entry.name, &config) else { continue };
             let mut cc = build(entry.name, &config);
-            let mut driver = Driver::new();
+            let mut driver = Driver::default();
             // One unit: where the two round to different sides of a whole unit.
             let whole = config.count_segments;
             let unit = match whole {
@@ -278,7 +130,7 @@ proptest! {
                 false => 1.0,
             };
             for (index, op) in ops.iter().enumerate() {
-                driver.apply(*op, config.count_segments, &mut cc, Some(oracle.as_mut()));
+                driver.apply(*op, config.count_segments, &mut cc, |now, input| oracle.hear(now, input));
                 let (cwnd, ssthresh) = oracle.state();
                 let seen = if cc.ssthresh() == Bytes::MAX { f64::INFINITY } else { cc.ssthresh().0 as f64 };
                 prop_assert!(
@@ -299,50 +151,7 @@ proptest! {
         config in any_config(), ops in prop::collection::vec(any_op(), 1..300), flight in 1_u64..500,
     ) {
         for entry in AnyController::ENTRIES {
-            let mut cc = build(entry.name, &config);
-            let mut again = build(entry.name, &config);
-            let (mut driver, mut second) = (Driver::new(), Driver::new());
-            for op in &ops {
-                let before = cc.window();
-                driver.apply(*op, config.count_segments, &mut cc, None);
-                second.apply(*op, config.count_segments, &mut again, None);
-                prop_assert!(cc.window() >= Bytes(MSS), "{}: window {}", entry.name, cc.window());
-// A reduction leaves two segments (RFC 5681 (4)); HyStart++ may end slow start at a window of one.
-                let reduction = matches!(
-                    op,
-                    Op::Congestion(
-                        CongestionKind::Loss | CongestionKind::Ecn | CongestionKind::Timeout { first: true },
-                        _
-                    )
-                );
-                let floor = if reduction { Bytes(2 * MSS) } else { Bytes(MSS) };
-                prop_assert!(cc.ssthresh() >= floor, "{}: ssthresh {}", entry.name, cc.ssthresh());
-                // A model of the path bounds what is in flight whether the window is in use or not.
-                if let Op::Ack { limited, recovering, .. } = *op && (recovering || !limited) && !cc.uses_rates() {
-                    prop_assert!(cc.window() <= before, "{} grew from {} to {}", entry.name, before, cc.window());
-                }
-                if config.count_segments {
-                    prop_assert_eq!(cc.window().0 % MSS, 0, "{}: window {}", entry.name, cc.window());
-                }
-                prop_assert_eq!((cc.window(), cc.ssthresh()), (again.window(), again.ssthresh()));
-            }
-            // An undo right after a reduction restores what it took.
-            let kept = (cc.window(), cc.ssthresh());
-            for kind in [CongestionKind::Loss, CongestionKind::Ecn, CongestionKind::Timeout { first: true }] {
-                cc.on_congestion(driver.now, &congestion(kind, flight.min(kept.0.0 / MSS)));
-                cc.on_congestion(driver.now, &congestion(CongestionKind::Undo, flight));
-                prop_assert!(cc.window() >= kept.0, "{}: {} for {}", entry.name, cc.window(), kept.0);
-                if kept.0 > Bytes(2 * MSS) && !cc.uses_rates() {
-                    if config.cubic_arithmetic == CubicArithmetic::Linux && entry.name == "cubic" {
-                        // Linux restores a threshold of at least three quarters of the window.
-                        let segments = kept.0.0 / MSS;
-                        let least = Bytes((segments / 2 + segments / 4) * MSS);
-                        prop_assert_eq!((cc.window(), cc.ssthresh()), (kept.0, kept.1.max(least)));
-                        continue;
-                    }
-                    prop_assert_eq!((cc.window(), cc.ssthresh()), kept, "{}", entry.name);
-                }
-            }
+            keeps_the_contract(entry.name, |config| build(entry.name, config), &config, &ops, flight);
         }
     }
 
@@ -352,32 +161,7 @@ proptest! {
     ) {
         for entry in AnyController::ENTRIES {
             let config = Config { mss: Bytes(mss), initial_window: Bytes(mss), ..config(HyStart::HyStart) };
-            let mut cc = build(entry.name, &config);
-            for &(a, b, c, bits) in &numbers {
-                let now = Instant::from_nanos(a);
-                let bit = |index: u8| bits >> index & 1 == 1;
-                cc.on_sent(now, &Sent { bytes: Bytes(b), in_flight: Bytes(c), retransmission: bit(0) });
-                let rtt = Some(Duration::from_nanos(c));
-                cc.on_ack(now, &Ack {
-                    acked: Bytes(b), ce_bytes: Bytes(c), rtt, srtt: rtt, round_start: bit(1), cwnd_limited: bit(2),
-                    recovering: bit(3), ..ack(0)
-                });
-                if bit(4) {
-                    let kind = match bits >> 5 {
-                        0 | 1 => CongestionKind::Loss,
-                        2 => CongestionKind::Ecn,
-                        3 => CongestionKind::Undo,
-                        4 => CongestionKind::Delay,
-                        first => CongestionKind::Timeout { first: first > 5 },
-                    };
-                    cc.on_congestion(now, &Congestion { kind, flight_size: Bytes(b), in_flight: Bytes(c) });
-                    cc.on_idle(now, Duration::from_nanos(b));
-                }
-                if bit(7) {
-                    cc.set_window(now, Bytes(c), Bytes(b));
-                }
-                prop_assert!(cc.window() >= Bytes(mss));
-            }
+            strange_calls(&mut build(entry.name, &config), mss, &numbers);
         }
     }
 }

@@ -1,10 +1,8 @@
 //! The contract of every discipline (G1 to G7), hand traces, and naive second transcriptions compared call by call.
 
-extern crate std;
-
 use super::*;
 use crate::flow::{FlowKey, HostId};
-use crate::packet::{BufId, Ecn, Flags, Segment};
+use crate::packet::Ecn;
 use crate::parameter::{Value, Values};
 use crate::seq::SeqNumber;
 use alloc::collections::VecDeque;
@@ -12,6 +10,9 @@ use alloc::vec;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
+#[expect(unreachable_pub, reason = "it is a file of the crate testkit")]
+#[path = "../../../testkit/src/queues.rs"]
+mod bench;
 mod cake;
 mod dualpi2;
 mod ideals;
@@ -19,156 +20,7 @@ mod oracle;
 mod pie;
 mod sfq;
 
-const LINK: LinkContext = LinkContext {
-    mtu: 1500,
-    rate: Rate(10_000_000),
-    seed: 7,
-};
-
-fn flows(n: u32) -> FlowTable {
-    let mut table = FlowTable::new();
-    for i in 0..n {
-        table.push(FlowKey {
-            source: HostId(i % 5),
-            destination: HostId(100),
-            source_port: i as u16,
-            destination_port: 80,
-            protocol: 6,
-        });
-    }
-    table
-}
-
-fn packet(flow: u32, number: u32, len: u32, tos: u8) -> Packet {
-    Packet {
-        enqueued_at: Instant::ZERO,
-        flow: FlowId(flow),
-        buf: BufId::NONE,
-        segment: Segment {
-            seq: SeqNumber(number),
-            payload: len.saturating_sub(40),
-            overhead: len.min(40) as u8,
-            flags: Flags::ACK,
-            tos,
-            ..Segment::default()
-        },
-    }
-}
-
-/// A discipline with its scratch space, which checks conservation, limits and work conservation after every call.
-struct Bench<Q> {
-    queue: Q,
-    flows: FlowTable,
-    ingress: u16,
-    limit: Limit,
-    drops: Vec<(Packet, DropReason)>,
-    events: Vec<QueueEvent>,
-    waiting: BTreeMap<u32, Packet>,
-    last_out: BTreeMap<(FlowId, u8), u32>,
-    /// Part of a flow that keeps its order: all of it unless a discipline treats packets of one flow differently.
-    class: fn(&Packet) -> u8,
-    log: Vec<(Option<u32>, u8, DropReason)>,
-}
-
-impl<Q: QueueDiscipline> Bench<Q> {
-    fn new(queue: Q, flows: FlowTable, limit: Limit) -> Bench<Q> {
-        Bench {
-            queue,
-            flows,
-            ingress: 0,
-            limit,
-            drops: Vec::new(),
-            events: Vec::new(),
-            waiting: BTreeMap::new(),
-            last_out: BTreeMap::new(),
-            class: |_| 0,
-            log: Vec::new(),
-        }
-    }
-
-    fn enqueue(&mut self, now: Instant, mut packet: Packet) {
-        packet.enqueued_at = now;
-        self.waiting.insert(packet.segment.seq.0, packet);
-        let mut context = QueueContext {
-            flows: &self.flows,
-            ingress: self.ingress,
-            drops: &mut self.drops,
-            events: &mut self.events,
-        };
-        self.queue.enqueue(now, packet, &mut context);
-        self.check();
-    }
-
-    fn dequeue(&mut self, now: Instant) -> Option<Packet> {
-        let mut context = QueueContext {
-            flows: &self.flows,
-            ingress: self.ingress,
-            drops: &mut self.drops,
-            events: &mut self.events,
-        };
-        let had = self.queue.backlog().packets;
-        let out = self.queue.dequeue(now, &mut context);
-        if let Some(packet) = out {
-            let number = packet.segment.seq.0;
-            let arrived = self.waiting.remove(&number);
-            let arrived = arrived.unwrap_or_else(|| panic!("G1: {number} was made up"));
-            let part = (packet.flow, (self.class)(&arrived));
-            // G4: packets carry rising numbers, so within a flow they must leave in rising order.
-            if let Some(last) = self.last_out.insert(part, number) {
-                assert!(last < number, "G4: {number} left after {last}");
-            }
-            self.log
-                .push((Some(number), packet.segment.tos, DropReason::Full));
-        } else {
-            assert!(
-                had == 0 || !self.drops.is_empty(),
-                "G3: {had} waited and none left"
-            );
-        }
-        self.check();
-        if out.is_none() {
-            assert_eq!(self.queue.backlog().packets, 0, "G3: work is left behind");
-        }
-        out
-    }
-
-    fn check(&mut self) {
-        for (packet, reason) in self.drops.drain(..) {
-            let number = packet.segment.seq.0;
-            assert!(
-                self.waiting.remove(&number).is_some(),
-                "G1: {number} dropped twice"
-            );
-            self.log.push((Some(number), packet.segment.tos, reason));
-        }
-        self.events.clear();
-        let backlog = self.queue.backlog();
-        let bytes: u64 = self.waiting.values().map(|p| u64::from(p.segment.len())).sum();
-        assert_eq!(
-            (backlog.packets as usize, backlog.bytes.0),
-            (self.waiting.len(), bytes),
-            "G1: conservation"
-        );
-        assert!(
-            self.limit.holds(backlog),
-            "G2: {backlog:?} exceeds {:?}",
-            self.limit
-        );
-        assert_eq!(
-            self.queue.ready_at().is_none(),
-            backlog.packets == 0,
-            "readiness follows the backlog"
-        );
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Operation {
-    /// Negative: the clock of the call is behind the previous one.
-    step_ns: i64,
-    /// Enqueue this flow, length, traffic class and identification, or dequeue.
-    packet: Option<(u32, u32, u8, u16)>,
-}
+use bench::{Bench, LINK, Operation, StrangeCall, flows, packet};
 
 fn operation() -> impl Strategy<Value = Operation> {
     let step = prop_oneof![
@@ -220,21 +72,8 @@ fn play_on(queue: AnyQueue, limit: Limit, operations: &[Operation]) -> Vec<(Opti
     if two_classes {
         bench.class = |packet| packet.segment.tos & 1; // the L4S identifier
     }
-    let mut now = 1_000_000_000_i64;
     let before = work::steps();
-    for (number, operation) in operations.iter().enumerate() {
-        now += operation.step_ns;
-        let now = Instant::from_nanos(now.max(0) as u64);
-        match operation.packet {
-            Some((flow, len, tos, ip_id)) => {
-                let mut packet = packet(flow, number as u32, len, tos);
-                packet.segment.ip_id = ip_id;
-                packet.segment.flags = Flags::ACK.with(Flags::DF);
-                bench.enqueue(now, packet);
-            }
-            None => drop(bench.dequeue(now)),
-        }
-    }
+    let log = bench::play(&mut bench, operations);
     // G5: steps are bounded per call, amortised over the trace: a rotation is paid for by the quantum it grants.
     let steps = work::steps() - before;
     assert!(
@@ -242,7 +81,25 @@ fn play_on(queue: AnyQueue, limit: Limit, operations: &[Operation]) -> Vec<(Opti
         "G5: {steps} steps in {} calls",
         operations.len()
     );
-    bench.log
+    log
+}
+
+fn strange_call() -> impl Strategy<Value = StrangeCall> {
+    (
+        any::<u64>(),
+        any::<bool>(),
+        any::<[u32; 2]>(),
+        any::<[u8; 3]>(),
+        any::<u16>(),
+    )
+        .prop_map(|(now, arrives, [flow, payload], bytes, flags)| StrangeCall {
+            now,
+            arrives,
+            flow,
+            payload,
+            bytes,
+            flags,
+        })
 }
 
 proptest! {
@@ -288,32 +145,13 @@ proptest! {
     }
 
     #[test]
-    fn no_header_or_time_makes_a_discipline_panic(
-        calls in prop::collection::vec((any::<u64>(), any::<bool>(), any::<u32>(), any::<u32>(), any::<[u8; 4]>(), any::<u16>()), 1..300),
-    ) {
+    fn no_header_or_time_makes_a_discipline_panic(calls in prop::collection::vec(strange_call(), 1..300)) {
         // G7. Sums of bytes stay below 2^64: 300 packets of less than 2^32 bytes.
         for entry in AnyQueue::ENTRIES {
             let mut queue = build(entry.name, Limit::Packets(100), true);
-            let table = flows(3);
-            let (mut drops, mut events) = (Vec::new(), Vec::new());
-            for &(now, enqueue, flow, payload, bytes, flags) in &calls {
-                let mut context = QueueContext { flows: &table, ingress: flow as u16, drops: &mut drops, events: &mut events };
-                let now = Instant::from_nanos(now);
-                if enqueue {
-                    let mut strange = packet(flow, flow, 0, bytes[0]);
-                    strange.enqueued_at = now;
-                    strange.segment.payload = payload;
-                    strange.segment.overhead = bytes[1];
-                    strange.segment.kind_sack = bytes[2];
-                    strange.segment.flags = Flags(flags);
-                    strange.segment.ip_id = flow as u16;
-                    strange.segment.urgent = (payload >> 16) as u16;
-                    queue.enqueue(now, strange, &mut context);
-                } else if !entry.name.contains("drr") && !entry.name.contains("fq") || payload % 64 == 0 {
-                    // Round robin needs len / quantum turns for a packet far beyond the MTU (docs/design/queues.md#drr-work): fewer calls.
-                    queue.dequeue(now, &mut context);
-                }
-            }
+            // Round robin needs len / quantum turns for a packet far beyond the MTU (docs/design/queues.md#drr-work): fewer calls.
+            let turns = entry.name.contains("drr") || entry.name.contains("fq");
+            bench::strange_calls(&mut queue, &calls, |payload| !turns || payload % 64 == 0);
         }
     }
 }

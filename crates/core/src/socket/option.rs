@@ -247,7 +247,8 @@ impl Stack {
                 let OptionValue::Name(name) = value else {
                     return Err(Errno::EINVAL);
                 };
-                let entry = AnyController::entry(name).ok_or(Errno::ENOPROTOOPT)?;
+                let plugins = self.config.tcp.plugins.controllers;
+                let entry = AnyController::entry_among(plugins, name).ok_or(Errno::ENOPROTOOPT)?;
                 options.congestion = Some(entry.name);
                 return Ok(());
             }

@@ -122,7 +122,7 @@ impl Table {
 
     /// Drops what belongs to the old kind only.
     pub(crate) fn keep_common_keys(&mut self, tag: &str, new_kind: &str) {
-        let queue = fleetfoot_core::queue::AnyQueue::entry(new_kind);
+        let queue = crate::plugins::queue(new_kind);
         self.entries.retain(|entry| match entry.key.as_str() {
             key if key == tag => true,
             key @ ("limit" | "ecn") => {

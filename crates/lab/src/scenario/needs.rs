@@ -8,13 +8,13 @@ use super::path::Setting;
 use super::read::{Section, join};
 use super::resolve::Resolved;
 use super::tcp;
-use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::tcp::{Config, OnlyWith};
 use fleetfoot_sim::spec::GroupSpec;
 
 /// Sets what the congestion control needs and sets by itself, and is an error if anything it needs is missing.
 pub(super) fn controller(config: &mut Config, section: &Section) -> Result<(), Error> {
-    let needs = AnyController::entry(config.congestion_control).map_or(&[][..], |entry| (entry.needs)());
+    let needs =
+        crate::plugins::controller(config.congestion_control).map_or(&[][..], |entry| (entry.needs)());
     for need in needs {
         let values = config.congestion_control_values.as_ref();
         let chosen = |(name, word)| values.is_some_and(|values| values.choice(name) == word);

@@ -2,9 +2,9 @@
 
 use super::keys::{self, Default, Dimension, Key, Kind, KindTable};
 use super::quantity;
-use fleetfoot_core::cc::AnyController;
+use crate::plugins;
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value as ParameterValue};
-use fleetfoot_core::queue::{AnyQueue, Limit};
+use fleetfoot_core::queue::Limit;
 use fleetfoot_core::registry::Entry;
 use std::fmt::Write as _;
 
@@ -61,7 +61,7 @@ pub fn reference() -> String {
     section(&mut page, "Correcting codes", "`fec`.", keys::FEC);
     kinds(&mut page, "loss", &keys::LOSS);
     page.push_str("\n## Queues\n\n`queue = { kind = ..., ... }`, one of:\n");
-    entries(&mut page, AnyQueue::ENTRIES);
+    entries(&mut page, &plugins::queues());
     section(
         &mut page,
         "[tcp]",
@@ -82,7 +82,7 @@ pub fn reference() -> String {
         keys::SUPER_PACKETS,
     );
     page.push_str("\n## Congestion controls\n\n`congestion_control = \"NAME\"` or `{ kind = \"NAME\", ... }`, one of:\n");
-    entries(&mut page, AnyController::ENTRIES);
+    entries(&mut page, &plugins::controllers());
     section(
         &mut page,
         "[[traffic]]",
@@ -169,7 +169,7 @@ pub fn reference() -> String {
     );
     page.push_str("\n## Analyses\n\n`analysis = \"NAME\"` or `{ kind = \"NAME\", ... }`, one of:\n");
     for analysis in crate::analysis::ENTRIES {
-        entries(&mut page, std::slice::from_ref(&analysis.entry));
+        entries(&mut page, &[&analysis.entry]);
     }
     page
 }
@@ -246,7 +246,7 @@ fn table(page: &mut String, keys: &[Key]) {
     }
 }
 
-fn entries(page: &mut String, entries: &[Entry]) {
+fn entries(page: &mut String, entries: &[&Entry]) {
     for entry in entries {
         let first: Vec<&str> = entry.document().take_while(|line| !line.is_empty()).collect();
         let first = first.join("\n");

@@ -122,6 +122,7 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
             drain: run.drain,
             seed: 0,
             bins: run.bins,
+            plugins: crate::plugins::installed(),
         },
         run,
         document: document.to_toml(),

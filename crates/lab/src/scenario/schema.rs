@@ -3,8 +3,7 @@
 
 use super::keys::{self, Default, Dimension, Key, Kind, KindTable};
 use super::reference::parameter_default;
-use fleetfoot_core::cc::AnyController;
-use fleetfoot_core::queue::AnyQueue;
+use crate::plugins;
 use fleetfoot_core::registry::Entry;
 use serde_json::{Map, Value, json};
 
@@ -112,11 +111,12 @@ impl Schemas {
                 json!({ "anyOf": forms })
             }
             Kind::Queue => {
-                let entries: Vec<Value> = AnyQueue::ENTRIES.iter().map(|entry| self.entry(entry)).collect();
+                let queues = plugins::queues();
+                let entries: Vec<Value> = queues.iter().map(|entry| self.entry(entry)).collect();
                 self.reference("queue", json!({ "oneOf": entries }))
             }
             Kind::CongestionControl => {
-                let schema = self.named(&AnyController::ENTRIES.iter().collect::<Vec<_>>());
+                let schema = self.named(&plugins::controllers());
                 self.reference("congestion-control", schema)
             }
             Kind::Analysis => {

@@ -8,7 +8,7 @@ use super::read::{Field, Section};
 use super::reference::type_of;
 use super::spreading;
 use super::value;
-use fleetfoot_core::cc::AnyController;
+use crate::plugins;
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
     Config, DelayedAck, Form, HiddenLoss, InFlight, OnlyWith, Profile, Rdb, Switch, ThinRule,
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The configuration that the table at `node` describes.
 pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
     let section = Section::open(node, keys::TCP, path)?;
-    let mut config = Config::profile(word(&section.need("profile")?, Profile::by_name)?);
+    let mut config = profile(word(&section.need("profile")?, Profile::by_name)?);
     for (key, switch) in switches() {
         if let Some(field) = section.find(key)? {
             apply(&mut config, switch, &field)?;
@@ -28,7 +28,7 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
     }
     if config.congestion_control_values.is_none() {
         config.congestion_control_values =
-            AnyController::entry(config.congestion_control).map(|entry| Values::defaults(entry.parameters));
+            plugins::controller(config.congestion_control).map(|entry| Values::defaults(entry.parameters));
     }
     needs::controller(&mut config, &section)?;
     spreading::rate(&config, &section)?;
@@ -91,7 +91,7 @@ pub(crate) fn set(config: &mut Config, key: &str, value: &str) -> Result<(), Err
     let section = Section::open(&node, keys::TCP, "tcp")?;
     let field = section.need_named(key)?;
     if key == "profile" {
-        *config = Config::profile(word(&field, Profile::by_name)?);
+        *config = profile(word(&field, Profile::by_name)?);
         return Ok(());
     }
     match switches().find(|(name, _)| *name == key) {
@@ -244,6 +244,13 @@ fn rdb(field: &Field) -> Result<Option<Rdb>, Error> {
         tfrc_bound: flag("tfrc_bound")?,
         min_loss: flag("min_loss")?,
     }))
+}
+
+/// The configuration of a profile, with the congestion controls that this program knows.
+fn profile(profile: Profile) -> Config {
+    let mut config = Config::profile(profile);
+    config.plugins = plugins::installed();
+    config
 }
 
 /// The choice that is written as the word of `field`.

@@ -5,9 +5,9 @@ use super::error::{Error, Place, alternatives, nearest};
 use super::keys::Dimension;
 use super::quantity::{self, Mistake};
 use super::read::join;
-use fleetfoot_core::cc::AnyController;
+use crate::plugins;
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Values};
-use fleetfoot_core::queue::{AnyQueue, Limit};
+use fleetfoot_core::queue::Limit;
 use fleetfoot_core::registry;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
@@ -22,8 +22,8 @@ pub(crate) fn unknown_word(node: &Node, path: &str, message: &str, word: &str, n
 
 /// The registered discipline and its parameters.
 pub(crate) fn queue(node: &Node, path: &str) -> Result<(&'static str, Values), Error> {
-    let names: Vec<&str> = AnyQueue::ENTRIES.iter().map(|entry| entry.name).collect();
-    registered(node, path, "queue discipline", &names, AnyQueue::entry)
+    let names: Vec<&str> = plugins::queues().iter().map(|entry| entry.name).collect();
+    registered(node, path, "queue discipline", &names, plugins::queue)
 }
 
 /// The queue at `node` with its limits in time replaced by bytes: `bytes_for` says how many are sent in that time.
@@ -36,7 +36,7 @@ pub(crate) fn with_limits_in_bytes(
     let Value::Table(table) = &mut node.value else {
         return Ok(node);
     };
-    let kind = table.text("kind").and_then(AnyQueue::entry);
+    let kind = table.text("kind").and_then(plugins::queue);
     for entry in &mut table.entries {
         let is_limit = |parameter: &Parameter| {
             parameter.name == entry.key && matches!(parameter.kind, ParameterKind::Limit)
@@ -57,8 +57,8 @@ pub(crate) fn with_limits_in_bytes(
 
 /// The registered algorithm and its parameters.
 pub(crate) fn congestion_control(node: &Node, path: &str) -> Result<(&'static str, Values), Error> {
-    let names: Vec<&str> = AnyController::ENTRIES.iter().map(|entry| entry.name).collect();
-    registered(node, path, "congestion control", &names, AnyController::entry)
+    let names: Vec<&str> = plugins::controllers().iter().map(|entry| entry.name).collect();
+    registered(node, path, "congestion control", &names, plugins::controller)
 }
 
 /// The registered analysis and its options.

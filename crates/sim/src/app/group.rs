@@ -25,7 +25,7 @@ impl<O: Observer> Hosts<'_, O> {
     pub(crate) fn set_up_group(&mut self, index: usize, spec: &GroupSpec) -> Result<(), RunError> {
         for config in [&spec.sender, &spec.receiver] {
             let name = config.congestion_control;
-            if !AnyController::ENTRIES.iter().any(|entry| entry.name == name) {
+            if AnyController::entry_among(config.plugins.controllers, name).is_none() {
                 return Err(RunError::UnknownController(name.to_owned()));
             }
         }

@@ -96,6 +96,7 @@ fn dumbbell(seed: u64) -> Spec {
         drain: Duration::from_millis(rng.below(2_000)),
         seed,
         bins: None,
+        plugins: fleetfoot_core::plugin::Plugins::NONE,
     };
     for index in 0..1 + rng.below(4) {
         let profile = [Profile::Ns2Sack, Profile::Linux, Profile::Rfc][rng.below(3) as usize];

@@ -25,6 +25,7 @@ pub(crate) fn random_spec(seed: u64) -> Spec {
         drain: Duration::from_secs(3),
         seed: rng.next_u64(),
         bins: None,
+        plugins: fleetfoot_core::plugin::Plugins::NONE,
     };
     for router in 0..3 {
         spec.nodes.push(node(format!("router-{router}"), false));

@@ -73,6 +73,7 @@ fn path(config: Config, rate: Rate, loss: Loss, duration: Duration, seed: u64) -
         drain: Duration::ZERO,
         seed,
         bins: None,
+        plugins: fleetfoot_core::plugin::Plugins::NONE,
     }
 }
 

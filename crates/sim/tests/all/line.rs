@@ -79,6 +79,7 @@ pub(crate) fn network(senders: u32, duration_ms: u64) -> Spec {
         drain: Duration::from_secs(10),
         seed: 1,
         bins: None,
+        plugins: fleetfoot_core::plugin::Plugins::NONE,
     };
     spec.nodes.push(host("right".to_owned()));
     if senders == 1 {

@@ -3,6 +3,7 @@
 
 use super::super::{Ack, Config, Congestion, CongestionKind, HyStart};
 
+use super::driver::Input;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::vec::Vec;
@@ -18,6 +19,21 @@ pub(super) trait Oracle {
     fn on_idle(&mut self) {}
     fn on_restart(&mut self, _now: f64, _idle: f64) {}
     fn set_window(&mut self, window: Bytes, ssthresh: Bytes);
+    /// The same input as the controller's.
+    fn hear(&mut self, now: Instant, input: Input<'_>) {
+        match input {
+            Input::Ack(ack, reduce) => {
+                self.on_ack(seconds(now), ack);
+                assert_eq!(self.wants_reduction(), reduce, "a back-off");
+            }
+            Input::Congestion(event) => self.on_congestion(event),
+            Input::Idle(idle) => {
+                self.on_idle();
+                self.on_restart(seconds(now), idle.as_nanos() as f64 / 1e9);
+            }
+            Input::SetWindow(window, ssthresh) => self.set_window(window, ssthresh),
+        }
+    }
     /// Window and threshold in bytes, the threshold infinite before the first event.
     fn state(&mut self) -> (&mut f64, &mut f64);
 }

@@ -21,6 +21,7 @@ use super::{TIME, millis, secs};
 use crate::cc::{CubicArithmetic, HyStart};
 use crate::parameter::ParameterKind::{self, Choice, Integer};
 use crate::parameter::{Values, Written};
+use crate::plugin::Plugins;
 use crate::tcp::{Rdb, ReceiveMemory};
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
@@ -50,6 +51,8 @@ switches! {
         }
         /// Its parameters; `None`: the defaults of its table.
         congestion_control_values: Option<Values> = (None)
+        /// Implementations from outside the tree that `congestion_control` may name.
+        plugins: Plugins = (Plugins::NONE)
         /// Window at the start: segments, or the rule of an RFC.
         initial_window: InitialWindow as "initial_window" = {
             ns2 => InitialWindow::Segments(2), "ns-default.tcl: windowInit_ 2";

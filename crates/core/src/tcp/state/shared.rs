@@ -164,11 +164,11 @@ impl Shared {
             handshake_rtt: self.rtt.min().filter(|_| !passive),
             seed: u64::from(self.iss.0) << 32 | u64::from(self.irs.0),
         };
-        let name = config.congestion_control;
-        let table = AnyController::entry(name).map_or(&[][..], |entry| entry.parameters);
+        let (name, plugins) = (config.congestion_control, config.plugins.controllers);
+        let table = AnyController::entry_among(plugins, name).map_or(&[][..], |entry| entry.parameters);
         let defaults = Values::defaults(table);
         let values = config.congestion_control_values.as_ref().unwrap_or(&defaults);
-        AnyController::build(name, values, &context)
+        AnyController::build_among(plugins, name, values, &context)
             .unwrap_or_else(|| AnyController::Reno(cc::Reno::new(values, &context)))
     }
 

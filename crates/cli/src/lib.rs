@@ -1,0 +1,120 @@
+//! The program `fleetfoot`: one file per verb.
+//!
+//! Data goes to stdout, talk and progress to stderr; the exit codes are in [`EXIT_CODES`]. With `--json` stdout holds exactly
+//! one JSON document, also for a failure.
+//!
+//! The program is a library so that another program can be it with mechanisms of its own: [`run`] with its plug-ins.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod beside;
+mod compare;
+mod completions;
+mod drill;
+mod explain;
+mod failure;
+mod folder;
+mod forecast;
+mod import;
+mod layout;
+mod links;
+mod list;
+mod output;
+mod progress;
+mod ranked;
+mod reproduce;
+mod run;
+mod session;
+mod table;
+mod target;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use failure::Failure;
+use fleetfoot_core::plugin::Plugins;
+use fleetfoot_lab::{memory, plugins};
+use std::io::Write as _;
+use std::process::ExitCode;
+
+/// What the program's exit codes mean, for its help.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    it began and failed: a script did not pass, memory or disk were not enough
+  2    bad input or usage: a file, a flag, a place where nothing can be written
+  130  stopped by Ctrl-C; finished runs are kept";
+
+/// Where TCP latency mechanisms live, run and are compared.
+#[derive(Debug, Parser)]
+#[command(name = "fleetfoot", version = env!("FLEETFOOT_VERSION"), long_about = None, max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = true, after_help = EXIT_CODES)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    common: output::Common,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run every variant with common random numbers and rank them by what they win and cost.
+    Compare(compare::Arguments),
+    /// Run a scenario once: flows, links, traces, a capture.
+    Run(run::Arguments),
+    /// Published figures and tables: what was published beside what is measured, one verdict each.
+    Reproduce(reproduce::Arguments),
+    /// Make a scenario of a capture: links, round-trip times, sizes, think times.
+    Import(import::Arguments),
+    /// Play packetdrill scripts against our TCP in virtual time.
+    Drill(drill::Arguments),
+    /// Mechanisms, queues, congestion controls, profiles, experiments and examples.
+    List(list::Arguments),
+    /// What one of them does, its source, parameters, evidence and how to turn it on.
+    Explain(explain::Arguments),
+    /// Measure the engine's speed.
+    Bench(bench::Arguments),
+    /// Print a completion script for a shell, or a manual page.
+    Completions(completions::Arguments),
+}
+
+/// Runs the program with the arguments of the process. Scenario files may name what `plugins` brings, and `list`, `explain` and
+/// the schema show it.
+pub fn run(plugins: Plugins) -> ExitCode {
+    let json = std::env::args_os().any(|argument| argument == "--json");
+    if let Err(problem) = plugins::install(plugins) {
+        return Failure::other(problem).report(json);
+    }
+    let result = match Arguments::try_parse() {
+        Ok(arguments) => {
+            memory::limit_to(arguments.common.memory.unwrap_or_else(memory::default_ceiling));
+            dispatch(&arguments)
+        }
+        Err(help) if help.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json => {
+            // Help, but nothing was done.
+            let _ = write!(std::io::stderr(), "{}", help.render());
+            return ExitCode::from(2);
+        }
+        Err(error) if error.use_stderr() => Err(Failure::usage(error.render().to_string())),
+        Err(help) => output::print(&help.render().to_string()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(json),
+    }
+}
+
+fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
+    let common = &arguments.common;
+    match &arguments.verb {
+        Verb::Compare(verb) => compare::execute(verb, common),
+        Verb::Run(verb) => run::execute(verb, common),
+        Verb::Reproduce(verb) => reproduce::execute(verb, common),
+        Verb::Import(verb) => import::execute(verb, common),
+        Verb::Drill(verb) => drill::execute(verb, common),
+        Verb::List(verb) => list::execute(verb, common),
+        Verb::Explain(verb) => explain::execute(verb, common),
+        Verb::Bench(verb) => bench::execute(verb, common),
+        Verb::Completions(verb) => completions::execute(verb, &mut Arguments::command()),
+    }
+}

@@ -1,0 +1,57 @@
+//! What a program brings from outside the tree: congestion controls and queue disciplines that names may mean beside the
+//! registered ones.
+//!
+//! A configuration of an endpoint ([`crate::tcp::Config::plugins`]) and a run of the simulator carry the set; names are looked
+//! up in the registry first. The laboratory sets it once for the whole program.
+
+use crate::registry::{Entry, Plugin};
+use crate::{cc, queue};
+use core::fmt;
+use serde::{Serialize, Serializer};
+
+/// A set of implementations from outside the tree.
+#[derive(Clone, Copy, Default)]
+pub struct Plugins {
+    /// Congestion controls.
+    pub controllers: &'static [Plugin<cc::AnyController, cc::Config>],
+    /// Queue disciplines.
+    pub queues: &'static [Plugin<queue::AnyQueue, queue::LinkContext>],
+}
+
+impl Plugins {
+    /// No implementation from outside.
+    pub const NONE: Plugins = Plugins {
+        controllers: &[],
+        queues: &[],
+    };
+
+    /// Every entry, congestion controls first.
+    pub fn entries(self) -> impl Iterator<Item = &'static Entry> {
+        let controllers = self.controllers.iter().map(|plugin| &plugin.entry);
+        controllers.chain(self.queues.iter().map(|plugin| &plugin.entry))
+    }
+}
+
+/// Two sets are equal if they hold the same names and texts.
+impl PartialEq for Plugins {
+    fn eq(&self, other: &Plugins) -> bool {
+        let texts = |plugins: Plugins| plugins.entries().map(|entry| (entry.name, entry.source));
+        self.queues.len() == other.queues.len() && texts(*self).eq(texts(*other))
+    }
+}
+
+/// The names.
+impl fmt::Debug for Plugins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set()
+            .entries(self.entries().map(|entry| entry.name))
+            .finish()
+    }
+}
+
+/// Names and texts, so that the identity of a run changes with an implementation.
+impl Serialize for Plugins {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.entries().map(|entry| (entry.name, entry.source)))
+    }
+}
