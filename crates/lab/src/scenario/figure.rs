@@ -388,4 +388,4 @@ fn unknown(place: &Place, path: &str, what: &str, word: &str, known: &[&str]) ->
 }
 
 /// Longest list of choices in a message.
-const MOST_NAMED: usize = 40;
+const MOST_NAMED: usize = 60;
