@@ -1,6 +1,6 @@
 //! The program `fleetfoot`: one file per verb.
 //!
-//! Data goes to stdout, talk and progress to stderr; the exit codes are in [`EXIT_CODES`]. With `--json` stdout holds exactly
+//! Data goes to stdout, talk and progress to stderr; the exit codes are in `EXIT_CODES`. With `--json` stdout holds exactly
 //! one JSON document, also for a failure.
 //!
 //! The program is a library so that another program can be it with mechanisms of its own: [`run`] with its plug-ins.

@@ -4,7 +4,7 @@
 //! traits and their registries), [`link`] (a queue and a wire), then [`tcp`] (the endpoint: [`tcp::Connection`]), [`tfrc`] (the
 //! other transport), [`superpacket`] (groups of packets that routers admit as a whole), [`wire`] (headers as bytes), [`socket`] (the calls of
 //! an application over `tcp`), then [`rng`], [`parameter`],
-//! [`registry`] and [`plugin`] (mechanisms from outside this tree).
+//! [`registry`](mod@registry) and [`plugin`] (mechanisms from outside this tree).
 //!
 //! Every state machine obeys one convention: time is the first argument; `on_*` feeds an input; `poll_*` takes an
 //! output, call it until it says `None`; `poll_timeout` gives the next deadline and `on_timeout` is called at or after

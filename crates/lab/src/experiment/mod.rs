@@ -1,6 +1,6 @@
 //! Experiments: published figures, tables and statements, run and put beside what was published.
 //!
-//! Read in this order: [`library`] (which there are), [`Prepared`] (points, variants and seeds to run), [`metric`] (what
+//! Read in this order: [`library`] (which there are), [`Prepared`] (points, variants and seeds to run), [`metrics`](crate::metrics) (what
 //! checks measure), `evaluate` (their values and intervals), [`verdict`] (the rules), [`record`] (the verdicts that are
 //! checked in). Files are described in `scenario/figure.rs`.
 

@@ -1,6 +1,6 @@
 //! What is measured, in one place: fields of the result document, metrics that checks name, and columns of tables.
 //!
-//! A row of the tables in [`group`], [`link`] and [`variant`] has a name, a definition and one formula, from which both the result
+//! A row of the tables in `group`, `link` and `variant` has a name, a definition and one formula, from which both the result
 //! document and the checks of experiments take their values. Counters of TCP come from the table beside them
 //! ([`fleetfoot_core::tcp::Stats::COUNTERS`]); those that it marks as reported are fields, metrics and columns by themselves
 //! ([`counters`]).

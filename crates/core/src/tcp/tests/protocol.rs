@@ -89,7 +89,6 @@ fn answers(connection: &mut Connection, segments: &[(u32, u32)]) -> Vec<(u32, Ve
         .collect()
 }
 
-/// RFC 9293: SHLD-31
 #[test]
 fn a_repeated_syn_asks_for_ecn_again_only_without_the_fallback() {
     for fallback in [true, false] {
@@ -107,6 +106,7 @@ fn a_repeated_syn_asks_for_ecn_again_only_without_the_fallback() {
     }
 }
 
+/// RFC 9293: SHLD-31
 #[test]
 fn rfc_2018_case_1_and_2_and_3() {
     // Section 4 of the RFC: eight segments of 500 octets from 5000; offsets here from 0.
