@@ -35,11 +35,11 @@ impl Times {
             self.last = Some((time_ns, since));
             return since;
         }
-        if time_ns + BACK_NS < before {
+        if time_ns.saturating_add(BACK_NS) < before {
             self.back += 1;
             self.first_back.get_or_insert((packet, before - time_ns));
         }
-        if time_ns + APART_NS < before {
+        if time_ns.saturating_add(APART_NS) < before {
             self.earlier += 1;
             self.earlier_ns = self.earlier_ns.max(before - time_ns);
         }
@@ -47,7 +47,7 @@ impl Times {
             // Several interfaces, or several files one behind the other: time waits until it is reached again.
             return since.saturating_sub(before - time_ns);
         }
-        let since = since + (time_ns - before);
+        let since = since.saturating_add(time_ns - before);
         self.last = Some((time_ns, since));
         since
     }
@@ -157,5 +157,14 @@ mod tests {
             notes[0].what
         );
         assert!(times.notes(2 * DAY_NS)[2].what.contains("2.0 days"));
+    }
+
+    #[test]
+    fn the_last_moment_of_the_clock_is_a_time() {
+        let mut times = Times::default();
+        assert_eq!(times.take(u64::MAX - 10, 1, 100), 0);
+        assert_eq!(times.take(u64::MAX, 2, 200), 10);
+        assert_eq!(times.take(u64::MAX - 1, 3, 300), 9);
+        assert!(!times.went_back(), "by less than interfaces are apart");
     }
 }
