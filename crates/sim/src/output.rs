@@ -52,6 +52,8 @@ pub struct GroupOutput {
     pub datagrams: Datagrams,
     /// Requests that each user of a closed-loop kind made from the start of the run, in the order of the users.
     pub requests: Vec<u32>,
+    /// Samples of what only its kind measures, in the order of [`crate::spec::Facts::measures`].
+    pub measures: Vec<Vec<f64>>,
     /// What [`crate::watch::Watch`] saw of its connections, in order of opening; empty without it.
     pub watched: Vec<Watched>,
 }

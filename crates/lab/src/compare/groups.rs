@@ -10,7 +10,7 @@ use crate::metrics::{
 };
 use crate::result::{Drops, Group, Link, Node, RunData, SizeClass, Variant};
 use crate::scenario::Resolved;
-use crate::statistics::{Resamples, summarize};
+use crate::statistics::{Resamples, Sample, summarize};
 use fleetfoot_core::queue::{DropReason, QueueEventKind};
 use fleetfoot_sim::output::{LinkOutput, RunOutput};
 use fleetfoot_sim::spec::TrafficKind;
@@ -174,6 +174,14 @@ fn group(
         let name = metric.name_in_more()?;
         Some((name.to_owned(), summary(metric)?))
     });
+    // What only this kind of traffic measures.
+    let measures = info.kind.facts().measures.iter().enumerate();
+    let measures = measures.filter_map(|(number, measure)| {
+        let groups = outputs.iter().filter_map(|output| output.groups.get(index));
+        let samples = groups.map(|group| Sample::of(group.measures.get(number).cloned().unwrap_or_default()));
+        let summary = summarize(&samples.collect::<Vec<Sample>>(), resamples)?;
+        Some((measure.name.to_owned(), summary))
+    });
     Group {
         name: info.name.clone(),
         kind: info.kind.name().to_owned(),
@@ -190,7 +198,7 @@ fn group(
         counters: Counters::of(flows),
         dropped_units: total(GroupMetric::DroppedUnits),
         congestion_events: total(GroupMetric::CongestionEvents),
-        more: more.collect(),
+        more: more.chain(measures).collect(),
     }
 }
 

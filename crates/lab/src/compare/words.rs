@@ -250,6 +250,12 @@ pub fn felt(group: &Group) -> Option<String> {
     if let Some(lost) = share(GroupMetric::LostShare) {
         parts.push(format!("{lost:.2} % of the datagrams lost"));
     }
+    let measures = kind.map_or(&[][..], |kind| kind.facts().measures);
+    for measure in measures {
+        if let Some(found) = group.more.get(measure.name) {
+            parts.push(format!("{} mean {:.3}", measure.name, found.mean));
+        }
+    }
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

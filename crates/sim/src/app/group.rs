@@ -67,6 +67,7 @@ impl<O: Observer> Hosts<'_, O> {
             super_packet_length: Histogram::new(),
             streams: Vec::new(),
             connections: Vec::new(),
+            measures: vec![Vec::new(); spec.traffic.facts().measures.len()],
             dropped: 0,
             goodput: Bytes::ZERO,
             goodput_per_connection: Vec::new(),

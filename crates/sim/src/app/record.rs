@@ -73,6 +73,7 @@ pub(super) fn output(mut group: Group, requests: Vec<u32>) -> GroupOutput {
         requests,
         watched: Vec::new(),
         connections: group.connections,
+        measures: group.measures,
     }
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct Group {
     pub(crate) streams: Vec<StreamRecord>,
     /// Times that replayed connections took (s).
     pub(crate) connections: Vec<f64>,
+    /// Samples of what only its kind measures.
+    pub(crate) measures: Vec<Vec<f64>>,
     /// Data packets of its data senders that the network dropped.
     pub(crate) dropped: u64,
     pub(crate) goodput: Bytes,

@@ -1,5 +1,7 @@
 //! Facts of traffic kinds: what other parts need to know of a kind without knowing which it is.
 
+use super::Distribution;
+
 /// What is known of a traffic kind whatever its parameters are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -31,6 +33,17 @@ pub struct Facts {
     pub compared: Compared,
     /// What counts as lost.
     pub losses: Losses,
+    /// What else its applications measure; samples are in [`crate::output::GroupOutput::measures`].
+    pub measures: &'static [Measure],
+}
+
+/// What the applications of one kind measure and no other does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// Its name in results, with the unit.
+    pub name: &'static str,
+    /// What a sample is.
+    pub doc: &'static str,
 }
 
 /// What carries the data of a traffic kind.
@@ -66,6 +79,17 @@ pub enum Losses {
     Flows,
 }
 
+/// How a group goes on by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace<'a> {
+    /// Its times are prescribed, or it comes to an end.
+    Prescribed,
+    /// Each round begins this long after the one before (s).
+    Pause(&'a Distribution),
+    /// As soon as it can.
+    Ceaseless,
+}
+
 impl Facts {
     /// Whether each flow is a TCP connection that carries many messages, whose delivery times are the ones that count.
     pub const fn is_message_stream(&self) -> bool {
@@ -92,6 +116,7 @@ pub(super) const TCP: Facts = Facts {
     lists_hosts: false,
     compared: Compared::Completion,
     losses: Losses::Repaired,
+    measures: &[],
 };
 
 /// A kind whose datagrams nobody sends again.
