@@ -6,7 +6,7 @@
 mod facts;
 mod traffic;
 
-pub use facts::{Compared, Facts, Losses, Transport};
+pub use facts::{Compared, Facts, Losses, Measure, Pace, Transport};
 pub use fleetfoot_core::link::{Arq, Impairments, LinkRate, Loss};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::plugin::Plugins;
@@ -18,8 +18,8 @@ use fleetfoot_core::units::{Bytes, Rate};
 use serde::Serialize;
 use std::sync::Arc;
 pub use traffic::{
-    Dns, FlowLine, Pace, Raw, RawMark, RawPorts, RawSource, Recorded, Replay, Tfrc, Traffic, TrafficKind,
-    Unit, Video, Web,
+    Dns, FlowLine, Raw, RawMark, RawPorts, RawSource, Recorded, Replay, Streaming, Tfrc, Traffic,
+    TrafficKind, Unit, Video, Web,
 };
 
 /// A complete run.

@@ -12,7 +12,7 @@ use fleetfoot_core::rng::Distribution;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::spec::{
-    Dns, FlowLine, GroupSpec, NodeId, PairPolicy, Traffic, TrafficKind, Transport, Video, Web,
+    Dns, FlowLine, GroupSpec, NodeId, PairPolicy, Streaming, Traffic, TrafficKind, Transport, Video, Web,
 };
 use std::sync::Arc;
 
@@ -408,6 +408,7 @@ fn traffic(
             connections: section.need("connections")?.integer()? as u32,
             think: times("think")?,
         })),
+        TrafficKind::Streaming => Traffic::Streaming(Box::new(streaming(section, count()?)?)),
         TrafficKind::Cbr => Traffic::Cbr {
             count: count()?,
             rate: finite(&section.need("rate")?)?,
@@ -484,6 +485,25 @@ fn thin(section: &Section, count: u32) -> Result<Traffic, Error> {
             (None, Some(model)) => Distribution::Empirical(model.interval()),
             (None, None) => return Err(missing("interval")),
         },
+    })
+}
+
+fn streaming(section: &Section, count: u32) -> Result<Streaming, Error> {
+    let time = |key| section.need(key)?.duration();
+    let (segment, buffer, start) = (time("segment")?, time("buffer")?, time("buffer_to_start")?);
+    if buffer.saturating_sub(segment) < start {
+        let field = section.need("buffer")?;
+        return Err(field
+            .fail(format!("a buffer of {buffer} is never played from: {start} must be there and have room for one segment of {segment} more"))
+            .help(field.place(), "a larger `buffer`, or a smaller `buffer_to_start`"));
+    }
+    Ok(Streaming {
+        count,
+        bitrate: finite(&section.need("bitrate")?)?,
+        segment,
+        buffer,
+        start,
+        request: section.need("request")?.bytes()?,
     })
 }
 

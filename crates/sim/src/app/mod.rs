@@ -32,6 +32,7 @@ mod ping;
 mod raw;
 mod replay;
 mod request_response;
+mod streaming;
 mod tfrc;
 mod transfer;
 mod video;
@@ -144,6 +145,7 @@ applications! { $
     RequestResponse(request_response::RequestResponse),
     Bursts(bursts::Bursts),
     Web(web::Web<'a>),
+    Streaming(streaming::Streaming<'a>),
     Cbr(cbr::Cbr),
     Flows(flows::Flows<'a>),
     Ping(ping::Ping),
@@ -193,6 +195,7 @@ impl<'a> App<'a> {
                 payload, interval, ..
             } => App::Bursts(bursts::Bursts::new(hosts, group, payload, interval, true)),
             Traffic::Web(web) => App::Web(web::Web::new(hosts, group, web)),
+            Traffic::Streaming(spec) => App::Streaming(streaming::Streaming::new(hosts, group, spec)),
             Traffic::Cbr { rate, packet, .. } => App::Cbr(cbr::Cbr::new(hosts, group, *rate, *packet)),
             Traffic::Flows { list } => App::Flows(flows::Flows::new(hosts, group, list)),
             Traffic::Ping { interval, packet } => App::Ping(ping::Ping::new(hosts, group, interval, *packet)),

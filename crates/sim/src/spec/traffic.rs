@@ -4,7 +4,7 @@
 //! [`Traffic`] whose answer depends on parameters. Nothing else in the program lists kinds, except where each does what no
 //! other does: its application and the reader of its keys.
 
-use super::facts::{Compared, DATAGRAMS, Facts, Losses, TCP, Transport};
+use super::facts::{Compared, DATAGRAMS, Facts, Losses, Measure, Pace, TCP, Transport};
 use super::{Bytes, Distribution, Duration, NodeId, Rate};
 use fleetfoot_core::superpacket::Layout;
 use serde::Serialize;
@@ -77,6 +77,20 @@ kinds! {
     };
     /// Users who load pages.
     Web = Facts { name: "web", latency_sensitive: true, closed_loop: true, reacts: true, ..TCP };
+    /// Video players that fetch segments into a buffer.
+    Streaming = Facts {
+        name: "streaming",
+        latency_sensitive: true,
+        reacts: true,
+        measures: &[
+            Measure { name: "startup_delay_s", doc: "From the start of a player to its first picture." },
+            Measure { name: "stalls", doc: "How often a player ran out of segments." },
+            Measure { name: "stalled_share", doc: "Of the time since its first picture, the share in which a player stood still." },
+            Measure { name: "idle_share", doc: "Of the time since its start, the share in which a player had nothing to ask for." },
+            Measure { name: "window_after_pause", doc: "The congestion window with which a server answers after a pause, over that at the end of the segment before." },
+        ],
+        ..TCP
+    };
     /// Datagrams at a constant bit rate.
     Cbr = Facts {
         name: "cbr",
@@ -195,6 +209,8 @@ pub enum Traffic {
     },
     /// `count` users who load pages. A flow record is one page.
     Web(Box<Web>),
+    /// `count` video players. A flow record is one segment.
+    Streaming(Box<Streaming>),
     /// `count` streams of datagrams without feedback.
     Cbr {
         /// Streams.
@@ -229,17 +245,6 @@ pub enum Traffic {
     Replay(Box<Replay>),
 }
 
-/// How a group goes on by itself.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace<'a> {
-    /// Its times are prescribed, or it comes to an end.
-    Prescribed,
-    /// Each round begins this long after the one before (s).
-    Pause(&'a Distribution),
-    /// As soon as it can.
-    Ceaseless,
-}
-
 impl Traffic {
     /// What is known of its kind.
     pub const fn facts(&self) -> &'static Facts {
@@ -271,6 +276,7 @@ impl Traffic {
             | Traffic::Cbr { count, .. }
             | Traffic::Incast { count, .. } => Some(*count),
             Traffic::Web(web) => Some(web.count),
+            Traffic::Streaming(streaming) => Some(streaming.count),
             // A call that goes both ways is two streams, each with a pair of its own.
             Traffic::Video(video) => Some(video.count * if video.both_ways && !each { 2 } else { 1 }),
             Traffic::Tfrc(tfrc) => Some(tfrc.count.unwrap_or(1)),
@@ -341,7 +347,11 @@ impl Traffic {
                     one.start = Duration::from_secs_f64(one.start.as_secs_f64() * (1.0 / factor));
                 });
             }
-            Traffic::Bulk { .. } | Traffic::Ping { .. } | Traffic::Raw(_) | Traffic::Video(_) => {}
+            Traffic::Bulk { .. }
+            | Traffic::Ping { .. }
+            | Traffic::Raw(_)
+            | Traffic::Video(_)
+            | Traffic::Streaming(_) => {}
         }
     }
 }
@@ -357,6 +367,23 @@ impl Replay {
         self.connections = changed.collect();
         self.identity = format!("{} {how}", self.identity).into();
     }
+}
+
+/// Video players: each fetches a stream of one bit rate segment by segment, over a persistent connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct Streaming {
+    /// Players.
+    pub count: u32,
+    /// Bit rate of the stream.
+    pub bitrate: Rate,
+    /// Playing time of a segment.
+    pub segment: Duration,
+    /// Playing time that the buffer holds.
+    pub buffer: Duration,
+    /// Playing time that must be there before the first picture, and before playing goes on after a stall.
+    pub start: Duration,
+    /// Bytes of each request, towards the data sender.
+    pub request: Bytes,
 }
 
 /// Video calls: streams of frames.

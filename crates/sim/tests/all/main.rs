@@ -17,5 +17,6 @@ mod paths;
 mod queues;
 mod relay;
 mod replay;
+mod streaming;
 mod tfrc;
 mod traffic;

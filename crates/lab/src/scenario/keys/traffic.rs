@@ -81,7 +81,7 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
         "latency_sensitive",
         Kind::Flag,
         Described(
-            "true for transfer, incast, closed-loop, request-response, thin, web, video-call, dns and replay, else false",
+            "true for transfer, incast, closed-loop, request-response, thin, web, streaming, video-call, dns and replay, else false",
         ),
         "Whether somebody waits for it, so that a shorter time is what counts; else goodput is. What is compared is the completion time (ping: round-trip time, video-call: delay of a frame); of thin streams and of cbr the delay of each write or datagram.",
     ),
@@ -255,6 +255,38 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
                     "Time between the end of a page and the start of the next; before the first too.",
                 ),
                 DEMAND,
+            ],
+        },
+        KindKeys {
+            name: TrafficKind::Streaming.name(),
+            doc: "Video players that fetch a stream of one bit rate segment by segment, over a persistent connection, into a buffer: at once until it is full, then whenever it has room. A flow is a segment. Results hold the start-up delay, stalls, the time without anything to fetch, and what a pause leaves of the sender's window.",
+            keys: &[
+                key("count", COUNT, Value("1"), "Players."),
+                key("bitrate", Kind::Rate, Required, "Bit rate of the stream."),
+                key(
+                    "segment",
+                    POSITIVE_TIME,
+                    Value("\"4 s\""),
+                    "Playing time of a segment.",
+                ),
+                key(
+                    "buffer",
+                    POSITIVE_TIME,
+                    Value("\"30 s\""),
+                    "Playing time that the buffer holds.",
+                ),
+                key(
+                    "buffer_to_start",
+                    POSITIVE_TIME,
+                    Value("\"4 s\""),
+                    "Playing time that must be there before the first picture, and before playing goes on after a stall.",
+                ),
+                key(
+                    "request",
+                    Kind::Bytes(1, 1_000_000),
+                    Value("\"300 B\""),
+                    "Bytes of each request, towards the data sender.",
+                ),
             ],
         },
         KindKeys {
