@@ -87,7 +87,7 @@ kinds! {
             Measure { name: "stalls", doc: "How often a player ran out of segments." },
             Measure { name: "stalled_share", doc: "Of the time since its first picture, the share in which a player stood still." },
             Measure { name: "idle_share", doc: "Of the time since its start, the share in which a player had nothing to ask for." },
-            Measure { name: "window_after_pause", doc: "The congestion window with which a server answers after a pause, over that at the end of the segment before." },
+            Measure { name: "window_after_pause", doc: "The congestion window with which a server answers after a pause, over that when the request came." },
         ],
         ..TCP
     };
