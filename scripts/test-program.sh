@@ -110,7 +110,8 @@ for verb in ["compare", "run"]:
     while not kinds:
         assert child.poll() is None, "it ended"
         if os.path.exists(events):
-            kinds = [json.loads(text)["event"] for text in open(events) if text.endswith("\n")]
+            whole = open(events).read().split("\n")[:-1]  # the last line may be half written
+            kinds = [json.loads(text)["event"] for text in whole]
     child.kill()
     child.communicate()
     assert line.startswith(("Comparing", "Running")) and "about" in line, line
