@@ -3,7 +3,7 @@
 //! Read in this order: [`time`], [`units`], [`seq`], [`packet`], [`flow`] (the words), then [`queue`] and [`cc`] (the two
 //! traits and their registries), [`link`] (a queue and a wire), then [`tcp`] (the endpoint: [`tcp::Connection`]), [`tfrc`] (the
 //! other transport), [`superpacket`] (groups of packets that routers admit as a whole), [`wire`] (headers as bytes), [`socket`] (the calls of
-//! an application over `tcp`), then [`rng`], [`parameter`],
+//! an application over `tcp`), then [`rng`], [`parameter`](mod@parameter),
 //! [`registry`](mod@registry) and [`plugin`] (mechanisms from outside this tree).
 //!
 //! Every state machine obeys one convention: time is the first argument; `on_*` feeds an input; `poll_*` takes an
@@ -23,7 +23,6 @@ extern crate std;
 pub mod cc;
 pub mod flow;
 pub mod link;
-mod pack;
 pub mod packet;
 pub mod parameter;
 pub mod plugin;

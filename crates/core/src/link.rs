@@ -301,11 +301,6 @@ impl<Q: QueueDiscipline> Link<Q> {
         self.statistics.busy.saturating_sub(self.free_at.since(now))
     }
 
-    /// Whether the serialiser is sending at `now`.
-    pub fn is_busy(&self, now: Instant) -> bool {
-        self.free_at > now
-    }
-
     /// What waits in the queue, the packet being sent not included.
     pub fn backlog(&self) -> Backlog {
         self.queue.backlog()

@@ -24,6 +24,30 @@ pub struct Parameter {
     pub doc: &'static str,
 }
 
+/// A row of a table of parameters: name, type with its range, default (`auto`: derived from the context) and one sentence.
+///
+/// ```
+/// # use fleetfoot_core::parameter;
+/// const BURST: parameter::Parameter = parameter!("burst": Integer(1, 64) = 8, "Packets that may leave at once (ours)");
+/// ```
+#[macro_export]
+macro_rules! parameter {
+    ($name:literal: $kind:ident $(($($range:expr),+))? = auto, $doc:expr) => {
+        $crate::parameter!(@ $name, $kind $(($($range),+))?, $crate::parameter::Value::Auto, $doc)
+    };
+    ($name:literal: $kind:ident $(($($range:expr),+))? = $default:expr, $doc:expr) => {
+        $crate::parameter!(@ $name, $kind $(($($range),+))?, $crate::parameter::Value::$kind($default), $doc)
+    };
+    (@ $name:literal, $kind:ident $(($($range:expr),+))?, $default:expr, $doc:expr) => {
+        $crate::parameter::Parameter {
+            name: $name,
+            kind: $crate::parameter::ParameterKind::$kind $(($($range),+))?,
+            default: $default,
+            doc: $doc,
+        }
+    };
+}
+
 /// Type and permitted range (both ends included) of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ParameterKind {
@@ -322,13 +346,13 @@ impl<T: Written> Written for Option<T> {
 macro_rules! choice {
     ($(
         $(#[$meta:meta])*
-        pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }
+        pub enum $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+ }
     )+) => {
         $(
             $(#[$meta])*
             #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
             pub enum $name {
-                $($(#[$doc])* $variant,)+
+                $($(#[doc = $doc])+ $variant,)+
             }
 
             impl $name {
@@ -349,6 +373,13 @@ macro_rules! choice {
                 /// The word for it in scenario files.
                 pub const fn name(self) -> &'static str {
                     $name::NAMES[self as usize]
+                }
+
+                /// What it is, as its documentation has it.
+                pub fn document(self) -> &'static str {
+                    match self {
+                        $($name::$variant => concat!($($doc),+).trim_start(),)+
+                    }
                 }
             }
 

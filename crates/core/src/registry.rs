@@ -97,24 +97,30 @@ pub struct Plugin<Any, Context> {
     pub build: fn(&Values, &Context) -> Any,
 }
 
-/// Makes the enum `$any` over the listed types, which delegates every method of its trait, `$any::ENTRIES`, and
+/// Makes the enum `$any` over the listed types and exports them: it delegates every method of its trait, `$any::ENTRIES`, and
 /// `$any::build(name, values, context)`. Each listed type has `PARAMETERS` and `new(&Values, &Context)`.
 ///
-/// The list is the only place that names a mechanism: programs, documents and tests read it. After it each method of
-/// the trait stands once, those that change the implementation first.
+/// The list is the only place that names a mechanism: programs, documents and tests read it. After it each method of the
+/// trait stands once: first the short steps for what happens with nearly every packet (`fast`: always inlined, and not taken
+/// by code from outside the tree, since the call would cost what the step saves), then others that change the
+/// implementation (`mut`), then those that do not (`ref`).
 #[macro_export]
 macro_rules! registry {
     (
         $(#[$meta:meta])*
         $any:ident for $trait:ident from $context:ty
-        { $($variant:ident($type:ty) = $name:literal in $file:literal,)+ }
+        { $($module:ident::$type:ident = $name:literal in $file:literal,)+ $(#[$foreign:meta] ..)? }
+        fast { $($fast_methods:tt)* }
         mut { $($mut_methods:tt)* }
         ref { $($ref_methods:tt)* }
     ) => {
+        $(pub use $module::$type;)+
+
         $(#[$meta])*
         pub enum $any {
-            $(#[doc = concat!("`", $name, "`")] $variant($type),)+
+            $(#[doc = concat!("`", $name, "`")] $type($type),)+
             /// Code from outside the tree.
+            $(#[$foreign])?
             Custom(alloc::boxed::Box<dyn $trait + Send>),
         }
 
@@ -158,7 +164,7 @@ macro_rules! registry {
             /// The implementation registered as `name`, or `None`. `values` must be of that entry's table.
             pub fn build(name: &str, values: &$crate::parameter::Values, context: &$context) -> Option<Self> {
                 match name {
-                    $($name => Some($any::$variant(<$type>::new(values, context))),)+
+                    $($name => Some($any::$type(<$type>::new(values, context))),)+
                     _ => None,
                 }
             }
@@ -166,15 +172,31 @@ macro_rules! registry {
             /// The registered name, `custom` for code from outside the tree.
             pub fn name(&self) -> &'static str {
                 match self {
-                    $($any::$variant(_) => $name,)+
+                    $($any::$type(_) => $name,)+
                     $any::Custom(_) => "custom",
                 }
             }
         }
 
         impl $trait for $any {
-            $crate::registry!(@mut $any [$($variant)+] $($mut_methods)*);
-            $crate::registry!(@ref $any [$($variant)+] $($ref_methods)*);
+            $crate::registry!(@fast $any [$($type)+] $($fast_methods)*);
+            $crate::registry!(@mut $any [$($type)+] $($mut_methods)*);
+            $crate::registry!(@ref $any [$($type)+] $($ref_methods)*);
+        }
+    };
+    (@fast $any:ident $list:tt
+        $(fn $method:ident(&mut $this:ident)($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        $(
+            #[inline(always)]
+            fn $method(&mut $this, $($argument: $type),*) $(-> $result)? {
+                $crate::registry!(@step $any $list $this $method($($argument),*))
+            }
+        )*
+    };
+    (@step $any:ident [$($variant:ident)+] $this:ident $method:ident $arguments:tt) => {
+        match $this {
+            $($any::$variant(inner) => inner.$method $arguments,)+
+            $any::Custom(_) => Default::default(),
         }
     };
     (@mut $any:ident $list:tt

@@ -7,10 +7,10 @@
 use alloc::sync::Arc;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A stream of random numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
@@ -57,6 +57,11 @@ impl Rng {
         }
     }
 
+    /// Uniform in `0..n`; one draw, so with a bias of at most `n` / 2^32.
+    pub(crate) fn scaled(&mut self, n: u32) -> u32 {
+        ((u64::from(self.next_u32()) * u64::from(n)) >> 32) as u32
+    }
+
     /// Standard normal variate: one of the pair of Box and Muller (1958); always two draws.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.uniform_above_zero()));
@@ -66,15 +71,6 @@ impl Rng {
     /// Exponential variate with this mean; one draw.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(self.uniform_above_zero())
-    }
-
-    /// Failures before the first success of trials that succeed with probability `p`; one draw. `u64::MAX` for `p = 0`.
-    pub fn geometric(&mut self, p: Probability) -> u64 {
-        let u = self.uniform_above_zero();
-        if p >= Probability::ONE {
-            return 0;
-        }
-        libm::floor(libm::log(u) / libm::log1p(-p.as_f64())) as u64 // log1p(-0) = -0: infinite, held at u64::MAX
     }
 
     /// Uniform above 0 up to and including 1: the argument of a logarithm.
@@ -87,43 +83,6 @@ impl Rng {
     #[inline]
     pub fn chance(&mut self, p: Probability) -> bool {
         u64::from(self.next_u32()) < p.0
-    }
-}
-
-/// A stream that knows how often it was drawn from: it can be made anew from its seed and that number.
-#[derive(Clone, Debug)]
-pub(crate) struct Draws {
-    stream: Rng,
-    drawn: u32,
-}
-
-impl Draws {
-    pub(crate) fn for_element(seed: u64, name: &str, purpose: &str) -> Draws {
-        Draws {
-            stream: Rng::for_element(seed, name, purpose),
-            drawn: 0,
-        }
-    }
-
-    /// True with probability `p`; one draw.
-    pub(crate) fn chance(&mut self, p: Probability) -> bool {
-        self.drawn = self.drawn.wrapping_add(1);
-        self.stream.chance(p)
-    }
-
-    /// Uniform in `0..n`; one draw, so with a bias of at most `n` / 2^32.
-    pub(crate) fn below(&mut self, n: u32) -> u32 {
-        self.drawn = self.drawn.wrapping_add(1);
-        ((u64::from(self.stream.next_u32()) * u64::from(n)) >> 32) as u32
-    }
-
-    /// Reads into a stream that was made from the same seed and not drawn from, or writes this one.
-    pub(crate) fn pack(&mut self, pack: &mut crate::pack::Pack<'_>) {
-        let before = self.drawn;
-        pack.word(&mut self.drawn);
-        for _ in before..self.drawn {
-            self.stream.next_u32();
-        }
     }
 }
 

@@ -2,10 +2,11 @@
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
+use serde::{Deserialize, Serialize};
 
 /// A sequence number. Ordering is meaningful only between numbers less than 2^31 apart, so `Ord` is not implemented:
 /// use [`SeqNumber::lt`] and its siblings.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct SeqNumber(pub u32);
 
 impl SeqNumber {

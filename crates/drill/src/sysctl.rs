@@ -122,6 +122,7 @@ fn sysctl(config: &mut StackConfig, name: &str, value: &str) -> Option<()> {
             tcp.ecn = number == 1;
             tcp.ecn_passive = number > 0;
         }
+        "tcp_ecn_fallback" => tcp.ecn_fallback = flag()?,
         "tcp_frto" => tcp.frto = flag()?,
         "tcp_syn_retries" => tcp.syn_retries = count()?,
         "tcp_retries2" => tcp.retries = count()?,
@@ -237,6 +238,16 @@ mod tests {
             config.fast_open.key,
             [0xa1a1_a1a1, 0xb2b2_b2b2, 0xc3c3_c3c3, 0xd4d4_d4d4]
         );
+    }
+
+    #[test]
+    fn a_repeated_syn_asks_for_ecn_again_without_the_fallback() {
+        let mut config = StackConfig::new(vec![], Config::profile(Profile::Linux));
+        assert!(config.tcp.ecn_fallback);
+        assert_eq!(sysctl(&mut config, "net.ipv4.tcp_ecn_fallback", "0"), Ok(()));
+        assert!(!config.tcp.ecn_fallback);
+        assert_eq!(sysctl(&mut config, "net.ipv4.tcp_ecn_fallback", "1"), Ok(()));
+        assert!(config.tcp.ecn_fallback);
     }
 
     #[test]

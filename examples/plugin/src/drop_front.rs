@@ -8,7 +8,8 @@
 //! empty queue is refused.
 
 use fleetfoot_core::packet::Packet;
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::queue::{
     AnyQueue, Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline,
 };
@@ -33,12 +34,8 @@ pub struct DropFront {
 
 impl DropFront {
     /// `limit`.
-    pub const PARAMETERS: &'static [Parameter] = &[Parameter {
-        name: "limit",
-        kind: ParameterKind::Limit,
-        default: Value::Limit(Limit::Packets(1000)),
-        doc: "What may wait, not counting the packet being sent (as for drop-tail)",
-    }];
+    pub const PARAMETERS: &'static [Parameter] = &[parameter!("limit": Limit = Limit::Packets(1000),
+        "What may wait, not counting the packet being sent (as for drop-tail)")];
 
     /// An empty queue.
     pub fn new(values: &Values) -> DropFront {

@@ -11,7 +11,8 @@
 use fleetfoot_core::cc::{
     Ack, AnyController, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Sent,
 };
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::{Entry, Plugin};
 use fleetfoot_core::time::Instant;
 use fleetfoot_core::units::Bytes;
@@ -48,12 +49,8 @@ pub struct Relentless {
 
 impl Relentless {
     /// `weight`.
-    pub const PARAMETERS: &'static [Parameter] = &[Parameter {
-        name: "weight",
-        kind: ParameterKind::Number(0.1, 10.0),
-        default: Value::Number(1.0),
-        doc: "Bytes that the window gives back for each byte retransmitted (Mathis 2009: 1)",
-    }];
+    pub const PARAMETERS: &'static [Parameter] = &[parameter!("weight": Number(0.1, 10.0) = 1.0,
+        "Bytes that the window gives back for each byte retransmitted (Mathis 2009: 1)")];
 
     /// A controller with `config.initial_window`.
     pub fn new(values: &Values, config: &Config) -> Relentless {

@@ -11,20 +11,21 @@
 //! conservation does that. ProbeRTT ends at the end of its 200 ms, the draft's after it. The endpoint lets segments leave one by one; the draft hands them down in quanta.
 //! **Parameters.** `startup_gain`, `window_gain`, `probe_rtt`: the draft's values.
 
-use super::path::{FullPipe, as_rate, rate_of};
+use super::path::{FullPipe, as_rate, of_model, rate_of};
 use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
-use crate::pack::Pack;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
-use crate::rng::Draws;
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
+use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 
 /// BBR version 1.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr(Box<Model>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Startup,
     Drain,
@@ -32,7 +33,7 @@ enum State {
     ProbeRtt,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Model {
     units: Units,
     startup_gain: f64,
@@ -63,30 +64,18 @@ struct Model {
     cycle: usize,
     cycle_at: Instant,
     pacing: f64,
-    random: Draws,
+    random: Rng,
 }
 
 impl Bbr {
     /// Gains, and how often to measure the RTT.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "startup_gain",
-            kind: ParameterKind::Number(1.0, 10.0),
-            default: Value::Number(2.885),
-            doc: "Pacing and window gain of start-up, 2/ln 2 (draft-cardwell-iccrg-bbr-congestion-control-00 4.3.2.1)",
-        },
-        Parameter {
-            name: "window_gain",
-            kind: ParameterKind::Number(1.0, 10.0),
-            default: Value::Number(2.0),
-            doc: "Window over rate x smallest RTT (draft-cardwell-iccrg-bbr-congestion-control-00 4.2.3.2)",
-        },
-        Parameter {
-            name: "probe_rtt",
-            kind: ParameterKind::Duration(Duration::from_millis(100), Duration::from_secs(3600)),
-            default: Value::Duration(Duration::from_secs(10)),
-            doc: "How long a smallest RTT counts (draft-cardwell-iccrg-bbr-congestion-control-00 4.1.2.3: 10 s)",
-        },
+        parameter!("startup_gain": Number(1.0, 10.0) = 2.885,
+            "Pacing and window gain of start-up, 2/ln 2 (draft-cardwell-iccrg-bbr-congestion-control-00 4.3.2.1)"),
+        parameter!("window_gain": Number(1.0, 10.0) = 2.0,
+            "Window over rate x smallest RTT (draft-cardwell-iccrg-bbr-congestion-control-00 4.2.3.2)"),
+        parameter!("probe_rtt": Duration(Duration::from_millis(100), Duration::from_secs(3600)) = Duration::from_secs(10),
+            "How long a smallest RTT counts (draft-cardwell-iccrg-bbr-congestion-control-00 4.1.2.3: 10 s)"),
     ];
 
     /// A controller with `config.initial_window`.
@@ -117,17 +106,9 @@ impl Bbr {
             cycle: 0,
             cycle_at: Instant::ZERO,
             pacing: 0.0,
-            random: Draws::for_element(config.seed, "bbr", "cycle"),
+            random: Rng::for_element(config.seed, "bbr", "cycle"),
         }))
     }
-
-    /// The estimate of the bottleneck's rate.
-    pub fn bottleneck_rate(&self) -> Rate {
-        as_rate(self.0.rate())
-    }
-
-    /// Connections with rate samples do not rest.
-    pub(super) fn pack(&mut self, _pack: &mut Pack<'_>) {}
 }
 
 impl CongestionController for Bbr {
@@ -164,31 +145,7 @@ impl CongestionController for Bbr {
         model.after_pause = true; // silence has drained what there was: no need to probe
     }
 
-    fn set_window(&mut self, _now: Instant, window: Bytes, _ssthresh: Bytes) {
-        self.0.window = window.0.max(self.0.units.mss().0);
-        self.0.prior_window = 0;
-    }
-
-    fn window(&self) -> Bytes {
-        let least = self.0.units.mss();
-        self.0.units.whole_units(Bytes(self.0.window)).max(least)
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        if self.0.recovering {
-            self.window().max(self.0.units.two_segments())
-        } else {
-            Bytes::MAX
-        }
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        (self.0.pacing > 0.0).then(|| as_rate(self.0.pacing))
-    }
-
-    fn uses_rates(&self) -> bool {
-        true
-    }
+    of_model!();
 
     fn phase(&self) -> Phase {
         match self.0.state {
@@ -262,7 +219,8 @@ impl Model {
     fn enter_probe_bw(&mut self, now: Instant) {
         self.state = State::ProbeBw;
         // Any place but the one that drains what was not filled.
-        self.cycle = (CYCLE.len() - 1 - self.random.below(CYCLE.len() as u32 - 1) as usize + 1) % CYCLE.len();
+        self.cycle =
+            (CYCLE.len() - 1 - self.random.scaled(CYCLE.len() as u32 - 1) as usize + 1) % CYCLE.len();
         self.cycle_at = now;
     }
 

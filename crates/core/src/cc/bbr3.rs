@@ -13,23 +13,24 @@
 //! every round until the next refill. Before there is a sample of rate or RTT the product of both is the initial window.
 //! **Parameters.** `startup_gain`, `loss_threshold`, `beta`, `headroom`: the draft's values.
 
-use super::path::{FullPipe, as_rate, rate_of};
+use super::path::{FullPipe, as_rate, of_model, rate_of};
 use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
-use crate::pack::Pack;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
-use crate::rng::Draws;
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
+use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 
 mod cycle;
 mod estimate;
 
 /// BBR version 3.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr3(Box<Model>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Startup,
     Drain,
@@ -40,7 +41,7 @@ enum State {
     ProbeRtt,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum AckPhase {
     Refilling,
     Starting,
@@ -48,7 +49,7 @@ enum AckPhase {
     Stopping,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Model {
     units: Units,
     startup_gain: f64,
@@ -111,36 +112,20 @@ struct Model {
     extra_from: Instant,
     extra_delivered: u64,
     pacing: f64,
-    random: Draws,
+    random: Rng,
 }
 
 impl Bbr3 {
     /// Constants of the draft's section 2.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "startup_gain",
-            kind: ParameterKind::Number(1.0, 10.0),
-            default: Value::Number(2.77),
-            doc: "Pacing gain of start-up, 4 ln 2 (draft-ietf-ccwg-bbr-04 5.3.1.1)",
-        },
-        Parameter {
-            name: "loss_threshold",
-            kind: ParameterKind::Number(0.0, 1.0),
-            default: Value::Number(0.02),
-            doc: "Share of a round trip's data whose loss says that too much was in flight (draft-ietf-ccwg-bbr-04: 2 %)",
-        },
-        Parameter {
-            name: "beta",
-            kind: ParameterKind::Number(0.1, 1.0),
-            default: Value::Number(0.7),
-            doc: "Least share of rate and flight kept in a round trip with losses (draft-ietf-ccwg-bbr-04: 0.7)",
-        },
-        Parameter {
-            name: "headroom",
-            kind: ParameterKind::Number(0.0, 0.9),
-            default: Value::Number(0.15),
-            doc: "Share of the long-term bound left to others while cruising (draft-ietf-ccwg-bbr-04: 0.15)",
-        },
+        parameter!("startup_gain": Number(1.0, 10.0) = 2.77,
+            "Pacing gain of start-up, 4 ln 2 (draft-ietf-ccwg-bbr-04 5.3.1.1)"),
+        parameter!("loss_threshold": Number(0.0, 1.0) = 0.02,
+            "Share of a round trip's data whose loss says that too much was in flight (draft-ietf-ccwg-bbr-04: 2 %)"),
+        parameter!("beta": Number(0.1, 1.0) = 0.7,
+            "Least share of rate and flight kept in a round trip with losses (draft-ietf-ccwg-bbr-04: 0.7)"),
+        parameter!("headroom": Number(0.0, 0.9) = 0.15,
+            "Share of the long-term bound left to others while cruising (draft-ietf-ccwg-bbr-04: 0.15)"),
     ];
 
     /// A controller with `config.initial_window`.
@@ -200,22 +185,14 @@ impl Bbr3 {
             extra_from: Instant::ZERO,
             extra_delivered: 0,
             pacing: 0.0,
-            random: Draws::for_element(config.seed, "bbr", "cycle"),
+            random: Rng::for_element(config.seed, "bbr", "cycle"),
         }))
-    }
-
-    /// The estimate of the bottleneck's rate.
-    pub fn bottleneck_rate(&self) -> Rate {
-        as_rate(self.0.max_rate)
     }
 
     /// The long-term bound on data in flight; [`Bytes::MAX`]: none yet.
     pub fn inflight_bound(&self) -> Bytes {
         Bytes(self.0.inflight_long)
     }
-
-    /// Connections with rate samples do not rest.
-    pub(super) fn pack(&mut self, _pack: &mut Pack<'_>) {}
 }
 
 impl CongestionController for Bbr3 {
@@ -261,31 +238,7 @@ impl CongestionController for Bbr3 {
         }
     }
 
-    fn set_window(&mut self, _now: Instant, window: Bytes, _ssthresh: Bytes) {
-        self.0.window = window.0.max(self.0.units.mss().0);
-        self.0.prior_window = 0;
-    }
-
-    fn window(&self) -> Bytes {
-        let least = self.0.units.mss();
-        self.0.units.whole_units(Bytes(self.0.window)).max(least)
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        if self.0.recovering {
-            self.window().max(self.0.units.two_segments())
-        } else {
-            Bytes::MAX
-        }
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        (self.0.pacing > 0.0).then(|| as_rate(self.0.pacing))
-    }
-
-    fn uses_rates(&self) -> bool {
-        true
-    }
+    of_model!();
 
     fn phase(&self) -> Phase {
         match self.0.state {

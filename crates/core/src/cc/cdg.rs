@@ -17,20 +17,20 @@
 //! `gradient`, `freeze`.
 
 use super::delays::{Delays, Extremes, Round};
-use super::{
-    Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Reno, Units,
-};
-use crate::pack::Pack;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use super::reno::of_reno;
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Reaction, Reno, Units};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::registry::Need;
-use crate::rng::{Draws, Probability};
+use crate::rng::{Probability, Rng};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
 use alloc::string::String;
+use serde::{Deserialize, Serialize};
 
 /// CDG as in Linux.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cdg {
     /// Growth, and the window itself.
     reno: Reno,
@@ -38,7 +38,7 @@ pub struct Cdg {
 }
 
 /// What the gradient decides.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Law {
     units: Units,
     settings: Settings,
@@ -58,11 +58,11 @@ struct Law {
     backoffs: u32,
     start: Start,
     clock: OneWay,
-    random: Draws,
+    random: Rng,
 }
 
 /// Parameters.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Settings {
     beta_delay: f64,
     /// Back-off probability: 1 - exp(-factor x gradient in seconds).
@@ -77,7 +77,7 @@ struct Settings {
 }
 
 /// The differences of the last rounds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Gradients {
     ring: Box<[(i64, i64)]>,
     sum: (i64, i64),
@@ -86,7 +86,7 @@ struct Gradients {
 }
 
 /// Slow start's own detector: HyStart with a clock of microseconds and from the first window on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Start {
     /// Smallest RTT of the connection and of the round; 0: none yet.
     delay_min_us: i64,
@@ -97,7 +97,7 @@ struct Start {
 }
 
 /// One-way delays relative to the first, microseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct OneWay {
     first_ms: Option<u32>,
 }
@@ -105,60 +105,24 @@ struct OneWay {
 impl Cdg {
     /// Linux's module parameters, and two more.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "window",
-            kind: ParameterKind::Integer(1, 256),
-            default: Value::Integer(8),
-            doc: "Rounds whose gradients are added up, a power of two (Linux tcp_cdg: 8)",
-        },
-        Parameter {
-            name: "beta_delay",
-            kind: ParameterKind::Number(0.0, 1.0),
-            default: Value::Number(0.707_031_25),
-            doc: "Share of the window kept when the delay grows (Linux tcp_cdg: 724/1024)",
-        },
-        Parameter {
-            name: "backoff_factor",
-            kind: ParameterKind::Integer(1, 1_000_000),
-            default: Value::Integer(42),
-            doc: "1000/(G x window): 42 is G = 3 ms with 8 rounds (Linux tcp_cdg)",
-        },
-        Parameter {
-            name: "hystart",
-            kind: ParameterKind::Choice(&["off", "train", "delay", "both", "hystart++"]),
-            default: Value::Choice("both"),
-            doc: "What ends slow start besides gradient and loss (Linux tcp_cdg: both)",
-        },
-        Parameter {
-            name: "ineffective",
-            kind: ParameterKind::Integer(0, 65_535),
-            default: Value::Integer(5),
-            doc: "Back-offs without effect after which none follows until the gradient falls; 0: no limit (Linux tcp_cdg: 5)",
-        },
-        Parameter {
-            name: "shadow",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(true),
-            doc: "A loss takes back what delay back-offs gave up, as far as NewReno would have it (Linux tcp_cdg: true)",
-        },
-        Parameter {
-            name: "tolerance",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "Losses while the queue is judged not to be full change nothing (Linux tcp_cdg: false)",
-        },
-        Parameter {
-            name: "gradient",
-            kind: ParameterKind::Choice(&["rtt", "one-way"]),
-            default: Value::Choice("rtt"),
-            doc: "Delay whose gradient counts: the RTT, or that of the data path, which needs timestamps (the paper: rtt)",
-        },
-        Parameter {
-            name: "freeze",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "Rounds in which the application was the limit are left out (Linux tcp_cdg: false)",
-        },
+        parameter!("window": Integer(1, 256) = 8,
+            "Rounds whose gradients are added up, a power of two (Linux tcp_cdg: 8)"),
+        parameter!("beta_delay": Number(0.0, 1.0) = 0.707_031_25,
+            "Share of the window kept when the delay grows (Linux tcp_cdg: 724/1024)"),
+        parameter!("backoff_factor": Integer(1, 1_000_000) = 42,
+            "1000/(G x window): 42 is G = 3 ms with 8 rounds (Linux tcp_cdg)"),
+        parameter!("hystart": Choice(&["off", "train", "delay", "both", "hystart++"]) = "both",
+            "What ends slow start besides gradient and loss (Linux tcp_cdg: both)"),
+        parameter!("ineffective": Integer(0, 65_535) = 5,
+            "Back-offs without effect after which none follows until the gradient falls; 0: no limit (Linux tcp_cdg: 5)"),
+        parameter!("shadow": Flag = true,
+            "A loss takes back what delay back-offs gave up, as far as NewReno would have it (Linux tcp_cdg: true)"),
+        parameter!("tolerance": Flag = false,
+            "Losses while the queue is judged not to be full change nothing (Linux tcp_cdg: false)"),
+        parameter!("gradient": Choice(&["rtt", "one-way"]) = "rtt",
+            "Delay whose gradient counts: the RTT, or that of the data path, which needs timestamps (the paper: rtt)"),
+        parameter!("freeze": Flag = false,
+            "Rounds in which the application was the limit are left out (Linux tcp_cdg: false)"),
     ];
 
     /// A controller with `config.initial_window`.
@@ -210,7 +174,7 @@ impl Cdg {
                 backoffs: 0,
                 start: Start::default(),
                 clock: OneWay::default(),
-                random: Draws::for_element(config.seed, "cdg", "back-off"),
+                random: Rng::for_element(config.seed, "cdg", "back-off"),
             }),
             reno,
         }
@@ -224,48 +188,6 @@ impl Cdg {
     /// The shadow window.
     pub fn shadow(&self) -> Bytes {
         self.law.shadow
-    }
-
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Cdg { reno, law } = self;
-        reno.pack(pack);
-        let Law {
-            units: _,    // as configured
-            settings: _, // as configured
-            delays,
-            previous,
-            gradients,
-            round,
-            restart,
-            nonfull,
-            shadow,
-            backoffs,
-            start,
-            clock,
-            random,
-        } = &mut **law;
-        delays.pack(pack);
-        pack.option(previous, Extremes::default, Extremes::pack);
-        for difference in &mut gradients.ring {
-            pack.integer(&mut difference.0);
-            pack.integer(&mut difference.1);
-        }
-        pack.integer(&mut gradients.sum.0);
-        pack.integer(&mut gradients.sum.1);
-        let mut tail = gradients.tail as u32;
-        pack.word(&mut tail);
-        gradients.tail = tail as usize % gradients.ring.len();
-        pack.bytes(&mut round.end);
-        pack.bytes(shadow);
-        pack.word(backoffs);
-        pack.integer(&mut start.delay_min_us);
-        pack.integer(&mut start.round_min_us);
-        pack.option(&mut start.last_ack, || Instant::ZERO, Pack::instant);
-        pack.instant(&mut start.train);
-        pack.byte(&mut start.samples);
-        pack.option(&mut clock.first_ms, || 0, Pack::word);
-        pack.flags([restart, nonfull, &mut gradients.filled]);
-        random.pack(pack);
     }
 }
 
@@ -355,21 +277,7 @@ impl CongestionController for Cdg {
         law.start = Start::default();
     }
 
-    fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
-        self.reno.set_window(now, window, ssthresh);
-    }
-
-    fn window(&self) -> Bytes {
-        self.reno.window()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.reno.ssthresh()
-    }
-
-    fn phase(&self) -> Phase {
-        self.reno.phase()
-    }
+    of_reno!(set_window window ssthresh uses_sent phase);
 
     fn check(values: &Values) -> Result<(), String> {
         match values.integer("window") {

@@ -15,25 +15,25 @@
 //! defaults.
 
 use super::delays::{Delays, Extremes, Round};
-use super::{
-    Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Reno, Units,
-};
-use crate::pack::Pack;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
-use crate::rng::{Draws, Probability};
+use super::reno::of_reno;
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Reaction, Reno, Units};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
+use crate::rng::{Probability, Rng};
 use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 
 /// CDG as in FreeBSD.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CdgFreeBsd {
     /// The window; its growth is [`Law::grow`]'s.
     reno: Reno,
     law: Box<Law>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Law {
     units: Units,
     settings: Settings,
@@ -58,10 +58,10 @@ struct Law {
     /// Segments per round, with `alpha_rounds`.
     increment: u32,
     rounds: u32,
-    random: Draws,
+    random: Rng,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Settings {
     beta_delay: f64,
     beta_loss: f64,
@@ -73,7 +73,7 @@ struct Settings {
 }
 
 /// What the trends say about the queue of the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Queue {
     Unknown,
     Empty,
@@ -85,48 +85,20 @@ enum Queue {
 impl CdgFreeBsd {
     /// FreeBSD's sysctls.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "smoothing",
-            kind: ParameterKind::Integer(0, 256),
-            default: Value::Integer(8),
-            doc: "Rounds in the moving average of the gradient; 0: none (FreeBSD cc_cdg smoothing_factor: 8)",
-        },
-        Parameter {
-            name: "beta_delay",
-            kind: ParameterKind::Number(0.01, 1.0),
-            default: Value::Number(0.7),
-            doc: "Share of the window kept when the delay grows (FreeBSD cc_cdg beta_delay: 70)",
-        },
-        Parameter {
-            name: "beta_loss",
-            kind: ParameterKind::Number(0.01, 1.0),
-            default: Value::Number(0.5),
-            doc: "Share of the window kept after a loss in a full queue (FreeBSD cc_cdg beta_loss: 50)",
-        },
-        Parameter {
-            name: "scale",
-            kind: ParameterKind::Integer(1, 1000),
-            default: Value::Integer(3),
-            doc: "The paper's G in ms: a mean gradient of G backs off with probability 1 - 1/e (FreeBSD cc_cdg exp_backoff_scale: 3)",
-        },
-        Parameter {
-            name: "consecutive",
-            kind: ParameterKind::Integer(0, 65_535),
-            default: Value::Integer(5),
-            doc: "Back-offs in a row after which it stops (FreeBSD cc_cdg loss_compete_consec_cong: 5)",
-        },
-        Parameter {
-            name: "hold",
-            kind: ParameterKind::Integer(0, 65_535),
-            default: Value::Integer(5),
-            doc: "Back-offs then left out before it begins again (FreeBSD cc_cdg loss_compete_hold_backoff: 5)",
-        },
-        Parameter {
-            name: "alpha_rounds",
-            kind: ParameterKind::Integer(0, 65_535),
-            default: Value::Integer(0),
-            doc: "Rounds after which the increase per round grows by a segment; 0: it stays at one (FreeBSD cc_cdg alpha_inc: 0)",
-        },
+        parameter!("smoothing": Integer(0, 256) = 8,
+            "Rounds in the moving average of the gradient; 0: none (FreeBSD cc_cdg smoothing_factor: 8)"),
+        parameter!("beta_delay": Number(0.01, 1.0) = 0.7,
+            "Share of the window kept when the delay grows (FreeBSD cc_cdg beta_delay: 70)"),
+        parameter!("beta_loss": Number(0.01, 1.0) = 0.5,
+            "Share of the window kept after a loss in a full queue (FreeBSD cc_cdg beta_loss: 50)"),
+        parameter!("scale": Integer(1, 1000) = 3,
+            "The paper's G in ms: a mean gradient of G backs off with probability 1 - 1/e (FreeBSD cc_cdg exp_backoff_scale: 3)"),
+        parameter!("consecutive": Integer(0, 65_535) = 5,
+            "Back-offs in a row after which it stops (FreeBSD cc_cdg loss_compete_consec_cong: 5)"),
+        parameter!("hold": Integer(0, 65_535) = 5,
+            "Back-offs then left out before it begins again (FreeBSD cc_cdg loss_compete_hold_backoff: 5)"),
+        parameter!("alpha_rounds": Integer(0, 65_535) = 0,
+            "Rounds after which the increase per round grows by a segment; 0: it stays at one (FreeBSD cc_cdg alpha_inc: 0)"),
     ];
 
     /// A controller with `config.initial_window`.
@@ -163,7 +135,7 @@ impl CdgFreeBsd {
                 consecutive: 0,
                 increment: 0,
                 rounds: 0,
-                random: Draws::for_element(config.seed, "cdg", "back-off"),
+                random: Rng::for_element(config.seed, "cdg", "back-off"),
             }),
             reno,
         }
@@ -172,56 +144,6 @@ impl CdgFreeBsd {
     /// The shadow window.
     pub fn shadow(&self) -> Bytes {
         self.law.shadow
-    }
-
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let CdgFreeBsd { reno, law } = self;
-        reno.pack(pack);
-        let Law {
-            units: _,    // as configured
-            settings: _, // as configured
-            delays,
-            previous,
-            ring,
-            filled,
-            tail,
-            trend,
-            queue,
-            round,
-            recover,
-            shadow,
-            consecutive,
-            increment,
-            rounds,
-            random,
-        } = &mut **law;
-        let pair = |pack: &mut Pack<'_>, pair: &mut (i64, i64)| {
-            pack.integer(&mut pair.0);
-            pack.integer(&mut pair.1);
-        };
-        delays.pack(pack);
-        pack.option(previous, Extremes::default, Extremes::pack);
-        for gradient in ring {
-            pair(pack, gradient);
-        }
-        pair(pack, trend);
-        for word in [filled, tail, consecutive, increment, rounds] {
-            pack.word(word);
-        }
-        pack.choice(
-            &[
-                Queue::Unknown,
-                Queue::Empty,
-                Queue::Rising,
-                Queue::Falling,
-                Queue::Full,
-            ],
-            queue,
-        );
-        for bytes in [&mut round.end, recover, shadow] {
-            pack.bytes(bytes);
-        }
-        random.pack(pack);
     }
 }
 
@@ -287,21 +209,7 @@ impl CongestionController for CdgFreeBsd {
         }
     }
 
-    fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
-        self.reno.set_window(now, window, ssthresh);
-    }
-
-    fn window(&self) -> Bytes {
-        self.reno.window()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.reno.ssthresh()
-    }
-
-    fn phase(&self) -> Phase {
-        self.reno.phase()
-    }
+    of_reno!(set_window window ssthresh uses_sent phase);
 }
 
 impl Law {

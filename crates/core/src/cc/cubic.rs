@@ -19,14 +19,15 @@ use super::{
     Ack, Config, Congestion, CongestionController, CongestionKind, CubicArithmetic, Phase, Progress,
     Reaction, Units,
 };
-use crate::pack::Pack;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 
 /// CUBIC.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cubic {
     units: Units,
     /// C, segments per second cubed.
@@ -44,7 +45,7 @@ pub struct Cubic {
 }
 
 /// Everything an undo restores (RFC 9438 4.9.2).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Curve {
     window: Bytes,
     ssthresh: Bytes,
@@ -59,7 +60,7 @@ struct Curve {
 }
 
 /// A stage of congestion avoidance.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Epoch {
     /// Its beginning, moved later by the time the application was the limit.
     start: Instant,
@@ -76,30 +77,13 @@ struct Epoch {
 impl Cubic {
     /// `c`, `beta`, `fast_convergence` and `tcp_friendliness`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "c",
-            kind: ParameterKind::Number(0.001, 100.0),
-            default: Value::Number(0.4),
-            doc: "Steepness of the curve, segments per second cubed (RFC 9438 5.1)",
-        },
-        Parameter {
-            name: "beta",
-            kind: ParameterKind::Number(0.1, 0.95),
-            default: Value::Number(0.7),
-            doc: "Share of the window that remains after a congestion event (RFC 9438 4.6)",
-        },
-        Parameter {
-            name: "fast_convergence",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(true),
-            doc: "Aim lower when a loss comes below the last one, to make room for new flows (RFC 9438 4.7)",
-        },
-        Parameter {
-            name: "tcp_friendliness",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(true),
-            doc: "Grow at least as fast as NewReno would (RFC 9438 4.3)",
-        },
+        parameter!("c": Number(0.001, 100.0) = 0.4,
+            "Steepness of the curve, segments per second cubed (RFC 9438 5.1)"),
+        parameter!("beta": Number(0.1, 0.95) = 0.7,
+            "Share of the window that remains after a congestion event (RFC 9438 4.6)"),
+        parameter!("fast_convergence": Flag = true,
+            "Aim lower when a loss comes below the last one, to make room for new flows (RFC 9438 4.7)"),
+        parameter!("tcp_friendliness": Flag = true, "Grow at least as fast as NewReno would (RFC 9438 4.3)"),
     ];
 
     /// A controller with `config.initial_window`.
@@ -225,84 +209,6 @@ impl Cubic {
 }
 
 impl Cubic {
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Cubic {
-            units,
-            c: _, // the parameters are as configured
-            beta: _,
-            fast_convergence: _,
-            tcp_friendliness: _,
-            curve,
-            prior,
-            slow_start,
-            linux,
-        } = self;
-        pack.word(&mut units.mss);
-        curve.pack(pack);
-        pack.option(prior, || Box::new(Curve::BLANK), |pack, prior| prior.pack(pack));
-        slow_start.pack(pack);
-        if let Some(linux) = linux {
-            linux.pack(pack);
-        }
-    }
-}
-
-impl Curve {
-    const BLANK: Curve = Curve {
-        window: Bytes::ZERO,
-        ssthresh: Bytes::ZERO,
-        credit: 0.0,
-        w_max: 0.0,
-        cwnd_prior: 0.0,
-        epoch: None,
-    };
-
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Curve {
-            window,
-            ssthresh,
-            credit,
-            w_max,
-            cwnd_prior,
-            epoch,
-        } = self;
-        pack.bytes(window);
-        pack.bytes(ssthresh);
-        pack.float(credit);
-        pack.float(w_max);
-        pack.float(cwnd_prior);
-        pack.option(
-            epoch,
-            || Box::new(Epoch::BLANK),
-            |pack, epoch| {
-                let Epoch {
-                    start,
-                    last_growth,
-                    limited,
-                    k,
-                    w_est,
-                } = &mut **epoch;
-                pack.instant(start);
-                pack.instant(last_growth);
-                pack.flags([limited]);
-                pack.float(k);
-                pack.float(w_est);
-            },
-        );
-    }
-}
-
-impl Epoch {
-    const BLANK: Epoch = Epoch {
-        start: Instant::ZERO,
-        last_growth: Instant::ZERO,
-        limited: false,
-        k: 0.0,
-        w_est: 0.0,
-    };
-}
-
-impl Cubic {
     /// The window in whole segments, for Linux's rules.
     #[inline]
     fn whole_segments(&self) -> u32 {
@@ -352,29 +258,6 @@ impl Cubic {
                 self.curve.window = self.curve.window.saturating_add(Bytes(u64::from(grown) * mss));
             }
         }
-    }
-
-    /// The window after an acknowledgment that is nothing but progress, in congestion avoidance under Linux's rules. `None`: it
-    /// is something else, and nothing was done.
-    #[inline(always)]
-    pub(crate) fn progress(&mut self, now: Instant, progress: Progress) -> Option<Bytes> {
-        let linux = self.linux.as_deref_mut()?;
-        let mss = u64::from(self.units.mss.max(1));
-        let window = self.curve.window;
-        if window < self.curve.ssthresh || window.0 > u64::from(u32::MAX) {
-            return None;
-        }
-        if let Some(rtt) = progress.rtt {
-            linux.on_rtt(now, rtt);
-        }
-        if progress.cwnd_limited {
-            let acked = progress.acked.0;
-            let segments = if acked == mss { 1 } else { acked.div_ceil(mss) };
-            let segments = segments.min(u64::from(u32::MAX)) as u32;
-            let grown = linux.grow(now, (window.0 as u32 / mss as u32).max(1), segments);
-            self.curve.window = window.saturating_add(Bytes(u64::from(grown) * mss));
-        }
-        Some(self.curve.window)
     }
 
     /// A congestion event under Linux's rules.
@@ -438,6 +321,28 @@ impl CongestionController for Cubic {
             epoch.limited = true;
         }
         Reaction::None
+    }
+
+    /// In congestion avoidance under Linux's rules.
+    #[inline(always)]
+    fn progress(&mut self, now: Instant, progress: Progress) -> Option<Bytes> {
+        let linux = self.linux.as_deref_mut()?;
+        let mss = u64::from(self.units.mss.max(1));
+        let window = self.curve.window;
+        if window < self.curve.ssthresh || window.0 > u64::from(u32::MAX) {
+            return None;
+        }
+        if let Some(rtt) = progress.rtt {
+            linux.on_rtt(now, rtt);
+        }
+        if progress.cwnd_limited {
+            let acked = progress.acked.0;
+            let segments = if acked == mss { 1 } else { acked.div_ceil(mss) };
+            let segments = segments.min(u64::from(u32::MAX)) as u32;
+            let grown = linux.grow(now, (window.0 as u32 / mss as u32).max(1), segments);
+            self.curve.window = window.saturating_add(Bytes(u64::from(grown) * mss));
+        }
+        Some(self.curve.window)
     }
 
     fn on_congestion(&mut self, _now: Instant, event: &Congestion) {
@@ -514,6 +419,10 @@ impl CongestionController for Cubic {
 
     fn ssthresh(&self) -> Bytes {
         self.curve.ssthresh
+    }
+
+    fn uses_sent(&self) -> bool {
+        false
     }
 
     fn phase(&self) -> Phase {

@@ -8,9 +8,9 @@
 //! **Deviations.** The clock of jiffies starts with the simulated clock, so its phase is not that of any kernel.
 //! **Parameters.** Those of `cubic`, in Linux's scales: `c` in 1/1024 per (100 ms)^3, `beta` in 1/1024. 250 jiffies a second.
 
-use crate::pack::Pack;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// Ticks of the kernel's clock per second.
 const HZ: u32 = 250;
@@ -20,7 +20,7 @@ const JIFFY: u64 = 1_000_000_000 / HZ as u64;
 const FRACTION: u32 = 10;
 
 /// State of CUBIC between acknowledgments. Windows are in segments, times in jiffies unless they say otherwise.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Linux {
     /// Acknowledged segments that one segment of growth takes.
     count: u32,
@@ -236,44 +236,6 @@ impl Linux {
             fast_convergence: self.fast_convergence,
             ..Linux::new(0.4, 0.7, true, true)
         };
-    }
-
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Linux {
-            count,
-            paid,
-            last_max,
-            seen_window,
-            seen_at,
-            origin,
-            k,
-            epoch,
-            estimate_paid,
-            estimate,
-            delay_min,
-            prior,
-            steepness: _, // the parameters are as configured
-            beta: _,
-            friendliness: _,
-            fast_convergence: _,
-        } = self;
-        for word in [
-            count,
-            paid,
-            last_max,
-            seen_window,
-            seen_at,
-            origin,
-            k,
-            estimate_paid,
-            estimate,
-        ] {
-            pack.word(word);
-        }
-        pack.option(epoch, || 0, Pack::word);
-        pack.duration(delay_min);
-        pack.bytes(&mut prior.0);
-        pack.bytes(&mut prior.1);
     }
 
     /// The smallest RTT; zero before the first sample.

@@ -10,15 +10,17 @@
 //! at two segments or above, as Linux holds it.
 //! **Parameters.** `gain` 1/16, `initial_alpha` 1 (RFC 8257 3.3, 4.2).
 
-use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Reno};
-use crate::pack::Pack;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use super::reno::of_reno;
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Reaction, Reno};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::registry::Need;
 use crate::time::Instant;
 use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// DCTCP.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dctcp {
     /// Growth, and the answer to losses and timeouts (RFC 8257 3.5: as conventional TCP).
     reno: Reno,
@@ -34,18 +36,10 @@ pub struct Dctcp {
 impl Dctcp {
     /// `gain` and `initial_alpha`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "gain",
-            kind: ParameterKind::Number(0.000_976_562_5, 1.0),
-            default: Value::Number(0.0625),
-            doc: "Weight of a round's share of marked bytes in its average (RFC 8257 4.2: 1/16)",
-        },
-        Parameter {
-            name: "initial_alpha",
-            kind: ParameterKind::Number(0.0, 1.0),
-            default: Value::Number(1.0),
-            doc: "The average at the start; 1 halves the window at the first mark (RFC 8257 3.3)",
-        },
+        parameter!("gain": Number(0.000_976_562_5, 1.0) = 0.0625,
+            "Weight of a round's share of marked bytes in its average (RFC 8257 4.2: 1/16)"),
+        parameter!("initial_alpha": Number(0.0, 1.0) = 1.0,
+            "The average at the start; 1 halves the window at the first mark (RFC 8257 3.3)"),
     ];
 
     /// A controller with `config.initial_window`.
@@ -62,22 +56,6 @@ impl Dctcp {
     /// The estimate of the share of bytes marked.
     pub const fn alpha(&self) -> f64 {
         self.alpha
-    }
-}
-
-impl Dctcp {
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Dctcp {
-            reno,
-            gain: _, // as configured
-            alpha,
-            delivered_before,
-            marked,
-        } = self;
-        reno.pack(pack);
-        pack.float(alpha);
-        pack.bytes(delivered_before);
-        pack.bytes(marked);
     }
 }
 
@@ -115,21 +93,7 @@ impl CongestionController for Dctcp {
         }
     }
 
-    fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
-        self.reno.set_window(now, window, ssthresh);
-    }
-
-    fn window(&self) -> Bytes {
-        self.reno.window()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.reno.ssthresh()
-    }
-
-    fn phase(&self) -> Phase {
-        self.reno.phase()
-    }
+    of_reno!(set_window window ssthresh uses_sent phase);
 
     fn needs() -> &'static [Need] {
         const NEEDS: &[Need] = &[

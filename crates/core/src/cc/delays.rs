@@ -1,11 +1,11 @@
 //! What controllers that look at delay have in common: rounds counted in delivered data, and the smallest and largest delay of one.
 
 use super::Ack;
-use crate::pack::Pack;
 use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A round trip in terms of data: it ends when what was in flight at its begin has been delivered.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Round {
     /// The round is over when more than this was delivered; zero: with the first acknowledgment.
     pub(super) end: Bytes,
@@ -22,21 +22,14 @@ impl Round {
 }
 
 /// Smallest and largest delay, in the unit of its owner.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Extremes {
     pub(super) min: i64,
     pub(super) max: i64,
 }
 
-impl Extremes {
-    pub(super) fn pack(pack: &mut Pack<'_>, extremes: &mut Extremes) {
-        pack.integer(&mut extremes.min);
-        pack.integer(&mut extremes.max);
-    }
-}
-
 /// Delays of a round, without those of acknowledgments that the receiver may have kept back.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Delays {
     /// `None` before the first.
     pub(super) extremes: Option<Extremes>,
@@ -71,11 +64,6 @@ impl Delays {
         });
         extremes.min = extremes.min.min(delay);
         extremes.max = extremes.max.max(delay);
-    }
-
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        pack.option(&mut self.extremes, Extremes::default, Extremes::pack);
-        pack.byte(&mut self.delayed);
     }
 }
 

@@ -10,12 +10,12 @@
 //! of the smallest RTT held between 4 and 16 ms, from a window of 16 segments on.
 
 use super::Ack;
-use crate::pack::Pack;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// HyStart's state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct HyStart {
     /// Smallest RTT since the beginning or the last timeout; `MAX` before the first sample.
     delay_min: Duration,
@@ -86,26 +86,6 @@ impl HyStart {
         }
         self.found = found;
         found
-    }
-}
-
-impl HyStart {
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let HyStart {
-            delay_min,
-            round_min,
-            round_start,
-            last_ack,
-            samples,
-            started,
-            found,
-        } = self;
-        pack.duration(delay_min);
-        pack.duration(round_min);
-        pack.instant(round_start);
-        pack.instant(last_ack);
-        pack.byte(samples);
-        pack.flags([started, found]);
     }
 }
 

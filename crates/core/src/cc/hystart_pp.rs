@@ -11,11 +11,11 @@
 //! CSS_GROWTH_DIVISOR 4, CSS_ROUNDS 5 (RFC 9406 4.3).
 
 use super::Ack;
-use crate::pack::Pack;
 use crate::time::Duration;
+use serde::{Deserialize, Serialize};
 
 /// HyStart++'s state. `Duration::MAX` is the RFC's infinity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct HyStartPlusPlus {
     last_round_min_rtt: Duration,
     current_round_min_rtt: Duration,
@@ -84,23 +84,6 @@ impl HyStartPlusPlus {
                 self.css_rounds = 0;
             }
         }
-    }
-}
-
-impl HyStartPlusPlus {
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let HyStartPlusPlus {
-            last_round_min_rtt,
-            current_round_min_rtt,
-            rtt_sample_count,
-            css_baseline_min_rtt,
-            css_rounds,
-        } = self;
-        pack.duration(last_round_min_rtt);
-        pack.duration(current_round_min_rtt);
-        pack.byte(rtt_sample_count);
-        pack.duration(css_baseline_min_rtt);
-        pack.byte(css_rounds);
     }
 }
 

@@ -7,13 +7,13 @@
 //! Units: windows in bytes. Where the endpoint counts segments (`tcp::WindowUnit::Packets`: Linux, ns-2) the connection passes whole
 //! segments times the MSS, so the algorithms need not care.
 
-use crate::pack::Pack;
 use crate::parameter::{Values, choice};
 use crate::registry;
 use crate::registry::Need;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::string::String;
+use serde::{Deserialize, Serialize};
 
 mod bbr;
 mod bbr3;
@@ -32,24 +32,23 @@ mod slow_start;
 mod vegas;
 mod westwood;
 
-pub use bbr::Bbr;
-pub use bbr3::Bbr3;
-pub use cdg::Cdg;
-pub use cdg_freebsd::CdgFreeBsd;
-pub use cubic::Cubic;
-pub use dctcp::Dctcp;
-pub use prague::Prague;
-pub use reno::Reno;
-pub use vegas::Vegas;
-pub use westwood::Westwood;
-
 /// A congestion control algorithm.
 pub trait CongestionController {
-    /// A segment with new data or a retransmission was handed to the network.
+    /// A segment with new data or a retransmission was handed to the network. Called if [`uses_sent`](Self::uses_sent).
     fn on_sent(&mut self, _now: Instant, _sent: &Sent) {}
+    /// Whether it looks at transmissions. An algorithm that does not saves the look at it for every packet if it says so.
+    fn uses_sent(&self) -> bool {
+        true
+    }
     /// An acknowledgment was processed. Called in every state; growth is the controller's business only when
     /// `!ack.recovering && ack.cwnd_limited`.
     fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction;
+    /// The short form of [`on_ack`](Self::on_ack) for an acknowledgment that was nothing but progress: it does the same,
+    /// leaves `ssthresh` alone and returns the window. `None`: it did nothing, and `on_ack` follows. Algorithms from outside
+    /// the tree always get `on_ack`.
+    fn progress(&mut self, _now: Instant, _progress: Progress) -> Option<Bytes> {
+        None
+    }
     /// Something that calls for another window happened.
     fn on_congestion(&mut self, now: Instant, event: &Congestion);
     /// The connection sends again after `idle` without sending.
@@ -155,13 +154,13 @@ pub struct Ack<'a> {
 
 /// What an acknowledgment reported that was nothing but progress: nothing lost, marked or SACKed, no recovery.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     /// As in [`Ack`], more than nothing.
-    pub(crate) acked: Bytes,
+    pub acked: Bytes,
     /// As in [`Ack`], the newest if there are two.
-    pub(crate) rtt: Option<Duration>,
+    pub rtt: Option<Duration>,
     /// As in [`Ack`].
-    pub(crate) cwnd_limited: bool,
+    pub cwnd_limited: bool,
 }
 
 /// A delivery rate sample (draft-cheng-iccrg-delivery-rate-estimation).
@@ -276,7 +275,7 @@ choice! {
 }
 
 /// What an algorithm keeps of its [`Config`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Units {
     mss: u32,
     /// Segments, `u32::MAX` without a limit.
@@ -352,17 +351,22 @@ impl Units {
 
 registry! {
     /// Any registered congestion control.
+    #[derive(Serialize, Deserialize)]
     AnyController for CongestionController from Config {
-        Reno(Reno) = "reno" in "reno.rs",
-        Cubic(Cubic) = "cubic" in "cubic.rs",
-        Dctcp(Dctcp) = "dctcp" in "dctcp.rs",
-        Prague(Prague) = "prague" in "prague.rs",
-        Cdg(Cdg) = "cdg" in "cdg.rs",
-        CdgFreeBsd(CdgFreeBsd) = "cdg-freebsd" in "cdg_freebsd.rs",
-        Vegas(Vegas) = "vegas" in "vegas.rs",
-        Westwood(Westwood) = "westwood" in "westwood.rs",
-        Bbr(Bbr) = "bbr" in "bbr.rs",
-        Bbr3(Bbr3) = "bbr3" in "bbr3.rs",
+        reno::Reno = "reno" in "reno.rs",
+        cubic::Cubic = "cubic" in "cubic.rs",
+        dctcp::Dctcp = "dctcp" in "dctcp.rs",
+        prague::Prague = "prague" in "prague.rs",
+        cdg::Cdg = "cdg" in "cdg.rs",
+        cdg_freebsd::CdgFreeBsd = "cdg-freebsd" in "cdg_freebsd.rs",
+        vegas::Vegas = "vegas" in "vegas.rs",
+        westwood::Westwood = "westwood" in "westwood.rs",
+        bbr::Bbr = "bbr" in "bbr.rs",
+        bbr3::Bbr3 = "bbr3" in "bbr3.rs",
+        #[serde(skip)] ..
+    }
+    fast {
+        fn progress(&mut self)(now: Instant, progress: Progress) -> Option<Bytes>;
     }
     mut {
         fn on_sent(&mut self)(now: Instant, sent: &Sent);
@@ -378,26 +382,8 @@ registry! {
         fn ssthresh(&self)() -> Bytes;
         fn pacing_rate(&self)() -> Option<Rate>;
         fn uses_rates(&self)() -> bool;
+        fn uses_sent(&self)() -> bool;
         fn phase(&self)() -> Phase;
-    }
-}
-
-impl AnyController {
-    /// Writes the state of one that was built from a configuration, or reads it into one built from the same.
-    pub(crate) fn pack(&mut self, pack: &mut Pack<'_>) {
-        match self {
-            AnyController::Reno(reno) => reno.pack(pack),
-            AnyController::Cubic(cubic) => cubic.pack(pack),
-            AnyController::Dctcp(dctcp) => dctcp.pack(pack),
-            AnyController::Prague(prague) => prague.pack(pack),
-            AnyController::Cdg(cdg) => cdg.pack(pack),
-            AnyController::CdgFreeBsd(cdg) => cdg.pack(pack),
-            AnyController::Vegas(vegas) => vegas.pack(pack),
-            AnyController::Westwood(westwood) => westwood.pack(pack),
-            AnyController::Bbr(bbr) => bbr.pack(pack),
-            AnyController::Bbr3(bbr) => bbr.pack(pack),
-            AnyController::Custom(_) => {}
-        }
     }
 }
 

@@ -2,6 +2,43 @@
 
 use super::RateSample;
 use crate::units::Rate;
+use serde::{Deserialize, Serialize};
+
+/// The methods of the window and the rate, which both versions keep in `self.0`.
+macro_rules! of_model {
+    () => {
+        fn set_window(&mut self, _now: Instant, window: Bytes, _ssthresh: Bytes) {
+            self.0.window = window.0.max(self.0.units.mss().0);
+            self.0.prior_window = 0;
+        }
+
+        fn window(&self) -> Bytes {
+            let least = self.0.units.mss();
+            self.0.units.whole_units(Bytes(self.0.window)).max(least)
+        }
+
+        fn ssthresh(&self) -> Bytes {
+            if self.0.recovering {
+                self.window().max(self.0.units.two_segments())
+            } else {
+                Bytes::MAX
+            }
+        }
+
+        fn pacing_rate(&self) -> Option<Rate> {
+            (self.0.pacing > 0.0).then(|| as_rate(self.0.pacing))
+        }
+
+        fn uses_rates(&self) -> bool {
+            true
+        }
+
+        fn uses_sent(&self) -> bool {
+            false
+        }
+    };
+}
+pub(super) use of_model;
 
 /// Bytes per second in bits per second.
 pub(super) fn as_rate(bytes_per_second: f64) -> Rate {
@@ -14,7 +51,7 @@ pub(super) fn rate_of(sample: &RateSample) -> f64 {
 }
 
 /// Looks for the round trip after which the rate no longer grows: the pipe is full after three without a quarter more.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct FullPipe {
     rate: f64,
     count: u8,

@@ -18,17 +18,17 @@
 //! start, in Linux only after `transition`. A burst is what the endpoint's pacing lets go, not a quarter of a millisecond.
 //! **Parameters.** `gain` 1/16, `rtt_virtual` 25 ms, `transition` 500 rounds.
 
-use super::{
-    Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Reno, Units,
-};
-use crate::pack::Pack;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use super::reno::of_reno;
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Reaction, Reno, Units};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::registry::Need;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
+use serde::{Deserialize, Serialize};
 
 /// TCP Prague.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Prague {
     /// Slow start, losses and timeouts.
     reno: Reno,
@@ -59,24 +59,12 @@ pub struct Prague {
 impl Prague {
     /// `gain`, `rtt_virtual`, `transition`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "gain",
-            kind: ParameterKind::Number(0.000_976_562_5, 1.0),
-            default: Value::Number(0.0625),
-            doc: "Weight of a round's share of marked bytes in its average (the draft's g: 1/16)",
-        },
-        Parameter {
-            name: "rtt_virtual",
-            kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(1)),
-            default: Value::Duration(Duration::from_millis(25)),
-            doc: "RTT as which shorter ones count in growth and average (the draft: 25 ms; 0: none)",
-        },
-        Parameter {
-            name: "transition",
-            kind: ParameterKind::Integer(0, 1_000_000),
-            default: Value::Integer(500),
-            doc: "Rounds before growth depends on `rtt_virtual` (the draft's D: 500)",
-        },
+        parameter!("gain": Number(0.000_976_562_5, 1.0) = 0.0625,
+            "Weight of a round's share of marked bytes in its average (the draft's g: 1/16)"),
+        parameter!("rtt_virtual": Duration(Duration::ZERO, Duration::from_secs(1)) = Duration::from_millis(25),
+            "RTT as which shorter ones count in growth and average (the draft: 25 ms; 0: none)"),
+        parameter!("transition": Integer(0, 1_000_000) = 500,
+            "Rounds before growth depends on `rtt_virtual` (the draft's D: 500)"),
     ];
 
     /// A controller with `config.initial_window`.
@@ -110,36 +98,6 @@ impl Prague {
     /// The estimate of the share of bytes marked.
     pub const fn alpha(&self) -> f64 {
         self.alpha
-    }
-
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Prague {
-            reno,
-            units: _, // as configured
-            gain: _,
-            rtt_virtual: _,
-            transition: _,
-            alpha,
-            marked_before,
-            delivered,
-            marked,
-            moved,
-            rounds,
-            reduced,
-            srtt,
-            reducing,
-            earned,
-        } = self;
-        reno.pack(pack);
-        pack.float(alpha);
-        pack.number(delivered);
-        pack.number(marked);
-        pack.instant(moved);
-        pack.word(rounds);
-        pack.option(reduced, || Instant::ZERO, Pack::instant);
-        pack.duration(srtt);
-        pack.float(earned);
-        pack.flags([marked_before, reducing]);
     }
 
     /// Draft 2.3: the average moves once per round trip, a virtual one if that is longer.
@@ -254,13 +212,7 @@ impl CongestionController for Prague {
         self.reno.set_window(now, window, ssthresh);
     }
 
-    fn window(&self) -> Bytes {
-        self.reno.window()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.reno.ssthresh()
-    }
+    of_reno!(window ssthresh uses_sent phase);
 
     fn pacing_rate(&self) -> Option<Rate> {
         if self.srtt.is_zero() {
@@ -277,10 +229,6 @@ impl CongestionController for Prague {
 
     fn uses_rates(&self) -> bool {
         true
-    }
-
-    fn phase(&self) -> Phase {
-        self.reno.phase()
     }
 
     fn needs() -> &'static [Need] {

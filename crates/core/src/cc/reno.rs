@@ -10,14 +10,14 @@ use super::slow_start::SlowStart;
 use super::{
     Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Progress, Reaction, Units,
 };
-use crate::pack::Pack;
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 
 /// NewReno.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reno {
     units: Units,
     window: Bytes,
@@ -34,6 +34,37 @@ pub struct Reno {
     prior: Option<Box<(Bytes, Bytes)>>,
     slow_start: SlowStart,
 }
+
+/// The methods of a controller whose window is that of its NewReno, `self.reno`.
+macro_rules! of_reno {
+    ($($method:ident)+) => { $(of_reno!(@ $method);)+ };
+    (@ set_window) => {
+        fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
+            self.reno.set_window(now, window, ssthresh);
+        }
+    };
+    (@ window) => {
+        fn window(&self) -> Bytes {
+            self.reno.window()
+        }
+    };
+    (@ ssthresh) => {
+        fn ssthresh(&self) -> Bytes {
+            self.reno.ssthresh()
+        }
+    };
+    (@ uses_sent) => {
+        fn uses_sent(&self) -> bool {
+            self.reno.uses_sent()
+        }
+    };
+    (@ phase) => {
+        fn phase(&self) -> $crate::cc::Phase {
+            self.reno.phase()
+        }
+    };
+}
+pub(super) use of_reno;
 
 impl Reno {
     /// None.
@@ -134,49 +165,9 @@ impl Reno {
         self.window
     }
 
-    /// The window after an acknowledgment that is nothing but progress, where ns-2's growth is all there is to it. `None`: it
-    /// is not, and nothing was done.
-    #[inline(always)]
-    pub(crate) fn progress(&mut self, progress: Progress) -> Option<Bytes> {
-        if !self.units.fractions || (self.detecting && self.window < self.ssthresh) {
-            return None;
-        }
-        if progress.cwnd_limited {
-            self.grow_fraction();
-        }
-        Some(self.window)
-    }
-
     fn set_ssthresh(&mut self, ssthresh: Bytes) {
         self.ssthresh = ssthresh;
         self.exact_ssthresh = self.units.segments(ssthresh);
-    }
-}
-
-impl Reno {
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Reno {
-            units,
-            window,
-            ssthresh,
-            acked,
-            exact,
-            exact_ssthresh,
-            detecting: _, // as configured
-            prior,
-            slow_start,
-        } = self;
-        pack.word(&mut units.mss);
-        pack.bytes(window);
-        pack.bytes(ssthresh);
-        pack.bytes(acked);
-        pack.float(exact);
-        *exact_ssthresh = units.segments(*ssthresh);
-        pack.option(prior, Box::default, |pack, prior| {
-            pack.bytes(&mut prior.0);
-            pack.bytes(&mut prior.1);
-        });
-        slow_start.pack(pack);
     }
 }
 
@@ -214,6 +205,18 @@ impl CongestionController for Reno {
             }
         }
         Reaction::None
+    }
+
+    /// Where ns-2's growth is all there is to it.
+    #[inline(always)]
+    fn progress(&mut self, _now: Instant, progress: Progress) -> Option<Bytes> {
+        if !self.units.fractions || (self.detecting && self.window < self.ssthresh) {
+            return None;
+        }
+        if progress.cwnd_limited {
+            self.grow_fraction();
+        }
+        Some(self.window)
     }
 
     fn on_congestion(&mut self, _now: Instant, event: &Congestion) {
@@ -259,6 +262,10 @@ impl CongestionController for Reno {
     #[inline]
     fn ssthresh(&self) -> Bytes {
         self.ssthresh
+    }
+
+    fn uses_sent(&self) -> bool {
+        false
     }
 
     fn phase(&self) -> Phase {

@@ -7,20 +7,20 @@
 use super::hystart::HyStart;
 use super::hystart_pp::HyStartPlusPlus;
 use super::{Ack, Config, HyStart as HyStartChoice, Units};
-use crate::pack::Pack;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 
 /// Slow start's detector and the fraction of a unit it has yet to grow by.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SlowStart {
     detector: Detector,
     /// Growth earned and not yet a whole unit (conservative slow start divides).
     credit: Bytes,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Detector {
     Off,
     HyStart(Box<HyStart>),
@@ -48,21 +48,6 @@ impl SlowStart {
             },
             credit: Bytes::ZERO,
         }
-    }
-
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let SlowStart { detector, credit } = self;
-        let mut over = matches!(detector, Detector::Off);
-        pack.flags([&mut over]);
-        if over {
-            *detector = Detector::Off; // one that was configured may have done its work
-        }
-        match detector {
-            Detector::Off => {}
-            Detector::HyStart(detector) => detector.pack(pack),
-            Detector::PlusPlus(detector) => detector.pack(pack),
-        }
-        pack.bytes(credit);
     }
 
     /// The smallest RTT, for a controller that measures it outside slow start too.

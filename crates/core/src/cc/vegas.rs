@@ -11,17 +11,17 @@
 //! **Parameters.** `alpha` 2, `beta` 4, `gamma` 1 segments (Linux; the paper has 1 to 3 for the first two).
 
 use super::delays::Round;
-use super::{
-    Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Reno, Units,
-};
-use crate::pack::Pack;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use super::reno::of_reno;
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Reaction, Reno, Units};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::string::String;
+use serde::{Deserialize, Serialize};
 
 /// Vegas.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Vegas {
     reno: Reno,
     units: Units,
@@ -39,24 +39,12 @@ pub struct Vegas {
 impl Vegas {
     /// Linux's module parameters.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "alpha",
-            kind: ParameterKind::Integer(1, 1000),
-            default: Value::Integer(2),
-            doc: "Segments in the queue below which the window grows (Linux tcp_vegas: 2)",
-        },
-        Parameter {
-            name: "beta",
-            kind: ParameterKind::Integer(1, 1000),
-            default: Value::Integer(4),
-            doc: "Segments in the queue above which the window shrinks (Linux tcp_vegas: 4)",
-        },
-        Parameter {
-            name: "gamma",
-            kind: ParameterKind::Integer(0, 1000),
-            default: Value::Integer(1),
-            doc: "Segments in the queue above which slow start ends (Linux tcp_vegas: 1)",
-        },
+        parameter!("alpha": Integer(1, 1000) = 2,
+            "Segments in the queue below which the window grows (Linux tcp_vegas: 2)"),
+        parameter!("beta": Integer(1, 1000) = 4,
+            "Segments in the queue above which the window shrinks (Linux tcp_vegas: 4)"),
+        parameter!("gamma": Integer(0, 1000) = 1,
+            "Segments in the queue above which slow start ends (Linux tcp_vegas: 1)"),
     ];
 
     /// A controller with `config.initial_window`.
@@ -80,27 +68,6 @@ impl Vegas {
             round: Round::default(),
             restart: false,
         }
-    }
-
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Vegas {
-            reno,
-            units: _, // as configured
-            alpha: _,
-            beta: _,
-            gamma: _,
-            samples,
-            base,
-            least,
-            round,
-            restart,
-        } = self;
-        reno.pack(pack);
-        pack.word(samples);
-        pack.duration(base);
-        pack.duration(least);
-        pack.bytes(&mut round.end);
-        pack.flags([restart]);
     }
 
     fn begin_round(&mut self, ack: &Ack<'_>) {
@@ -196,21 +163,7 @@ impl CongestionController for Vegas {
         self.restart = true;
     }
 
-    fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
-        self.reno.set_window(now, window, ssthresh);
-    }
-
-    fn window(&self) -> Bytes {
-        self.reno.window()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.reno.ssthresh()
-    }
-
-    fn phase(&self) -> Phase {
-        self.reno.phase()
-    }
+    of_reno!(set_window window ssthresh uses_sent phase);
 
     fn check(values: &Values) -> Result<(), String> {
         match (values.integer("alpha"), values.integer("beta")) {

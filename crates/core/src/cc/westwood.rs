@@ -11,16 +11,15 @@
 //! as one segment each and are taken off the jump that follows, also where Linux is on its fast path and would not look.
 //! **Parameters.** None, as in Linux.
 
-use super::{
-    Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Reaction, Reno, Units,
-};
-use crate::pack::Pack;
+use super::reno::of_reno;
+use super::{Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Reaction, Reno, Units};
 use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// Westwood+.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Westwood {
     reno: Reno,
     units: Units,
@@ -64,30 +63,6 @@ impl Westwood {
             forget_min: true,
             reducing: false,
         }
-    }
-
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Westwood {
-            reno,
-            units: _, // as configured
-            interval,
-            acked,
-            duplicates,
-            once,
-            rate,
-            rtt_ms,
-            min_rtt_ms,
-            forget_min,
-            reducing,
-        } = self;
-        reno.pack(pack);
-        pack.option(interval, || Instant::ZERO, Pack::instant);
-        for bytes in [acked, duplicates, once, rate] {
-            pack.bytes(bytes);
-        }
-        pack.word(rtt_ms);
-        pack.word(min_rtt_ms);
-        pack.flags([forget_min, reducing]);
     }
 
     /// Ends the interval if a round trip is over.
@@ -174,21 +149,7 @@ impl CongestionController for Westwood {
         }
     }
 
-    fn set_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
-        self.reno.set_window(now, window, ssthresh);
-    }
-
-    fn window(&self) -> Bytes {
-        self.reno.window()
-    }
-
-    fn ssthresh(&self) -> Bytes {
-        self.reno.ssthresh()
-    }
-
-    fn phase(&self) -> Phase {
-        self.reno.phase()
-    }
+    of_reno!(set_window window ssthresh uses_sent phase);
 }
 
 /// Seven eighths of what was, one eighth of what is new.

@@ -28,7 +28,8 @@ use super::store::{PacketList, PacketPool};
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::flow::FlowKey;
 use crate::packet::{Ecn, Packet};
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
@@ -110,50 +111,21 @@ struct Shaper {
 impl Cake {
     /// `limit`, `bandwidth`, `isolation`, `queues`, `quantum`, `target`, `interval`, `ecn`, `details`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Bytes(Bytes(4_194_304))),
-            doc: "What may wait in all queues together (Linux cake: four intervals at the shaper's rate, at least 4 MiB)",
-        },
-        Parameter {
-            name: "bandwidth",
-            kind: ParameterKind::Rate(Rate(1000), Rate(1_000_000_000_000)),
-            default: Value::Auto,
-            doc: "Rate to shape to, layer 3; by default none: the link's own rate holds",
-        },
-        Parameter {
-            name: "isolation",
-            kind: ParameterKind::Choice(&["triple-isolate", "dual-srchost", "dual-dsthost", "flows"]),
-            default: Value::Choice("triple-isolate"),
-            doc: "Fair among senders and receivers, among senders, among receivers, or among flows alone (Linux cake: triple-isolate)",
-        },
-        Parameter {
-            name: "queues",
-            kind: ParameterKind::Integer(8, 65_536),
-            default: Value::Integer(1024),
-            doc: "Queues, in sets of eight (Linux cake: 1024)",
-        },
-        Parameter {
-            name: "quantum",
-            kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000_000)),
-            default: Value::Auto,
-            doc: "Bytes a host's queues may send in one round; by default the MTU, with a shaper the bytes of 244 us but at least 300 (Linux)",
-        },
+        parameter!("limit": Limit = Limit::Bytes(Bytes(4_194_304)),
+            "What may wait in all queues together (Linux cake: four intervals at the shaper's rate, at least 4 MiB)"),
+        parameter!("bandwidth": Rate(Rate(1000), Rate(1_000_000_000_000)) = auto,
+            "Rate to shape to, layer 3; by default none: the link's own rate holds"),
+        parameter!("isolation": Choice(&["triple-isolate", "dual-srchost", "dual-dsthost", "flows"]) = "triple-isolate",
+            "Fair among senders and receivers, among senders, among receivers, or among flows alone (Linux cake: triple-isolate)"),
+        parameter!("queues": Integer(8, 65_536) = 1024, "Queues, in sets of eight (Linux cake: 1024)"),
+        parameter!("quantum": Bytes(Bytes(1), Bytes(1_000_000_000)) = auto,
+            "Bytes a host's queues may send in one round; by default the MTU, with a shaper the bytes of 244 us but at least 300 (Linux)"),
         TARGET,
         INTERVAL,
-        Parameter {
-            name: "ecn",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(true),
-            doc: "Mark ECN-capable packets instead of dropping them, for CoDel's part (Linux cake: always)",
-        },
-        Parameter {
-            name: "details",
-            kind: ParameterKind::Choice(&["paper", "linux"]),
-            default: Value::Choice("paper"),
-            doc: "Whether the first drop of a new flow comes an interval after the first long wait, or, as in Linux, at once",
-        },
+        parameter!("ecn": Flag = true,
+            "Mark ECN-capable packets instead of dropping them, for CoDel's part (Linux cake: always)"),
+        parameter!("details": Choice(&["paper", "linux"]) = "paper",
+            "Whether the first drop of a new flow comes an interval after the first long wait, or, as in Linux, at once"),
     ];
 
     /// An empty queue.

@@ -21,7 +21,8 @@ use super::LinkContext;
 use super::fifo::Fifo;
 use super::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
 
 /// A CoDel queue.
@@ -33,51 +34,33 @@ pub struct CoDel {
     packets: Fifo,
 }
 
-pub(super) const TARGET: Parameter = Parameter {
-    name: "target",
-    kind: ParameterKind::Duration(Duration::from_nanos(1), Duration::from_secs(10)),
-    default: Value::Duration(Duration::from_millis(5)),
-    doc: "Wait that is acceptable as a standing queue (RFC 8289 4.2: 5 ms)",
-};
+pub(super) const TARGET: Parameter = parameter!(
+    "target": Duration(Duration::from_nanos(1), Duration::from_secs(10)) = Duration::from_millis(5),
+    "Wait that is acceptable as a standing queue (RFC 8289 4.2: 5 ms)"
+);
 
-pub(super) const INTERVAL: Parameter = Parameter {
-    name: "interval",
-    kind: ParameterKind::Duration(Duration::from_nanos(1), Duration::from_secs(100)),
-    default: Value::Duration(Duration::from_millis(100)),
-    doc: "How long the wait must exceed the target before the first drop (RFC 8289 4.3: 100 ms, a large RTT)",
-};
+pub(super) const INTERVAL: Parameter = parameter!(
+    "interval": Duration(Duration::from_nanos(1), Duration::from_secs(100)) = Duration::from_millis(100),
+    "How long the wait must exceed the target before the first drop (RFC 8289 4.3: 100 ms, a large RTT)"
+);
 
-pub(super) const CE_THRESHOLD: Parameter = Parameter {
-    name: "ce_threshold",
-    kind: ParameterKind::Duration(Duration::from_nanos(1), Duration::from_secs(10)),
-    default: Value::Auto,
-    doc: "Mark every ECN-capable packet that waited longer than this, whatever `ecn` says; by default none (RFC 8290 5.2.7; Linux: for DCTCP)",
-};
+pub(super) const CE_THRESHOLD: Parameter = parameter!(
+    "ce_threshold": Duration(Duration::from_nanos(1), Duration::from_secs(10)) = auto,
+    "Mark every ECN-capable packet that waited longer than this, whatever `ecn` says; by default none (RFC 8290 5.2.7; Linux: for DCTCP)"
+);
 
-pub(super) const DETAILS: Parameter = Parameter {
-    name: "details",
-    kind: ParameterKind::Choice(&["rfc", "linux", "ns-3"]),
-    default: Value::Choice("rfc"),
-    doc: "Who is followed where the RFCs, Linux and ns-3 differ in details (arithmetic, ties; see `docs/trust.md`)",
-};
+pub(super) const DETAILS: Parameter = parameter!("details": Choice(&["rfc", "linux", "ns-3"]) = "rfc",
+    "Who is followed where the RFCs, Linux and ns-3 differ in details (arithmetic, ties; see `docs/trust.md`)");
 
 impl CoDel {
     /// `limit`, `target`, `interval`, `ecn`, `ce_threshold`, `details`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(1000)),
-            doc: "What may wait, not counting the packet being sent (Linux codel: 1000 packets)",
-        },
+        parameter!("limit": Limit = Limit::Packets(1000),
+            "What may wait, not counting the packet being sent (Linux codel: 1000 packets)"),
         TARGET,
         INTERVAL,
-        Parameter {
-            name: "ecn",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "Mark ECN-capable packets instead of dropping them (Linux codel: off)",
-        },
+        parameter!("ecn": Flag = false,
+            "Mark ECN-capable packets instead of dropping them (Linux codel: off)"),
         CE_THRESHOLD,
         DETAILS,
     ];

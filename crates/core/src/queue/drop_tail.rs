@@ -7,7 +7,8 @@
 use super::fifo::Fifo;
 use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
 use crate::units::Rate;
 
@@ -22,18 +23,10 @@ pub struct DropTail {
 impl DropTail {
     /// `limit` and `ns2_compat`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(1000)),
-            doc: "What may wait, not counting the packet being sent (Linux's default device queue holds 1000)",
-        },
-        Parameter {
-            name: "ns2_compat",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "Hold one packet less, as ns-2.35 does (it drops when length + 1 >= limit)",
-        },
+        parameter!("limit": Limit = Limit::Packets(1000),
+            "What may wait, not counting the packet being sent (Linux's default device queue holds 1000)"),
+        parameter!("ns2_compat": Flag = false,
+            "Hold one packet less, as ns-2.35 does (it drops when length + 1 >= limit)"),
     ];
 
     /// An empty queue.

@@ -14,35 +14,24 @@ use super::hash::HashKey;
 use super::round_robin::RoundRobin;
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 use crate::units::Bytes;
 #[cfg(test)]
 use alloc::vec::Vec;
 
 /// What a turn allows, of every queue served by [`RoundRobin`].
-pub(super) const QUANTUM: Parameter = Parameter {
-    name: "quantum",
-    kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000_000)),
-    default: Value::Auto,
-    doc: "Bytes a flow may send in one turn; by default the link's MTU, which keeps work constant (ns-2: 250 B)",
-};
+pub(super) const QUANTUM: Parameter = parameter!("quantum": Bytes(Bytes(1), Bytes(1_000_000_000)) = auto,
+    "Bytes a flow may send in one turn; by default the link's MTU, which keeps work constant (ns-2: 250 B)");
 
 /// How many queues there are.
-pub(super) const BUCKETS: Parameter = Parameter {
-    name: "buckets",
-    kind: ParameterKind::Integer(1, 65_536),
-    default: Value::Integer(1024),
-    doc: "Queues that flows are hashed into (as FQ-CoDel; ns-2: 10)",
-};
+pub(super) const BUCKETS: Parameter = parameter!("buckets": Integer(1, 65_536) = 1024,
+    "Queues that flows are hashed into (as FQ-CoDel; ns-2: 10)");
 
 /// What has a queue.
-pub(super) const KEY: Parameter = Parameter {
-    name: "key",
-    kind: ParameterKind::Choice(&["flow", "source"]),
-    default: Value::Choice("flow"),
-    doc: "What shares a queue: packets of one flow, or of one source host (ns-2: source)",
-};
+pub(super) const KEY: Parameter = parameter!("key": Choice(&["flow", "source"]) = "flow",
+    "What shares a queue: packets of one flow, or of one source host (ns-2: source)");
 
 /// The value of [`QUANTUM`].
 pub(super) fn quantum(values: &Values, link: &LinkContext) -> u64 {
@@ -66,27 +55,15 @@ pub struct Drr {
 impl Drr {
     /// `limit`, `flow_limit`, `quantum`, `buckets`, `key`, `drop`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(1000)),
-            doc: "What may wait in all flows together (as drop-tail; ns-2: 25000 B)",
-        },
-        Parameter {
-            name: "flow_limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Unlimited),
-            doc: "What may wait of one flow; what exceeds it is dropped on arrival (ns-2 has no such limit)",
-        },
+        parameter!("limit": Limit = Limit::Packets(1000),
+            "What may wait in all flows together (as drop-tail; ns-2: 25000 B)"),
+        parameter!("flow_limit": Limit = Limit::Unlimited,
+            "What may wait of one flow; what exceeds it is dropped on arrival (ns-2 has no such limit)"),
         QUANTUM,
         BUCKETS,
         KEY,
-        Parameter {
-            name: "drop",
-            kind: ParameterKind::Choice(&["head", "tail"]),
-            default: Value::Choice("head"),
-            doc: "Which packet of the longest queue is dropped when the limit is exceeded (ns-2: head)",
-        },
+        parameter!("drop": Choice(&["head", "tail"]) = "head",
+            "Which packet of the longest queue is dropped when the limit is exceeded (ns-2: head)"),
     ];
 
     /// An empty queue.

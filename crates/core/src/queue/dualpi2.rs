@@ -25,7 +25,8 @@
 use super::fifo::Fifo;
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
@@ -92,78 +93,30 @@ impl DualPi2 {
     /// `limit`, `target`, `update_interval`, `alpha`, `beta`, `coupling`, `step`, `ramp`, `scheduler`, `classic_share`,
     /// `time_shift`, `drop_on_overload`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(10_000)),
-            doc: "What may wait in both queues together (Linux dualpi2: 10000 packets)",
-        },
-        Parameter {
-            name: "target",
-            kind: ParameterKind::Duration(Duration::from_micros(1), Duration::from_secs(10)),
-            default: Value::Duration(Duration::from_millis(15)),
-            doc: "Delay of the classic queue that the controller holds (RFC 9332 A.1: 15 ms)",
-        },
-        Parameter {
-            name: "update_interval",
-            kind: ParameterKind::Duration(Duration::from_micros(1), Duration::from_secs(10)),
-            default: Value::Duration(Duration::from_millis(16)),
-            doc: "Time between two computations of the probability (Linux: 16 ms)",
-        },
-        Parameter {
-            name: "alpha",
-            kind: ParameterKind::Number(0.0, 1000.0),
-            default: Value::Number(0.16),
-            doc: "Base probability per update and second of delay above the target (RFC 9332 A.1: 0.16 Hz)",
-        },
-        Parameter {
-            name: "beta",
-            kind: ParameterKind::Number(0.0, 1000.0),
-            default: Value::Number(3.2),
-            doc: "Base probability per update and second of delay gained since the last one (RFC 9332 A.1: 3.2 Hz)",
-        },
-        Parameter {
-            name: "coupling",
-            kind: ParameterKind::Number(1.0, 100.0),
-            default: Value::Number(2.0),
-            doc: "k: an L packet is marked with k times the base probability, a C packet with its square (RFC 9332 A.1: 2)",
-        },
-        Parameter {
-            name: "step",
-            kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(10)),
-            default: Value::Auto,
-            doc: "Wait above which L packets are marked on their own account; by default 1 ms (Linux; RFC 9332 A.1: from 0.8 ms on), or what two of the link's largest packets take if that is longer (DOCSIS's floor)",
-        },
-        Parameter {
-            name: "ramp",
-            kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(10)),
-            default: Value::Duration(Duration::ZERO),
-            doc: "Further wait over which that marking grows from none to all (Linux: a step; RFC 9332 A.1: 0.4 ms)",
-        },
-        Parameter {
-            name: "scheduler",
-            kind: ParameterKind::Choice(&["wrr", "time-shifted"]),
-            default: Value::Choice("wrr"),
-            doc: "Who is next when both wait: weighted round robin (Linux), or the longer wait with L's prolonged (RFC 9332 2.5)",
-        },
-        Parameter {
-            name: "classic_share",
-            kind: ParameterKind::Number(0.0, 1.0),
-            default: Value::Number(0.1),
-            doc: "Share of the bytes that the C queue gets at least, with `wrr` (Linux: 10 %)",
-        },
-        Parameter {
-            name: "time_shift",
-            kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(10)),
-            default: Value::Duration(Duration::from_millis(40)),
-            doc: "By how much L's wait counts longer, with `time-shifted` (RFC 9332: beyond C's target; 40 ms is ours)",
-        },
-        Parameter {
-            name: "drop_on_overload",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(true),
-            doc: "Drop ECN-capable packets too when the L marking reaches 100 %; else let the buffer overflow (RFC 9332 4.2.3)",
-        },
+        parameter!("limit": Limit = Limit::Packets(10_000),
+            "What may wait in both queues together (Linux dualpi2: 10000 packets)"),
+        parameter!("target": Duration(Duration::from_micros(1), Duration::from_secs(10)) = Duration::from_millis(15),
+            "Delay of the classic queue that the controller holds (RFC 9332 A.1: 15 ms)"),
+        parameter!("update_interval": Duration(Duration::from_micros(1), Duration::from_secs(10)) = Duration::from_millis(16),
+            "Time between two computations of the probability (Linux: 16 ms)"),
+        parameter!("alpha": Number(0.0, 1000.0) = 0.16,
+            "Base probability per update and second of delay above the target (RFC 9332 A.1: 0.16 Hz)"),
+        parameter!("beta": Number(0.0, 1000.0) = 3.2,
+            "Base probability per update and second of delay gained since the last one (RFC 9332 A.1: 3.2 Hz)"),
+        parameter!("coupling": Number(1.0, 100.0) = 2.0,
+            "k: an L packet is marked with k times the base probability, a C packet with its square (RFC 9332 A.1: 2)"),
+        parameter!("step": Duration(Duration::ZERO, Duration::from_secs(10)) = auto,
+            "Wait above which L packets are marked on their own account; by default 1 ms (Linux; RFC 9332 A.1: from 0.8 ms on), or what two of the link's largest packets take if that is longer (DOCSIS's floor)"),
+        parameter!("ramp": Duration(Duration::ZERO, Duration::from_secs(10)) = Duration::ZERO,
+            "Further wait over which that marking grows from none to all (Linux: a step; RFC 9332 A.1: 0.4 ms)"),
+        parameter!("scheduler": Choice(&["wrr", "time-shifted"]) = "wrr",
+            "Who is next when both wait: weighted round robin (Linux), or the longer wait with L's prolonged (RFC 9332 2.5)"),
+        parameter!("classic_share": Number(0.0, 1.0) = 0.1,
+            "Share of the bytes that the C queue gets at least, with `wrr` (Linux: 10 %)"),
+        parameter!("time_shift": Duration(Duration::ZERO, Duration::from_secs(10)) = Duration::from_millis(40),
+            "By how much L's wait counts longer, with `time-shifted` (RFC 9332: beyond C's target; 40 ms is ours)"),
+        parameter!("drop_on_overload": Flag = true,
+            "Drop ECN-capable packets too when the L marking reaches 100 %; else let the buffer overflow (RFC 9332 4.2.3)"),
     ];
 
     /// An empty queue.

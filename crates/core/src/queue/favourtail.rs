@@ -31,7 +31,8 @@ use super::{
     Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEvent, QueueEventKind, work,
 };
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Value, Values};
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 use alloc::string::String;
@@ -80,54 +81,21 @@ const LARGEST_BURST: u64 = 1 << 31;
 impl FavourTail {
     /// `limit`, `ns2_compat`, `count_in_service`, `push_out`, `budget`, `share`, `burst`, `host`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(1000)),
-            doc: "What may wait in both parts together, not counting the packet being sent (as drop-tail; the slides: 50 packets)",
-        },
-        Parameter {
-            name: "ns2_compat",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "Hold one packet less, as ns-2.35's drop-tail does",
-        },
-        Parameter {
-            name: "count_in_service",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "A flow whose packet is being sent has a packet here (ns-2's queues do not see it)",
-        },
-        Parameter {
-            name: "push_out",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "A packet to be favoured that finds the queue full takes the place of the newest normal packets (the slides drop it)",
-        },
-        Parameter {
-            name: "budget",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "Favour costs tokens, which bounds what normal packets wait (ours)",
-        },
-        Parameter {
-            name: "share",
-            kind: ParameterKind::Number(0.0, 0.99),
-            default: Value::Number(0.5),
-            doc: "With `budget`: tokens in bytes for each byte that leaves, phi; normal packets keep the rest of the link (ours)",
-        },
-        Parameter {
-            name: "burst",
-            kind: ParameterKind::Bytes(Bytes(1), Bytes(LARGEST_BURST)),
-            default: Value::Auto,
-            doc: "With `budget`: most tokens, sigma; by default a quarter of the limit, at least ten packets of the link's MTU (ours)",
-        },
-        Parameter {
-            name: "host",
-            kind: ParameterKind::Choice(&["source", "destination", "none"]),
-            default: Value::Choice("source"),
-            doc: "With `budget`: who owes them and pays in turn: each source, each destination (for links towards users), or nobody (ours)",
-        },
+        parameter!("limit": Limit = Limit::Packets(1000),
+            "What may wait in both parts together, not counting the packet being sent (as drop-tail; the slides: 50 packets)"),
+        parameter!("ns2_compat": Flag = false, "Hold one packet less, as ns-2.35's drop-tail does"),
+        parameter!("count_in_service": Flag = false,
+            "A flow whose packet is being sent has a packet here (ns-2's queues do not see it)"),
+        parameter!("push_out": Flag = false,
+            "A packet to be favoured that finds the queue full takes the place of the newest normal packets (the slides drop it)"),
+        parameter!("budget": Flag = false,
+            "Favour costs tokens, which bounds what normal packets wait (ours)"),
+        parameter!("share": Number(0.0, 0.99) = 0.5,
+            "With `budget`: tokens in bytes for each byte that leaves, phi; normal packets keep the rest of the link (ours)"),
+        parameter!("burst": Bytes(Bytes(1), Bytes(LARGEST_BURST)) = auto,
+            "With `budget`: most tokens, sigma; by default a quarter of the limit, at least ten packets of the link's MTU (ours)"),
+        parameter!("host": Choice(&["source", "destination", "none"]) = "source",
+            "With `budget`: who owes them and pays in turn: each source, each destination (for links towards users), or nobody (ours)"),
     ];
 
     /// An empty queue.

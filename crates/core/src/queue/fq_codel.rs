@@ -19,7 +19,8 @@ use super::codel::{CE_THRESHOLD, DETAILS, Details, INTERVAL, Law, State, TARGET}
 use super::rounds::FairQueues;
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 use crate::units::Bytes;
 
@@ -36,39 +37,19 @@ pub struct FqCoDel {
 impl FqCoDel {
     /// `limit`, `queues`, `quantum`, `target`, `interval`, `ecn`, `ce_threshold`, `batch`, `details`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(10_240)),
-            doc: "What may wait in all queues together (RFC 8290 5.2.3: 10240 packets)",
-        },
-        Parameter {
-            name: "queues",
-            kind: ParameterKind::Integer(1, 65_536),
-            default: Value::Integer(1024),
-            doc: "Queues that flows are hashed into (RFC 8290 5.2.5: 1024)",
-        },
-        Parameter {
-            name: "quantum",
-            kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000_000)),
-            default: Value::Auto,
-            doc: "Bytes a queue may send in one turn; by default the link's MTU (RFC 8290 5.2.4: 1514 with Ethernet header)",
-        },
+        parameter!("limit": Limit = Limit::Packets(10_240),
+            "What may wait in all queues together (RFC 8290 5.2.3: 10240 packets)"),
+        parameter!("queues": Integer(1, 65_536) = 1024,
+            "Queues that flows are hashed into (RFC 8290 5.2.5: 1024)"),
+        parameter!("quantum": Bytes(Bytes(1), Bytes(1_000_000_000)) = auto,
+            "Bytes a queue may send in one turn; by default the link's MTU (RFC 8290 5.2.4: 1514 with Ethernet header)"),
         TARGET,
         INTERVAL,
-        Parameter {
-            name: "ecn",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(true),
-            doc: "Mark ECN-capable packets instead of dropping them (RFC 8290 5.2.6: on)",
-        },
+        parameter!("ecn": Flag = true,
+            "Mark ECN-capable packets instead of dropping them (RFC 8290 5.2.6: on)"),
         CE_THRESHOLD,
-        Parameter {
-            name: "batch",
-            kind: ParameterKind::Integer(1, 65_536),
-            default: Value::Integer(64),
-            doc: "Most packets dropped from the fattest queue at once, at most half of it (RFC 8290 4.1: 64)",
-        },
+        parameter!("batch": Integer(1, 65_536) = 64,
+            "Most packets dropped from the fattest queue at once, at most half of it (RFC 8290 4.1: 64)"),
         DETAILS,
     ];
 

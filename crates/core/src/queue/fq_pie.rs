@@ -18,7 +18,8 @@ use super::pie::{Law, State, Verdict};
 use super::rounds::FairQueues;
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::rng::Rng;
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -35,24 +36,12 @@ pub struct FqPie {
 impl FqPie {
     /// `limit`, `queues`, `quantum`, and those of PIE.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(10_240)),
-            doc: "What may wait in all queues together (Linux fq_pie: 10240 packets)",
-        },
-        Parameter {
-            name: "queues",
-            kind: ParameterKind::Integer(1, 65_536),
-            default: Value::Integer(1024),
-            doc: "Queues that flows are hashed into (Linux fq_pie: 1024)",
-        },
-        Parameter {
-            name: "quantum",
-            kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000_000)),
-            default: Value::Auto,
-            doc: "Bytes a queue may send in one turn; by default the link's MTU (Linux fq_pie: with Ethernet header)",
-        },
+        parameter!("limit": Limit = Limit::Packets(10_240),
+            "What may wait in all queues together (Linux fq_pie: 10240 packets)"),
+        parameter!("queues": Integer(1, 65_536) = 1024,
+            "Queues that flows are hashed into (Linux fq_pie: 1024)"),
+        parameter!("quantum": Bytes(Bytes(1), Bytes(1_000_000_000)) = auto,
+            "Bytes a queue may send in one turn; by default the link's MTU (Linux fq_pie: with Ethernet header)"),
         TARGET,
         UPDATE_INTERVAL,
         ALPHA,

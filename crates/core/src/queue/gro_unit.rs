@@ -15,7 +15,8 @@ use super::store::{PacketList, PacketPool};
 use super::{Backlog, DropPoint, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, work};
 use crate::flow::FlowId;
 use crate::packet::{Flags, Kind, Packet, Segment};
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
@@ -78,24 +79,12 @@ const NEVER: Flags = Flags(Flags::SYN.0 | Flags::RST.0 | Flags::URG.0 | Flags::C
 impl GroUnit {
     /// `limit`, `hold` and `unit`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(1000)),
-            doc: "What may wait, open units included, not counting the packet being sent (as drop-tail)",
-        },
-        Parameter {
-            name: "hold",
-            kind: ParameterKind::Duration(Duration::ZERO, Duration::from_millis(10)),
-            default: Value::Duration(Duration::from_micros(50)),
-            doc: "How long segments of a unit may lie apart from the first one: a poll with moderated interrupts (Linux drivers: 3 to 100 us)",
-        },
-        Parameter {
-            name: "unit",
-            kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000)),
-            default: Value::Bytes(Bytes(65_535)),
-            doc: "Largest merged frame at layer 3 (Linux: 65,535 B)",
-        },
+        parameter!("limit": Limit = Limit::Packets(1000),
+            "What may wait, open units included, not counting the packet being sent (as drop-tail)"),
+        parameter!("hold": Duration(Duration::ZERO, Duration::from_millis(10)) = Duration::from_micros(50),
+            "How long segments of a unit may lie apart from the first one: a poll with moderated interrupts (Linux drivers: 3 to 100 us)"),
+        parameter!("unit": Bytes(Bytes(1), Bytes(1_000_000)) = Bytes(65_535),
+            "Largest merged frame at layer 3 (Linux: 65,535 B)"),
     ];
 
     /// An empty queue.

@@ -47,7 +47,8 @@ use super::fifo::Fifo;
 use super::red::{EarlyDrop, EarlyDropConfig};
 use super::{Backlog, DropPoint, DropReason, LinkContext, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 use alloc::string::String;
 use core::cell::Cell;
@@ -64,18 +65,9 @@ pub use fair::SpFq;
 use ledger::{Admission, Case, Ledger, Room};
 
 const OWN: &[Parameter] = &[
-    Parameter {
-        name: "aqm",
-        kind: ParameterKind::Choice(&["none", "red", "codel"]),
-        default: Value::Choice("none"),
-        doc: "Active queue management: none, RED for all but followers that were promised a place, or CoDel, which marks those and firsts or refuses a later super-packet",
-    },
-    Parameter {
-        name: "ecn",
-        kind: ParameterKind::Flag,
-        default: Value::Flag(true),
-        doc: "Let RED and CoDel mark ECN-capable packets instead of dropping them",
-    },
+    parameter!("aqm": Choice(&["none", "red", "codel"]) = "none",
+        "Active queue management: none, RED for all but followers that were promised a place, or CoDel, which marks those and firsts or refuses a later super-packet"),
+    parameter!("ecn": Flag = true, "Let RED and CoDel mark ECN-capable packets instead of dropping them"),
     codel::TARGET,
     codel::INTERVAL,
     codel::CE_THRESHOLD,

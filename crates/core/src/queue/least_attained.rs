@@ -17,7 +17,8 @@
 use super::ranked::{BUCKETS, LIMIT, Ranked};
 use super::{Backlog, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -37,12 +38,8 @@ impl LeastAttained {
     pub const PARAMETERS: &'static [Parameter] = &[
         LIMIT,
         BUCKETS,
-        Parameter {
-            name: "forget",
-            kind: ParameterKind::Duration(Duration::from_millis(1), Duration::from_secs(86_400)),
-            default: Value::Duration(Duration::from_secs(10)),
-            doc: "Silence after which a flow starts at zero again (ours)",
-        },
+        parameter!("forget": Duration(Duration::from_millis(1), Duration::from_secs(86_400)) = Duration::from_secs(10),
+            "Silence after which a flow starts at zero again (ours)"),
     ];
 
     /// An empty queue.

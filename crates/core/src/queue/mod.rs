@@ -49,25 +49,6 @@ mod tests;
 mod two_queue;
 mod work;
 
-pub use cake::Cake;
-pub use codel::CoDel;
-pub use drop_tail::DropTail;
-pub use drr::Drr;
-pub use dualpi2::DualPi2;
-pub use favourtail::FavourTail;
-pub use fq_codel::FqCoDel;
-pub use fq_pie::FqPie;
-pub use gro_unit::GroUnit;
-pub use hardened::{SpFq, SpH};
-pub use least_attained::LeastAttained;
-pub use low_ttl::LowTtl;
-pub use pie::Pie;
-pub use red::Red;
-pub use sfq::Sfq;
-pub use shortest_remaining::ShortestRemaining;
-pub use superpacket::SuperPacket;
-pub use two_queue::TwoQueue;
-
 /// A queue discipline.
 pub trait QueueDiscipline {
     /// Takes a packet, or reports it dropped to `context`.
@@ -362,26 +343,27 @@ pub struct LinkContext {
 registry! {
     /// Any registered queue discipline.
     AnyQueue for QueueDiscipline from LinkContext {
-        DropTail(DropTail) = "drop-tail" in "drop_tail.rs",
-        Red(Red) = "red" in "red.rs",
-        CoDel(CoDel) = "codel" in "codel.rs",
-        FqCoDel(FqCoDel) = "fq-codel" in "fq_codel.rs",
-        Pie(Pie) = "pie" in "pie.rs",
-        FqPie(FqPie) = "fq-pie" in "fq_pie.rs",
-        DualPi2(DualPi2) = "dualpi2" in "dualpi2.rs",
-        Cake(Cake) = "cake" in "cake.rs",
-        Drr(Drr) = "drr" in "drr.rs",
-        Sfq(Sfq) = "sfq" in "sfq.rs",
-        GroUnit(GroUnit) = "gro-unit" in "gro_unit.rs",
-        SuperPacket(SuperPacket) = "superpacket" in "superpacket.rs",
-        SpH(SpH) = "sp-h" in "hardened.rs",
-        SpFq(SpFq) = "sp-fq" in "hardened/fair.rs",
-        FavourTail(FavourTail) = "favourtail" in "favourtail.rs",
-        LeastAttained(LeastAttained) = "least-attained" in "least_attained.rs",
-        ShortestRemaining(ShortestRemaining) = "shortest-remaining" in "shortest_remaining.rs",
-        TwoQueue(TwoQueue) = "two-queue" in "two_queue.rs",
-        LowTtl(LowTtl) = "low-ttl" in "low_ttl.rs",
+        drop_tail::DropTail = "drop-tail" in "drop_tail.rs",
+        red::Red = "red" in "red.rs",
+        codel::CoDel = "codel" in "codel.rs",
+        fq_codel::FqCoDel = "fq-codel" in "fq_codel.rs",
+        pie::Pie = "pie" in "pie.rs",
+        fq_pie::FqPie = "fq-pie" in "fq_pie.rs",
+        dualpi2::DualPi2 = "dualpi2" in "dualpi2.rs",
+        cake::Cake = "cake" in "cake.rs",
+        drr::Drr = "drr" in "drr.rs",
+        sfq::Sfq = "sfq" in "sfq.rs",
+        gro_unit::GroUnit = "gro-unit" in "gro_unit.rs",
+        superpacket::SuperPacket = "superpacket" in "superpacket.rs",
+        hardened::SpH = "sp-h" in "hardened.rs",
+        hardened::SpFq = "sp-fq" in "hardened/fair.rs",
+        favourtail::FavourTail = "favourtail" in "favourtail.rs",
+        least_attained::LeastAttained = "least-attained" in "least_attained.rs",
+        shortest_remaining::ShortestRemaining = "shortest-remaining" in "shortest_remaining.rs",
+        two_queue::TwoQueue = "two-queue" in "two_queue.rs",
+        low_ttl::LowTtl = "low-ttl" in "low_ttl.rs",
     }
+    fast {}
     mut {
         fn enqueue(&mut self)(now: Instant, packet: Packet, context: &mut QueueContext<'_>);
         fn dequeue(&mut self)(now: Instant, context: &mut QueueContext<'_>) -> Option<Packet>;

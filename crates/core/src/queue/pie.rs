@@ -21,7 +21,8 @@ use super::LinkContext;
 use super::fifo::Fifo;
 use super::{Backlog, DropPoint, DropReason, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::queue::Limit;
 use crate::rng::{Probability, Rng};
 use crate::time::{Duration, Instant};
@@ -39,68 +40,38 @@ pub struct Pie {
 
 /// The parameters of the law, shared with FQ-PIE.
 pub(super) mod parameters {
-    use super::{Bytes, Duration, Parameter, ParameterKind, Value};
+    use super::{Bytes, Duration, Parameter, parameter};
 
-    pub(in super::super) const TARGET: Parameter = Parameter {
-        name: "target",
-        kind: ParameterKind::Duration(Duration::from_micros(1), Duration::from_secs(10)),
-        default: Value::Duration(Duration::from_millis(15)),
-        doc: "Delay that the controller holds (RFC 8033 QDELAY_REF: 15 ms)",
-    };
-    pub(in super::super) const UPDATE_INTERVAL: Parameter = Parameter {
-        name: "update_interval",
-        kind: ParameterKind::Duration(Duration::from_micros(1), Duration::from_secs(10)),
-        default: Value::Duration(Duration::from_millis(15)),
-        doc: "Time between two computations of the probability (RFC 8033 T_UPDATE: 15 ms); with another one scale `alpha` along",
-    };
-    pub(in super::super) const ALPHA: Parameter = Parameter {
-        name: "alpha",
-        kind: ParameterKind::Number(0.0, 1000.0),
-        default: Value::Number(0.125),
-        doc: "Probability per update and second of delay above the target (RFC 8033 4.2: 1/8)",
-    };
-    pub(in super::super) const BETA: Parameter = Parameter {
-        name: "beta",
-        kind: ParameterKind::Number(0.0, 1000.0),
-        default: Value::Number(1.25),
-        doc: "Probability per update and second of delay gained since the last one (RFC 8033 4.2: 1 1/4)",
-    };
-    pub(in super::super) const MAX_BURST: Parameter = Parameter {
-        name: "max_burst",
-        kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(10)),
-        default: Value::Duration(Duration::from_millis(150)),
-        doc: "How long after a calm nothing is dropped early (RFC 8033 MAX_BURST: 150 ms)",
-    };
-    pub(in super::super) const DELAY: Parameter = Parameter {
-        name: "delay",
-        kind: ParameterKind::Choice(&["timestamp", "rate"]),
-        default: Value::Choice("timestamp"),
-        doc: "How the delay is known: what the last packet waited (Linux), or the queue over the measured drain rate (RFC 8033 5.2)",
-    };
-    pub(in super::super) const MEAN_PACKET: Parameter = Parameter {
-        name: "mean_packet",
-        kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000)),
-        default: Value::Auto,
-        doc: "No early drop with less than two of these waiting (RFC 8033 MEAN_PKTSIZE); by default the link's MTU, as in Linux",
-    };
-    pub(in super::super) const DERANDOMISE: Parameter = Parameter {
-        name: "derandomise",
-        kind: ParameterKind::Flag,
-        default: Value::Flag(true),
-        doc: "Keep drops apart: none before the probabilities since the last one sum to 0.85, one for sure at 8.5 (RFC 8033 5.4)",
-    };
-    pub(in super::super) const ECN: Parameter = Parameter {
-        name: "ecn",
-        kind: ParameterKind::Flag,
-        default: Value::Flag(false),
-        doc: "Mark ECN-capable packets instead of dropping them, up to `ecn_threshold` (RFC 8033 5.1; Linux: off)",
-    };
-    pub(in super::super) const ECN_THRESHOLD: Parameter = Parameter {
-        name: "ecn_threshold",
-        kind: ParameterKind::Number(0.0, 1.0),
-        default: Value::Number(0.1),
-        doc: "Probability from which on packets are dropped, not marked (RFC 8033 mark_ecnth: 10 %)",
-    };
+    pub(in super::super) const TARGET: Parameter = parameter!(
+        "target": Duration(Duration::from_micros(1), Duration::from_secs(10)) = Duration::from_millis(15),
+        "Delay that the controller holds (RFC 8033 QDELAY_REF: 15 ms)"
+    );
+    pub(in super::super) const UPDATE_INTERVAL: Parameter = parameter!(
+        "update_interval": Duration(Duration::from_micros(1), Duration::from_secs(10)) = Duration::from_millis(15),
+        "Time between two computations of the probability (RFC 8033 T_UPDATE: 15 ms); with another one scale `alpha` along"
+    );
+    pub(in super::super) const ALPHA: Parameter = parameter!("alpha": Number(0.0, 1000.0) = 0.125,
+        "Probability per update and second of delay above the target (RFC 8033 4.2: 1/8)");
+    pub(in super::super) const BETA: Parameter = parameter!("beta": Number(0.0, 1000.0) = 1.25,
+        "Probability per update and second of delay gained since the last one (RFC 8033 4.2: 1 1/4)");
+    pub(in super::super) const MAX_BURST: Parameter = parameter!(
+        "max_burst": Duration(Duration::ZERO, Duration::from_secs(10)) = Duration::from_millis(150),
+        "How long after a calm nothing is dropped early (RFC 8033 MAX_BURST: 150 ms)"
+    );
+    pub(in super::super) const DELAY: Parameter = parameter!(
+        "delay": Choice(&["timestamp", "rate"]) = "timestamp",
+        "How the delay is known: what the last packet waited (Linux), or the queue over the measured drain rate (RFC 8033 5.2)"
+    );
+    pub(in super::super) const MEAN_PACKET: Parameter = parameter!(
+        "mean_packet": Bytes(Bytes(1), Bytes(1_000_000)) = auto,
+        "No early drop with less than two of these waiting (RFC 8033 MEAN_PKTSIZE); by default the link's MTU, as in Linux"
+    );
+    pub(in super::super) const DERANDOMISE: Parameter = parameter!("derandomise": Flag = true,
+        "Keep drops apart: none before the probabilities since the last one sum to 0.85, one for sure at 8.5 (RFC 8033 5.4)");
+    pub(in super::super) const ECN: Parameter = parameter!("ecn": Flag = false,
+        "Mark ECN-capable packets instead of dropping them, up to `ecn_threshold` (RFC 8033 5.1; Linux: off)");
+    pub(in super::super) const ECN_THRESHOLD: Parameter = parameter!("ecn_threshold": Number(0.0, 1.0) = 0.1,
+        "Probability from which on packets are dropped, not marked (RFC 8033 mark_ecnth: 10 %)");
 }
 use parameters::{
     ALPHA, BETA, DELAY, DERANDOMISE, ECN, ECN_THRESHOLD, MAX_BURST, MEAN_PACKET, TARGET, UPDATE_INTERVAL,
@@ -110,12 +81,8 @@ impl Pie {
     /// `limit`, `target`, `update_interval`, `alpha`, `beta`, `max_burst`, `delay`, `mean_packet`, `derandomise`, `ecn`,
     /// `ecn_threshold`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(1000)),
-            doc: "What may wait, not counting the packet being sent (Linux pie: 1000 packets)",
-        },
+        parameter!("limit": Limit = Limit::Packets(1000),
+            "What may wait, not counting the packet being sent (Linux pie: 1000 packets)"),
         TARGET,
         UPDATE_INTERVAL,
         ALPHA,

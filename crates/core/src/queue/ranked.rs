@@ -8,23 +8,16 @@ use super::hash::HashKey;
 use super::store::{NONE, PacketList, PacketPool};
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use alloc::vec;
 use alloc::vec::Vec;
 
-pub(super) const LIMIT: Parameter = Parameter {
-    name: "limit",
-    kind: ParameterKind::Limit,
-    default: Value::Limit(Limit::Packets(1000)),
-    doc: "What may wait, not counting the packet being sent (as drop-tail)",
-};
+pub(super) const LIMIT: Parameter = parameter!("limit": Limit = Limit::Packets(1000),
+    "What may wait, not counting the packet being sent (as drop-tail)");
 
-pub(super) const BUCKETS: Parameter = Parameter {
-    name: "buckets",
-    kind: ParameterKind::Integer(1, 65_536),
-    default: Value::Integer(16_384),
-    doc: "Flows that are distinguished, by hash (ours; the ideal has one for each flow)",
-};
+pub(super) const BUCKETS: Parameter = parameter!("buckets": Integer(1, 65_536) = 16_384,
+    "Flows that are distinguished, by hash (ours; the ideal has one for each flow)");
 
 /// Packets of flows in buckets, and the ranks of the buckets that wait.
 #[derive(Clone, Debug)]

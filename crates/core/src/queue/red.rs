@@ -18,7 +18,8 @@ use super::LinkContext;
 use super::fifo::Fifo;
 use super::{Backlog, DropPoint, DropReason, Limit, QueueContext, QueueDiscipline, QueueEventKind};
 use crate::packet::{Ecn, Packet};
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::rng::{Probability, Rng};
 use crate::time::Instant;
 use crate::units::Bytes;
@@ -69,60 +70,24 @@ pub(super) struct EarlyDropConfig {
 impl Red {
     /// `limit`, thresholds, `max_probability`, `weight`, `gentle`, `byte_mode`, `mean_packet`, `ecn`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(1000)),
-            doc: "What may wait, not counting the packet being sent (as drop-tail)",
-        },
-        Parameter {
-            name: "min_threshold",
-            kind: ParameterKind::Number(0.0, 1e9),
-            default: Value::Auto,
-            doc: "Average queue in packets of mean size below which nothing is dropped; by default 5, or 2.5 ms of queue if that is more (ns-2)",
-        },
-        Parameter {
-            name: "max_threshold",
-            kind: ParameterKind::Number(0.0, 1e9),
-            default: Value::Auto,
-            doc: "Average queue in packets of mean size at which `max_probability` is reached; by default 3 times `min_threshold` (ns-2)",
-        },
-        Parameter {
-            name: "max_probability",
-            kind: ParameterKind::Number(0.0, 1.0),
-            default: Value::Number(0.1),
-            doc: "Drop probability at `max_threshold` (ns-2: 0.1; the paper: 0.02)",
-        },
-        Parameter {
-            name: "weight",
-            kind: ParameterKind::Number(0.0, 1.0),
-            default: Value::Auto,
-            doc: "Weight of a new sample in the average; by default 1 - exp(-1 / packets of mean size per second) (ns-2; the paper: 0.002)",
-        },
-        Parameter {
-            name: "gentle",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(true),
-            doc: "Raise the probability to 1 at twice `max_threshold` instead of at once (ns-2: on)",
-        },
-        Parameter {
-            name: "byte_mode",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "Average bytes, and drop large packets more often (ns-2: on; RFC 7141 advises against it)",
-        },
-        Parameter {
-            name: "mean_packet",
-            kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000)),
-            default: Value::Bytes(Bytes(1000)),
-            doc: "Mean size of packets, for idle times and byte mode (ns-2's data packets: 1000 B)",
-        },
-        Parameter {
-            name: "ecn",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "Mark ECN-capable packets instead of dropping them, up to `max_threshold` (RFC 3168 7; ns-2: off)",
-        },
+        parameter!("limit": Limit = Limit::Packets(1000),
+            "What may wait, not counting the packet being sent (as drop-tail)"),
+        parameter!("min_threshold": Number(0.0, 1e9) = auto,
+            "Average queue in packets of mean size below which nothing is dropped; by default 5, or 2.5 ms of queue if that is more (ns-2)"),
+        parameter!("max_threshold": Number(0.0, 1e9) = auto,
+            "Average queue in packets of mean size at which `max_probability` is reached; by default 3 times `min_threshold` (ns-2)"),
+        parameter!("max_probability": Number(0.0, 1.0) = 0.1,
+            "Drop probability at `max_threshold` (ns-2: 0.1; the paper: 0.02)"),
+        parameter!("weight": Number(0.0, 1.0) = auto,
+            "Weight of a new sample in the average; by default 1 - exp(-1 / packets of mean size per second) (ns-2; the paper: 0.002)"),
+        parameter!("gentle": Flag = true,
+            "Raise the probability to 1 at twice `max_threshold` instead of at once (ns-2: on)"),
+        parameter!("byte_mode": Flag = false,
+            "Average bytes, and drop large packets more often (ns-2: on; RFC 7141 advises against it)"),
+        parameter!("mean_packet": Bytes(Bytes(1), Bytes(1_000_000)) = Bytes(1000),
+            "Mean size of packets, for idle times and byte mode (ns-2's data packets: 1000 B)"),
+        parameter!("ecn": Flag = false,
+            "Mark ECN-capable packets instead of dropping them, up to `max_threshold` (RFC 3168 7; ns-2: off)"),
     ];
 
     /// An empty queue.

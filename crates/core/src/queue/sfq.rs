@@ -18,7 +18,8 @@ use super::hash::HashKey;
 use super::store::{NONE, PacketList, PacketPool};
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline, drr};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -66,48 +67,18 @@ struct Queue {
 impl Sfq {
     /// `limit`, `flows`, `depth`, `divisor`, `quantum`, `perturb`, `headdrop`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(127)),
-            doc: "What may wait in all queues together (Linux: 127 packets)",
-        },
-        Parameter {
-            name: "flows",
-            kind: ParameterKind::Integer(1, 65_408),
-            default: Value::Integer(128),
-            doc: "Queues that may be in use at once; a packet that needs another one is dropped (Linux: 128)",
-        },
-        Parameter {
-            name: "depth",
-            kind: ParameterKind::Integer(1, 127),
-            default: Value::Integer(127),
-            doc: "Packets that may wait in one queue (Linux: 127)",
-        },
-        Parameter {
-            name: "divisor",
-            kind: ParameterKind::Integer(1, 65_536),
-            default: Value::Integer(1024),
-            doc: "Values of the hash, a power of two (Linux: 1024)",
-        },
-        Parameter {
-            name: "quantum",
-            kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000_000)),
-            default: Value::Auto,
-            doc: "Bytes that a queue may send in one turn; by default the link's MTU (Linux: with the link's header)",
-        },
-        Parameter {
-            name: "perturb",
-            kind: ParameterKind::Duration(Duration::ZERO, Duration::from_secs(86_400)),
-            default: Value::Duration(Duration::ZERO),
-            doc: "Time after which the hash changes; 0: never (Linux: never)",
-        },
-        Parameter {
-            name: "headdrop",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "Drop the oldest packet of a queue, not the newest (Linux: off)",
-        },
+        parameter!("limit": Limit = Limit::Packets(127),
+            "What may wait in all queues together (Linux: 127 packets)"),
+        parameter!("flows": Integer(1, 65_408) = 128,
+            "Queues that may be in use at once; a packet that needs another one is dropped (Linux: 128)"),
+        parameter!("depth": Integer(1, 127) = 127, "Packets that may wait in one queue (Linux: 127)"),
+        parameter!("divisor": Integer(1, 65_536) = 1024, "Values of the hash, a power of two (Linux: 1024)"),
+        parameter!("quantum": Bytes(Bytes(1), Bytes(1_000_000_000)) = auto,
+            "Bytes that a queue may send in one turn; by default the link's MTU (Linux: with the link's header)"),
+        parameter!("perturb": Duration(Duration::ZERO, Duration::from_secs(86_400)) = Duration::ZERO,
+            "Time after which the hash changes; 0: never (Linux: never)"),
+        parameter!("headdrop": Flag = false,
+            "Drop the oldest packet of a queue, not the newest (Linux: off)"),
     ];
 
     /// An empty queue.

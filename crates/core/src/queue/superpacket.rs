@@ -32,7 +32,8 @@ use super::{
 };
 use crate::flow::FlowId;
 use crate::packet::{Ecn, Packet};
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::superpacket::{Layout, Role};
 use crate::time::{Duration, Instant};
 use alloc::format;
@@ -101,114 +102,42 @@ const USUAL_MTU: u64 = 1500;
 impl SuperPacket {
     /// `limit`, `max_length`, `need`, `headroom`, `weight`, `orphan`, `key`, epochs, state, RED, layout.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(100)),
-            doc: "What may wait, not counting the packet being sent (the report's router: 100 packets)",
-        },
-        Parameter {
-            name: "max_length",
-            kind: ParameterKind::Integer(1, 255),
-            default: Value::Integer(10),
-            doc: "Longest super-packet admitted as one, in packets; longer ones are regular packets. The report gives no value; 10 is the initial window",
-        },
-        Parameter {
-            name: "need",
-            kind: ParameterKind::Choice(&["max_length", "length"]),
-            default: Value::Choice("max_length"),
-            doc: "Room a regular or first packet must find: `max_length` packets whatever it announces (the report), or its own length and `headroom`",
-        },
-        Parameter {
-            name: "headroom",
-            kind: ParameterKind::Integer(0, 255),
-            default: Value::Integer(0),
-            doc: "Packets to be free beyond the length with `need = \"length\"` (ours)",
-        },
-        Parameter {
-            name: "weight",
-            kind: ParameterKind::Number(0.0, 1.0),
-            default: Value::Number(0.7),
-            doc: "Share of promised room that counts as taken (the report: 0.7, by experiment); 1 keeps every promise when `need` is at least the length",
-        },
-        Parameter {
-            name: "orphan",
-            kind: ParameterKind::Choice(&["drop", "regular"]),
-            default: Value::Choice("drop"),
-            doc: "What happens to a later packet of a super-packet that was not admitted, or is not known any more: dropped (the report) or treated as a regular packet",
-        },
-        Parameter {
-            name: "key",
-            kind: ParameterKind::Choice(&["flow", "hosts"]),
-            default: Value::Choice("flow"),
-            doc: "What an identifier must be unique within: the flow, or the pair of addresses (the report)",
-        },
-        Parameter {
-            name: "epoch",
-            kind: ParameterKind::Duration(Duration::from_micros(1), Duration::from_secs(8)),
-            default: Value::Duration(Duration::from_millis(200)),
-            doc: "Promises live between one and two of these (the report: twice the largest RTT, which a router does not know)",
-        },
-        Parameter {
-            name: "adaptive_epoch",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "Make the epoch four times the longest super-packet of the last one to two seconds, at least 1 ms and at most `epoch` (ours)",
-        },
-        Parameter {
-            name: "state",
-            kind: ParameterKind::Choice(&["table", "bloom"]),
-            default: Value::Choice("table"),
-            doc: "What is remembered: each super-packet, or a Bloom filter of them and a counter for each host (the report, as an idea)",
-        },
-        Parameter {
-            name: "filter_bits",
-            kind: ParameterKind::Integer(1, 64),
-            default: Value::Integer(10),
-            doc: "Bits of the Bloom filter for each super-packet of `max_length` that fits into an epoch at the link's rate",
-        },
-        Parameter {
-            name: "filter_hashes",
-            kind: ParameterKind::Integer(1, 32),
-            default: Value::Integer(7),
-            doc: "Probes of the Bloom filter (0.7 times `filter_bits` is best)",
-        },
-        Parameter {
-            name: "red",
-            kind: ParameterKind::Choice(&["off", "queue", "promised"]),
-            default: Value::Choice("off"),
-            doc: "Let RED decide on regular and first packets: from the queue alone without reservations (the report), or from queue and weighted promises besides the usual test (ours)",
-        },
-        Parameter {
-            name: "min_threshold",
-            kind: ParameterKind::Number(0.0, 1e9),
-            default: Value::Auto,
-            doc: "RED: average in packets below which nothing is dropped; by default as queue `red`",
-        },
-        Parameter {
-            name: "max_threshold",
-            kind: ParameterKind::Number(0.0, 1e9),
-            default: Value::Auto,
-            doc: "RED: average in packets at which `max_probability` is reached; by default 3 times `min_threshold`",
-        },
-        Parameter {
-            name: "max_probability",
-            kind: ParameterKind::Number(0.0, 1.0),
-            default: Value::Number(0.1),
-            doc: "RED: drop probability at `max_threshold` (as queue `red`)",
-        },
-        Parameter {
-            name: "red_weight",
-            kind: ParameterKind::Number(0.0, 1.0),
-            default: Value::Auto,
-            doc: "RED: weight of a new sample in the average; by default as queue `red`",
-        },
-        Parameter {
-            name: "ecn",
-            kind: ParameterKind::Flag,
-            default: Value::Flag(false),
-            doc: "RED: mark ECN-capable packets instead of dropping them, up to `max_threshold` (RFC 3168 7; the report: off). Layout A has no room for ECN",
-        },
+        parameter!("limit": Limit = Limit::Packets(100),
+            "What may wait, not counting the packet being sent (the report's router: 100 packets)"),
+        parameter!("max_length": Integer(1, 255) = 10,
+            "Longest super-packet admitted as one, in packets; longer ones are regular packets. The report gives no value; 10 is the initial window"),
+        parameter!("need": Choice(&["max_length", "length"]) = "max_length",
+            "Room a regular or first packet must find: `max_length` packets whatever it announces (the report), or its own length and `headroom`"),
+        parameter!("headroom": Integer(0, 255) = 0,
+            "Packets to be free beyond the length with `need = \"length\"` (ours)"),
+        parameter!("weight": Number(0.0, 1.0) = 0.7,
+            "Share of promised room that counts as taken (the report: 0.7, by experiment); 1 keeps every promise when `need` is at least the length"),
+        parameter!("orphan": Choice(&["drop", "regular"]) = "drop",
+            "What happens to a later packet of a super-packet that was not admitted, or is not known any more: dropped (the report) or treated as a regular packet"),
+        parameter!("key": Choice(&["flow", "hosts"]) = "flow",
+            "What an identifier must be unique within: the flow, or the pair of addresses (the report)"),
+        parameter!("epoch": Duration(Duration::from_micros(1), Duration::from_secs(8)) = Duration::from_millis(200),
+            "Promises live between one and two of these (the report: twice the largest RTT, which a router does not know)"),
+        parameter!("adaptive_epoch": Flag = false,
+            "Make the epoch four times the longest super-packet of the last one to two seconds, at least 1 ms and at most `epoch` (ours)"),
+        parameter!("state": Choice(&["table", "bloom"]) = "table",
+            "What is remembered: each super-packet, or a Bloom filter of them and a counter for each host (the report, as an idea)"),
+        parameter!("filter_bits": Integer(1, 64) = 10,
+            "Bits of the Bloom filter for each super-packet of `max_length` that fits into an epoch at the link's rate"),
+        parameter!("filter_hashes": Integer(1, 32) = 7,
+            "Probes of the Bloom filter (0.7 times `filter_bits` is best)"),
+        parameter!("red": Choice(&["off", "queue", "promised"]) = "off",
+            "Let RED decide on regular and first packets: from the queue alone without reservations (the report), or from queue and weighted promises besides the usual test (ours)"),
+        parameter!("min_threshold": Number(0.0, 1e9) = auto,
+            "RED: average in packets below which nothing is dropped; by default as queue `red`"),
+        parameter!("max_threshold": Number(0.0, 1e9) = auto,
+            "RED: average in packets at which `max_probability` is reached; by default 3 times `min_threshold`"),
+        parameter!("max_probability": Number(0.0, 1.0) = 0.1,
+            "RED: drop probability at `max_threshold` (as queue `red`)"),
+        parameter!("red_weight": Number(0.0, 1.0) = auto,
+            "RED: weight of a new sample in the average; by default as queue `red`"),
+        parameter!("ecn": Flag = false,
+            "RED: mark ECN-capable packets instead of dropping them, up to `max_threshold` (RFC 3168 7; the report: off). Layout A has no room for ECN"),
         Layout::PARAMETER,
         Layout::CODEPOINT,
     ];

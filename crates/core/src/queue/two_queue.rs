@@ -12,15 +12,16 @@
 //!
 //! **Deviations.** Instead of restricting initial sequence numbers the simulator reports where a stream begins
 //! ([`crate::flow::FlowTable::set_stream`]); of a stream it does not know all packets are first ones, as are all without data. By
-//! bytes, flows are hashed into buckets and a bucket that was silent for `forget` starts at zero. A full queue refuses what
-//! arrives, whichever queue it is for. The threshold is ours.
+//! bytes, flows are hashed into buckets; a bucket that was silent for `forget` starts at zero unless packets of it still wait among
+//! the rest, which its next ones must not pass. A full queue refuses what arrives, whichever queue it is for. The threshold is ours.
 
 use super::fifo::Fifo;
 use super::hash::HashKey;
 use super::ranked::BUCKETS;
 use super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueDiscipline};
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::vec;
@@ -33,40 +34,36 @@ pub struct TwoQueue {
     threshold: u64,
     forget: Duration,
     key: HashKey,
-    /// Bytes that arrived by bucket, and when the last came; empty when sequence numbers show it.
-    counts: Vec<(u64, Instant)>,
+    /// By bucket; empty when sequence numbers show the place.
+    counts: Vec<Count>,
     first: Fifo,
-    rest: Fifo,
+    /// With the bucket of each packet, 0 by sequence number.
+    rest: Fifo<u32>,
+}
+
+/// What is known of the flows of a bucket.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    /// Bytes that arrived.
+    bytes: u64,
+    /// When the last came.
+    seen: Instant,
+    /// Packets that wait among the rest.
+    waiting: u32,
 }
 
 impl TwoQueue {
     /// `limit`, `by`, `threshold`, `buckets`, `forget`.
     pub const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            kind: ParameterKind::Limit,
-            default: Value::Limit(Limit::Packets(1000)),
-            doc: "What may wait in both queues together (as drop-tail)",
-        },
-        Parameter {
-            name: "by",
-            kind: ParameterKind::Choice(&["bytes", "sequence"]),
-            default: Value::Choice("bytes"),
-            doc: "How the place in the flow is known: bytes that the router counted, or the sequence number (Avrachenkov et al.)",
-        },
-        Parameter {
-            name: "threshold",
-            kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000_000)),
-            default: Value::Bytes(Bytes(30_000)),
-            doc: "First bytes of a flow that go before all others (ours: 20 packets)",
-        },
+        parameter!("limit": Limit = Limit::Packets(1000),
+            "What may wait in both queues together (as drop-tail)"),
+        parameter!("by": Choice(&["bytes", "sequence"]) = "bytes",
+            "How the place in the flow is known: bytes that the router counted, or the sequence number (Avrachenkov et al.)"),
+        parameter!("threshold": Bytes(Bytes(1), Bytes(1_000_000_000)) = Bytes(30_000),
+            "First bytes of a flow that go before all others (ours: 20 packets)"),
         BUCKETS,
-        Parameter {
-            name: "forget",
-            kind: ParameterKind::Duration(Duration::from_millis(1), Duration::from_secs(86_400)),
-            default: Value::Duration(Duration::from_secs(10)),
-            doc: "Silence after which the count of a flow starts at zero again (ours)",
-        },
+        parameter!("forget": Duration(Duration::from_millis(1), Duration::from_secs(86_400)) = Duration::from_secs(10),
+            "Silence after which the count of a flow starts at zero again (ours)"),
     ];
 
     /// An empty queue.
@@ -78,32 +75,40 @@ impl TwoQueue {
             threshold: values.bytes("threshold").map_or(30_000, |bytes| bytes.0),
             forget: values.duration("forget").unwrap_or(Duration::from_secs(10)),
             key: HashKey::new(link.seed),
-            counts: vec![(0, Instant::ZERO); if by_bytes { buckets } else { 0 }],
+            counts: vec![Count::NOTHING; if by_bytes { buckets } else { 0 }],
             first: Fifo::new(),
             rest: Fifo::new(),
         }
     }
 
-    /// Bytes of the packet's flow before it.
-    fn place(&mut self, now: Instant, packet: &Packet, context: &QueueContext<'_>) -> u64 {
+    /// The bucket of the packet's flow, and bytes of the flow before it.
+    fn place(&mut self, now: Instant, packet: &Packet, context: &QueueContext<'_>) -> (u32, u64) {
         if self.counts.is_empty() {
             if !packet.segment.is_data() {
-                return 0;
+                return (0, 0);
             }
             let stream = context.flows.stream(packet.flow);
-            return stream.map_or(0, |stream| stream.place(packet.segment.seq));
+            return (0, stream.map_or(0, |stream| stream.place(packet.segment.seq)));
         }
         let key = context.flows.key(packet.flow);
         let bucket = self.key.flow(key, self.counts.len() as u32);
-        let (count, seen) = &mut self.counts[bucket as usize];
-        if now.since(*seen) >= self.forget {
-            *count = 0;
+        let count = &mut self.counts[bucket as usize];
+        if now.since(count.seen) >= self.forget && count.waiting == 0 {
+            count.bytes = 0;
         }
-        let place = *count;
-        *count = count.saturating_add(u64::from(packet.segment.len()));
-        *seen = now;
-        place
+        let place = count.bytes;
+        count.bytes = place.saturating_add(u64::from(packet.segment.len()));
+        count.seen = now;
+        (bucket, place)
     }
+}
+
+impl Count {
+    const NOTHING: Count = Count {
+        bytes: 0,
+        seen: Instant::ZERO,
+        waiting: 0,
+    };
 }
 
 impl QueueDiscipline for TwoQueue {
@@ -114,17 +119,27 @@ impl QueueDiscipline for TwoQueue {
             context.drops.push((packet, DropReason::Full));
             return;
         }
-        if self.place(now, &packet, context) < self.threshold {
+        let (bucket, place) = self.place(now, &packet, context);
+        if place < self.threshold {
             self.first.push(packet, ());
-        } else {
-            self.rest.push(packet, ());
+            return;
         }
+        if let Some(count) = self.counts.get_mut(bucket as usize) {
+            count.waiting += 1;
+        }
+        self.rest.push(packet, bucket);
     }
 
     #[inline(never)]
     fn dequeue(&mut self, _now: Instant, _context: &mut QueueContext<'_>) -> Option<Packet> {
-        let next = self.first.pop().or_else(|| self.rest.pop());
-        next.map(|(packet, ())| packet)
+        if let Some((packet, ())) = self.first.pop() {
+            return Some(packet);
+        }
+        let (packet, bucket) = self.rest.pop()?;
+        if let Some(count) = self.counts.get_mut(bucket as usize) {
+            count.waiting -= 1;
+        }
+        Some(packet)
     }
 
     #[inline]

@@ -17,7 +17,8 @@
 
 use super::{Mark, MarkError, Role};
 use crate::packet::{Flags, Segment};
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use serde::Serialize;
 
 /// Where a mark stands in the headers.
@@ -53,20 +54,12 @@ impl Layout {
     pub const NAMES: &'static [&'static str] = &["A", "B", "C"];
 
     /// Parameter `layout` of mechanisms that read or write marks; see [`Layout::from_values`].
-    pub const PARAMETER: Parameter = Parameter {
-        name: "layout",
-        kind: ParameterKind::Choice(Layout::NAMES),
-        default: Value::Choice("B"),
-        doc: "Where marks stand in the headers: A: type of service and identification (the report's), B: a codepoint and the identification, C: an IPv6 option (ours)",
-    };
+    pub const PARAMETER: Parameter = parameter!("layout": Choice(Layout::NAMES) = "B",
+        "Where marks stand in the headers: A: type of service and identification (the report's), B: a codepoint and the identification, C: an IPv6 option (ours)");
 
     /// Parameter `codepoint` of mechanisms that read or write marks; see [`Layout::from_values`].
-    pub const CODEPOINT: Parameter = Parameter {
-        name: "codepoint",
-        kind: ParameterKind::Integer(1, 63),
-        default: Value::Integer(3),
-        doc: "Layout B: the DSCP that says that the identification carries a mark (000011: pool 2, local use, RFC 2474)",
-    };
+    pub const CODEPOINT: Parameter = parameter!("codepoint": Integer(1, 63) = 3,
+        "Layout B: the DSCP that says that the identification carries a mark (000011: pool 2, local use, RFC 2474)");
 
     /// From the parameters [`Layout::PARAMETER`] and [`Layout::CODEPOINT`].
     pub fn from_values(values: &Values) -> Layout {

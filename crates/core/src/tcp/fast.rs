@@ -26,6 +26,12 @@ pub(super) struct FastPath {
     sends: bool,
 }
 
+impl Default for FastPath {
+    fn default() -> FastPath {
+        FastPath::NONE
+    }
+}
+
 impl FastPath {
     /// Nothing is usual.
     pub(super) const NONE: FastPath = FastPath {
@@ -71,9 +77,10 @@ impl Connection {
         if let Some(sender) = &self.sender {
             acks = sender.is_calm(shared);
             undo = acks && sender.recovery.may_undo(shared);
-            probed = sender.zero_probe_out;
+            probed = sender.probes_window_soon();
         }
-        let predicts = !self.keep_alive && !shared.ecn && !probed;
+        let ends = shared.orphan || self.receive.fin_at != u64::MAX;
+        let predicts = !(self.keep_alive || shared.ecn || probed || ends);
         let silent = self.control == Control::None && !self.keep_alive_due && !shared.ecn;
         FastPath {
             arrivals: if predicts {

@@ -14,6 +14,11 @@
 //! | `path` | what the path reports: ICMP errors, path MTU |
 //! | `state` | what all of these share: negotiated values, timers, counters, storage of idle connections |
 //!
+//! A segment enters at `on_segment` (`receive/segment_in.rs`); its acknowledgment goes through `on_ack_field` and `take_ack` there to
+//! `Sender::on_ack` (`ack/pipeline.rs`). What leaves is chosen by `next_segment` here: SYN, RST and keep-alive probes, else data, which
+//! `Sender::next` chooses (`send/half.rs`), else a bare acknowledgment. `fast.rs` recognises the usual case of both: a step whose `QUIET`
+//! or `PREDICTED` is true is that case.
+//!
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
 //! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
 
@@ -64,6 +69,7 @@ use fast::FastPath;
 use receive::half::Receive;
 use send::half::Sender;
 use send::peer_window::PeerWindow;
+use serde::{Deserialize, Serialize};
 use state::lazy::Lazy;
 use state::shared::Shared;
 use state::timers::Timers;
@@ -75,6 +81,7 @@ use window::path_memory::PathNotes;
 /// application, then drains [`poll_transmit`](Connection::poll_transmit) and
 /// [`poll_event`](Connection::poll_event) until both say `None`, then sleeps until
 /// [`poll_timeout`](Connection::poll_timeout). Bytes are counted, never held.
+#[derive(Serialize, Deserialize)]
 pub struct Connection {
     shared: Shared,
     receive: Receive,
@@ -98,7 +105,7 @@ pub struct Connection {
 }
 
 /// A segment outside the data stream that is waiting to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Control {
     None,
     Syn,
@@ -275,7 +282,9 @@ impl Connection {
     #[inline(never)]
     fn unusual_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
         let range = self.next_segment::<false>(now, segment);
-        if range.is_some() {
+        let sender = self.sender.as_ref();
+        // While a loss is repaired, what was unusual before stays so.
+        if range.is_some() && sender.is_none_or(|sender| sender.recovery.state() == CaState::Open) {
             self.shared.fast = self.fast_path();
         }
         range
@@ -357,7 +366,7 @@ impl Connection {
                 self.refresh_mtu(now);
             }
             match &mut self.sender {
-                Some(sender) if self.state == State::Established => sender.end = 1 + self.written,
+                Some(sender) if self.state == State::Established => sender.on_write(1 + self.written),
                 Some(_) | None => self.feed_sender(now),
             }
             if let Some(thin) = self.sender.as_mut().and_then(|sender| sender.thin.as_mut()) {
@@ -365,8 +374,7 @@ impl Connection {
             }
         }
         if let Some(sender) = &mut self.sender {
-            sender.unpushed = flags.more;
-            sender.more = flags.more || flags.corked; // an empty write lets go of what `more` held back
+            sender.hold_back(flags.more, flags.corked);
         }
         self.checked(false);
         Bytes(taken)
@@ -468,12 +476,6 @@ impl Connection {
         self.receive.in_order()
     }
 
-    /// Our initial sequence number.
-    #[inline]
-    pub fn initial_sequence(&self) -> SeqNumber {
-        self.shared.iss
-    }
-
     /// The configuration.
     pub fn config(&self) -> &Arc<Config> {
         &self.shared.config
@@ -503,10 +505,7 @@ impl Connection {
             self.sender = Some(Box::new(Sender::new(now, &self.shared, cc)));
         }
         if let Some(sender) = &mut self.sender {
-            sender.end = 1 + self.written;
-            sender.fin_queued = self.close_queued;
-            sender.more &= !self.close_queued;
-            sender.unpushed &= !self.close_queued;
+            sender.feed(1 + self.written, self.close_queued);
         }
     }
 }

@@ -283,7 +283,8 @@ impl NaiveSender {
             let t_rto = 4.0 * r;
             self.x_bps = self.share() * equation::throughput(self.nominal(), r, t_rto, self.p);
             self.x = f64::max(f64::min(self.x_bps, recv_limit), self.s / 64.0);
-        } else if now - self.tld >= r - 1e-10 {
+        } else if now - self.tld >= r - 0.5e-9 {
+            // to the nanosecond of the sender's clock
             self.x = f64::max(f64::min(2.0 * self.x, recv_limit), self.initial_rate);
             self.x = f64::max(self.x, self.s / 64.0);
             self.tld = now;

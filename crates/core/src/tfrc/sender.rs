@@ -305,7 +305,7 @@ impl Sender {
         if self.loss_event_rate > 0.0 {
             self.calculated = self.config.allowed(rtt, self.loss_event_rate);
             self.rate = self.calculated.min(limit).max(self.least_rate());
-        } else if now.since(self.doubled_at).as_secs_f64() >= rtt {
+        } else if now.since(self.doubled_at) >= Duration::from_secs_f64(rtt) {
             self.rate = (2.0 * self.rate)
                 .min(limit)
                 .max(self.initial_rate)

@@ -1,6 +1,6 @@
 //! Bytes and segments: IPv4, IPv6, TCP and UDP headers written from a [`Segment`] and read into one.
 //!
-//! [`encode`] writes a whole packet into the caller's buffer; [`parse`] reads one and never panics, whatever the bytes
+//! [`encode`] writes a whole packet into the caller's buffer ([`encode_with`] one whose payload is in pieces); [`parse`] reads one and never panics, whatever the bytes
 //! are. Payload is named by its place, not copied out.
 //!
 //! **Source.** RFC 791 and RFC 8200 (headers), RFC 9293 3.1, RFC 7323, RFC 2018, RFC 7413 (TCP and its options),
@@ -51,6 +51,38 @@ pub fn encode(
     destination: SocketAddr,
     payload: &[u8],
 ) -> Result<usize, Error> {
+    if payload.len() > segment.payload as usize {
+        return Err(Error::Payload);
+    }
+    write(buffer, segment, source, destination, payload.is_empty(), |room| {
+        let (given, zeros) = room.split_at_mut(payload.len());
+        given.copy_from_slice(payload);
+        zeros.fill(0);
+    })
+}
+
+/// As [`encode`], with a payload that is in several pieces: `fill` puts it where it belongs, into `segment.payload` bytes.
+///
+/// # Errors
+/// The segment does not fit the buffer or the protocol's length fields, or the addresses are of two families.
+pub fn encode_with(
+    buffer: &mut [u8],
+    segment: &Segment,
+    source: SocketAddr,
+    destination: SocketAddr,
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<usize, Error> {
+    write(buffer, segment, source, destination, segment.payload == 0, fill)
+}
+
+fn write(
+    buffer: &mut [u8],
+    segment: &Segment,
+    source: SocketAddr,
+    destination: SocketAddr,
+    no_payload: bool,
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<usize, Error> {
     let network = match (source, destination) {
         (SocketAddr::V4(_), SocketAddr::V4(_)) => ipv4::HEADER,
         (SocketAddr::V6(_), SocketAddr::V6(_)) => ipv6::header_len(segment),
@@ -65,9 +97,6 @@ pub fn encode(
         Kind::Icmp => return Err(Error::Protocol),
     };
     let data = segment.payload as usize;
-    if payload.len() > data {
-        return Err(Error::Payload);
-    }
     let transport_len = header + data;
     // IPv4's length counts the header, IPv6's does not, but counts extension headers.
     let counted = if source.is_ipv4() {
@@ -81,8 +110,7 @@ pub fn encode(
     let total = network + transport_len;
     let packet = buffer.get_mut(..total).ok_or(Error::Buffer)?;
     let (network_header, transport) = packet.split_at_mut(network);
-    transport[header..header + payload.len()].copy_from_slice(payload);
-    transport[header + payload.len()..].fill(0);
+    fill(&mut transport[header..]);
     match (source, destination) {
         (SocketAddr::V4(source), SocketAddr::V4(destination)) => {
             ipv4::encode(
@@ -109,7 +137,7 @@ pub fn encode(
     if protocol == tcp::PROTOCOL {
         tcp::encode(transport, header, segment, source, destination);
     } else {
-        udp::encode(transport, segment, source, destination, payload.is_empty());
+        udp::encode(transport, segment, source, destination, no_payload);
     }
     Ok(total)
 }

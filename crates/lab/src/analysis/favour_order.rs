@@ -9,7 +9,8 @@
 use super::{Analysis, Measured, Metric, Outcome, Run};
 use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Flags, Packet, Segment};
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Value, Values};
 use fleetfoot_core::queue::{FavourTail, Limit, LinkContext, QueueContext, QueueDiscipline};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::rng::Rng;
@@ -42,12 +43,8 @@ pub(super) const ANALYSIS: Analysis = Analysis {
     run: Run::Alone(run),
 };
 
-const OPTIONS: &[Parameter] = &[Parameter {
-    name: "calls",
-    kind: ParameterKind::Integer(1, 1_000_000_000),
-    default: Value::Integer(20_000),
-    doc: "Calls of the queue in all (a verdict: a million)",
-}];
+const OPTIONS: &[Parameter] = &[parameter!("calls": Integer(1, 1_000_000_000) = 20_000,
+    "Calls of the queue in all (a verdict: a million)")];
 
 /// Runs, each with other options.
 const RUNS: u64 = 16;

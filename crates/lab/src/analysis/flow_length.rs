@@ -11,7 +11,8 @@
 
 use super::{Analysis, Curve, Measured, Metric, Outcome, Run};
 use crate::statistics::Resamples;
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::routing::Paths;
@@ -52,12 +53,8 @@ const fn gain(name: &'static str, doc: &'static str) -> Metric {
     Metric { name, doc }
 }
 
-const OPTIONS: &[Parameter] = &[Parameter {
-    name: "seeds",
-    kind: ParameterKind::Integer(1, 1000),
-    default: Value::Integer(2),
-    doc: "Pairs of runs (20 for a verdict)",
-}];
+const OPTIONS: &[Parameter] =
+    &[parameter!("seeds": Integer(1, 1000) = 2, "Pairs of runs (20 for a verdict)")];
 
 /// Payload bytes of a packet (`data_unit` of the scenario without its header).
 const PACKET: f64 = 1000.0;

@@ -4,7 +4,8 @@
 //! 1 Gbit/s. **Deviations.** None known.
 
 use super::{Analysis, Measured, Metric, Outcome, Run};
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::units::{Bytes, Rate};
 
@@ -19,24 +20,11 @@ pub(super) const ANALYSIS: Analysis = Analysis {
 };
 
 const OPTIONS: &[Parameter] = &[
-    Parameter {
-        name: "packets",
-        kind: ParameterKind::Integer(1, 1_000_000),
-        default: Value::Integer(5),
-        doc: "How many packets (Schinazi 2014, section 4: 5)",
-    },
-    Parameter {
-        name: "packet",
-        kind: ParameterKind::Bytes(Bytes(1), Bytes(1_000_000)),
-        default: Value::Bytes(Bytes(1500)),
-        doc: "Size of each (Schinazi 2014: 1500 B)",
-    },
-    Parameter {
-        name: "rate",
-        kind: ParameterKind::Rate(Rate::from_bps(1), Rate::from_bps(1_000_000_000_000)),
-        default: Value::Rate(Rate::from_bps(1_000_000_000)),
-        doc: "Speed of the line (Schinazi 2014: 1 Gbit/s)",
-    },
+    parameter!("packets": Integer(1, 1_000_000) = 5, "How many packets (Schinazi 2014, section 4: 5)"),
+    parameter!("packet": Bytes(Bytes(1), Bytes(1_000_000)) = Bytes(1500),
+        "Size of each (Schinazi 2014: 1500 B)"),
+    parameter!("rate": Rate(Rate::from_bps(1), Rate::from_bps(1_000_000_000_000)) = Rate::from_bps(1_000_000_000),
+        "Speed of the line (Schinazi 2014: 1 Gbit/s)"),
 ];
 
 fn run(options: &Values) -> Outcome {

@@ -114,8 +114,8 @@ impl Model {
         self.rate_latest = 0.0;
         self.inflight_latest = 0;
         self.up_count = f64::INFINITY;
-        self.rounds_since_probe = self.random.below(2);
-        let more = (u64::from(self.random.below(1 << 20)) * 1_000_000_000) >> 20;
+        self.rounds_since_probe = self.random.scaled(2);
+        let more = (u64::from(self.random.scaled(1 << 20)) * 1_000_000_000) >> 20;
         self.wait = Duration::from_secs(2) + Duration::from_nanos(more);
         self.cycle_at = now;
         self.ack_phase = AckPhase::Stopping;

@@ -1,7 +1,7 @@
 //! Hand-worked values: the average, reductions, growth of unmarked bytes, the virtual RTT, pacing.
 
 use super::*;
-use crate::cc::tests;
+use crate::cc::{Phase, tests};
 
 const MSS: u64 = 1_000;
 

@@ -7,7 +7,7 @@
 use super::super::{Ack, Bbr, Config, CongestionController, CongestionKind, HyStart, RateSample};
 use super::{MSS, ack, config, congestion};
 use crate::parameter::Values;
-use crate::rng::{Draws, Rng};
+use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::vec::Vec;
@@ -47,7 +47,7 @@ struct Naive {
     cycle_index: usize,
     cycle_stamp: f64,
     pacing_rate: f64,
-    random: Draws,
+    random: Rng,
 }
 
 const INITIAL: f64 = (10 * MSS) as f64;
@@ -78,7 +78,7 @@ impl Naive {
             cycle_index: 0,
             cycle_stamp: 0.0,
             pacing_rate: 0.0,
-            random: Draws::for_element(config.seed, "bbr", "cycle"),
+            random: Rng::for_element(config.seed, "bbr", "cycle"),
         }
     }
 
@@ -166,7 +166,7 @@ impl Naive {
 
     fn enter_probe_bw(&mut self, now: f64) {
         self.state = State::ProbeBw;
-        self.cycle_index = 8 - 1 - self.random.below(7) as usize;
+        self.cycle_index = 8 - 1 - self.random.scaled(7) as usize;
         self.advance_cycle_phase(now);
     }
 

@@ -9,7 +9,7 @@ use super::super::{Ack, Bbr3, Config, HyStart, RateSample};
 use super::bbr::{Met, Path, Transcription, Walk};
 use super::{MSS, config};
 use crate::parameter::Values;
-use crate::rng::{Draws, Rng};
+use crate::rng::Rng;
 use crate::time::Duration;
 use crate::units::Bytes;
 use alloc::vec::Vec;
@@ -95,7 +95,7 @@ struct Naive {
     extra_acked_interval_start: f64,
     extra_acked_delivered: f64,
     pacing_rate: f64,
-    random: Draws,
+    random: Rng,
     // Of the ACK at hand.
     now: f64,
     newly_acked: f64,
@@ -158,7 +158,7 @@ impl Naive {
             extra_acked_interval_start: -1.0,
             extra_acked_delivered: 0.0,
             pacing_rate: 0.0,
-            random: Draws::for_element(config.seed, "bbr", "cycle"),
+            random: Rng::for_element(config.seed, "bbr", "cycle"),
             now: 0.0,
             newly_acked: 0.0,
             inflight: 0.0,
@@ -499,8 +499,8 @@ impl Naive {
         self.bw_latest = 0.0;
         self.inflight_latest = 0.0;
         self.probe_up_cnt = INFINITY;
-        self.rounds_since_bw_probe = self.random.below(2);
-        self.bw_probe_wait = 2.0 + f64::from(self.random.below(1 << 20)) / f64::from(1 << 20);
+        self.rounds_since_bw_probe = self.random.scaled(2);
+        self.bw_probe_wait = 2.0 + f64::from(self.random.scaled(1 << 20)) / f64::from(1 << 20);
         self.cycle_stamp = self.now;
         self.ack_phase = AckPhase::ProbeStopping;
         self.start_round();

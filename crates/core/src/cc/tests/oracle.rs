@@ -292,7 +292,8 @@ impl Oracle for Reno {
         if self.base.in_slow_start() {
             n = self.base.slow_start(now, ack);
         }
-        if !ack.cwnd_limited {
+        // An ACK that slow start used up adds nothing here, also where Westwood left more counted than a window.
+        if n == 0.0 || !ack.cwnd_limited {
             return;
         }
         self.bytes_acked += n;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::flow::FlowTable;
 use crate::packet::BufId;
+use crate::parameter::Value;
 use crate::queue::{DropTail, QueueEvent};
 use crate::rng::Rng;
 use crate::seq::SeqNumber;

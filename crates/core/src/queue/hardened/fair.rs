@@ -16,17 +16,14 @@ use super::super::{Backlog, DropReason, Limit, LinkContext, QueueContext, QueueD
 use super::ledger::{self, Admission, Ledger, Room};
 use super::parameters;
 use crate::packet::Packet;
-use crate::parameter::{Parameter, ParameterKind, Value, Values};
+use crate::parameter;
+use crate::parameter::{Parameter, Values};
 use crate::time::Instant;
 use alloc::string::String;
 
 const OWN: &[Parameter] = &[
-    Parameter {
-        name: "flow_limit",
-        kind: ParameterKind::Integer(1, 1_000_000),
-        default: Value::Auto,
-        doc: "Packets of one flow that may wait or be reserved; by default as many as are free (ours)",
-    },
+    parameter!("flow_limit": Integer(1, 1_000_000) = auto,
+        "Packets of one flow that may wait or be reserved; by default as many as are free (ours)"),
     drr::QUANTUM,
     drr::BUCKETS,
     drr::KEY,

@@ -6,6 +6,7 @@ use super::super::{AnyQueue, DropReason, DropTail, Limit, QueueEvent};
 use super::*;
 use crate::flow::{FlowId, FlowKey, FlowTable, HostId};
 use crate::packet::{BufId, Flags, Segment};
+use crate::parameter::Value;
 use crate::rng::Rng;
 use crate::superpacket::{Layout, Mark, Role};
 use crate::time::Duration;

@@ -5,6 +5,7 @@ extern crate std;
 use super::*;
 use crate::flow::{FlowKey, FlowTable, HostId};
 use crate::packet::{BufId, Ecn, Flags, Segment};
+use crate::parameter::Value;
 use crate::queue::AnyQueue;
 use crate::rng::Rng;
 use crate::seq::SeqNumber;

@@ -235,6 +235,28 @@ fn two_queues_let_the_first_bytes_of_a_flow_pass() {
     assert_eq!(order, [0, 1, 4, 5, 2, 3, 6]);
 }
 
+/// Packet 2 waits among the rest for longer than the count of its flow is kept: packet 3 does not pass it. When nothing of the flow waits,
+/// silence makes its next packet a first one, which passes packet 7 of the other flow.
+#[test]
+fn two_queues_do_not_forget_a_flow_of_which_packets_wait() {
+    let mut bench = two_queue("bytes", flows(2));
+    let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+    for number in 0..3 {
+        bench.enqueue(at(0), packet(0, number, 1500, 0));
+    }
+    bench.enqueue(at(11), packet(0, 3, 1500, 0));
+    let leave =
+        |bench: &mut Bench<TwoQueue>, seconds| bench.dequeue(at(seconds)).map(|packet| packet.segment.seq.0);
+    let order: Vec<_> = (0..5).map(|_| leave(&mut bench, 11)).collect();
+    assert_eq!(order, [Some(0), Some(1), Some(2), Some(3), None]);
+    for number in 5..8 {
+        bench.enqueue(at(22), packet(1, number, 1500, 0));
+    }
+    bench.enqueue(at(22), packet(0, 8, 1500, 0));
+    let order: Vec<_> = (0..4).map(|_| leave(&mut bench, 22)).collect();
+    assert_eq!(order, [Some(5), Some(6), Some(8), Some(7)]);
+}
+
 #[test]
 fn two_queues_by_sequence_number_keep_no_state() {
     let mut table = flows(3);

@@ -4,46 +4,14 @@
 //! **Deviations.** Without timestamps an acknowledgment that covers a retransmission gives no sample, also where part of
 //! what it covers was never retransmitted: the hole it waited for would be in the sample.
 
-use crate::cc::RateSample;
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
+use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::SACKED;
 use crate::tcp::config::RttSamples;
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
-
-/// What one acknowledgment delivered.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::tcp) struct Delivery {
-    /// Newly cumulatively acknowledged, whether SACKed before or not.
-    pub(in crate::tcp) acked: u64,
-    /// Newly SACKed.
-    pub(in crate::tcp) sacked: u64,
-    /// Newly delivered: `sacked` and what `acked` had not been SACKed.
-    pub(in crate::tcp) delivered: u64,
-    /// Segments newly delivered.
-    pub(in crate::tcp) segments: u32,
-    pub(in crate::tcp) rtt: Option<Duration>,
-    /// RTT of the segment sent last among those delivered.
-    pub(in crate::tcp) newest_rtt: Option<Duration>,
-    /// When that left which was sent last of those delivered.
-    pub(in crate::tcp) newest_tx: Option<Instant>,
-    /// What it says of the path's rate, if the controller asks.
-    pub(in crate::tcp) rate: Option<RateSample>,
-    /// A segment never retransmitted was acknowledged or SACKed that was sent before the timeout.
-    pub(in crate::tcp) original: bool,
-    /// A segment sent after the timeout was SACKed.
-    pub(in crate::tcp) beyond: bool,
-    /// The part of `delivered` that duplicate ACKs without SACK stood for.
-    pub(in crate::tcp) counted: u64,
-    pub(in crate::tcp) retransmitted: bool,
-    pub(in crate::tcp) dsack: bool,
-    pub(in crate::tcp) advanced: bool,
-    pub(in crate::tcp) duplicate: bool,
-    /// It acknowledges a part of what a recovery of ns-2's agent waits for.
-    pub(in crate::tcp) partial: bool,
-}
 
 impl Sender {
     /// The records that an acknowledgment up to `ack` covers. `QUIET`: each was sent once, and nothing is known of it.
@@ -60,7 +28,6 @@ impl Sender {
             .then_some(segment.tsecr);
         let min = shared.rtt.min();
         let (mut latency, mut count) = (Duration::ZERO, 0);
-        let mut last = None;
         if !QUIET {
             self.board.clear_stale(ack);
         }
@@ -72,7 +39,6 @@ impl Sender {
             count += 1;
             if QUIET {
                 delivery.rtt = delivery.rtt.or(Some(since_first));
-                last = Some(record);
                 continue;
             }
             if record.tx_count > 1 {
@@ -106,7 +72,7 @@ impl Sender {
         let stats = &mut *shared.stats;
         stats.ack_latency_sum += latency;
         stats.ack_latency_count += count;
-        if let Some(last) = &last {
+        if QUIET && let Some(last) = self.board.ring.dropped() {
             delivery.delivered = delivery.acked;
             delivery.segments = count as u32;
             delivery.newest_rtt = Some(now.since(last.last_tx));
@@ -244,7 +210,7 @@ impl Sender {
     }
 
     /// The RTT sample of an acknowledgment, which is taken: `measured` by a record, or by its timestamp.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn sample_rtt(
         &mut self,
         now: Instant,

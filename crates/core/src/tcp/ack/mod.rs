@@ -1,5 +1,7 @@
 //! What an acknowledgment means to the sender: delivery, loss detection, recovery, undo, timers.
 
+pub(in crate::tcp) mod checks;
+pub(in crate::tcp) mod delivered;
 pub(in crate::tcp) mod delivery;
 pub(in crate::tcp) mod loss_detection;
 pub(in crate::tcp) mod ns2_agent;

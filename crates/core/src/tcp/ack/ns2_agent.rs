@@ -3,14 +3,14 @@
 //! **Source.** ns-2.35: `tcp/tcp-sack1.cc`, `tcp/tcp.cc`.
 //! **Deviations.** None known.
 
-use crate::pack::Pack;
 use crate::tcp::Shared;
 use crate::tcp::config::{Config, EarlyRetransmit, Prr, TailLossProbe};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 
 /// The agent's own state; the names in brackets are ns-2's.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(in crate::tcp) struct Sack1 {
     /// Next offset to send, below SND.NXT after a timeout (`t_seqno_`).
     pub(super) next: u64,
@@ -31,32 +31,6 @@ pub(in crate::tcp) struct Sack1 {
 }
 
 impl Sack1 {
-    pub(super) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Sack1 {
-            next,
-            high_rxt,
-            timed,
-            dup_acks,
-            pipe,
-            timeout,
-            first_due,
-            one_due,
-        } = self;
-        pack.number(next);
-        pack.number(high_rxt);
-        pack.option(
-            timed,
-            || (0, Instant::ZERO),
-            |pack, timed| {
-                pack.number(&mut timed.0);
-                pack.instant(&mut timed.1);
-            },
-        );
-        pack.word(dup_acks);
-        pack.signed(pipe);
-        pack.flags([timeout, first_due, one_due]);
-    }
-
     /// The agent if `config` asks for it and nothing it does not know is on.
     pub(super) fn new(config: &Config, sack: bool) -> Option<Box<Sack1>> {
         let alone = !config.rack

@@ -14,7 +14,7 @@
 use crate::cc::CongestionKind;
 use crate::packet::Segment;
 use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::ns2_agent::Sack1;
 use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::state::timers::Timer;
@@ -122,7 +122,7 @@ impl Sender {
         let Some(agent) = &mut self.recovery.sack1 else {
             return;
         };
-        if delivery.advanced && !delivery.partial {
+        if QUIET || delivery.advanced && !delivery.partial {
             delivery.rtt = agent.sample(now, una, shared);
         } else if recovering || !agent.timeout {
             self.take_blocks::<true>(now, shared, segment, ack, delivery);
@@ -237,7 +237,7 @@ impl Sender {
             agent.one_due = false;
         }
         shared.rtt.back_off(&shared.config.rto);
-        let at = now + self.clamped_rto(now, shared);
+        let at = now + self.attempts.clamped_rto(now, shared);
         shared.timers.arm(Timer::Rto, at);
     }
 }

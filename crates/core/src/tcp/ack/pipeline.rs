@@ -11,7 +11,7 @@
 use crate::cc::{Ack, CongestionKind, Progress, Reaction};
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::config::{Growth, Prr as PrrVariant, TailLossProbe};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::Hidden;
@@ -61,7 +61,9 @@ impl Sender {
             if !shared.sack {
                 self.count_duplicates(shared, &mut delivery);
             }
-            self.probe_outcome(now, shared, ack, &delivery);
+            if self.recovery.probe_outcome(shared, ack, &delivery) {
+                self.enter_cwr(now, shared, CongestionKind::Loss, &delivery);
+            }
             if self.tempo.is_some() {
                 self.sample_pipe(now, shared, &delivery);
                 delivery.rate = self.rate_sample(now, shared, delivery.delivered, delivery.newest_tx);
@@ -94,6 +96,7 @@ impl Sender {
         ack: u64,
         duplicate: bool,
     ) {
+        self.full_at = Instant::FAR_FUTURE; // it may open the window again
         self.on_ack::<false>(now, shared, segment, ack, duplicate);
     }
 
@@ -175,14 +178,9 @@ impl Sender {
         let recovering = reducing(self.recovery.state);
         if QUIET || delivery.delivered > 0 || delivery.advanced {
             let reported = match &mut self.tempo {
-                Some(tempo) if !QUIET => lost + core::mem::take(&mut tempo.unreported),
+                Some(tempo) if !QUIET => lost + tempo.take_unreported(),
                 Some(_) | None => lost,
             };
-            let (board, delivered_total, limited) = (
-                &self.board,
-                self.recovery.delivered_total,
-                self.usage.is_limited(),
-            );
             // Linux grows by what was delivered: data SACKed before does not count again, and SACKed data counts at
             // once where reordering is usual (`tcp_may_raise_cwnd`).
             let usual = u32::from(shared.config.dup_thresh);
@@ -209,27 +207,33 @@ impl Sender {
                 // In Linux the ACK that ends a recovery may already grow the window.
                 None => recovering || (reducing(state_before) && shared.config.growth != Growth::Linux),
             };
-            let reaction = self.cc.on_ack::<QUIET>(now, progress, || Ack {
-                acked,
-                sacked: Bytes(delivery.sacked),
-                sacked_total: Bytes(board.marks.sacked),
-                segments: delivery.segments,
-                delivered_total: Bytes(delivered_total),
-                lost: Bytes(reported),
-                in_flight: Bytes(board.pipe_if::<QUIET>()),
-                prior_in_flight: Bytes(before.in_flight),
-                rtt: delivery.rtt,
-                newest_rtt: delivery.newest_rtt,
-                one_way_delay: shared.one_way_delay(segment),
-                rate: delivery.rate.as_ref(),
-                round_start,
-                app_limited: !limited,
-                cwnd_limited: may_grow,
-                recovering: held,
-                ce_bytes: Bytes(if echo { delivery.delivered } else { 0 }),
-                srtt: shared.rtt.srtt(),
-                min_rtt: shared.rtt.min(),
-            });
+            let reaction = if QUIET && self.cc.on_progress(now, progress) {
+                Reaction::None
+            } else {
+                let board = &self.board;
+                let ack = Ack {
+                    acked,
+                    sacked: Bytes(delivery.sacked),
+                    sacked_total: Bytes(board.marks.sacked),
+                    segments: delivery.segments,
+                    delivered_total: Bytes(self.recovery.delivered_total),
+                    lost: Bytes(reported),
+                    in_flight: Bytes(board.pipe_if::<QUIET>()),
+                    prior_in_flight: Bytes(before.in_flight),
+                    rtt: delivery.rtt,
+                    newest_rtt: delivery.newest_rtt,
+                    one_way_delay: shared.one_way_delay(segment),
+                    rate: if QUIET { None } else { delivery.rate.as_ref() },
+                    round_start,
+                    app_limited: !self.usage.is_limited(),
+                    cwnd_limited: may_grow,
+                    recovering: held,
+                    ce_bytes: Bytes(if echo { delivery.delivered } else { 0 }),
+                    srtt: shared.rtt.srtt(),
+                    min_rtt: shared.rtt.min(),
+                };
+                self.cc.on_ack(now, &ack)
+            };
             if reaction == Reaction::ReduceWindow
                 && matches!(self.recovery.state, CaState::Open | CaState::Disorder)
             {
@@ -243,15 +247,20 @@ impl Sender {
         if shared.cold.is_some() && delivery.advanced {
             self.mtu_probe_acked(now, shared);
         }
-        self.set_timer(now, shared, delivery.advanced);
+        self.set_timer::<QUIET>(now, shared, delivery.advanced);
         if delivery.partial {
             shared.rtt.reset_backoff();
         }
     }
 
-    /// The retransmission slot after an acknowledgment.
+    /// The retransmission slot after an acknowledgment. `QUIET`: nothing was lost, and nothing is waited for.
     #[inline(always)]
-    pub(in crate::tcp) fn set_timer(&mut self, now: Instant, shared: &mut Shared, advanced: bool) {
+    pub(in crate::tcp) fn set_timer<const QUIET: bool>(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        advanced: bool,
+    ) {
         if self.board.out == 0 {
             if shared.timers.kind() != Some(Timer::Persist) {
                 shared.timers.disarm(); // RFC 6298 5.2
@@ -284,7 +293,7 @@ impl Sender {
             shared.timers.rto_at = now + wait;
         }
         let at = self.recovery.wait_until;
-        if at < shared.timers.rto_at {
+        if !QUIET && at < shared.timers.rto_at {
             let kind = if self.recovery.rack.is_some() {
                 Timer::Reordering
             } else {
@@ -294,16 +303,14 @@ impl Sender {
             return;
         }
         let probing = shared.config.tail_loss_probe != TailLossProbe::Off;
-        if probing
-            && self.recovery.state == CaState::Open
-            && self.board.marks.sacked_segments == 0
-            && self.recovery.tlp_end == 0
-        {
+        let nothing_lost = self.recovery.state == CaState::Open
+            && (QUIET || self.board.marks.sacked_segments == 0 && self.recovery.tlp_end == 0);
+        if probing && nothing_lost {
             if !advanced && shared.timers.kind() == Some(Timer::Pto) {
                 return; // a PTO runs from transmissions and cumulative acknowledgments
             }
             if shared.sack {
-                self.arm_probe(now, shared);
+                self.recovery.arm_probe::<QUIET>(now, shared, &self.board);
                 return;
             }
         }

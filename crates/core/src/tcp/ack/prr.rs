@@ -11,9 +11,10 @@
 //! segment is no segment either, so here the first may always leave whole.
 
 use crate::tcp::config::Prr as Variant;
+use serde::{Deserialize, Serialize};
 
 /// State of one episode. Units are those of the window.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(in crate::tcp) struct Prr {
     /// Delivered since the episode began.
     delivered: u64,
@@ -54,17 +55,6 @@ impl Prr {
         out: 0,
         recover_fs: 0,
     };
-
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut crate::pack::Pack<'_>) {
-        let Prr {
-            delivered,
-            out,
-            recover_fs,
-        } = self;
-        pack.number(delivered);
-        pack.number(out);
-        pack.number(recover_fs);
-    }
 
     pub(in crate::tcp) fn enter(variant: Variant, entry: Entry) -> Prr {
         let recover_fs = match variant {

@@ -15,14 +15,14 @@
 //! kept. With `rack_timer_tick` the timer is Linux's: 2 ms more, in whole ticks, from the next tick
 //! (`tcp_rack_mark_lost`, `TCP_TIMEOUT_MIN_US`, and a timer wheel that is never early).
 
-use crate::pack::Pack;
 use crate::tcp::ack::records::{LOST, RETRANS, Record, SACKED};
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
+use serde::{Deserialize, Serialize};
 
 /// State of RACK.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::tcp) struct Rack {
     /// Transmission time of the most recently sent segment that was delivered.
     xmit_ts: Instant,
@@ -77,43 +77,6 @@ impl Rack {
             retransmissions: VecDeque::new(),
             reo_wnd_mult: 1,
             reo_wnd_persist: 16,
-        }
-    }
-
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Rack {
-            xmit_ts,
-            order,
-            rtt,
-            fack,
-            prior_fack,
-            late: _, // between acknowledgments: nothing
-            degree,
-            reorderings,
-            dsack_round,
-            judged,
-            retransmissions,
-            reo_wnd_mult,
-            reo_wnd_persist,
-        } = self;
-        pack.instant(xmit_ts);
-        pack.half(order);
-        pack.duration(rtt);
-        pack.number(fack);
-        *prior_fack = *fack;
-        pack.half(degree);
-        pack.word(reorderings);
-        pack.number(dsack_round);
-        pack.near(*fack, judged);
-        pack.byte(reo_wnd_mult);
-        pack.byte(reo_wnd_persist);
-        // Some that were acknowledged may still wait to be passed over.
-        let mut count = retransmissions.len() as u32;
-        pack.word(&mut count);
-        retransmissions.resize(count as usize, (0, Instant::ZERO));
-        for (seq, at) in retransmissions {
-            pack.number(seq);
-            pack.instant(at);
         }
     }
 
@@ -341,18 +304,19 @@ impl Rack {
 
 /// When a timer of Linux that is set at `now` for `wait` later fires: in whole ticks from the next one; a tick of zero is
 /// exact.
-#[inline]
+#[inline(always)]
 pub(in crate::tcp) fn on_tick(now: Instant, wait: Duration, tick: Duration) -> Instant {
     match tick.as_nanos() {
         0 => now + wait,
-        HZ_250 => ticks(now, wait, HZ_250), // what the compiler knows it divides fast
+        HZ_250 => ticks(now, wait, HZ_250), // a division by a constant is a multiplication
         length => ticks(now, wait, length),
     }
 }
 
 #[inline(always)]
 const fn ticks(now: Instant, wait: Duration, length: u64) -> Instant {
-    let whole = now.as_nanos().div_ceil(length) + wait.as_nanos().div_ceil(length);
+    let last = length - 1;
+    let whole = (now.as_nanos() + last) / length + (wait.as_nanos() + last) / length;
     Instant::from_nanos(whole * length)
 }
 

@@ -146,6 +146,12 @@ impl Records {
         self.taken = self.taken.wrapping_add(u32::from(self.put != self.taken));
     }
 
+    /// The record that was dropped last, until another is put in its place.
+    #[inline(always)]
+    pub(in crate::tcp) fn dropped(&self) -> Option<&Record> {
+        self.slots.get(self.place(self.taken.wrapping_sub(1)))
+    }
+
     #[inline(always)]
     pub(in crate::tcp) fn push_back(&mut self, record: Record) {
         if self.len() == self.slots.len() {

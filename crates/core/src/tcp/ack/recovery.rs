@@ -6,12 +6,14 @@
 use crate::cc::{Congestion, CongestionKind};
 use crate::packet::Segment;
 use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::delivered::Delivery;
+use crate::tcp::ack::loss_detection::{Few, early_threshold};
 use crate::tcp::ack::prr::{Entry, Prr, PrrAck};
+use crate::tcp::ack::undo::Frto;
 use crate::tcp::config::{EcnEcho, Prr as PrrVariant};
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
 impl Sender {
@@ -30,8 +32,8 @@ impl Sender {
         if delivery.advanced && over && self.recovery.state != CaState::Open {
             self.finish_episode(now, shared);
         }
-        if self.recovery.episode.undo_marker != 0 {
-            self.try_undo(now, shared, segment, delivery);
+        if self.recovery.is_mistaken(shared, segment, delivery) {
+            self.undo(now, shared, delivery.rtt);
         }
         if self.recovery.state == CaState::Loss && self.recovery.frto != 0 {
             self.step_frto(now, shared, delivery);
@@ -73,6 +75,56 @@ impl Sender {
         lost
     }
 
+    /// Judges losses by the mechanism that is on. Returns what is newly judged lost.
+    pub(super) fn detect(&mut self, now: Instant, shared: &Shared) -> u64 {
+        if let Some(lost) = self.recovery.detect_by_time(now, shared, &mut self.board) {
+            return lost;
+        }
+        // Nothing is to be sent, or the peer's window does not permit it.
+        let blocked = || self.new_length(shared).is_none();
+        let few = Few {
+            early: early_threshold(shared.config.early_retransmit, self.board.segments(), blocked),
+            thin: self.thin_dupack_shows_loss(shared),
+        };
+        self.recovery
+            .detect_by_count(now, shared, &mut self.board, self.una, few)
+    }
+
+    /// The last reduction was a mistake: windows and timers are as if it had not been.
+    fn undo(&mut self, now: Instant, shared: &mut Shared, rtt: Option<Duration>) {
+        if self.tempo.is_none() || !self.restore_nonvalidated(now) {
+            let event = self.flight_event(CongestionKind::Undo);
+            self.cc.on_congestion(now, &event);
+        }
+        shared.stats.undos += 1;
+        if self.recovery.undo_is_timeout {
+            shared.stats.spurious_timeouts += 1;
+            shared.rtt.reset_backoff();
+            if shared.config.rto.after_spurious
+                && let Some(rtt) = rtt.or(shared.rtt.srtt())
+            {
+                let config = &shared.config.rto;
+                shared.rtt.after_spurious_timeout(config, rtt);
+            }
+        }
+        self.recovery.take_back(&mut self.board);
+    }
+
+    fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
+        let more = self.new_length(shared).is_some();
+        match self.recovery.step_frto(shared.sack, delivery, more) {
+            Frto::Spurious => self.undo(now, shared, delivery.rtt),
+            Frto::Real if !shared.sack => {
+                // Both new segments still count as in flight: the window that slow start would have by now lets a
+                // retransmission leave.
+                let window = Bytes(3 * u64::from(shared.mss));
+                let ssthresh = self.cc.ssthresh();
+                self.cc.set_window(now, window, ssthresh);
+            }
+            Frto::Continue | Frto::Real => {}
+        }
+    }
+
     pub(in crate::tcp) fn flight_event(&self, kind: CongestionKind) -> Congestion {
         Congestion {
             kind,
@@ -90,7 +142,7 @@ impl Sender {
     }
 
     pub(super) fn enter_recovery(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
-        self.begin_episode(shared, false);
+        self.recovery.begin_episode(shared, self.una, false);
         // In CWR the window is reduced for what was sent before `high_seq`; what was sent later is lost in another window of data
         // (RFC 5681 3.2). Linux finds that out an ACK later: its recovery without a reduction is over at once, and begins again.
         if self.recovery.state != CaState::Cwr || self.una >= self.recovery.high_seq {
@@ -139,7 +191,11 @@ impl Sender {
     /// delivers only what was SACKed before): at least a segment (RFC 9937 6.2's forced transmission).
     fn reduce_to(&mut self, shared: &Shared, count: u64) {
         let in_flight = self.board.pipe();
-        let least = if in_flight == 0 { u64::from(shared.mss) } else { 0 };
+        // As the window counts it: after the path MTU fell a record still weighs what it weighed before.
+        let least = match in_flight {
+            0 => u64::from(shared.mss).max(self.board.weight(shared.mss)),
+            _ => 0,
+        };
         self.recovery.episode.recovery_window = (in_flight + count).max(least);
     }
 

@@ -9,12 +9,12 @@
 //!
 //! Parameters: [`RtoConfig`].
 
-use crate::pack::Pack;
 use crate::tcp::config::{RtoConfig, RtoFloor};
 use crate::time::Duration;
+use serde::{Deserialize, Serialize};
 
 /// RTT estimator and RTO.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::tcp) struct Rtt {
     /// Smoothed RTT; zero before the first sample.
     srtt: Duration,
@@ -42,23 +42,6 @@ impl Rtt {
         }
     }
 
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Rtt {
-            srtt,
-            rttvar,
-            min,
-            base,
-            backoff,
-            sampled,
-        } = self;
-        pack.duration(srtt);
-        pack.duration(rttvar);
-        pack.duration(min);
-        pack.duration(base);
-        pack.byte(backoff);
-        pack.flags([sampled]);
-    }
-
     /// A preset estimator.
     pub(in crate::tcp) fn with_state(config: &RtoConfig, srtt: Duration, rttvar: Duration) -> Rtt {
         let mut rtt = Rtt::new(config);
@@ -71,17 +54,11 @@ impl Rtt {
     }
 
     /// A valid sample (RFC 6298 2.2, 2.3): ends the back-off.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn sample(&mut self, config: &RtoConfig, rtt: Duration) {
         self.min = self.min.min(rtt);
-        let tick = config.tick.as_nanos();
-        if self.sampled && tick > 0 {
-            let (srtt, rttvar) = self.in_ticks(tick);
-            let delta = (rtt.as_nanos() / tick) as i64 - (srtt >> 3);
-            let srtt = (srtt + delta).max(1);
-            let rttvar = (rttvar + delta.abs() - (rttvar >> 2)).max(1);
-            self.srtt = Duration::from_nanos(srtt as u64 * tick / 8);
-            self.rttvar = Duration::from_nanos(rttvar as u64 * tick / 4);
+        if self.sampled && !config.tick.is_zero() {
+            self.sample_ticks(config.tick.as_nanos(), rtt);
         } else if self.sampled {
             let (srtt, sample) = (self.srtt.as_nanos(), rtt.as_nanos());
             let rttvar = self.rttvar.as_nanos();
@@ -96,6 +73,17 @@ impl Rtt {
         self.update_base(config);
     }
 
+    /// BSD's estimator in integers.
+    #[inline(never)]
+    fn sample_ticks(&mut self, tick: u64, rtt: Duration) {
+        let (srtt, rttvar) = self.in_ticks(tick);
+        let delta = (rtt.as_nanos() / tick) as i64 - (srtt >> 3);
+        let srtt = (srtt + delta).max(1);
+        let rttvar = (rttvar + delta.abs() - (rttvar >> 2)).max(1);
+        self.srtt = Duration::from_nanos(srtt as u64 * tick / 8);
+        self.rttvar = Duration::from_nanos(rttvar as u64 * tick / 4);
+    }
+
     /// SRTT in 1/8 and RTTVAR in 1/4 of a tick.
     fn in_ticks(&self, tick: u64) -> (i64, i64) {
         let eighths = self.srtt.as_nanos() * 8 / tick;
@@ -103,14 +91,10 @@ impl Rtt {
         (eighths as i64, quarters as i64)
     }
 
-    #[inline]
+    #[inline(always)]
     fn update_base(&mut self, config: &RtoConfig) {
-        let tick = config.tick.as_nanos();
-        if tick > 0 {
-            let (srtt, rttvar) = self.in_ticks(tick);
-            let rto = Duration::from_nanos(((srtt >> 3) + rttvar) as u64 * tick);
-            self.base = rto.max(config.min).min(config.max);
-            return;
+        if !config.tick.is_zero() {
+            return self.update_base_in_ticks(config);
         }
         let spread = self.rttvar.saturating_mul(4).max(config.granularity);
         let rto = match config.floor {
@@ -118,6 +102,14 @@ impl Rtt {
             RtoFloor::Variance => self.srtt + spread.max(config.min),
         };
         self.base = rto.min(config.max);
+    }
+
+    #[inline(never)]
+    fn update_base_in_ticks(&mut self, config: &RtoConfig) {
+        let tick = config.tick.as_nanos();
+        let (srtt, rttvar) = self.in_ticks(tick);
+        let rto = Duration::from_nanos(((srtt >> 3) + rttvar) as u64 * tick);
+        self.base = rto.max(config.min).min(config.max);
     }
 
     /// RFC 6298 5.7: the SYN timed out and no sample was taken since.

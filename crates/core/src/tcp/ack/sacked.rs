@@ -47,7 +47,10 @@ impl Scoreboard {
         };
         let first = self.index_from(from);
         self.work.search(self.ring.len());
-        let after = self.index_after(right);
+        let after = match self.ring.get(first) {
+            Some(record) if record.end() == right => first + 1, // mostly: it reports one segment more
+            Some(_) | None => self.index_after(right),
+        };
         let mut run = Run {
             start: 0,
             end: 0,

@@ -19,9 +19,10 @@ use crate::tcp::state::lazy::{Blank, Lazy};
 use crate::tcp::state::work::Work;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
+use serde::{Deserialize, Serialize};
 
 /// A run of SACKed records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::tcp) struct Run {
     pub(in crate::tcp) start: u64,
     pub(in crate::tcp) end: u64,
@@ -38,8 +39,9 @@ impl Run {
 }
 
 /// Records, their sum, and what is known of them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::tcp) struct Scoreboard {
+    #[serde(skip)]
     pub(in crate::tcp) ring: Records,
     /// Sum of weights.
     pub(in crate::tcp) out: u64,
@@ -55,7 +57,7 @@ pub(in crate::tcp) struct Scoreboard {
 }
 
 /// What is known of records that are not just outstanding. Sums are of weights.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::tcp) struct Marks {
     pub(in crate::tcp) runs: VecDeque<Run>,
     /// Runs that were forgotten and whose records are still written [`SACKED`], which does not count.
@@ -401,6 +403,27 @@ impl Scoreboard {
         let duplicates = self.marks.duplicates;
         self.marks = Lazy::default();
         self.set_duplicates(duplicates);
+    }
+
+    /// Judges the first record lost, unless it is.
+    pub(in crate::tcp) fn mark_front_lost(&mut self) {
+        if self.ring.front().is_some_and(|front| !front.is(LOST)) {
+            self.mark_lost(0);
+        }
+    }
+
+    /// Judges lost what carries more than `mss` bytes and was not SACKed. True if there is any.
+    pub(in crate::tcp) fn mark_long_lost(&mut self, mss: u32) -> bool {
+        let mut found = false;
+        self.clear_stale(u64::MAX);
+        for index in 0..self.ring.len() {
+            let record = self.ring[index];
+            let payload = record.len - u32::from(record.is(FIN));
+            if payload > mss && !record.is(SACKED) {
+                found |= self.mark_lost(index) > 0;
+            }
+        }
+        found
     }
 
     /// The sums, recounted: (out, sacked, lost, retrans, sacked records, records to retransmit).

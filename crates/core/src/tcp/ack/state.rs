@@ -3,7 +3,6 @@
 //! **Source.** RFC 5681, 6582, 6675, 8985, 5682, 3522; the names of states are Linux's.
 //! **Deviations.** None known.
 
-use crate::pack::Pack;
 use crate::packet::Segment;
 use crate::tcp::Shared;
 use crate::tcp::ack::ns2_agent::Sack1;
@@ -14,8 +13,10 @@ use crate::tcp::state::lazy::{Blank, Lazy};
 use crate::tcp::state::types::CaState;
 use crate::time::Instant;
 use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 
 /// What a sender remembers of acknowledgments, losses and timeouts.
+#[derive(Serialize, Deserialize)]
 pub(in crate::tcp) struct Recovery {
     pub(super) state: CaState,
     /// Recovery ends when this is acknowledged.
@@ -51,7 +52,7 @@ pub(in crate::tcp) struct Recovery {
 }
 
 /// The last episode of recovery, CWR or timeout, as long as something follows from it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(in crate::tcp) struct Episode {
     /// Window during recovery and CWR, set by PRR.
     pub(super) recovery_window: u64,
@@ -266,74 +267,5 @@ impl Recovery {
             marks.iter().all(|mark| *mark <= nxt),
             "marks are not beyond SND.NXT: {marks:?}, {nxt}"
         );
-    }
-
-    /// Writes a state in which nothing is out, or reads it.
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>, una: u64) {
-        self.probed = Instant::FAR_FUTURE; // it only saves work
-        let Recovery {
-            state,
-            high_seq,
-            episode,
-            tlp_end,
-            tlp_is_retrans,
-            wait_until,
-            rtt_seq,
-            round_end,
-            delivered_total,
-            limited_sent,
-            probed: _, // never
-            dup_acks,
-            frto,
-            frto_new,
-            force,
-            rescued,
-            undo_is_timeout,
-            rack,
-            sack1,
-        } = self;
-        pack.option(rack, || Box::new(Rack::new(3)), |pack, rack| rack.pack(pack));
-        pack.option(sack1, Box::default, |pack, sack1| sack1.pack(pack));
-        for offset in [rtt_seq, round_end, delivered_total] {
-            pack.near(una, offset);
-        }
-        pack.number(high_seq);
-        episode.pack(pack, |pack, episode| episode.pack(pack));
-        pack.number(tlp_end);
-        pack.instant(wait_until);
-        pack.number(limited_sent);
-        pack.word(dup_acks);
-        pack.byte(frto_new);
-        pack.byte(frto);
-        let states = [
-            CaState::Open,
-            CaState::Disorder,
-            CaState::Cwr,
-            CaState::Recovery,
-            CaState::Loss,
-        ];
-        pack.choice(&states, state);
-        pack.flags([force, tlp_is_retrans, rescued, undo_is_timeout]);
-    }
-}
-
-impl Episode {
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Episode {
-            recovery_window,
-            prr,
-            recover,
-            undo_marker,
-            high_rxt,
-            undo_retrans,
-            retrans_stamp,
-        } = self;
-        pack.number(recovery_window);
-        prr.pack(pack);
-        pack.number(recover);
-        pack.number(undo_marker);
-        pack.number(high_rxt);
-        pack.word(undo_retrans);
-        pack.word(retrans_stamp);
     }
 }

@@ -1,11 +1,11 @@
 //! What the retransmission slot does when it fires: RTO, probe, reordering window, early retransmit, persist.
 //!
-//! **Source.** RFC 6298 5.4 to 5.6; RFC 5681 3.1; RFC 6675 5.1; RFC 8985 6.3; RFC 5827 3.
+//! **Source.** RFC 6298 5.4 to 5.6; RFC 5681 3.1; RFC 6675 5.1; RFC 8985 6.3; RFC 5827 3; RFC 6069 4.2 (Linux `tcp_ld_RTO_revert`).
 //! **Deviations.** None known.
 
 use crate::cc::CongestionKind;
 use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::SACKED;
 use crate::tcp::config::Prr as PrrVariant;
 use crate::tcp::send::half::Sender;
@@ -31,12 +31,12 @@ impl Sender {
                 let before = self.board.marks.to_retransmit;
                 if kind == Timer::EarlyRetransmit {
                     let highest = self.board.highest_sacked();
-                    let resent = self.resent(now, shared);
+                    let resent = self.recovery.resent(now, shared);
                     self.board.judge_below(highest, resent);
                 } else {
                     let lost = self.detect(now, shared);
                     if let Some(tempo) = &mut self.tempo {
-                        tempo.unreported += lost;
+                        tempo.on_timer_loss(lost);
                     }
                 }
                 let delivery = Delivery::default();
@@ -49,10 +49,10 @@ impl Sender {
                 } else if found && self.recovery.state == CaState::Recovery {
                     self.recovery.force |= self.board.pipe() == 0;
                 }
-                self.set_timer(now, shared, false);
+                self.set_timer::<false>(now, shared, false);
             }
             Timer::Persist => {
-                if self.probed_enough(now, shared) {
+                if self.attempts.probed_enough(now, shared, self.zero_probes()) {
                     return Err(ConnectionError::TimedOut);
                 }
                 self.on_persist(shared);
@@ -67,11 +67,11 @@ impl Sender {
         if self.board.out == 0 {
             return Ok(());
         }
-        if self.retried_enough(now, shared) {
+        if self.attempts.retried_enough(now, shared) {
             return Err(ConnectionError::TimedOut);
         }
         self.attempts.on_timeout(now);
-        Sender::mtu_probe_unclear(shared);
+        shared.mtu_probe_unclear();
         if self.attempts.count() == 3 {
             shared.raise(Event::Retransmitting); // RFC 9293 3.8.3: R1
             shared.suspect_black_hole(now);
@@ -114,7 +114,7 @@ impl Sender {
             }
         };
         if new_episode {
-            self.begin_episode(shared, true);
+            self.recovery.begin_episode(shared, self.una, true);
         }
         self.recovery.frto = u8::from(shared.config.frto && eligible && self.board.segments() > 0);
         self.recovery.frto_new = 0;
@@ -137,8 +137,35 @@ impl Sender {
         } else {
             shared.rtt.back_off(&shared.config.rto);
         }
-        let at = now + self.clamped_rto(now, shared);
+        let at = now + self.attempts.clamped_rto(now, shared);
         shared.timers.arm(Timer::Rto, at);
         Ok(())
+    }
+
+    /// RFC 6069 4.2: the network says that the retransmission did not get through for lack of a path, so the RTO was
+    /// doubled without congestion. If the shorter one is over already, it expires now.
+    #[cold]
+    pub(in crate::tcp) fn revert_backoff(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+    ) -> Result<(), ConnectionError> {
+        if self.attempts.count() == 0 || shared.timers.kind() != Some(Timer::Rto) {
+            return Ok(());
+        }
+        let Some(head) = self.board.ring.front().filter(|head| !head.is(SACKED)) else {
+            return Ok(());
+        };
+        let sent = head.last_tx;
+        if !shared.rtt.revert_one() {
+            return Ok(());
+        }
+        let at = sent + shared.rtt.rto(&shared.config.rto);
+        if at > now {
+            shared.timers.arm(Timer::Rto, at);
+            return Ok(());
+        }
+        shared.timers.disarm();
+        self.on_timer(now, shared, Timer::Rto)
     }
 }

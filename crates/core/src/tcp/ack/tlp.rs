@@ -6,80 +6,59 @@
 //! sent. With `rack_timer_tick` the timer is Linux's: 2 ms more where several segments are out (`TCP_TIMEOUT_MIN_US`), in
 //! whole ticks, but never after the RTO (`tcp_schedule_loss_probe`).
 
-use crate::cc::CongestionKind;
 use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::rack::{least_timeout, on_tick};
+use crate::tcp::ack::scoreboard::Scoreboard;
+use crate::tcp::ack::state::Recovery;
 use crate::tcp::config::TailLossProbe;
-use crate::tcp::send::half::{Outgoing, Sender};
 use crate::tcp::state::timers::Timer;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 
-impl Sender {
-    /// A probe at PTO: new data if the peer's window allows, else the last segment (RFC 8985 7.3).
-    pub(in crate::tcp) fn loss_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
-        let sent = if let Some((payload, fin)) = self.new_length(shared) {
-            self.recovery.tlp_is_retrans = false;
-            let sent = self.transmit::<false>(now, shared, payload, fin);
-            Some(sent)
-        } else {
-            let last = self.board.ring.len().checked_sub(1)?;
-            self.recovery.tlp_is_retrans = true;
-            self.retransmit(now, shared, last)
-        };
-        self.recovery.tlp_end = self.nxt;
-        shared.stats.probes += 1;
-        shared.stats.new_probes += u32::from(!self.recovery.tlp_is_retrans);
-        let at = now + shared.rtt.rto(&shared.config.rto);
-        shared.timers.arm(Timer::Rto, at);
-        sent
+impl Recovery {
+    /// A probe left, of new data or of the last segment, after which SND.NXT is `nxt`.
+    pub(in crate::tcp) fn on_probe(&mut self, nxt: u64, is_retransmission: bool) {
+        self.tlp_is_retrans = is_retransmission;
+        self.tlp_end = nxt;
     }
 
-    /// Probe timeout from now (RFC 8985 7.2, draft-dukkipati-tcpm-tcp-loss-probe-01 2.1), `None` if there must be none.
-    pub(in crate::tcp) fn arm_probe(&mut self, now: Instant, shared: &mut Shared) {
-        self.recovery.probed = Instant::FAR_FUTURE;
+    /// Sets the timer to the probe timeout from now if a probe may follow (RFC 8985 7.2,
+    /// draft-dukkipati-tcpm-tcp-loss-probe-01 2.1). `QUIET`: nothing was lost or sent as a probe.
+    #[inline(always)]
+    pub(in crate::tcp) fn arm_probe<const QUIET: bool>(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        board: &Scoreboard,
+    ) {
+        self.probed = Instant::FAR_FUTURE;
         let config = &shared.config;
-        let eligible = shared.sack
-            && self.recovery.state == CaState::Open
-            && self.board.marks.sacked_segments == 0
-            && self.recovery.tlp_end == 0
-            && self.board.out > 0;
-        if !eligible {
+        let nothing_lost =
+            self.state == CaState::Open && (QUIET || board.marks.sacked_segments == 0 && self.tlp_end == 0);
+        if !(shared.sack && nothing_lost && board.out > 0) {
             return;
         }
         let floor = Duration::from_millis(10);
         let (tick, least) = (config.rack_timer_tick, least_timeout(config.rack_timer_tick));
-        let alone = self.board.segments() == 1;
+        let alone = board.segments() == 1;
         let mut wait = match (shared.rtt.srtt(), config.tail_loss_probe) {
             (_, TailLossProbe::Off) => return,
             (None, _) => Duration::from_secs(1),
             (Some(srtt), TailLossProbe::Draft | TailLossProbe::Rfc8985) if !alone => {
                 srtt.saturating_mul(2) + least
             }
-            (Some(srtt), variant) => {
-                // RFC 8985 7.2 permits the value of the peer; what varies in the samples bounds what it has shown.
-                let ack_delay = if config.learn_ack_delay {
-                    config.max_ack_delay.min(shared.rtt.rttvar().saturating_mul(4))
-                } else {
-                    config.max_ack_delay
-                };
-                if variant == TailLossProbe::Draft {
-                    (srtt.mul_div(3, 2) + ack_delay).max(srtt.saturating_mul(2))
-                } else {
-                    srtt.saturating_mul(2) + ack_delay
-                }
-            }
+            (Some(srtt), variant) => wait_of_one(shared, srtt, variant),
         };
         // As long as several are out and no sample comes, what leaves at this moment has the same timeout.
         if !alone && !config.tail_loss_probe_restart {
-            self.recovery.probed = now;
+            self.probed = now;
         }
         if config.tail_loss_probe_restart
-            && let Some(head) = self.board.ring.front()
+            && let Some(head) = board.ring.front()
             && config
                 .probe_restart_threshold
-                .is_none_or(|least| self.board.segments() < least)
+                .is_none_or(|least| board.segments() < least)
         {
             let age = now.since(head.last_tx);
             if age < wait {
@@ -93,27 +72,38 @@ impl Sender {
         shared.timers.arm(Timer::Pto, at);
     }
 
-    /// RFC 8985 7.4.2; the draft's rule is the same stated per episode.
-    pub(in crate::tcp) fn probe_outcome(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        ack: u64,
-        delivery: &Delivery,
-    ) {
-        if self.recovery.tlp_end == 0 || ack < self.recovery.tlp_end {
-            return;
+    /// RFC 8985 7.4.2; the draft's rule is the same stated per episode. True: the probe repaired a loss, to which the
+    /// window is yet to answer.
+    pub(super) fn probe_outcome(&mut self, shared: &mut Shared, ack: u64, delivery: &Delivery) -> bool {
+        if self.tlp_end == 0 || ack < self.tlp_end {
+            return false;
         }
-        if !self.recovery.tlp_is_retrans {
-            self.recovery.tlp_end = 0; // new data was the probe
-        } else if ack > self.recovery.tlp_end {
-            self.recovery.tlp_end = 0; // the probe repaired a loss: one reduction
-            if matches!(self.recovery.state, CaState::Open | CaState::Disorder) {
-                self.enter_cwr(now, shared, CongestionKind::Loss, delivery);
-            }
+        if !self.tlp_is_retrans {
+            self.tlp_end = 0; // new data was the probe
+        } else if ack > self.tlp_end {
+            self.tlp_end = 0; // the probe repaired a loss: one reduction
+            return matches!(self.state, CaState::Open | CaState::Disorder);
         } else if !delivery.advanced && delivery.duplicate && delivery.sacked == 0 && !delivery.dsack {
-            self.recovery.tlp_end = 0; // both copies arrived
+            self.tlp_end = 0; // both copies arrived
             shared.stats.spurious_probes += 1;
         }
+        false
+    }
+}
+
+/// The probe timeout while one segment is out, whose acknowledgment the peer may delay.
+#[inline(never)]
+fn wait_of_one(shared: &Shared, srtt: Duration, variant: TailLossProbe) -> Duration {
+    let config = &shared.config;
+    // RFC 8985 7.2 permits the value of the peer; what varies in the samples bounds what it has shown.
+    let ack_delay = if config.learn_ack_delay {
+        config.max_ack_delay.min(shared.rtt.rttvar().saturating_mul(4))
+    } else {
+        config.max_ack_delay
+    };
+    if variant == TailLossProbe::Draft {
+        (srtt.mul_div(3, 2) + ack_delay).max(srtt.saturating_mul(2))
+    } else {
+        srtt.saturating_mul(2) + ack_delay
     }
 }

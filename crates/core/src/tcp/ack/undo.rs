@@ -12,120 +12,95 @@
 //! past `RecoveryPoint` that also acknowledges what was sent once before the timeout shows it to be spurious, as in Linux,
 //! if no SACK does; step 3a is more cautious.
 
-use crate::cc::CongestionKind;
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
-use crate::tcp::send::half::Sender;
+use crate::tcp::ack::delivered::Delivery;
+use crate::tcp::ack::scoreboard::Scoreboard;
+use crate::tcp::ack::state::Recovery;
 use crate::tcp::state::types::CaState;
-use crate::time::{Duration, Instant};
-use crate::units::Bytes;
 
-impl Sender {
-    pub(in crate::tcp) fn begin_episode(&mut self, shared: &Shared, timeout: bool) {
-        self.recovery.episode.undo_marker = if shared.config.undo || shared.config.frto {
-            self.una.max(1)
+/// What F-RTO makes of an acknowledgment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frto {
+    /// The next acknowledgment, or the retransmissions, show more.
+    Continue,
+    /// The timeout was spurious.
+    Spurious,
+    /// The loss was real.
+    Real,
+}
+
+impl Recovery {
+    /// An episode begins that may be taken back.
+    pub(super) fn begin_episode(&mut self, shared: &Shared, una: u64, timeout: bool) {
+        self.episode.undo_marker = if shared.config.undo || shared.config.frto {
+            una.max(1)
         } else {
             0
         };
-        self.recovery.episode.undo_retrans = 0;
-        self.recovery.episode.retrans_stamp = 0;
-        self.recovery.undo_is_timeout = timeout;
+        self.episode.undo_retrans = 0;
+        self.episode.retrans_stamp = 0;
+        self.undo_is_timeout = timeout;
     }
 
     /// Was the episode a mistake? By timestamps (RFC 3522) or because every retransmission was redundant (RFC 3708).
-    pub(in crate::tcp) fn try_undo(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-        segment: &Segment,
-        delivery: &Delivery,
-    ) {
-        if !shared.config.undo || self.recovery.episode.retrans_stamp == 0 {
-            return;
+    pub(super) fn is_mistaken(&self, shared: &Shared, segment: &Segment, delivery: &Delivery) -> bool {
+        let episode = &*self.episode;
+        if episode.undo_marker == 0 || !shared.config.undo || episode.retrans_stamp == 0 {
+            return false;
         }
-        let redundant =
-            self.recovery.episode.retrans_stamp == u32::MAX && self.recovery.episode.undo_retrans == 0;
-        let earlier = shared.timestamps
-            && delivery.advanced
-            && self.recovery.episode.retrans_stamp != u32::MAX
+        let redundant = episode.retrans_stamp == u32::MAX && episode.undo_retrans == 0;
+        let earlier = delivery.advanced
             && segment.flags.contains(Flags::TIMESTAMPS)
-            && (segment
-                .tsecr
-                .wrapping_sub(self.recovery.episode.retrans_stamp & !1) as i32)
-                < 0;
-        if redundant || earlier {
-            self.undo(now, shared, delivery.rtt);
-        }
+            && self.shows_mistake(shared, segment);
+        redundant || earlier
     }
 
-    fn undo(&mut self, now: Instant, shared: &mut Shared, rtt: Option<Duration>) {
-        if self.tempo.is_none() || !self.restore_nonvalidated(now) {
-            let event = self.flight_event(CongestionKind::Undo);
-            self.cc.on_congestion(now, &event);
-        }
-        shared.stats.undos += 1;
-        if self.recovery.undo_is_timeout {
-            shared.stats.spurious_timeouts += 1;
-            shared.rtt.reset_backoff();
-            if shared.config.rto.after_spurious
-                && let Some(rtt) = rtt.or(shared.rtt.srtt())
-            {
-                let config = &shared.config.rto;
-                shared.rtt.after_spurious_timeout(config, rtt);
-            }
-        }
-        self.recovery.episode.undo_marker = 0;
-        self.recovery.frto = 0;
-        self.recovery.frto_new = 0;
-        self.recovery.force = false;
-        self.board.forget_losses();
-        if let Some(rack) = &mut self.recovery.rack {
+    /// The episode is taken back: nothing is lost.
+    pub(super) fn take_back(&mut self, board: &mut Scoreboard) {
+        self.episode.undo_marker = 0;
+        self.frto = 0;
+        self.frto_new = 0;
+        self.force = false;
+        board.forget_losses();
+        if let Some(rack) = &mut self.rack {
             rack.reconsider();
         }
-        if matches!(
-            self.recovery.state,
-            CaState::Recovery | CaState::Loss | CaState::Cwr
-        ) {
-            self.recovery.state = CaState::Open;
-            self.board.set_duplicates(0);
+        if matches!(self.state, CaState::Recovery | CaState::Loss | CaState::Cwr) {
+            self.state = CaState::Open;
+            board.set_duplicates(0);
         }
     }
 
-    /// F-RTO (RFC 5682 2.1 and 3.1).
-    pub(in crate::tcp) fn step_frto(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
-        match self.recovery.frto {
+    /// F-RTO (RFC 5682 2.1 and 3.1); `more`: new data may be sent.
+    pub(super) fn step_frto(&mut self, sack: bool, delivery: &Delivery, more: bool) -> Frto {
+        match self.frto {
             1 if delivery.advanced => {
                 // Step 2a of 2.1: an ACK of a part of the retransmission proves nothing.
-                let whole = shared.sack || delivery.segments > 0;
+                let whole = sack || delivery.segments > 0;
                 // Step 2b: the retransmission, or the original, was acknowledged: try new data.
-                if whole && self.new_length(shared).is_some() {
-                    self.recovery.frto = 2;
-                    self.recovery.frto_new = 2;
+                if whole && more {
+                    self.frto = 2;
+                    self.frto_new = 2;
                 } else {
-                    self.recovery.frto = 0;
+                    self.frto = 0;
                 }
             }
             1 => {
-                if delivery.duplicate && !shared.sack {
-                    self.recovery.frto = 0; // step 2a
+                if delivery.duplicate && !sack {
+                    self.frto = 0; // step 2a
                 }
             }
             _ => {
                 if delivery.original && !delivery.beyond && (delivery.advanced || delivery.sacked > 0) {
-                    self.undo(now, shared, delivery.rtt); // step 3b
+                    return Frto::Spurious; // step 3b
                 } else if delivery.duplicate || delivery.sacked > 0 {
-                    self.recovery.frto = 0; // step 3a: the loss was real
-                    self.recovery.frto_new = 0;
-                    if !shared.sack {
-                        // Both new segments still count as in flight: the window that slow start would have by now
-                        // lets a retransmission leave.
-                        let window = Bytes(3 * u64::from(shared.mss));
-                        let ssthresh = self.cc.ssthresh();
-                        self.cc.set_window(now, window, ssthresh);
-                    }
+                    self.frto = 0; // step 3a
+                    self.frto_new = 0;
+                    return Frto::Real;
                 }
             }
         }
+        Frto::Continue
     }
 }

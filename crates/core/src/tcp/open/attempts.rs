@@ -3,11 +3,11 @@
 //! **Source.** RFC 9293 3.8.3 (R1, R2); RFC 5482.
 //! **Deviations.** None known.
 
-use crate::pack::Pack;
 use crate::time::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 /// How often a timer fired in a row for what is out now, and since when.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(in crate::tcp) struct Attempts {
     pub(super) count: u8,
     /// When the timer first expired: milliseconds of the clock, wrapping.
@@ -51,11 +51,5 @@ impl Attempts {
     pub(super) fn waited(self, now: Instant) -> Duration {
         let now_ms = (now.as_nanos() / 1_000_000) as u32;
         Duration::from_millis(u64::from(now_ms.wrapping_sub(self.first_ms)))
-    }
-
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Attempts { count, first_ms } = self;
-        pack.byte(count);
-        pack.word(first_ms);
     }
 }

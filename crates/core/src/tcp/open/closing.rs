@@ -3,7 +3,6 @@
 //! **Source.** RFC 9293 3.10.4, 3.10.5, SHLD-3.
 //! **Deviations.** None known.
 
-use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::fast::FastPath;
 use crate::tcp::{Connection, ConnectionError, Control, Event, Half, State};
 use crate::time::Instant;
@@ -98,11 +97,7 @@ impl Connection {
     /// Remembers what was acknowledged and frees the sending half's queues.
     pub(in crate::tcp) fn sender_done(&mut self) {
         if let Some(sender) = &mut self.sender {
-            let out = sender.board.ring.len();
-            if out > 0 {
-                sender.board = Scoreboard::default();
-            }
-            sender.board.release();
+            sender.stop();
         }
     }
 

@@ -5,15 +5,13 @@
 //! and keep-alives, and shortens the last RTO so that it is met. An owner that closed both halves has less patience.
 //!
 //! **Source.** RFC 9293 3.8.3 (MUST-20 to MUST-23), 3.8.6.1 (MUST-37), 3.6.1 (SHLD-3); RFC 5482 1 (the local part of the user
-//! timeout); RFC 6069 4.2; Linux `tcp_write_timeout`, `retransmits_timed_out`, `tcp_probe_timer`, `tcp_orphan_retries`,
-//! `tcp_clamp_rto_to_user_timeout`, `tcp_ld_RTO_revert`, `tcp_fin_time`.
+//! timeout); Linux `tcp_write_timeout`, `retransmits_timed_out`, `tcp_probe_timer`, `tcp_orphan_retries`,
+//! `tcp_clamp_rto_to_user_timeout`, `tcp_fin_time`.
 //! **Deviations.** The time counts from the first timeout, where Linux counts from the first retransmission of any kind.
 //! Linux's limits on orphans by memory are not modelled.
 
 use crate::packet::{Flags, Segment};
-use crate::tcp::ack::records::SACKED;
-use crate::tcp::send::half::Sender;
-use crate::tcp::state::timers::Timer;
+use crate::tcp::open::attempts::Attempts;
 use crate::tcp::{Connection, ConnectionError, Setting, Shared, State};
 use crate::time::{Duration, Instant};
 
@@ -46,15 +44,15 @@ impl Shared {
     }
 }
 
-impl Sender {
+impl Attempts {
     /// Whether the retransmission timer that just fired is the last straw.
     #[cold]
-    pub(in crate::tcp) fn retried_enough(&self, now: Instant, shared: &Shared) -> bool {
+    pub(in crate::tcp) fn retried_enough(self, now: Instant, shared: &Shared) -> bool {
         let patience = &shared.config.patience;
-        if self.attempts.count == 0 {
+        if self.count == 0 {
             return false;
         }
-        let waited = self.attempts.waited(now);
+        let waited = self.waited(now);
         if let Some(limit) = shared.user_timeout() {
             return waited >= limit; // RFC 9293 MUST-21
         }
@@ -62,70 +60,46 @@ impl Sender {
         if patience.retries_as_time {
             waited >= shared.model_timeout(retries)
         } else {
-            self.attempts.count >= retries
+            self.count >= retries
         }
     }
 
     /// The RTO, shortened so that the user timeout is met.
-    pub(in crate::tcp) fn clamped_rto(&self, now: Instant, shared: &Shared) -> Duration {
+    pub(in crate::tcp) fn clamped_rto(self, now: Instant, shared: &Shared) -> Duration {
         let rto = shared.rtt.rto(&shared.config.rto);
         match shared.user_timeout() {
             Some(limit) => {
-                let left = limit.saturating_sub(self.attempts.waited(now));
+                let left = limit.saturating_sub(self.waited(now));
                 rto.min(left.max(Duration::from_millis(1)))
             }
             None => rto,
         }
     }
 
-    /// Whether the zero-window probe that is due now is one too many. Answered probes do not count (RFC 9293 MUST-37),
-    /// but the user timeout and an orphan's patience do not care for answers.
+    /// Whether the zero-window probe that is due now, after `unanswered` ones, is one too many. Answered probes do not count
+    /// (RFC 9293 MUST-37), but the user timeout and an orphan's patience do not care for answers.
     #[cold]
-    pub(in crate::tcp) fn probed_enough(&mut self, now: Instant, shared: &mut Shared) -> bool {
+    pub(in crate::tcp) fn probed_enough(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        unanswered: u8,
+    ) -> bool {
         let user = shared.user_timeout();
         let orphan = shared.orphan_retries();
         if let Some(limit) = user {
             let since = *shared.cold_mut().probing_since.get_or_insert(now);
-            if self.persist_backoff == 0 {
+            if unanswered == 0 {
                 shared.cold_mut().probing_since = Some(now);
             } else if now.since(since) >= limit {
                 return true;
             }
         }
-        if self.persist_backoff >= orphan.unwrap_or(u8::MAX)
-            || self.attempts.count >= orphan.unwrap_or(shared.config.retries)
-        {
+        if unanswered >= orphan.unwrap_or(u8::MAX) || self.count >= orphan.unwrap_or(shared.config.retries) {
             return true;
         }
-        self.attempts.count = self.attempts.count.saturating_add(1);
+        self.count = self.count.saturating_add(1);
         false
-    }
-
-    /// RFC 6069 4.2: the network says that the retransmission did not get through for lack of a path, so the RTO was
-    /// doubled without congestion. If the shorter one is over already, it expires now.
-    #[cold]
-    pub(in crate::tcp) fn revert_backoff(
-        &mut self,
-        now: Instant,
-        shared: &mut Shared,
-    ) -> Result<(), ConnectionError> {
-        if self.attempts.count == 0 || shared.timers.kind() != Some(Timer::Rto) {
-            return Ok(());
-        }
-        let Some(head) = self.board.ring.front().filter(|head| !head.is(SACKED)) else {
-            return Ok(());
-        };
-        let sent = head.last_tx;
-        if !shared.rtt.revert_one() {
-            return Ok(());
-        }
-        let at = sent + shared.rtt.rto(&shared.config.rto);
-        if at > now {
-            shared.timers.arm(Timer::Rto, at);
-            return Ok(());
-        }
-        shared.timers.disarm();
-        self.on_timer(now, shared, Timer::Rto)
     }
 }
 

@@ -6,6 +6,7 @@
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
 use crate::tcp::open::fast_open::FastOpen;
+use crate::tcp::path::mtu::Mtu;
 use crate::tcp::receive::urgent::Urgent;
 use crate::tcp::state::error::NetworkError;
 use crate::time::{Duration, Instant};
@@ -59,40 +60,9 @@ impl Cold {
         if let Some(ttl) = self.ttl {
             segment.ttl = ttl;
         }
-        if self.mtu.may_fragment {
+        if self.mtu.may_fragment() {
             segment.flags = segment.flags.without(Flags::DF);
         }
         self.urgent.mark(seq, segment);
     }
-}
-
-/// What is known of the path's MTU; part of the cold state.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::tcp) struct Mtu {
-    /// MTU in force when lower than the link's; 0: the link's.
-    pub(super) limit: u32,
-    /// Payload of a full segment before it was lowered.
-    pub(super) full: u32,
-    /// When it was lowered.
-    pub(super) lowered_at: Option<Instant>,
-    /// Lower than we care to go: let routers fragment.
-    pub(in crate::tcp) may_fragment: bool,
-    /// Searching for the largest size (RFC 4821).
-    pub(super) search: Option<Search>,
-}
-
-/// Binary search for the largest packet that passes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Search {
-    /// Known to pass, bytes at layer 3.
-    pub(super) low: u32,
-    /// Not known to fail.
-    pub(super) high: u32,
-    /// Size of the probe in flight; 0: none.
-    pub(super) probe: u32,
-    /// Offsets of its payload.
-    pub(super) start: u64,
-    pub(super) end: u64,
-    /// When the search last narrowed down.
-    pub(super) since: Instant,
 }

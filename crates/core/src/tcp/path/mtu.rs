@@ -15,11 +15,7 @@
 //!
 //! Parameters: [`PathConfig`](crate::tcp::PathConfig).
 
-use crate::tcp::ack::records::{FIN, LOST, SACKED};
 use crate::tcp::config::{IpVersion, MtuProbing, PathConfig};
-use crate::tcp::path::cold::Search;
-use crate::tcp::send::half::{Outgoing, Sender};
-use crate::tcp::state::types::CaState;
 use crate::tcp::{Connection, Control, Shared, State};
 use crate::time::Instant;
 
@@ -27,15 +23,52 @@ use crate::time::Instant;
 const PLATEAUS: [u32; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];
 /// RFC 8200 5.
 const IPV6_MIN: u32 = 1280;
-/// Smallest window in segments at which a probe is sent, and the interval that ends the search (Linux).
-const PROBE_WINDOW: u64 = 11;
+/// The interval that ends the search (Linux).
 const PROBE_THRESHOLD: u32 = 8;
 /// Smallest MSS a black hole makes us try (`tcp_mtu_probe_floor`).
 const PROBE_FLOOR: u32 = 48;
 
+/// What is known of the path's MTU; part of the cold state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Mtu {
+    /// MTU in force when lower than the link's; 0: the link's.
+    limit: u32,
+    /// Payload of a full segment before it was lowered.
+    full: u32,
+    /// When it was lowered.
+    lowered_at: Option<Instant>,
+    /// Lower than we care to go: let routers fragment.
+    may_fragment: bool,
+    /// Searching for the largest size (RFC 4821).
+    search: Option<Search>,
+}
+
+/// Binary search for the largest packet that passes.
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    /// Known to pass, bytes at layer 3.
+    low: u32,
+    /// Not known to fail.
+    high: u32,
+    /// Size of the probe in flight; 0: none.
+    probe: u32,
+    /// Offsets of its payload.
+    start: u64,
+    end: u64,
+    /// When the search last narrowed down.
+    since: Instant,
+}
+
+impl Mtu {
+    /// Whether routers may fragment our packets.
+    pub(in crate::tcp) const fn may_fragment(&self) -> bool {
+        self.may_fragment
+    }
+}
+
 impl Shared {
     /// Payload that fits an IP packet of `mtu` bytes, what options take of it already off.
-    fn payload_of(&self, mtu: u32) -> u32 {
+    pub(in crate::tcp) fn payload_of(&self, mtu: u32) -> u32 {
         let options = if self.timestamps { 12 } else { 0 };
         mtu.saturating_sub(self.config.header() + options)
             .max(self.config.path.min_mss)
@@ -199,92 +232,46 @@ impl Shared {
             }
         }
     }
-}
 
-impl Sender {
-    /// Segments longer than the MSS are to be sent again in pieces, at once and without a reduction (RFC 1191 6.4,
-    /// RFC 8201 5.4).
-    pub(in crate::tcp) fn cut_long_segments(&mut self, now: Instant, shared: &Shared) {
-        let mut found = false;
-        self.board.clear_stale(u64::MAX);
-        for index in 0..self.board.ring.len() {
-            let record = self.board.ring[index];
-            let payload = record.len - u32::from(record.is(FIN));
-            if payload > shared.mss && !record.is(SACKED) {
-                found |= self.board.mark_lost(index) > 0;
-            }
-        }
-        if found {
-            self.resend_without_reduction(now);
-        }
+    fn search(&mut self) -> Option<&mut Search> {
+        self.cold.as_mut()?.mtu.search.as_mut()
     }
 
-    /// Losses that do not mean congestion (Linux `tcp_non_congestion_loss_retransmit`).
-    pub(in crate::tcp) fn resend_without_reduction(&mut self, now: Instant) {
-        self.recovery.resend_without_reduction(self.una, self.nxt);
-        self.last_send = now;
+    /// Size of the packet that is to be probed next, if the search goes on and no probe is out (RFC 4821 7.3).
+    pub(in crate::tcp) fn next_mtu_probe(&self) -> Option<u32> {
+        let search = self.cold.as_ref()?.mtu.search.as_ref()?;
+        let narrow = search.high.saturating_sub(search.low) < PROBE_THRESHOLD; // a refused size may have passed
+        (search.probe == 0 && !narrow).then(|| (search.high + search.low) / 2)
     }
 
-    /// A probe for a larger MTU, if now is the time (RFC 4821 7.3, 7.4).
-    #[cold]
-    pub(in crate::tcp) fn mtu_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
-        let search = *shared.cold.as_ref()?.mtu.search.as_ref()?;
-        let quiet = self.recovery.state() == CaState::Open && self.board.marks.sacked_segments == 0;
-        let unit = self.board.weight(shared.mss).max(1);
-        if search.probe != 0
-            || !quiet
-            || search.high - search.low < PROBE_THRESHOLD
-            || self.window(shared) / unit < PROBE_WINDOW
-        {
-            return None;
-        }
-        let size = (search.high + search.low) / 2;
-        let payload = shared.payload_of(size);
-        let needed = u64::from(payload) + 4 * u64::from(shared.mss); // what follows shows the loss of the probe
-        let room = shared.peer.edge().saturating_sub(self.nxt);
-        let fits = self.in_flight(shared) + 2 * unit <= self.window(shared);
-        if payload <= shared.mss || self.unsent() < needed || room < needed || !fits {
-            return None;
-        }
-        let start = self.nxt;
-        let outgoing = self.transmit::<false>(now, shared, payload, false);
-        if let Some(search) = shared.cold.as_mut().and_then(|cold| cold.mtu.search.as_mut()) {
+    /// A probe of `size` left with these offsets.
+    pub(in crate::tcp) fn on_mtu_probe(&mut self, size: u32, start: u64, end: u64) {
+        if let Some(search) = self.search() {
             search.probe = size;
             search.start = start;
-            search.end = start + u64::from(payload);
+            search.end = end;
         }
-        Some(outgoing)
     }
 
-    /// An acknowledgment: did it cover the probe?
-    #[cold]
-    pub(in crate::tcp) fn mtu_probe_acked(&mut self, now: Instant, shared: &mut Shared) {
-        let una = self.una;
-        let Some(search) = shared.cold.as_mut().and_then(|cold| cold.mtu.search.as_mut()) else {
-            return;
-        };
+    /// Everything before `una` is acknowledged. If that covers the probe, the segment size is its size from now on: the sizes
+    /// of packets before and now.
+    pub(in crate::tcp) fn mtu_probe_passed(&mut self, now: Instant, una: u64) -> Option<(u32, u32)> {
+        let search = self.search()?;
         if search.probe == 0 || una < search.end {
-            return;
+            return None;
         }
         let passed = search.probe;
         let before = search.low;
         search.low = passed;
         search.probe = 0;
         search.since = now;
-        shared.mss = shared.payload_of(passed);
-        // Linux: the window stays the same in bytes, so it falls in segments.
-        let window = self.cc.window().mul_div(u64::from(before), u64::from(passed));
-        let ssthresh = self.cc.ssthresh();
-        if self.board.weight(1) > 1 {
-            self.cc.set_window(now, window, ssthresh);
-        }
+        self.mss = self.payload_of(passed);
+        Some((before, passed))
     }
 
-    /// Something is lost. True if it is the probe: the size does not pass, and that is all (RFC 4821 7.6.2).
-    #[cold]
-    pub(in crate::tcp) fn mtu_probe_lost(&mut self, now: Instant, shared: &mut Shared) -> bool {
-        let una = self.una;
-        let Some(search) = shared.cold.as_mut().and_then(|cold| cold.mtu.search.as_mut()) else {
+    /// What begins at `una` is lost. True if it is the probe: the size does not pass.
+    pub(in crate::tcp) fn mtu_probe_failed(&mut self, now: Instant, una: u64) -> bool {
+        let Some(search) = self.search() else {
             return false;
         };
         if search.probe == 0 || search.start != una {
@@ -293,18 +280,12 @@ impl Sender {
         search.high = search.probe - 1;
         search.probe = 0;
         search.since = now;
-        if let Some(front) = self.board.ring.front()
-            && !front.is(LOST)
-        {
-            self.board.mark_lost(0);
-        }
-        self.resend_without_reduction(now);
         true
     }
 
     /// A timeout leaves open what became of the probe.
-    pub(in crate::tcp) fn mtu_probe_unclear(shared: &mut Shared) {
-        if let Some(search) = shared.cold.as_mut().and_then(|cold| cold.mtu.search.as_mut()) {
+    pub(in crate::tcp) fn mtu_probe_unclear(&mut self) {
+        if let Some(search) = self.search() {
             search.probe = 0;
         }
     }

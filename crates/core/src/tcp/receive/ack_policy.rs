@@ -8,13 +8,13 @@
 //! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`, `tcp_cleanup_rbuf`, `tcp_event_data_sent`.
 //! **Deviations.** SACKs of disorder are not held back (`tcp_comp_sack_delay_ns`, at most 1 ms).
 
-use crate::pack::Pack;
 use crate::packet::{Flags, Segment};
 use crate::tcp::config::{Config, DelayedAck};
 use crate::time::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 /// State of acknowledging.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::tcp) struct Acking {
     /// Arrival of the last data segment.
     last_data_at: Instant,
@@ -57,29 +57,6 @@ impl Acking {
             waits: false,
             now: false,
         }
-    }
-
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Acking {
-            last_data_at,
-            ato,
-            unacked,
-            full,
-            last_len,
-            quick,
-            pingpong,
-            pushed,
-            waits,
-            now,
-        } = self;
-        pack.instant(last_data_at);
-        pack.duration(ato);
-        pack.word(unacked);
-        pack.word(full);
-        pack.word(last_len);
-        pack.byte(quick);
-        pack.byte(pushed);
-        pack.flags([pingpong, waits, now]);
     }
 
     /// The delayed-ACK estimate.

@@ -21,9 +21,10 @@ use crate::tcp::receive::reassembly::{Beyond, MOST_RANGES};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use core::ops::Range;
+use serde::{Deserialize, Serialize};
 
 /// State of the receiving half. Offsets count from the peer's initial sequence number: 0 is its SYN, 1 its first byte.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::tcp) struct Receive {
     /// Next offset expected.
     pub(in crate::tcp) rcv_nxt: u64,
@@ -40,6 +41,7 @@ pub(in crate::tcp) struct Receive {
     /// Linux's `rcv_ssthresh`: while it grows towards the buffer, every segment is acknowledged at once.
     pub(in crate::tcp) grown: u32,
     /// Linux's receive memory, if the window is to follow it.
+    #[serde(skip)]
     pub(in crate::tcp) room: Option<Box<Room>>,
     /// ECE is to be set on what we send.
     pub(in crate::tcp) echo: bool,
@@ -122,10 +124,14 @@ impl Receive {
         Some(piece.start.min(self.fin_at)..piece.end.min(self.fin_at))
     }
 
-    /// Takes everything that can be read.
+    /// Takes everything that can be read. `PREDICTED`: no FIN is known.
     #[inline(always)]
-    pub(in crate::tcp) fn read_all(&mut self) {
-        self.read += self.readable();
+    pub(in crate::tcp) fn read_all<const PREDICTED: bool>(&mut self) {
+        if PREDICTED {
+            self.read = self.rcv_nxt;
+        } else {
+            self.read += self.readable();
+        }
         if let Some(room) = &mut self.room {
             room.release(self.read);
         }
@@ -176,7 +182,7 @@ impl Receive {
     }
 
     /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
-    /// `PREDICTED`: it carries no FIN.
+    /// `PREDICTED`: it carries no FIN, and none is known.
     #[inline(always)]
     pub(in crate::tcp) fn on_data<const PREDICTED: bool>(
         &mut self,
@@ -191,6 +197,7 @@ impl Receive {
         let end = seq + i64::from(payload);
         let before = self.rcv_nxt;
         let limit = match &self.room {
+            None if PREDICTED => self.edge,
             None => self.edge.min(self.fin_at),
             // Linux takes a segment whole that it takes, but nothing when the window is shut.
             Some(_) if payload == 0 || (seq < self.edge as i64 && self.edge > before) => self.fin_at,
@@ -237,13 +244,13 @@ impl Receive {
             }
             self.edge = self.edge.max(self.rcv_nxt);
         }
-        if fin || self.fin_at != u64::MAX {
+        if !PREDICTED && (fin || self.fin_at != u64::MAX) {
             taken = self.meet_fin(fin && end as u64 <= limit, before, end, taken);
             self.acking.now |= fin && self.rcv_nxt < self.fin_at;
         }
         if payload > 0 && taken.advanced {
             self.schedule(now, config, rtt, segment);
-            if !taken.fin {
+            if PREDICTED || !taken.fin {
                 self.decide(config);
             }
         } else if payload > 0 {

@@ -9,9 +9,10 @@ use crate::tcp::state::work::Work;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
+use serde::{Deserialize, Serialize};
 
 /// Out-of-order data and what the next acknowledgments must report.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::tcp) struct Beyond {
     /// Disjoint, not adjacent, ascending.
     pub(in crate::tcp) ranges: VecDeque<Range<u64>>,
@@ -19,6 +20,7 @@ pub(in crate::tcp) struct Beyond {
     /// another, keeps its place until it is pushed out.
     pub(in crate::tcp) recent: [(u64, u64); 4],
     /// The blocks written last, if they are those of `recent` but for the right edge of the first.
+    #[serde(skip)]
     pub(in crate::tcp) written: Option<Written>,
     /// A duplicate to report first (RFC 2883).
     pub(in crate::tcp) duplicate: Option<(u64, u64)>,

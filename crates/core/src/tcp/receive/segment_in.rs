@@ -8,6 +8,7 @@ use crate::packet::{Ecn, Flags, Segment};
 use crate::tcp::ConnectionError;
 use crate::tcp::fast::FastPath;
 use crate::tcp::receive::half::Taken;
+use crate::tcp::send::half::Sender;
 use crate::tcp::send::peer_window::WindowUpdate;
 use crate::tcp::state::types::CaState;
 use crate::tcp::{Accepted, Connection, Control, Event, State, UNUSUAL};
@@ -173,6 +174,7 @@ impl Connection {
             && seq == self.receive.rcv_nxt as i64
         {
             self.on_ack_field::<false>(now, segment, seq);
+            self.shared.fast = self.fast_path(); // the segment may have been a predicted one
             if segment.flags.contains(Flags::URG) {
                 self.on_urgent(segment, seq); // RFC 9293 MUST-66
             }
@@ -235,19 +237,20 @@ impl Connection {
         if !PREDICTED
             && ack == nxt as i64 + 1
             && let Some(sender) = &mut self.sender
-            && sender.zero_probe_out
+            && sender.is_probing_window()
         {
             sender.accept_probe(&mut self.shared.timers);
             nxt = sender.nxt;
             probed = true;
         }
+        let old = ack < una as i64;
         // RFC 5961 5.2.
-        if ack > nxt as i64 || ack < una as i64 - self.shared.peer.largest().max(1) as i64 {
+        if ack > nxt as i64 || old && ack < una as i64 - self.shared.peer.largest().max(1) as i64 {
             self.challenge(now);
             return false;
         }
-        let (seq, ack) = (seq.max(0) as u64, ack.max(0) as u64);
-        if ack >= una {
+        let (seq, ack) = (seq.max(0) as u64, if old { ack.max(0) } else { ack } as u64);
+        if !old {
             self.take_ack::<PREDICTED>(now, segment, seq, ack);
             if !PREDICTED && probed {
                 self.on_advance::<false>(now); // the probe was a byte of the stream, or the FIN
@@ -255,6 +258,9 @@ impl Connection {
             return true;
         }
         self.update_window(segment, seq, ack);
+        if let Some(sender) = &mut self.sender {
+            sender.full_at = Instant::FAR_FUTURE; // the window may be another now
+        }
         // An old ACK may still carry SACK or D-SACK blocks, which are taken as of SND.UNA.
         if let Some(sender) = &mut self.sender
             && segment.sack_blocks() > 0
@@ -278,6 +284,7 @@ impl Connection {
     ) {
         let window_changed = self.update_window(segment, seq, ack);
         let Some(sender) = &mut self.sender else { return };
+        sender.full_at = Instant::FAR_FUTURE;
         if self.shared.peer.edge() <= ack {
             sender.attempts.on_answer_with_shut_window(now);
         }
@@ -298,7 +305,8 @@ impl Connection {
         let echo = !PREDICTED && segment.flags.contains(Flags::ECE);
         if advanced || duplicate || echo || segment.sack_blocks() > 0 {
             sender.on_any_ack(now, &mut self.shared, segment, ack, duplicate);
-            if PREDICTED {
+            // While a loss is repaired, what was unusual before stays so.
+            if PREDICTED && (self.shared.fast.acks() || sender.recovery.state() == CaState::Open) {
                 self.shared.fast = self.fast_path();
             }
         }
@@ -316,8 +324,7 @@ impl Connection {
         }
         if !QUIET
             && let Some(sender) = &self.sender
-            && sender.fin_sent
-            && sender.una == sender.nxt
+            && sender.fin_is_acked()
         {
             self.on_fin_acked(now);
         }
@@ -381,7 +388,7 @@ impl Connection {
             self.receive.acking.now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
             return self.nothing();
         }
-        if self.shared.orphan && self.refuse_late_data(segment, seq) {
+        if !PREDICTED && self.shared.orphan && self.refuse_late_data(segment, seq) {
             return self.nothing();
         }
         let shared = &mut self.shared;
@@ -393,16 +400,25 @@ impl Connection {
         }
         if taken.advanced {
             if self.auto_read || self.read_shut {
-                self.receive.read_all();
-                self.receive.after_read(&shared.config);
+                self.receive.read_all::<PREDICTED>();
+                if !self.receive.acking.now {
+                    self.receive.after_read(&shared.config);
+                }
             } else {
                 shared.raise(Event::Readable);
             }
         }
-        if taken.fin {
+        if !PREDICTED && taken.fin {
             self.on_peer_fin(now);
         }
         self.delay_ack(now);
+        if PREDICTED {
+            return Accepted {
+                start: taken.start - 1,
+                end: taken.end - 1,
+                in_order: self.receive.rcv_nxt - 1,
+            };
+        }
         Accepted {
             start: taken.start.max(1) - 1,
             end: taken.end.max(1) - 1,
@@ -432,7 +448,7 @@ impl Connection {
         match self.state {
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => {
-                let acked = self.sender.as_ref().is_some_and(|s| s.fin_sent && s.una == s.nxt);
+                let acked = self.sender.as_deref().is_some_and(Sender::fin_is_acked);
                 if acked {
                     self.start_time_wait(now);
                 } else {
@@ -512,5 +528,12 @@ impl Connection {
     /// Bytes that can be read now.
     pub fn readable(&self) -> Bytes {
         Bytes(self.receive.readable())
+    }
+
+    /// Stream offset of the first byte that a segment of the peer carries; below zero for nonsense. With what
+    /// [`on_segment`](Connection::on_segment) took of the stream it says which bytes of the payload are to be kept.
+    pub fn payload_offset(&self, segment: &Segment) -> i64 {
+        let syn = u32::from(segment.flags.contains(Flags::SYN));
+        (segment.seq + syn).to_offset(self.shared.irs + 1, self.received())
     }
 }

@@ -6,7 +6,7 @@
 use crate::cc::CongestionKind;
 use crate::packet::Segment;
 use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::{FIN, RETRANS, Record, SACKED};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::{Bundle, ENOUGH, HEADERS, Hidden, HiddenLoss, InFlight, ONE_LOSS, Rdb, ThinRule};

@@ -25,8 +25,10 @@ use crate::tcp::window::usage::Usage;
 use crate::time::Instant;
 use crate::units::Bytes;
 use alloc::boxed::Box;
+use serde::{Deserialize, Serialize};
 
 /// State of the sending half; offsets count from our initial sequence number: 0 is the SYN, 1 the first byte.
+#[derive(Serialize, Deserialize)]
 pub(in crate::tcp) struct Sender {
     pub(in crate::tcp) board: Scoreboard,
     pub(in crate::tcp) cc: Controller,
@@ -35,34 +37,38 @@ pub(in crate::tcp) struct Sender {
     /// Whether the window is in use.
     pub(in crate::tcp) usage: Usage,
     /// If it bundles, or keeps writes apart.
+    #[serde(skip)]
     pub(in crate::tcp) thin: Option<Box<Thin>>,
     /// What holds segments back, validates the window or measures rates, if anything does.
+    #[serde(skip)]
     pub(in crate::tcp) tempo: Option<Box<Tempo>>,
     /// First offset not acknowledged.
     pub(in crate::tcp) una: u64,
     /// End of the last segment sent that was not full.
-    pub(in crate::tcp) small_end: u64,
+    pub(super) small_end: u64,
     /// Next offset to send.
     pub(in crate::tcp) nxt: u64,
     /// One past the last offset the application wrote, without FIN.
-    pub(in crate::tcp) end: u64,
-    pub(in crate::tcp) last_send: Instant,
+    pub(super) end: u64,
+    pub(super) last_send: Instant,
+    /// When a drain found the congestion window full, if no acknowledgment arrived since; `FAR_FUTURE`: it did not.
+    pub(in crate::tcp) full_at: Instant,
     /// How often the retransmission timer fired in a row.
     pub(in crate::tcp) attempts: Attempts,
-    pub(in crate::tcp) persist_backoff: u8,
-    pub(in crate::tcp) fin_queued: bool,
-    pub(in crate::tcp) fin_sent: bool,
-    pub(in crate::tcp) probe_due: bool,
-    pub(in crate::tcp) zero_probe_due: bool,
-    pub(in crate::tcp) zero_probe_out: bool,
-    pub(in crate::tcp) cwr_pending: bool,
-    pub(in crate::tcp) sws_override: bool,
+    pub(super) persist_backoff: u8,
+    pub(super) fin_queued: bool,
+    pub(super) fin_sent: bool,
+    pub(super) probe_due: bool,
+    pub(super) zero_probe_due: bool,
+    pub(super) zero_probe_out: bool,
+    pub(super) cwr_pending: bool,
+    pub(super) sws_override: bool,
     /// Segments left in the group for offload.
-    pub(in crate::tcp) group_left: u8,
+    pub(super) group_left: u8,
     /// More will be written at once: a partial segment waits.
-    pub(in crate::tcp) more: bool,
+    pub(super) more: bool,
     /// The end of what was written asks for no PSH.
-    pub(in crate::tcp) unpushed: bool,
+    pub(super) unpushed: bool,
 }
 
 /// A segment of ours to be put together.
@@ -100,6 +106,7 @@ impl Sender {
             nxt: 1,
             end: 1,
             last_send: now,
+            full_at: Instant::FAR_FUTURE,
             attempts: Attempts::default(),
             persist_backoff: 0,
             fin_queued: false,
@@ -143,25 +150,14 @@ impl Sender {
         self.board.pipe()
     }
 
-    /// Bytes written and not sent.
-    #[inline]
-    pub(in crate::tcp) fn unsent(&self) -> u64 {
-        self.end.saturating_sub(self.nxt)
-    }
-
-    #[inline]
-    pub(in crate::tcp) fn fin_waits(&self) -> bool {
-        self.fin_queued && !self.fin_sent
-    }
-
-    /// Segments that what is unsent would make.
-    pub(in crate::tcp) fn unsent_segments(&self, mss: u32) -> u64 {
-        let unsent = self.unsent();
-        let segments = match &self.thin {
-            Some(thin) => thin.segments(self.nxt, self.end, mss),
-            None => unsent.div_ceil(u64::from(mss)),
-        };
-        segments + u64::from(unsent == 0 && self.fin_waits())
+    /// The window in force, and what counts against it. `QUIET`: [`Sender::is_calm`].
+    #[inline(always)]
+    pub(in crate::tcp) fn window_and_in_flight<const QUIET: bool>(&self, shared: &Shared) -> (u64, u64) {
+        if QUIET {
+            (Sender::bounded(shared, self.cc.window().get()), self.board.out)
+        } else {
+            (self.window(shared), self.in_flight(shared))
+        }
     }
 
     /// The next segment to send now. `QUIET`: [`Sender::is_calm`], so that new data is all there may be.
@@ -172,7 +168,11 @@ impl Sender {
         shared: &mut Shared,
     ) -> Option<Outgoing> {
         debug_assert!(!QUIET || self.is_calm(shared), "only while nothing is wrong");
-        if !QUIET {
+        if QUIET {
+            if self.full_at == now {
+                return None;
+            }
+        } else {
             if (self.probe_due | self.zero_probe_due)
                 && let Some(probe) = self.probe(now, shared)
             {
@@ -208,13 +208,14 @@ impl Sender {
                 self.after_idle(now, shared);
             }
             // The FIN needs no room: a last segment that is full must fit a window of one segment.
-            let (window, in_flight) = if QUIET {
-                (Sender::bounded(shared, self.cc.window().get()), self.board.out)
-            } else {
-                (self.window(shared), self.in_flight(shared))
-            };
+            let (window, in_flight) = self.window_and_in_flight::<QUIET>(shared);
             if !QUIET && self.recovery.frto_sends() || in_flight + self.board.weight(payload) <= window {
-                return Some(self.transmit::<QUIET>(now, shared, payload, fin));
+                let sent = self.transmit::<QUIET>(now, shared, payload, fin);
+                if QUIET && self.may_send_full(shared) && self.is_full(shared) {
+                    self.full_at = now; // nothing else may leave before an acknowledgment: the drain ends here
+                    self.validate(now, shared, true);
+                }
+                return Some(sent);
             }
             limited = true;
         } else if !QUIET && let Some(sent) = self.last_resort(now, shared) {
@@ -254,14 +255,57 @@ impl Sender {
         None
     }
 
+    /// What is sent when nothing is known to be lost, there is no new data, and the window has room.
+    #[inline(never)]
+    fn last_resort(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        if !self.recovery.has_last_resort(shared.sack)
+            || self.in_flight(shared) + u64::from(shared.mss) > self.window(shared)
+        {
+            return None;
+        }
+        let chosen = self.recovery.last_resort(&mut self.board, self.una)?;
+        let sent = self.retransmit(now, shared, chosen.index);
+        self.recovery.after_last_resort(chosen);
+        sent
+    }
+
+    /// A probe at PTO: new data if the peer's window allows, else the last segment (RFC 8985 7.3).
+    fn loss_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        let new = self.new_length(shared);
+        let sent = if let Some((payload, fin)) = new {
+            Some(self.transmit::<false>(now, shared, payload, fin))
+        } else {
+            let last = self.board.ring.len().checked_sub(1)?;
+            self.retransmit(now, shared, last)
+        };
+        self.recovery.on_probe(self.nxt, new.is_none());
+        shared.stats.probes += 1;
+        shared.stats.new_probes += u32::from(new.is_some());
+        let at = now + shared.rtt.rto(&shared.config.rto);
+        shared.timers.arm(Timer::Rto, at);
+        sent
+    }
+
     /// [`Sender::new_length`], with its most frequent answer first.
     #[inline(always)]
     pub(in crate::tcp) fn new_or_full_length(&self, shared: &Shared) -> Option<(u32, bool)> {
-        let mss = u64::from(shared.mss);
-        if self.nxt + mss < self.end && self.nxt + mss <= shared.peer.edge() && self.thin.is_none() {
-            return Some((shared.mss, false)); // more than a full segment waits
+        if self.may_send_full(shared) {
+            return Some((shared.mss, false));
         }
         self.new_length(shared)
+    }
+
+    /// Whether the congestion window has no room for a full segment, while nothing is wrong.
+    #[inline(always)]
+    fn is_full(&self, shared: &Shared) -> bool {
+        self.board.out + self.board.weight(shared.mss) > Sender::bounded(shared, self.cc.window().get())
+    }
+
+    /// Whether more than a full segment waits, and the peer's window permits one.
+    #[inline(always)]
+    fn may_send_full(&self, shared: &Shared) -> bool {
+        let end = self.nxt + u64::from(shared.mss);
+        end < self.end && end <= shared.peer.edge() && self.thin.is_none()
     }
 
     /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.
@@ -317,7 +361,7 @@ impl Sender {
             }
         }
         let group_ends = match shared.config.offload_segments {
-            Some(least) => self.group_ends(now, shared, least),
+            Some(least) => self.group_ends::<QUIET>(now, shared, least),
             None => false,
         };
         // What an older segment leaves room for goes along.
@@ -356,7 +400,7 @@ impl Sender {
         if !QUIET && self.tempo.is_some() {
             self.on_paced(now, shared, weight, true);
         }
-        self.after_transmit(now, shared);
+        self.after_transmit::<QUIET>(now, shared);
         Outgoing {
             seq: start,
             payload: payload + (seq - start) as u32,
@@ -411,7 +455,7 @@ impl Sender {
             shared.timers.arm(Timer::Rto, at); // RFC 6298 5.1
         } else if index == 0 && shared.timers.kind() == Some(Timer::Rto) && !self.recovery.is_ns2() {
             // The timer is that of the first segment: what just left has all of it (Linux `tcp_xmit_retransmit_queue`).
-            let at = now + self.clamped_rto(now, shared);
+            let at = now + self.attempts.clamped_rto(now, shared);
             if at > shared.timers.rto_at {
                 shared.timers.arm(Timer::Rto, at);
             }
@@ -458,21 +502,24 @@ impl Sender {
     }
 
     /// Timers after new data left: RFC 6298 5.1, RFC 8985 7.2.
-    #[inline]
-    fn after_transmit(&mut self, now: Instant, shared: &mut Shared) {
-        match shared.timers.kind() {
-            None | Some(Timer::Persist) => {
-                let at = now + shared.rtt.rto(&shared.config.rto);
-                shared.timers.arm(Timer::Rto, at);
-            }
-            Some(_) => {}
+    #[inline(always)]
+    fn after_transmit<const QUIET: bool>(&mut self, now: Instant, shared: &mut Shared) {
+        if matches!(shared.timers.kind(), None | Some(Timer::Persist)) {
+            let at = now + shared.rtt.rto(&shared.config.rto);
+            shared.timers.arm(Timer::Rto, at);
         }
-        if shared.config.tail_loss_probe != TailLossProbe::Off {
-            let due = shared.config.tail_loss_probe_restart && shared.timers.is_due(Timer::Pto, now);
-            let runs = self.recovery.probe_set_at(now) && shared.timers.kind() == Some(Timer::Pto);
-            if !due && !runs {
-                self.arm_probe(now, shared);
-            }
+        if shared.config.tail_loss_probe != TailLossProbe::Off
+            && !(self.recovery.probe_set_at(now) && shared.timers.kind() == Some(Timer::Pto))
+        {
+            self.probe_after_transmit(now, shared);
+        }
+    }
+
+    /// A probe timer that is due and counts from the first segment stays.
+    #[inline(never)]
+    fn probe_after_transmit(&mut self, now: Instant, shared: &mut Shared) {
+        if !(shared.config.tail_loss_probe_restart && shared.timers.is_due(Timer::Pto, now)) {
+            self.recovery.arm_probe::<false>(now, shared, &self.board);
         }
     }
 }
@@ -498,5 +545,22 @@ impl Sender {
             && self.board.ring.front().is_some_and(|first| first.end() <= ack)
             && !(shared.fast.undo() && self.recovery.shows_mistake(shared, segment))
             && !(shared.ecn && segment.flags.contains(Flags::ECE))
+    }
+
+    /// Asserts what holds after every event, `written` bytes of the application included.
+    pub(in crate::tcp) fn check(&self, shared: &Shared, written: u64) {
+        let (una, nxt) = (self.una, self.nxt);
+        assert!(
+            1 <= una && una <= nxt && nxt <= self.end + u64::from(self.fin_sent) && self.end <= 1 + written,
+            "SND.UNA {una}, SND.NXT {nxt}, end {}, written {written}",
+            self.end
+        );
+        self.recovery.check(nxt);
+        assert!(
+            self.cc.window().get() >= u64::from(shared.mss),
+            "the window is at least one segment: {}",
+            self.cc.window()
+        );
+        self.board.check_ends(una, nxt);
     }
 }

@@ -1,7 +1,9 @@
 //! What leaves, and when: new data, retransmissions, probes, pacing, spreading, thin streams.
 
 pub(in crate::tcp) mod bundling;
+pub(in crate::tcp) mod feed;
 pub(in crate::tcp) mod half;
+pub(in crate::tcp) mod mtu_probe;
 pub(in crate::tcp) mod offload;
 pub(in crate::tcp) mod pacing;
 pub(in crate::tcp) mod path_probe;
@@ -12,3 +14,4 @@ pub(in crate::tcp) mod segment_out;
 pub(in crate::tcp) mod spreading;
 pub(in crate::tcp) mod tempo;
 pub(in crate::tcp) mod thin;
+pub(in crate::tcp) mod window_use;

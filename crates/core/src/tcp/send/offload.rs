@@ -10,10 +10,16 @@ use crate::time::Instant;
 impl Sender {
     /// Whether the new segment about to leave is the last of several that a device is given as one (Linux
     /// `tcp_write_xmit`): at most half the window, what the window has room for, and a millisecond's worth.
-    #[inline]
-    pub(in crate::tcp) fn group_ends(&mut self, now: Instant, shared: &Shared, least: u8) -> bool {
+    /// `QUIET`: [`Sender::is_calm`].
+    #[inline(always)]
+    pub(in crate::tcp) fn group_ends<const QUIET: bool>(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        least: u8,
+    ) -> bool {
         if self.group_left == 0 || self.last_send != now {
-            self.group_left = self.group_length(shared, least);
+            self.group_left = self.group_length::<QUIET>(shared, least);
             if self.group_left < 2 {
                 self.group_left = 0;
                 return false;
@@ -23,11 +29,12 @@ impl Sender {
         self.group_left == 0
     }
 
-    fn group_length(&self, shared: &Shared, least: u8) -> u8 {
+    #[inline(always)]
+    fn group_length<const QUIET: bool>(&self, shared: &Shared, least: u8) -> u8 {
         let mss = u64::from(shared.mss);
         let weight = self.board.weight(shared.mss).max(1);
-        let window = self.window(shared);
-        let free = window.saturating_sub(self.in_flight(shared));
+        let (window, in_flight) = self.window_and_in_flight::<QUIET>(shared);
+        let free = window.saturating_sub(in_flight);
         if free < 2 * weight {
             return 0; // mostly: what one acknowledgment made room for
         }
@@ -37,6 +44,14 @@ impl Sender {
         if two && window >= 4 * weight && self.unsent().min(usable) >= 2 * mss {
             return 2;
         }
+        self.longer_group(shared, least, window, free)
+    }
+
+    #[inline(never)]
+    fn longer_group(&self, shared: &Shared, least: u8, window: u64, free: u64) -> u8 {
+        let mss = u64::from(shared.mss);
+        let weight = self.board.weight(shared.mss).max(1);
+        let usable = shared.peer.edge().saturating_sub(self.nxt);
         let room = free / weight;
         // What the peer's window cuts off ends the group, if Nagle lets it.
         let free = !shared.nagle || self.small_end <= self.una;

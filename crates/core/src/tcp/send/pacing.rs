@@ -10,9 +10,11 @@
 
 use crate::cc::RateSample;
 use crate::tcp::Shared;
+use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::config::{Pacing, WindowValidation};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::tempo::Tempo;
+use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
 
@@ -159,8 +161,24 @@ impl Sender {
         }
     }
 
+    /// What an acknowledgment of `bytes` in order, or of none, says of the path.
+    pub(in crate::tcp) fn observe_path(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        delivery: &Delivery,
+        bytes: u64,
+    ) {
+        let more = self.nxt > self.una;
+        let calm = self.recovery.state() == CaState::Open;
+        if let Some(tempo) = self.tempo.as_deref_mut() {
+            tempo.observe_path(now, shared, delivery, bytes, more, calm);
+        }
+        self.end_tempo(shared);
+    }
+
     /// After the last segment that was to be spread or measured nothing is left to ask.
-    pub(in crate::tcp) fn end_tempo(&mut self, shared: &Shared) {
+    fn end_tempo(&mut self, shared: &Shared) {
         if self
             .tempo
             .as_deref()

@@ -4,41 +4,38 @@
 //! **Deviations.** None known.
 
 use crate::tcp::Shared;
-use crate::tcp::ack::delivery::Delivery;
+use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::config::InitialSpreading;
-use crate::tcp::send::half::Sender;
 use crate::tcp::send::spreading::full_packet;
+use crate::tcp::send::tempo::Tempo;
 use crate::tcp::state::error::Event;
-use crate::tcp::state::types::CaState;
 use crate::tcp::window::path_memory::PathSample;
 use crate::time::Instant;
 
-impl Sender {
-    /// What an acknowledgment of `bytes` in order, or of none, says of the path. With `more`, segments are still out.
-    pub(in crate::tcp) fn observe_path(
+impl Tempo {
+    /// What an acknowledgment of `bytes` in order, or of none, says of the path. With `more`, segments are still out;
+    /// `calm`: nothing is lost.
+    pub(super) fn observe_path(
         &mut self,
         now: Instant,
         shared: &mut Shared,
         delivery: &Delivery,
         bytes: u64,
+        more: bool,
+        calm: bool,
     ) {
-        let more = self.nxt > self.una;
-        let calm = self.recovery.state() == CaState::Open;
-        let Some(tempo) = self.tempo.as_deref_mut() else {
-            return;
-        };
         let config = &shared.config;
-        if let Some(spread) = &tempo.spread
+        if let Some(spread) = &self.spread
             && (now >= spread.until
                 || config.initial_spreading == InitialSpreading::Estimated
                     && config.spreading_stop
                     && delivery.advanced
                     && delivery.rtt.is_some_and(|rtt| rtt <= spread.empty))
         {
-            tempo.spread = None;
+            self.spread = None;
         }
-        let Some(train) = &mut tempo.train else {
-            return self.end_tempo(shared);
+        let Some(train) = &mut self.train else {
+            return;
         };
         let in_order = delivery.advanced && delivery.sacked == 0 && !delivery.retransmitted && calm;
         let mut rate = None;
@@ -52,7 +49,7 @@ impl Sender {
             train.left = train.left.saturating_sub(segments);
         }
         if let Some(rate) = rate {
-            if let Some(spread) = &mut tempo.spread {
+            if let Some(spread) = &mut self.spread {
                 spread.shorten(rate.time_for(full_packet(shared)));
             }
             if let (Some(path), Some(min_rtt)) = (&mut shared.path, shared.rtt.min()) {
@@ -61,8 +58,7 @@ impl Sender {
             }
         }
         if rate.is_some() || !in_order || !more || train.left == 0 {
-            tempo.train = None;
+            self.train = None;
         }
-        self.end_tempo(shared);
     }
 }

@@ -3,11 +3,11 @@
 //! **Source.** RFC 9293 3.10.7.4, fifth; RFC 7323 2.2.
 //! **Deviations.** None known.
 
-use crate::pack::Pack;
 use crate::packet::Segment;
+use serde::{Deserialize, Serialize};
 
 /// What the peer's segments said of its window. Offsets are those of our stream.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(in crate::tcp) struct PeerWindow {
     /// Right edge: SND.UNA + SND.WND when it was offered.
     edge: u64,
@@ -85,18 +85,5 @@ impl PeerWindow {
             self.largest = window;
         }
         Some(update)
-    }
-
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let PeerWindow {
-            edge,
-            largest,
-            wl1,
-            wl2,
-        } = self;
-        pack.number(edge);
-        pack.number(largest);
-        pack.number(wl1);
-        pack.number(wl2);
     }
 }

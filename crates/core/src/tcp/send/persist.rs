@@ -26,10 +26,11 @@ impl Sender {
     }
 
     /// RFC 9293 3.8.6.1: one octet beyond the window, or an old sequence number, which is answered too.
-    pub(in crate::tcp) fn zero_window_probe(&mut self, shared: &Shared) -> Option<Outgoing> {
+    pub(in crate::tcp) fn zero_window_probe(&mut self, shared: &mut Shared) -> Option<Outgoing> {
         if self.board.out != 0 || (self.unsent() == 0 && !self.fin_waits()) {
             return None;
         }
+        shared.stats.zero_window_probes += 1;
         if shared.config.zero_window_probe == ZeroWindowProbe::Empty {
             return Some(Outgoing {
                 seq: self.una - 1,
@@ -51,6 +52,17 @@ impl Sender {
             retransmission: false,
             cwr: false,
         })
+    }
+
+    /// Whether the octet of a zero-window probe is out.
+    #[inline(always)]
+    pub(in crate::tcp) const fn is_probing_window(&self) -> bool {
+        self.zero_probe_out
+    }
+
+    /// Whether the octet of a zero-window probe is out, or leaves next.
+    pub(in crate::tcp) const fn probes_window_soon(&self) -> bool {
+        self.zero_probe_out || self.zero_probe_due
     }
 
     /// Zero-window probes since the window shut.

@@ -15,13 +15,13 @@ use alloc::boxed::Box;
 pub(in crate::tcp) struct Tempo {
     /// When the next segment is due, were it not for the quantum.
     pub(super) next_at: Instant,
-    pub(in crate::tcp) spread: Option<Spread>,
+    pub(super) spread: Option<Spread>,
     /// Looks for the rate of the bottleneck.
-    pub(in crate::tcp) train: Option<Train>,
-    pub(in crate::tcp) validation: Option<Validation>,
-    pub(in crate::tcp) rates: Option<Rates>,
+    pub(super) train: Option<Train>,
+    pub(super) validation: Option<Validation>,
+    pub(super) rates: Option<Rates>,
     /// What a timer judged lost and no acknowledgment has reported to the controller.
-    pub(in crate::tcp) unreported: u64,
+    unreported: u64,
 }
 
 impl Tempo {
@@ -45,6 +45,26 @@ impl Tempo {
                 unreported: 0,
             })
         })
+    }
+
+    /// New-CWV, if it validates the window.
+    pub(super) fn validation(&mut self) -> Option<&mut Validation> {
+        self.validation.as_mut()
+    }
+
+    /// Whether New-CWV holds the window for not validated.
+    pub(super) fn is_nonvalidated(&self) -> bool {
+        self.validation.as_ref().is_some_and(Validation::is_nonvalidated)
+    }
+
+    /// A timer judged `lost` to be lost: the next acknowledgment reports it.
+    pub(in crate::tcp) fn on_timer_loss(&mut self, lost: u64) {
+        self.unreported += lost;
+    }
+
+    /// What a timer judged lost since this was asked last.
+    pub(in crate::tcp) fn take_unreported(&mut self) -> u64 {
+        core::mem::take(&mut self.unreported)
     }
 
     /// Nothing is left to do.

@@ -128,7 +128,7 @@ impl Connection {
             }
             detail.timeouts_in_row = sender.attempts.count();
             detail.probes = sender.zero_probes();
-            detail.since_sent = now.since(sender.last_send);
+            detail.since_sent = sender.since_sent(now);
         }
         detail
     }

@@ -1,8 +1,8 @@
 //! A connection that does nothing for now, in few bytes: [`Connection::rest`] and [`Resting::wake`].
 //!
-//! What wakes is what rested, to the last bit: the lists below name every field of the structures that make up a
-//! connection, and the compiler knows if one is missing. It costs about a microsecond each way, so the driver rests
-//! connections that were silent for some time.
+//! What wakes is what rested, to the last bit: every field is written because `serde` derives it. Left out (`serde(skip)`)
+//! are parts that are empty while a connection rests, what can be worked out again, and the configuration. It costs about 15,000
+//! instructions each way, so the driver rests connections that were silent for some time.
 //!
 //! A connection does not rest while its sender is paced, its window is validated (new-CWV) or its controller takes rate samples (BBR,
 //! Prague): these act on time that passes without a segment, and the state of the last two is large, so that little would be
@@ -11,20 +11,12 @@
 //! **Source.** None: nothing of it can be seen from outside.
 //! **Deviations.** None.
 
-use crate::pack::Pack;
-use crate::seq::SeqNumber;
-use crate::tcp::ack::scoreboard::{Marks, Scoreboard};
-use crate::tcp::receive::half::Receive;
 use crate::tcp::receive::reassembly::Beyond;
 use crate::tcp::send::half::Sender;
-use crate::tcp::state::shared::Shared;
-use crate::tcp::window::controller::Controller;
-use crate::tcp::window::path_memory::PathNotes;
-use crate::tcp::{Config, Connection, Control, PathSample, State};
-use crate::time::{Duration, Instant};
-use crate::units::Rate;
+use crate::tcp::{Config, Connection, Control, State};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// A connection that does nothing until somebody writes or a segment comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,15 +25,12 @@ pub struct Resting(Box<[u8]>);
 impl Connection {
     /// This connection in few bytes, if it is established, has nothing to do or to report, and no timer runs. Whoever
     /// keeps them drops the connection and wakes them before the next call.
-    pub fn rest(&mut self) -> Option<Resting> {
+    pub fn rest(&self) -> Option<Resting> {
         if !self.may_rest() {
             return None;
         }
-        let mut pack = Pack::writer();
-        let mut iss = self.shared.iss.0;
-        pack.word(&mut iss);
-        self.pack(Instant::ZERO, &mut pack);
-        Some(Resting(pack.finish()))
+        let plain = postcard::to_extend(self, Vec::with_capacity(512)).ok()?;
+        Some(Resting(without_runs(&plain)))
     }
 
     fn may_rest(&self) -> bool {
@@ -62,7 +51,7 @@ impl Connection {
                 && board.marks.runs.is_empty()
                 && board.marks.stale.is_empty()
                 && sender.unsent() == 0
-                && !sender.fin_queued
+                && !sender.is_closed()
                 && sender.thin.is_none()
                 && sender.tempo.is_none()
                 && !sender.cc.is_custom()
@@ -72,53 +61,13 @@ impl Connection {
             && receive.beyond.as_deref().is_none_or(whole)
             && self.sender.as_deref().is_none_or(silent)
     }
-
-    /// Writes everything but the configuration and `iss`, or reads it.
-    fn pack(&mut self, now: Instant, pack: &mut Pack<'_>) {
-        let Connection {
-            shared,
-            receive,
-            sender,
-            written,
-            syn_sent_at,
-            syn_attempts,
-            keep_alive_probes,
-            state: _, // established, and nothing is to be sent
-            control: _,
-            close_queued: _,
-            read_shut,
-            auto_read,
-            passive,
-            write_blocked,
-            keep_alive_due: _,
-            keep_alive,
-        } = self;
-        shared.pack(pack);
-        receive.pack(pack);
-        pack.number(written);
-        pack.instant(syn_sent_at);
-        pack.byte(syn_attempts);
-        pack.byte(keep_alive_probes);
-        pack.flags([read_shut, auto_read, passive, write_blocked, keep_alive]);
-        pack.option(
-            sender,
-            || Box::new(Sender::new(now, shared, shared.controller(*passive))),
-            |pack, sender| sender.pack(pack),
-        );
-    }
 }
 
 impl Resting {
     /// The connection as it was. `config` is the one it had.
     pub fn wake(&self, config: &Arc<Config>) -> Connection {
-        let mut pack = Pack::reader(&self.0);
-        let mut iss = 0;
-        pack.word(&mut iss);
-        let mut connection = Connection::new(config, SeqNumber(iss));
-        connection.state = State::Established;
-        connection.pack(Instant::ZERO, &mut pack);
-        #[cfg(debug_assertions)]
-        debug_assert!(pack.at_end(), "what was written is read");
+        let mut connection: Connection = postcard::from_bytes(&with_runs(&self.0)).expect("`rest` wrote it");
+        connection.shared.config = Arc::clone(config);
         connection
     }
 
@@ -128,227 +77,61 @@ impl Resting {
     }
 }
 
-impl Shared {
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Shared {
-            config: _, // the caller's
-            rtt,
-            timers,
-            stats,
-            peer,
-            last_ack_sent,
-            iss: _, // written first
-            irs,
-            ts_recent,
-            ts_offset,
-            mss,
-            events: _, // there are none
-            snd_scale,
-            rcv_scale,
-            failure: _, // there is none
-            sack,
-            timestamps,
-            ecn,
-            nagle,
-            syn_lost,
-            peer_scales,
-            predict,
-            orphan,
-            latencies,
-            fast: _, // to be worked out
-            path,
-            cold: _, // there is none
-        } = self;
-        rtt.pack(pack);
-        timers.pack(pack);
-        stats.pack(pack, |pack, stats| stats.pack(pack));
-        peer.pack(pack);
-        pack.number(last_ack_sent);
-        pack.word(&mut irs.0);
-        pack.word(ts_recent);
-        pack.word(ts_offset);
-        pack.word(mss);
-        pack.byte(snd_scale);
-        pack.byte(rcv_scale);
-        pack.byte(syn_lost);
-        pack.flags([
-            sack,
-            timestamps,
-            ecn,
-            nagle,
-            peer_scales,
-            predict,
-            orphan,
-            latencies,
-        ]);
-        pack.option(path, Box::default, |pack, path| path.pack(pack));
-    }
-}
-
-impl PathNotes {
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        let PathNotes { began, given, found } = self;
-        pack.instant(began);
-        for sample in [given, found] {
-            let blank = || PathSample {
-                rate: Rate::default(),
-                min_rtt: Duration::ZERO,
-            };
-            pack.option(sample, blank, |pack, sample| {
-                pack.number(&mut sample.rate.0);
-                pack.duration(&mut sample.min_rtt);
-            });
+/// Writes runs of bytes that are all zeros or all ones as the byte and how often it follows itself: most flags and counters
+/// are zero, and what never happens is at the largest of instants.
+fn without_runs(plain: &[u8]) -> Box<[u8]> {
+    let mut short = Vec::with_capacity(plain.len() + 64);
+    let mut left = plain;
+    while let Some((&byte, rest)) = left.split_first() {
+        short.push(byte);
+        left = rest;
+        if is_counted(byte) {
+            let most = &rest[..rest.len().min(usize::from(u8::MAX))];
+            let more = most.iter().position(|&next| next != byte).unwrap_or(most.len());
+            short.push(more as u8);
+            left = &rest[more..];
         }
     }
+    short.into_boxed_slice()
 }
 
-impl Receive {
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Receive {
-            rcv_nxt,
-            edge,
-            read,
-            fin_at,
-            beyond,
-            acking,
-            grown,
-            room: _, // there is none
-            echo,
-        } = self;
-        pack.number(rcv_nxt);
-        pack.number(edge);
-        pack.near(*rcv_nxt, read);
-        pack.number(fin_at);
-        pack.option(beyond, Box::default, |pack, beyond| beyond.pack(pack));
-        acking.pack(pack);
-        pack.word(grown);
-        pack.flags([echo]);
-    }
-}
-
-impl Beyond {
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        self.written = None; // it only saves work
-        let Beyond {
-            ranges: _, // empty
-            recent,
-            written: _, // none
-            duplicate,
-            pieces: _, // empty
-            work,
-        } = self;
-        for (start, end) in recent {
-            pack.number(start);
-            pack.near(*start, end);
+fn with_runs(short: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(512);
+    let mut bytes = short.iter();
+    while let Some(&byte) = bytes.next() {
+        plain.push(byte);
+        if is_counted(byte) {
+            let more = bytes.next().copied().unwrap_or(0);
+            plain.resize(plain.len() + usize::from(more), byte);
         }
-        pack.option(duplicate, Default::default, |pack, duplicate| {
-            pack.number(&mut duplicate.0);
-            pack.number(&mut duplicate.1);
-        });
-        work.pack(pack);
     }
+    plain
 }
 
-impl Sender {
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        self.tempo = None; // that of a first window is over
-        let Sender {
-            board,
-            cc,
-            recovery,
-            usage,
-            thin: _,  // there is none
-            tempo: _, // none
-            una,
-            small_end,
-            nxt,
-            end,
-            last_send,
-            attempts,
-            persist_backoff,
-            fin_queued: _, // no
-            fin_sent,
-            probe_due,
-            zero_probe_due,
-            zero_probe_out,
-            cwr_pending,
-            sws_override,
-            group_left,
-            more,
-            unpushed,
-        } = self;
-        board.pack(pack);
-        Controller::pack(cc, pack);
-        pack.number(una);
-        let una = *una;
-        recovery.pack(pack, una);
-        usage.pack(pack, una);
-        for offset in [small_end, nxt, end] {
-            pack.near(una, offset);
+const fn is_counted(byte: u8) -> bool {
+    matches!(byte, 0 | u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{with_runs, without_runs};
+    use alloc::vec;
+    use proptest::prelude::{Just, any, prop_assert_eq, prop_oneof, proptest};
+
+    proptest! {
+        #[test]
+        fn runs_come_back(plain in proptest::collection::vec(prop_oneof![any::<u8>(), Just(0), Just(u8::MAX)], 0..900)) {
+            prop_assert_eq!(with_runs(&without_runs(&plain)), plain);
         }
-        pack.instant(last_send);
-        attempts.pack(pack);
-        pack.byte(persist_backoff);
-        pack.byte(group_left);
-        pack.flags([
-            fin_sent,
-            probe_due,
-            zero_probe_due,
-            zero_probe_out,
-            cwr_pending,
-            sws_override,
-            more,
-            unpushed,
-        ]);
     }
-}
 
-impl Scoreboard {
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Scoreboard {
-            ring: _, // empty
-            out,
-            marks,
-            unit,
-            mss,
-            transmissions,
-            work,
-        } = self;
-        pack.number(out);
-        marks.pack(pack, |pack, marks| marks.pack(pack));
-        pack.word(unit);
-        pack.word(mss);
-        pack.half(transmissions);
-        work.pack(pack);
-    }
-}
-
-impl Marks {
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Marks {
-            runs: _,  // empty
-            stale: _, // empty
-            sacked,
-            lost,
-            retrans,
-            sacked_segments,
-            to_retransmit,
-            duplicates,
-            hint,
-            judged,
-            resent_end: _, // nothing is out
-            known,
-        } = self;
-        pack.number(sacked);
-        pack.number(lost);
-        pack.number(retrans);
-        pack.word(sacked_segments);
-        pack.word(to_retransmit);
-        pack.word(duplicates);
-        pack.number(hint);
-        pack.number(judged);
-        for block in known {
-            pack.number(block);
+    #[test]
+    fn long_runs_are_short() {
+        for length in [1, 255, 256, 257, 600] {
+            let plain = vec![u8::MAX; length];
+            let short = without_runs(&plain);
+            assert_eq!(short.len(), 2 * length.div_ceil(256));
+            assert_eq!(with_runs(&short), plain);
         }
     }
 }

@@ -12,10 +12,7 @@
 //! - After a drain a timer runs whenever a SYN or data is out, or data waits and nothing is out (a closed window), or an
 //!   acknowledgment is delayed, and in TIME-WAIT; in CLOSED none runs, nor one of the sender when nothing is out or waits.
 
-use crate::tcp::ack::records::SACKED;
 use crate::tcp::config::DelayedAck;
-use crate::tcp::send::half::Sender;
-use crate::tcp::state::shared::Shared;
 use crate::tcp::state::timers::Timer;
 use crate::tcp::{Connection, Control, State};
 use crate::time::Instant;
@@ -55,7 +52,7 @@ impl Connection {
     fn check_event(&self, drained: bool) {
         let shared = &self.shared;
         if let Some(sender) = &self.sender {
-            sender.check_event(shared, self.written);
+            sender.check(shared, self.written);
         }
         self.receive.check();
         let (rto, bounds) = (shared.rtt.rto(&shared.config.rto), &shared.config.rto);
@@ -114,82 +111,7 @@ impl Connection {
 
     fn check_sums(&self) {
         if let Some(sender) = &self.sender {
-            sender.check_sums(&self.shared);
+            sender.board.check_sums();
         }
-    }
-}
-
-impl Sender {
-    /// Something is out, or waits for a window.
-    fn waits(&self) -> bool {
-        self.board.out > 0 || self.unsent() > 0 || (self.fin_queued && !self.fin_sent)
-    }
-
-    fn check_event(&self, shared: &Shared, written: u64) {
-        let (una, nxt) = (self.una, self.nxt);
-        assert!(
-            1 <= una && una <= nxt && nxt <= self.end + u64::from(self.fin_sent) && self.end <= 1 + written,
-            "SND.UNA {una}, SND.NXT {nxt}, end {}, written {written}",
-            self.end
-        );
-        self.recovery.check(nxt);
-        assert!(
-            self.cc.window().get() >= u64::from(shared.mss),
-            "the window is at least one segment: {}",
-            self.cc.window()
-        );
-        let board = &self.board;
-        if let (Some(first), Some(last)) = (board.ring.front(), board.ring.back()) {
-            assert!(
-                first.seq == una && last.end() == nxt,
-                "records from {} to {}, SND.UNA {una}, SND.NXT {nxt}",
-                first.seq,
-                last.end()
-            );
-        }
-        assert!(
-            board.marks.sacked <= board.out && board.marks.lost + board.marks.sacked <= board.out,
-            "sums of the scoreboard: {:?}",
-            board.sums()
-        );
-    }
-
-    fn check_sums(&self, shared: &Shared) {
-        let board = &self.board;
-        assert_eq!(
-            board.recount(),
-            board.sums(),
-            "the scoreboard's sums are what a recount gives"
-        );
-        let (out, sacked, lost, retrans, ..) = board.recount();
-        let gone = sacked + lost + u64::from(board.marks.duplicates) * u64::from(shared.mss);
-        assert_eq!(board.pipe(), (out + retrans).saturating_sub(gone), "the pipe");
-        assert!(
-            board
-                .ring
-                .iter()
-                .zip(board.ring.iter().skip(1))
-                .all(|(record, next)| record.end() == next.seq && record.len > 0),
-            "records follow each other"
-        );
-        let mut at = 0;
-        for run in &board.marks.runs {
-            assert!(
-                at < run.start && run.start < run.end,
-                "runs are apart and in order"
-            );
-            at = run.end;
-            let (first, last) = (board.index_from(run.start), board.index_from(run.end));
-            assert!(
-                (first..last).all(|index| board.ring[index].is(SACKED))
-                    && last - first == run.segments as usize,
-                "what a run covers is SACKED"
-            );
-        }
-        let in_runs: u32 = board.marks.runs.iter().map(|run| run.segments).sum();
-        assert_eq!(
-            in_runs, board.marks.sacked_segments,
-            "the runs cover all that is SACKed"
-        );
     }
 }

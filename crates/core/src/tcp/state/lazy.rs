@@ -1,8 +1,8 @@
 //! State that few connections need: a word until it is written to.
 
-use crate::pack::Pack;
 use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};
+use serde::{Deserialize, Serialize};
 
 /// State with a value that stands for "nothing yet".
 pub(in crate::tcp) trait Blank: Default + 'static {
@@ -11,7 +11,7 @@ pub(in crate::tcp) trait Blank: Default + 'static {
 }
 
 /// Reads as blank and takes a word until it is written to; then it is on the heap.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::tcp) struct Lazy<T>(Option<Box<T>>);
 
 impl<T> Default for Lazy<T> {
@@ -25,16 +25,6 @@ impl<T> Lazy<T> {
     #[inline]
     pub(in crate::tcp) const fn is_blank(&self) -> bool {
         self.0.is_none()
-    }
-}
-
-impl<T: Blank> Lazy<T> {
-    pub(in crate::tcp) fn pack<'a>(
-        &mut self,
-        pack: &mut Pack<'a>,
-        inner: impl FnOnce(&mut Pack<'a>, &mut T),
-    ) {
-        pack.option(&mut self.0, first, |pack, value| inner(pack, value));
     }
 }
 

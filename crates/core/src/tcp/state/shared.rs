@@ -6,7 +6,7 @@ use crate::parameter::Values;
 use crate::rng::Rng;
 use crate::seq::SeqNumber;
 use crate::tcp::ack::rto::Rtt;
-use crate::tcp::config::{Config, InitialWindow, WindowUnit};
+use crate::tcp::config::{Config, InitialWindow, Profile, WindowUnit};
 use crate::tcp::fast::FastPath;
 use crate::tcp::path::cold::Cold;
 use crate::tcp::send::peer_window::PeerWindow;
@@ -19,9 +19,12 @@ use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use serde::{Deserialize, Serialize};
 
 /// What both halves need.
+#[derive(Serialize, Deserialize)]
 pub(in crate::tcp) struct Shared {
+    #[serde(skip, default = "blank")]
     pub(in crate::tcp) config: Arc<Config>,
     pub(in crate::tcp) rtt: Rtt,
     pub(in crate::tcp) timers: Timers,
@@ -39,6 +42,7 @@ pub(in crate::tcp) struct Shared {
     pub(in crate::tcp) events: u16,
     pub(in crate::tcp) snd_scale: u8,
     pub(in crate::tcp) rcv_scale: u8,
+    #[serde(skip)]
     pub(in crate::tcp) failure: Option<ConnectionError>,
     pub(in crate::tcp) sack: bool,
     pub(in crate::tcp) timestamps: bool,
@@ -55,11 +59,18 @@ pub(in crate::tcp) struct Shared {
     /// `Setting::NoteLatencies`.
     pub(in crate::tcp) latencies: bool,
     /// Which steps are the usual ones.
+    #[serde(skip)]
     pub(in crate::tcp) fast: FastPath,
     /// What is known of the path, if the owner remembers.
     pub(in crate::tcp) path: Option<Box<PathNotes>>,
     /// What is rarely needed.
+    #[serde(skip)]
     pub(in crate::tcp) cold: Option<Box<Cold>>,
+}
+
+/// In the place of the configuration, which whoever wakes a connection has.
+fn blank() -> Arc<Config> {
+    Arc::new(Config::profile(Profile::Rfc))
 }
 
 impl Shared {
@@ -115,23 +126,27 @@ impl Shared {
     }
 
     /// A valid RTT sample. With `tick` it is the number of ticks that the connection's clock made meanwhile.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn sample(&mut self, now: Instant, rtt: Duration) {
-        let config = &self.config.rto;
-        let tick = config.tick.as_nanos();
-        let mut counted = rtt;
-        if tick > 0 {
-            // How far into its first tick the segment left.
-            let begin = if self.timestamps {
-                tick / 2
-            } else {
-                let phase = (u64::from(self.iss.0) * tick) >> 32;
-                (now.as_nanos() - rtt.as_nanos() + phase) % tick
-            };
-            let ticks = (begin + rtt.as_nanos()) / tick;
-            counted = Duration::from_nanos(ticks.max(1) * tick);
-        }
-        self.rtt.sample(config, counted);
+        let counted = match self.config.rto.tick {
+            Duration::ZERO => rtt,
+            tick => self.in_ticks(now, rtt, tick.as_nanos()),
+        };
+        self.rtt.sample(&self.config.rto, counted);
+    }
+
+    /// The ticks that the connection's clock made from `rtt` before `now` until `now`.
+    #[inline(never)]
+    fn in_ticks(&self, now: Instant, rtt: Duration, tick: u64) -> Duration {
+        // How far into its first tick the segment left.
+        let begin = if self.timestamps {
+            tick / 2
+        } else {
+            let phase = (u64::from(self.iss.0) * tick) >> 32;
+            (now.as_nanos() - rtt.as_nanos() + phase) % tick
+        };
+        let ticks = (begin + rtt.as_nanos()) / tick;
+        Duration::from_nanos(ticks.max(1) * tick)
     }
 
     /// Initial window in bytes (RFC 6928 2, RFC 3390 1, RFC 5681 3.1).

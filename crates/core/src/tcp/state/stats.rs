@@ -1,7 +1,6 @@
-//! Counters of a connection. One table makes the fields, their sums and differences, the packed form, and the list from which
+//! Counters of a connection. One table makes the fields, their sums and differences, and the list from which
 //! results, checks and tables take the counters that they report.
 
-use crate::pack::Pack;
 use crate::tcp::state::lazy::Blank;
 use crate::time::Duration;
 use serde::{Deserialize, Serialize};
@@ -52,10 +51,6 @@ macro_rules! counters {
                 }
                 since
             }
-
-            fn pack_all(&mut self, pack: &mut Pack<'_>) {
-                $(self.$name.pack(pack);)+
-            }
         }
 
         impl Blank for Stats {
@@ -92,6 +87,8 @@ counters! {
     probes: u32, reported;
     /// Tail loss probes that the sender found to have been unnecessary.
     spurious_probes: u32, reported;
+    /// Zero-window probes sent: how often a sender asked whether the peer's closed window had opened.
+    zero_window_probes: u32, reported;
     /// Payload bytes received more than once.
     redundant_bytes: u64, reported;
     /// Tail loss probes that carried new data.
@@ -153,25 +150,12 @@ impl Stats {
                 self.ack_latency_count,
             )
     }
-
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
-        self.bytes_sent.pack(pack);
-        self.ack_latency_sum.pack(pack);
-        self.ack_latency_count.pack(pack);
-        self.segments_sent.pack(pack);
-        let mut losses = !self.is_without_losses();
-        pack.flags([&mut losses]);
-        if losses {
-            self.pack_all(pack);
-        }
-    }
 }
 
 /// What a counter can be.
 trait Count: Copy {
     const ZERO: Self;
     fn number(self) -> u64;
-    fn pack(&mut self, pack: &mut Pack<'_>);
 }
 
 impl Count for u32 {
@@ -179,10 +163,6 @@ impl Count for u32 {
 
     fn number(self) -> u64 {
         u64::from(self)
-    }
-
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        pack.word(self);
     }
 }
 
@@ -192,10 +172,6 @@ impl Count for u64 {
     fn number(self) -> u64 {
         self
     }
-
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        pack.number(self);
-    }
 }
 
 impl Count for Duration {
@@ -203,9 +179,5 @@ impl Count for Duration {
 
     fn number(self) -> u64 {
         self.as_nanos()
-    }
-
-    fn pack(&mut self, pack: &mut Pack<'_>) {
-        pack.duration(self);
     }
 }

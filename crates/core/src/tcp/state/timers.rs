@@ -5,11 +5,11 @@
 //! and a kind. The other slots are the delayed ACK and the slow timers (keep-alive, TIME-WAIT), which exclude each
 //! other too; and pacing. `next` is a minimum of four numbers.
 
-use crate::pack::Pack;
 use crate::time::Instant;
+use serde::{Deserialize, Serialize};
 
 /// What the retransmission slot waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Timer {
     /// Retransmission timeout (RFC 6298).
     Rto,
@@ -32,7 +32,7 @@ pub enum Timer {
 }
 
 /// Deadlines; `FAR_FUTURE` is "not running".
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::tcp) struct Timers {
     /// When the retransmission slot fires.
     retransmission: Instant,
@@ -58,22 +58,6 @@ impl Timers {
             pace: Instant::FAR_FUTURE,
             kind: Timer::Rto,
         }
-    }
-
-    /// Of a table in which nothing runs.
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
-        let Timers {
-            retransmission,
-            rto_at,
-            delayed_ack,
-            slow,
-            pace: _, // nothing is held back while nothing runs
-            kind: _, // nobody asks while nothing runs
-        } = self;
-        pack.instant(retransmission);
-        pack.instant(rto_at);
-        pack.instant(delayed_ack);
-        pack.instant(slow);
     }
 
     /// The next deadline.

@@ -7,9 +7,10 @@ use crate::tcp::state::stats::Stats;
 use crate::time::Duration;
 use crate::units::Bytes;
 use core::ops::Range;
+use serde::{Deserialize, Serialize};
 
 /// States of RFC 9293 3.3.2; LISTEN is [`listener`](crate::tcp::open::listener)'s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum State {
     /// No connection.
     Closed,
@@ -179,7 +180,7 @@ pub struct Info {
 }
 
 /// Congestion state, with Linux's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum CaState {
     /// Nothing is wrong.
     #[default]

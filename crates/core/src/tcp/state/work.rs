@@ -3,8 +3,10 @@
 //! The tests of attacks hold it against a bound that does not depend on the length of any queue. And what a connection
 //! holds in memory.
 
+use serde::{Deserialize, Serialize};
+
 /// A count of entries; nothing in builds without debug assertions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::tcp) struct Work {
     #[cfg(debug_assertions)]
     count: u64,
@@ -34,12 +36,6 @@ impl Work {
         if high != low + 1 {
             self.add(low.min(len - high).div_ceil(4));
         }
-    }
-
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut crate::pack::Pack<'_>) {
-        #[cfg(debug_assertions)]
-        pack.number(&mut self.count);
-        let _ = pack;
     }
 
     /// The count so far.

@@ -8,6 +8,7 @@ mod lifetime;
 mod loss;
 mod mended;
 mod newcwv;
+mod operations;
 mod pacing;
 mod pair;
 mod path_mtu;

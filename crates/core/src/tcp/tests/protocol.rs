@@ -323,6 +323,7 @@ fn a_zero_window_is_probed_with_growing_patience() {
         drain(&mut connection, now);
     }
     assert_eq!(waits, [200, 400, 800, 1600, 3200]);
+    assert_eq!(connection.info(now).stats.zero_window_probes, 5);
     connection.on_segment(now, &from_peer(1, 0, 0));
     assert_eq!(drain(&mut connection, now).len(), 5, "the window opened");
 }

@@ -1,11 +1,12 @@
 //! The congestion controller with its window at hand: every segment looks at the window, few acknowledgments change it.
 
 use crate::cc::{Ack, AnyController, Congestion, CongestionController, Phase, Progress, Reaction, Sent};
-use crate::pack::Pack;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
+use serde::{Deserialize, Serialize};
 
 /// A controller, and what it answers until the next input.
+#[derive(Serialize, Deserialize)]
 pub(in crate::tcp) struct Controller {
     any: AnyController,
     window: Bytes,
@@ -36,12 +37,6 @@ impl Controller {
         self.any.phase()
     }
 
-    /// Of a controller that was built from the configuration.
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>) {
-        self.any.pack(pack);
-        self.look();
-    }
-
     /// Whether it comes from outside the tree.
     pub(in crate::tcp) const fn is_custom(&self) -> bool {
         matches!(self.any, AnyController::Custom(_))
@@ -53,57 +48,27 @@ impl Controller {
         self.ssthresh = self.any.ssthresh();
     }
 
-    /// An acknowledgment. Algorithms in their usual phase look at no more of one that is nothing but progress (`QUIET`) than is
-    /// in `progress`; otherwise `ack` is all there is to know.
+    /// An acknowledgment that is nothing but progress: whether the algorithm has done what it does with it. Else
+    /// [`Controller::on_ack`] is to be called.
     #[inline(always)]
-    pub(in crate::tcp) fn on_ack<'a, const QUIET: bool>(
-        &mut self,
-        now: Instant,
-        progress: Progress,
-        ack: impl FnOnce() -> Ack<'a>,
-    ) -> Reaction {
-        let window = match &mut self.any {
-            AnyController::Reno(reno) if QUIET => reno.progress(progress),
-            AnyController::Cubic(cubic) if QUIET => cubic.progress(now, progress),
-            AnyController::Reno(_)
-            | AnyController::Cubic(_)
-            | AnyController::Dctcp(_)
-            | AnyController::Prague(_)
-            | AnyController::Cdg(_)
-            | AnyController::CdgFreeBsd(_)
-            | AnyController::Vegas(_)
-            | AnyController::Westwood(_)
-            | AnyController::Bbr(_)
-            | AnyController::Bbr3(_)
-            | AnyController::Custom(_) => None,
-        };
-        if let Some(window) = window {
-            self.window = window;
-            return Reaction::None;
-        }
-        let reaction = self.any.on_ack(now, &ack());
+    pub(in crate::tcp) fn on_progress(&mut self, now: Instant, progress: Progress) -> bool {
+        let window = self.any.progress(now, progress);
+        self.window = window.unwrap_or(self.window);
+        window.is_some()
+    }
+
+    /// An acknowledgment.
+    pub(in crate::tcp) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
+        let reaction = self.any.on_ack(now, ack);
         self.look();
         reaction
     }
 
     #[inline(always)]
     pub(in crate::tcp) fn on_sent(&mut self, now: Instant, sent: impl FnOnce() -> Sent) {
-        match &mut self.any {
-            // They do not look at it.
-            AnyController::Reno(_)
-            | AnyController::Cubic(_)
-            | AnyController::Dctcp(_)
-            | AnyController::Prague(_)
-            | AnyController::Cdg(_)
-            | AnyController::CdgFreeBsd(_)
-            | AnyController::Vegas(_)
-            | AnyController::Westwood(_)
-            | AnyController::Bbr(_)
-            | AnyController::Bbr3(_) => {}
-            AnyController::Custom(custom) => {
-                custom.on_sent(now, &sent());
-                self.look();
-            }
+        if self.any.uses_sent() {
+            self.any.on_sent(now, &sent());
+            self.look();
         }
     }
 
@@ -133,7 +98,7 @@ impl Controller {
         self.look();
     }
 
-    /// In the controller's place; see [`CongestionController::answer`].
+    /// In the controller's place; see [`CongestionController::override_window`].
     pub(in crate::tcp) fn override_window(&mut self, now: Instant, window: Bytes, ssthresh: Bytes) {
         self.any.override_window(now, window, ssthresh);
         self.look();

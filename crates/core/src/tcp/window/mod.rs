@@ -2,8 +2,6 @@
 
 pub(in crate::tcp) mod controller;
 pub(in crate::tcp) mod new_cwv;
-pub(in crate::tcp) mod nonvalidated;
 pub(in crate::tcp) mod path_memory;
 pub(in crate::tcp) mod rates;
 pub(in crate::tcp) mod usage;
-pub(in crate::tcp) mod validation;

@@ -15,53 +15,56 @@
 //! Whatever it sets in the controller's place begins an epoch of CUBIC anew, under Linux's arithmetic too (the RFC is silent; RFC 9438 4.2
 //! begins one at every congestion event). A pause only moves the epoch by its length, as RFC 9438 4.2 and Linux have it.
 
+use crate::cc::CongestionKind;
+use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::config::WindowValidation;
+use crate::tcp::window::usage::View;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
 /// New-CWV's state; amounts are in what the window counts.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Validation {
-    pub(super) probing: bool,
+    probing: bool,
     /// Largest sample of each bin with its begin, newest last.
-    pub(super) bins: [(Instant, u64); BINS],
-    pub(super) used: usize,
+    bins: [(Instant, u64); BINS],
+    used: usize,
     /// pipeACK is defined.
-    pub(super) defined: bool,
+    defined: bool,
     /// Acknowledged so far.
-    pub(super) acked: u64,
+    acked: u64,
     /// `acked` when this sample's round trip began.
-    pub(super) prior_acked: u64,
+    prior_acked: u64,
     /// The sample ends when this offset is acknowledged.
-    pub(super) prior_nxt: u64,
+    prior_nxt: u64,
     /// Data left after a pause: the next ACK begins a round trip.
-    pub(super) fresh: bool,
+    fresh: bool,
     /// Since when the window is not validated.
-    pub(super) since: Option<Instant>,
-    pub(super) episode: Option<Episode>,
+    since: Option<Instant>,
+    episode: Option<Episode>,
     /// The largest pipeACK before the pause.
-    pub(super) earned: u64,
-    pub(super) restart: Option<Restart>,
+    earned: u64,
+    restart: Option<Restart>,
 }
 
 /// A loss or a mark in the non-validated phase.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Episode {
-    pub(super) begin: Instant,
+struct Episode {
+    begin: Instant,
     /// max(pipeACK, LossFlightSize).
-    pub(super) used: u64,
+    used: u64,
     /// R: what was retransmitted, each byte once.
-    pub(super) lost: u64,
+    lost: u64,
     /// Window and threshold before it.
-    pub(super) prior: (Bytes, Bytes),
+    prior: (Bytes, Bytes),
 }
 
 /// After a pause (`Probing`).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Restart {
-    pub(super) at: Instant,
-    pub(super) known: Option<Duration>,
-    pub(super) seen: Duration,
+struct Restart {
+    at: Instant,
+    known: Option<Duration>,
+    seen: Duration,
 }
 
 impl Validation {
@@ -99,7 +102,7 @@ impl Validation {
             .then(|| bins.filter(recent).map(|bin| bin.1).max().unwrap_or(0))
     }
 
-    pub(super) fn take(&mut self, now: Instant, period: Duration, sample: u64) {
+    fn take(&mut self, now: Instant, period: Duration, sample: u64) {
         self.defined = true;
         if let Some(bin) = self.bins[..self.used].last_mut()
             && now.since(bin.0) < period.mul_div(1, BINS as u64)
@@ -116,7 +119,7 @@ impl Validation {
     }
 
     /// After a recovery or a timeout pipeACK is undefined, and the window validated (RFC 7661 4.2).
-    pub(super) fn forget(&mut self) {
+    fn forget(&mut self) {
         self.used = 0;
         self.defined = false;
         self.since = None;
@@ -124,7 +127,7 @@ impl Validation {
     }
 
     /// RFC 7661 4.3. Equality keeps the phase, and a window that is `full` is in use: pipeACK lags behind slow start.
-    pub(super) fn judge(&mut self, now: Instant, period: Duration, window: u64, full: bool) {
+    fn judge(&mut self, now: Instant, period: Duration, window: u64, full: bool) {
         match self.pipe_ack(now, period) {
             None => self.since = None,
             Some(pipe) if 2 * pipe > window => self.since = None,
@@ -151,10 +154,133 @@ impl Validation {
             Some(_) | None => window,
         }
     }
+
+    /// The first data after nothing was out.
+    pub(in crate::tcp) fn on_first_out(&mut self) {
+        self.fresh = true;
+    }
+
+    /// The first data after a pause longer than the RTO; `min_rtt`: the smallest RTT, if known.
+    pub(in crate::tcp) fn on_pause(&mut self, now: Instant, min_rtt: Option<Duration>) {
+        if self.probing {
+            self.restart = Some(Restart {
+                at: now,
+                known: min_rtt,
+                seen: Duration::MAX,
+            });
+        }
+    }
+
+    /// An acknowledgment up to `una`, with data sent up to `nxt`: a sample, if it ends a round trip. While `recovering`
+    /// from a loss there is none (RFC 7661 4.2).
+    pub(in crate::tcp) fn on_ack(
+        &mut self,
+        now: Instant,
+        view: &View,
+        delivery: &Delivery,
+        (una, nxt): (u64, u64),
+        recovering: bool,
+    ) {
+        if let (Some(restart), Some(rtt)) = (&mut self.restart, delivery.rtt) {
+            restart.seen = restart.seen.min(rtt);
+        }
+        if !delivery.advanced {
+            return;
+        }
+        let before = self.acked;
+        self.acked += delivery.acked;
+        if recovering {
+            return;
+        }
+        let period = period(view.srtt);
+        if self.fresh {
+            self.fresh = false;
+            (self.prior_acked, self.prior_nxt) = (before, nxt);
+        }
+        if una >= self.prior_nxt {
+            let sample = self.acked - self.prior_acked;
+            (self.prior_acked, self.prior_nxt) = (self.acked, nxt);
+            self.take(now, period, sample);
+            self.earned = self.pipe_ack(now, period).unwrap_or(0);
+        }
+        self.judge(now, period, view.window.get(), view.full);
+    }
+
+    /// Before data leaves: the phase, and the window and the threshold that five minutes of it make, if they change
+    /// (RFC 7661 4.4.2).
+    pub(in crate::tcp) fn before_sending(&mut self, now: Instant, view: &View) -> Option<(Bytes, Bytes)> {
+        self.judge(now, period(view.srtt), view.window.get(), view.full);
+        let since = self.since?;
+        let (mut reduced, mut ssthresh) = (view.window, view.ssthresh);
+        let periods = now.since(since).as_nanos() / NONVALIDATED_PERIOD.as_nanos();
+        for _ in 0..periods.min(64) {
+            ssthresh = ssthresh.max(reduced * 3 / 4);
+            reduced = (reduced / 2).max(view.initial.min(reduced));
+        }
+        self.since = Some(since + NONVALIDATED_PERIOD.saturating_mul(periods));
+        (reduced != view.window || ssthresh != view.ssthresh).then(|| (view.whole(reduced), ssthresh))
+    }
+
+    /// A loss or a mark with `flight` outstanding: in the non-validated phase the answer is half of what was used
+    /// (RFC 7661 4.4.1). `None`: the answer is the controller's.
+    pub(in crate::tcp) fn on_congestion(
+        &mut self,
+        now: Instant,
+        view: &View,
+        kind: CongestionKind,
+        flight: u64,
+    ) -> Option<Bytes> {
+        if !matches!(kind, CongestionKind::Loss | CongestionKind::Ecn) {
+            return None;
+        }
+        let period = period(view.srtt);
+        self.judge(now, period, view.window.get(), view.full);
+        self.since?;
+        let used = self.pipe_ack(now, period).unwrap_or(0).max(flight);
+        self.episode = Some(Episode {
+            begin: now,
+            used,
+            lost: 0,
+            prior: (view.window, view.ssthresh),
+        });
+        Some(at_least_a_segment(view, used / 2))
+    }
+
+    /// A segment that left at `sent_at` leaves again.
+    pub(in crate::tcp) fn on_lost_again(&mut self, sent_at: Instant, weight: u64) {
+        if let Some(episode) = &mut self.episode
+            && sent_at < episode.begin
+        {
+            episode.lost += weight;
+        }
+    }
+
+    /// Recovery, or the answer to a mark, is over: the window that is left, if the answer was New-CWV's.
+    pub(in crate::tcp) fn on_recovery_end(&mut self, view: &View) -> Option<Bytes> {
+        let episode = self.episode.take();
+        self.forget();
+        // RFC 7661 4.4.1: (max(pipeACK, LossFlightSize) - R) / 2
+        episode.map(|episode| at_least_a_segment(view, episode.used.saturating_sub(episode.lost) / 2))
+    }
+
+    /// The reduction was a mistake: window and threshold of before it, if the answer was New-CWV's.
+    pub(in crate::tcp) fn take_back(&mut self) -> Option<(Bytes, Bytes)> {
+        self.episode.take().map(|episode| episode.prior)
+    }
+
+    /// A timeout: the standard answer, and nothing is known any more.
+    pub(in crate::tcp) fn on_timeout(&mut self) {
+        self.episode = None;
+        self.forget();
+    }
+}
+
+fn at_least_a_segment(view: &View, amount: u64) -> Bytes {
+    view.whole(Bytes(amount)).max(Bytes(u64::from(view.mss)))
 }
 
 /// The sampling period (RFC 7661 4.2).
-pub(super) fn period(srtt: Option<Duration>) -> Duration {
+fn period(srtt: Option<Duration>) -> Duration {
     srtt.unwrap_or_default()
         .saturating_mul(3)
         .max(Duration::from_secs(1))
@@ -162,7 +288,7 @@ pub(super) fn period(srtt: Option<Duration>) -> Duration {
 
 const BINS: usize = 5;
 /// RFC 7661 4.4.2: NVP.
-pub(super) const NONVALIDATED_PERIOD: Duration = Duration::from_secs(300);
+const NONVALIDATED_PERIOD: Duration = Duration::from_secs(300);
 
 #[cfg(test)]
 mod tests {

@@ -15,9 +15,10 @@
 use crate::time::{Duration, Instant};
 use crate::units::Rate;
 use alloc::collections::{BTreeMap, BTreeSet};
+use serde::{Deserialize, Serialize};
 
 /// What one connection learnt about its path, or several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathSample {
     /// Rate of the bottleneck.
     pub rate: Rate,
@@ -112,7 +113,7 @@ const KEPT: usize = 3;
 const CAPACITY: usize = 4096;
 
 /// What a connection was given of its path, and what it found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::tcp) struct PathNotes {
     /// When that was.
     pub(in crate::tcp) began: Instant,

@@ -1,20 +1,58 @@
-//! Whether the congestion window is in use.
+//! Whether the congestion window is in use, and what an idle or application-limited period does to it.
 //!
-//! **Source.** RFC 2861 3.2; Linux `tcp_cwnd_validate`.
+//! New-CWV (RFC 7661) is in `new_cwv`.
+//!
+//! **Source.** RFC 5681 4.1 and RFC 2861 for idle time; application-limited decay and the meaning of "window-limited" as in
+//! Linux (`tcp_cwnd_validate`).
 //! **Deviations.** None known.
 
-use crate::pack::Pack;
-use crate::time::Instant;
+use crate::tcp::config::{Growth, WindowValidation};
+use crate::tcp::window::controller::Controller;
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// How much of the window is in use.
+#[derive(Debug, Serialize, Deserialize)]
 pub(in crate::tcp) struct Usage {
-    pub(super) limited: bool,
+    limited: bool,
     /// Most in flight in the current window.
-    pub(super) max_out: u64,
-    pub(super) usage_seq: u64,
+    max_out: u64,
+    usage_seq: u64,
     /// Most in flight since `window_stamp` (RFC 2861).
-    pub(super) used: u64,
-    pub(super) window_stamp: Instant,
+    used: u64,
+    window_stamp: Instant,
+}
+
+/// The window as it is now, for those who validate it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct View {
+    /// The controller's window.
+    pub(in crate::tcp) window: Bytes,
+    /// The controller's threshold.
+    pub(in crate::tcp) ssthresh: Bytes,
+    /// Whether the window was the limit at the end of the last drain.
+    pub(in crate::tcp) full: bool,
+    /// What the window counts: bytes, or segments of so many.
+    pub(in crate::tcp) unit: u64,
+    /// Payload of a full segment.
+    pub(in crate::tcp) mss: u32,
+    /// The window at the start.
+    pub(in crate::tcp) initial: Bytes,
+    /// Smoothed RTT, if known.
+    pub(in crate::tcp) srtt: Option<Duration>,
+}
+
+impl View {
+    /// `bytes` in what the window counts.
+    pub(super) fn whole(&self, bytes: Bytes) -> Bytes {
+        Bytes(bytes.get() / self.unit * self.unit)
+    }
+
+    /// RFC 2861 3, and in whole segments as Linux computes it (`tcp_current_ssthresh`).
+    fn three_quarters(&self) -> Bytes {
+        self.whole(self.window / 2) + self.whole(self.window / 4)
+    }
 }
 
 impl Usage {
@@ -34,19 +72,92 @@ impl Usage {
         self.limited
     }
 
-    /// Writes a state in which nothing is out, or reads it.
-    pub(in crate::tcp) fn pack(&mut self, pack: &mut Pack<'_>, una: u64) {
-        let Usage {
-            limited,
-            max_out,
-            usage_seq,
-            used,
-            window_stamp,
-        } = self;
-        pack.near(una, usage_seq);
-        pack.number(max_out);
-        pack.number(used);
-        pack.instant(window_stamp);
-        pack.flags([limited]);
+    /// A drain ended with `out` in flight, from `una` to `nxt`; `limited`: the window was the limit.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_drain(&mut self, una: u64, nxt: u64, out: u64, limited: bool) {
+        if una >= self.usage_seq || limited || (!self.limited && out > self.max_out) {
+            self.limited = limited;
+            self.max_out = out;
+            self.usage_seq = nxt;
+        }
+    }
+
+    /// RFC 2861 at the end of a drain. True once the application was the limit for an RTO.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_stale(
+        &mut self,
+        now: Instant,
+        out: u64,
+        limited: bool,
+        rto: impl FnOnce() -> Duration,
+    ) -> bool {
+        if limited {
+            self.used = 0;
+            self.window_stamp = now;
+            return false;
+        }
+        self.used = self.used.max(out);
+        out > 0 && now.since(self.window_stamp) >= rto()
+    }
+
+    /// RFC 2861 3.2: the window and the threshold after the application was the limit for an RTO, if they change.
+    pub(in crate::tcp) fn decay(&mut self, now: Instant, view: &View) -> Option<(Bytes, Bytes)> {
+        let used = Bytes(self.used).max(view.initial);
+        self.forget(now);
+        (used < view.window).then(|| {
+            let ssthresh = view.ssthresh.max(view.three_quarters());
+            (view.whole((view.window + used) / 2), ssthresh)
+        })
+    }
+
+    /// The window and the threshold after `idle` without sending, longer than the timeout `rto`, if they change.
+    pub(in crate::tcp) fn after_idle(
+        &mut self,
+        now: Instant,
+        kind: WindowValidation,
+        idle: Duration,
+        rto: Duration,
+        view: &View,
+    ) -> Option<(Bytes, Bytes)> {
+        let restart = view.initial.min(view.window);
+        let set = match kind {
+            // RFC 7661 4.4: nothing is taken for a pause.
+            WindowValidation::None
+            | WindowValidation::NewCwv
+            | WindowValidation::NewCwvUnpaced
+            | WindowValidation::NewCwvProbing => return None,
+            WindowValidation::Rfc5681 => (restart, view.ssthresh), // RFC 5681 4.1
+            WindowValidation::Rfc2861 => {
+                // RFC 2861 3: halve once per RTO, remember three quarters.
+                let mut left = idle;
+                let mut halved = view.window;
+                while left > rto && halved > restart {
+                    halved = view.whole(halved / 2);
+                    left -= rto;
+                }
+                (halved.max(restart), view.ssthresh.max(view.three_quarters()))
+            }
+        };
+        self.forget(now);
+        Some(set)
+    }
+
+    /// What was used counts anew.
+    fn forget(&mut self, now: Instant) {
+        self.window_stamp = now;
+        self.used = 0;
+    }
+
+    /// Whether an acknowledgment may let a window that is validated grow.
+    #[inline(always)]
+    pub(in crate::tcp) fn may_grow(&self, growth: Growth, cc: &Controller) -> bool {
+        match growth {
+            Growth::Always => true,
+            Growth::CwndLimited => self.limited,
+            Growth::Linux => {
+                let window = cc.window();
+                self.limited || window < cc.ssthresh() && window.get() < 2 * self.max_out
+            }
+        }
     }
 }

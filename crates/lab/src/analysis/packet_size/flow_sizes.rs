@@ -8,6 +8,7 @@
 //! **Source.** Divakaran et al., INFOCOM Workshops 2009, section V-A and figure 2; docs/design/packet-size.md#lomax. **Deviations.** None known.
 
 use super::super::{Analysis, Curve, Measured, Outcome, Run, metric};
+use fleetfoot_core::parameter;
 use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::rng::{Distribution, Rng, Sampler};
@@ -53,23 +54,14 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
 };
 
 const OPTIONS: &[Parameter] = &[
-    Parameter {
-        name: "form",
-        kind: ParameterKind::Choice(&["lomax", "pareto"]),
-        default: Value::Choice("lomax"),
-        doc: "Lomax begins at zero and fits both published shares; the classical Pareto begins at mean * (shape - 1) / shape",
-    },
+    parameter!("form": Choice(&["lomax", "pareto"]) = "lomax",
+        "Lomax begins at zero and fits both published shares; the classical Pareto begins at mean * (shape - 1) / shape"),
     size(
         "mean",
         1_000_000,
         "Mean size of a transfer (Divakaran et al. 2009: 100 kB and 1 MB)",
     ),
-    Parameter {
-        name: "shape",
-        kind: ParameterKind::Number(1.01, 100.0),
-        default: Value::Number(1.2),
-        doc: "Tail index (Divakaran et al. 2009: 1.2)",
-    },
+    parameter!("shape": Number(1.01, 100.0) = 1.2, "Tail index (Divakaran et al. 2009: 1.2)"),
     size(
         "threshold",
         50_000,
@@ -85,24 +77,11 @@ const OPTIONS: &[Parameter] = &[
         19_500,
         "Bytes of a transfer in a frame (Divakaran et al. 2009: 13 packets)",
     ),
-    Parameter {
-        name: "control",
-        kind: ParameterKind::Integer(0, 1000),
-        default: Value::Integer(7),
-        doc: "Control packets of a transfer: three to open, four to close (RFC 9293)",
-    },
-    Parameter {
-        name: "flows",
-        kind: ParameterKind::Integer(1, 100_000_000),
-        default: Value::Integer(20_000),
-        doc: "Transfers of a sample (200000 make the published 20 GB and 200 GB)",
-    },
-    Parameter {
-        name: "samples",
-        kind: ParameterKind::Integer(1, 10_000),
-        default: Value::Integer(12),
-        doc: "Samples",
-    },
+    parameter!("control": Integer(0, 1000) = 7,
+        "Control packets of a transfer: three to open, four to close (RFC 9293)"),
+    parameter!("flows": Integer(1, 100_000_000) = 20_000,
+        "Transfers of a sample (200000 make the published 20 GB and 200 GB)"),
+    parameter!("samples": Integer(1, 10_000) = 12, "Samples"),
 ];
 
 const fn size(name: &'static str, default: u64, doc: &'static str) -> Parameter {

@@ -11,7 +11,8 @@
 //! retransmission: it is reproduced as mathematics, not as advice.
 
 use super::super::{Analysis, Curve, Measured, Outcome, Run, metric};
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
@@ -56,30 +57,13 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
 };
 
 const OPTIONS: &[Parameter] = &[
-    Parameter {
-        name: "bit_errors",
-        kind: ParameterKind::Number(1e-12, 0.1),
-        default: Value::Number(1e-5),
-        doc: "Bit error rate for Padhye's formula (ours: 1e-5)",
-    },
-    Parameter {
-        name: "rtt",
-        kind: ParameterKind::Duration(Duration::from_micros(1), Duration::from_secs(100)),
-        default: Value::Duration(Duration::from_millis(100)),
-        doc: "Round-trip time for Padhye's formula (ours: 100 ms)",
-    },
-    Parameter {
-        name: "timeout",
-        kind: ParameterKind::Duration(Duration::from_micros(1), Duration::from_secs(100)),
-        default: Value::Duration(Duration::from_millis(400)),
-        doc: "First retransmission timeout for Padhye's formula (RFC 5348: 4 round-trip times)",
-    },
-    Parameter {
-        name: "header",
-        kind: ParameterKind::Bytes(Bytes(0), Bytes(1000)),
-        default: Value::Bytes(Bytes(40)),
-        doc: "Headers of a packet for Padhye's formula (IPv4 and TCP: 40 B)",
-    },
+    parameter!("bit_errors": Number(1e-12, 0.1) = 1e-5, "Bit error rate for Padhye's formula (ours: 1e-5)"),
+    parameter!("rtt": Duration(Duration::from_micros(1), Duration::from_secs(100)) = Duration::from_millis(100),
+        "Round-trip time for Padhye's formula (ours: 100 ms)"),
+    parameter!("timeout": Duration(Duration::from_micros(1), Duration::from_secs(100)) = Duration::from_millis(400),
+        "First retransmission timeout for Padhye's formula (RFC 5348: 4 round-trip times)"),
+    parameter!("header": Bytes(Bytes(0), Bytes(1000)) = Bytes(40),
+        "Headers of a packet for Padhye's formula (IPv4 and TCP: 40 B)"),
 ];
 
 fn run(options: &Values) -> Outcome {

@@ -8,7 +8,8 @@
 use super::super::{Analysis, Measured, Metric, Outcome, Run};
 use super::{Rig, limit, packet};
 use fleetfoot_core::packet::Packet;
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::superpacket::Mark;
 use fleetfoot_core::time::Instant;
@@ -43,18 +44,8 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
 };
 
 const OPTIONS: &[Parameter] = &[
-    Parameter {
-        name: "packets",
-        kind: ParameterKind::Integer(1000, 1_000_000_000),
-        default: Value::Integer(200_000),
-        doc: "Packets of a round",
-    },
-    Parameter {
-        name: "flows",
-        kind: ParameterKind::Integer(1, 4096),
-        default: Value::Integer(64),
-        doc: "Flows that they belong to",
-    },
+    parameter!("packets": Integer(1000, 1_000_000_000) = 200_000, "Packets of a round"),
+    parameter!("flows": Integer(1, 4096) = 64, "Flows that they belong to"),
 ];
 
 fn run(options: &Values) -> Outcome {

@@ -8,7 +8,8 @@
 
 use super::super::{Analysis, Curve, Measured, Metric, Outcome, Run};
 use super::{PACKET_TIME, Rig, limit};
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Value, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::superpacket::Mark;
@@ -38,30 +39,10 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
 };
 
 const OPTIONS: &[Parameter] = &[
-    Parameter {
-        name: "firsts",
-        kind: ParameterKind::Integer(1000, 10_000_000),
-        default: Value::Integer(20_000),
-        doc: "Firsts offered",
-    },
-    Parameter {
-        name: "queue",
-        kind: ParameterKind::Integer(64, 100_000),
-        default: Value::Integer(100),
-        doc: "The queue's limit, packets (Schinazi 2014: 100)",
-    },
-    Parameter {
-        name: "max_length",
-        kind: ParameterKind::Integer(2, 63),
-        default: Value::Integer(63),
-        doc: "Longest super-packet (six bits of length: 63)",
-    },
-    Parameter {
-        name: "load",
-        kind: ParameterKind::Number(0.01, 100.0),
-        default: Value::Number(1.1),
-        doc: "Packets offered per packet that the line can send",
-    },
+    parameter!("firsts": Integer(1000, 10_000_000) = 20_000, "Firsts offered"),
+    parameter!("queue": Integer(64, 100_000) = 100, "The queue's limit, packets (Schinazi 2014: 100)"),
+    parameter!("max_length": Integer(2, 63) = 63, "Longest super-packet (six bits of length: 63)"),
+    parameter!("load": Number(0.01, 100.0) = 1.1, "Packets offered per packet that the line can send"),
 ];
 
 fn run(options: &Values) -> Outcome {

@@ -5,7 +5,8 @@
 
 use super::super::{Analysis, Measured, Metric, Outcome, Run};
 use super::{Rig, limit};
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Value, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::superpacket::Mark;
@@ -28,18 +29,9 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
 };
 
 const OPTIONS: &[Parameter] = &[
-    Parameter {
-        name: "promises",
-        kind: ParameterKind::Integer(1, 1_000_000),
-        default: Value::Integer(2000),
-        doc: "How many are watched",
-    },
-    Parameter {
-        name: "epoch",
-        kind: ParameterKind::Duration(Duration::from_millis(1), Duration::from_secs(8)),
-        default: Value::Duration(Duration::from_millis(200)),
-        doc: "Length of an epoch",
-    },
+    parameter!("promises": Integer(1, 1_000_000) = 2000, "How many are watched"),
+    parameter!("epoch": Duration(Duration::from_millis(1), Duration::from_secs(8)) = Duration::from_millis(200),
+        "Length of an epoch"),
 ];
 
 fn run(options: &Values) -> Outcome {

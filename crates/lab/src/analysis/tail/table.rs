@@ -7,7 +7,8 @@
 use super::super::pair::Pair;
 use super::super::{Analysis, Curve, Measured, Metric, Outcome, Run};
 use super::{MECHANISMS, config};
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::tcp::Profile;
 use fleetfoot_core::time::Duration;
@@ -28,12 +29,8 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
     run: Run::Alone(run),
 };
 
-const OPTIONS: &[Parameter] = &[Parameter {
-    name: "table",
-    kind: ParameterKind::Choice(TABLES),
-    default: Value::Choice(TABLES[0]),
-    doc: "Id of the table in the published file",
-}];
+const OPTIONS: &[Parameter] = &[parameter!("table": Choice(TABLES) = TABLES[0],
+    "Id of the table in the published file")];
 
 const TABLES: &[&str] = &[
     "tail-handworked",

@@ -9,7 +9,8 @@ use super::super::pair::Pair;
 use super::super::{Analysis, Measured, Metric, Outcome, Run};
 use super::config;
 use fleetfoot_core::packet::{Flags, Segment};
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::tcp::Profile;
@@ -39,12 +40,7 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
     run: Run::Alone(run),
 };
 
-const OPTIONS: &[Parameter] = &[Parameter {
-    name: "rule",
-    kind: ParameterKind::Choice(&["rto", "probe"]),
-    default: Value::Choice("rto"),
-    doc: "Which timer",
-}];
+const OPTIONS: &[Parameter] = &[parameter!("rule": Choice(&["rto", "probe"]) = "rto", "Which timer")];
 
 fn run(options: &Values) -> Outcome {
     let rto = options.choice("rule") == "rto";

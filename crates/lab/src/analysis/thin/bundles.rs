@@ -6,7 +6,8 @@
 use super::super::pair::{Pair, Sent};
 use super::super::{Analysis, Measured, Outcome, Run, metric};
 use super::{MSS, config};
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::tcp::{Rdb, ThinRule};
 use fleetfoot_core::time::Duration;
@@ -34,12 +35,8 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
     run: Run::Alone(run),
 };
 
-const OPTIONS: &[Parameter] = &[Parameter {
-    name: "payload",
-    kind: ParameterKind::Bytes(Bytes(1), Bytes(1460)),
-    default: Value::Bytes(Bytes(400)),
-    doc: "Bytes of each write",
-}];
+const OPTIONS: &[Parameter] = &[parameter!("payload": Bytes(Bytes(1), Bytes(1460)) = Bytes(400),
+    "Bytes of each write")];
 
 fn run(options: &Values) -> Outcome {
     let payload = options.bytes("payload").unwrap_or(Bytes(400)).0;

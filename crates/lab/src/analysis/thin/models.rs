@@ -5,7 +5,8 @@
 
 use super::super::{Analysis, Measured, Metric, Outcome, Run};
 use crate::workload::{APPLICATION_NAMES, ThinApplication};
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::rng::{Distribution, Rng, Sampler};
 use std::sync::Arc;
@@ -38,12 +39,8 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
     run: Run::Alone(run),
 };
 
-const OPTIONS: &[Parameter] = &[Parameter {
-    name: "draws",
-    kind: ParameterKind::Integer(1000, 10_000_000),
-    default: Value::Integer(200_000),
-    doc: "Draws from each model",
-}];
+const OPTIONS: &[Parameter] = &[parameter!("draws": Integer(1000, 10_000_000) = 200_000,
+    "Draws from each model")];
 
 /// Rows of the published table, in the order of the models.
 const ROWS: [&str; 8] = [

@@ -7,7 +7,8 @@
 use super::super::{Analysis, Curve, Measured, Metric, Outcome, Run, published};
 use super::numbers;
 use fleetfoot_core::cc::{Ack, Cdg, Config, CongestionController, CubicArithmetic, HyStart, Reaction};
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Value, Values};
 use fleetfoot_core::registry::Entry;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -36,12 +37,8 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
     run: Run::Alone(run),
 };
 
-const OPTIONS: &[Parameter] = &[Parameter {
-    name: "draws",
-    kind: ParameterKind::Integer(100, 10_000_000),
-    default: Value::Integer(2000),
-    doc: "Round trips for each sum (a verdict: 100000)",
-}];
+const OPTIONS: &[Parameter] = &[parameter!("draws": Integer(100, 10_000_000) = 2000,
+    "Round trips for each sum (a verdict: 100000)")];
 
 fn run(options: &Values) -> Outcome {
     let draws = options.integer("draws").unwrap_or(2000);

@@ -4,7 +4,8 @@
 
 use super::super::{Analysis, Measured, Metric, Outcome, Run};
 use crate::workload::SizeTable;
-use fleetfoot_core::parameter::{Parameter, ParameterKind, Value, Values};
+use fleetfoot_core::parameter;
+use fleetfoot_core::parameter::{Parameter, Values};
 use fleetfoot_core::registry::Entry;
 
 pub(in super::super) const ANALYSIS: Analysis = Analysis {
@@ -18,18 +19,10 @@ pub(in super::super) const ANALYSIS: Analysis = Analysis {
 };
 
 const OPTIONS: &[Parameter] = &[
-    Parameter {
-        name: "table",
-        kind: ParameterKind::Choice(&["web-objects", "web-search", "data-mining", "cache"]),
-        default: Value::Choice("web-objects"),
-        doc: "Named size distribution",
-    },
-    Parameter {
-        name: "segments",
-        kind: ParameterKind::Integer(1, 1_000_000),
-        default: Value::Integer(10),
-        doc: "Segments of 1460 bytes (draft-irtf-iccrg-sallantin-initial-spreading: 10)",
-    },
+    parameter!("table": Choice(&["web-objects", "web-search", "data-mining", "cache"]) = "web-objects",
+        "Named size distribution"),
+    parameter!("segments": Integer(1, 1_000_000) = 10,
+        "Segments of 1460 bytes (draft-irtf-iccrg-sallantin-initial-spreading: 10)"),
 ];
 
 fn run(options: &Values) -> Outcome {

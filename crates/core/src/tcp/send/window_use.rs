@@ -1,0 +1,185 @@
+//! How much of the window the sender uses, and what the validation of the window makes of it.
+//!
+//! The rules stand in `window::usage` and in `window::new_cwv`; here is when they are asked, and what they are shown.
+//!
+//! **Source.** As `window::usage` and `window::new_cwv`.
+//! **Deviations.** See there.
+
+use crate::cc::CongestionKind;
+use crate::tcp::Shared;
+use crate::tcp::ack::delivered::Delivery;
+use crate::tcp::config::{Growth, WindowValidation};
+use crate::tcp::send::half::Sender;
+use crate::tcp::send::tempo::Tempo;
+use crate::tcp::state::types::CaState;
+use crate::tcp::window::new_cwv::Validation;
+use crate::tcp::window::usage::View;
+use crate::time::Instant;
+use crate::units::Bytes;
+
+impl Sender {
+    /// The window as it is now.
+    fn view(&self, shared: &Shared) -> View {
+        View {
+            window: self.cc.window(),
+            ssthresh: self.cc.ssthresh(),
+            full: self.usage.is_limited(),
+            unit: self.board.weight(1),
+            mss: shared.mss,
+            initial: Bytes(shared.initial_window()),
+            srtt: shared.rtt.srtt(),
+        }
+    }
+
+    fn validation(&mut self) -> Option<&mut Validation> {
+        self.tempo.as_deref_mut()?.validation()
+    }
+
+    /// Whether New-CWV holds the window for not validated.
+    pub(in crate::tcp) fn is_nonvalidated(&self) -> bool {
+        self.tempo.as_deref().is_some_and(Tempo::is_nonvalidated)
+    }
+
+    /// Whether an acknowledgment may let the window grow.
+    #[inline(always)]
+    pub(in crate::tcp) fn may_grow(&self, shared: &Shared) -> bool {
+        if self.tempo.is_some() && self.is_nonvalidated() {
+            return self.usage.is_limited(); // RFC 7661 4.3
+        }
+        self.usage.may_grow(shared.config.growth, &self.cc)
+    }
+
+    /// After a drain: was the window the limit?
+    #[inline(always)]
+    pub(in crate::tcp) fn validate(&mut self, now: Instant, shared: &Shared, mut limited: bool) {
+        let out = self.board.out;
+        if self.tempo.is_some() && !limited {
+            self.on_idle_drain();
+        }
+        if shared.config.growth == Growth::Linux {
+            // tcp_write_xmit: a window that is full was the limit, also if nothing more is to be sent; and a drain that sends
+            // nothing new teaches nothing.
+            limited = limited || self.in_flight(shared) >= self.window(shared);
+            if !limited && self.last_send != now {
+                return;
+            }
+        }
+        self.usage.on_drain(self.una, self.nxt, out, limited);
+        if shared.config.window_validation != WindowValidation::Rfc2861 {
+            return;
+        }
+        let open = self.recovery.state() == CaState::Open;
+        if self.usage.is_stale(now, out, limited, || shared.rtt.base()) && open {
+            self.decay(now, shared);
+        }
+    }
+
+    /// RFC 2861 3.2: the application was the limit for an RTO.
+    #[inline(never)]
+    fn decay(&mut self, now: Instant, shared: &Shared) {
+        let view = self.view(shared);
+        if let Some((window, ssthresh)) = self.usage.decay(now, &view) {
+            self.cc.set_window(now, window, ssthresh);
+        }
+    }
+
+    /// The first new data after nothing was out: what idle time does to the window.
+    pub(in crate::tcp) fn after_idle(&mut self, now: Instant, shared: &Shared) {
+        let idle = now.since(self.last_send);
+        let rto = shared.rtt.base();
+        if idle <= rto || shared.stats.segments_sent == 0 {
+            return;
+        }
+        self.cc.on_idle(now, idle);
+        let view = self.view(shared);
+        let kind = shared.config.window_validation;
+        if let Some((window, ssthresh)) = self.usage.after_idle(now, kind, idle, rto, &view) {
+            self.cc.set_window(now, window, ssthresh);
+        }
+        if let Some(validation) = self.validation() {
+            validation.on_pause(now, shared.rtt.min());
+        }
+    }
+
+    /// The first data after nothing was out.
+    pub(in crate::tcp) fn on_first_out(&mut self) {
+        if let Some(validation) = self.validation() {
+            validation.on_first_out();
+        }
+    }
+
+    /// An acknowledgment: New-CWV's sample.
+    pub(in crate::tcp) fn sample_pipe(&mut self, now: Instant, shared: &Shared, delivery: &Delivery) {
+        let (view, range) = (self.view(shared), (self.una, self.nxt));
+        let recovering = matches!(self.recovery.state(), CaState::Recovery | CaState::Loss);
+        if let Some(validation) = self.validation() {
+            validation.on_ack(now, &view, delivery, range, recovering);
+        }
+    }
+
+    /// Before data leaves: New-CWV's phase, and what the time that it lasts does to the window.
+    pub(in crate::tcp) fn refresh_validation(&mut self, now: Instant, shared: &Shared) {
+        if self.recovery.state() != CaState::Open {
+            return;
+        }
+        let view = self.view(shared);
+        let set = self
+            .validation()
+            .and_then(|validation| validation.before_sending(now, &view));
+        if let Some((window, ssthresh)) = set {
+            self.cc.override_window(now, window, ssthresh);
+        }
+    }
+
+    /// A loss or a mark. False: the answer is the controller's.
+    pub(in crate::tcp) fn reduce_nonvalidated(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        kind: CongestionKind,
+    ) -> bool {
+        let (view, flight) = (self.view(shared), self.board.out);
+        let answer = self
+            .validation()
+            .and_then(|validation| validation.on_congestion(now, &view, kind, flight));
+        if let Some(half) = answer {
+            self.cc.override_window(now, half, half);
+        }
+        answer.is_some()
+    }
+
+    /// A segment that left at `sent_at` leaves again.
+    pub(in crate::tcp) fn on_lost_again(&mut self, sent_at: Instant, weight: u64) {
+        if let Some(validation) = self.validation() {
+            validation.on_lost_again(sent_at, weight);
+        }
+    }
+
+    /// Recovery, or the answer to a mark, is over.
+    pub(in crate::tcp) fn end_nonvalidated(&mut self, now: Instant, shared: &Shared) {
+        let view = self.view(shared);
+        let left = self
+            .validation()
+            .and_then(|validation| validation.on_recovery_end(&view));
+        if let Some(window) = left {
+            self.cc.override_window(now, window, window);
+        }
+    }
+
+    /// The reduction was a mistake. False: it was the controller's.
+    pub(in crate::tcp) fn restore_nonvalidated(&mut self, now: Instant) -> bool {
+        let Some((window, ssthresh)) = self.validation().and_then(Validation::take_back) else {
+            return false;
+        };
+        let window = self.cc.window().max(window);
+        self.cc.override_window(now, window, ssthresh);
+        true
+    }
+
+    /// A timeout: the answer is the controller's.
+    pub(in crate::tcp) fn leave_nonvalidated(&mut self) {
+        if let Some(validation) = self.validation() {
+            validation.on_timeout();
+        }
+    }
+}
