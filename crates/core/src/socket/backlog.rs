@@ -58,24 +58,31 @@ impl Stack {
             return Arrival::default();
         };
         if queue.is_full() {
+            self.refused.accept_queue += 1;
             return Arrival::default(); // no new SYN while the accept queue is full
         }
         let crowded = queue.half_open >= self.config.syn_backlog.min(queue.limit.max(1));
         let cookie = match self.config.syn_cookies {
-            SynCookies::Off if crowded => return Arrival::default(),
+            SynCookies::Off if crowded => {
+                self.refused.syn_queue += 1;
+                return Arrival::default();
+            }
             SynCookies::Off => false,
             SynCookies::OnOverflow => crowded && iss.is_none(),
             SynCookies::Always => iss.is_none(),
         };
         let config = Arc::new(self.config.for_socket(&sock.options, tuple.1.is_ipv6()));
         if cookie {
+            self.refused.cookies += 1;
             self.send_cookie(now, index, tuple, segment, &config);
             return Arrival::default();
         }
         let iss = iss.unwrap_or_else(|| self.initial_sequence(now, tuple));
         let (connection, accepted) = self.answer_fast_open(now, index, tuple, segment, &config, iss);
+        let origin = connection.payload_offset(segment);
         let child = self.adopt(now, index, tuple, connection);
         let mut arrival = Arrival {
+            origin,
             connection: Some(self.id_of(child)),
             ..Arrival::default()
         };
@@ -134,6 +141,7 @@ impl Stack {
         let full = queue.is_full();
         let (iss, syn) = self.cookies.redeem(now, tuple, segment)?;
         if full {
+            self.refused.accept_queue += 1;
             return Some(Arrival::default());
         }
         let config = self
@@ -142,6 +150,24 @@ impl Stack {
         let connection = Connection::restore(now, &Arc::new(config), iss, &syn);
         let child = self.adopt(now, index, tuple, connection);
         Some(self.deliver(now, child, segment))
+    }
+}
+
+/// What listeners had no room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// SYNs and last acknowledgments of handshakes that were dropped because too many connections waited to be accepted.
+    pub accept_queue: u64,
+    /// SYNs that were dropped because too many connections were half-open.
+    pub syn_queue: u64,
+    /// SYNs that were answered with a cookie, without keeping state.
+    pub cookies: u64,
+}
+
+impl Stack {
+    /// What listeners had no room for.
+    pub const fn refused(&self) -> Refused {
+        self.refused
     }
 }
 

@@ -3,6 +3,7 @@
 //! **Source.** Section 2 of the manual for each; the states in which each fails are Linux's (`inet_stream_connect`,
 //! `inet_shutdown`, `inet_listen`, `tcp_close`), in RFC 9293's terms 3.10.1 to 3.10.5.
 
+use super::input::Queued;
 use super::{Backlog, Body, Called, Errno, Family, Fd, How, Outcome, Phase, Stack, Tuple, canonical};
 use crate::tcp::{Connection, FastOpenRequest, Half, Setting, State};
 use crate::time::{Duration, Instant};
@@ -354,6 +355,7 @@ impl Stack {
         let body = core::mem::replace(&mut sock.body, Body::Idle);
         sock.phase = Phase::Unconnected;
         sock.deadline = None;
+        sock.lingering = false;
         let names = sock.local.zip(sock.remote);
         sock.reset_stream();
         match body {
@@ -386,6 +388,10 @@ impl Stack {
                     sock.error = Some(Errno::ECONNRESET);
                 }
                 connection.abort(now);
+                // What follows on this socket leaves after the reset.
+                self.output
+                    .retain(|queued| !matches!(queued, Queued::Connection(of) if *of as usize == index));
+                self.socks[index].queued = false;
                 if let Some((local, remote)) = names {
                     while let Some(transmit) = connection.poll_transmit(now) {
                         self.queue_raw(local, remote, transmit.segment, index);

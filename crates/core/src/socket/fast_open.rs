@@ -186,6 +186,7 @@ impl Stack {
             queue.fast_open += 1;
             queue.ready.push_back(child as u32);
         }
+        self.note(index);
     }
 
     /// Its handshake is over, or it has failed: another may come.

@@ -43,6 +43,8 @@ pub struct Arrival {
     pub connection: Option<ConnectionId>,
     /// The socket of that connection, if a process holds it.
     pub fd: Option<Fd>,
+    /// Stream offset of the payload's first byte, perhaps before all that was taken.
+    pub origin: i64,
     /// Stream offsets taken from the payload: the driver keeps these bytes.
     pub accepted: Range<u64>,
     /// Further pieces of it, where it went over several holes.
@@ -174,6 +176,7 @@ impl Stack {
             && acked
             && !segment.flags.intersects(Flags::RST.with(Flags::SYN))
         {
+            self.refused.accept_queue += 1;
             return Arrival::default(); // the accept queue is full: the peer will send it again
         }
         if before == State::SynReceived
@@ -205,6 +208,7 @@ impl Stack {
             return Arrival::default();
         }
         let accepted = connection.on_segment(now, segment);
+        let origin = connection.payload_offset(segment);
         let mut further = Vec::new();
         while let Some(piece) = connection.poll_accepted() {
             further.push(piece);
@@ -220,6 +224,7 @@ impl Stack {
         Arrival {
             connection: Some(self.id_of(index)),
             fd: self.socks[index].fd,
+            origin,
             accepted: accepted.start..accepted.end,
             further,
             in_order: accepted.in_order,
@@ -281,6 +286,9 @@ impl Stack {
                 Event::Readable | Event::Writable | Event::SendClosed | Event::Retransmitting => {}
             }
         }
+        if connection.state() == State::Closed {
+            self.unlink(index); // the next segment, perhaps a SYN, is not for it
+        }
         if established {
             self.learn_fast_open(now, index);
         }
@@ -303,6 +311,7 @@ impl Stack {
             } else if established {
                 queue.half_open = queue.half_open.saturating_sub(1);
                 queue.ready.push_back(index as u32);
+                self.note(parent as usize);
             } else if failed {
                 queue.half_open = queue.half_open.saturating_sub(1);
                 self.socks[index].parent = None;
@@ -447,6 +456,7 @@ impl Stack {
         if !sock.used {
             return;
         }
+        self.note(index);
         self.retire(now, index);
         if self.socks[index].state() == Some(State::Closed) {
             self.unlink(index);

@@ -7,7 +7,7 @@
 //! the bytes beside it.
 //!
 //! `mod` has the state, `calls` what makes, names and ends sockets; `data` reads and writes; `datagram` is UDP's sockets, apart; `option`; `poll`; `input` takes packets,
-//! ICMP and time and gives packets; `backlog` is listeners; `time_wait` what is left of connections; `names` finds ports and addresses; `memory` is what buffers hold; `info` is `TCP_INFO`.
+//! ICMP and time and gives packets; `backlog` is listeners; `time_wait` what is left of connections; `names` finds ports and addresses; `notice` what happened, for drivers with many sockets; `memory` is what buffers hold; `info` is `TCP_INFO`.
 //!
 //! **Source.** `socket(7)`, `tcp(7)`, `ip(7)`, `listen(2)`, `connect(2)`, `accept(2)`, `shutdown(2)`, `close(2)`, `poll(2)`;
 //! RFC 9293 3.9.1 for the states each call may meet; RFC 2525 2.17 for close with unread data.
@@ -24,18 +24,21 @@ mod info;
 mod input;
 mod memory;
 mod names;
+mod notice;
 mod option;
 mod poll;
 #[cfg(test)]
 mod tests;
 mod time_wait;
 
+pub use backlog::Refused;
 pub use config::{FastOpen, Memory, StackConfig, SynCookies};
 pub use data::{Received, RecvFlags, SendFlags, Sent};
 pub use datagram::{Datagram, QueuedError};
 pub use errno::Errno;
 pub use info::TcpInfo;
 pub use input::{Arrival, Header, IcmpError, Packet};
+pub use notice::Notice;
 pub use option::{OptionValue, SocketOption};
 pub use poll::Events;
 
@@ -123,6 +126,8 @@ pub struct Stack {
     peers: FastOpenCache,
     /// What connections learnt about paths, by the other end.
     paths: PathMemory<IpAddr>,
+    notices: notice::Notices,
+    refused: Refused,
 }
 
 /// A socket: options, names, and a connection or a listener. It may have no fd (not yet accepted, or closed).
@@ -175,12 +180,14 @@ struct Sock {
     /// `close` waits for what was written to be acknowledged.
     lingering: bool,
     queued: bool,
+    /// A notice about it waits.
+    noted: bool,
     /// The last write found the buffer full.
     no_space: bool,
     /// A blocking write waits for room.
     write_sleeps: bool,
     clock: info::Clock,
-    /// Bound by `bind`, not by `connect` or `listen`.
+    /// This slot holds a socket; otherwise it is in `Stack::free`.
     used: bool,
 }
 
@@ -250,6 +257,7 @@ impl Sock {
             quick_ack: true,
             lingering: false,
             queued: false,
+            noted: false,
             no_space: false,
             write_sleeps: false,
             clock: info::Clock::default(),
@@ -309,6 +317,8 @@ impl Stack {
             secret,
             peers: FastOpenCache::new(),
             paths: PathMemory::new(),
+            notices: notice::Notices::default(),
+            refused: Refused::default(),
         }
     }
 
@@ -392,12 +402,6 @@ impl Stack {
             Body::Idle => Ok(0),
             Body::Open(connection) => Ok(connection.info(now).unsent.get()),
         }
-    }
-
-    /// The connection of `fd`, for a driver that keeps its bytes.
-    pub fn connection_id(&self, fd: Fd) -> Result<ConnectionId, Errno> {
-        let index = self.index_of(fd)?;
-        Ok(self.id_of(index))
     }
 
     /// The endpoint under `fd`, if it has one.
@@ -502,6 +506,7 @@ impl Stack {
     }
 
     fn free(&mut self, index: usize) {
+        self.note_end(index);
         self.unlink(index);
         self.leave_port(index);
         self.disarm(index);

@@ -47,13 +47,15 @@ impl Stack {
     /// `poll(2)` of one socket, without waiting: which of `events`, or of errors and hang-ups, stand.
     pub fn poll(&mut self, now: Instant, fd: Fd, events: Events) -> Result<Events, Errno> {
         let index = self.index_of(fd)?;
-        let standing = self.standing(now, index);
+        let standing = self.standing(now, index, events);
         let asked = events.with(Events::ERR).with(Events::HUP);
         Ok(Events(standing.0 & asked.0))
     }
 
-    fn standing(&mut self, now: Instant, index: usize) -> Events {
-        let writable = self.writable(now, index);
+    fn standing(&mut self, now: Instant, index: usize, asked: Events) -> Events {
+        // What takes long to find is not looked for unless asked for.
+        let asks = Events(asked.0 & Events::OUT.with(Events::WRNORM).0);
+        let writable = !asks.is_empty() && self.writable(now, index);
         let sock = &self.socks[index];
         let readable = Events::IN.with(Events::RDNORM);
         let mut found = Events::default();

@@ -644,8 +644,37 @@ fn the_urgent_byte_is_read_apart() {
     assert_eq!(done(pair.hosts[1].read(pair.now, server, 100)).len, 4);
 }
 
+#[test]
+fn a_socket_that_was_disconnected_while_it_lingered_is_closed_like_any_other() {
+    let mut pair = Pair::new();
+    let (client, first) = pair.connected();
+    let linger = OptionValue::Linger { on: true, seconds: 5 };
+    pair.hosts[0]
+        .setsockopt(pair.now, client, SocketOption::Linger, &linger)
+        .expect("a known option");
+    done(pair.hosts[0].write(pair.now, client, 1000));
+    blocked(pair.hosts[0].close(pair.now, client));
+    pair.hosts[0].disconnect(pair.now, client).expect("disconnected");
+    let listener = pair.listener(5);
+    blocked(pair.hosts[0].connect(pair.now, client, SocketAddr::new(SERVER, PORT)));
+    pair.run(Duration::from_millis(50));
+    done(pair.hosts[0].connect(pair.now, client, SocketAddr::new(SERVER, PORT)));
+    let (server, _) = done(pair.hosts[1].accept(pair.now, listener));
+    for fd in [first, server, listener] {
+        done(pair.hosts[1].close(pair.now, fd));
+    }
+    pair.run(Duration::from_millis(50));
+    // The peer has ended: a FIN is sent, and this end waits for its acknowledgement.
+    blocked(pair.hosts[0].close(pair.now, client));
+    pair.run(Duration::from_secs(300));
+    done(pair.hosts[0].close(pair.now, client));
+    pair.run(Duration::from_secs(300));
+    assert_eq!(pair.hosts.each_ref().map(Stack::slots_in_use), [0, 0]);
+}
+
 mod blocking;
 mod families;
+mod notice;
 mod options;
 mod paths;
 mod table;
