@@ -2,12 +2,13 @@
 
 use crate::failure::Failure;
 use crate::layout::{document, width, wrapped};
-use crate::list::{EXAMPLES, PROFILES};
+use crate::list::EXAMPLES;
 use crate::output::{Common, print};
 use clap::Args;
 use fleetfoot_core::link::LinkConfig;
 use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::registry::Entry;
+use fleetfoot_core::tcp::Profile;
 use fleetfoot_lab::compare::shown;
 use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::experiment::record::Record;
@@ -87,10 +88,11 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         waits(&mut text, name, mechanism, path)?;
     }
     if text.is_empty() {
-        if let Some((_, what)) = PROFILES.iter().find(|profile| profile.0 == name) {
+        if let Some(profile) = Profile::by_name(name) {
             let _ = writeln!(
                 text,
-                "{name}: {what}.\nA complete set of all TCP switches: [tcp] profile = \"{name}\"."
+                "{name}: {}\nA complete set of all TCP switches: [tcp] profile = \"{name}\".",
+                profile.document()
             );
         } else if let Some((_, file)) = EXAMPLES.iter().find(|example| example.0 == name) {
             text.push_str(file);
@@ -318,8 +320,8 @@ fn experiment(text: &mut String, name: &str, file: &str) -> Result<(), Failure> 
             .map_or_else(String::new, |text| format!(", {text}"));
         let _ = writeln!(
             text,
-            "Source:\n  seed {}, {}{publication}\n",
-            source.seed, source.place
+            "Source:\n  document {}, {}{publication}\n",
+            source.document, source.place
         );
         if let Some(full) = record.full(name) {
             let _ = writeln!(text, "Verdict of the full run:\n  {}\n", full.verdict.name());
@@ -489,7 +491,7 @@ pub(crate) fn names() -> Vec<String> {
         .map(|entry| entry.name)
         .chain(plugins::queues().iter().map(|entry| entry.name))
         .chain(plugins::controllers().iter().map(|entry| entry.name))
-        .chain(PROFILES.iter().map(|profile| profile.0))
+        .chain(Profile::NAMES)
         .chain(EXAMPLES.iter().map(|example| example.0))
         .chain(switch_names())
         .chain(library::ids())

@@ -5,6 +5,7 @@ use crate::layout::{width, wrapped};
 use crate::output::{Common, print};
 use clap::{Args, ValueEnum};
 use fleetfoot_core::registry::Entry;
+use fleetfoot_core::tcp::Profile;
 use fleetfoot_lab::experiment::library;
 use fleetfoot_lab::mechanisms::{ENTRIES, Family};
 use fleetfoot_lab::plugins;
@@ -38,16 +39,6 @@ pub(crate) enum What {
     Examples,
 }
 
-/// Named TCP configurations.
-pub(crate) const PROFILES: &[(&str, &str)] = &[
-    ("linux", "Linux today"),
-    ("linux-2015", "Linux of 2015"),
-    ("linux-3.2", "Linux 3.2 (2012)"),
-    ("ns2-sack", "ns-2.35, Agent/TCP/Sack1"),
-    ("ns2-newreno", "ns-2.35, Agent/TCP/Newreno"),
-    ("rfc", "what the RFCs recommend"),
-];
-
 /// Scenarios to start from, with their text: every file of the folder `examples`.
 pub(crate) const EXAMPLES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 
@@ -79,8 +70,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     }
     if wanted(What::Profiles) {
         text.push_str("profiles:\n");
-        for (name, what) in PROFILES {
-            row(&mut text, name, what);
+        for profile in Profile::ALL {
+            row(&mut text, profile.name(), profile.document());
         }
     }
     if wanted(What::Experiments) {
@@ -147,10 +138,7 @@ fn json(what: Option<What>) -> Result<serde_json::Value, Failure> {
         add("congestion_controls", names(plugins::controllers()));
     }
     if wanted(What::Profiles) {
-        add(
-            "profiles",
-            PROFILES.iter().map(|(name, _)| (*name).into()).collect(),
-        );
+        add("profiles", Profile::NAMES.map(Into::into).to_vec());
     }
     if wanted(What::Experiments) {
         let entries = library::all()?.into_iter().map(|experiment| {

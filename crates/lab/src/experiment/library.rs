@@ -69,13 +69,16 @@ pub fn file(id: &str) -> Option<&'static str> {
     text(path)
 }
 
-/// The experiments that `wanted` names: ids, groups, or paths of files and folders. All of the tree if it names nothing.
+/// The experiments that `wanted` names: ids, groups, or paths of files and folders. If it names nothing, all of the tree but
+/// those with real packets, which take real time and rights.
 ///
 /// # Errors
 /// Nothing is called so, or a file has a mistake.
 pub fn select(wanted: &[String]) -> Result<Vec<Experiment>, UnknownName> {
     if wanted.is_empty() {
-        return Ok(all()?);
+        let mut all = all()?;
+        all.retain(|experiment| !experiment.file.figure.live);
+        return Ok(all);
     }
     let mut chosen: Vec<Experiment> = Vec::new();
     for name in wanted {

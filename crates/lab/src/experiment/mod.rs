@@ -21,7 +21,7 @@ use serde::Serialize;
 use verdict::{Interval, Verdict};
 
 /// Version of the document of `reproduce --json`.
-pub const SCHEMA: &str = "1.0";
+pub const SCHEMA: &str = "2.0";
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,7 +234,7 @@ pub struct Document {
 pub struct DocumentEntry {
     id: String,
     group: String,
-    seed: String,
+    document: String,
     claim: String,
     verdict: Option<Verdict>,
     note: Option<String>,
@@ -265,7 +265,7 @@ impl DocumentEntry {
         DocumentEntry {
             id: experiment.id.clone(),
             group: experiment.group.clone(),
-            seed: figure.source.seed.clone(),
+            document: figure.source.document.clone(),
             claim: figure.claim.clone(),
             verdict: None,
             note: figure.note.clone(),

@@ -81,7 +81,7 @@ fn chapter(chapter: &Chapter<'_>) -> serde_json::Value {
         "id": experiment.id,
         "claim": figure.claim,
         "verdict": verdict.name(),
-        "seed": figure.source.seed,
+        "document": figure.source.document,
         "place": figure.source.place,
         "publication": figure.source.publication,
         "note": note,

@@ -34,6 +34,8 @@ pub struct Figure {
     pub analysis: Option<(&'static analysis::Analysis, Values)>,
     /// Whether it is an analysis without runs.
     pub closed_form: bool,
+    /// Whether runs with real packets are among its runs.
+    pub live: bool,
     /// Why values cannot be compared, if they cannot.
     pub not_comparable: Option<String>,
     /// What a reader of the verdict should know.
@@ -60,7 +62,7 @@ pub struct Figure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FigureSource {
     /// Identity of the document; `own` for an experiment of this project.
-    pub seed: String,
+    pub document: String,
     /// Figure, table or section.
     pub place: String,
     /// Report number, journal or address.
@@ -267,7 +269,8 @@ pub(super) fn read(
     let source = section.need("source")?;
     let source_table = value::table(&source.node, "figure.source")?;
     let source_text = |key: &str| source_table.text(key).unwrap_or("").to_owned();
-    let closed_form = section.need("kind")?.choice()? == "closed-form";
+    let kind = section.need("kind")?.choice()?;
+    let (closed_form, live) = (kind == "closed-form", kind == "live");
     let analysis = match section.find("analysis")? {
         Some(field) => {
             let (name, values) = value::analysis(&field.node, "figure.analysis")?;
@@ -332,13 +335,14 @@ pub(super) fn read(
     };
     let figure = Figure {
         source: FigureSource {
-            seed: source_text("seed"),
+            document: source_text("document"),
             place: source_text("where"),
             publication: source_table.text("publication").map(str::to_owned),
         },
         claim: section.need("claim")?.text()?.to_owned(),
         analysis,
         closed_form,
+        live,
         not_comparable: text("not_comparable")?,
         note: text("note")?,
         as_described: as_described.clone(),

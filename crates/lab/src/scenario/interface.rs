@@ -31,16 +31,19 @@ pub(crate) fn interface(node: &Node, path: &str, config: &Config) -> Result<Inte
 fn grouping(field: &Field) -> Result<Option<Grouping>, Error> {
     let Value::Table(_) = &field.node.value else {
         // A word is the table with this mode and its defaults.
-        return Ok(Some(Grouping {
-            mode: mode(field.choice()?, Grouping::T_BUFFER),
-            layout: Layout::LOCAL,
-            max: Grouping::MAX,
-            declare: Declare::Truth,
-        })
-        .filter(|_| field.node.as_text() != Some("off")));
+        return match field.choice()? {
+            "off" => Ok(None),
+            word => Ok(Some(Grouping {
+                mode: mode(field, word, Grouping::T_BUFFER)?,
+                layout: Layout::LOCAL,
+                max: Grouping::MAX,
+                declare: Declare::Truth,
+            })),
+        };
     };
     let section = Section::open(&field.node, keys::SUPER_PACKETS, &field.path)?;
-    let word = section.need("mode")?.choice()?;
+    let chosen = section.need("mode")?;
+    let word = chosen.choice()?;
     let t_buffer = section.find("t_buffer")?;
     if let Some(field) = &t_buffer
         && matches!(word, "burst" | "fixed")
@@ -57,7 +60,7 @@ fn grouping(field: &Field) -> Result<Option<Grouping>, Error> {
         return Err(too_long(&max, layout));
     }
     let grouping = Grouping {
-        mode: mode(word, t_buffer),
+        mode: mode(&chosen, word, t_buffer)?,
         layout,
         max: length as u8,
         declare: declare(&section.need("declare")?, layout)?,
@@ -71,12 +74,13 @@ fn grouping(field: &Field) -> Result<Option<Grouping>, Error> {
     Ok(Some(grouping))
 }
 
-fn mode(word: &str, t_buffer: Duration) -> Mode {
+fn mode(field: &Field, word: &str, t_buffer: Duration) -> Result<Mode, Error> {
     match word {
-        "burst" => Mode::Burst,
-        "accumulate" => Mode::Accumulate { t_buffer },
-        "fixed" => Mode::Fixed,
-        _ => Mode::Timer { t_buffer },
+        "timer" => Ok(Mode::Timer { t_buffer }),
+        "burst" => Ok(Mode::Burst),
+        "accumulate" => Ok(Mode::Accumulate { t_buffer }),
+        "fixed" => Ok(Mode::Fixed),
+        _ => Err(field.fail(format!("`{word}` is no mode of super-packets"))),
     }
 }
 

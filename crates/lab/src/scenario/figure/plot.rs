@@ -54,7 +54,7 @@ pub enum PlotKind {
         logarithmic: bool,
     },
     /// The first run of some variants bin by bin: the throughput of each traffic group, and the wait at a link.
-    Course {
+    TimeSeries {
         /// Index of the link.
         link: usize,
         /// Indices of the variants.
@@ -212,13 +212,13 @@ fn plot(node: &Node, names: &Names<'_>, checks: &[Check]) -> Result<Plot, Error>
                     .ok_or_else(|| Error::at(&section.place, &section.path, "this figure has no sweep"))?,
             },
         },
-        "course" => {
+        "time-series" => {
             let field = section.need("link")?;
             let word = field.text()?;
             let known: Vec<&str> = names.links.iter().map(|(name, _)| name.as_str()).collect();
             let found = names.links.iter().find(|(name, _)| name == word);
             let (_, link) = found.ok_or_else(|| unknown(field.place(), &field.path, "link", word, &known))?;
-            PlotKind::Course {
+            PlotKind::TimeSeries {
                 link: *link,
                 variants: variants()?,
             }

@@ -14,9 +14,9 @@ pub(crate) static FIGURE: &[Key] = &[
     ),
     key(
         "kind",
-        Kind::Choice(&["simulated", "closed-form"]),
+        Kind::Choice(&["simulated", "closed-form", "live"]),
         Value("\"simulated\""),
-        "Whether runs are made, or only an analysis: then the file has neither network nor traffic.",
+        "`simulated`: runs are made. `closed-form`: only an analysis; the file has neither network nor traffic. `live`: runs with real packets are among them, so it is run only where it is named.",
     ),
     key(
         "primary",
@@ -70,10 +70,10 @@ pub(crate) static FIGURE: &[Key] = &[
 
 pub(crate) static SOURCE: &[Key] = &[
     key(
-        "seed",
+        "document",
         Kind::Text,
         Required,
-        "Identity of the document: `000`; `own` for an experiment of this project.",
+        "Number of the published document: `000`; `own` for an experiment of this project.",
     ),
     key("where", Kind::Text, Required, "Figure, table or section."),
     key(
@@ -285,9 +285,9 @@ pub(crate) static PLOT: &[Key] = &[
     ),
     key(
         "kind",
-        Kind::Choice(&["dots", "heat-map", "sweep", "times", "course"]),
+        Kind::Choice(&["dots", "heat-map", "sweep", "times", "time-series"]),
         Required,
-        "`dots`: a row for each check, with its interval. `heat-map`: a panel for each check and a cell for each point of the sweep. `sweep`: checks against a path of the sweep. `times`: completion times of a group in ascending order, all runs together. `course`: the first run of some variants bin by bin, the throughput of each traffic group and the wait at a link.",
+        "`dots`: a row for each check, with its interval. `heat-map`: a panel for each check and a cell for each point of the sweep. `sweep`: checks against a path of the sweep. `times`: completion times of a group in ascending order, all runs together. `time-series`: the first run of some variants bin by bin, the throughput of each traffic group and the wait at a link.",
     ),
     key("title", Kind::Text, Described("its name"), "Its heading."),
     key("text", Kind::Text, Described("none"), "How to read it."),
@@ -343,9 +343,9 @@ pub(crate) static PLOT: &[Key] = &[
         "variants",
         Kind::OneOrMore(&Kind::Text),
         Described("all"),
-        "Variants of `times` and `course`.",
+        "Variants of `times` and `time-series`.",
     ),
-    key("link", Kind::Text, Described("none"), "Link of `course`."),
+    key("link", Kind::Text, Described("none"), "Link of `time-series`."),
     key(
         "better",
         Kind::Choice(&["lower", "higher", "neither"]),
