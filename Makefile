@@ -4,7 +4,7 @@ CARGO ?= cargo
 FILE ?=
 ARGS ?=
 
-.PHONY: run test test-all check bench peers fuzz coverage soak fmt doc clean
+.PHONY: run test test-all check bench peers fuzz coverage soak soak-live fmt doc clean
 
 ## Build the program and compare every mechanism on the built-in home line (or FILE=path).
 run:
@@ -49,6 +49,10 @@ coverage:
 ## Random transfers over random bad paths in virtual time, checked byte by byte; 100 GiB, or ARGS="--seconds 60". Ctrl-C ends it.
 soak:
 	@scripts/soak.sh $(ARGS)
+
+## Our TCP against the kernel's on real packets, every byte compared: 64 GiB in parts, or ARGS="--gib 8". Goes on where it was stopped.
+soak-live:
+	@scripts/soak-live.sh $(ARGS)
 
 fmt:
 	$(CARGO) fmt --all

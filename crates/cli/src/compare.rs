@@ -15,7 +15,7 @@ use crate::target::Targets;
 use clap::Args;
 use fleetfoot_lab::compare::study::{Budget, Extent, Study, StudyError, study};
 use fleetfoot_lab::compare::{Choice, Plan, words};
-use fleetfoot_lab::report::time_series::Course;
+use fleetfoot_lab::report::time_series::TimeSeries;
 use fleetfoot_lab::result::Comparison;
 use fleetfoot_lab::run::{Job, Options, execute as run_all, observe, simulate_with_progress};
 use fleetfoot_lab::scenario::{Scenario, Setting};
@@ -215,7 +215,7 @@ fn one(arguments: &Arguments, file: Option<&Path>, common: &Common) -> Result<Fi
     }
     let written = reporter.writing(|writing| {
         if !study.batch.interrupted {
-            writing.now("the course of single flows");
+            writing.now("time series of single flows");
             add_traces(&study.plan, &mut study.comparison, &stop);
         }
         writing.now("tables and page");
@@ -274,7 +274,7 @@ fn several(arguments: &Arguments, files: &[PathBuf], common: &Common) -> Result<
     finished.iter().try_for_each(|one| one.close(common))
 }
 
-/// The course of a few flows of the baseline and the best variants, from the first seed.
+/// Time series of a few flows of the baseline and the best variants, from the first seed.
 fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
     let best = words::rows(&comparison.document);
     let best: Vec<String> = best
@@ -288,11 +288,11 @@ fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
         if !baseline && !best.contains(&planned.name) {
             continue;
         }
-        let mut course = Course::new(&planned.resolved, FLOWS_TRACED);
+        let mut series = TimeSeries::new(&planned.resolved, FLOWS_TRACED);
         let spec = planned.resolved.spec(plan.seeds[0]);
         // The same run succeeded a moment ago; if it is stopped now the charts are left out.
-        if observe(&spec, stop, &mut course).is_ok_and(|output| !output.interrupted) {
-            comparison.variants[index].traces = course.traces;
+        if observe(&spec, stop, &mut series).is_ok_and(|output| !output.interrupted) {
+            comparison.variants[index].traces = series.traces;
         }
     }
 }
@@ -300,5 +300,5 @@ fn add_traces(plan: &Plan, comparison: &mut Comparison, stop: &AtomicBool) {
 /// Number of variants, the best of the table, whose flows are traced for the report.
 const TRACED: usize = 4;
 
-/// Flows of each group whose course the report shows.
+/// Flows of each group whose time series the report shows.
 pub(crate) const FLOWS_TRACED: usize = 2;

@@ -9,8 +9,8 @@ use fleetfoot_drill::capture;
 use fleetfoot_drill::exactness::{Exactness, Excluded};
 use fleetfoot_drill::folder::{Item, Manifest, Options, Outcome, Stack, check, find, places, play_all};
 use fleetfoot_drill::{Definitions, Verdict};
+use fleetfoot_lab::input;
 use fleetfoot_lab::scenario::set_switch;
-use fleetfoot_lab::{input, workload};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Read as _;
@@ -130,9 +130,7 @@ fn read(item: &Item) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
     input::open(&item.path, MOST_SCRIPT)
         .and_then(|mut file| file.read_to_end(&mut text))
-        .map_err(|error| {
-            Failure::usage(format!("cannot read {}: {}", item.file, workload::reason(&error)))
-        })?;
+        .map_err(|error| Failure::usage(format!("cannot read {}: {}", item.file, input::reason(&error))))?;
     Ok(text)
 }
 

@@ -39,6 +39,21 @@ impl Folder {
 
     /// Writes everything.
     pub(crate) fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
+        self.write_with(comparison, |making, comparison| {
+            report::write_csv(making, comparison)?;
+            report::write_html(&making.join("report.html"), comparison)?;
+            #[cfg(feature = "parquet")]
+            report::write_parquet(making, comparison)?;
+            Ok(())
+        })
+    }
+
+    /// Writes the document and the like, and the tables and the report that `make` puts into a folder.
+    pub(crate) fn write_with(
+        &self,
+        comparison: &Comparison,
+        make: impl FnOnce(&Path, &Comparison) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
         let texts = [
             ("result.json", comparison.document.to_file_text()),
             ("scenario.toml", comparison.scenario_toml.clone()),
@@ -47,11 +62,7 @@ impl Folder {
         self.write_texts(&texts)?;
         // Tables and report are made beside their places and moved there.
         let making = self.path.join(format!(".making-{}", std::process::id()));
-        let made = fs::create_dir_all(&making)
-            .and_then(|()| report::write_csv(&making, comparison))
-            .and_then(|()| report::write_html(&making.join("report.html"), comparison));
-        #[cfg(feature = "parquet")]
-        let made = made.and_then(|()| report::write_parquet(&making, comparison));
+        let made = fs::create_dir_all(&making).and_then(|()| make(&making, comparison));
         let moved = made.and_then(|()| {
             for entry in fs::read_dir(&making)? {
                 let entry = entry?;

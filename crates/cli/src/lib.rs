@@ -11,11 +11,13 @@ mod bench;
 mod beside;
 mod compare;
 mod completions;
+mod doctor;
 mod drill;
 mod explain;
 mod failure;
 mod folder;
 mod forecast;
+mod host;
 mod import;
 mod layout;
 mod links;
@@ -26,6 +28,7 @@ mod ranked;
 mod reproduce;
 mod run;
 mod session;
+mod shell;
 mod table;
 mod target;
 
@@ -66,6 +69,12 @@ enum Verb {
     Reproduce(reproduce::Arguments),
     /// Make a scenario of a capture: links, round-trip times, sizes, think times.
     Import(import::Arguments),
+    /// Run a command behind the described link: real packets through the simulator's queues.
+    Shell(shell::Arguments),
+    /// Our TCP as a host on real packets: serve files, fetch them.
+    Host(host::Arguments),
+    /// What works on this machine for real packets, and what to do about what does not.
+    Doctor(doctor::Arguments),
     /// Play packetdrill scripts against our TCP in virtual time.
     Drill(drill::Arguments),
     /// Mechanisms, queues, congestion controls, profiles, experiments and examples.
@@ -111,6 +120,9 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Verb::Run(verb) => run::execute(verb, common),
         Verb::Reproduce(verb) => reproduce::execute(verb, common),
         Verb::Import(verb) => import::execute(verb, common),
+        Verb::Shell(verb) => shell::execute(verb, common),
+        Verb::Host(verb) => host::execute(verb, common),
+        Verb::Doctor(verb) => doctor::execute(verb, common),
         Verb::Drill(verb) => drill::execute(verb, common),
         Verb::List(verb) => list::execute(verb, common),
         Verb::Explain(verb) => explain::execute(verb, common),

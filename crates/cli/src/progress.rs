@@ -327,7 +327,7 @@ impl Reporter {
 pub(crate) struct Writing(Mutex<&'static str>);
 
 impl Writing {
-    /// This comes now: `the course of single flows`.
+    /// This comes now: `time series of single flows`.
     pub(crate) fn now(&self, step: &'static str) {
         if let Ok(mut own) = self.0.lock() {
             *own = step;

@@ -17,7 +17,7 @@ use fleetfoot_lab::compare::{BASELINE, Choice, Plan, build};
 use fleetfoot_lab::mechanisms::ENTRIES;
 use fleetfoot_lab::report::diagram::Diagram;
 use fleetfoot_lab::report::time_series::{
-    Course, MOST_PACKETS, Tap, captured, links_called, tapped, trace_rows,
+    MOST_PACKETS, Tap, TimeSeries, captured, links_called, tapped, trace_rows,
 };
 use fleetfoot_lab::report::{pcapng, trace};
 use fleetfoot_lab::result::Comparison;
@@ -150,7 +150,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     comparison.document.commit = String::from(env!("FLEETFOOT_COMMIT"));
     let written = reporter.writing(|writing| {
         if !batch.interrupted && (folder.is_some() || outputs.any()) {
-            writing.now("the course of single flows");
+            writing.now("time series of single flows");
             watch(arguments, &outputs, tap, &plan, &stop, common, &mut comparison)?;
         }
         writing.now("tables and page");
@@ -219,7 +219,7 @@ fn watch(
         None => 0..0,
     };
     let observers = (
-        Course::new(resolved, FLOWS_TRACED),
+        TimeSeries::new(resolved, FLOWS_TRACED),
         (
             Trace::new(groups, u32::MAX),
             Capture::new(links.iter().copied(), MOST_PACKETS),
@@ -231,8 +231,8 @@ fn watch(
     };
     let mut observers = (observers, Diagram::new(resolved, group, number));
     observe(&resolved.spec(plan.seeds[0]), stop, &mut observers).map_err(Failure::other)?;
-    let ((course, (trace, capture)), diagram) = observers;
-    comparison.variants[0].traces = course.traces;
+    let ((series, (trace, capture)), diagram) = observers;
+    comparison.variants[0].traces = series.traces;
     let about = format!(
         "{}, {}, seed {}",
         plan.scenario.title(),

@@ -185,6 +185,20 @@ pub(crate) fn stop_flag() -> Arc<AtomicBool> {
     Arc::clone(stop)
 }
 
+/// Ctrl-C writes into `pipe`; the second one ends the program at once. For verbs that sleep in the kernel. Not with
+/// [`stop_flag`]: a signal has one handler.
+#[cfg(target_os = "linux")]
+pub(crate) fn tell_of_stop(pipe: std::io::PipeWriter) {
+    use std::io::Write;
+    let stopped = AtomicBool::new(false);
+    // Without a handler Ctrl-C still ends the program, and the kernel puts away what it had.
+    let _ = ctrlc::set_handler(move || {
+        if stopped.swap(true, Ordering::Relaxed) || (&pipe).write_all(&[1]).is_err() {
+            std::process::exit(130);
+        }
+    });
+}
+
 /// Number of threads.
 pub(crate) fn cores(jobs: usize) -> usize {
     match jobs {

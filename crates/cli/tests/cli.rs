@@ -65,7 +65,7 @@ fn json_is_one_document_also_for_a_failure() {
     let place = folder("json");
     let good = fleetfoot(&["run", SMALL, "--json"], &place);
     let document: serde_json::Value = serde_json::from_slice(&good.stdout).expect("one document");
-    assert_eq!(document["schema"], "1.2");
+    assert_eq!(document["schema"], "1.3");
     for (arguments, code) in [
         (&["run", "absent.toml", "--json"][..], 2),
         (&["compare", "--bogus", "--json"][..], 2),
@@ -144,7 +144,7 @@ fn reproduce_prints_verdicts_keeps_runs_and_writes_its_report() {
     // A copy of an experiment, changed: the exit code is 0 whatever the verdict, and a second time nothing is run.
     let copy = "[network]\nkind = \"dumbbell\"\nbottleneck = { rate = \"1 Mbit/s\", delay = \"10 ms\" }\n\
                 [[traffic]]\nname = \"one\"\nkind = \"transfer\"\nsize = \"10 kB\"\narrivals = { dist = \"poisson\", rate = \"5 per second\" }\n\
-                [run]\nduration = \"2 s\"\nseeds = 12\n[figure]\nclaim = \"c\"\nsource = { seed = \"own\", where = \"here\" }\n\
+                [run]\nduration = \"2 s\"\nseeds = 12\n[figure]\nclaim = \"c\"\nsource = { document = \"own\", where = \"here\" }\n\
                 [[check]]\nname = \"slow\"\nmetric = \"fct_s\"\ngroup = \"one\"\nexpect = \"> 100\"\n";
     std::fs::write(place.join("mine.toml"), copy).expect("the folder can be written");
     let run = || {

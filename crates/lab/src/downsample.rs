@@ -2,7 +2,7 @@
 
 /// At most about `points` members of `line` (times ascending): first and last, and of each of equal spans of time the
 /// first, the smallest, the largest and the last, so that no peak is lost.
-pub(crate) fn thin<T: Copy>(
+pub(crate) fn downsample<T: Copy>(
     line: &[T],
     points: usize,
     time: impl Fn(&T) -> f64,
@@ -68,7 +68,7 @@ pub(super) fn distribution(sorted: &[f64], all: usize, points: usize) -> Vec<(f6
 
 #[cfg(test)]
 mod tests {
-    use super::{distribution, thin};
+    use super::{distribution, downsample};
 
     #[test]
     fn thinning_keeps_ends_and_extremes_and_order() {
@@ -80,12 +80,12 @@ mod tests {
                 )
             })
             .collect::<Vec<_>>();
-        let kept = thin(&line, 2000, |p| p.0, |p| p.1);
+        let kept = downsample(&line, 2000, |p| p.0, |p| p.1);
         assert!(kept.len() <= 2000 && kept.len() > 1000);
         assert_eq!((kept[0].0, kept[kept.len() - 1].0), (0.0, 99_999.0));
         assert!(kept.iter().any(|point| point.1 == 9.0));
         assert!(kept.windows(2).all(|pair| pair[0].0 < pair[1].0));
-        assert_eq!(thin(&line[..5], 2000, |p| p.0, |p| p.1), line[..5]);
+        assert_eq!(downsample(&line[..5], 2000, |p| p.0, |p| p.1), line[..5]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reading the files that a user names: no device that never ends, no folder, nothing larger than stated, and never more than
 //! memory allows.
 
-use crate::{memory, workload};
+use crate::memory;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
@@ -54,7 +54,17 @@ pub fn text(path: &Path, most: u64) -> io::Result<String> {
 /// # Errors
 /// As [`text`].
 pub fn text_or_reason(path: &Path, most: u64) -> Result<String, String> {
-    text(path, most).map_err(|error| format!("cannot read {}: {}", path.display(), workload::reason(&error)))
+    text(path, most).map_err(|error| format!("cannot read {}: {}", path.display(), reason(&error)))
+}
+
+/// Why a file cannot be read, in words.
+pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => String::from("there is no such file"),
+        ErrorKind::PermissionDenied => String::from("permission denied"),
+        ErrorKind::IsADirectory => String::from("it is a folder"),
+        _ => error.to_string(),
+    }
 }
 
 /// What a path leads to that is neither file nor folder nor open pipe.

@@ -2,8 +2,8 @@
 //!
 //! Read in this order: [`scenario`] (the file and what it resolves to), [`mechanisms`] (what users choose between), [`run`]
 //! (one run, and many in parallel), [`statistics`], [`result`] (the JSON that everything is made from), [`compare`] (ranking
-//! and answer), [`report`] (HTML, CSV, Parquet, captures). [`experiment`] puts published values beside measured ones;
-//! [`analysis`] holds what its figures compute beyond that. [`import`] makes a scenario of a capture; [`plugins`] are mechanisms that a program brings.
+//! and answer), [`metrics`] (the table of what is measured), [`report`] (HTML, CSV, Parquet, captures). [`workload`] reads sizes of flows. [`experiment`] puts published values beside measured ones;
+//! [`analysis`] holds what its figures compute beyond that. [`import`] makes a scenario of a capture; [`live`] compares real programs behind a link; [`plugins`] are mechanisms that a program brings.
 
 pub mod analysis;
 pub mod compare;
@@ -12,6 +12,7 @@ pub mod experiment;
 mod identity;
 pub mod import;
 pub mod input;
+pub mod live;
 pub mod mechanisms;
 pub mod memory;
 pub mod metrics;

@@ -88,7 +88,8 @@ fn check(plugins: Plugins) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::check;
-    use fleetfoot_core::parameter::{Parameter, ParameterKind, Value};
+    use fleetfoot_core::parameter;
+    use fleetfoot_core::parameter::Parameter;
     use fleetfoot_core::plugin::Plugins;
     use fleetfoot_core::queue::{AnyQueue, DropTail};
     use fleetfoot_core::registry::{Entry, Plugin};
@@ -107,12 +108,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_plug_in_is_said() {
-        const WRONG: &[Parameter] = &[Parameter {
-            name: "share",
-            kind: ParameterKind::Number(0.0, 1.0),
-            default: Value::Number(2.0),
-            doc: "Too much.",
-        }];
+        const WRONG: &[Parameter] = &[parameter!("share": Number(0.0, 1.0) = 2.0, "Too much.")];
         assert_eq!(refusal("mine", "//! Mine.", DropTail::PARAMETERS), None);
         for (name, source, parameters, said) in [
             ("codel", "//! Mine.", &[][..], "`codel` is taken"),

@@ -1,25 +1,25 @@
 //! The result of `compare` and `run`: the JSON document that everything else is made from, and the samples behind it.
 //!
-//! [`Document`] is schema "1.2" field for field: fields may be added later, never renamed. HTML, CSV, Parquet and Python
+//! [`Document`] is schema "1.3" field for field: fields may be added later, never renamed. HTML, CSV, Parquet and Python
 //! read the same structure. [`Comparison`] is what lives in memory beside it: every run's records, the traces of
 //! chosen flows, what did not apply and why. Quantities are in SI units with the unit in the name.
 
-use crate::compare::Senders;
-use crate::compare::place::Standing;
-use crate::compare::turn_on::Instruction;
-use crate::downsample::thin;
+mod place;
+
+use crate::downsample::downsample;
 use crate::metrics::GroupMetric;
 use crate::metrics::counters::Counters;
 use crate::scenario::ReplayFit;
 pub use crate::statistics::Summary;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::TrafficKind;
+pub use place::{Instruction, Senders, Standing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Version of the document: the first number changes when something is renamed or removed.
-pub const SCHEMA: &str = "1.2";
+pub const SCHEMA: &str = "1.3";
 
 /// The result document of `compare` and `run`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -66,6 +66,9 @@ pub struct Document {
     /// Where the energy of a look-up comes from, of which every `lookup_power_w` is made.
     #[serde(default)]
     pub lookup_energy_source: String,
+    /// What real program was measured, and how; absent in results of the simulator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<Live>,
     /// The first is the scenario as described.
     pub variants: Vec<Variant>,
     /// The only part that differs between two equal runs; absent in files.
@@ -108,6 +111,55 @@ pub struct Variant {
     pub bytes_sent_per_byte_delivered: Option<f64>,
     /// Against the first variant; `null` for the first itself.
     pub versus: Option<Versus>,
+    /// What was measured of a real program; absent in results of the simulator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveVariant>,
+}
+
+/// A real program behind the described link (`fleetfoot shell`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Live {
+    /// The command, as one would type it.
+    pub command: String,
+    /// The command that was started at the far end.
+    pub far: Option<String>,
+    /// What runs are compared by: `wall`, `flows`, or a regular expression.
+    pub metric: String,
+    /// The same in words.
+    pub metric_words: String,
+    /// Unit of the values; empty for numbers that the command prints.
+    pub unit: String,
+    /// Whether a larger value is the better one.
+    pub more_is_better: bool,
+    /// Version of the kernel, whose TCP the programs used.
+    pub kernel: String,
+    /// Whether any run was compared with another.
+    pub compared: bool,
+}
+
+/// What was measured of a real program with one variant.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LiveVariant {
+    /// The link in words, towards the command and from it.
+    pub link: Vec<String>,
+    /// What was set of the senders: commands, as they could be typed.
+    pub sender: Vec<String>,
+    /// Position among the variants, from 1; `null` without a run that counts.
+    pub rank: Option<u64>,
+    /// 1 for the best variant and those that cannot be distinguished from it, then 2...; `null` without a run that counts.
+    pub tier: Option<u64>,
+    /// What runs are compared by, over all runs that count.
+    pub value: Option<Summary>,
+    /// Its mean over that of the first variant, over the runs that count in both; `null` for the first.
+    pub ratio: Option<Ratio>,
+    /// Runs that failed; they count in nothing.
+    pub failed: u64,
+    /// Runs in which the described link was not kept; they count.
+    pub not_kept: u64,
+    /// The runs, those that failed included.
+    pub measured: Vec<crate::live::Run>,
 }
 
 /// A traffic group of a variant.
@@ -483,7 +535,7 @@ impl FlowTrace {
         self.states.push(state);
         if self.states.len() > Self::MOST_POINTS {
             let half = Self::MOST_POINTS / 2;
-            self.states = thin(
+            self.states = downsample(
                 &self.states,
                 half,
                 |state| state.t_s,
@@ -501,8 +553,9 @@ impl FlowTrace {
             let (again, first): (Vec<_>, Vec<_>) =
                 self.sends.iter().copied().partition(|send| send.retransmission);
             let quarter = Self::MOST_POINTS / 4;
-            let fewer =
-                |sends: &[SendPoint]| thin(sends, quarter, |send| send.t_s, |send| send.from_byte as f64);
+            let fewer = |sends: &[SendPoint]| {
+                downsample(sends, quarter, |send| send.t_s, |send| send.from_byte as f64)
+            };
             self.sends = fewer(&first);
             self.sends.extend(fewer(&again));
             self.sends.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));

@@ -619,3 +619,46 @@ fn bursts_that_are_done_sooner_are_not_harmed() {
     );
     assert!(!case.text().contains("films lose"), "{}", case.text());
 }
+
+/// Case 23: A player at 4 Mbit/s, alone with pages at 20 Mbit/s. A window of 16 kB in 22 ms is 6 Mbit/s: every segment takes longer than over
+/// a free line, and the player never stalls; nobody waits for segments, so it is not harmed. A window of 5.8 kB is 2 Mbit/s: a second
+/// of film takes two, so the player stands still for half of the time and carries half of what it had.
+#[test]
+fn a_player_is_harmed_by_stalls_and_not_by_slower_segments() {
+    let text = dumbbell(
+        "rate = \"20 Mbit/s\", delay = \"10 ms\", queue = { kind = \"drop-tail\", limit = \"200 packets\" }",
+        &format!(
+            "{PAGES}[[traffic]]\nname = \"film\"\nkind = \"streaming\"\nbitrate = \"4 Mbit/s\"\nsegment = \"1 s\"\nbuffer = \"4 s\"\n\
+             buffer_to_start = \"1 s\"\n\
+             [[variant]]\nname = \"slower\"\nset = {{ \"traffic.film.tcp.receive_buffer\" = \"16 kB\" }}\n\
+             [[variant]]\nname = \"too slow\"\nset = {{ \"traffic.film.tcp.receive_buffer\" = \"5.8 kB\" }}\n"
+        ),
+    );
+    let case = answer(&text, &["slower", "too slow"]);
+    let stalled = |name: &str| -> f64 {
+        let mut groups = case.variant(name).groups.iter();
+        let film = groups
+            .find(|group| group.name == "film")
+            .expect("it was measured");
+        film.more["stalled_share"].mean
+    };
+    let times = |name: &str| {
+        case.group(name, "film")
+            .fct_mean_ratio
+            .expect("segments came")
+            .value
+    };
+    assert!(times("slower") > 1.5, "{}", times("slower"));
+    assert!(stalled("slower") < 0.001, "{}", stalled("slower"));
+    assert!(
+        case.harm("slower", "film") < 0.02,
+        "{}",
+        case.harm("slower", "film")
+    );
+    assert!((stalled("too slow") - 0.5).abs() < 0.1, "{}", stalled("too slow"));
+    assert!(
+        (case.harm("too slow", "film") - 0.5).abs() < 0.1,
+        "{}",
+        case.harm("too slow", "film")
+    );
+}

@@ -18,6 +18,8 @@ use std::fmt::Write as _;
 mod citations;
 #[path = "documents/favourtail.rs"]
 mod favourtail;
+#[path = "documents/reality.rs"]
+mod reality;
 
 #[test]
 fn the_table_of_profiles_is_current() {
@@ -94,26 +96,26 @@ fn the_figures_in_the_documents_are_current() {
     );
 }
 
-/// Each course in the documents is drawn from a run that is made again.
+/// Each time series in the documents is drawn from a run that is made again.
 #[test]
-fn the_courses_in_the_documents_are_current() {
+fn the_time_series_in_the_documents_are_current() {
     let mut compared = 0;
     for experiment in library::all().unwrap_or_else(|error| panic!("{error}")) {
         let plots = &experiment.file.figure.plots;
         if !plots
             .iter()
-            .any(|plot| matches!(plot.kind, PlotKind::Course { .. }))
+            .any(|plot| matches!(plot.kind, PlotKind::TimeSeries { .. }))
         {
             continue;
         }
         let prepared = Prepared::new(&experiment, Level::Full).unwrap_or_else(|error| panic!("{error}"));
-        for figure in figures::courses(&prepared) {
+        for figure in figures::time_series(&prepared) {
             let file = format!("images/{}/{}.svg", experiment.group, figure.name);
             current(&file, &figure.standalone());
             compared += 1;
         }
     }
-    assert!(compared > 0, "no experiment draws a course");
+    assert!(compared > 0, "no experiment draws a time series");
 }
 
 fn document(entry: &Entry) -> String {

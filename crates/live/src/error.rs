@@ -1,3 +1,5 @@
+//! What a live verb needs and this machine does not give.
+
 use std::io;
 
 /// What a live verb needs and this machine does not give.

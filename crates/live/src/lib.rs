@@ -2,20 +2,53 @@
 //!
 //! [`Namespace`] is a network namespace that lives as long as the closure that runs in it; [`Tun`] a device whose packets are
 //! read and written here; [`Clock`] the one clock; [`calls`] the socket calls of the kernel by number, for the script
-//! runner. This is the only crate that may use `unsafe`, and it does so only to call the kernel.
+//! runner. [`Emulator`] puts a described link between two interfaces, [`Shell`] runs a command behind it, [`SenderSwitches`] are
+//! settings of the kernel's TCP at both ends, and a [`Tap`] shows an observer what passes. [`host`] is our TCP as a host on real
+//! packets, [`service`] what it serves and fetches. This is the only crate that may use `unsafe`, and it does so only to call the kernel.
 //!
 //! On other systems the crate is empty: the verbs that need it say so.
 #![cfg(target_os = "linux")]
 
+mod beside;
 pub mod calls;
 mod clock;
+mod contained;
+mod direction;
+pub mod doctor;
+mod emulator;
 mod error;
+mod frames;
+pub mod host;
+mod ip;
+pub mod kernel;
+mod masquerade;
+mod measure;
+mod member;
 mod namespace;
+mod offload;
+mod packet_socket;
+mod ring;
+mod sender;
+pub mod service;
+mod shell;
+mod signals;
+mod tap;
 mod thread;
 mod tun;
 
+pub use beside::beside;
 pub use clock::Clock;
+pub use direction::{Direction, Measured};
+pub use emulator::Emulator;
 pub use error::Error;
+pub use masquerade::Masquerade;
+pub use measure::{Forwarded, Shaped, Timers};
 pub use namespace::Namespace;
+pub use offload::switch_off_offloads;
+pub use packet_socket::{PacketSocket, Refusal, Sent};
+pub use sender::SenderSwitches;
+pub use shell::{Finished, Shell};
+pub use signals::{HeldSignals, hold_signals};
+pub use tap::{Event, SNAP_LENGTH, Tap, TapReader, Tapped, tap};
 pub use thread::{sleeps, thread_id};
 pub use tun::Tun;

@@ -1,7 +1,8 @@
+//! A network namespace that lives as long as a closure.
+
 use crate::{Clock, Error};
 use fleetfoot_core::time::Duration;
 use nix::sched::{CloneFlags, unshare};
-use std::io::Write;
 use std::marker::PhantomData;
 use std::process::{Command, Stdio};
 
@@ -38,29 +39,7 @@ impl Namespace {
 
     /// Runs lines of `ip -batch` (iproute2) inside.
     pub fn ip(&self, lines: &str) -> Result<(), Error> {
-        let mut child = Command::new("ip")
-            .args(["-batch", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|cause| Error::new("cannot run ip (Debian package iproute2)", cause))?;
-        if let Some(stdin) = &mut child.stdin {
-            // A child that died early says why below.
-            let _ = stdin
-                .write_all(lines.as_bytes())
-                .and_then(|()| stdin.write_all(b"\n"));
-        }
-        let output = child
-            .wait_with_output()
-            .map_err(|cause| Error::new("cannot run ip", cause))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(Error::new(
-            format!("ip {lines:?}"),
-            std::io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_string()),
-        ))
+        crate::ip::ip(lines)
     }
 
     /// Runs a shell command inside; gives its standard output, or an error with its standard error.

@@ -1,14 +1,28 @@
+//! What a thread asks of the scheduler.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+
 /// The kernel's number of this thread.
 pub fn thread_id() -> i32 {
     nix::unistd::gettid().as_raw()
 }
 
 /// Runs this thread, and those it starts, before ordinary ones: it sleeps most of the time and has to wake on time. A refusal
-/// costs punctuality only.
-pub(crate) fn prefer() {
+/// costs punctuality only. Whether it was permitted.
+pub(crate) fn prefer() -> bool {
     let lowest = libc::sched_param { sched_priority: 1 };
     // SAFETY: the pointer is to a live parameter; 0 is this thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) };
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) == 0 }
+}
+
+/// Keeps idle cores from sleeping so deeply that they wake late, until the file is closed; the kernel ends the request with this
+/// process. Without the permission nothing is asked for, which costs punctuality only.
+pub(crate) fn stay_awake() -> Option<File> {
+    let mut request = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
+    // The longest wake-up that is wanted, in microseconds.
+    request.write_all(&0_i32.to_ne_bytes()).ok()?;
+    Some(request)
 }
 
 /// Whether the kernel has put a thread of this process to sleep (state S or D).

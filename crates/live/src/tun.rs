@@ -1,8 +1,10 @@
+//! A TUN device.
+
 use crate::{Clock, Error};
 use fleetfoot_core::time::Instant;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
 /// A TUN device: whole IP packets, one per read and write, no header before them, no segmentation offload.
@@ -29,6 +31,43 @@ impl Tun {
         })
     }
 
+    /// Gives a packet to the kernel; false if it had no room for it, the device is down, or it is no IP packet.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub fn try_send(&self, packet: &[u8]) -> Result<bool, Error> {
+        loop {
+            match self.device.send(packet) {
+                Ok(_) => return Ok(true),
+                Err(cause) => match cause.raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    // EIO: the device is down and may come up again. EINVAL: this is no IP packet.
+                    Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EIO | libc::EINVAL) => {
+                        return Ok(false);
+                    }
+                    _ => return Err(Error::new("cannot write to the TUN device", cause)),
+                },
+            }
+        }
+    }
+
+    /// The next packet that the kernel sent, if one waits; its length in `buffer`.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub fn try_receive(&self, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
+        loop {
+            match self.device.recv(buffer) {
+                Ok(length) => return Ok(Some(length)),
+                Err(cause) => match cause.raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    Some(libc::EAGAIN) => return Ok(None),
+                    _ => return Err(Error::new("cannot read from the TUN device", cause)),
+                },
+            }
+        }
+    }
+
     /// The next packet that the kernel sent, waiting until `deadline`; its length in `buffer`.
     pub fn receive(
         &self,
@@ -37,11 +76,8 @@ impl Tun {
         buffer: &mut [u8],
     ) -> Result<Option<usize>, Error> {
         loop {
-            match self.device.recv(buffer) {
-                Ok(length) => return Ok(Some(length)),
-                Err(cause) if cause.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(cause) if cause.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(cause) => return Err(Error::new("cannot read from the TUN device", cause)),
+            if let Some(length) = self.try_receive(buffer)? {
+                return Ok(Some(length));
             }
             let now = clock.now();
             if now >= deadline {
@@ -55,5 +91,11 @@ impl Tun {
                 Err(errno) => return Err(Error::new("cannot wait for the TUN device", errno)),
             }
         }
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
     }
 }

@@ -11,7 +11,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
-    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, PairPolicy, Spec, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, PairPolicy, Spec, Traffic, World,
 };
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
@@ -212,6 +212,7 @@ fn spec(nodes: Vec<NodeSpec>, links: Vec<LinkSpec>, group: GroupSpec, seconds: f
         drain: Duration::ZERO,
         seed: 1,
         bins: None,
+        world: World::Simulator,
         plugins: fleetfoot_core::plugin::Plugins::NONE,
     }
 }

@@ -3,7 +3,7 @@
 //! All use initial window 10 and run with profile `ns2-sack` (SACK, one ACK per packet, no timestamps) or `linux`.
 
 use crate::spec::{
-    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, PairPolicy, Spec, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, PairPolicy, Spec, Traffic, World,
 };
 use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::queue::{DropTail, Limit};
@@ -286,6 +286,7 @@ impl Workload {
             drain: Duration::ZERO,
             seed: 1,
             bins: None,
+            world: World::Simulator,
             plugins: fleetfoot_core::plugin::Plugins::NONE,
         }
     }

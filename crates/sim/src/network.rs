@@ -14,13 +14,10 @@ use crate::observe::Observer;
 use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, LinkSpec, Spec};
 use fleetfoot_core::flow::{FlowId, FlowTable};
-use fleetfoot_core::link::{
-    FifoLink, FifoPacket, Link, LinkConfig, LinkStatistics, Loss, PacketSize, StreamEnd,
-};
+use fleetfoot_core::link::{FifoLink, FifoPacket, Link, LinkStatistics, Loss, PacketSize, StreamEnd};
 use fleetfoot_core::packet::Packet;
 use fleetfoot_core::queue::{AnyQueue, QueueDiscipline};
 use fleetfoot_core::ring::Ring;
-use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
 
 mod junction;
@@ -53,6 +50,11 @@ impl Window {
     #[inline]
     pub(crate) fn contains(self, at: Instant) -> bool {
         self.from <= at && at < self.to
+    }
+
+    /// How much of the time between `begin` and `end` lies within.
+    pub(crate) fn part(self, begin: Instant, end: Instant) -> Duration {
+        end.min(self.to).since(begin.max(self.from))
     }
 }
 
@@ -408,32 +410,19 @@ impl LinkSlot {
     }
 
     fn new(spec: &Spec, link: &LinkSpec, mode: Mode) -> Result<LinkSlot, RunError> {
-        let direction = if link.forward { "forward" } else { "reverse" };
-        let name = format!("{}/{direction}", link.name);
-        let config = LinkConfig {
-            rate: link.rate.clone(),
-            delay: link.delay,
-            mtu: link.mtu,
-            framing: link.framing,
-            processing: link.processing,
-            overlap: link.overlap,
-            impairments: link.impairments.clone(),
-        };
-        let seed = Rng::for_element(spec.seed, &name, "queue").next_u64();
-        let queue = AnyQueue::build_among(
-            spec.plugins.queues,
-            link.queue,
-            &link.queue_values,
-            &config.link_context(seed),
-        )
-        .ok_or_else(|| RunError::UnknownQueue(link.queue.to_owned()))?;
+        let (config, queue) = (link.config(), link.discipline(spec)?);
         let fifo = match (mode, &queue) {
             (Mode::Fast, AnyQueue::DropTail(queue)) => FifoLink::new(&config, queue.limit()),
             _ => None,
         };
         let body = match fifo {
             Some(fifo) => Body::Fifo(fifo),
-            None => Body::Link(Box::new(Link::new(queue, &config, spec.seed, &name))),
+            None => Body::Link(Box::new(Link::new(
+                queue,
+                &config,
+                spec.seed,
+                &link.directed_name(),
+            ))),
         };
         Ok(LinkSlot {
             body,

@@ -221,4 +221,15 @@ pub struct LinkOutput {
     pub queue_delay: Histogram,
     /// Packets waiting, as seen by each arriving packet.
     pub queue_packets: Histogram,
+    /// How late packets were, where they are real; `None` in the simulator.
+    pub lateness: Option<Lateness>,
+}
+
+/// How much later real packets were delivered than the link would have delivered them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Of each packet, nanoseconds.
+    pub times: Histogram,
+    /// Packets more than a millisecond late, and those lost because they were not read in time.
+    pub late: u64,
 }

@@ -210,7 +210,7 @@ fn name_of(graph: Graph<'_>, link: LinkIndex) -> (&str, &str, LinkIndex) {
 #[cfg(test)]
 mod tests {
     use super::Paths;
-    use crate::spec::{Impairments, LinkRate, LinkSpec, NodeId, NodeSpec, Spec};
+    use crate::spec::{Impairments, LinkRate, LinkSpec, NodeId, NodeSpec, Spec, World};
     use fleetfoot_core::parameter::Values;
     use fleetfoot_core::queue::DropTail;
     use fleetfoot_core::time::Duration;
@@ -234,6 +234,7 @@ mod tests {
             drain: Duration::ZERO,
             seed: 0,
             bins: None,
+            world: World::Simulator,
             plugins: fleetfoot_core::plugin::Plugins::NONE,
         };
         for &(ends, delay_ms) in links {

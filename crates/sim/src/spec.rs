@@ -6,11 +6,14 @@
 mod facts;
 mod traffic;
 
+use crate::error::RunError;
 pub use facts::{Compared, Facts, Losses, Measure, Pace, Transport};
 pub use fleetfoot_core::link::{Arq, Impairments, LinkRate, Loss};
+use fleetfoot_core::link::{Link, LinkConfig};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::plugin::Plugins;
-use fleetfoot_core::rng::Distribution;
+use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_core::rng::{Distribution, Rng};
 use fleetfoot_core::superpacket::group::Grouping;
 use fleetfoot_core::tcp::Config;
 use fleetfoot_core::time::Duration;
@@ -43,6 +46,25 @@ pub struct Spec {
     pub seed: u64,
     /// Width of the bins in which a [`crate::watch::Watch`] keeps connections; `None`: nothing is kept.
     pub bins: Option<Duration>,
+    /// Whose TCP plays it. Part of the identity only where it is not ours.
+    #[serde(skip_serializing_if = "World::is_simulated")]
+    pub world: World,
+}
+
+/// Whose TCP plays a run, in which time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum World {
+    /// Ours, in virtual time.
+    Simulator,
+    /// That of this machine's kernel, in real time.
+    Kernel,
+}
+
+impl World {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_simulated(&self) -> bool {
+        *self == World::Simulator
+    }
 }
 
 /// Index of a node.
@@ -91,6 +113,44 @@ pub struct LinkSpec {
     pub processing: Duration,
     /// Whether it happens while the packet before is sent.
     pub overlap: bool,
+}
+
+impl LinkSpec {
+    /// The link in this direction, with nothing under way: what a driver of real packets needs.
+    ///
+    /// # Errors
+    /// No queue discipline has the name.
+    pub fn link(&self, spec: &Spec) -> Result<Link<AnyQueue>, RunError> {
+        let queue = self.discipline(spec)?;
+        Ok(Link::new(queue, &self.config(), spec.seed, &self.directed_name()))
+    }
+
+    /// Its name and direction, which separate its random streams from those of others.
+    pub(crate) fn directed_name(&self) -> String {
+        let direction = if self.forward { "forward" } else { "reverse" };
+        format!("{}/{direction}", self.name)
+    }
+
+    /// All but the queue.
+    pub(crate) fn config(&self) -> LinkConfig {
+        LinkConfig {
+            rate: self.rate.clone(),
+            delay: self.delay,
+            mtu: self.mtu,
+            framing: self.framing,
+            processing: self.processing,
+            overlap: self.overlap,
+            impairments: self.impairments.clone(),
+        }
+    }
+
+    /// The queue.
+    pub(crate) fn discipline(&self, spec: &Spec) -> Result<AnyQueue, RunError> {
+        let seed = Rng::for_element(spec.seed, &self.directed_name(), "queue").next_u64();
+        let context = self.config().link_context(seed);
+        AnyQueue::build_among(spec.plugins.queues, self.queue, &self.queue_values, &context)
+            .ok_or_else(|| RunError::UnknownQueue(self.queue.to_owned()))
+    }
 }
 
 /// One traffic group.

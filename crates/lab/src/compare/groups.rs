@@ -81,6 +81,7 @@ pub(super) fn variant(
         data_packets_delivered: number(VariantMetric::Delivered) as u64,
         bytes_sent_per_byte_delivered: ratio(VariantMetric::BytesSent),
         versus: None,
+        live: None,
     }
 }
 
@@ -139,7 +140,7 @@ pub(super) fn answer(variant: &Variant) -> String {
 }
 
 /// A TOML value as JSON.
-pub(super) fn json(value: &toml::Value) -> serde_json::Value {
+pub fn json(value: &toml::Value) -> serde_json::Value {
     match value {
         toml::Value::String(text) => text.as_str().into(),
         toml::Value::Integer(number) => (*number).into(),

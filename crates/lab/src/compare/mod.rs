@@ -6,7 +6,7 @@ mod fair;
 pub(crate) mod groups;
 mod harm;
 mod notes;
-mod numbers;
+pub(crate) mod numbers;
 pub mod place;
 mod plan;
 mod ranking;
@@ -22,13 +22,13 @@ mod times;
 pub mod turn_on;
 pub mod words;
 
+pub use groups::json;
 pub use plan::{Choice, Plan, Planned};
-pub use senders::Senders;
 
 use crate::metrics::units::LOOKUP_SOURCE;
 use crate::result::{
-    Comparison, Document, GroupInfo, LinkInfo, PairInfo, Recommended, RunData, SCHEMA, Timing, Variant,
-    VariantData,
+    Comparison, Document, GroupInfo, Instruction, LinkInfo, PairInfo, Recommended, RunData, SCHEMA, Timing,
+    Variant, VariantData,
 };
 use crate::run::Batch;
 pub use crate::scenario::{BASELINE, shown};
@@ -116,6 +116,7 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
     let single = plan.variants.len() == 1;
     let title = plan.scenario.title();
     let document = Document {
+        live: None,
         schema: SCHEMA.to_owned(),
         fleetfoot: env!("CARGO_PKG_VERSION").to_owned(),
         scenario: title.to_owned(),
@@ -191,7 +192,7 @@ fn evaluate(plan: &Plan, batch: &Batch, command: &str) -> Evaluation {
 }
 
 /// How to turn a variant on: where one place alone makes the difference, there; what the others add is optional.
-fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<turn_on::Instruction> {
+fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<Instruction> {
     let of = |index: usize| {
         let mut instructions = turn_on::instructions_of(plan, index, &variants[index], &variants[0]);
         let planned = &plan.variants[index];
@@ -232,7 +233,8 @@ fn instructions(plan: &Plan, index: usize, variants: &[Variant]) -> Vec<turn_on:
     instructions
 }
 
-fn link_info(link: &fleetfoot_sim::spec::LinkSpec) -> LinkInfo {
+/// What results show of a directed link.
+pub fn link_info(link: &fleetfoot_sim::spec::LinkSpec) -> LinkInfo {
     let rate = match &link.rate {
         fleetfoot_sim::spec::LinkRate::Constant(rate) => rate.to_string(),
         fleetfoot_sim::spec::LinkRate::Trace { .. } => String::from("trace"),

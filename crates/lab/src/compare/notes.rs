@@ -6,7 +6,7 @@ use crate::result::{Document, Group};
 use crate::run::Batch;
 use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::rng::Distribution;
-use fleetfoot_sim::spec::{GroupSpec, LinkRate, Losses};
+use fleetfoot_sim::spec::{GroupSpec, LinkRate, Losses, World};
 
 /// What a reader must know beside the figures, the most important first.
 pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
@@ -19,6 +19,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
             plan.seeds.len()
         ));
     }
+    notes.extend(lateness(plan, batch));
     if let Some(fit) = &plan.described.fit {
         notes.push(fit.sentences());
     }
@@ -107,6 +108,29 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
         }
     }
     notes
+}
+
+/// How late this machine was with the packets of runs in real time.
+fn lateness(plan: &Plan, batch: &Batch) -> Option<String> {
+    let played = plan.variants.iter().zip(&batch.runs);
+    let played = played.filter(|(variant, _)| variant.resolved.spec.world == World::Kernel);
+    let links = played
+        .flat_map(|(_, runs)| runs)
+        .flat_map(|run| &run.output.links);
+    let (mut packets, mut late, mut longest) = (0, 0, 0);
+    for lateness in links.filter_map(|link| link.lateness.as_ref()) {
+        packets += lateness.times.n();
+        late += lateness.late;
+        longest = longest.max(lateness.times.max());
+    }
+    (packets > 0).then(|| {
+        format!(
+            "this machine delivered {:.2} % of the packets of runs by the kernel over 1 ms late, at most {:.1} ms: what is above \
+             1 % was not the described link",
+            late as f64 * 100.0 / packets as f64,
+            longest as f64 / 1e6
+        )
+    })
 }
 
 /// The share of late and lost frames, as described and where it is smallest; `None` where there are none at all.

@@ -8,14 +8,13 @@
 //!
 //! Links that only count up (`access-0`, `access-1`...) and are alike in rate and queue are one place.
 
-use crate::result::RunData;
+use crate::result::{RunData, Standing};
 use crate::scenario::Resolved;
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::output::Histogram;
 use fleetfoot_sim::spec::{LinkRate, LinkSpec};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Drops that a queue decides on; others are the wire's.
@@ -39,30 +38,6 @@ pub struct Place {
     pub name: String,
     /// Its rate, where that is constant.
     pub rate: Option<Rate>,
-}
-
-/// What waits at a place in the baseline, all runs together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Standing {
-    /// What a user calls it: `the uplink, 10 Mbit/s`.
-    pub place: String,
-    /// Name of the link, or of the first and last of several alike.
-    pub link: String,
-    /// `forward` or `reverse`.
-    pub direction: String,
-    /// Queue discipline as described.
-    pub queue: String,
-    /// Share of time the serialiser was busy, mean over runs and links.
-    pub utilisation: f64,
-    /// Mean waiting time of packets that left (s).
-    pub wait_mean_s: f64,
-    /// 99th percentile of the same (s).
-    pub wait_p99_s: f64,
-    /// Share of arriving packets that the queue dropped.
-    pub drop_share: f64,
-    /// Whether a queue stands here.
-    pub stands: bool,
 }
 
 impl Place {

@@ -1,10 +1,10 @@
 //! What to run: the scenario as described and what it is compared with.
 
-use super::place::{self, Place, Standing};
-use super::senders::{Senders, group_side, senders};
+use super::place::{self, Place};
+use super::senders::{group_side, senders};
 use crate::identity;
 use crate::mechanisms::{self, Mechanism};
-use crate::result::{Inapplicable, RunData};
+use crate::result::{Inapplicable, RunData, Senders, Standing};
 use crate::run::{Demand, Job};
 use crate::scenario::{BASELINE, Error, ErrorKind, Resolved, Scenario, Setting, Site};
 use fleetfoot_sim::spec::NodeId;

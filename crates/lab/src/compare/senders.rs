@@ -1,34 +1,8 @@
 //! Which senders of data a variant changes, and on which side of the network they stand.
 
+use crate::result::Senders;
 use crate::scenario::Resolved;
 use fleetfoot_sim::spec::{GroupSpec, NodeId, Transport};
-use serde::{Deserialize, Serialize};
-
-/// Which senders of data a variant changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Senders {
-    /// Those on the left of the network, where servers stand.
-    Servers,
-    /// Those on the right, where clients stand.
-    Clients,
-    /// Both.
-    Both,
-    /// Hosts of a network without sides.
-    Hosts,
-}
-
-impl Senders {
-    /// As it stands in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Senders::Servers => "servers",
-            Senders::Clients => "clients",
-            Senders::Both => "servers and clients",
-            Senders::Hosts => "hosts",
-        }
-    }
-}
 
 /// The side from which the data of a group is sent.
 pub(super) fn group_side(described: &Resolved, group: &GroupSpec) -> Option<Senders> {

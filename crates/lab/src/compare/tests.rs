@@ -1,6 +1,7 @@
 //! Ranking and document from made-up runs.
 
 use super::{BASELINE, Choice, Plan, build};
+use crate::metrics::counters::reported;
 use crate::result::{Comparison, Document};
 use crate::run::{Options, execute};
 use crate::scenario::{ReplayFit, Scenario, Setting, Verdict};
@@ -186,7 +187,7 @@ fn the_document_has_exactly_the_documented_fields() {
              sensitivity jittered lookup_energy_source variants timing"
         )
     );
-    assert_eq!(document["schema"], "1.2");
+    assert_eq!(document["schema"], "1.3");
     let variant = &document["variants"][1];
     assert_eq!(
         keys(variant),
@@ -195,13 +196,14 @@ fn the_document_has_exactly_the_documented_fields() {
         )
     );
     let group = &variant["groups"][0];
+    let counters: Vec<&str> = reported().map(|counter| counter.name).collect();
     assert_eq!(
         keys(group),
-        words(
+        words(&format!(
             "name kind latency_sensitive flows completed censored fct_s acked_s delivery_latency_s ack_latency_s \
-             goodput_bps by_size retransmits timeouts spurious_timeouts probes spurious_probes redundant_bytes dropped_units \
-             congestion_events more"
-        )
+                 goodput_bps by_size {} dropped_units congestion_events more",
+            counters.join(" ")
+        ))
     );
     assert_eq!(
         keys(&group["fct_s"]),

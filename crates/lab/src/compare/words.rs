@@ -4,10 +4,10 @@
 
 use super::numbers::{dash, small_percent};
 pub use super::numbers::{interval, percent, rate, seconds, signed};
-use super::turn_on::Instruction;
 use crate::metrics::GroupMetric;
 use crate::result::{
-    Comparison, Document, Group, GroupVersus, Jittered, Ratio, Recommended, SensitivityPoint, Variant, Versus,
+    Comparison, Document, Group, GroupVersus, Instruction, Jittered, Ratio, Recommended, SensitivityPoint,
+    Variant, Versus,
 };
 use fleetfoot_sim::spec::{Facts, TrafficKind};
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
 //! A capture as a whole: which packet belongs to which connection, and what all of them together say.
 
 use super::connection::{Connection, Seen};
-use super::link_layer::{self, ACK, Parsed, RST, SYN, Tcp};
+use super::link_layer::{self, Parsed, RST, SYN, Tcp};
 use super::rate::{AT_HOST, Arrival, Basis, Meter, Place};
 use super::reader::{self, Frame, Stop};
 use super::summary::{Quantiles, Segments, Summary};
-use super::table::{Entry, Key, Table};
+use super::table::{self, Entry, Key, Table};
 use crate::workload::vectors::Vector;
 use fleetfoot_sim::output::Histogram;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -58,7 +58,7 @@ pub fn read(
 struct Capture<F> {
     options: Options,
     take: F,
-    table: Table,
+    table: Table<Connection>,
     hosts: FxHashMap<IpAddr, u32>,
     addresses: Vec<IpAddr>,
     /// Hosts that opened connections: from the first side, and from the other.
@@ -147,7 +147,7 @@ impl<F: FnMut(Over)> Capture<F> {
                 self.on_tcp(now_ns, interface, &tcp, frame);
             }
             Parsed::Fragment => counts.fragments += 1,
-            Parsed::OtherProtocol => counts.other(frame.length),
+            Parsed::OtherProtocol(_) => counts.other(frame.length),
             Parsed::NotIp => counts.not_ip += 1,
             Parsed::Short => counts.short += 1,
             Parsed::Malformed => counts.malformed += 1,
@@ -157,11 +157,7 @@ impl<F: FnMut(Over)> Capture<F> {
 
     fn on_tcp(&mut self, now_ns: u64, interface: u32, tcp: &Tcp, frame: &Frame<'_>) {
         self.expire(now_ns);
-        let smaller_sent = tcp.source <= tcp.destination;
-        let key: Key = match smaller_sent {
-            true => (tcp.source, tcp.destination),
-            false => (tcp.destination, tcp.source),
-        };
+        let (key, smaller_sent) = table::key(tcp.source, tcp.destination);
         let mut place = self.table.find(&key);
         if let Some(found) = place
             && let Some(entry) = self.table.entry(found)
@@ -221,11 +217,7 @@ impl<F: FnMut(Over)> Capture<F> {
                 self.give_up(place);
             }
         }
-        // Of one that was open before, the end with the larger port opened, as a rule.
-        let sender_opened = match (tcp.has(SYN), tcp.has(ACK)) {
-            (true, answer) => !answer,
-            (false, _) => tcp.source.1 >= tcp.destination.1,
-        };
+        let sender_opened = tcp.sender_opened();
         let ends = match sender_opened {
             true => [tcp.source.0, tcp.destination.0],
             false => [tcp.destination.0, tcp.source.0],
@@ -336,7 +328,7 @@ impl<F: FnMut(Over)> Capture<F> {
     }
 
     /// A connection is over: it is counted, and written if anything was said.
-    fn conclude(&mut self, Entry { connection, .. }: &Entry) {
+    fn conclude(&mut self, Entry { connection, .. }: &Entry<Connection>) {
         let counts = &mut self.counts;
         let back = connection.back.unwrap_or(false);
         for (side, end) in connection.ends.iter().enumerate() {

@@ -37,7 +37,8 @@ pub(super) struct End {
     holes: Vec<(u64, u64, u64)>,
     /// Those that were acknowledged and never seen.
     pub(super) missing: u64,
-    fin: Option<u64>,
+    /// Stream offset behind its FIN.
+    pub(super) fin: Option<u64>,
     /// Segments whose ACK is awaited.
     timed: VecDeque<Timed>,
     /// SYNs, or SYN-ACKs, sent; the last of them.
@@ -541,6 +542,12 @@ impl Connection {
 }
 
 impl End {
+    /// Bytes of its stream that were seen, without those in holes that are remembered.
+    pub(super) fn seen_bytes(&self) -> u64 {
+        let holes: u64 = self.holes.iter().map(|hole| hole.1 - hole.0).sum();
+        self.next.saturating_sub(holes)
+    }
+
     fn handshake(&mut self, half_ns: u64) {
         self.handshake_half_ns.get_or_insert(half_ns);
         self.prompt_ns.get_or_insert((half_ns, 0));

@@ -18,7 +18,7 @@ pub enum Parsed {
     /// A fragment of an IP packet.
     Fragment,
     /// Another protocol over IP.
-    OtherProtocol,
+    OtherProtocol(Other),
     /// Not IP.
     NotIp,
     /// Cut off before the end of the TCP header.
@@ -27,6 +27,21 @@ pub enum Parsed {
     Malformed,
     /// A kind of link that is not read.
     UnknownLink,
+}
+
+/// A packet of another protocol than TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// Address of the sender, and its port (0 without ports).
+    pub source: (IpAddr, u16),
+    /// Address and port of the receiver.
+    pub destination: (IpAddr, u16),
+    /// Number of the protocol.
+    pub protocol: u8,
+    /// Whether it begins like a packet of QUIC with which a connection is opened (long header, version 1 or 2).
+    pub quic: bool,
+    /// Layer-3 bytes.
+    pub length: u32,
 }
 
 /// A TCP segment as far as headers show it.
@@ -70,6 +85,15 @@ impl Tcp {
         let blocks = self.sack.iter().filter(|range| range.0 != range.1).count() as u32;
         let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
         (self.length - self.payload).saturating_sub(sack)
+    }
+
+    /// Whether the sender of this packet, the first that was seen of a connection, opened it. Of one that was open before, the end
+    /// with the larger port did, as a rule.
+    pub fn sender_opened(&self) -> bool {
+        match (self.has(SYN), self.has(ACK)) {
+            (true, answer) => !answer,
+            (false, _) => self.source.1 >= self.destination.1,
+        }
     }
 
     /// Whether all of these flags are set.
@@ -233,10 +257,13 @@ fn ip(packet: &[u8], sent: usize) -> Parsed {
     match stopped {
         Some((err::ipv6_exts::HeaderSliceError::Len(_), _)) if packet.len() < total => return Parsed::Short,
         Some(_) => return Parsed::Malformed,
-        None if protocol != ip_number::TCP => return Parsed::OtherProtocol,
         None => {}
     }
     let ends = [ip.source_addr(), ip.destination_addr()];
+    if protocol != ip_number::TCP {
+        let transport = packet.get(headers..).unwrap_or_default();
+        return Parsed::OtherProtocol(other(transport, protocol.0, total, ends));
+    }
     tcp(
         packet.get(headers..).unwrap_or(&[]),
         total - headers,
@@ -244,6 +271,25 @@ fn ip(packet: &[u8], sent: usize) -> Parsed {
         ends,
         ip_id,
     )
+}
+
+/// A packet of another protocol, of which this follows the IP header.
+fn other(transport: &[u8], protocol: u8, total: usize, ends: [IpAddr; 2]) -> Other {
+    let udp = protocol == ip_number::UDP.0;
+    let port = |at| word(transport, at).filter(|_| udp).unwrap_or(0);
+    // RFC 9000 17.2, RFC 9369 3.1.
+    let quic = udp
+        && matches!(
+            transport.get(8..13),
+            Some([first, 0, 0, 0, 1] | [first, 0x6b, 0x33, 0x43, 0xcf]) if first & 0xc0 == 0xc0
+        );
+    Other {
+        source: (ends[0], port(0)),
+        destination: (ends[1], port(2)),
+        protocol,
+        quic,
+        length: u32::try_from(total).unwrap_or(u32::MAX),
+    }
 }
 
 /// Reads a TCP segment of `length` bytes, of which the first were captured.
@@ -330,7 +376,8 @@ fn word(data: &[u8], at: usize) -> Option<u16> {
 }
 
 const NULL: i32 = 0;
-const ETHERNET: i32 = 1;
+/// The link type of Ethernet.
+pub const ETHERNET: i32 = 1;
 const RAW: i32 = 101;
 const LOOP: i32 = 108;
 const SLL: i32 = 113;

@@ -15,6 +15,7 @@ mod connection;
 mod delivery;
 pub mod files;
 pub mod fit;
+pub mod flows;
 pub mod link_layer;
 pub mod rate;
 pub mod reader;

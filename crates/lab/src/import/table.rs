@@ -7,13 +7,40 @@ use std::net::IpAddr;
 /// Both ends, the smaller one first.
 pub(super) type Key = ((IpAddr, u16), (IpAddr, u16));
 
+/// The key of a packet between these ends, and whether the smaller one sent it.
+pub(super) fn key(source: (IpAddr, u16), destination: (IpAddr, u16)) -> (Key, bool) {
+    match source <= destination {
+        true => ((source, destination), true),
+        false => ((destination, source), false),
+    }
+}
+
+/// What is followed in a table.
+pub(super) trait Followed {
+    /// When its last packet came.
+    fn last_ns(&self) -> u64;
+
+    /// Whether it waits only for stragglers.
+    fn is_over(&self) -> bool;
+}
+
+impl Followed for Connection {
+    fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    fn is_over(&self) -> bool {
+        Connection::is_over(self)
+    }
+}
+
 /// A connection in the table.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct Entry<C> {
     pub(super) key: Key,
     /// Whether the smaller end opened.
     pub(super) smaller_opened: bool,
-    pub(super) connection: Connection,
+    pub(super) connection: C,
     /// Waits only for stragglers.
     over: bool,
     before: u32,
@@ -22,16 +49,16 @@ pub(super) struct Entry {
 
 /// The table.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct Table<C> {
     places: FxHashMap<Key, u32>,
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<Entry<C>>>,
     free: Vec<u32>,
     /// First and last of the open ones and of those that are over.
     ends: [[u32; 2]; 2],
 }
 
-impl Table {
-    pub(super) fn new() -> Table {
+impl<C: Followed> Table<C> {
+    pub(super) fn new() -> Table<C> {
         Table {
             places: FxHashMap::default(),
             entries: Vec::new(),
@@ -48,11 +75,11 @@ impl Table {
         self.places.get(key).copied()
     }
 
-    pub(super) fn entry(&mut self, place: u32) -> Option<&mut Entry> {
+    pub(super) fn entry(&mut self, place: u32) -> Option<&mut Entry<C>> {
         self.entries.get_mut(place as usize)?.as_mut()
     }
 
-    pub(super) fn insert(&mut self, key: Key, smaller_opened: bool, connection: Connection) -> u32 {
+    pub(super) fn insert(&mut self, key: Key, smaller_opened: bool, connection: C) -> u32 {
         let entry = Some(Entry {
             key,
             smaller_opened,
@@ -85,7 +112,7 @@ impl Table {
         self.append(place);
     }
 
-    pub(super) fn remove(&mut self, place: u32) -> Option<Entry> {
+    pub(super) fn remove(&mut self, place: u32) -> Option<Entry<C>> {
         self.unlink(place);
         let entry = self.entries.get_mut(place as usize)?.take()?;
         self.places.remove(&entry.key);
@@ -97,7 +124,7 @@ impl Table {
     pub(super) fn oldest(&self, over: bool) -> Option<(u32, u64)> {
         let place = self.ends[usize::from(over)][0];
         let entry = self.entries.get(place as usize)?.as_ref()?;
-        Some((place, entry.connection.last_ns))
+        Some((place, entry.connection.last_ns()))
     }
 
     fn append(&mut self, place: u32) {
@@ -140,7 +167,7 @@ mod tests {
         ((host(1), port), (host(2), 80))
     }
 
-    fn order(table: &mut Table) -> Vec<u16> {
+    fn order(table: &mut Table<Connection>) -> Vec<u16> {
         std::iter::from_fn(|| {
             let (place, _) = table.oldest(false)?;
             Some(table.remove(place)?.key.0.1)

@@ -99,7 +99,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("drr", Queues, Queue, &[(QUEUE, Text("drr"))])
         .document("One queue per flow, each served a quantum of bytes per round: equal shares for backlogged flows whatever their packet sizes, and no waiting behind another flow's backlog.", "Shreedhar and Varghese, SIGCOMM 1995")
         .evidence("The paper proves that what two backlogged flows got never differs by more than a constant number of bytes.")
-        .turn_on("Linux: tc qdisc replace dev IF root sfq, which hashes flows into queues of equal shares; the exact scheduler is sch_drr (2.6.29 and later), for which each class and a tc filter with flow hash must be set up"),
+        .turn_on("Linux: tc qdisc replace dev IF root sfq is the nearest (the mechanism sfq: flows hashed into queues of at most 127 packets); the exact scheduler is sch_drr (2.6.29 and later), for which each class and a tc filter with flow hash must be set up"),
     entry("sfq", Queues, Queue, &[(QUEUE, Text("sfq"))])
         .document("Linux's fair queue without classes: flows hashed into queues that take turns of a packet's bytes. When the buffer is full the queue with most packets loses its newest; at most 127 packets of one queue wait.", "McKenney, INFOCOM 1990; Linux sch_sfq")
         .evidence("McKenney compares it with fair queueing per flow: as fair where no two active flows share a value of the hash, at constant work for each packet.")

@@ -218,11 +218,6 @@ impl Mechanism {
         self.set.iter().any(|(path, _)| path.starts_with(QUEUE_KEYS))
     }
 
-    /// Whether it changes senders or receivers.
-    pub fn changes_endpoints(&self) -> bool {
-        self.set.iter().any(|(path, _)| !path.starts_with(QUEUE_KEYS))
-    }
-
     /// Paths and values as one writes them for the bottleneck of a scenario.
     pub fn as_written(&self) -> impl Iterator<Item = (String, Preset)> {
         self.set.iter().map(|&(path, value)| {

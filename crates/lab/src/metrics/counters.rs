@@ -27,6 +27,16 @@ impl Counters {
         Counters(totals)
     }
 
+    /// These counters, by name; the others are zero.
+    pub fn from_values(values: &[(&str, u64)]) -> Counters {
+        let value = |name| values.iter().find(|value| value.0 == name);
+        Counters(
+            reported()
+                .map(|counter| value(counter.name).map_or(0, |value| value.1))
+                .collect(),
+        )
+    }
+
     /// The total of the counter called `name`; 0 if it is not reported.
     pub fn get(&self, name: &str) -> u64 {
         let place = reported().position(|counter| counter.name == name);

@@ -30,6 +30,8 @@ metrics! {
         Bytes = "bytes" => runs.sum(|link| link.bytes.0);
         /// Layer-3 bits that left per second.
         Throughput = "throughput_bps" => runs.sum(|link| link.bytes.0) as f64 * 8.0 / runs.measured_s();
+        /// Share of real packets that were delivered more than a millisecond later than by the link; 0 in the simulator.
+        Late = "late_share" => runs.late_share();
     }
 }
 
@@ -109,6 +111,12 @@ impl<'a> LinkRuns<'a> {
 
     fn dropped(&self, kind: usize) -> u64 {
         self.sum(|link| link.drops.iter().map(|kinds| kinds[kind]).sum())
+    }
+
+    fn late_share(&self) -> f64 {
+        let real = || self.links.iter().filter_map(|link| link.lateness.as_ref());
+        let packets: u64 = real().map(|lateness| lateness.times.n()).sum();
+        real().map(|lateness| lateness.late).sum::<u64>() as f64 / packets.max(1) as f64
     }
 
     fn utilisation(&self) -> f64 {

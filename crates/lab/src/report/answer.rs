@@ -4,9 +4,8 @@
 
 use super::figures;
 use super::text::rounded;
-use crate::compare::turn_on::Instruction;
 use crate::compare::words::{self, Row};
-use crate::result::{Comparison, Document, Variant};
+use crate::result::{Comparison, Document, Instruction, Variant};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -86,7 +86,7 @@ pub fn all(comparison: &Comparison, variants: &[&Variant]) -> Vec<Chart> {
     .collect()
 }
 
-fn specification(description: &str, height: impl Into<Value>, rest: Value) -> Value {
+pub(super) fn specification(description: &str, height: impl Into<Value>, rest: Value) -> Value {
     let mut spec = json!({
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "description": description,

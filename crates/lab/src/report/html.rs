@@ -7,7 +7,7 @@ use super::answer;
 use super::charts::{self, Chart};
 use super::text::{bits_per_second, chosen_seconds, rounded, seconds};
 use crate::compare::words;
-use crate::downsample::{distribution, thin};
+use crate::downsample::{distribution, downsample};
 use crate::metrics::flows::completion_times;
 use crate::result::{Comparison, FlowTrace, GroupInfo, Summary, Variant};
 use minijinja::Environment;
@@ -24,8 +24,8 @@ const LINE_POINTS: usize = 2000;
 const ALL_LINE_POINTS: usize = 40_000;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html.j2");
-const SCRIPT: &str = include_str!("../../assets/report.bundle.js");
-const STYLE: &str = include_str!("../../assets/report.bundle.css");
+pub(super) const SCRIPT: &str = include_str!("../../assets/report.bundle.js");
+pub(super) const STYLE: &str = include_str!("../../assets/report.bundle.css");
 
 /// The report as text.
 ///
@@ -302,15 +302,15 @@ fn lines_of(variant: usize, trace: &FlowTrace, points: usize) -> Value {
     let time = |t_s: f64| rounded(t_s, 7);
     let (again, first): (Vec<_>, Vec<_>) = trace.sends.iter().copied().partition(|send| send.retransmission);
     let end = |send: &crate::result::SendPoint| send.from_byte as f64 + f64::from(send.bytes);
-    let sent = thin(&first, points, |send| send.t_s, end);
-    let again = thin(&again, points, |send| send.t_s, end);
-    let acked = thin(
+    let sent = downsample(&first, points, |send| send.t_s, end);
+    let again = downsample(&again, points, |send| send.t_s, end);
+    let acked = downsample(
         &trace.states,
         points,
         |state| state.t_s,
         |state| state.acked_bytes as f64,
     );
-    let window = thin(
+    let window = downsample(
         &trace.states,
         points,
         |state| state.t_s,

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`table`] (columns and rows), [`csv`] and `parquet` (the same tables as files), [`html`] (the
 //! report), `answer` (its texts), [`charts`] (its Vega-Lite charts), [`chapters`] (the report of `reproduce`), [`figures`] (its
-//! drawings), [`time_series`] (what a single run leaves), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the machine or
+//! drawings), [`live`] (real programs), [`time_series`] (what a single run leaves), [`trace`], [`diagram`] (a flow as arrows), [`pcapng`]. Nothing written here depends on the date, the machine or
 //! the number of threads.
 
 use crate::result::Comparison;
@@ -16,6 +16,7 @@ pub mod csv;
 pub mod diagram;
 pub mod figures;
 pub mod html;
+pub mod live;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod pcapng;

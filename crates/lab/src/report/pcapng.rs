@@ -136,30 +136,7 @@ pub fn write_to(
     snap_length: u32,
     protocol: Protocol,
 ) -> io::Result<()> {
-    let section = SectionHeaderBlock {
-        endianness: pcap_file::Endianness::Little,
-        options: vec![
-            SectionHeaderOption::Comment(Cow::Owned(comment.to_owned())),
-            SectionHeaderOption::UserApplication(Cow::Borrowed(concat!(
-                "fleetfoot ",
-                env!("CARGO_PKG_VERSION")
-            ))),
-        ],
-        ..SectionHeaderBlock::default()
-    };
-    let mut writer = PcapNgWriter::with_section_header(output, section).map_err(error)?;
-    for interface in interfaces {
-        let block = InterfaceDescriptionBlock {
-            linktype: protocol.link_type(),
-            snaplen: snap_length,
-            options: vec![
-                InterfaceDescriptionOption::IfName(Cow::Borrowed(&interface.name)),
-                InterfaceDescriptionOption::IfDescription(Cow::Borrowed(&interface.description)),
-                InterfaceDescriptionOption::IfTsResol(9),
-            ],
-        };
-        writer.write_pcapng_block(block).map_err(error)?;
-    }
+    let mut writer = begin(output, interfaces, comment, snap_length, protocol.link_type())?;
     let mut buffer = vec![0_u8; usize::from(u16::MAX)];
     for captured in packets {
         let mut segment = captured.packet.segment;
@@ -183,6 +160,116 @@ pub fn write_to(
         writer.write_pcapng_block(block).map_err(error)?;
     }
     Ok(())
+}
+
+/// A capture with its section and interfaces.
+fn begin<W: Write>(
+    output: W,
+    interfaces: &[Interface],
+    comment: &str,
+    snap_length: u32,
+    link_type: DataLink,
+) -> io::Result<PcapNgWriter<W>> {
+    let section = SectionHeaderBlock {
+        endianness: pcap_file::Endianness::Little,
+        options: vec![
+            SectionHeaderOption::Comment(Cow::Owned(comment.to_owned())),
+            SectionHeaderOption::UserApplication(Cow::Borrowed(concat!(
+                "fleetfoot ",
+                env!("CARGO_PKG_VERSION")
+            ))),
+        ],
+        ..SectionHeaderBlock::default()
+    };
+    let mut writer = PcapNgWriter::with_section_header(output, section).map_err(error)?;
+    for interface in interfaces {
+        let block = InterfaceDescriptionBlock {
+            linktype: link_type,
+            snaplen: snap_length,
+            options: vec![
+                InterfaceDescriptionOption::IfName(Cow::Borrowed(&interface.name)),
+                InterfaceDescriptionOption::IfDescription(Cow::Borrowed(&interface.description)),
+                InterfaceDescriptionOption::IfTsResol(9),
+            ],
+        };
+        writer.write_pcapng_block(block).map_err(error)?;
+    }
+    Ok(writer)
+}
+
+/// A capture of real frames (Ethernet) that is written while they pass.
+pub struct FrameWriter {
+    writer: PcapNgWriter<BufWriter<File>>,
+    frames: u64,
+}
+
+/// A real frame that passed a capture point.
+#[derive(Clone, Copy, Debug)]
+pub struct RealFrame<'a> {
+    /// Nanoseconds since 1970.
+    pub unix_ns: u64,
+    /// Where: index into the interfaces.
+    pub interface: u32,
+    /// Whether it came in here, or went out.
+    pub inbound: bool,
+    /// What was kept of it.
+    pub data: &'a [u8],
+    /// How long it was.
+    pub length: u32,
+    /// A remark that Wireshark shows.
+    pub comment: Option<&'a str>,
+}
+
+impl FrameWriter {
+    /// Begins the capture `file`, which keeps up to `snap_length` bytes of every frame.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn new(
+        file: File,
+        interfaces: &[Interface],
+        comment: &str,
+        snap_length: u32,
+    ) -> io::Result<FrameWriter> {
+        let output = BufWriter::with_capacity(1 << 16, file);
+        let writer = begin(output, interfaces, comment, snap_length, DataLink::ETHERNET)?;
+        Ok(FrameWriter { writer, frames: 0 })
+    }
+
+    /// Writes a frame.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn write(&mut self, frame: &RealFrame<'_>) -> io::Result<()> {
+        // Direction is in the two lowest bits (draft-ietf-opsawg-pcapng 4.3.1): 1 inbound, 2 outbound.
+        let flags = EnhancedPacketOption::Flags(if frame.inbound { 1 } else { 2 });
+        let comment = frame
+            .comment
+            .map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(text)));
+        let block = EnhancedPacketBlock {
+            interface_id: frame.interface,
+            timestamp: Duration::from_nanos(frame.unix_ns),
+            original_len: frame.length,
+            data: Cow::Borrowed(frame.data),
+            options: std::iter::once(flags).chain(comment).collect(),
+        };
+        self.writer.write_pcapng_block(block).map_err(error)?;
+        self.frames += 1;
+        Ok(())
+    }
+
+    /// Hands everything that was written to the system.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.writer.get_mut().flush()
+    }
+
+    /// Frames written.
+    pub const fn frames(&self) -> u64 {
+        self.frames
+    }
 }
 
 /// The packet's bytes; those of one too long for its length field are its headers with length 0.

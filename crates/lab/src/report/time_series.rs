@@ -1,4 +1,4 @@
-//! What the report and the files of a single run are made of: the course of a few flows, and what the simulator's
+//! What the report and the files of a single run are made of: time series of a few flows, and what the simulator's
 //! [`Trace`] and [`Capture`] kept, as rows of a trace file and packets of a capture file.
 
 use super::pcapng::{self, Interface};
@@ -19,15 +19,15 @@ use fleetfoot_sim::spec::LinkIndex;
 /// Packets a capture holds at most; they wait in memory until the run ends.
 pub const MOST_PACKETS: usize = 20_000_000;
 
-/// The course of a few flows of each group: the first that start after the warm-up; long-lived ones from the beginning.
+/// Time series of a few flows of each group: the first that start after the warm-up; long-lived ones from the beginning.
 #[derive(Debug)]
-pub struct Course {
+pub struct TimeSeries {
     flows_per_group: usize,
     warmup: Instant,
     groups: Vec<GroupState>,
     /// By id of the data flow: who holds it, if it was chosen.
     chosen: Vec<Option<Chosen>>,
-    /// The course of the chosen flows.
+    /// Those of the chosen flows.
     pub traces: Vec<FlowTrace>,
 }
 
@@ -46,16 +46,16 @@ struct Chosen {
     highest: Option<(SeqNumber, u64)>,
 }
 
-impl Course {
+impl TimeSeries {
     /// Follows `flows_per_group` flows of each group of a run of `resolved`.
-    pub fn new(resolved: &Resolved, flows_per_group: usize) -> Course {
+    pub fn new(resolved: &Resolved, flows_per_group: usize) -> TimeSeries {
         let groups = resolved.groups.iter().map(|group| GroupState {
             name: group.name.clone(),
             endless: group.kind.facts().long_lived,
             opened: 0,
             chosen: 0,
         });
-        Course {
+        TimeSeries {
             flows_per_group,
             warmup: Instant::ZERO + resolved.run.warmup,
             groups: groups.collect(),
@@ -96,7 +96,7 @@ impl Course {
     }
 }
 
-impl Observer for Course {
+impl Observer for TimeSeries {
     fn on_send(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
         let Some(Some(chosen)) = self.chosen.get_mut(flow.0 as usize) else {
             return;

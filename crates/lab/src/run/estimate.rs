@@ -111,8 +111,19 @@ impl Held {
                 open: of_count(web.count),
                 ..Held::default()
             },
+            Traffic::Streaming(streaming) => Held {
+                open: of_count(streaming.count),
+                // Each segment is an exchange.
+                records: of_count(streaming.count) * measured / streaming.segment.as_secs_f64().max(1e-3),
+                ..Held::default()
+            },
             // As many as their files list, or none.
-            _ => Held::default(),
+            Traffic::Flows { .. }
+            | Traffic::Video(_)
+            | Traffic::Dns(_)
+            | Traffic::Raw(_)
+            | Traffic::Tfrc(_)
+            | Traffic::Replay(_) => Held::default(),
         }
     }
 

@@ -6,19 +6,21 @@
 
 mod demand;
 mod estimate;
+mod kernel;
 mod store;
 #[cfg(test)]
 mod tests;
 
 pub use demand::Demand;
 pub use estimate::fits;
+pub use kernel::playable_by_kernel;
 pub use store::{Store, write_atomically};
 
 use crate::result::RunData;
 use crate::{identity, memory};
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::output::RunOutput;
-use fleetfoot_sim::spec::Spec;
+use fleetfoot_sim::spec::{Spec, World};
 use fleetfoot_sim::watch::Watch;
 use fleetfoot_sim::world::{self, Holder, Mode, Usage};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
@@ -30,10 +32,10 @@ use std::time::Instant;
 /// What runs one specification. It looks at the flag now and then, and returns `interrupted` output when it is set.
 pub type Engine<'a> = dyn Fn(&Spec, &AtomicBool) -> Result<RunOutput, String> + Sync + 'a;
 
-/// The simulator as an engine.
+/// The engine: the simulator, or the kernel where [`Spec::world`] says so.
 ///
 /// # Errors
-/// The specification names something that does not exist or cannot be reached.
+/// The specification names something that does not exist or cannot be reached; the kernel cannot play it here.
 pub fn simulate(spec: &Spec, stop: &AtomicBool) -> Result<RunOutput, String> {
     simulate_with_progress(spec, stop, &|_| ())
 }
@@ -47,6 +49,19 @@ pub fn simulate_with_progress(
     stop: &AtomicBool,
     pulse: &dyn Fn(&Pulse),
 ) -> Result<RunOutput, String> {
+    if spec.world == World::Kernel {
+        let _turn = kernel::Turn::take(World::Kernel);
+        let begin = Instant::now();
+        return kernel::play(spec, stop, &|now| {
+            pulse(&Pulse {
+                worker: rayon::current_thread_index().unwrap_or(0),
+                seed: spec.seed,
+                at_s: now.as_secs_f64(),
+                end_s: spec.duration.as_secs_f64(),
+                wall_s: begin.elapsed().as_secs_f64(),
+            });
+        });
+    }
     let Some(bin) = spec.bins else {
         return observe_with_progress(spec, stop, &mut (), pulse);
     };
@@ -74,6 +89,9 @@ pub struct Pulse {
 /// Runs `spec` for about so long and says how long all of it would take (s), or took if it ended before: a measured first
 /// estimate. Nothing is kept.
 pub fn pilot(spec: &Spec, budget: std::time::Duration) -> Option<f64> {
+    if spec.world == World::Kernel {
+        return Some(spec.duration.as_secs_f64());
+    }
     let begin = Instant::now();
     let mut reached = 0.0;
     let progress = |now: fleetfoot_core::time::Instant| {
@@ -113,6 +131,12 @@ pub fn observe_with_progress<O: Observer>(
 ) -> Result<RunOutput, String> {
     let begin = Instant::now();
     let worker = rayon::current_thread_index().unwrap_or(0);
+    if spec.world == World::Kernel {
+        return Err(String::from(
+            "what happens inside cannot be observed where the kernel plays a run (run.world)",
+        ));
+    }
+    let _turn = kernel::Turn::take(World::Simulator);
     let mut too_large = None;
     let progress = |now: fleetfoot_core::time::Instant, usage: &dyn Fn() -> Usage| {
         let was_reached = memory::was_reached();

@@ -337,6 +337,12 @@ pub(crate) static RUN: &[Key] = &[
         Described("none"),
         "Keep bulk connections in bins of so long, and which of the first segments of every connection were lost: for checks of fairness over time, of losses that come together, and of first windows.",
     ),
+    key(
+        "world",
+        Kind::Choice(&["simulator", "kernel"]),
+        Value("\"simulator\""),
+        "Whose TCP plays the traffic: ours in the simulator, or that of this machine's Linux kernel, in real time, between two network namespaces through the described link. The kernel is profile `linux`; what it cannot play is refused.",
+    ),
 ];
 
 /// `[[variant]]`.

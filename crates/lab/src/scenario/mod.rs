@@ -7,6 +7,7 @@
 mod access_tree;
 mod distribution;
 mod document;
+mod endpoint;
 mod error;
 mod figure;
 mod import;
@@ -36,6 +37,7 @@ mod tfrc;
 mod traffic;
 mod value;
 
+pub use endpoint::endpoint;
 pub use error::{Error, ErrorKind};
 pub use figure::{
     Check, Expect, Figure, FigureSource, Plot, PlotKind, Point, Published, Quantity, Relative, Role, Series,
@@ -51,7 +53,7 @@ pub use site::{Site, shown};
 pub use tcp::{SwitchInfo, switch, switch_names, switches_only_with};
 pub use traffic::Group;
 
-use crate::{input, workload};
+use crate::input;
 use document::{Node, Table, Value};
 use error::{Place, Source};
 use keys::Kind;
@@ -480,7 +482,7 @@ impl Reader {
             }
             None => {
                 let cannot = |error: &std::io::Error| {
-                    unreadable(format!("cannot read {shown}: {}", workload::reason(error)))
+                    unreadable(format!("cannot read {shown}: {}", input::reason(error)))
                 };
                 let identity = path.canonicalize().map_err(|error| cannot(&error))?;
                 let text = input::text(path, input::MOST_SCENARIO).map_err(|error| match error.kind() {

@@ -358,6 +358,9 @@ fn unknown_key(entry: &Entry, path: &str, names: &[&str], kind: Option<(&KindTab
         None => format!("unknown key `{}`", entry.key),
     };
     let mut error = Error::at(place, &full, message);
+    if let Some((_, now)) = FORMER.iter().find(|(former, _)| *former == full) {
+        error = error.help(place, format!("this key is called `{now}` now"));
+    }
     if let Some(near) = nearest(&entry.key, names.iter().copied()) {
         error = error.help(place, format!("did you mean `{near}`?"));
     }
@@ -374,6 +377,9 @@ fn unknown_key(entry: &Entry, path: &str, names: &[&str], kind: Option<(&KindTab
     }
     error.help(place, format!("valid keys here: {}", names.join(", ")))
 }
+
+/// Paths of keys that had another name in earlier files, and their names now.
+const FORMER: &[(&str, &str)] = &[("figure.source.seed", "document")];
 
 fn missing(place: &Place, key: &Key, path: &str) -> Error {
     Error::at(place, path, format!("`{}` is missing", key.name))

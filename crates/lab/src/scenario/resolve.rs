@@ -12,7 +12,7 @@ use crate::identity;
 use crate::metrics::Scene;
 use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::time::{Duration, Instant};
-use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic, Transport};
+use fleetfoot_sim::spec::{LinkSpec, NodeId, Spec, Traffic, Transport, World};
 use std::sync::Arc;
 
 /// A scenario ready to run.
@@ -58,6 +58,8 @@ pub struct RunSettings {
     pub loss_free: Option<String>,
     /// Width of the bins in which connections are kept.
     pub bins: Option<Duration>,
+    /// Whose TCP plays it.
+    pub world: World,
 }
 
 /// Round-trip time of a pair of hosts without queueing and serialisation.
@@ -110,20 +112,29 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
     let base_rtts = base_rtts(&network, &specs);
     let identity = import::identity(document, &specs);
     let fit = import::read(document, &identity)?;
+    let spec = Spec {
+        nodes: network.nodes,
+        links: network.links,
+        groups: specs,
+        duration: run.duration,
+        warmup: run.warmup,
+        drain: run.drain,
+        seed: 0,
+        bins: run.bins,
+        world: run.world,
+        plugins: crate::plugins::installed(),
+    };
+    if run.world == World::Kernel {
+        crate::run::playable_by_kernel(&spec).map_err(|reason| {
+            let place = section.find("world").ok().flatten();
+            let place = place.map_or_else(|| section.place.clone(), |field| field.place().clone());
+            Error::at(&place, "run.world", reason)
+        })?;
+    }
     Ok(Resolved {
         title: title.to_owned(),
         groups,
-        spec: Spec {
-            nodes: network.nodes,
-            links: network.links,
-            groups: specs,
-            duration: run.duration,
-            warmup: run.warmup,
-            drain: run.drain,
-            seed: 0,
-            bins: run.bins,
-            plugins: crate::plugins::installed(),
-        },
+        spec,
         run,
         document: document.to_toml(),
         links_info: network.links_info,
@@ -174,6 +185,10 @@ fn run(section: &Section, network: &Network) -> Result<RunSettings, Error> {
         bottleneck,
         loss_free: None,
         bins: section.find("bins")?.map(|field| field.duration()).transpose()?,
+        world: match section.need("world")?.choice()? {
+            "kernel" => World::Kernel,
+            _ => World::Simulator,
+        },
     })
 }
 
@@ -259,11 +274,6 @@ impl Resolved {
     /// Whether the group with this index uses TCP.
     pub fn is_tcp(&self, group: usize) -> bool {
         self.spec.groups[group].traffic.facts().transport == Transport::Tcp
-    }
-
-    /// Whether any TCP sender asks for ECN.
-    pub fn uses_ecn(&self) -> bool {
-        self.spec.groups.iter().any(|group| group.sender.ecn)
     }
 
     /// Whether packets carry marks that only IPv6 has room for.

@@ -28,7 +28,7 @@ pub fn read(path: &Path) -> Result<Vec<Line>, String> {
         return read_parquet(path);
     }
     let file = input::open(path, input::MOST_FLOWS)
-        .map_err(|error| format!("cannot read {}: {}", path.display(), super::reason(&error)))?;
+        .map_err(|error| format!("cannot read {}: {}", path.display(), input::reason(&error)))?;
     read_csv(file).map_err(|message| format!("{}: {message}", path.display()))
 }
 

@@ -71,16 +71,6 @@ impl SizeTable {
     }
 }
 
-/// Why a file cannot be read, in words.
-pub fn reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => String::from("there is no such file"),
-        std::io::ErrorKind::PermissionDenied => String::from("permission denied"),
-        std::io::ErrorKind::IsADirectory => String::from("it is a folder"),
-        _ => error.to_string(),
-    }
-}
-
 /// Reads a mahimahi trace: one line per opportunity to deliver 1504 bytes, in milliseconds from the start, ascending.
 /// The last one is the period after which the trace repeats.
 ///

@@ -138,7 +138,7 @@ impl fmt::Display for Vector {
 /// A sentence that names the file, and the line that is wrong.
 pub fn read(path: &Path) -> Result<Vec<Vector>, String> {
     let file = input::open(path, input::MOST_FLOWS)
-        .map_err(|error| format!("cannot read {}: {}", path.display(), super::reason(&error)))?;
+        .map_err(|error| format!("cannot read {}: {}", path.display(), input::reason(&error)))?;
     let mut vectors = Vec::new();
     read_from(BufReader::new(file), |vector| vectors.push(vector))
         .map_err(|message| format!("{}: {message}", path.display()))?;

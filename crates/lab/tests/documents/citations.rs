@@ -10,6 +10,7 @@ const FOLDERS: &[&str] = &[
     "crates",
     "docs",
     "examples",
+    "experiments",
     "fuzz",
     "scripts",
     "specs",

@@ -4,11 +4,10 @@ use fleetfoot_core::rng::Rng;
 use fleetfoot_core::tcp::Stats;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
-use fleetfoot_lab::compare::turn_on::Instruction;
 use fleetfoot_lab::result::{
-    Comparison, Document, Drops, FlowTrace, Group, GroupInfo, GroupVersus, Inapplicable, Link, LinkInfo,
-    Node, PairInfo, Ratio, RunData, SCHEMA, SendPoint, SensitivityPoint, SizeClass, StatePoint, Summary,
-    Variant, VariantData, Versus,
+    Comparison, Document, Drops, FlowTrace, Group, GroupInfo, GroupVersus, Inapplicable, Instruction, Link,
+    LinkInfo, Node, PairInfo, Ratio, RunData, SCHEMA, SendPoint, SensitivityPoint, SizeClass, StatePoint,
+    Summary, Variant, VariantData, Versus,
 };
 use fleetfoot_lab::statistics::{Resamples, Sample, summarize};
 use fleetfoot_sim::output::{FlowRecord, GroupOutput, LinkOutput, RunOutput, Tally};
@@ -78,6 +77,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
         .collect();
     Comparison {
         document: Document {
+            live: None,
             schema: SCHEMA.to_owned(),
             fleetfoot: "0.1.0".to_owned(),
             scenario: format!("A busy home line {HOSTILE}"),
@@ -115,7 +115,7 @@ pub(crate) fn comparison(variants: usize, seeds: u64, flows: usize) -> Compariso
             }),
             interrupted: false,
             commit: "0123456789ab".to_owned(),
-            queues: vec![fleetfoot_lab::compare::place::Standing {
+            queues: vec![fleetfoot_lab::result::Standing {
                 place: "the uplink, 10 Mbit/s".to_owned(),
                 link: "bottleneck".to_owned(),
                 direction: "reverse".to_owned(),
@@ -394,6 +394,7 @@ fn variant(index: usize, name: &str, baseline: &str, data: &VariantData, resampl
     });
     let set = serde_json::json!({ "network.bottleneck.queue.kind": name });
     Variant {
+        live: None,
         name: name.to_owned(),
         set: if index == 0 {
             serde_json::Map::new()

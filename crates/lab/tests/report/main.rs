@@ -2,10 +2,12 @@
 
 mod capture;
 mod fixture;
+mod live;
 
 use fixture::{HOSTILE, PART, UNSURE, comparison, variant_names};
 use fleetfoot_lab::compare::words;
 use fleetfoot_lab::metrics::counters::reported;
+use fleetfoot_lab::report::live::{FlowRow, MeasuredRow};
 use fleetfoot_lab::report::table::{Kind, LinkRow, Row, RunRow, Sample, Table};
 use fleetfoot_lab::report::trace::{self, TraceRow};
 use fleetfoot_lab::report::{charts, html, write_csv, write_html};
@@ -524,6 +526,8 @@ fn the_dictionary_has_every_column_and_counter() {
         RunRow::table(),
         LinkRow::table(),
         TraceRow::table(),
+        FlowRow::table(),
+        MeasuredRow::table(),
     ];
     let tables: String = tables.iter().map(section).collect();
     let mut expected = format!("{head}{tables}## Captures");
@@ -583,6 +587,10 @@ fn the_dictionary_has_every_field_of_the_result() {
     let comparison = comparison(3, 2, 30);
     let mut document = comparison.document;
     document.timing = Some(fleetfoot_lab::result::Timing::default());
+    // What a real program adds.
+    let live = live::result(&["drop-tail"], 1).document;
+    document.live = live.live;
+    document.variants[0].live = live.variants.into_iter().next().and_then(|variant| variant.live);
     let mut fields = BTreeSet::new();
     collect(
         "",
@@ -664,4 +672,19 @@ fn the_bundle_is_what_its_sources_were_built_to() {
 #[test]
 fn hostile_text_is_hostile() {
     assert!(HOSTILE.contains("</script>") && HOSTILE.contains('"') && HOSTILE.contains("{{"));
+}
+
+#[test]
+fn every_chart_has_its_place_on_the_page() {
+    let charts = include_str!("../../src/report/charts.rs");
+    let page = include_str!("../../assets/report.html.j2");
+    let ids: Vec<&str> = charts
+        .split("id: \"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    assert!(ids.len() >= 5, "{ids:?}");
+    for id in ids {
+        assert!(page.contains(&format!("{{{{ chart('{id}') }}}}")), "{id}");
+    }
 }

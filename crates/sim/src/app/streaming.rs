@@ -11,6 +11,7 @@ use super::Application;
 use super::dialogue::Dialogue;
 use super::group::Member;
 use crate::endpoint::{Hosts, NONE};
+use crate::network::Window;
 use crate::observe::Observer;
 use crate::spec;
 use fleetfoot_core::time::{Duration, Instant};
@@ -20,8 +21,8 @@ use fleetfoot_core::units::Bytes;
 pub(crate) struct Streaming<'a> {
     group: u32,
     spec: &'a spec::Streaming,
-    /// What happens later is not measured.
-    end: Instant,
+    /// The measured time, up to the end of the group.
+    measured: Window,
     players: Vec<Player>,
 }
 
@@ -39,10 +40,13 @@ struct Player {
     idle_since: Option<Instant>,
     /// A pause comes before the next request.
     paused: bool,
-    /// From the start to the first picture.
-    startup: Option<Duration>,
+    /// When the first picture was shown.
+    shown: Option<Instant>,
+    /// Stalls that reach into the measured time.
     stalls: u32,
+    /// Their part of it.
     stalled: Duration,
+    /// Measured time in which it had nothing to ask for.
     idle: Duration,
 }
 
@@ -63,7 +67,7 @@ impl<'a> Streaming<'a> {
                 stalled_at: None,
                 idle_since: None,
                 paused: false,
-                startup: None,
+                shown: None,
                 stalls: 0,
                 stalled: Duration::ZERO,
                 idle: Duration::ZERO,
@@ -73,7 +77,10 @@ impl<'a> Streaming<'a> {
         Streaming {
             group,
             spec,
-            end: hosts.stop_of(group).min(hosts.window.to),
+            measured: Window {
+                from: hosts.window.from,
+                to: hosts.stop_of(group).min(hosts.window.to),
+            },
             players,
         }
     }
@@ -87,7 +94,7 @@ impl<'a> Streaming<'a> {
 
 impl Player {
     /// A segment is there.
-    fn take(&mut self, now: Instant, end: Instant, spec: &spec::Streaming) {
+    fn take(&mut self, now: Instant, measured: Window, spec: &spec::Streaming) {
         match self.dry {
             Some(dry) if now <= dry => {
                 self.dry = Some(dry.saturating_add(spec.segment));
@@ -97,7 +104,6 @@ impl Player {
                 self.dry = None;
                 self.buffered = Duration::ZERO;
                 self.stalled_at = Some(dry);
-                self.stalls += u32::from(dry < end);
             }
             None => {}
         }
@@ -107,9 +113,16 @@ impl Player {
         }
         self.dry = Some(now.saturating_add(self.buffered));
         match self.stalled_at.take() {
-            Some(dry) => self.stalled += now.min(end).since(dry),
-            None => self.startup = Some(now.since(self.begun)),
+            Some(dry) => self.count_stall(dry, now, measured),
+            None => self.shown = Some(now),
         }
+    }
+
+    /// It stood still from `dry` to `until`.
+    fn count_stall(&mut self, dry: Instant, until: Instant, measured: Window) {
+        let part = measured.part(dry, until);
+        self.stalls += u32::from(!part.is_zero());
+        self.stalled += part;
     }
 
     /// When the buffer has room for another segment.
@@ -133,7 +146,7 @@ impl Application for Streaming<'_> {
             player.paused = false;
         }
         if let Some(since) = player.idle_since.take() {
-            player.idle += now.min(self.end).since(since);
+            player.idle += self.measured.part(since, now);
         }
         let slot = player.dialogue.slot;
         let record = hosts.open_record(self.group, player.pair, now, Bytes(bytes));
@@ -173,7 +186,7 @@ impl Application for Streaming<'_> {
             return;
         }
         player.dialogue.arrived(hosts, now, slot, false);
-        player.take(now, self.end, self.spec);
+        player.take(now, self.measured, self.spec);
         player.idle_since = Some(now);
         let next = player.room_at(now, self.spec);
         if next >= hosts.stop_of(self.group) {
@@ -200,42 +213,41 @@ impl Application for Streaming<'_> {
     }
 
     fn finish<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>) -> Vec<u32> {
+        let measured = self.measured;
         for player in &mut self.players {
             player.dialogue.finish(hosts);
-            let whole = self.end.since(player.begun);
-            if !hosts.window.contains(player.begun) || whole.is_zero() {
+            let whole = measured.part(player.begun, measured.to);
+            if whole.is_zero() {
                 continue;
             }
-            if let Some(dry) = player.dry.filter(|dry| *dry < self.end) {
-                player.stalls += 1;
-                player.stalled_at = Some(dry);
-            }
-            if let Some(stalled) = player.stalled_at {
-                player.stalled += self.end.since(stalled);
+            let dry = player.dry.filter(|dry| *dry < measured.to);
+            if let Some(dry) = player.stalled_at.or(dry) {
+                player.count_stall(dry, measured.to, measured);
             }
             if let Some(since) = player.idle_since {
-                player.idle += self.end.since(since);
+                player.idle += measured.part(since, measured.to);
             }
-            // One that never played has waited for as long at least.
-            let startup = player.startup.unwrap_or(whole);
             let share = |part: Duration, whole: Duration| match whole.is_zero() {
                 true => 0.0,
                 false => part.as_secs_f64() / whole.as_secs_f64(),
             };
-            let samples = [
-                startup.as_secs_f64(),
-                f64::from(player.stalls),
-                share(player.stalled, whole.saturating_sub(startup)),
-                share(player.idle, whole),
-            ];
+            let shown = player.shown.unwrap_or(measured.to);
             let measures = &mut hosts.groups[self.group as usize].measures;
-            for (list, sample) in measures.iter_mut().zip(samples) {
-                list.push(sample);
+            if measured.contains(player.begun) {
+                // One that never played has waited for as long at least.
+                measures[STARTUP_DELAY].push(shown.since(player.begun).as_secs_f64());
             }
+            measures[STALLS].push(f64::from(player.stalls));
+            measures[STALLED_SHARE].push(share(player.stalled, measured.part(shown, measured.to)));
+            measures[IDLE_SHARE].push(share(player.idle, whole));
         }
         Vec::new()
     }
 }
 
-/// Place of this measure among those of the kind.
+// Places of the measures among those of the kind.
+const STARTUP_DELAY: usize = 0;
+const STALLS: usize = 1;
+const STALLED_SHARE: usize = 2;
+const IDLE_SHARE: usize = 3;
 const WINDOW_AFTER_PAUSE: usize = 4;

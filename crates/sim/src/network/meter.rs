@@ -136,6 +136,7 @@ impl Meter {
                 .collect(),
             queue_delay: self.queue_delay,
             queue_packets: self.queue_packets,
+            lateness: None,
         }
     }
 }

@@ -77,16 +77,15 @@ kinds! {
     };
     /// Users who load pages.
     Web = Facts { name: "web", latency_sensitive: true, closed_loop: true, reacts: true, ..TCP };
-    /// Video players that fetch segments into a buffer.
+    /// Video players that fetch segments into a buffer: nobody waits for a segment as long as there is another to play.
     Streaming = Facts {
         name: "streaming",
-        latency_sensitive: true,
         reacts: true,
         measures: &[
-            Measure { name: "startup_delay_s", doc: "From the start of a player to its first picture." },
-            Measure { name: "stalls", doc: "How often a player ran out of segments." },
-            Measure { name: "stalled_share", doc: "Of the time since its first picture, the share in which a player stood still." },
-            Measure { name: "idle_share", doc: "Of the time since its start, the share in which a player had nothing to ask for." },
+            Measure { name: "startup_delay_s", doc: "From the start of a player within the measured time to its first picture." },
+            Measure { name: "stalls", doc: "How often a player ran out of segments; a stall counts that reaches into the measured time." },
+            Measure { name: "stalled_share", doc: "Of the measured time since its first picture, the share in which a player stood still." },
+            Measure { name: "idle_share", doc: "Of the measured time since its start, the share in which a player had nothing to ask for." },
             Measure { name: "window_after_pause", doc: "The congestion window with which a server answers after a pause, over that when the request came." },
         ],
         ..TCP

@@ -11,6 +11,7 @@ use fleetfoot_sim::bench::Workload;
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
     GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, PairPolicy, Spec, Traffic,
+    World,
 };
 use std::sync::Arc;
 
@@ -96,6 +97,7 @@ fn dumbbell(seed: u64) -> Spec {
         drain: Duration::from_millis(rng.below(2_000)),
         seed,
         bins: None,
+        world: World::Simulator,
         plugins: fleetfoot_core::plugin::Plugins::NONE,
     };
     for index in 0..1 + rng.below(4) {

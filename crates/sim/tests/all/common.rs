@@ -9,7 +9,7 @@ use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::spec::{
     Arq, Dns, FlowLine, GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec,
-    PairPolicy, Spec, Tfrc, Traffic, Video,
+    PairPolicy, Spec, Tfrc, Traffic, Video, World,
 };
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ pub(crate) fn random_spec(seed: u64) -> Spec {
         drain: Duration::from_secs(3),
         seed: rng.next_u64(),
         bins: None,
+        world: World::Simulator,
         plugins: fleetfoot_core::plugin::Plugins::NONE,
     };
     for router in 0..3 {

@@ -13,6 +13,7 @@ use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::observe::Observer;
 use fleetfoot_sim::spec::{
     GroupSpec, Impairments, Interface, LinkRate, LinkSpec, Loss, NodeId, NodeSpec, PairPolicy, Spec, Traffic,
+    World,
 };
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
@@ -73,6 +74,7 @@ fn path(config: Config, rate: Rate, loss: Loss, duration: Duration, seed: u64) -
         drain: Duration::ZERO,
         seed,
         bins: None,
+        world: World::Simulator,
         plugins: fleetfoot_core::plugin::Plugins::NONE,
     }
 }

@@ -10,7 +10,7 @@ use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{
-    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, PairPolicy, Spec, Traffic,
+    GroupSpec, Impairments, Interface, LinkRate, LinkSpec, NodeId, NodeSpec, PairPolicy, Spec, Traffic, World,
 };
 use fleetfoot_sim::world::{Mode, run};
 use std::ops::ControlFlow;
@@ -79,6 +79,7 @@ pub(crate) fn network(senders: u32, duration_ms: u64) -> Spec {
         drain: Duration::from_secs(10),
         seed: 1,
         bins: None,
+        world: World::Simulator,
         plugins: fleetfoot_core::plugin::Plugins::NONE,
     };
     spec.nodes.push(host("right".to_owned()));

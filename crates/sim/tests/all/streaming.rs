@@ -56,3 +56,29 @@ fn a_player_stalls_when_segments_take_longer_than_they_last() {
     assert_eq!(measures[3], [0.0], "there is always room");
     assert!(measures[4].is_empty(), "it never pauses");
 }
+
+/// The players above, measured from some time on: what lies before it does not count, and neither does a start-up delay that
+/// began before. The stall of 380 that begins at 60,484 + 22 x 20,380 = 508,844 reaches 224 into the time from 509,000 on, 24
+/// more follow. What the other player asked for at 2,080,944 reaches the server at 2,091,084 and keeps the player busy until
+/// 2,111,364; two more follow.
+#[test]
+fn after_a_warm_up_stalls_and_pauses_count_and_start_up_does_not() {
+    let mut stalls = one(1_000, player(80, 20, 60, 20));
+    stalls.warmup = Duration::from_millis(509);
+    let measures = &outcome(&stalls).groups[0].measures;
+    assert_eq!(measures[..2], [vec![], vec![25.0]]);
+    let share = (224.0 + 24.0 * 380.0) / 491_000.0;
+    assert!((measures[2][0] - share).abs() < 1e-9, "{measures:?}");
+    assert_eq!(measures[3], [0.0]);
+
+    let mut pauses = one(5_000, player(80, 1_000, 3_000, 2_000));
+    pauses.warmup = Duration::from_millis(2_090);
+    let measures = &outcome(&pauses).groups[0].measures;
+    assert_eq!(measures[..3], [vec![], vec![0.0], vec![0.0]]);
+    let busy = 21_364.0 + 2.0 * 30_420.0;
+    assert!(
+        (measures[3][0] - (1.0 - busy / 2.91e6)).abs() < 1e-9,
+        "{measures:?}"
+    );
+    assert_eq!(measures[4].len(), 3);
+}

@@ -2,10 +2,10 @@
 //!
 //! A switch without a counterpart in Linux says so and names what is nearest.
 
-use super::super::{Plan, Planned, Senders};
-use super::Instruction;
+use super::super::{Plan, Planned};
 use super::line;
 use super::queues::tc_time;
+use crate::result::{Instruction, Senders};
 use fleetfoot_core::time::Duration;
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ enum End {
 }
 
 /// How a switch is set outside Fleetfoot.
-struct Step {
+pub(super) struct Step {
     end: End,
     how: How,
     /// What it does, as a sentence.
-    why: String,
+    pub(super) why: String,
     /// From which kernel on, or what is nearest.
     needs: String,
     /// The mechanism that is nearest, where there is no command.
@@ -405,7 +405,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
 }
 
 /// Congestion control `name`.
-fn controller(name: &str, switches: &[(String, String)]) -> Step {
+pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
     let one_way = switches
         .iter()
         .any(|(key, _)| key == "congestion_control.gradient");

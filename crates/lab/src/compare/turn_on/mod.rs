@@ -16,29 +16,7 @@ mod tests;
 use super::place::Place;
 use super::{Plan, words};
 use crate::mechanisms::Effort;
-use crate::result::Variant;
-use serde::{Deserialize, Serialize};
-
-/// One thing to do at one place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Instruction {
-    /// Where, in the user's words: `the uplink, 10 Mbit/s`, `servers`.
-    pub place: String,
-    /// The device: `your router, in front of the cable modem`.
-    pub device: String,
-    /// One line each, to be pasted into a shell of the device as root; empty if it cannot be had by a command.
-    pub commands: Vec<String>,
-    /// Why there and what it does, for someone who has never heard of it.
-    pub why: String,
-    /// From which kernel or package on, or that it is nowhere but in Fleetfoot, and what is nearest.
-    pub needs: String,
-    /// What to measure afterwards and the value expected; `null` where nothing was measured.
-    pub check: Option<String>,
-    /// The mechanism that can be had here in place of the variant, which cannot; `needs` and `check` give its results.
-    #[serde(default)]
-    pub nearest: Option<String>,
-}
+use crate::result::{Instruction, Variant};
 
 /// Where a variant cannot be had, the results of the nearest one that can stand in the instruction: what is typed is what is
 /// expected.

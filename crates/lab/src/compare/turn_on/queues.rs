@@ -428,7 +428,7 @@ impl Queue<'_> {
             nearest: None,
             does: "each connection waits in a queue of its own and they take turns, so that none waits behind another's packets",
             needs: String::from(
-                "Linux 3.3 or later, package iproute2: sfq is Linux's deficit round robin that needs no classes; it holds at most 127 packets of one connection.",
+                "Linux 3.3 or later, package iproute2: of what needs no classes sfq is the nearest to deficit round robin. Connections share its queues by a hash, and at most 127 packets of a queue wait: the mechanism sfq has these limits too.",
             ),
             elsewhere: String::from("fair queueing by flow (DRR, WFQ)"),
             fair: true,

@@ -7,9 +7,9 @@
 
 use super::super::place::Place;
 use super::super::{Plan, Planned};
-use super::Instruction;
 use super::line::{self, Access, Framing, tc_rate};
 use super::queues::Discipline;
+use crate::result::Instruction;
 use crate::scenario::Medium;
 use fleetfoot_core::parameter::Value;
 use fleetfoot_core::units::Rate;

@@ -1,11 +1,18 @@
 //! Hand-written expectations for common lines, and a table over every mechanism, medium and direction.
 
-use super::{Instruction, instructions_of};
+use super::endpoints::controller;
+use super::instructions_of;
+use super::queues::Discipline;
 use crate::compare::{Choice, Plan, build};
-use crate::result::{Summary, Variant};
+use crate::mechanisms::{ENTRIES, Effort, Preset};
+use crate::result::{Instruction, Summary, Variant};
 use crate::run::{Options, execute};
 use crate::scenario::{Medium, Scenario};
 use crate::testing::engine;
+use fleetfoot_core::parameter::Values;
+use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_sim::spec::LinkSpec;
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -347,6 +354,40 @@ fn what_is_nowhere_names_the_nearest() {
             steps[0].needs
         );
     }
+}
+
+/// Core does not know what hosts and routers are set with: `queues` and `endpoints` do, by name. Nothing that a kernel has, released or
+/// patched, falls through to their answers for what they do not know.
+#[test]
+fn what_a_kernel_has_is_turned_on_by_words_of_its_own() {
+    let plan = planned(&cable(), &["cake"], UP);
+    let kernels = ENTRIES.iter().filter(|entry| entry.effort != Effort::OnlyHere);
+    let settings = kernels.flat_map(|entry| entry.set.iter());
+    let (mut queues, mut controllers) = (BTreeSet::new(), BTreeSet::new());
+    for &(path, value) in settings {
+        match (path, value) {
+            ("queue.kind", Preset::Text(name)) => queues.insert(name),
+            ("tcp.congestion_control", Preset::Text(name)) => controllers.insert(name),
+            _ => false,
+        };
+    }
+    for name in &queues {
+        let entry = AnyQueue::entry(name).expect("it is registered");
+        let link = LinkSpec {
+            queue: entry.name,
+            queue_values: Values::defaults(entry.parameters),
+            ..plan.described.spec.links[0].clone()
+        };
+        assert!(Discipline::of(&link, None).arguments.is_some(), "{name}");
+    }
+    let unknown = controller("unheard-of", &[]);
+    for name in &controllers {
+        assert_ne!(controller(name, &[]).why, unknown.why, "{name}");
+    }
+    assert!(
+        queues.len() > 8 && controllers.len() > 8,
+        "{queues:?} {controllers:?}"
+    );
 }
 
 /// Every mechanism at every kind of line, both ways, with the plan it was made for.

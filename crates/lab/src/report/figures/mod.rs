@@ -2,16 +2,16 @@
 //!
 //! What is drawn is what the experiment's `[[plot]]` parts ask for. Without any it is what suits its checks: curves of
 //! its analysis, completion times in ascending order, checks against the sweep, ratios with their intervals. Everything
-//! but completion times and the course of a run needs only the checks' values, so it is also drawn from the record of full
+//! but completion times and the time series of a run needs only the checks' values, so it is also drawn from the record of full
 //! runs.
 
 mod axis;
 mod canvas;
-mod course;
 mod dots;
 mod heat;
 mod lines;
 mod pareto;
+mod time_series;
 
 pub use canvas::Figure;
 pub use pareto::{Pareto, pareto};
@@ -61,20 +61,47 @@ pub fn of(evaluated: &Evaluated, runs: Option<(&Prepared, &Batch)>) -> Vec<Figur
     figures
 }
 
-/// The courses that an experiment asks for: the first seed of their variants is run for them.
-pub fn courses(prepared: &Prepared) -> Vec<Figure> {
+/// Values with their intervals, a row for each; `None` without a row.
+pub fn values(
+    name: &str,
+    title: &str,
+    text: &str,
+    rows: &[(String, f64, Option<[f64; 2]>)],
+) -> Option<Figure> {
+    let rows: Vec<dots::Row> = rows
+        .iter()
+        .map(|(title, value, ends)| dots::Row {
+            title: title.clone(),
+            dots: vec![dots::Dot {
+                series: 0,
+                value: *value,
+                ends: *ends,
+                expect: None,
+            }],
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Figure {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        text: text.to_owned(),
+        canvas: dots::draw(&rows, &[], false),
+    })
+}
+
+/// The time series that an experiment asks for: the first seed of their variants is run for them.
+pub fn time_series(prepared: &Prepared) -> Vec<Figure> {
     let experiment = &prepared.experiment;
     let asked = experiment.file.figure.plots.iter();
     asked
         .filter_map(|plot| {
-            let PlotKind::Course { link, variants } = &plot.kind else {
+            let PlotKind::TimeSeries { link, variants } = &plot.kind else {
                 return None;
             };
             Some(Figure {
                 name: format!("{}-{}", experiment.id, plot.name),
                 title: plot.title.clone(),
                 text: plot.text.clone().unwrap_or_default(),
-                canvas: course::draw(prepared, plot, *link, variants)?,
+                canvas: time_series::draw(prepared, plot, *link, variants)?,
             })
         })
         .collect()
@@ -202,9 +229,9 @@ impl Drawing<'_> {
                 logarithmic,
             } => self.sweep(plot, checks, x, *logarithmic),
             PlotKind::Times { group, variants } => self.times(plot, *group, variants),
-            PlotKind::Course { link, variants } => {
+            PlotKind::TimeSeries { link, variants } => {
                 let (prepared, _) = self.runs?;
-                course::draw(prepared, plot, *link, variants)
+                time_series::draw(prepared, plot, *link, variants)
             }
         }
     }

@@ -1,0 +1,233 @@
+//! `fleetfoot shell`: a command behind the described link.
+
+use crate::failure::Failure;
+use clap::Args;
+use fleetfoot_lab::scenario::{Scenario, Setting};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Flags of `shell`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The scenario whose link is used: the one called `bottleneck`, or --link. Without a file the flags describe the link.
+    file: Option<PathBuf>,
+    /// Speed, or speed towards the command and from it: 20mbit, "20 Mbit/s", 50mbit/10mbit.
+    #[arg(long, value_name = "RATE[/RATE]")]
+    rate: Option<String>,
+    /// Propagation delay one way, in both directions: 20ms. The round-trip time is twice as long.
+    #[arg(long, value_name = "TIME")]
+    delay: Option<String>,
+    /// Packets lost at random, each way: 1%, 0.01.
+    #[arg(long, value_name = "SHARE")]
+    loss: Option<String>,
+    /// Extra delay of each packet, evenly from nothing to this; order is kept.
+    #[arg(long, value_name = "TIME")]
+    jitter: Option<String>,
+    /// Queue discipline, both ways: any of `fleetfoot list queues`.
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
+    /// Its limit: "100 packets", "64 kB", 100ms.
+    #[arg(long, value_name = "SIZE")]
+    limit: Option<String>,
+    /// A mahimahi file instead of a rate, both ways.
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
+    trace: Option<PathBuf>,
+    /// Change anything else, as in a scenario file: --set network.bottleneck.mtu=1400.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The link of the file that is meant, by its name.
+    #[arg(long, value_name = "NAME", requires = "file")]
+    link: Option<String>,
+    /// Seed of what is random on the link.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Write every frame that enters, leaves or is dropped, headers only, as pcapng: interfaces `command`, `far` and `dropped`.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Output folder: result.json, report.html, flows and runs as tables, command.txt.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Write over files that exist, and into a folder that holds something else.
+    #[arg(long)]
+    force: bool,
+    /// Run the command under each of these by turns and rank them: queues, variants of FILE, settings of senders (cc=bbr, initcwnd=4,
+    /// ecn=on, pacing=on), joined by +: drop-tail,fq-codel,fq-codel+cc=bbr.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    compare: Vec<String>,
+    /// A variant of FILE; several are compared.
+    #[arg(long, value_name = "NAME", requires = "file")]
+    variant: Vec<String>,
+    /// Rounds of a comparison: runs of each.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: u32,
+    /// What a comparison is by: wall (time of the command), flows (completion times of its TCP flows), or a regular expression whose
+    /// first group is a number that the command prints.
+    #[arg(long, value_name = "wall|flows|REGEX")]
+    metric: Option<String>,
+    /// A larger number is the better one.
+    #[arg(long)]
+    more_is_better: bool,
+    /// A command to start first at the far end, which is then a network of its own: --far "python3 -m http.server 80".
+    #[arg(long, value_name = "COMMAND")]
+    far: Option<String>,
+    /// The command reaches the networks that this machine reaches (root only; needs nft). It is undone when the command ends.
+    #[arg(long, conflicts_with = "far")]
+    masquerade: bool,
+    /// The command and its arguments; without one, the shell in $SHELL.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// A link that nobody feels, to be changed by flags.
+const PLAIN: &str = r#"
+title = "fleetfoot shell"
+[network]
+kind = "dumbbell"
+pairs = 1
+[network.bottleneck]
+rate = "100 Gbit/s"
+delay = "0 ms"
+queue = { kind = "drop-tail", limit = "1000 packets" }
+[[traffic]]
+name = "command"
+kind = "bulk"
+"#;
+
+impl Arguments {
+    fn scenario(&self) -> Result<Scenario, Failure> {
+        let scenario = match &self.file {
+            Some(path) => Scenario::load(path)?,
+            None => Scenario::parse("the flags of shell", PLAIN)?,
+        };
+        let mut all = Setting::none();
+        let mut set = |flag: &str, path: &str, value: toml::Value| {
+            all = std::mem::take(&mut all).and(&Setting::from_origin(flag).with(path, value));
+        };
+        if let Some(rate) = &self.rate {
+            let (down, up) = split_rates(rate);
+            set("--rate", "network.bottleneck.rate", down.into());
+            set("--rate", "network.bottleneck.reverse.rate", up.into());
+        }
+        if let Some(trace) = &self.trace {
+            let path = std::path::absolute(trace).unwrap_or_else(|_| trace.clone());
+            let table =
+                toml::Table::from_iter([(String::from("trace"), path.to_string_lossy().into_owned().into())]);
+            set("--trace", "network.bottleneck.rate", table.into());
+        }
+        if let Some(delay) = &self.delay {
+            set("--delay", "network.bottleneck.delay", spaced(delay).into());
+        }
+        if let Some(jitter) = &self.jitter {
+            let table = toml::Table::from_iter([
+                (String::from("dist"), toml::Value::from("uniform")),
+                (String::from("min"), "0 ms".into()),
+                (String::from("max"), spaced(jitter).into()),
+            ]);
+            set("--jitter", "network.bottleneck.jitter", table.clone().into());
+            set("--jitter", "network.bottleneck.reverse.jitter", table.into());
+        }
+        if let Some(loss) = &self.loss {
+            let share = share(loss)?;
+            set("--loss", "network.bottleneck.loss", share.into());
+            set("--loss", "network.bottleneck.reverse.loss", share.into());
+        }
+        if let Some(queue) = &self.queue {
+            let table = toml::Table::from_iter([(String::from("kind"), queue.as_str().into())]);
+            set("--queue", "network.bottleneck.queue", table.clone().into());
+        }
+        if let Some(limit) = &self.limit {
+            set("--limit", "network.bottleneck.queue.limit", spaced(limit).into());
+        }
+        let mut changes = all;
+        for argument in &self.set {
+            changes = changes.and(&Setting::from_origin("--set").with_argument(argument)?);
+        }
+        Ok(if changes.is_empty() {
+            scenario
+        } else {
+            scenario.with(&changes)?
+        })
+    }
+
+    /// The command, or a shell.
+    fn command(&self) -> Vec<OsString> {
+        if self.command.is_empty() {
+            vec![std::env::var_os("SHELL").unwrap_or_else(|| OsString::from("/bin/sh"))]
+        } else {
+            self.command.clone()
+        }
+    }
+}
+
+/// Both speeds of `20mbit` or `50mbit/10mbit`; the slash of `Mbit/s` is none.
+fn split_rates(text: &str) -> (String, String) {
+    let text = text.replace("bit/s", "bit");
+    match text.split_once('/') {
+        Some((down, up)) => (speed(down), speed(up)),
+        None => (speed(&text), speed(&text)),
+    }
+}
+
+/// A speed as scenario files write it, of one as `tc` writes it.
+fn speed(text: &str) -> String {
+    let text = spaced(text.trim());
+    let Some((number, unit)) = text.split_once(' ') else {
+        return text;
+    };
+    let unit = match unit.to_ascii_lowercase().as_str() {
+        "bit" | "bps" => "bit/s",
+        "kbit" | "kbps" => "kbit/s",
+        "mbit" | "mbps" => "Mbit/s",
+        "gbit" | "gbps" => "Gbit/s",
+        _ => return text,
+    };
+    format!("{number} {unit}")
+}
+
+/// A quantity with a space between number and unit.
+fn spaced(text: &str) -> String {
+    let text = text.trim();
+    let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    if number.is_empty() || unit.is_empty() {
+        text.to_owned()
+    } else {
+        format!("{} {unit}", number.trim_end())
+    }
+}
+
+/// A probability of `1%` or `0.01`.
+fn share(text: &str) -> Result<f64, Failure> {
+    let (number, scale) = match text.trim().strip_suffix('%') {
+        Some(number) => (number, 0.01),
+        None => (text.trim(), 1.0),
+    };
+    let value: Option<f64> = number.trim_end().parse().ok();
+    let value = value.map(|value| value * scale);
+    value
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| Failure::usage(format!("--loss {text:?}: a share is wanted, such as 1% or 0.01")))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn execute(arguments: &Arguments, _: &crate::output::Common) -> Result<(), Failure> {
+    arguments.scenario()?;
+    let _ = arguments.command();
+    Err(Failure::usage(
+        "shell needs Linux: it is built on network namespaces",
+    ))
+}
+
+#[cfg(target_os = "linux")]
+mod behind;
+#[cfg(target_os = "linux")]
+mod compare;
+#[cfg(target_os = "linux")]
+mod observe;
+#[cfg(target_os = "linux")]
+mod output;
+#[cfg(target_os = "linux")]
+mod words;
+
+#[cfg(target_os = "linux")]
+pub(crate) use behind::execute;

@@ -1,0 +1,175 @@
+//! What is printed at the end of a run.
+
+use crate::output::counted;
+use fleetfoot_core::queue::DropReason;
+use fleetfoot_lab::compare::words::seconds;
+use fleetfoot_lab::import::flows::{Flow, Sent};
+use fleetfoot_lab::live::Run;
+use fleetfoot_live::{Direction, Finished, Refusal};
+use fleetfoot_sim::output::Histogram;
+
+const NAMES: [&str; 2] = ["sent", "received"];
+
+/// Both directions, the flows, and how late this machine was.
+pub(super) fn summary(finished: &Finished, run: &Run) -> String {
+    let mut lines = Vec::new();
+    for ((name, direction), record) in NAMES
+        .iter()
+        .zip(&finished.directions)
+        .zip([&run.sent, &run.received])
+    {
+        let measured = direction.measured();
+        let drops: Vec<String> = DropReason::ALL
+            .iter()
+            .filter(|&&reason| measured.drops[reason as usize] > 0)
+            .map(|&reason| format!("{} {}", measured.drops[reason as usize], reason.name()))
+            .collect();
+        let drops = if drops.is_empty() {
+            String::from("none")
+        } else {
+            drops.join(", ")
+        };
+        lines.push(format!(
+            "{name}: {} packets, {:.2} Mbit/s; in the queue {} (median), {} (95 %), {} (longest); dropped: {drops}; marked: {}",
+            measured.delivered,
+            record.throughput_bps / 1e6,
+            ms(&measured.queue_delay, 0.5),
+            ms(&measured.queue_delay, 0.95),
+            ms(&measured.queue_delay, 1.0),
+            direction.marks()
+        ));
+    }
+    lines.extend(not_carried(finished));
+    lines.extend(flows(run));
+    let late = &run.lateness;
+    lines.push(format!(
+        "own lateness: {:.0} us on average, {:.2} ms (99 %), {:.2} ms (longest), {:.2} % of packets more than 1 ms",
+        late.mean_s * 1e6,
+        late.p99_s * 1e3,
+        late.max_s * 1e3,
+        late.share_above_1ms * 100.0
+    ));
+    if !run.kept {
+        let missed = match run.missed_packets {
+            0 => String::new(),
+            missed => format!(" {missed} packets were lost because they were not read in time."),
+        };
+        lines.push(format!(
+            "The described link was not kept: this machine was late.{missed}"
+        ));
+    }
+    if run.unobserved > 0 {
+        lines.push(format!(
+            "The analysis was slower than the link and lost {}: flows and capture lack them.",
+            counted(run.unobserved, "record")
+        ));
+    }
+    lines.join("\n")
+}
+
+/// How many flows there were, and the longest.
+fn flows(run: &Run) -> Vec<String> {
+    if run.flows_seen == 0 {
+        return Vec::new();
+    }
+    let mut longest: Vec<&Flow> = run.flows.iter().collect();
+    longest.sort_by(|a, b| (b.end_s - b.start_s).total_cmp(&(a.end_s - a.start_s)));
+    let more = match longest.len() > SHOWN {
+        true => format!(", the {SHOWN} longest"),
+        false => String::new(),
+    };
+    let mut lines = vec![format!("{}{more}:", counted(run.flows_seen, "flow"))];
+    lines.extend(longest.iter().take(SHOWN).map(|flow| format!("  {}", line(flow))));
+    lines
+}
+
+fn line(flow: &Flow) -> String {
+    let ends = match flow.protocol.as_str() {
+        "tcp" | "udp" | "quic" => format!("{} > {}", flow.source, flow.destination),
+        _ => format!("{} > {}", flow.source, flow.destination),
+    };
+    let mut parts = Vec::new();
+    match (flow.completion_s, flow.completed) {
+        (Some(time), true) => parts.push(format!("complete after {}", seconds(time))),
+        (Some(_), false) => parts.push(format!(
+            "not complete after {}",
+            seconds(flow.end_s - flow.start_s)
+        )),
+        (None, _) => parts.push(format!("lasted {}", seconds(flow.end_s - flow.start_s))),
+    }
+    let amount = |sent: &Sent| match flow.protocol.as_str() {
+        "tcp" => bytes(sent.payload_bytes),
+        _ => format!("{} ({})", bytes(sent.bytes), counted(sent.packets, "packet")),
+    };
+    parts.push(format!(
+        "sent {}, received {}",
+        amount(&flow.sent),
+        amount(&flow.received)
+    ));
+    if let Some(rtt) = flow.handshake_rtt_s {
+        parts.push(format!("RTT of the handshake {}", seconds(rtt)));
+    }
+    if let Some(rtt) = flow.rtt {
+        parts.push(format!(
+            "of data {} (least) {} (mean) {} (most)",
+            seconds(rtt.min_s),
+            seconds(rtt.mean_s),
+            seconds(rtt.max_s)
+        ));
+    }
+    let again = flow.sent.retransmits + flow.received.retransmits;
+    let dropped = flow.sent.dropped + flow.received.dropped;
+    if again > 0 {
+        parts.push(counted(again, "retransmission"));
+    }
+    if dropped > 0 {
+        parts.push(format!("{dropped} dropped"));
+    }
+    format!("{} {ends}: {}", flow.protocol, parts.join("; "))
+}
+
+/// What did not fit through, in sentences: longer frames than the link takes, and those that an interface refused.
+fn not_carried(finished: &Finished) -> Vec<String> {
+    let mut lines = Vec::new();
+    let total = |count: fn(&Direction) -> u64| finished.directions.iter().map(count).sum::<u64>();
+    let long = total(|direction| direction.measured().drops[DropReason::TooBig as usize]);
+    if long > 0 {
+        lines.push(format!(
+            "{long} packets were longer than the link's MTU and were dropped: something sends aggregates or has a larger MTU"
+        ));
+    }
+    for refusal in Refusal::ALL {
+        let refused: u64 = finished
+            .directions
+            .iter()
+            .map(|direction| direction.measured().refused[refusal as usize])
+            .sum();
+        if refused > 0 {
+            lines.push(format!(
+                "{refused} packets were refused at the end of the link: {}",
+                refusal.words()
+            ));
+        }
+    }
+    lines
+}
+
+fn ms(values: &Histogram, quantile: f64) -> String {
+    values.quantile(quantile).map_or_else(
+        || String::from("-"),
+        |value| format!("{:.2} ms", value as f64 / 1e6),
+    )
+}
+
+/// An amount: 64.0 kB.
+fn bytes(value: u64) -> String {
+    match value {
+        0..1_000 => format!("{value} B"),
+        1_000..1_000_000 => format!("{:.1} kB", value as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", value as f64 / 1e6),
+        _ => format!("{:.2} GB", value as f64 / 1e9),
+    }
+}
+
+/// Flows that are shown.
+const SHOWN: usize = 5;

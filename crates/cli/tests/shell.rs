@@ -1,0 +1,365 @@
+//! `fleetfoot shell`: what a command behind the link sees, and what is reported. Needs namespaces; says so and skips without.
+#![cfg(target_os = "linux")]
+
+use std::process::{Command, Output};
+
+fn skips() -> bool {
+    match fleetfoot_live::Namespace::available() {
+        Ok(()) => false,
+        Err(reason) => {
+            println!("skipped: {reason}");
+            true
+        }
+    }
+}
+
+/// Runs `script` behind the link, both ends in networks of their own.
+fn shell(flags: &[&str], script: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .arg("shell")
+        .args(flags)
+        .args(["--far", "sleep 1000", "--", "sh", "-c", script])
+        .output()
+        .expect("the program was built")
+}
+
+#[test]
+fn the_command_has_its_own_output_and_status() {
+    if skips() {
+        return;
+    }
+    let output = shell(
+        &["--rate", "20mbit/5mbit", "--delay", "5ms", "--quiet"],
+        "echo $FLEETFOOT_FAR; exit 7",
+    );
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).starts_with("100."),
+        "{output:?}"
+    );
+    assert!(output.stderr.is_empty(), "{output:?}");
+    let missing = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .args(["shell", "--far", "sleep 1000", "--", "no-such-program"])
+        .output()
+        .expect("the program was built");
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&missing.stderr).contains("no-such-program"),
+        "{missing:?}"
+    );
+}
+
+#[test]
+fn json_is_one_document_and_a_file_describes_the_link() {
+    if skips() {
+        return;
+    }
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/small.toml");
+    let output = shell(
+        &[file, "--set", "network.bottleneck.mtu=1400", "--json"],
+        "cat /sys/class/net/lo/mtu; ip link show eth0",
+    );
+    assert!(output.status.success(), "{output:?}");
+    let document: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("one JSON document on standard output");
+    assert_eq!(document["schema"], "1.3");
+    assert_eq!(document["live"]["compared"], false);
+    let run = &document["variants"][0]["live"]["measured"][0];
+    assert_eq!(run["exit_code"], 0);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        errors.contains("mtu 1400"),
+        "the command's output is on standard error: {errors}"
+    );
+}
+
+/// A folder of its own for a test.
+fn folder(name: &str) -> std::path::PathBuf {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shell-{name}"));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("the target folder is writable");
+    path
+}
+
+/// A server at the far end of which a file of 300 kB can be had, and what fetches it when it is there.
+fn server(folder: &std::path::Path) -> (String, &'static str) {
+    std::fs::write(folder.join("file"), vec![b'x'; 300_000]).expect("it can be written");
+    let far = format!(
+        "cd '{}' && exec python3 -m http.server 8000 2> /dev/null",
+        folder.display()
+    );
+    let fetch = "until curl -s -f -o /dev/null http://$FLEETFOOT_FAR:8000/file; do sleep 0.1; done";
+    (far, fetch)
+}
+
+fn has(program: &str) -> bool {
+    let found = Command::new("sh")
+        .args(["-c", &format!("command -v {program}")])
+        .output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        println!("skipped: there is no {program}");
+    }
+    found
+}
+
+fn fleetfoot(flags: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .arg("shell")
+        .args(flags)
+        .output()
+        .expect("the program was built")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn flows_a_capture_and_a_report_are_made_of_what_passes() {
+    if skips() || !has("curl") || !has("python3") {
+        return;
+    }
+    let folder = folder("flows");
+    let (far, fetch) = server(&folder);
+    let (pcap, out) = (folder.join("a.pcapng"), folder.join("out"));
+    let (pcap, out) = (pcap.to_string_lossy(), out.to_string_lossy());
+    let output = fleetfoot(&[
+        "--rate",
+        "20mbit/5mbit",
+        "--delay",
+        "10ms",
+        "--limit",
+        "30 packets",
+        "--json",
+        "--pcap",
+        &pcap,
+        "--out",
+        &out,
+        "--far",
+        &far,
+        "--",
+        "sh",
+        "-c",
+        fetch,
+    ]);
+    assert!(output.status.success(), "{output:?}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let run = &document["variants"][0]["live"]["measured"][0];
+    assert_eq!(run["unobserved"], 0);
+    let flows = run["flows"].as_array().expect("a list");
+    let flow = flows
+        .iter()
+        .find(|flow| {
+            flow["received"]["payload_bytes"]
+                .as_u64()
+                .is_some_and(|bytes| bytes > 300_000)
+        })
+        .expect("the file was fetched");
+    assert_eq!(flow["protocol"], "tcp");
+    assert_eq!(flow["completed"], true, "{flow}");
+    // What this machine was late by is part of what was measured.
+    let late = run["lateness"]["max_s"].as_f64().expect("a number");
+    let number = |name: &str| flow[name].as_f64().expect("a number");
+    let handshake = number("handshake_rtt_s");
+    assert!(handshake >= 0.02 && handshake < 0.04 + 4.0 * late, "{flow}");
+    let fastest = 300_000.0 * 8.0 / 20e6;
+    assert!(number("completion_s") > fastest, "{flow}");
+    assert_eq!(
+        flow["received"]["dropped"].as_u64() > Some(0),
+        flow["received"]["retransmits"].as_u64() > Some(0),
+        "what was dropped was sent again: {flow}"
+    );
+    assert_eq!(document["variants"][0]["groups"][0]["name"], "flows");
+    for name in [
+        "report.html",
+        "result.json",
+        "flows.csv",
+        "measured.csv",
+        "command.txt",
+    ] {
+        assert!(std::path::Path::new(&*out).join(name).exists(), "{name}");
+    }
+    // The capture has every frame twice, at both ends, and what was dropped once more: `import` reads it.
+    let imported = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .args(["import", &pcap, "--json", "--out"])
+        .arg(folder.join("imported.toml"))
+        .output()
+        .expect("the program was built");
+    assert!(imported.status.success(), "{imported:?}");
+}
+
+#[test]
+fn a_full_disk_ends_the_capture_and_not_the_command() {
+    if skips() {
+        return;
+    }
+    let run = |script: &str| {
+        fleetfoot(&[
+            "--pcap",
+            "/dev/full",
+            "--far",
+            "sleep 100",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ])
+    };
+    let script = "ping -c 1 -W 1 $FLEETFOOT_FAR > /dev/null; sleep 0.5; echo went on";
+    let output = run(script);
+    assert_eq!(text(&output.stdout), "went on\n", "{output:?}");
+    let errors = text(&output.stderr);
+    assert!(
+        errors.contains("cannot write /dev/full: No space left on device")
+            && errors.contains("the command goes on"),
+        "{errors}"
+    );
+    assert_eq!(errors.matches("/dev/full").count(), 1, "{errors}");
+    assert_eq!(output.status.code(), Some(1));
+    let failed = run(&format!("{script}; exit 7"));
+    assert_eq!(failed.status.code(), Some(7), "the command's own: {failed:?}");
+}
+
+#[test]
+fn a_comparison_ranks_and_goes_on_where_it_stopped() {
+    if skips() {
+        return;
+    }
+    let out = folder("compare").join("out");
+    let out = out.to_string_lossy();
+    // The number does not depend on this machine: what is looked at here is how runs are counted and kept.
+    let script = "ip route get $FLEETFOOT_FAR | grep -q 'congctl reno' && echo took 2 || echo took 3";
+    let compare = |runs: &str, script: &str, quiet: &[&str]| {
+        let flags = [
+            "--compare",
+            "drop-tail,fq-codel+cc=reno",
+            "--runs",
+            runs,
+            "--metric",
+            "took ([0-9]+)",
+            "--out",
+            &out,
+        ];
+        let rest = ["--far", "sleep 100", "--", "sh", "-c", script];
+        fleetfoot(&[&flags[..], quiet, &rest[..]].concat())
+    };
+    let output = compare("2", script, &[]);
+    assert!(output.status.success(), "{output:?}");
+    let errors = text(&output.stderr);
+    assert!(
+        errors.contains("4 runs of") && errors.contains("congctl reno"),
+        "{errors}"
+    );
+    let table = text(&output.stdout);
+    assert!(
+        table.contains("Best: fq-codel+cc=reno, number printed after \"took ([0-9]+)\" 2.000, 33.3 %"),
+        "{table}"
+    );
+    assert!(
+        table.contains("Too few runs for good intervals: 2, 10 are enough."),
+        "{table}"
+    );
+    let marks = || {
+        let entries = std::fs::read_dir(format!("{out}/runs")).expect("runs are kept");
+        let mut times: Vec<_> = entries
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                Some((entry.file_name(), entry.metadata().ok()?.modified().ok()?))
+            })
+            .collect();
+        times.sort();
+        times
+    };
+    let before = marks();
+    assert_eq!(before.len(), 8, "four runs, and what each printed");
+    let more = compare("3", script, &["--json"]);
+    assert!(more.status.success(), "{more:?}");
+    let document: serde_json::Value = serde_json::from_slice(&more.stdout).expect("one JSON document");
+    assert_eq!(
+        document["variants"][1]["live"]["measured"]
+            .as_array()
+            .map(Vec::len),
+        Some(3)
+    );
+    assert_eq!(document["recommended"]["variant"], "fq-codel+cc=reno");
+    let after = marks();
+    assert_eq!(after.len(), 12);
+    assert!(
+        before.iter().all(|mark| after.contains(mark)),
+        "nothing was made again"
+    );
+    let other = compare("2", "true", &[]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(text(&other.stderr).contains("holds something else"), "{other:?}");
+}
+
+#[test]
+fn failed_runs_are_in_the_table() {
+    if skips() {
+        return;
+    }
+    let output = fleetfoot(&[
+        "--compare",
+        "drop-tail,ecn=on",
+        "--runs",
+        "1",
+        "--far",
+        "sleep 100",
+        "--",
+        "sh",
+        "-c",
+        "echo some trouble; test $(cat /proc/sys/net/ipv4/tcp_ecn) != 1",
+    ]);
+    assert!(output.status.success(), "{output:?}");
+    let errors = text(&output.stderr);
+    assert!(
+        errors.contains("Run 1 of ecn=on failed: exit code 1. It printed last: some trouble"),
+        "{errors}"
+    );
+    let table = text(&output.stdout);
+    assert!(
+        table.contains("1 failed") && table.contains("1 of 1 run of ecn=on failed and count in nothing"),
+        "{table}"
+    );
+}
+
+#[test]
+fn an_interrupt_keeps_the_finished_runs() {
+    if skips() {
+        return;
+    }
+    let out = folder("interrupted").join("out");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .args(["shell", "--compare", "drop-tail,codel", "--runs", "100", "--out"])
+        .arg(&out)
+        .args(["--far", "sleep 1000", "--", "sleep", "0.2"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program was built");
+    let finished = || {
+        let entries = std::fs::read_dir(out.join("runs"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.ends_with(".json")).count()
+    };
+    let began = std::time::Instant::now();
+    while finished() < 2 && began.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    let status = child.wait().expect("it ends");
+    let output = child.wait_with_output().expect("it has ended");
+    assert_eq!(status.code(), Some(130), "{output:?}");
+    assert!(
+        text(&output.stderr).contains("the same command goes on"),
+        "{output:?}"
+    );
+    assert!(text(&output.stdout).contains("drop-tail"), "{output:?}");
+    assert!(finished() < 200 && out.join("report.html").exists());
+}

@@ -1,0 +1,198 @@
+//! Runs that the kernel plays (`run.world`). Needs namespaces; says so and skips without.
+#![cfg(target_os = "linux")]
+
+use fleetfoot_lab::run::simulate;
+use fleetfoot_lab::scenario::{Scenario, Setting};
+use fleetfoot_live::Namespace;
+use fleetfoot_sim::output::RunOutput;
+use std::sync::atomic::AtomicBool;
+
+const NETWORK: &str = r#"
+title = "kernel"
+[network]
+kind = "dumbbell"
+pairs = 2
+access = { rate = "10 Gbit/s", delay = "1 ms" }
+bottleneck = { rate = "50 Mbit/s", delay = "3 ms", queue = { kind = "drop-tail", limit = "500 packets" } }
+[tcp]
+profile = "linux"
+[run]
+duration = "1 s"
+drain = "10 s"
+"#;
+
+fn skips() -> bool {
+    match Namespace::available() {
+        Ok(()) => false,
+        Err(reason) => {
+            println!("skipped: {reason}");
+            true
+        }
+    }
+}
+
+/// The same run in the simulator and by the kernel.
+fn both(traffic: &str, changes: &[(&str, toml::Value)]) -> [RunOutput; 2] {
+    let scenario = Scenario::parse("kernel", &format!("{NETWORK}{traffic}")).expect("it reads");
+    [None, Some("kernel")].map(|world| {
+        let mut set = Setting::from_origin("test");
+        if let Some(world) = world {
+            set = set.with("run.world", world);
+        }
+        for (key, value) in changes {
+            set = set.with(*key, value.clone());
+        }
+        let resolved = scenario.resolve(&set).expect("both can play it");
+        simulate(&resolved.spec(7), &AtomicBool::new(false)).expect("it runs")
+    })
+}
+
+/// What does not depend on time: flows begin in the same order with the same sizes, never early, and all of them end.
+fn same_traffic(kind: &str, [simulated, played]: &[RunOutput; 2], reacts: bool) {
+    let (simulated, played) = (&simulated.groups[0], &played.groups[0]);
+    assert!(!played.flows.is_empty(), "{kind}");
+    if !reacts {
+        assert_eq!(simulated.flows.len(), played.flows.len(), "{kind}");
+    }
+    for (number, (one, other)) in simulated.flows.iter().zip(&played.flows).enumerate() {
+        assert_eq!(one.bytes, other.bytes, "{kind}, flow {number}");
+        assert!(reacts || other.start >= one.start, "{kind}, flow {number}");
+        assert!(other.completed.is_some(), "{kind}, flow {number}");
+        assert_eq!(other.received, other.bytes, "{kind}, flow {number}");
+        let rtt = other.min_rtt.expect("the kernel measured one");
+        assert!(rtt.as_nanos() >= 8_000_000, "{kind}, flow {number}: {rtt:?}");
+    }
+}
+
+#[test]
+fn the_kernel_plays_the_same_traffic() {
+    if skips() {
+        return;
+    }
+    for (kind, keys, reacts) in [
+        (
+            "transfer",
+            "size = \"30 kB\"\narrivals = { dist = \"poisson\", rate = \"20 per second\" }",
+            false,
+        ),
+        (
+            "incast",
+            "size = \"10 kB\"\ncount = 8\nrounds = 3\npause = \"50 ms\"",
+            true,
+        ),
+        (
+            "request-response",
+            "count = 3\nrequest = \"200 B\"\nresponse = \"20 kB\"\nthink = \"20 ms\"",
+            true,
+        ),
+        (
+            "on-off",
+            "count = 2\nburst = \"20 kB\"\ninterval = \"100 ms\"",
+            false,
+        ),
+    ] {
+        let traffic = format!("[[traffic]]\nname = \"short\"\nkind = \"{kind}\"\n{keys}\n");
+        let outputs = both(&traffic, &[]);
+        same_traffic(kind, &outputs, reacts);
+        let link = &outputs[1].links[0];
+        assert!(
+            outputs[1]
+                .links
+                .iter()
+                .any(|link| link.data_packets > 0 && link.lateness.is_some())
+        );
+        assert_eq!(
+            link.drops.iter().flatten().sum::<u64>(),
+            0,
+            "{kind}: the queue has room for all"
+        );
+    }
+}
+
+#[test]
+fn thin_streams_and_bulk_are_counted() {
+    if skips() {
+        return;
+    }
+    let thin = "[[traffic]]\nname = \"thin\"\nkind = \"thin\"\ncount = 2\npayload = \"100 B\"\ninterval = \"50 ms\"\n";
+    let [simulated, played] = both(thin, &[]);
+    let writes = |output: &RunOutput| output.groups[0].delivery_latency.len();
+    assert_eq!(writes(&simulated), writes(&played));
+    let bulk = "[[traffic]]\nname = \"long\"\nkind = \"bulk\"\n";
+    let [_, played] = both(bulk, &[("tcp.congestion_control", "bbr".into())]);
+    let group = &played.groups[0];
+    assert_eq!(group.flows.len(), 1);
+    // Not more than the link carries, and more than nothing.
+    let goodput = group.goodput_bytes.get() * 8;
+    assert!((1_000_000..50_000_000).contains(&goodput), "{goodput} bit/s");
+    assert_eq!(group.goodput_bytes_per_connection.len(), 1);
+}
+
+#[test]
+fn what_is_lost_is_sent_again() {
+    if skips() {
+        return;
+    }
+    let traffic = "[[traffic]]\nname = \"short\"\nkind = \"transfer\"\nsize = \"100 kB\"\narrivals = { dist = \"constant\", rate = \"10 per second\" }\n";
+    let outputs = both(traffic, &[("network.bottleneck.loss", 0.05.into())]);
+    same_traffic("transfer", &outputs, false);
+    for (world, output) in ["simulator", "kernel"].iter().zip(&outputs) {
+        let dropped: u64 = output
+            .links
+            .iter()
+            .flat_map(|link| link.drops.iter())
+            .map(|kinds| kinds[0])
+            .sum();
+        let again: u32 = output.groups[0]
+            .flows
+            .iter()
+            .map(|flow| flow.stats().retransmits)
+            .sum();
+        assert!(
+            dropped > 0 && u64::from(again) >= dropped,
+            "{world}: {dropped} lost, {again} sent again"
+        );
+    }
+}
+
+#[test]
+fn what_the_kernel_cannot_play_is_refused_where_it_is_asked_for() {
+    for (traffic, changes, message) in [
+        (
+            "kind = \"web\"\ndocument = \"10 kB\"\nobject = \"10 kB\"\nobjects = 3\nthink = \"1 s\"",
+            vec![],
+            "of kind `web`; it can play bulk, transfer, flows, incast, request-response, on-off, thin",
+        ),
+        (
+            "kind = \"bulk\"",
+            vec![("tcp.tail_loss_probe", toml::Value::from("off"))],
+            "`tail_loss_probe` differs",
+        ),
+        ("kind = \"bulk\"", vec![("run.bins", "1 s".into())], "run.bins"),
+    ] {
+        let text = format!("{NETWORK}[[traffic]]\nname = \"one\"\n{traffic}\n");
+        let scenario = Scenario::parse("kernel", &text).expect("it reads");
+        let mut set = Setting::from_origin("test").with("run.world", "kernel");
+        for (key, value) in changes {
+            set = set.with(key, value);
+        }
+        let error = scenario.resolve(&set).expect_err("it is refused").to_string();
+        assert!(error.contains(message), "{error}");
+        assert!(error.contains("run.world"), "{error}");
+    }
+}
+
+#[test]
+fn a_run_in_real_time_can_be_interrupted() {
+    if skips() {
+        return;
+    }
+    let text = format!("{NETWORK}[[traffic]]\nname = \"long\"\nkind = \"bulk\"\n");
+    let scenario = Scenario::parse("kernel", &text).expect("it reads");
+    let set = Setting::from_origin("test")
+        .with("run.world", "kernel")
+        .with("run.duration", "1 h");
+    let resolved = scenario.resolve(&set).expect("the kernel can play it");
+    let output = simulate(&resolved.spec(1), &AtomicBool::new(true)).expect("it ends");
+    assert!(output.interrupted);
+}

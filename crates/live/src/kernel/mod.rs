@@ -1,0 +1,234 @@
+//! The kernel's TCP in place of ours: plays the traffic of a [`Spec`] with sockets of this machine, through the described link.
+//!
+//! Two network namespaces are the two ends; the bottleneck between them is `core`'s [`Link`](fleetfoot_core::link::Link) with its
+//! queue, the one that the simulator runs, with real frames in it ([`Emulator`]). The traffic is drawn from the same random
+//! streams as in the simulator, so that both begin the same transfers at the same times; the result is a [`RunOutput`], so that
+//! everything that measures a simulated run measures this one.
+//!
+//! What cannot be played is refused by [`playable`] with its reason: other kinds of traffic, more than one bottleneck, switches
+//! of TCP that this kernel does not have. Links at the edges add their delay, and no queue.
+
+mod acts;
+mod connection;
+mod place;
+mod play;
+mod traffic;
+
+use crate::{Clock, Direction, Emulator, Error};
+use fleetfoot_core::parameter::Values;
+use fleetfoot_core::queue::DropReason;
+use fleetfoot_core::tcp::{Config, Profile};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_sim::output::{Histogram, Lateness, LinkOutput, RunOutput};
+use fleetfoot_sim::routing::Paths;
+use fleetfoot_sim::spec::{Interface, LinkSpec, NodeId, Spec};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Runs a specification with the kernel's TCP, in real time. `stop` ends it early; `pulse` gets the time reached.
+///
+/// # Errors
+/// What cannot be played, or what the machine does not give.
+pub fn run(spec: &Spec, stop: &AtomicBool, pulse: &dyn Fn(Instant)) -> Result<RunOutput, String> {
+    let bottleneck = playable(spec)?;
+    let reached = AtomicU64::new(0);
+    // A thread of its own: what it does to its namespace ends with it.
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| in_namespaces(spec, bottleneck, stop, &reached));
+        while !thread.is_finished() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            pulse(Instant::from_nanos(reached.load(Ordering::Relaxed)));
+        }
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+    .map_err(|error| {
+        format!("the kernel cannot play this here: {error}; `fleetfoot doctor` says what is missing")
+    })
+}
+
+fn in_namespaces(
+    spec: &Spec,
+    bottleneck: [usize; 2],
+    stop: &AtomicBool,
+    reached: &AtomicU64,
+) -> Result<RunOutput, Error> {
+    let links = bottleneck.map(|index| &spec.links[index]);
+    let mtu = links[0].mtu.min(links[1].mtu);
+    let extra = edge_delays(spec, bottleneck);
+    let direction = |side: usize| {
+        let link = LinkSpec {
+            delay: links[side].delay + extra[side],
+            ..links[side].clone()
+        };
+        link.link(spec)
+            .map(Direction::new)
+            .map_err(|error| Error::new(error.to_string(), std::io::ErrorKind::InvalidInput))
+    };
+    let directions = [direction(0)?, direction(1)?];
+    let place = place::Place::make(mtu)?;
+    let (stop_reading, stop_writing) =
+        std::io::pipe().map_err(|cause| Error::new("cannot make a pipe", cause))?;
+    let clock = Clock::start();
+    let failed = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // It begins in the namespace of this thread, the one in the middle.
+        let relay = scope.spawn(|| {
+            crate::thread::prefer();
+            let result = Emulator::new(place::INTERFACES, mtu, directions).and_then(|mut emulator| {
+                let clock = Clock::start();
+                emulator.run(&clock, &stop_reading)?;
+                let missed = emulator.missed();
+                Ok((emulator.into_directions(), missed))
+            });
+            failed.store(result.is_err(), Ordering::Release);
+            result
+        });
+        let played = place
+            .furnish(mtu, spec.groups.iter().any(|group| group.sender.ecn))
+            .and_then(|()| {
+                play::play(spec, &place, &clock, &|now| {
+                    reached.store(now.as_nanos(), Ordering::Relaxed);
+                    stop.load(Ordering::Relaxed) || failed.load(Ordering::Acquire)
+                })
+            });
+        drop(stop_writing);
+        let relayed = relay
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (directions, missed) = relayed?;
+        let mut output = played?;
+        output.interrupted |= stop.load(Ordering::Relaxed);
+        output.links = vec![LinkOutput::default(); spec.links.len()];
+        for (side, index) in bottleneck.into_iter().enumerate() {
+            output.links[index] = of_link(&directions[side], missed);
+        }
+        Ok(output)
+    })
+}
+
+/// The counters of a direction of the link, from the start of the run.
+fn of_link(direction: &Direction, missed: u32) -> LinkOutput {
+    let (measured, counted) = (direction.measured(), direction.statistics());
+    let mut drops = counted.drops.to_vec();
+    // Damaged frames are thrown away where they arrive; the link counts them as passed.
+    drops[DropReason::BitError as usize][0] += measured.drops[DropReason::BitError as usize];
+    LinkOutput {
+        busy: counted.busy,
+        packets: counted.packets,
+        data_packets: counted.data_packets,
+        bytes: counted.bytes,
+        drops,
+        events: counted.events.to_vec(),
+        queue_delay: measured.queue_delay.clone(),
+        queue_packets: Histogram::new(),
+        lateness: Some(Lateness {
+            times: measured.lateness.clone(),
+            late: measured.late + u64::from(missed),
+        }),
+    }
+}
+
+/// Whether the kernel can play a specification: the bottleneck, towards the receivers and back, as indices of links.
+///
+/// # Errors
+/// What it cannot play, in one sentence.
+pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
+    if spec.bins.is_some() {
+        return Err(String::from(
+            "the kernel cannot keep connections in bins (run.bins)",
+        ));
+    }
+    let mut ends = None;
+    for group in &spec.groups {
+        let name = &group.name;
+        if !traffic::is_playable(&group.traffic) {
+            return Err(format!(
+                "the kernel cannot play traffic `{name}` of kind `{}`; it can play {}",
+                group.traffic.facts().name,
+                traffic::PLAYABLE.map(|kind| kind.facts().name).join(", ")
+            ));
+        }
+        if group.relay.is_some() || group.interface != Interface::default() || group.most_requests.is_some() {
+            return Err(format!(
+                "the kernel cannot play traffic `{name}`: super-packets, coalescing, relays and a demand of its own are the simulator's"
+            ));
+        }
+        if let Some(key) = foreign_switch(&group.sender) {
+            return Err(format!(
+                "the kernel cannot play traffic `{name}`: its TCP is profile `linux`, of which only `congestion_control` (reno, cubic, bbr) and `ecn` can be chosen; `{key}` differs"
+            ));
+        }
+        let listed = group.traffic.listed().iter();
+        let pairs = group.pairs.iter().copied();
+        for (from, to) in pairs.chain(listed.map(|line| (line.source, line.destination))) {
+            let path = [
+                bottleneck_between(spec, from, to)?,
+                bottleneck_between(spec, to, from)?,
+            ];
+            if *ends.get_or_insert(path) != path {
+                return Err(String::from(
+                    "the kernel can play one bottleneck, which all traffic passes in the same direction",
+                ));
+            }
+        }
+    }
+    ends.ok_or_else(|| String::from("there is no traffic to play"))
+}
+
+/// The slowest link on the way from one host to another.
+fn bottleneck_between(spec: &Spec, from: NodeId, to: NodeId) -> Result<usize, String> {
+    let path = path(spec, from, to).ok_or_else(|| String::from("two hosts are not connected"))?;
+    let slowest = path
+        .iter()
+        .copied()
+        .min_by_key(|&link| spec.links[link].rate.mean());
+    slowest.ok_or_else(|| String::from("two hosts are the same"))
+}
+
+/// Delay of the links on the way of the first pair of hosts but the bottleneck's, in each direction. The kernel has one path.
+fn edge_delays(spec: &Spec, bottleneck: [usize; 2]) -> [Duration; 2] {
+    let Some(&(from, to)) = spec.groups.iter().find_map(|group| group.pairs.first()) else {
+        return [Duration::ZERO; 2];
+    };
+    let delay = |[from, to]: [NodeId; 2], bottleneck: usize| {
+        let path = path(spec, from, to).unwrap_or_default();
+        let edges = path.iter().filter(|&&link| link != bottleneck);
+        edges.fold(Duration::ZERO, |sum, &link| sum + spec.links[link].delay)
+    };
+    [delay([from, to], bottleneck[0]), delay([to, from], bottleneck[1])]
+}
+
+/// The links from one host to another.
+fn path(spec: &Spec, from: NodeId, to: NodeId) -> Option<Vec<usize>> {
+    let mut paths = Paths::new(spec);
+    let start = paths.find(spec, from, to)?;
+    Some(paths.links(start).map(|link| link.0 as usize).collect())
+}
+
+/// A switch of TCP that differs from profile `linux` and cannot be set in the kernel.
+fn foreign_switch(config: &Config) -> Option<String> {
+    let controllers = ["reno", "cubic", "bbr"];
+    let values = config.congestion_control_values.as_ref();
+    let defaults = values.map(|values| Values::defaults(values.table()));
+    if !controllers.contains(&config.congestion_control) || defaults.as_ref() != values {
+        return Some(String::from("congestion_control"));
+    }
+    let mut kernel = Config::profile(Profile::Linux);
+    kernel.congestion_control = config.congestion_control;
+    kernel.congestion_control_values = defaults;
+    kernel.ecn = config.ecn;
+    kernel.mtu = config.mtu;
+    kernel.measured = config.measured;
+    kernel.plugins = config.plugins;
+    if kernel == *config {
+        return None;
+    }
+    let differs = Config::SWITCHES
+        .iter()
+        .find(|switch| switch.shown(&kernel) != switch.shown(config));
+    Some(differs.map_or_else(
+        || String::from("another switch"),
+        |switch| switch.name().to_string(),
+    ))
+}

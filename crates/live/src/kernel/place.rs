@@ -1,0 +1,94 @@
+//! Where kernels meet: two network namespaces and the described link between them.
+
+use crate::ip::{ip, quiet};
+use crate::{Error, switch_off_offloads};
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsRawFd;
+
+/// Interfaces of the link in the namespace in the middle, on the side of the data senders and on that of the receivers.
+pub(super) const INTERFACES: [&str; 2] = ["sender", "receiver"];
+
+/// The namespaces of both ends. This thread is in the one in the middle when they have been made.
+pub(super) struct Place {
+    ends: [File; 2],
+}
+
+impl Place {
+    /// Makes three network namespaces in a row, which are gone when the threads and files that hold them are.
+    pub(super) fn make(mtu: u32) -> Result<Place, Error> {
+        let place = Place {
+            ends: [namespace()?, namespace()?],
+        };
+        let _middle = namespace()?;
+        let process = std::process::id();
+        for (side, interface) in INTERFACES.iter().enumerate() {
+            let end = place.ends[side].as_raw_fd();
+            ip(&format!(
+                "link add {interface} type veth peer name eth0 address {} netns /proc/{process}/fd/{end}\n\
+                 link set dev {interface} mtu {mtu} up",
+                hardware_address(side)
+            ))?;
+            switch_off_offloads(interface)?;
+            quiet(interface);
+        }
+        Ok(place)
+    }
+
+    /// Sets up both ends; afterwards this thread is in that of the senders.
+    pub(super) fn furnish(&self, mtu: u32, ecn: bool) -> Result<(), Error> {
+        for side in [1, 0] {
+            self.enter(side)?;
+            let other = 1 - side;
+            quiet("eth0");
+            ip(&format!(
+                "link set lo up\nlink set dev eth0 mtu {mtu} up\naddress add {}/24 dev eth0\n\
+                 neigh replace {} lladdr {} dev eth0 nud permanent",
+                address(side),
+                address(other),
+                hardware_address(other)
+            ))?;
+            switch_off_offloads("eth0")?;
+            for (name, value) in [
+                ("tcp_no_metrics_save", "1"),
+                ("tcp_max_syn_backlog", "65535"),
+                ("ip_local_port_range", "1024 65000"),
+                ("tcp_ecn", if ecn { "1" } else { "2" }),
+            ] {
+                sysctl(&format!("net/ipv4/{name}"), value)?;
+            }
+            sysctl("net/core/somaxconn", "65535")?;
+        }
+        Ok(())
+    }
+
+    /// Puts this thread into the namespace of a side.
+    pub(super) fn enter(&self, side: usize) -> Result<(), Error> {
+        setns(&self.ends[side], CloneFlags::CLONE_NEWNET)
+            .map_err(|errno| Error::new("cannot enter a network namespace", errno))
+    }
+}
+
+/// A new namespace, in which this thread is from now on.
+fn namespace() -> Result<File, Error> {
+    unshare(CloneFlags::CLONE_NEWNET)
+        .map_err(|errno| Error::new("cannot make a network namespace", errno))?;
+    File::open("/proc/thread-self/ns/net")
+        .map_err(|cause| Error::new("cannot open a network namespace", cause))
+}
+
+fn sysctl(name: &str, value: &str) -> Result<(), Error> {
+    let path = format!("/proc/sys/{name}");
+    std::fs::write(&path, value).map_err(|cause| Error::new(format!("cannot set {path} to {value:?}"), cause))
+}
+
+/// The address of a side.
+pub(super) const fn address(side: usize) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(100, 64, 0, 1 + side as u8))
+}
+
+/// Its hardware address: locally administered.
+fn hardware_address(side: usize) -> String {
+    format!("02:00:00:00:00:0{}", side + 1)
+}

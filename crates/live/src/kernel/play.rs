@@ -1,0 +1,445 @@
+//! The loop that plays the traffic: one thread with all sockets of both ends.
+
+use super::connection::{Counted, End, Progress};
+use super::place::{Place, address};
+use super::traffic::{Actor, actors};
+use crate::{Clock, Error, calls};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Bytes;
+use fleetfoot_sim::output::{GroupOutput, RunOutput};
+use fleetfoot_sim::spec::{Spec, Traffic};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Plays the traffic of `spec` from this thread, which is in the namespace of the senders. `ask` gets the time now and then and
+/// says whether to end.
+pub(super) fn play(
+    spec: &Spec,
+    place: &Place,
+    clock: &Clock,
+    ask: &dyn Fn(Instant) -> bool,
+) -> Result<RunOutput, Error> {
+    let mut play = Play::new(spec, place, clock)?;
+    play.run(ask)?;
+    Ok(play.finish())
+}
+
+pub(super) struct Play<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) place: &'a Place,
+    pub(super) clock: &'a Clock,
+    /// When the run began by the clock: everything else counts from here.
+    pub(super) zero: Instant,
+    pub(super) epoll: OwnedFd,
+    pub(super) groups: Vec<Group>,
+    pub(super) connections: Vec<Option<Connection>>,
+    pub(super) free: Vec<usize>,
+    /// Connections that were opened and not yet accepted, by the port of the end that opened.
+    pub(super) opening: HashMap<u16, usize>,
+    /// What is to be done when: group and actor.
+    pub(super) agenda: BinaryHeap<Reverse<(Instant, u32, u32)>>,
+    /// Flows that the end of the run waits for.
+    pub(super) awaited: u64,
+    pub(super) payload: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
+}
+
+pub(super) struct Group {
+    pub(super) actors: Vec<Actor>,
+    /// Where connections are accepted: at the receivers, or at the senders where the receiver asks.
+    pub(super) listener: TcpListener,
+    /// The side that opens connections.
+    pub(super) opener: usize,
+    pub(super) stop: Instant,
+    pub(super) output: GroupOutput,
+    pub(super) listed: usize,
+}
+
+pub(super) struct Connection {
+    pub(super) group: u32,
+    pub(super) actor: u32,
+    pub(super) pair: u32,
+    pub(super) ends: [End; 2],
+    /// The flow, where the whole connection is one.
+    pub(super) record: Option<usize>,
+    /// What is on its way: end of the message in its stream, when it was written, its flow.
+    pub(super) messages: VecDeque<Message>,
+    /// Bytes of requests asked for so far.
+    pub(super) asked: u64,
+    /// What was counted when the last message of a dialogue was complete.
+    pub(super) counted: Counted,
+    /// Number of the connection in its group.
+    pub(super) number: usize,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Message {
+    pub(super) end: u64,
+    pub(super) written_at: Instant,
+    pub(super) record: Option<usize>,
+}
+
+/// Data of an event: a listener of a group, or an end of a connection.
+const LISTENER: u64 = 1 << 62;
+
+/// How often the caller is asked at least.
+const BREATH: Duration = Duration::from_millis(50);
+
+impl<'a> Play<'a> {
+    fn new(spec: &'a Spec, place: &'a Place, clock: &'a Clock) -> Result<Play<'a>, Error> {
+        let epoll = calls::epoll_create().map_err(|errno| failed("cannot make an epoll", errno.0))?;
+        // SAFETY: the kernel has just given this descriptor to nobody else.
+        let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
+        let mut groups = Vec::new();
+        let mut agenda = BinaryHeap::new();
+        for (index, group) in spec.groups.iter().enumerate() {
+            let asks = matches!(group.traffic, Traffic::RequestResponse { .. });
+            let (opener, accepts) = if asks { (1, 0) } else { (0, 1) };
+            place.enter(accepts)?;
+            let port = 10_000 + index as u16;
+            let listener = TcpListener::bind((address(accepts), port))
+                .map_err(|cause| Error::new("cannot listen", cause))?;
+            set_controller(listener.as_raw_fd(), group.sender.congestion_control)?;
+            let ready = listener.set_nonblocking(true);
+            ready.map_err(|cause| Error::new("cannot listen", cause))?;
+            // As many as there may be: a full backlog is no part of what is compared.
+            calls::listen(listener.as_raw_fd(), 65_535).map_err(|errno| failed("cannot listen", errno.0))?;
+            watch(
+                &epoll,
+                listener.as_raw_fd(),
+                LISTENER | index as u64,
+                libc::EPOLLIN,
+            )?;
+            let actors = actors(spec, group);
+            let stop = Instant::ZERO + group.stop.unwrap_or(spec.duration).min(spec.duration);
+            for (number, actor) in actors.iter().enumerate() {
+                if actor.start < stop {
+                    agenda.push(Reverse((actor.start, index as u32, number as u32)));
+                }
+            }
+            groups.push(Group {
+                actors,
+                listener,
+                opener,
+                stop,
+                output: GroupOutput::default(),
+                listed: 0,
+            });
+        }
+        Ok(Play {
+            spec,
+            place,
+            clock,
+            zero: clock.now() + SETTLING,
+            epoll,
+            groups,
+            connections: Vec::new(),
+            free: Vec::new(),
+            opening: HashMap::new(),
+            agenda,
+            awaited: 0,
+            payload: vec![0; 64 << 10],
+            buffer: vec![0; 256 << 10],
+        })
+    }
+
+    /// Time since the start of the run.
+    pub(super) fn now(&self) -> Instant {
+        Instant::ZERO + self.clock.now().since(self.zero)
+    }
+
+    fn run(&mut self, ask: &dyn Fn(Instant) -> bool) -> Result<(), Error> {
+        let end = Instant::ZERO + self.spec.duration;
+        let last = end.saturating_add(self.spec.drain);
+        self.clock.sleep_until(self.zero);
+        let mut asked = Instant::ZERO;
+        loop {
+            let now = self.now();
+            if now.since(asked) >= BREATH {
+                asked = now;
+                if ask(now) {
+                    return Ok(());
+                }
+            }
+            if now >= last || now >= end && self.awaited == 0 {
+                return Ok(());
+            }
+            while let Some(&Reverse((at, group, actor))) = self.agenda.peek()
+                && at <= now
+            {
+                self.agenda.pop();
+                self.act(group, actor)?;
+            }
+            let until = self
+                .agenda
+                .peek()
+                .map_or(last, |next| next.0.0)
+                .min(asked + BREATH);
+            let until = if now < end { until.min(end) } else { until };
+            self.wait(until.since(self.now()))?;
+        }
+    }
+
+    /// Waits for events, so long at most, and does what they ask for.
+    fn wait(&mut self, span: Duration) -> Result<(), Error> {
+        let nanos = span.as_nanos();
+        let left = TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64);
+        // SAFETY: the descriptor is open as long as `self` is.
+        let epoll = unsafe { BorrowedFd::borrow_raw(self.epoll.as_raw_fd()) };
+        match ppoll(&mut [PollFd::new(epoll, PollFlags::POLLIN)], Some(left), None) {
+            Ok(0) | Err(Errno::EINTR) => return Ok(()),
+            Ok(_) => {}
+            Err(errno) => return Err(Error::new("cannot wait for sockets", errno)),
+        }
+        let events = calls::epoll_wait(self.epoll.as_raw_fd(), 256, 0)
+            .map_err(|errno| failed("cannot wait for sockets", errno.0))?;
+        for (_, data) in events {
+            if data & LISTENER != 0 {
+                self.accept((data & !LISTENER) as usize)?;
+            } else {
+                self.advance((data >> 1) as usize, (data & 1) as usize)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes connections of a group that wait.
+    fn accept(&mut self, group: usize) -> Result<(), Error> {
+        loop {
+            let (socket, peer) = match self.groups[group].listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(Error::new("cannot accept a connection", error)),
+            };
+            let Some(index) = self.opening.remove(&peer.port()) else {
+                continue; // given up meanwhile
+            };
+            let ready = socket.set_nonblocking(true);
+            ready.map_err(|cause| Error::new("cannot accept a connection", cause))?;
+            let side = 1 - self.groups[group].opener;
+            self.watch_end(index, side, &socket)?;
+            if let Some(connection) = &mut self.connections[index] {
+                connection.ends[side].socket = Some(socket);
+            }
+            self.advance(index, side)?;
+        }
+    }
+
+    fn watch_end(&self, index: usize, side: usize, socket: &TcpStream) -> Result<(), Error> {
+        let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+        watch(
+            &self.epoll,
+            socket.as_raw_fd(),
+            (index as u64) << 1 | side as u64,
+            events,
+        )
+    }
+
+    /// Opens a connection for an actor.
+    pub(super) fn open(&mut self, group: u32, actor: u32, record: Option<usize>) -> Result<usize, Error> {
+        let of = &mut self.groups[group as usize];
+        let (opener, accepts) = (of.opener, 1 - of.opener);
+        let pair = of.actors[actor as usize].pair;
+        let number = of.output.goodput_bytes_per_connection.len();
+        of.output.goodput_bytes_per_connection.push(Bytes::ZERO);
+        self.place.enter(opener)?;
+        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
+        let fd =
+            calls::socket(libc::AF_INET, kind, 0).map_err(|errno| failed("cannot open a socket", errno.0))?;
+        // SAFETY: the kernel has just given this descriptor to nobody else.
+        let socket = unsafe { TcpStream::from_raw_fd(fd) };
+        set_controller(fd, self.spec.groups[group as usize].sender.congestion_control)?;
+        let to = SocketAddr::new(address(accepts), 10_000 + group as u16);
+        match calls::connect(fd, to) {
+            Ok(_) => {}
+            Err(errno) if errno.0 == libc::EINPROGRESS => {}
+            Err(errno) => return Err(failed("cannot connect", errno.0)),
+        }
+        let own = socket
+            .local_addr()
+            .map_err(|cause| Error::new("cannot connect", cause))?;
+        let mut connection = Connection {
+            group,
+            actor,
+            pair,
+            ends: Default::default(),
+            record,
+            messages: VecDeque::new(),
+            asked: 0,
+            counted: Counted::default(),
+            number,
+        };
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        });
+        self.watch_end(index, opener, &socket)?;
+        connection.ends[opener].socket = Some(socket);
+        self.opening.insert(own.port(), index);
+        self.connections[index] = Some(connection);
+        Ok(index)
+    }
+
+    /// Reads and writes what can be read and written at one end, and does what follows.
+    pub(super) fn advance(&mut self, index: usize, side: usize) -> Result<(), Error> {
+        let Some(connection) = &mut self.connections[index] else {
+            return Ok(());
+        };
+        let end = &mut connection.ends[side];
+        let (read, mut progress) = end.read(&mut self.buffer);
+        if progress == Progress::Done {
+            progress = end.write(&self.payload);
+        }
+        let (group, number) = (connection.group as usize, connection.number);
+        let now = Instant::ZERO + self.clock.now().since(self.zero);
+        if side == 1 && read > 0 {
+            let window = Instant::ZERO + self.spec.warmup..Instant::ZERO + self.spec.duration;
+            let output = &mut self.groups[group].output;
+            if window.contains(&now) {
+                output.goodput_bytes += Bytes(read);
+                output.goodput_bytes_per_connection[number] += Bytes(read);
+                let pair = connection.pair as usize;
+                if output.goodput_bytes_per_pair.len() <= pair {
+                    output.goodput_bytes_per_pair.resize(pair + 1, Bytes::ZERO);
+                }
+                output.goodput_bytes_per_pair[pair] += Bytes(read);
+            }
+        }
+        if read > 0 {
+            self.on_arrival(index, side, now)?;
+        }
+        let Some(connection) = &mut self.connections[index] else {
+            return Ok(());
+        };
+        if progress == Progress::Lost {
+            return self.lose(index);
+        }
+        // Whoever is asked for nothing more ends its stream when the other has.
+        if connection.ends[side].ended && !connection.ends[side].closing {
+            connection.ends[side].closing = true;
+            if connection.ends[side].write(&self.payload) == Progress::Lost {
+                return self.lose(index);
+            }
+        }
+        if connection.ends[side].is_over() {
+            if side == 0 {
+                self.count(index);
+            }
+            if let Some(connection) = &mut self.connections[index] {
+                connection.ends[side].socket = None;
+            }
+            self.forget_if_over(index);
+        }
+        Ok(())
+    }
+
+    /// What the sender's end counted belongs to the flow that its connection is.
+    fn count(&mut self, index: usize) {
+        let Some(connection) = &self.connections[index] else {
+            return;
+        };
+        let (Some(record), Some(counted)) = (connection.record, connection.ends[0].counted()) else {
+            return;
+        };
+        let flow = &mut self.groups[connection.group as usize].output.flows[record];
+        flow.tally = counted.stats.into();
+        flow.min_rtt = counted.min_rtt;
+    }
+
+    /// A connection was lost: its flows stay incomplete.
+    pub(super) fn lose(&mut self, index: usize) -> Result<(), Error> {
+        self.count(index);
+        let now = self.now();
+        if let Some(connection) = &mut self.connections[index] {
+            let open = connection
+                .messages
+                .iter()
+                .filter(|message| message.record.is_some());
+            self.awaited -= open.count() as u64;
+            let (group, number) = (connection.group, connection.actor);
+            let transfer = connection.messages.is_empty()
+                && connection.ends[1].received < connection.ends[0].wanted
+                && connection.ends[0].wanted != u64::MAX;
+            if transfer {
+                self.awaited -= u64::from(connection.record.is_some());
+                self.round_over(group, number, now);
+            }
+        }
+        self.give_up(index);
+        Ok(())
+    }
+
+    /// Ends a connection with resets.
+    pub(super) fn give_up(&mut self, index: usize) {
+        self.count(index);
+        if let Some(connection) = &mut self.connections[index] {
+            connection.ends.iter_mut().for_each(End::abort);
+        }
+        self.forget_if_over(index);
+    }
+
+    /// A connection without sockets is forgotten.
+    fn forget_if_over(&mut self, index: usize) {
+        let Some(connection) = &self.connections[index] else {
+            return;
+        };
+        if connection.ends.iter().any(|end| end.socket.is_some()) {
+            return;
+        }
+        let actor = &mut self.groups[connection.group as usize].actors[connection.actor as usize];
+        if actor.connection == Some(index) {
+            actor.connection = None;
+        }
+        self.opening.retain(|_, other| *other != index);
+        self.connections[index] = None;
+        self.free.push(index);
+    }
+
+    /// The end of the run: what is open is ended.
+    fn finish(mut self) -> RunOutput {
+        let ended = self.now();
+        for index in 0..self.connections.len() {
+            self.give_up(index);
+        }
+        let groups = self.groups.into_iter().map(|group| {
+            let mut output = group.output;
+            let listed = group.listener;
+            drop(listed);
+            let measures = output.measures.len();
+            debug_assert_eq!(measures, 0, "no kind that is played has measures of its own");
+            output.requests = Vec::new();
+            output
+        });
+        RunOutput {
+            groups: groups.collect(),
+            ended,
+            ..RunOutput::default()
+        }
+    }
+}
+
+/// Time for the interfaces to come up before the first transfer.
+const SETTLING: Duration = Duration::from_millis(50);
+
+fn set_controller(fd: i32, name: &str) -> Result<(), Error> {
+    calls::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
+        .map(|_| ())
+        .map_err(|errno| failed(&format!("the kernel has no congestion control {name}"), errno.0))
+}
+
+fn watch(epoll: &OwnedFd, fd: i32, data: u64, events: i32) -> Result<(), Error> {
+    calls::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, events as u32, data)
+        .map(|_| ())
+        .map_err(|errno| failed("cannot watch a socket", errno.0))
+}
+
+fn failed(what: &str, errno: i32) -> Error {
+    Error::new(what, io::Error::from_raw_os_error(errno))
+}

@@ -1,0 +1,190 @@
+//! What the applications of a traffic group do, with sockets: the kinds that the kernel can play.
+//!
+//! Sizes and times come from the streams of random numbers that the simulator's applications use (`app` in `fleetfoot-sim`), so
+//! transfers that do not wait for each other start at the same times in both.
+
+use fleetfoot_core::rng::{Distribution, Rng, Sampler};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_sim::spec::{GroupSpec, PairPolicy, Spec, Traffic, TrafficKind};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The kinds that can be played.
+pub(super) const PLAYABLE: [TrafficKind; 7] = [
+    TrafficKind::Bulk,
+    TrafficKind::Transfer,
+    TrafficKind::Flows,
+    TrafficKind::Incast,
+    TrafficKind::RequestResponse,
+    TrafficKind::OnOff,
+    TrafficKind::Thin,
+];
+
+pub(super) fn is_playable(traffic: &Traffic) -> bool {
+    PLAYABLE.contains(&traffic.kind())
+}
+
+/// Something of a group that acts at times of its own.
+pub(super) struct Actor {
+    pub(super) pair: u32,
+    pub(super) start: Instant,
+    pub(super) does: Does,
+    /// Its connection, if it keeps one.
+    pub(super) connection: Option<usize>,
+    pub(super) begun: u32,
+}
+
+pub(super) enum Does {
+    /// Has one connection that always has data.
+    Bulk,
+    /// Opens a connection for each transfer of an arrival process.
+    Transfers {
+        draws: Rc<RefCell<Draws>>,
+        most: Option<u64>,
+    },
+    /// Opens connections as a list says.
+    List,
+    /// Opens many connections at once, when those before are done.
+    Rounds {
+        size: Sampler,
+        pause: Sampler,
+        count: u32,
+        rounds: u32,
+        remaining: u32,
+    },
+    /// Asks over one connection.
+    Asks {
+        request: Sampler,
+        response: Sampler,
+        think: Sampler,
+        most: Option<u32>,
+    },
+    /// Writes bursts on one connection; a thin stream is one flow.
+    Writes { size: Sampler, gap: Sampler, thin: bool },
+}
+
+/// What all arrival processes of a group draw from.
+pub(super) struct Draws {
+    pub(super) size: Sampler,
+    pub(super) gap: Sampler,
+}
+
+/// The actors of a group, in order of start.
+pub(super) fn actors(spec: &Spec, group: &GroupSpec) -> Vec<Actor> {
+    let each = group.spread == PairPolicy::Each;
+    let pairs = group.pairs.len() as u32;
+    let start = Instant::ZERO + group.start;
+    let own = |distribution: &Distribution, purpose: &str| {
+        Sampler::new(
+            distribution.clone(),
+            Rng::for_element(spec.seed, &group.name, purpose),
+        )
+    };
+    let of = |distribution: &Distribution, member: u32, purpose: &str| {
+        let name = format!("{}/{member}", group.name);
+        Sampler::new(distribution.clone(), Rng::for_element(spec.seed, &name, purpose))
+    };
+    let actor = |number: u32, start: Instant, does: Does| Actor {
+        pair: number % pairs.max(1),
+        start,
+        does,
+        connection: None,
+        begun: 0,
+    };
+    let together = if each { pairs } else { 1 };
+    let members = || {
+        let count = group.traffic.members(each).unwrap_or(1) * together;
+        (0..count).map(|number| {
+            let spacing = group.start_spacing.saturating_mul(u64::from(number / together));
+            (number, start.saturating_add(spacing))
+        })
+    };
+    match &group.traffic {
+        Traffic::Bulk { .. } => members()
+            .map(|(number, at)| actor(number, at, Does::Bulk))
+            .collect(),
+        Traffic::Transfer {
+            size,
+            interarrival,
+            count,
+        } => {
+            let draws = Rc::new(RefCell::new(Draws {
+                size: own(size, "size"),
+                gap: own(interarrival, "gap"),
+            }));
+            let process = |number| {
+                let first = Duration::from_secs_f64(draws.borrow_mut().gap.sample());
+                let draws = Rc::clone(&draws);
+                actor(
+                    number,
+                    start.saturating_add(first),
+                    Does::Transfers { draws, most: *count },
+                )
+            };
+            (0..together).map(process).collect()
+        }
+        Traffic::Flows { list } => list
+            .first()
+            .map(|line| actor(0, Instant::ZERO + line.start, Does::List))
+            .into_iter()
+            .collect(),
+        Traffic::Incast {
+            count,
+            size,
+            rounds,
+            pause,
+        } => {
+            let count = if each { count * pairs } else { *count };
+            let does = Does::Rounds {
+                size: own(size, "size"),
+                pause: own(pause, "gap"),
+                count,
+                rounds: *rounds,
+                remaining: 0,
+            };
+            vec![actor(0, start, does)]
+        }
+        Traffic::RequestResponse {
+            request,
+            response,
+            think,
+            exchanges,
+            ..
+        } => members()
+            .map(|(number, at)| {
+                let does = Does::Asks {
+                    request: of(request, number, "request"),
+                    response: of(response, number, "size"),
+                    think: of(think, number, "gap"),
+                    most: *exchanges,
+                };
+                actor(number, at, does)
+            })
+            .collect(),
+        Traffic::OnOff {
+            burst: size,
+            interval,
+            ..
+        }
+        | Traffic::Thin {
+            payload: size,
+            interval,
+            ..
+        } => members()
+            .map(|(number, at)| {
+                let does = Does::Writes {
+                    size: of(size, number, "size"),
+                    gap: of(interval, number, "gap"),
+                    thin: group.traffic.kind() == TrafficKind::Thin,
+                };
+                actor(number, at, does)
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Bytes of a drawn size, as the simulator rounds it.
+pub(super) fn whole_bytes(size: f64) -> u64 {
+    (size.round() as u64).max(1)
+}

@@ -1,0 +1,96 @@
+//! Switches off what a kernel leaves to devices, so that packets are those of a wire.
+
+use crate::Error;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Switches off what makes packets differ from those on a wire: segments that the kernel puts together or cuts late, and
+/// checksums that are left to a device. The interface is in the namespace of this thread.
+///
+/// # Errors
+/// The interface is not there, or one of the features stays on.
+pub fn switch_off_offloads(interface: &str) -> Result<(), Error> {
+    // SAFETY: takes numbers only.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(Error::new("cannot open a socket", io::Error::last_os_error()));
+    }
+    // SAFETY: the kernel has just given this descriptor to nobody else.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    for feature in FEATURES {
+        // A feature that the device does not have cannot be set, and is off.
+        let _ = ask(&fd, interface, feature.set, 0);
+        if ask(&fd, interface, feature.get, 0).unwrap_or(0) != 0 {
+            return Err(Error::new(
+                format!("{} of {interface} cannot be switched off", feature.name),
+                io::ErrorKind::Unsupported,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A feature of a network device: the requests of ethtool that read and set it.
+struct Feature {
+    name: &'static str,
+    get: u32,
+    set: u32,
+}
+
+/// From linux/ethtool.h. Scatter-gather follows transmit checksums.
+const FEATURES: [Feature; 5] = [
+    Feature {
+        name: "generic receive offload (gro)",
+        get: 0x2b,
+        set: 0x2c,
+    },
+    Feature {
+        name: "generic segmentation offload (gso)",
+        get: 0x23,
+        set: 0x24,
+    },
+    Feature {
+        name: "TCP segmentation offload (tso)",
+        get: 0x1e,
+        set: 0x1f,
+    },
+    Feature {
+        name: "scatter-gather (sg)",
+        get: 0x18,
+        set: 0x19,
+    },
+    Feature {
+        name: "transmit checksums (tx)",
+        get: 0x16,
+        set: 0x17,
+    },
+];
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct Value {
+    command: u32,
+    data: u32,
+}
+
+fn ask(fd: &OwnedFd, interface: &str, command: u32, data: u32) -> io::Result<u32> {
+    let mut value = Value { command, data };
+    // SAFETY: zeros are a valid request.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (slot, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *slot = byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: the request names a live value of the form that these commands ask for.
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(value.data)
+}
+
+/// From linux/sockios.h.
+const SIOCETHTOOL: libc::c_ulong = 0x8946;

@@ -1,0 +1,77 @@
+//! Signals to this program while a command runs.
+
+use crate::Error;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Interrupt, quit, hang-up and termination, read instead of obeyed while this exists. Threads that are started meanwhile leave
+/// them to this one too.
+pub(crate) struct Signals {
+    fd: SignalFd,
+    before: SigSet,
+}
+
+impl Signals {
+    pub(crate) fn take() -> Result<Signals, Error> {
+        let mut wanted = SigSet::empty();
+        for signal in TAKEN {
+            wanted.add(signal);
+        }
+        let fail = |errno| Error::new("cannot take signals", errno);
+        let before = SigSet::thread_get_mask().map_err(fail)?;
+        let fd =
+            SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(fail)?;
+        wanted.thread_block().map_err(fail)?;
+        Ok(Signals { fd, before })
+    }
+
+    /// The next signal that came, and whether a process sent it; one of the terminal goes to the command as well.
+    pub(crate) fn next(&self) -> Option<(Signal, bool)> {
+        loop {
+            let information = self.fd.read_signal().ok()??;
+            if let Ok(signal) = Signal::try_from(information.ssi_signo.cast_signed()) {
+                return Some((signal, information.ssi_code <= 0));
+            }
+        }
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        while self.next().is_some() {}
+        let _ = self.before.thread_set_mask();
+    }
+}
+
+/// Keeps signals back while this exists: one that comes while no command runs waits for the next one, which it then concerns at
+/// once. For callers that run several commands, and for threads that are started before the command.
+pub struct HeldSignals {
+    before: SigSet,
+}
+
+/// See [`HeldSignals`].
+pub fn hold_signals() -> HeldSignals {
+    // A refusal leaves a signal its usual effect.
+    let before = SigSet::thread_get_mask().unwrap_or_else(|_| SigSet::empty());
+    let mut wanted = SigSet::empty();
+    for signal in TAKEN {
+        wanted.add(signal);
+    }
+    let _ = wanted.thread_block();
+    HeldSignals { before }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        let _ = self.before.thread_set_mask();
+    }
+}
+
+const TAKEN: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP, Signal::SIGTERM];
