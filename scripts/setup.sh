@@ -2,7 +2,8 @@
 # Installs the Debian packages that some tests use, where root allows it. Without them those tests say that they skip.
 set -u
 wanted=()
-for pair in "tshark:tshark" "valgrind:valgrind" "ip:iproute2" "ethtool:ethtool" "chromium:chromium"; do
+for pair in "tshark:tshark" "valgrind:valgrind" "ip:iproute2" "ethtool:ethtool" "chromium:chromium" \
+    "ping:iputils-ping" "nft:nftables" "curl:curl" "tcpdump:tcpdump"; do
     command -v "${pair%%:*}" >/dev/null 2>&1 || wanted+=("${pair#*:}")
 done
 [ ${#wanted[@]} -eq 0 ] && exit 0

@@ -422,6 +422,10 @@ fn a_full_disk_is_reported_and_the_command_goes_on() {
                 return;
             }
             let text = String::from_utf8_lossy(&output.stdout);
+            if text.contains("ping: not found") {
+                println!("skipped: ping is not there (Debian package iputils-ping)");
+                return;
+            }
             assert!(text.contains(status), "{text}");
             assert!(text.contains("200 packets transmitted, 200 received"), "{text}");
             assert!(text.contains("No space left on device"), "{text}");
