@@ -33,8 +33,13 @@ fn skips() -> bool {
 
 /// The same run in the simulator and by the kernel.
 fn both(traffic: &str, changes: &[(&str, toml::Value)]) -> [RunOutput; 2] {
+    beside("kernel", traffic, changes)
+}
+
+/// The same run in the simulator and in another world.
+fn beside(world: &str, traffic: &str, changes: &[(&str, toml::Value)]) -> [RunOutput; 2] {
     let scenario = Scenario::parse("kernel", &format!("{NETWORK}{traffic}")).expect("it reads");
-    [None, Some("kernel")].map(|world| {
+    [None, Some(world)].map(|world| {
         let mut set = Setting::from_origin("test");
         if let Some(world) = world {
             set = set.with("run.world", world);
@@ -153,6 +158,69 @@ fn what_is_lost_is_sent_again() {
             "{world}: {dropped} lost, {again} sent again"
         );
     }
+}
+
+#[test]
+fn our_tcp_plays_at_either_end_with_the_kernel_at_the_other() {
+    if skips() {
+        return;
+    }
+    let kinds = [
+        (
+            "transfer",
+            "size = \"100 kB\"\narrivals = { dist = \"constant\", rate = \"10 per second\" }",
+            false,
+        ),
+        (
+            "incast",
+            "size = \"10 kB\"\ncount = 8\nrounds = 3\npause = \"50 ms\"",
+            true,
+        ),
+        (
+            "request-response",
+            "count = 3\nrequest = \"200 B\"\nresponse = \"20 kB\"\nthink = \"20 ms\"",
+            true,
+        ),
+        (
+            "on-off",
+            "count = 2\nburst = \"20 kB\"\ninterval = \"100 ms\"",
+            false,
+        ),
+    ];
+    for world in ["host-sends", "host-receives"] {
+        for (kind, keys, reacts) in kinds {
+            let traffic = format!("[[traffic]]\nname = \"short\"\nkind = \"{kind}\"\n{keys}\n");
+            let outputs = beside(world, &traffic, &[("network.bottleneck.loss", 0.02.into())]);
+            same_traffic(&format!("{world}, {kind}"), &outputs, reacts);
+        }
+        let bulk = "[[traffic]]\nname = \"long\"\nkind = \"bulk\"\n";
+        let [_, played] = beside(world, bulk, &[]);
+        let goodput = played.groups[0].goodput_bytes.get() * 8;
+        assert!(
+            (1_000_000..50_000_000).contains(&goodput),
+            "{world}: {goodput} bit/s"
+        );
+    }
+    // Our sender has every switch; the kernel's has not.
+    let bulk = "[[traffic]]\nname = \"long\"\nkind = \"bulk\"\n";
+    let changes = [
+        ("tcp.congestion_control", toml::Value::from("cdg")),
+        ("tcp.tail_loss_probe", "off".into()),
+    ];
+    let [_, played] = beside("host-sends", bulk, &changes);
+    assert!(played.groups[0].goodput_bytes.get() > 100_000);
+}
+
+#[test]
+fn one_host_has_one_set_of_switches() {
+    let traffic = "[[traffic]]\nname = \"one\"\nkind = \"bulk\"\n[[traffic]]\nname = \"two\"\nkind = \"bulk\"\ntcp = { congestion_control = \"reno\" }\n";
+    let scenario = Scenario::parse("kernel", &format!("{NETWORK}{traffic}")).expect("it reads");
+    let set = Setting::from_origin("test").with("run.world", "host-sends");
+    let error = scenario.resolve(&set).expect_err("it is refused").to_string();
+    assert!(
+        error.contains("the [tcp] of traffic `two` must be that of `one`"),
+        "{error}"
+    );
 }
 
 #[test]

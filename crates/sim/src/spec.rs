@@ -56,11 +56,37 @@ pub struct Spec {
 pub enum World {
     /// Ours, in virtual time.
     Simulator,
-    /// That of this machine's kernel, in real time.
+    /// That of this machine's kernel at both ends, in real time.
     Kernel,
+    /// Ours at the data senders and the kernel's at the receivers, in real time.
+    HostSends,
+    /// The kernel's at the data senders and ours at the receivers, in real time.
+    HostReceives,
 }
 
 impl World {
+    /// Each with its word in scenario files.
+    pub const ALL: [(&'static str, World); 4] = [
+        ("simulator", World::Simulator),
+        ("kernel", World::Kernel),
+        ("host-sends", World::HostSends),
+        ("host-receives", World::HostReceives),
+    ];
+
+    /// Whether packets are real, and take real time.
+    pub const fn is_real(self) -> bool {
+        !matches!(self, World::Simulator)
+    }
+
+    /// At which end our TCP is on real packets: 0, the data senders; 1, the receivers.
+    pub const fn host_side(self) -> Option<usize> {
+        match self {
+            World::HostSends => Some(0),
+            World::HostReceives => Some(1),
+            World::Simulator | World::Kernel => None,
+        }
+    }
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     fn is_simulated(&self) -> bool {
         *self == World::Simulator

@@ -6,7 +6,7 @@ use crate::result::{Document, Group};
 use crate::run::Batch;
 use crate::statistics::ENOUGH_SEEDS;
 use fleetfoot_core::rng::Distribution;
-use fleetfoot_sim::spec::{GroupSpec, LinkRate, Losses, World};
+use fleetfoot_sim::spec::{GroupSpec, LinkRate, Losses};
 
 /// What a reader must know beside the figures, the most important first.
 pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<String> {
@@ -113,7 +113,7 @@ pub(super) fn notes(plan: &Plan, batch: &Batch, document: &Document) -> Vec<Stri
 /// How late this machine was with the packets of runs in real time.
 fn lateness(plan: &Plan, batch: &Batch) -> Option<String> {
     let played = plan.variants.iter().zip(&batch.runs);
-    let played = played.filter(|(variant, _)| variant.resolved.spec.world == World::Kernel);
+    let played = played.filter(|(variant, _)| variant.resolved.spec.world.is_real());
     let links = played
         .flat_map(|(_, runs)| runs)
         .flat_map(|run| &run.output.links);

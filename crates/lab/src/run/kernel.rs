@@ -45,23 +45,24 @@ static TURNS: Mutex<[usize; 2]> = Mutex::new([0; 2]);
 static CHANGED: Condvar = Condvar::new();
 
 /// A turn of a run, until it is dropped.
-pub(super) struct Turn(World);
+pub(super) struct Turn(usize);
 
 impl Turn {
     /// Waits until no run of the other world works.
     pub(super) fn take(world: World) -> Turn {
         let mut working = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
-        while working[1 - world as usize] > 0 {
+        let own = usize::from(world.is_real());
+        while working[1 - own] > 0 {
             working = CHANGED.wait(working).unwrap_or_else(PoisonError::into_inner);
         }
-        working[world as usize] += 1;
-        Turn(world)
+        working[own] += 1;
+        Turn(own)
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        TURNS.lock().unwrap_or_else(PoisonError::into_inner)[self.0 as usize] -= 1;
+        TURNS.lock().unwrap_or_else(PoisonError::into_inner)[self.0] -= 1;
         CHANGED.notify_all();
     }
 }

@@ -49,8 +49,8 @@ pub fn simulate_with_progress(
     stop: &AtomicBool,
     pulse: &dyn Fn(&Pulse),
 ) -> Result<RunOutput, String> {
-    if spec.world == World::Kernel {
-        let _turn = kernel::Turn::take(World::Kernel);
+    if spec.world.is_real() {
+        let _turn = kernel::Turn::take(spec.world);
         let begin = Instant::now();
         return kernel::play(spec, stop, &|now| {
             pulse(&Pulse {
@@ -89,7 +89,7 @@ pub struct Pulse {
 /// Runs `spec` for about so long and says how long all of it would take (s), or took if it ended before: a measured first
 /// estimate. Nothing is kept.
 pub fn pilot(spec: &Spec, budget: std::time::Duration) -> Option<f64> {
-    if spec.world == World::Kernel {
+    if spec.world.is_real() {
         return Some(spec.duration.as_secs_f64());
     }
     let begin = Instant::now();
@@ -131,7 +131,7 @@ pub fn observe_with_progress<O: Observer>(
 ) -> Result<RunOutput, String> {
     let begin = Instant::now();
     let worker = rayon::current_thread_index().unwrap_or(0);
-    if spec.world == World::Kernel {
+    if spec.world.is_real() {
         return Err(String::from(
             "what happens inside cannot be observed where the kernel plays a run (run.world)",
         ));

@@ -339,9 +339,9 @@ pub(crate) static RUN: &[Key] = &[
     ),
     key(
         "world",
-        Kind::Choice(&["simulator", "kernel"]),
+        Kind::Choice(&["simulator", "kernel", "host-sends", "host-receives"]),
         Value("\"simulator\""),
-        "Whose TCP plays the traffic: ours in the simulator, or that of this machine's Linux kernel, in real time, between two network namespaces through the described link. The kernel is profile `linux`; what it cannot play is refused.",
+        "Whose TCP plays the traffic: ours in the simulator, or that of this machine's Linux kernel, in real time, between two network namespaces through the described link. The kernel is profile `linux`; what it cannot play is refused. With `host-sends` and `host-receives` our TCP is at the data senders or at the receivers, on a TUN device, with the switches of `[tcp]`, and the kernel's at the other end.",
     ),
 ];
 

@@ -6,7 +6,7 @@ use super::import::{self, ReplayFit};
 use super::keys;
 use super::network::{self, Network};
 use super::place::LinkInfo;
-use super::read::Section;
+use super::read::{Field, Section};
 use super::traffic::{self, Group};
 use crate::identity;
 use crate::metrics::Scene;
@@ -124,7 +124,7 @@ pub(super) fn resolve(document: &Table, title: &str) -> Result<Resolved, Error> 
         world: run.world,
         plugins: crate::plugins::installed(),
     };
-    if run.world == World::Kernel {
+    if run.world.is_real() {
         crate::run::playable_by_kernel(&spec).map_err(|reason| {
             let place = section.find("world").ok().flatten();
             let place = place.map_or_else(|| section.place.clone(), |field| field.place().clone());
@@ -185,11 +185,16 @@ fn run(section: &Section, network: &Network) -> Result<RunSettings, Error> {
         bottleneck,
         loss_free: None,
         bins: section.find("bins")?.map(|field| field.duration()).transpose()?,
-        world: match section.need("world")?.choice()? {
-            "kernel" => World::Kernel,
-            _ => World::Simulator,
-        },
+        world: world(&section.need("world")?)?,
     })
+}
+
+fn world(field: &Field) -> Result<World, Error> {
+    let word = field.choice()?;
+    let found = World::ALL.iter().find(|(name, _)| *name == word);
+    found
+        .map(|&(_, world)| world)
+        .ok_or_else(|| field.fail("no such world"))
 }
 
 /// The variant that `run.loss_free` names.

@@ -235,7 +235,12 @@ impl Play<'_> {
                         flow.received = Bytes(received);
                         flow.bytes = Bytes(received);
                     } else {
-                        close(flow, connection.ends[0].counted(), &mut connection.counted, now);
+                        close(
+                            flow,
+                            connection.ends[0].counted(self.ours.as_ref()),
+                            &mut connection.counted,
+                            now,
+                        );
                     }
                 }
             }
@@ -256,7 +261,7 @@ impl Play<'_> {
                         answered = true;
                     }
                 }
-                if answered && connection.ends[0].write(&self.payload) == Progress::Lost {
+                if answered && connection.ends[0].write(&self.payload, &mut self.ours) == Progress::Lost {
                     return self.lose(index);
                 }
             }
@@ -264,7 +269,12 @@ impl Play<'_> {
                 let message = connection.messages.pop_front();
                 if let Some(record) = message.and_then(|message| message.record) {
                     let flow = &mut of.output.flows[record];
-                    close(flow, connection.ends[0].counted(), &mut connection.counted, now);
+                    close(
+                        flow,
+                        connection.ends[0].counted(self.ours.as_ref()),
+                        &mut connection.counted,
+                        now,
+                    );
                     self.awaited -= 1;
                 }
                 let more = most.is_none_or(|most| actor.begun < most);
@@ -273,7 +283,7 @@ impl Play<'_> {
                     self.agenda.push(Reverse((next, group, number)));
                 } else {
                     connection.ends[1].closing = true;
-                    if connection.ends[1].write(&self.payload) == Progress::Lost {
+                    if connection.ends[1].write(&self.payload, &mut self.ours) == Progress::Lost {
                         return self.lose(index);
                     }
                 }

@@ -1,17 +1,26 @@
-//! One connection between two sockets of the kernel, both of which are here.
+//! One connection, both ends of which are here: sockets of the kernel, or one of them a handle of our host.
 
-use crate::calls;
+use super::ours::Ours;
+use crate::{calls, host};
+use fleetfoot_core::socket::{Errno, How};
 use fleetfoot_core::tcp::Stats;
-use fleetfoot_core::time::Duration;
+use fleetfoot_core::time::{Duration, Instant};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
+
+/// What an end reads and writes.
+#[derive(Debug)]
+pub(super) enum Socket {
+    Kernel(TcpStream),
+    Ours(host::Handle),
+}
 
 /// One end of a connection.
 #[derive(Debug, Default)]
 pub(super) struct End {
     /// Its socket, from connect or accept until both directions have ended.
-    pub(super) socket: Option<TcpStream>,
+    pub(super) socket: Option<Socket>,
     /// Bytes that the application has handed over, and those that the socket took.
     pub(super) wanted: u64,
     pub(super) written: u64,
@@ -35,21 +44,17 @@ pub(super) enum Progress {
 
 impl End {
     /// Reads all that is there: how many bytes.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> (u64, Progress) {
+    pub(super) fn read(&mut self, buffer: &mut [u8], ours: &mut Option<Ours>) -> (u64, Progress) {
         let mut read = 0;
-        let Some(socket) = &mut self.socket else {
-            return (0, Progress::Done);
-        };
         let progress = loop {
-            match socket.read(buffer) {
-                Ok(0) => {
+            match self.once(ours, |socket, ours| socket.read(buffer, ours)) {
+                Once::Some(0) => {
                     self.ended = true;
                     break Progress::Done;
                 }
-                Ok(count) => read += count as u64,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if waits(error.kind()) => break Progress::Done,
-                Err(_) => break Progress::Lost,
+                Once::Some(count) => read += count as u64,
+                Once::Waits => break Progress::Done,
+                Once::Lost => break Progress::Lost,
             }
         };
         self.received += read;
@@ -57,26 +62,35 @@ impl End {
     }
 
     /// Writes what is wanted as far as the socket takes it, and ends the stream behind the last byte.
-    pub(super) fn write(&mut self, payload: &[u8]) -> Progress {
-        let Some(socket) = &mut self.socket else {
-            return Progress::Done;
-        };
+    pub(super) fn write(&mut self, payload: &[u8], ours: &mut Option<Ours>) -> Progress {
         while self.written < self.wanted {
             let most = (self.wanted - self.written).min(payload.len() as u64) as usize;
-            match socket.write(&payload[..most]) {
-                Ok(count) => self.written += count as u64,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if waits(error.kind()) => return Progress::Done,
-                Err(_) => return Progress::Lost,
+            match self.once(ours, |socket, ours| socket.write(&payload[..most], ours)) {
+                Once::Some(0) | Once::Waits => return Progress::Done,
+                Once::Some(count) => self.written += count as u64,
+                Once::Lost => return Progress::Lost,
             }
         }
-        if self.closing && !self.shut {
+        if self.closing && !self.shut && self.socket.is_some() {
             self.shut = true;
-            if socket.shutdown(Shutdown::Write).is_err() {
-                return Progress::Lost;
+            match self.once(ours, Socket::shutdown) {
+                Once::Lost => return Progress::Lost,
+                Once::Some(_) | Once::Waits => {}
             }
         }
         Progress::Done
+    }
+
+    /// A call of its socket; without one it waits for ever.
+    fn once(
+        &mut self,
+        ours: &mut Option<Ours>,
+        call: impl FnOnce(&mut Socket, Option<&mut Ours>) -> Once,
+    ) -> Once {
+        match &mut self.socket {
+            Some(socket) => call(socket, ours.as_mut()),
+            None => Once::Waits,
+        }
     }
 
     /// Both directions have ended.
@@ -84,19 +98,97 @@ impl End {
         self.shut && self.ended
     }
 
-    /// What the kernel has counted for this end.
-    pub(super) fn counted(&self) -> Option<Counted> {
-        let socket = self.socket.as_ref()?;
-        let info = calls::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, INFO).ok()?;
-        Counted::read(&info)
+    /// What was counted for this end.
+    pub(super) fn counted(&self, ours: Option<&Ours>) -> Option<Counted> {
+        match self.socket.as_ref()? {
+            Socket::Kernel(socket) => {
+                let info =
+                    calls::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, INFO).ok()?;
+                Counted::read(&info)
+            }
+            Socket::Ours(handle) => {
+                let connection = ours?.host.connection(*handle)?;
+                Some(Counted {
+                    stats: *connection.stats(),
+                    min_rtt: connection.info(Instant::ZERO).min_rtt,
+                })
+            }
+        }
+    }
+
+    /// Gives the socket up when the connection is over.
+    pub(super) fn release(&mut self, ours: &mut Option<Ours>) {
+        if let (Some(Socket::Ours(handle)), Some(ours)) = (self.socket.take(), ours) {
+            ours.release(handle, false);
+        }
     }
 
     /// Ends the connection with a reset.
-    pub(super) fn abort(&mut self) {
-        if let Some(socket) = self.socket.take() {
-            let linger: [i32; 2] = [1, 0];
-            let bytes: Vec<u8> = linger.iter().flat_map(|value| value.to_ne_bytes()).collect();
-            let _ = calls::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &bytes);
+    pub(super) fn abort(&mut self, ours: &mut Option<Ours>) {
+        match (self.socket.take(), ours) {
+            (Some(Socket::Kernel(socket)), _) => {
+                let linger: [i32; 2] = [1, 0];
+                let bytes: Vec<u8> = linger.iter().flat_map(|value| value.to_ne_bytes()).collect();
+                let _ = calls::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &bytes);
+            }
+            (Some(Socket::Ours(handle)), Some(ours)) => ours.release(handle, true),
+            (Some(Socket::Ours(_)) | None, _) => {}
+        }
+    }
+}
+
+/// What one call of a socket gave.
+enum Once {
+    /// So many bytes; 0 read is the end of the stream.
+    Some(usize),
+    /// There is nothing now.
+    Waits,
+    /// The connection is lost.
+    Lost,
+}
+
+impl Once {
+    fn of_kernel(call: &mut dyn FnMut() -> std::io::Result<usize>) -> Once {
+        loop {
+            match call() {
+                Ok(count) => return Once::Some(count),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if waits(error.kind()) => return Once::Waits,
+                Err(_) => return Once::Lost,
+            }
+        }
+    }
+
+    fn of_ours(called: Option<Result<usize, Errno>>) -> Once {
+        match called {
+            Some(Ok(count)) => Once::Some(count),
+            Some(Err(Errno::EAGAIN | Errno::ENOTCONN)) => Once::Waits,
+            Some(Err(_)) | None => Once::Lost,
+        }
+    }
+}
+
+impl Socket {
+    fn read(&mut self, buffer: &mut [u8], ours: Option<&mut Ours>) -> Once {
+        match self {
+            Socket::Kernel(socket) => Once::of_kernel(&mut || socket.read(buffer)),
+            Socket::Ours(handle) => Once::of_ours(ours.map(|ours| ours.host.read(*handle, buffer))),
+        }
+    }
+
+    fn write(&mut self, payload: &[u8], ours: Option<&mut Ours>) -> Once {
+        match self {
+            Socket::Kernel(socket) => Once::of_kernel(&mut || socket.write(payload)),
+            Socket::Ours(handle) => Once::of_ours(ours.map(|ours| ours.host.write(*handle, payload))),
+        }
+    }
+
+    fn shutdown(&mut self, ours: Option<&mut Ours>) -> Once {
+        match self {
+            Socket::Kernel(socket) => Once::of_kernel(&mut || socket.shutdown(Shutdown::Write).map(|()| 0)),
+            Socket::Ours(handle) => {
+                Once::of_ours(ours.map(|ours| ours.host.shutdown(*handle, How::Write).map(|()| 0)))
+            }
         }
     }
 }

@@ -5,11 +5,15 @@
 //! streams as in the simulator, so that both begin the same transfers at the same times; the result is a [`RunOutput`], so that
 //! everything that measures a simulated run measures this one.
 //!
+//! With [`World::HostSends`](fleetfoot_sim::spec::World) or `HostReceives` our own TCP stands at one end, as a
+//! [`Host`](crate::host::Host) on a TUN device, and the kernel's at the other.
+//!
 //! What cannot be played is refused by [`playable`] with its reason: other kinds of traffic, more than one bottleneck, switches
 //! of TCP that this kernel does not have. Links at the edges add their delay, and no queue.
 
 mod acts;
 mod connection;
+mod ours;
 mod place;
 mod play;
 mod traffic;
@@ -21,7 +25,8 @@ use fleetfoot_core::tcp::{Config, Profile};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::output::{Histogram, Lateness, LinkOutput, RunOutput};
 use fleetfoot_sim::routing::Paths;
-use fleetfoot_sim::spec::{Interface, LinkSpec, NodeId, Spec};
+use fleetfoot_sim::spec::{GroupSpec, Interface, LinkSpec, NodeId, Spec};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Runs a specification with the kernel's TCP, in real time. `stop` ends it early; `pulse` gets the time reached.
@@ -154,10 +159,20 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
                 "the kernel cannot play traffic `{name}`: super-packets, coalescing, relays and a demand of its own are the simulator's"
             ));
         }
-        if let Some(key) = foreign_switch(&group.sender) {
+        let kernel_sends = spec.world.host_side() != Some(0);
+        if kernel_sends && let Some(key) = foreign_switch(&group.sender) {
             return Err(format!(
                 "the kernel cannot play traffic `{name}`: its TCP is profile `linux`, of which only `congestion_control` (reno, cubic, bbr) and `ecn` can be chosen; `{key}` differs"
             ));
+        }
+        if let Some(side) = spec.world.host_side() {
+            let of_ours = |group: &GroupSpec| Arc::clone([&group.sender, &group.receiver][side]);
+            if *of_ours(group) != *of_ours(&spec.groups[0]) {
+                return Err(format!(
+                    "one host of ours is at that end: the [tcp] of traffic `{name}` must be that of `{}`",
+                    spec.groups[0].name
+                ));
+            }
         }
         let listed = group.traffic.listed().iter();
         let pairs = group.pairs.iter().copied();

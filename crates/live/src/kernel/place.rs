@@ -10,6 +10,9 @@ use std::os::fd::AsRawFd;
 /// Interfaces of the link in the namespace in the middle, on the side of the data senders and on that of the receivers.
 pub(super) const INTERFACES: [&str; 2] = ["sender", "receiver"];
 
+/// The device of a host of our TCP, at the side where one is.
+pub(super) const INTERFACE_OF_HOST: &str = "host";
+
 /// The namespaces of both ends. This thread is in the one in the middle when they have been made.
 pub(super) struct Place {
     ends: [File; 2],
@@ -61,6 +64,17 @@ impl Place {
             sysctl("net/core/somaxconn", "65535")?;
         }
         Ok(())
+    }
+
+    /// The way from a side to the network of a host at the other one.
+    pub(super) fn way_to_host(&self, side: usize, network: &str, via: IpAddr) -> Result<(), Error> {
+        self.enter(side)?;
+        ip(&format!("route add {network} via {via} dev eth0\n"))
+    }
+
+    /// The kernel of this namespace forwards between the link and the device of a host.
+    pub(super) fn forwards(&self) -> Result<(), Error> {
+        sysctl("net/ipv4/ip_forward", "1")
     }
 
     /// Puts this thread into the namespace of a side.

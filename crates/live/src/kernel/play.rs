@@ -1,21 +1,22 @@
 //! The loop that plays the traffic: one thread with all sockets of both ends.
 
-use super::connection::{Counted, End, Progress};
+use super::connection::{Counted, End, Progress, Socket};
+use super::ours::{News, Ours};
 use super::place::{Place, address};
 use super::traffic::{Actor, actors};
-use crate::{Clock, Error, calls};
+use crate::{Clock, Error, calls, host};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::output::{GroupOutput, RunOutput};
-use fleetfoot_sim::spec::{Spec, Traffic};
+use fleetfoot_sim::spec::{Spec, Traffic, World};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Plays the traffic of `spec` from this thread, which is in the namespace of the senders. `ask` gets the time now and then and
 /// says whether to end.
@@ -46,6 +47,8 @@ pub(super) struct Play<'a> {
     pub(super) agenda: BinaryHeap<Reverse<(Instant, u32, u32)>>,
     /// Flows that the end of the run waits for.
     pub(super) awaited: u64,
+    /// Our TCP, where it is at one side.
+    pub(super) ours: Option<Ours>,
     pub(super) payload: Vec<u8>,
     pub(super) buffer: Vec<u8>,
 }
@@ -53,12 +56,17 @@ pub(super) struct Play<'a> {
 pub(super) struct Group {
     pub(super) actors: Vec<Actor>,
     /// Where connections are accepted: at the receivers, or at the senders where the receiver asks.
-    pub(super) listener: TcpListener,
+    listener: Listener,
     /// The side that opens connections.
     pub(super) opener: usize,
     pub(super) stop: Instant,
     pub(super) output: GroupOutput,
     pub(super) listed: usize,
+}
+
+enum Listener {
+    Kernel(TcpListener),
+    Ours(host::Handle),
 }
 
 pub(super) struct Connection {
@@ -87,6 +95,8 @@ pub(super) struct Message {
 
 /// Data of an event: a listener of a group, or an end of a connection.
 const LISTENER: u64 = 1 << 62;
+/// The device of our host.
+const HOST: u64 = 1 << 61;
 
 /// How often the caller is asked at least.
 const BREATH: Duration = Duration::from_millis(50);
@@ -96,26 +106,25 @@ impl<'a> Play<'a> {
         let epoll = calls::epoll_create().map_err(|errno| failed("cannot make an epoll", errno.0))?;
         // SAFETY: the kernel has just given this descriptor to nobody else.
         let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
+        let mut ours = None;
+        if let Some(side) = spec.world.host_side()
+            && let Some(group) = spec.groups.first()
+        {
+            crate::thread::prefer(); // as the kernel's TCP, which does not wait for its turn either
+            let config = [&group.sender, &group.receiver][side];
+            let made = Ours::make(place, side, config, spec.seed)?;
+            watch(&epoll, made.host.as_fd().as_raw_fd(), HOST, libc::EPOLLIN)?;
+            ours = Some(made);
+        }
         let mut groups = Vec::new();
         let mut agenda = BinaryHeap::new();
         for (index, group) in spec.groups.iter().enumerate() {
             let asks = matches!(group.traffic, Traffic::RequestResponse { .. });
             let (opener, accepts) = if asks { (1, 0) } else { (0, 1) };
-            place.enter(accepts)?;
-            let port = 10_000 + index as u16;
-            let listener = TcpListener::bind((address(accepts), port))
-                .map_err(|cause| Error::new("cannot listen", cause))?;
-            set_controller(listener.as_raw_fd(), group.sender.congestion_control)?;
-            let ready = listener.set_nonblocking(true);
-            ready.map_err(|cause| Error::new("cannot listen", cause))?;
-            // As many as there may be: a full backlog is no part of what is compared.
-            calls::listen(listener.as_raw_fd(), 65_535).map_err(|errno| failed("cannot listen", errno.0))?;
-            watch(
-                &epoll,
-                listener.as_raw_fd(),
-                LISTENER | index as u64,
-                libc::EPOLLIN,
-            )?;
+            let listener = match &mut ours {
+                Some(ours) if ours.side == accepts => Listener::Ours(ours.listen(index, port(index))?),
+                Some(_) | None => Listener::Kernel(listen(spec, place, &epoll, index, accepts)?),
+            };
             let actors = actors(spec, group);
             let stop = Instant::ZERO + group.stop.unwrap_or(spec.duration).min(spec.duration);
             for (number, actor) in actors.iter().enumerate() {
@@ -144,6 +153,7 @@ impl<'a> Play<'a> {
             opening: HashMap::new(),
             agenda,
             awaited: 0,
+            ours,
             payload: vec![0; 64 << 10],
             buffer: vec![0; 256 << 10],
         })
@@ -182,7 +192,13 @@ impl<'a> Play<'a> {
                 .map_or(last, |next| next.0.0)
                 .min(asked + BREATH);
             let until = if now < end { until.min(end) } else { until };
-            self.wait(until.since(self.now()))?;
+            let mut span = until.since(self.now());
+            if self.serve_host()? {
+                span = Duration::ZERO; // packets may still wait there
+            } else if let Some(patience) = self.ours.as_ref().and_then(Ours::patience) {
+                span = span.min(patience);
+            }
+            self.wait(span)?;
         }
     }
 
@@ -202,33 +218,74 @@ impl<'a> Play<'a> {
         for (_, data) in events {
             if data & LISTENER != 0 {
                 self.accept((data & !LISTENER) as usize)?;
-            } else {
+            } else if data != HOST {
                 self.advance((data >> 1) as usize, (data & 1) as usize)?;
             }
         }
         Ok(())
     }
 
+    /// Lets our host work, and does what follows from what happened there. Whether packets may still wait.
+    fn serve_host(&mut self) -> Result<bool, Error> {
+        let Some(ours) = &mut self.ours else {
+            return Ok(false);
+        };
+        let side = ours.side;
+        let more = ours.host.work()?;
+        while let Some(news) = self.ours.as_mut().and_then(Ours::news) {
+            match news {
+                News::Listener(group) => self.accept(group)?,
+                News::Connection(index) => self.advance(index, side)?,
+            }
+        }
+        if let Some(ours) = &mut self.ours {
+            ours.host.flush()?;
+        }
+        Ok(more)
+    }
+
     /// Takes connections of a group that wait.
     fn accept(&mut self, group: usize) -> Result<(), Error> {
-        loop {
-            let (socket, peer) = match self.groups[group].listener.accept() {
-                Ok(accepted) => accepted,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(Error::new("cannot accept a connection", error)),
-            };
-            let Some(index) = self.opening.remove(&peer.port()) else {
+        while let Some((socket, port)) = self.accept_one(group)? {
+            let Some(index) = self.opening.remove(&port) else {
+                if let (Socket::Ours(handle), Some(ours)) = (socket, &mut self.ours) {
+                    ours.release(handle, true);
+                }
                 continue; // given up meanwhile
             };
-            let ready = socket.set_nonblocking(true);
-            ready.map_err(|cause| Error::new("cannot accept a connection", cause))?;
             let side = 1 - self.groups[group].opener;
-            self.watch_end(index, side, &socket)?;
+            match (&socket, &mut self.ours) {
+                (Socket::Ours(handle), Some(ours)) => ours.watch(*handle, index),
+                (Socket::Kernel(socket), _) => self.watch_end(index, side, socket)?,
+                (Socket::Ours(_), None) => {}
+            }
             if let Some(connection) = &mut self.connections[index] {
                 connection.ends[side].socket = Some(socket);
             }
             self.advance(index, side)?;
+        }
+        Ok(())
+    }
+
+    /// The next connection that waits for a group, and the port of the end that opened it.
+    fn accept_one(&mut self, group: usize) -> Result<Option<(Socket, u16)>, Error> {
+        match (&self.groups[group].listener, &mut self.ours) {
+            (Listener::Ours(listener), Some(ours)) => {
+                let accepted = ours.accept(*listener)?;
+                Ok(accepted.map(|(handle, port)| (Socket::Ours(handle), port)))
+            }
+            (Listener::Ours(_), None) => Ok(None),
+            (Listener::Kernel(listener), _) => loop {
+                let (socket, peer) = match listener.accept() {
+                    Ok(accepted) => accepted,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                    Err(error) => return Err(Error::new("cannot accept a connection", error)),
+                };
+                let ready = socket.set_nonblocking(true);
+                ready.map_err(|cause| Error::new("cannot accept a connection", cause))?;
+                return Ok(Some((Socket::Kernel(socket), peer.port())));
+            },
         }
     }
 
@@ -249,22 +306,6 @@ impl<'a> Play<'a> {
         let pair = of.actors[actor as usize].pair;
         let number = of.output.goodput_bytes_per_connection.len();
         of.output.goodput_bytes_per_connection.push(Bytes::ZERO);
-        self.place.enter(opener)?;
-        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
-        let fd =
-            calls::socket(libc::AF_INET, kind, 0).map_err(|errno| failed("cannot open a socket", errno.0))?;
-        // SAFETY: the kernel has just given this descriptor to nobody else.
-        let socket = unsafe { TcpStream::from_raw_fd(fd) };
-        set_controller(fd, self.spec.groups[group as usize].sender.congestion_control)?;
-        let to = SocketAddr::new(address(accepts), 10_000 + group as u16);
-        match calls::connect(fd, to) {
-            Ok(_) => {}
-            Err(errno) if errno.0 == libc::EINPROGRESS => {}
-            Err(errno) => return Err(failed("cannot connect", errno.0)),
-        }
-        let own = socket
-            .local_addr()
-            .map_err(|cause| Error::new("cannot connect", cause))?;
         let mut connection = Connection {
             group,
             actor,
@@ -280,11 +321,50 @@ impl<'a> Play<'a> {
             self.connections.push(None);
             self.connections.len() - 1
         });
-        self.watch_end(index, opener, &socket)?;
+        let to = SocketAddr::new(self.address_of(accepts), port(group as usize));
+        let (socket, port) = match &mut self.ours {
+            Some(ours) if ours.side == opener => {
+                let (handle, port) = ours.connect(index, to)?;
+                (Socket::Ours(handle), port)
+            }
+            Some(_) | None => {
+                let (socket, port) = self.connect(group as usize, opener, to)?;
+                self.watch_end(index, opener, &socket)?;
+                (Socket::Kernel(socket), port)
+            }
+        };
         connection.ends[opener].socket = Some(socket);
-        self.opening.insert(own.port(), index);
+        self.opening.insert(port, index);
         self.connections[index] = Some(connection);
         Ok(index)
+    }
+
+    /// A socket of the kernel at a side that connects, and its port.
+    fn connect(&self, group: usize, side: usize, to: SocketAddr) -> Result<(TcpStream, u16), Error> {
+        self.place.enter(side)?;
+        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
+        let fd =
+            calls::socket(libc::AF_INET, kind, 0).map_err(|errno| failed("cannot open a socket", errno.0))?;
+        // SAFETY: the kernel has just given this descriptor to nobody else.
+        let socket = unsafe { TcpStream::from_raw_fd(fd) };
+        set_controller(self.spec, fd, group)?;
+        match calls::connect(fd, to) {
+            Ok(_) => {}
+            Err(errno) if errno.0 == libc::EINPROGRESS => {}
+            Err(errno) => return Err(failed("cannot connect", errno.0)),
+        }
+        let own = socket
+            .local_addr()
+            .map_err(|cause| Error::new("cannot connect", cause))?;
+        Ok((socket, own.port()))
+    }
+
+    /// Where connections to a side go.
+    fn address_of(&self, side: usize) -> IpAddr {
+        match &self.ours {
+            Some(ours) if ours.side == side => Ours::address(),
+            Some(_) | None => address(side),
+        }
     }
 
     /// Reads and writes what can be read and written at one end, and does what follows.
@@ -293,9 +373,9 @@ impl<'a> Play<'a> {
             return Ok(());
         };
         let end = &mut connection.ends[side];
-        let (read, mut progress) = end.read(&mut self.buffer);
+        let (read, mut progress) = end.read(&mut self.buffer, &mut self.ours);
         if progress == Progress::Done {
-            progress = end.write(&self.payload);
+            progress = end.write(&self.payload, &mut self.ours);
         }
         let (group, number) = (connection.group as usize, connection.number);
         let now = Instant::ZERO + self.clock.now().since(self.zero);
@@ -324,7 +404,7 @@ impl<'a> Play<'a> {
         // Whoever is asked for nothing more ends its stream when the other has.
         if connection.ends[side].ended && !connection.ends[side].closing {
             connection.ends[side].closing = true;
-            if connection.ends[side].write(&self.payload) == Progress::Lost {
+            if connection.ends[side].write(&self.payload, &mut self.ours) == Progress::Lost {
                 return self.lose(index);
             }
         }
@@ -333,7 +413,7 @@ impl<'a> Play<'a> {
                 self.count(index);
             }
             if let Some(connection) = &mut self.connections[index] {
-                connection.ends[side].socket = None;
+                connection.ends[side].release(&mut self.ours);
             }
             self.forget_if_over(index);
         }
@@ -345,7 +425,9 @@ impl<'a> Play<'a> {
         let Some(connection) = &self.connections[index] else {
             return;
         };
-        let (Some(record), Some(counted)) = (connection.record, connection.ends[0].counted()) else {
+        let (Some(record), Some(counted)) =
+            (connection.record, connection.ends[0].counted(self.ours.as_ref()))
+        else {
             return;
         };
         let flow = &mut self.groups[connection.group as usize].output.flows[record];
@@ -380,7 +462,8 @@ impl<'a> Play<'a> {
     pub(super) fn give_up(&mut self, index: usize) {
         self.count(index);
         if let Some(connection) = &mut self.connections[index] {
-            connection.ends.iter_mut().for_each(End::abort);
+            let ours = &mut self.ours;
+            connection.ends.iter_mut().for_each(|end| end.abort(ours));
         }
         self.forget_if_over(index);
     }
@@ -410,8 +493,6 @@ impl<'a> Play<'a> {
         }
         let groups = self.groups.into_iter().map(|group| {
             let mut output = group.output;
-            let listed = group.listener;
-            drop(listed);
             let measures = output.measures.len();
             debug_assert_eq!(measures, 0, "no kind that is played has measures of its own");
             output.requests = Vec::new();
@@ -428,7 +509,41 @@ impl<'a> Play<'a> {
 /// Time for the interfaces to come up before the first transfer.
 const SETTLING: Duration = Duration::from_millis(50);
 
-fn set_controller(fd: i32, name: &str) -> Result<(), Error> {
+/// Where the listener of a group is.
+const fn port(group: usize) -> u16 {
+    10_000 + group as u16
+}
+
+/// A listener of the kernel for a group, at a side.
+fn listen(
+    spec: &Spec,
+    place: &Place,
+    epoll: &OwnedFd,
+    group: usize,
+    side: usize,
+) -> Result<TcpListener, Error> {
+    place.enter(side)?;
+    let fail = |cause| Error::new("cannot listen", cause);
+    let listener = TcpListener::bind((address(side), port(group))).map_err(fail)?;
+    set_controller(spec, listener.as_raw_fd(), group)?;
+    listener.set_nonblocking(true).map_err(fail)?;
+    // As many as there may be: a full backlog is no part of what is compared.
+    calls::listen(listener.as_raw_fd(), 65_535).map_err(|errno| failed("cannot listen", errno.0))?;
+    watch(
+        epoll,
+        listener.as_raw_fd(),
+        LISTENER | group as u64,
+        libc::EPOLLIN,
+    )?;
+    Ok(listener)
+}
+
+/// The congestion control of a group for a socket of the kernel. Where our host sends, the kernel may not have it.
+fn set_controller(spec: &Spec, fd: i32, group: usize) -> Result<(), Error> {
+    let name = spec.groups[group].sender.congestion_control;
+    if spec.world == World::HostSends {
+        return Ok(());
+    }
     calls::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
         .map(|_| ())
         .map_err(|errno| failed(&format!("the kernel has no congestion control {name}"), errno.0))
