@@ -35,11 +35,12 @@ TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 1, 0x1000
 
 # name: rate in Mbit/s (0: unlimited), one-way delay in ms, data packets to drop by index of transmission,
-# queue limit in packets, what the sender does: list of (time s, bytes), then close.
+# queue limit in packets, congestion control (else cubic), what the sender does: list of (time s, bytes), then close.
 CASES = {
     "clean-100k": {"writes": [(0, 100_000)]},
     "clean-10mbit": {"writes": [(0, 400_000)], "rate": 10, "limit": 1000},
     "queue-50": {"writes": [(0, 600_000)], "rate": 10, "limit": 50},
+    "reno-queue-50": {"writes": [(0, 600_000)], "rate": 10, "limit": 50, "control": "reno"},
     "tail-1": {"writes": [(0, 14_480)], "drop": [9]},
     "tail-2": {"writes": [(0, 14_480)], "drop": [8, 9]},
     "tail-3": {"writes": [(0, 14_480)], "drop": [7, 8, 9]},
@@ -208,7 +209,7 @@ def receiver(namespace, total):
 def sender(namespace, case):
     enter(namespace)
     connection = socket.socket()
-    connection.setsockopt(socket.IPPROTO_TCP, 13, b"cubic")
+    connection.setsockopt(socket.IPPROTO_TCP, 13, case.get("control", "cubic").encode())
     if case.get("nodelay"):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.connect(("10.98.0.2", 7000))

@@ -111,7 +111,7 @@ impl Cubic {
                 epoch: None,
             },
             prior: None,
-            slow_start: SlowStart::new(config),
+            slow_start: SlowStart::new(config.hystart.of_cubic()),
             linux,
         }
     }

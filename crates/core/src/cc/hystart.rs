@@ -1,7 +1,7 @@
 //! The original HyStart: leave slow start when ACKs come in a train as long as half the RTT, or when the RTT rises.
 //!
 //! **Source.** Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55 (2011), with the constants
-//! that CUBIC has in Linux.
+//! that CUBIC has in Linux, whose other controllers do without (`hystart = "linux"`).
 //! **Deviations.** Rounds are the connection's (a round ends when data sent after its begin is acknowledged), as in
 //! Linux, and the RTT is that of the segment sent last. Linux lengthens the train threshold when it paces; here pacing does
 //! not change it.

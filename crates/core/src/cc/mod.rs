@@ -263,6 +263,8 @@ choice! {
         HyStart = "hystart",
         /// RFC 9406.
         HyStartPlusPlus = "hystart++",
+        /// The original by CUBIC and nothing by other controllers, as Linux has it.
+        Linux = "linux",
     }
 
     /// How CUBIC computes its window.
@@ -271,6 +273,24 @@ choice! {
         Rfc9438 = "rfc9438",
         /// Whole segments, scaled integers and jiffies, as Linux has it.
         Linux = "linux",
+    }
+}
+
+impl HyStart {
+    /// How CUBIC leaves slow start.
+    const fn of_cubic(self) -> HyStart {
+        match self {
+            HyStart::Linux => HyStart::HyStart,
+            HyStart::Off | HyStart::HyStart | HyStart::HyStartPlusPlus => self,
+        }
+    }
+
+    /// How controllers other than CUBIC leave slow start.
+    const fn of_others(self) -> HyStart {
+        match self {
+            HyStart::Linux => HyStart::Off,
+            HyStart::Off | HyStart::HyStart | HyStart::HyStartPlusPlus => self,
+        }
     }
 }
 

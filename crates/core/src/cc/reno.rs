@@ -72,6 +72,7 @@ impl Reno {
 
     /// A controller with `config.initial_window`.
     pub fn new(_values: &Values, config: &Config) -> Reno {
+        let hystart = config.hystart.of_others();
         Reno {
             units: Units::new(config),
             window: config.initial_window.max(config.mss),
@@ -79,9 +80,9 @@ impl Reno {
             acked: Bytes::ZERO,
             exact: Units::new(config).segments(config.initial_window.max(config.mss)),
             exact_ssthresh: Units::new(config).segments(Bytes::MAX),
-            detecting: config.hystart != HyStart::Off,
+            detecting: hystart != HyStart::Off,
             prior: None,
-            slow_start: SlowStart::new(config),
+            slow_start: SlowStart::new(hystart),
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::hystart::HyStart;
 use super::hystart_pp::HyStartPlusPlus;
-use super::{Ack, Config, HyStart as HyStartChoice, Units};
+use super::{Ack, HyStart as HyStartChoice, Units};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -39,10 +39,11 @@ pub(super) struct Step {
 }
 
 impl SlowStart {
-    pub(super) fn new(config: &Config) -> SlowStart {
+    /// `choice` is what the controller at hand makes of the configuration's.
+    pub(super) fn new(choice: HyStartChoice) -> SlowStart {
         SlowStart {
-            detector: match config.hystart {
-                HyStartChoice::Off => Detector::Off,
+            detector: match choice {
+                HyStartChoice::Off | HyStartChoice::Linux => Detector::Off,
                 HyStartChoice::HyStart => Detector::HyStart(Box::new(HyStart::new())),
                 HyStartChoice::HyStartPlusPlus => Detector::PlusPlus(Box::new(HyStartPlusPlus::new())),
             },

@@ -72,7 +72,8 @@ fn any_config() -> impl Strategy<Value = Config> {
     let hystart = prop_oneof![
         Just(HyStart::Off),
         Just(HyStart::HyStart),
-        Just(HyStart::HyStartPlusPlus)
+        Just(HyStart::HyStartPlusPlus),
+        Just(HyStart::Linux)
     ];
     let arithmetic = prop_oneof![Just(CubicArithmetic::Rfc9438), Just(CubicArithmetic::Linux)];
     (
@@ -348,7 +349,7 @@ fn fast_convergence_lowers_the_plateau() {
 }
 
 /// A round of `samples` ACKs with this RTT.
-fn round(cc: &mut Reno, now: &mut Instant, rtt_ms: u64, samples: u64) {
+fn round(cc: &mut impl CongestionController, now: &mut Instant, rtt_ms: u64, samples: u64) {
     for index in 0..samples {
         *now += Duration::from_millis(3);
         let report = Ack {
@@ -472,6 +473,31 @@ fn the_original_hystart_leaves_on_delay_and_not_on_sparse_acks() {
         assert_eq!(cc.phase(), Phase::SlowStart);
         round(&mut cc, &mut now, 40 + rise_ms, 9); // an eighth of 40 ms is 5
         assert_eq!(cc.phase(), expected, "{rise_ms} ms");
+    }
+}
+
+#[test]
+fn linux_has_hystart_in_cubic_only() {
+    for (hystart, [by_reno, by_dctcp, by_cubic]) in [
+        (HyStart::Off, [false, false, false]),
+        (HyStart::HyStart, [true, true, true]),
+        (HyStart::Linux, [false, false, true]),
+    ] {
+        let config = Config {
+            initial_window: Bytes(32 * MSS),
+            ..config(hystart)
+        };
+        for (name, leaves) in [("reno", by_reno), ("dctcp", by_dctcp), ("cubic", by_cubic)] {
+            let (mut cc, mut now) = (build(name, &config), Instant::from_millis(1));
+            round(&mut cc, &mut now, 40, 20);
+            round(&mut cc, &mut now, 46, 9); // six milliseconds more, one above an eighth of 40 ms
+            let expected = if leaves {
+                Phase::CongestionAvoidance
+            } else {
+                Phase::SlowStart
+            };
+            assert_eq!(cc.phase(), expected, "{name} with {hystart:?}");
+        }
     }
 }
 

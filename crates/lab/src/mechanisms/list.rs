@@ -184,7 +184,7 @@ pub static ENTRIES: &[Mechanism] = &[
         .evidence("The same source: often less throughput than without, because a loss shows later.")
         .turn_on("In no kernel with this factor; Linux paces ahead of the window")
         .effort(Effort::OnlyHere),
-    entry("hystart", StartUp, Controller("cubic"), &[("tcp.hystart", Text("hystart"))])
+    entry("hystart", StartUp, Controller("cubic"), &[("tcp.hystart", Text("linux"))])
         .document("Leaves slow start when ACKs of a burst span half the smallest RTT, or when the RTT rises, before the queue overflows.", "Ha and Rhee, PFLDnet 2008")
         .evidence("Made against the burst of losses at the end of slow start; RFC 9406 names leaving too early as its weakness.")
         .turn_on("Linux 2.6.29 and later: the default of cubic; echo 1 > /sys/module/tcp_cubic/parameters/hystart"),

@@ -77,7 +77,7 @@ struct Original {
 }
 
 impl Base {
-    fn new(config: &Config) -> Base {
+    fn new(config: &Config, cubic: bool) -> Base {
         let mss = config.mss.0 as f64;
         Base {
             cwnd: config.initial_window.0 as f64,
@@ -94,7 +94,8 @@ impl Base {
                 css_baseline_min_rtt: None,
                 css_rounds: 0,
             }),
-            hystart: (config.hystart == HyStart::HyStart).then(Original::new),
+            hystart: (config.hystart == HyStart::HyStart || cubic && config.hystart == HyStart::Linux)
+                .then(Original::new),
         }
     }
 
@@ -256,7 +257,7 @@ impl Reno {
             bytes_marked: 0.0,
         });
         Reno {
-            base: Base::new(config),
+            base: Base::new(config, false),
             bytes_acked: 0.0,
             undo: None,
             dctcp,
@@ -384,7 +385,7 @@ const BETA: f64 = 0.7;
 impl Cubic {
     pub(super) fn new(config: &Config) -> Cubic {
         Cubic {
-            base: Base::new(config),
+            base: Base::new(config, true),
             w_max: None,
             cwnd_prior: None,
             k: 0.0,
@@ -580,7 +581,7 @@ fn jiffies(seconds: f64) -> i64 {
 impl CubicLinux {
     pub(super) fn new(config: &Config) -> CubicLinux {
         CubicLinux {
-            base: Base::new(config),
+            base: Base::new(config, true),
             cnt: 0,
             snd_cwnd_cnt: 0,
             last_max_cwnd: 0,

@@ -88,10 +88,10 @@ switches! {
             linux => WindowUnit::Packets, "snd_cwnd counts packets";
             rfc => WindowUnit::Bytes, "RFC 5681 2";
         }
-        /// How slow start ends before a loss.
+        /// How slow start ends before a loss; `linux` is `hystart` under CUBIC and `off` under other controllers.
         hystart: HyStart as "hystart" = {
             ns2 => HyStart::Off, "not in ns-2.35's base class";
-            linux => HyStart::HyStart, "tcp_cubic.c: hystart 1";
+            linux => HyStart::Linux, "tcp_cubic.c: hystart 1; tcp_cong.c: tcp_slow_start has none; specs/linux-6.18/reno-queue-50.txt";
             rfc => HyStart::Off, "RFC 9406 is optional; Reno of RFC 5681 has none";
         }
         /// How CUBIC computes its window: RFC 9438 in real numbers, or Linux's whole segments and scaled integers.
