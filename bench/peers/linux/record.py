@@ -58,6 +58,9 @@ CASES = {
     "thin-nagle": {"writes": [(0.03 * i, 120) for i in range(20)]},
     "reordered": {"writes": [(0, 60_000)], "hold": {4: 30}},
     "one-byte": {"writes": [(0, 1)]},
+    "small-writes": {"writes": [(0, 100), (0, 100)]},
+    "full-window": {"writes": [(0, 14_480)]},
+    "one-more": {"writes": [(0, 14_481)]},
 }
 
 

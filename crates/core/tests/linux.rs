@@ -80,17 +80,21 @@ fn play(case: &Case) -> Vec<Line> {
                 established = Some(now);
             }
         }
-        if let Some(begin) = established {
-            while let Some(&(when, bytes)) = writes.peek() {
-                if begin + when > now {
-                    break;
-                }
-                pending += bytes;
-                writes.next();
-            }
-            if pending > 0 {
-                pending -= client.write(now, Bytes(pending), WriteFlags::default()).get();
-            }
+        let due = |when: Duration| established.is_some_and(|begin| begin + when <= now);
+        if let Some(&(when, bytes)) = writes.peek()
+            && pending == 0
+            && due(when)
+        {
+            pending = bytes;
+            writes.next();
+        }
+        if pending > 0 {
+            pending -= client.write(now, Bytes(pending), WriteFlags::default()).get();
+        }
+        // Nothing is sent between the last write and the close.
+        if established.is_some() && pending == 0 && writes.peek().is_none() && !closed {
+            client.close(now);
+            closed = true;
         }
         while let Some(transmit) = client.poll_transmit(now) {
             let segment = transmit.segment;
@@ -131,10 +135,8 @@ fn play(case: &Case) -> Vec<Line> {
                 wire.insert((due, order), (true, segment));
             }
         }
-        // The write was a call of its own and has been sent before the close.
-        if established.is_some() && pending == 0 && writes.peek().is_none() && !closed {
-            client.close(now);
-            closed = true;
+        // The next write is a call of its own: what the last one could send has left.
+        if pending == 0 && writes.peek().is_some_and(|&(when, _)| due(when)) {
             continue;
         }
         if let Some(server) = &mut server {
@@ -328,6 +330,14 @@ fn reno_overflows_a_queue_of_fifty_without_hystart() {
 #[test]
 fn one_byte() {
     compare("one-byte", &Case::one(1), CLOCKED);
+}
+
+#[test]
+fn the_fin_goes_with_what_is_unsent_or_alone() {
+    let writes = vec![(Duration::ZERO, 100), (Duration::ZERO, 100)];
+    compare("small-writes", &Case::new(writes), CLOCKED);
+    compare("full-window", &Case::one(14_480), CLOCKED);
+    compare("one-more", &Case::one(14_481), CLOCKED);
 }
 
 #[test]

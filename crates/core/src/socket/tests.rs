@@ -468,6 +468,7 @@ fn lingering() {
         .setsockopt(pair.now, client, SocketOption::Linger, &linger(5))
         .expect("open");
     done(pair.hosts[0].write(pair.now, client, 10));
+    pair.run(Duration::from_millis(1)); // packets of one instant would be answered together
     blocked(pair.hosts[0].close(pair.now, client));
     pair.run(Duration::from_millis(55));
     blocked(pair.hosts[0].close(pair.now, client));

@@ -505,7 +505,7 @@ impl Connection {
             self.sender = Some(Box::new(Sender::new(now, &self.shared, cc)));
         }
         if let Some(sender) = &mut self.sender {
-            sender.feed(1 + self.written, self.close_queued);
+            sender.feed(&self.shared, 1 + self.written, self.close_queued);
         }
     }
 }

@@ -415,6 +415,22 @@ switches! {
             linux => true, "tcp_sendmsg fills the last segment of the queue";
             rfc => true, "RFC 9293 3.7.4";
         }
+        /// The FIN leaves in a segment of its own when the windows hold all that was written before it; else, or with
+        /// `false` always, it goes along with the last data.
+        lone_fin: bool as "lone_fin" = {
+            ns2 => false, "tcp.cc has no FIN";
+            linux_3_2 => true, "tcp_send_fin (3.2): the tail if there is a tcp_send_head";
+            linux_2015 => true, "tcp_send_fin (4.1): the tail if there is a tcp_send_head";
+            linux => true, "tcp_send_fin: the tail of what is unsent; specs/linux-6.18/one-byte.txt";
+            rfc => false, "RFC 9293 3.10.4 leaves it open";
+        }
+        /// The segment with the FIN leaves even if the congestion window is full.
+        fin_beyond_window: bool as "fin_beyond_window" = {
+            ns2 => false, "tcp.cc has no FIN";
+            linux_old => true, "tcp_cwnd_test: not strict about the final FIN";
+            linux => false, "tcp_cwnd_test since 6.10; specs/linux-6.18/tail-10.txt";
+            rfc => false, "RFC 5681 3.1";
+        }
         /// Retransmission timer.
         rto: RtoConfig = [group]
         /// SYN retransmissions before giving up.

@@ -1,10 +1,13 @@
 //! What the application has handed over, and how much of it waits.
 //!
-//! **Source.** RFC 9293 3.10.2, 3.10.4; `MSG_MORE` and `TCP_CORK` as in Linux.
-//! **Deviations.** None known.
+//! **Source.** RFC 9293 3.10.2, 3.10.4; `MSG_MORE` and `TCP_CORK` as in Linux. Where the FIN goes with `lone_fin`: Linux
+//! `tcp_send_fin`.
+//! **Deviations.** Linux short of memory gives the FIN to the last segment that has left, which carries it when it is sent
+//! again; memory is not modelled.
 
+use crate::tcp::Shared;
 use crate::tcp::ack::scoreboard::Scoreboard;
-use crate::tcp::send::half::Sender;
+use crate::tcp::send::half::{Outgoing, Sender};
 use crate::time::{Duration, Instant};
 
 impl Sender {
@@ -22,11 +25,34 @@ impl Sender {
     }
 
     /// What is written ends before offset `end`, and if it is `closed` a FIN follows: nothing is held back any more.
-    pub(in crate::tcp) fn feed(&mut self, end: u64, closed: bool) {
+    pub(in crate::tcp) fn feed(&mut self, shared: &Shared, end: u64, closed: bool) {
         self.end = end;
-        self.fin_queued = closed;
-        self.more &= !closed;
-        self.unpushed &= !closed;
+        if closed && !self.fin_queued {
+            self.fin_queued = true;
+            self.fin_apart = shared.config.lone_fin && self.unsent() > 0;
+        }
+        if closed && !self.fin_apart {
+            self.release();
+        }
+    }
+
+    /// Nothing is held back any more.
+    fn release(&mut self) {
+        self.more = false;
+        self.unpushed = false;
+    }
+
+    /// The writes before the FIN have sent what they could: the FIN goes along with the last of what still waits, and if
+    /// nothing does, in a segment of its own.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn place_fin(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+        self.fin_apart = false;
+        if self.unsent() == 0 {
+            return None;
+        }
+        self.release();
+        self.next::<false>(now, shared) // a small segment was held back, perhaps, and with FIN it is not
     }
 
     /// Bytes written and not sent.
@@ -40,6 +66,12 @@ impl Sender {
         self.fin_queued && !self.fin_sent
     }
 
+    /// Whether the FIN leaves with the last of what is unsent.
+    #[inline]
+    pub(super) fn fin_rides(&self) -> bool {
+        self.fin_waits() && !self.fin_apart
+    }
+
     /// Segments that what is unsent would make.
     pub(in crate::tcp) fn unsent_segments(&self, mss: u32) -> u64 {
         let unsent = self.unsent();
@@ -47,7 +79,7 @@ impl Sender {
             Some(thin) => thin.segments(self.nxt, self.end, mss),
             None => unsent.div_ceil(u64::from(mss)),
         };
-        segments + u64::from(unsent == 0 && self.fin_waits())
+        segments + u64::from((unsent == 0 || self.fin_apart) && self.fin_waits())
     }
 
     /// Whether something is out, or waits for a window.

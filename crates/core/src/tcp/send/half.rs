@@ -3,9 +3,10 @@
 //! A drain asks `next` until it says `None`: a probe that is due, then retransmissions, then new data, within the
 //! congestion window (or recovery's) and the peer's window; then RFC 6675's last resorts.
 //!
-//! **Source.** RFC 9293 3.7.4, 3.8.6; RFC 5681; RFC 6675 `NextSeg`; RFC 3042.
+//! **Source.** RFC 9293 3.7.4, 3.8.6; RFC 5681; RFC 6675 `NextSeg`; RFC 3042; with `lone_fin` Linux `tcp_send_fin`.
 //! **Deviations.** Fast retransmits may leave although the pipe exceeds the window (RFC 6675 4.3); a zero-window probe
-//! carries one new octet that is not counted as sent until it is acknowledged, or nothing.
+//! carries one new octet that is not counted as sent until it is acknowledged, or nothing. `fin_beyond_window` lets a FIN
+//! pass a full congestion window, but not a retransmission that waits.
 
 use crate::cc::{AnyController, CongestionController, Sent};
 use crate::packet::Flags;
@@ -58,6 +59,8 @@ pub(in crate::tcp) struct Sender {
     pub(super) persist_backoff: u8,
     pub(super) fin_queued: bool,
     pub(super) fin_sent: bool,
+    /// What was written before the FIN leaves as if there were none, until a drain has sent all that it could.
+    pub(super) fin_apart: bool,
     pub(super) probe_due: bool,
     pub(super) zero_probe_due: bool,
     pub(super) zero_probe_out: bool,
@@ -111,6 +114,7 @@ impl Sender {
             persist_backoff: 0,
             fin_queued: false,
             fin_sent: false,
+            fin_apart: false,
             probe_due: false,
             zero_probe_due: false,
             zero_probe_out: false,
@@ -167,6 +171,15 @@ impl Sender {
         now: Instant,
         shared: &mut Shared,
     ) -> Option<Outgoing> {
+        let sent = self.allowed::<QUIET>(now, shared);
+        if !QUIET && sent.is_none() && self.fin_apart {
+            return self.place_fin(now, shared);
+        }
+        sent
+    }
+
+    #[inline(always)]
+    fn allowed<const QUIET: bool>(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         debug_assert!(!QUIET || self.is_calm(shared), "only while nothing is wrong");
         if QUIET {
             if self.full_at == now {
@@ -209,7 +222,8 @@ impl Sender {
             }
             // The FIN needs no room: a last segment that is full must fit a window of one segment.
             let (window, in_flight) = self.window_and_in_flight::<QUIET>(shared);
-            if !QUIET && self.recovery.frto_sends() || in_flight + self.board.weight(payload) <= window {
+            let regardless = !QUIET && (self.recovery.frto_sends() || fin && shared.config.fin_beyond_window);
+            if regardless || in_flight + self.board.weight(payload) <= window {
                 let sent = self.transmit::<QUIET>(now, shared, payload, fin);
                 if QUIET && self.may_send_full(shared) && self.is_full(shared) {
                     self.full_at = now; // nothing else may leave before an acknowledgment: the drain ends here
@@ -326,14 +340,14 @@ impl Sender {
             // RFC 9293 3.8.6.2.1 (1): a full segment.
             return Some((
                 shared.mss,
-                last && self.fin_waits() && unsent == mss && usable > mss,
+                last && self.fin_rides() && unsent == mss && usable > mss,
             ));
         }
         let length = unsent.min(usable).min(mss);
         if length == 0 {
             return None;
         }
-        let fin = last && self.fin_waits() && length == unsent && usable > length;
+        let fin = last && self.fin_rides() && length == unsent && usable > length;
         let idle = self.una == self.nxt;
         let free = idle || !shared.nagle || (shared.config.nagle_minshall && self.small_end <= self.una);
         let pushed = length == unsent && free && !(self.more && last); // (2)

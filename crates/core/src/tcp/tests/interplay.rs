@@ -130,7 +130,7 @@ const REPAIRS: [Switch; 6] = [
     ),
 ];
 
-const OTHERS: [Switch; 21] = [
+const OTHERS: [Switch; 23] = [
     (
         "window_validation",
         &[
@@ -233,6 +233,11 @@ const OTHERS: [Switch; 21] = [
             c.receive_memory = None;
             c.receive_buffer = Bytes(8_000);
         }],
+    ),
+    ("lone_fin", &[|c| c.lone_fin = false, |c| c.lone_fin = true]),
+    (
+        "fin_beyond_window",
+        &[|c| c.fin_beyond_window = false, |c| c.fin_beyond_window = true],
     ),
 ];
 

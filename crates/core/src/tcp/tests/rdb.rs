@@ -256,11 +256,11 @@ fn what_is_not_bundled() {
         starts
     };
     assert_eq!(starts(&config(Some(ALL)), &[100, 100], false), [0, 0]);
-    assert_eq!(
-        starts(&config(Some(ALL)), &[100, 100], true),
-        [0, 100],
-        "with a FIN"
-    );
+    let mut along = config(Some(ALL));
+    along.lone_fin = false;
+    assert_eq!(starts(&along, &[100, 100], true), [0, 100], "with a FIN");
+    along.lone_fin = true;
+    assert_eq!(starts(&along, &[100, 100], true), [0, 0, 200], "before a FIN");
     assert_eq!(
         starts(&config(Some(ALL)), &[1400, 100], false),
         [0, 1400],

@@ -145,6 +145,10 @@ fn parameters_of_what_is_off_do_nothing() {
         same("ECN of the passive side", &rfc(), pipe, |config| {
             config.ecn_passive = false;
         });
+        same("where a FIN goes, without one", &rfc(), pipe, |config| {
+            config.lone_fin = true;
+            config.fin_beyond_window = true;
+        });
     }
 }
 
