@@ -1,8 +1,8 @@
 //! The profile `linux` beside what Linux 6.18 really did.
 //!
 //! `specs/linux-6.18/*.txt` are records of transfers between two namespaces, made by `bench/peers/linux/record.py`. Each
-//! case is played here with two connections of profile `linux` over the same path, and the data segments of the sender
-//! are compared: which bytes, how often, and when. `FLEETFOOT_LINUX_RECORDS` names another folder of records
+//! case is played here with two connections of profile `linux` over the same path, and what the sender sends is compared: which
+//! bytes, how often, and when, and when it acknowledges the SYN-ACK. `FLEETFOOT_LINUX_RECORDS` names another folder of records
 //! (`bench/peers/linux.sh` makes one of the kernel it runs on).
 
 use fleetfoot_core::packet::{Flags, Segment};
@@ -51,7 +51,7 @@ impl Case {
     }
 }
 
-/// A data segment or FIN of the sender: first byte, end, whether it carried FIN.
+/// Data, a FIN or the acknowledgment of the SYN-ACK: first byte, end, whether it carried FIN.
 type Line = (Duration, u32, u32, bool);
 
 /// Plays `case` and returns what the sender sent, relative to its first SYN.
@@ -99,13 +99,9 @@ fn play(case: &Case) -> Vec<Line> {
         while let Some(transmit) = client.poll_transmit(now) {
             let segment = transmit.segment;
             let start = segment.seq.distance(SENDER_ISS) as u32;
-            if segment.payload > 0 || segment.flags.contains(Flags::FIN) {
-                lines.push((
-                    now.since(Instant::ZERO),
-                    start,
-                    start + segment.payload,
-                    segment.flags.contains(Flags::FIN),
-                ));
+            let fin = segment.flags.contains(Flags::FIN);
+            if !segment.flags.contains(Flags::SYN) && (segment.payload > 0 || fin || start == 1) {
+                lines.push((now.since(Instant::ZERO), start, start + segment.payload, fin));
             }
             let (mut lost, mut due) = (false, now + delay);
             if segment.payload > 0 {
@@ -212,7 +208,7 @@ fn recorded(name: &str) -> Vec<Line> {
         let (start, end) = words[3].split_once(':').expect("start:end");
         let (start, end): (u32, u32) = (start.parse().expect("a number"), end.parse().expect("a number"));
         let fin = words[2].contains('F');
-        if start != end || fin {
+        if start != end || fin || start == 1 {
             lines.push((Duration::from_secs_f64(ms / 1e3), start, end, fin));
         }
     }

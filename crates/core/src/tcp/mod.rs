@@ -104,11 +104,13 @@ pub struct Connection {
     keep_alive: bool,
 }
 
-/// A segment outside the data stream that is waiting to be sent.
+/// A segment outside the data stream that is waiting to be sent, before any data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Control {
     None,
     Syn,
+    /// The acknowledgment of a SYN-ACK.
+    Ack,
     Reset,
     /// A reset that answers a stray segment; where it stands is in the cold state.
     Answer,

@@ -433,6 +433,14 @@ switches! {
         }
         /// Retransmission timer.
         rto: RtoConfig = [group]
+        /// The end that opened acknowledges the SYN-ACK at once in a segment of its own; else data that is ready carries the
+        /// acknowledgment.
+        lone_handshake_ack: bool as "lone_handshake_ack" = {
+            ns2 => false, "tcp.cc has no handshake";
+            linux_old => true, "tcp_rcv_synsent_state_process: tcp_send_ack";
+            linux => true, "tcp_rcv_synsent_state_process: tcp_send_ack; specs/linux-6.18/one-byte.txt";
+            rfc => false, "RFC 9293 3.10.7.3: data that is queued may be included";
+        }
         /// SYN retransmissions before giving up.
         syn_retries: u8 [Integer(0, 255)] as "syn_retries" = {
             ns2 => 255, "ns-2 never gives up";

@@ -1,8 +1,10 @@
 //! The handshake: SYN-SENT and SYN-RECEIVED, options, simultaneous open.
 //!
 //! **Source.** RFC 9293 3.5, 3.10.7.3, 3.10.7.4; RFC 7323 2, 3; RFC 2018 2; RFC 3168 6.1.1; RFC 6298 2, 5.7; the first SYN
-//! retransmissions without back-off are Linux's (`tcp_syn_linear_timeouts`).
+//! retransmissions without back-off are Linux's (`tcp_syn_linear_timeouts`), and so is `lone_handshake_ack`
+//! (`tcp_rcv_synsent_state_process`).
 //! **Deviations.** Data on a SYN without a Fast Open cookie is not queued: it is acknowledged when retransmitted, as in Linux.
+//! `TCP_DEFER_ACCEPT` acts on listeners only; in Linux it also holds the acknowledgment of a SYN-ACK back.
 
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
@@ -136,15 +138,7 @@ impl Connection {
             return self.nothing();
         }
         self.finish_handshake(now, segment, ack as u64);
-        let acking = &mut self.receive.acking;
-        if acking.in_pingpong() || self.shared.cold.as_ref().is_some_and(|cold| cold.writer_waits) {
-            // Data will carry it (`tcp_rcv_synsent_state_process`).
-            acking.waits = true;
-            acking.enter_quick(&self.shared.config, u64::MAX, u8::MAX);
-            self.shared.timers.delayed_ack = now + Duration::from_millis(200); // TCP_DELACK_MAX
-        } else {
-            acking.now = true;
-        }
+        self.acknowledge_syn_ack(now);
         if segment.payload == 0 {
             return self.nothing();
         }
@@ -152,6 +146,23 @@ impl Connection {
         let mut text = *segment;
         text.flags = text.flags.without(Flags::SYN);
         self.on_payload::<false>(now, &text, 1)
+    }
+
+    /// The SYN-ACK is to be acknowledged (Linux `tcp_rcv_synsent_state_process`).
+    fn acknowledge_syn_ack(&mut self, now: Instant) {
+        let (shared, acking) = (&mut self.shared, &mut self.receive.acking);
+        // Data of the SYN that was not taken is sent again at once, and carries the acknowledgment.
+        let repeats = self.sender.as_ref().is_some_and(|sender| sender.board.out > 0);
+        if !repeats && (acking.in_pingpong() || shared.cold.as_ref().is_some_and(|cold| cold.writer_waits)) {
+            // Data will carry it.
+            acking.waits = true;
+            acking.enter_quick(&shared.config, u64::MAX, u8::MAX);
+            shared.timers.delayed_ack = now + Duration::from_millis(200); // TCP_DELACK_MAX
+        } else if !repeats && shared.config.lone_handshake_ack {
+            self.control = Control::Ack; // it leaves before the program can write
+        } else {
+            acking.now = true;
+        }
     }
 
     /// The ACK of our SYN in SYN-RECEIVED. False: drop the segment.

@@ -11,13 +11,17 @@ use crate::tcp::{Connection, Control, State};
 use crate::time::Instant;
 
 impl Connection {
-    /// SYN, SYN-ACK, RST or a keep-alive probe.
+    /// SYN, SYN-ACK, the acknowledgment of a SYN-ACK, RST or a keep-alive probe.
     #[cold]
     pub(in crate::tcp) fn control_segment(&mut self, now: Instant, segment: &mut Segment) -> (u64, u64) {
         match core::mem::replace(&mut self.control, Control::None) {
             Control::Syn => {
                 *segment = self.syn_segment(now);
                 return (0, u64::from(segment.payload));
+            }
+            Control::Ack => {
+                let nxt = self.snd_nxt();
+                self.bare::<false>(now, nxt, segment);
             }
             Control::Answer => *segment = self.reset_answer(),
             Control::Reset => {

@@ -130,7 +130,7 @@ const REPAIRS: [Switch; 6] = [
     ),
 ];
 
-const OTHERS: [Switch; 23] = [
+const OTHERS: [Switch; 24] = [
     (
         "window_validation",
         &[
@@ -238,6 +238,10 @@ const OTHERS: [Switch; 23] = [
     (
         "fin_beyond_window",
         &[|c| c.fin_beyond_window = false, |c| c.fin_beyond_window = true],
+    ),
+    (
+        "lone_handshake_ack",
+        &[|c| c.lone_handshake_ack = false, |c| c.lone_handshake_ack = true],
     ),
 ];
 

@@ -149,6 +149,14 @@ fn parameters_of_what_is_off_do_nothing() {
             config.lone_fin = true;
             config.fin_beyond_window = true;
         });
+        same(
+            "the acknowledgment of a SYN-ACK, without one",
+            &rfc(),
+            pipe,
+            |config| {
+                config.lone_handshake_ack = true;
+            },
+        );
     }
 }
 
