@@ -4,7 +4,7 @@
 use arbitrary::{Arbitrary, Unstructured};
 use fleetfoot_core::packet::Segment;
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::tcp::{Config, Connection, Profile};
+use fleetfoot_core::tcp::{Config, Connection, Profile, ReceiveMemory};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_testkit::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
@@ -42,6 +42,16 @@ impl End {
         config.ecn = switch(4);
         config.dsack &= switch(5);
         config.receive_buffer = Bytes(u64::from(self.buffer).max(1024));
+        // A tuned buffer begins with a quarter of what it may grow to.
+        let most = config.receive_buffer.get();
+        config.receive_memory = config
+            .receive_memory
+            .filter(|_| switch(6))
+            .map(|memory| ReceiveMemory {
+                buffer: most / 4,
+                most,
+                ..memory
+            });
         config.send_buffer = Bytes(u64::from(self.buffer.rotate_left(5)).max(2000));
         config.mtu = 300 + 8 * u32::from(self.mtu);
         config.retries = u8::MAX;

@@ -14,6 +14,10 @@ What is not TCP is kept out of the record: segments are not sent in groups (gso_
 deferral that waits for a group), the buffers are large from the start, and the receiving program sleeps while data
 arrives, so that no segment waits for a lock that it holds.
 
+Cases with "tuned" are about the receiver: its buffer is that of an untouched system, the program reads at once, and the
+times are those at the receiver: of `>` lines when the packet reached it, of `<` lines when the ACK left, both from the tick
+of its millisecond clock before the first SYN. `echo` is the tick whose timestamp the packet echoes.
+
 Needs root, /dev/net/tun and the program ip. Cleans up after itself, also when interrupted.
 """
 
@@ -35,7 +39,8 @@ TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 1, 0x1000
 
 # name: rate in Mbit/s (0: unlimited), one-way delay in ms, data packets to drop by index of transmission,
-# queue limit in packets, congestion control (else cubic), what the sender does: list of (time s, bytes), then close.
+# queue limit in packets, congestion control (else cubic), what the sender does: list of (time s, bytes), then close; whether
+# the receiver's buffer is tuned and read at once.
 CASES = {
     "clean-100k": {"writes": [(0, 100_000)]},
     "clean-10mbit": {"writes": [(0, 400_000)], "rate": 10, "limit": 1000},
@@ -61,6 +66,7 @@ CASES = {
     "small-writes": {"writes": [(0, 100), (0, 100)]},
     "full-window": {"writes": [(0, 14_480)]},
     "one-more": {"writes": [(0, 14_481)]},
+    "tuned": {"writes": [(0, 1_500_000)], "rate": 10, "delay": 20, "limit": 1000, "tuned": True},
 }
 
 
@@ -76,6 +82,7 @@ class Path:
         self.data_index, self.syns, self.synacks = 0, 0, 0
         self.pending, self.order, self.busy_until, self.starts = [], 0, 0.0, []
         self.origin, self.isn, self.lateness = None, [None, None], 0.0
+        self.tuned, self.clock, self.echoes = case.get("tuned"), None, {}
 
     def on_packet(self, side, now, packet):
         ip_header = (packet[0] & 15) * 4
@@ -85,7 +92,7 @@ class Path:
         header = (offset >> 4) * 4
         payload = len(packet) - ip_header - header
         if self.origin is None:
-            self.origin = now
+            self.origin = int(now * 1000) / 1000 if self.tuned else now
         if flags & 2:
             self.isn[side] = seq
         drop, late = False, 0.0
@@ -109,12 +116,23 @@ class Path:
                 self.starts.append(start)
                 due = self.busy_until + self.delay
         line = self.describe(side, flags, seq, ack, payload, window, packet[ip_header + 20 : ip_header + header], drop)
-        if side == 0:
+        if self.tuned:
+            at = packet.find(b"\x08\x0a", ip_header + 20, ip_header + header)
+            value, echo = struct.unpack("!II", packet[at + 2 : at + 10])
+            self.order += 1
+            line = (self.order, line)
+            if side == 0:
+                self.echoes[line] = echo
+            else:  # the kernel's clock of timestamps is this one's, from an offset, and was read a moment ago
+                offset = (value - int(now * 1000)) & 0xFFFFFFFF
+                self.clock = offset if self.clock is None else max(self.clock, offset)
+                self.log.append((now - self.origin, line))
+        elif side == 0:
             self.log.append((now - self.origin, line))
         if not drop:
             self.order += 1
             heapq.heappush(self.pending, (due, self.order, side, packet, line))
-        elif side == 1:
+        elif side == 1 and not self.tuned:
             self.log.append((due - self.origin, line))
 
     def describe(self, side, flags, seq, ack, payload, window, options, drop):
@@ -153,8 +171,8 @@ class Path:
             while self.pending and self.pending[0][0] <= now:
                 due, _, side, packet, line = heapq.heappop(self.pending)
                 self.lateness = max(self.lateness, now - due)
-                if side == 1:
-                    self.log.append((now - self.origin, line))
+                if side == 1 - int(bool(self.tuned)):
+                    self.log.append((time.monotonic() - self.origin if self.tuned else now - self.origin, line))
                 os.write(self.files[1 - side], packet)
                 last = now
             wait = self.pending[0][0] - now if self.pending else 0.05
@@ -193,11 +211,22 @@ def open_tun(namespace, address, peer):
     return descriptor
 
 
-def receiver(namespace, total):
+def receiver(namespace, case):
     enter(namespace)
+    if case.get("tuned"):
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(40))
+        except OSError:
+            pass
     listener = socket.create_server(("10.98.0.2", 7000))
     print("ready", flush=True)
     connection, _ = listener.accept()
+    if case.get("tuned"):
+        room = bytearray(1 << 20)
+        while connection.recv_into(room):
+            pass
+        connection.close()
+        return
     # Sleeps until the FIN: EPOLLRDHUP is raised then, not by data. Without the low-water mark the kernel would see a reader
     # that lags behind and acknowledge less often.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 2_000_000)
@@ -237,7 +266,8 @@ def record(name, folder):
             ip("netns", "add", namespace)
         files = [open_tun(names[0], "10.98.0.1", "10.98.0.2"), open_tun(names[1], "10.98.0.2", "10.98.0.1")]
         for namespace in names:
-            settings = ["net.ipv4.tcp_no_metrics_save=1", "net.ipv4.tcp_rmem=4096 6291456 6291456", "net.ipv4.tcp_wmem=4096 4194304 4194304"]
+            rmem = "4096 131072 33554432" if case.get("tuned") else "4096 6291456 6291456"
+            settings = ["net.ipv4.tcp_no_metrics_save=1", "net.ipv4.tcp_rmem=" + rmem, "net.ipv4.tcp_wmem=4096 4194304 4194304"]
             subprocess.run(["ip", "netns", "exec", namespace, "sysctl", "-qw", *settings], check=True)
         me = [sys.executable, os.path.abspath(__file__)]
         children.append(subprocess.Popen([*me, "--receiver", names[1], name], stdout=subprocess.PIPE, text=True))
@@ -251,7 +281,13 @@ def record(name, folder):
             out.write("# %s, %s\n" % (name, " ".join("%s=%s" % (k, str(v).replace(" ", "")) for k, v in case.items() if k != "writes")))
             out.write("# kernel %s, MSS %d offered, one-way delay %d ms, the wire was at most %.1f ms late\n" % (os.uname().release.split("-")[0], MSS, path.delay * 1000, path.lateness * 1000))
             for when, line in log:
-                out.write("%.1f %s\n" % (when * 1000, line.rstrip()))
+                if path.tuned:
+                    echo = path.echoes.get(line, 0)
+                    tick = (echo - path.clock - int(path.origin * 1000 + 0.5)) & 0xFFFFFFFF
+                    text = line[1].rstrip() + (" echo=%d" % tick if echo else "")
+                    out.write("%.3f %s\n" % (when * 1000, text))
+                else:
+                    out.write("%.1f %s\n" % (when * 1000, line.rstrip()))
         print("%s: %d packets, at most %.1f ms late" % (name, len(log), path.lateness * 1000))
         return path.lateness
     finally:
@@ -266,7 +302,7 @@ def record(name, folder):
 
 def main():
     if len(sys.argv) == 4 and sys.argv[1] == "--receiver":
-        receiver(sys.argv[2], 0)
+        receiver(sys.argv[2], CASES[sys.argv[3]])
     elif len(sys.argv) == 4 and sys.argv[1] == "--sender":
         sender(sys.argv[2], CASES[sys.argv[3]])
     else:

@@ -2,12 +2,13 @@
 //!
 //! `specs/linux-6.18/*.txt` are records of transfers between two namespaces, made by `bench/peers/linux/record.py`. Each
 //! case is played here with two connections of profile `linux` over the same path, and what the sender sends is compared: which
-//! bytes, how often, and when, and when it acknowledges the SYN-ACK. `FLEETFOOT_LINUX_RECORDS` names another folder of records
+//! bytes, how often, and when, and when it acknowledges the SYN-ACK. Of the cases `tuned` the receiver is compared alone: it is given the
+//! segments of the record when they came there, and must acknowledge them as Linux did. `FLEETFOOT_LINUX_RECORDS` names another folder of records
 //! (`bench/peers/linux.sh` makes one of the kernel it runs on).
 
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::tcp::{Config, Connection, Event, Profile, Setting, WriteFlags};
+use fleetfoot_core::tcp::{Config, Connection, Event, Profile, ReceiveMemory, Setting, WriteFlags};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::{Bytes, Rate};
 use std::collections::BTreeMap;
@@ -59,6 +60,13 @@ fn play(case: &Case) -> Vec<Line> {
     let mut config = Config::profile(Profile::Linux);
     config.nagle = !case.nodelay;
     config.congestion_control = case.control;
+    // The recorder's buffers are large from the start.
+    config.receive_memory = Some(ReceiveMemory {
+        buffer: 6_291_456,
+        most: 6_291_456,
+        ..ReceiveMemory::LINUX
+    });
+    config.window_scale = Some(7);
     let config = Arc::new(config);
     let mut client = Connection::connect(Instant::ZERO, &config, SENDER_ISS);
     let mut server: Option<Connection> = None;
@@ -192,12 +200,17 @@ fn play(case: &Case) -> Vec<Line> {
     lines
 }
 
-/// The sender's lines of a record.
-fn recorded(name: &str) -> Vec<Line> {
+/// The text of a record.
+fn text_of(name: &str) -> String {
     let folder = std::env::var("FLEETFOOT_LINUX_RECORDS")
         .unwrap_or_else(|_| format!("{}/../../specs/linux-6.18", env!("CARGO_MANIFEST_DIR")));
     let path = format!("{folder}/{name}.txt");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The sender's lines of a record.
+fn recorded(name: &str) -> Vec<Line> {
+    let text = text_of(name);
     let mut lines = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let words: Vec<&str> = line.split(' ').collect();
@@ -418,4 +431,171 @@ fn a_late_segment_is_not_taken_for_lost_twice() {
         },
         CLOCKED,
     );
+}
+
+/// An acknowledgment of the receiver: when it left, what it acknowledges, its window field, and the SACK blocks.
+type Answer = (Duration, u32, u16, Vec<(u32, u32)>);
+
+/// A line of a record whose times are those at the receiver.
+struct AtReceiver<'a> {
+    at: Instant,
+    /// Whether the packet came from the data sender.
+    came: bool,
+    flags: &'a str,
+    start: u32,
+    end: u32,
+    ack: u32,
+    window: u16,
+    blocks: Vec<(u32, u32)>,
+    /// Tick of the receiver's clock whose timestamp is echoed.
+    echo: u32,
+}
+
+impl<'a> AtReceiver<'a> {
+    /// `None`: the packet was dropped.
+    fn of(line: &'a str) -> Option<AtReceiver<'a>> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |text: &str| text.parse::<u32>().expect("a number");
+        let pair = |text: &str| {
+            let (left, right) = text.split_once(':').expect("left:right");
+            (number(left), number(right))
+        };
+        let option = |name| words[6..].iter().find_map(|word| word.strip_prefix(name));
+        let ms: f64 = words[0].parse().expect("a time in ms");
+        let (start, end) = pair(words[3]);
+        let line = AtReceiver {
+            at: Instant::ZERO + Duration::from_secs_f64(ms / 1e3),
+            came: words[1] == ">",
+            flags: words[2],
+            start,
+            end,
+            ack: number(words[4]),
+            window: number(words[5]) as u16,
+            blocks: option("sack=").map_or(Vec::new(), |blocks| blocks.split(',').map(pair).collect()),
+            echo: option("echo=").map_or(0, number),
+        };
+        (!line.flags.contains('x')).then_some(line)
+    }
+
+    /// The segment, for a receiver whose clock of timestamps stood at `clock` at tick 0.
+    fn segment(&self, clock: u32) -> Segment {
+        let mut flags = Flags::DF.with(Flags::TIMESTAMPS);
+        for (letter, flag) in [
+            (
+                'S',
+                Flags::SYN
+                    .with(Flags::MSS)
+                    .with(Flags::SCALE)
+                    .with(Flags::SACK_PERMITTED),
+            ),
+            ('F', Flags::FIN),
+            ('P', Flags::PSH),
+            ('.', Flags::ACK),
+        ] {
+            if self.flags.contains(letter) {
+                flags = flags.with(flag);
+            }
+        }
+        let syn = self.flags.contains('S');
+        Segment {
+            seq: SENDER_ISS + self.start,
+            ack: RECEIVER_ISS + self.ack,
+            tsval: (self.at.as_nanos() / 1_000_000) as u32 + 1,
+            tsecr: clock.wrapping_add(self.echo),
+            options: [if syn { 1460 | 10 << 16 } else { 0 }, 0, 0, 0, 0, 0],
+            payload: self.end - self.start,
+            window: self.window,
+            flags,
+            ttl: 64,
+            overhead: if syn { 60 } else { 52 },
+            ..Segment::default()
+        }
+    }
+}
+
+/// Gives the receiver what came to it in the record; returns its acknowledgments.
+fn answers(lines: &[AtReceiver]) -> Vec<Answer> {
+    let config = Arc::new(Config::profile(Profile::Linux));
+    let mut lines = lines.iter().filter(|line| line.came).peekable();
+    let syn = lines.next().expect("a SYN");
+    let mut server = Connection::accept(syn.at, &config, RECEIVER_ISS, &syn.segment(0));
+    server.set(syn.at, Setting::AutoRead(true));
+    let (mut now, mut clock, mut answers) = (syn.at, 0, Vec::new());
+    loop {
+        while let Some(event) = server.poll_event() {
+            if event == Event::PeerClosed {
+                server.close(now);
+            }
+        }
+        while let Some(transmit) = server.poll_transmit(now) {
+            let segment = transmit.segment;
+            clock = segment.tsval.wrapping_sub((now.as_nanos() / 1_000_000) as u32);
+            let blocks = (0..segment.sack_blocks()).map(|block| {
+                let (left, right) = segment.sack_block(block);
+                (
+                    left.distance(SENDER_ISS) as u32,
+                    right.distance(SENDER_ISS) as u32,
+                )
+            });
+            let ack = segment.ack.distance(SENDER_ISS) as u32;
+            answers.push((now.since(Instant::ZERO), ack, segment.window, blocks.collect()));
+        }
+        let arrival = lines.peek().map(|line| line.at);
+        let Some(next) = [arrival, server.poll_timeout()].into_iter().flatten().min() else {
+            return answers;
+        };
+        now = next;
+        if arrival == Some(now) {
+            let segment = lines.next().expect("it was peeked at").segment(clock);
+            server.on_segment(now, &segment);
+        } else if now > Instant::from_millis(10_000) {
+            return answers;
+        } else {
+            server.on_timeout(now);
+        }
+    }
+}
+
+/// Holds the receiver to the record: the same acknowledgments with the same windows and blocks, none more than `tolerance`
+/// earlier or later.
+fn compare_answers(name: &str, tolerance: Duration) {
+    let text = text_of(name);
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let lines: Vec<AtReceiver> = lines.filter_map(AtReceiver::of).collect();
+    let ours = answers(&lines);
+    let theirs = lines.iter().filter(|line| !line.came);
+    let theirs: Vec<Answer> = theirs
+        .map(|line| {
+            (
+                line.at.since(Instant::ZERO),
+                line.ack,
+                line.window,
+                line.blocks.clone(),
+            )
+        })
+        .collect();
+    let mut table = String::new();
+    let mut same = theirs.len() == ours.len();
+    for index in 0..theirs.len().max(ours.len()) {
+        let (a, b) = (theirs.get(index), ours.get(index));
+        let agree = matches!((a, b), (Some(a), Some(b)) if (a.1, a.2, &a.3) == (b.1, b.2, &b.3)
+            && a.0.max(b.0) - a.0.min(b.0) <= tolerance);
+        same &= agree;
+        let show = |line: Option<&Answer>| {
+            line.map_or(String::new(), |(at, ack, window, blocks)| {
+                format!("{:8.3} {ack} {window} {blocks:?}", at.as_secs_f64() * 1e3)
+            })
+        };
+        let mark = if agree { "" } else { "  <--" };
+        let _ = writeln!(table, "{:<60}{:<60}{mark}", show(a), show(b));
+    }
+    assert!(
+        same,
+        "{name}: Linux 6.18 (ms, acknowledged, window, SACK) on the left, profile linux on the right\n{table}"
+    );
+}
+
+#[test]
+fn the_receive_buffer_is_tuned() {
+    compare_answers("tuned", Duration::from_millis(1));
 }

@@ -9,7 +9,7 @@ use crate::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::rng::{Probability, Rng};
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::tcp::{Config, DelayedAck, Patience, Profile};
+use fleetfoot_core::tcp::{Config, DelayedAck, Patience, Profile, ReceiveMemory};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
@@ -166,6 +166,12 @@ fn end(rng: &mut Rng, long: bool, bytes: u64, delay: Duration) -> EndSetup {
     config.congestion_control = entries[rng.below(entries.len() as u64) as usize].name;
     let smallest = if long { 65_536 } else { 1024 };
     config.receive_buffer = Bytes(log_uniform(rng, smallest, 64 << 20));
+    // A tuned buffer grows up to the drawn one, if that is larger than what it begins with.
+    let most = config.receive_buffer.get();
+    config.receive_memory = config
+        .receive_memory
+        .filter(|memory| memory.buffer < most)
+        .map(|memory| ReceiveMemory { most, ..memory });
     config.send_buffer = Bytes(log_uniform(rng, smallest, 64 << 20));
     config.window_scale = (rng.below(8) > 0 || long).then(|| {
         let needed = config.receive_buffer.get().ilog2().saturating_sub(15) as u8;

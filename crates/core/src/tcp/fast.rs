@@ -90,7 +90,7 @@ impl Connection {
             },
             acks,
             undo,
-            sends: acks && silent && shared.cold.is_none() && self.receive.room.is_none(),
+            sends: acks && silent && shared.cold.is_none(),
         }
     }
 

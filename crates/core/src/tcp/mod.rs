@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// A connection whose handshake is over, for tests and hand-worked cases. Both ends use every option their
-    /// configuration offers.
+    /// configuration offers, and the receive buffer is [`Config::receive_buffer`] whatever [`Config::receive_memory`] says.
     pub fn established(now: Instant, config: &Arc<Config>, state: EstablishedState) -> Connection {
         let mut connection = Connection::new(config, state.iss);
         connection.state = State::Established;

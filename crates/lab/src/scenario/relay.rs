@@ -62,13 +62,15 @@ pub(super) fn relay(
     let name = node.text()?;
     let place = network.router(name, node.place(), &node.path)?;
     on_every_path(&node, place, network, listed)?;
+    let mut own = Config {
+        receive_buffer: config.receive_buffer.min(buffer),
+        send_buffer: config.send_buffer.min(buffer),
+        ..config.clone()
+    };
+    own.fix_receive_buffer();
     Ok(Some(Relay {
         node: place,
-        config: Arc::new(Config {
-            receive_buffer: config.receive_buffer.min(buffer),
-            send_buffer: config.send_buffer.min(buffer),
-            ..config.clone()
-        }),
+        config: Arc::new(own),
     }))
 }
 

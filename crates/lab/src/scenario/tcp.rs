@@ -26,6 +26,13 @@ pub(crate) fn config(node: &Node, path: &str) -> Result<Config, Error> {
             apply(&mut config, switch, &field)?;
         }
     }
+    if section.find("receive_buffer")?.is_some() {
+        let scale = config.window_scale;
+        config.fix_receive_buffer();
+        if section.find("window_scale")?.is_some() {
+            config.window_scale = scale;
+        }
+    }
     if config.congestion_control_values.is_none() {
         config.congestion_control_values =
             plugins::controller(config.congestion_control).map(|entry| Values::defaults(entry.parameters));
@@ -95,7 +102,13 @@ pub(crate) fn set(config: &mut Config, key: &str, value: &str) -> Result<(), Err
         return Ok(());
     }
     match switches().find(|(name, _)| *name == key) {
-        Some((_, switch)) => apply(config, switch, &field),
+        Some((_, switch)) => {
+            apply(config, switch, &field)?;
+            if key == "receive_buffer" {
+                config.fix_receive_buffer();
+            }
+            Ok(())
+        }
         None => Err(field.fail(format!("`{key}` is no switch of an endpoint"))),
     }
 }

@@ -128,13 +128,13 @@ impl Host {
     pub fn new(device: Box<dyn Device>, config: HostConfig) -> Host {
         let HostConfig { addresses, tcp, seed } = config;
         let (receive, send) = (tcp.receive_buffer.get(), tcp.send_buffer.get());
-        let mtu = tcp.mtu as usize;
+        let (mtu, memory) = (tcp.mtu as usize, tcp.receive_memory);
         let mut stack = StackConfig::new(addresses, tcp);
         stack.seed = seed;
         stack.receive_memory = Memory {
             min: 4096,
-            default: receive,
-            max: receive,
+            default: memory.map_or(receive, |memory| memory.buffer),
+            max: memory.map_or(receive, |memory| memory.most),
         };
         stack.send_memory.max = send.min(stack.send_memory.max);
         stack.send_memory.default = send.min(stack.send_memory.default);

@@ -84,6 +84,7 @@ fn unlimited(profile: Profile) -> Config {
         mtu: 1_500,
         max_window_segments: None,
         receive_buffer: Bytes(1 << 30),
+        receive_memory: None,
         send_buffer: Bytes(1 << 30),
         timestamps: false, // the law's MSS is the payload
         ..Config::profile(profile)

@@ -34,13 +34,15 @@ fn two_lines(duration_ms: u64, traffic: Traffic, config: Config, buffer: u64) ->
     let mut all = group(1, traffic);
     all.sender = Arc::new(config.clone());
     all.receiver = Arc::new(config.clone());
+    let mut own = Config {
+        receive_buffer: Bytes(buffer),
+        send_buffer: Bytes(buffer),
+        ..config
+    };
+    own.fix_receive_buffer();
     all.relay = Some(Relay {
         node: NodeId(2),
-        config: Arc::new(Config {
-            receive_buffer: Bytes(buffer),
-            send_buffer: Bytes(buffer),
-            ..config
-        }),
+        config: Arc::new(own),
     });
     spec.groups.push(all);
     spec
@@ -336,13 +338,15 @@ fn the_modes_agree_with_relays_everywhere() {
         let mut spec = random_spec(seed);
         for (number, group) in spec.groups.iter_mut().enumerate() {
             let bytes = [3_000, 30_000, 1_000_000][(seed as usize + number) % 3];
+            let mut own = Config {
+                receive_buffer: group.sender.receive_buffer.min(Bytes(bytes)),
+                send_buffer: Bytes(bytes),
+                ..(*group.sender).clone()
+            };
+            own.fix_receive_buffer();
             group.relay = Some(Relay {
                 node: NodeId(1),
-                config: Arc::new(Config {
-                    receive_buffer: group.sender.receive_buffer.min(Bytes(bytes)),
-                    send_buffer: Bytes(bytes),
-                    ..(*group.sender).clone()
-                }),
+                config: Arc::new(own),
             });
         }
         let output = outcome(&spec);

@@ -52,6 +52,16 @@ impl Config {
         }
     }
 
+    /// Fixes a tuned receive buffer at `receive_buffer`, as `SO_RCVBUF` does: the window scale is then the smallest with which
+    /// such a window fits the 16-bit field (`tcp_select_initial_window`). A buffer that is not tuned stays as it is.
+    pub fn fix_receive_buffer(&mut self) {
+        if self.receive_memory.take().is_some() {
+            let beyond = (self.receive_buffer.get() >> 16).checked_ilog2();
+            let least = beyond.map_or(0, |bits| bits.min(13) as u8 + 1);
+            self.window_scale = self.window_scale.map(|_| least);
+        }
+    }
+
     /// Whether the connection measures the rate of its path, which estimated Initial Spreading uses.
     pub fn measures_path_rate(&self) -> bool {
         self.initial_spreading == InitialSpreading::Estimated && self.spreading_pair && !self.sack1_recovery
@@ -68,6 +78,7 @@ impl Config {
 mod tests {
     use super::{Config, Form, Profile};
     use crate::parameter::{ParameterKind, Value, ValueError};
+    use crate::units::Bytes;
     extern crate std;
     use std::collections::BTreeSet;
 
@@ -101,6 +112,32 @@ mod tests {
         }
         for name in ["mtu", "max_window", "min_rto", "path.ip", "patience.fin_wait2"] {
             assert!(names.contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_buffer_of_ones_own_has_the_least_scale_that_fits_it() {
+        for (bytes, scale) in [
+            (5_800, 0),
+            (65_535, 0),
+            (65_536, 1),
+            (8_000_000, 7),
+            (33_554_432, 10),
+            (1 << 40, 14),
+        ] {
+            let mut config = Config::profile(Profile::Linux);
+            config.receive_buffer = Bytes(bytes);
+            config.fix_receive_buffer();
+            assert_eq!(
+                (config.receive_memory, config.window_scale),
+                (None, Some(scale)),
+                "{bytes}"
+            );
+        }
+        for profile in [Profile::Linux2015, Profile::Ns2Sack, Profile::Rfc] {
+            let mut config = Config::profile(profile);
+            config.fix_receive_buffer();
+            assert_eq!(config, Config::profile(profile));
         }
     }
 

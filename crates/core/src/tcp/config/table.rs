@@ -4,8 +4,9 @@
 //! with their reader, schema and reference, `explain` and the page of profiles follow from the row.
 //!
 //! **Source.** In every cell. ns-2 is version 2.35; Linux names are those of its source and its documents.
-//! **Deviations.** Linux tunes its buffers while a connection runs; the profiles start with the maximum. The maximum
-//! segment lifetime is one second everywhere, so that simulated connections leave TIME-WAIT soon.
+//! **Deviations.** Linux tunes its buffers while a connection runs: here send buffers start with the maximum, and so do the
+//! receive buffers of the older profiles, whose kernels tuned them by other rules than today's. The maximum segment lifetime
+//! is one second everywhere, so that simulated connections leave TIME-WAIT soon.
 #![allow(
     unreachable_patterns,
     reason = "the first cell that names a profile holds for it"
@@ -232,7 +233,8 @@ switches! {
         /// Shift offered for the receive window (RFC 7323).
         window_scale: Option<u8> [Integer(0, 14), Choice(&["off"])] as "window_scale" = {
             ns2 => Some(14), "ns-2 counts packets: no 16-bit window";
-            linux => Some(7), "tcp_select_initial_window with rmem 6 MiB";
+            linux_old => Some(7), "tcp_select_initial_window with rmem 6 MiB";
+            linux => Some(10), "tcp_select_initial_window with rmem 32 MiB (6.17)";
             rfc => Some(7), "RFC 7323 2; covers the buffer";
         }
         /// Explicit congestion notification (RFC 3168).
@@ -460,16 +462,19 @@ switches! {
             linux => DelayedAck::LINUX, "TCP_DELACK_MIN, TCP_DELACK_MAX, TCP_MAX_QUICKACKS";
             rfc => DelayedAck::Standard { timeout: millis(200) }, "RFC 9293 MUST-40: less than 500 ms";
         }
-        /// Bounds the window offered.
+        /// Bounds the window offered. Where it is written, the window is so large from the start and stays so, as after
+        /// `SO_RCVBUF`; where not, that of `linux` follows the buffer's tuning.
         receive_buffer: Bytes [ANY_BYTES] as "receive_buffer" = {
             ns2 => Bytes(1_073_741_824), "ns-2 has no receive window";
-            linux => Bytes(6_291_456), "tcp_rmem maximum; tuning taken as done";
+            linux_old => Bytes(6_291_456), "tcp_rmem maximum; tuning taken as done";
+            linux => Bytes(33_554_432), "tcp_rmem maximum (6.17), which tuning may reach";
             rfc => Bytes(6_291_456), "large enough not to matter";
         }
-        /// The window follows a buffer that counts memory, as Linux's does; `None`: it is `receive_buffer`.
+        /// The window follows a buffer that counts memory and is tuned, as Linux's does; `None`: it is `receive_buffer`.
         receive_memory: Option<ReceiveMemory> = {
             ns2 => None, "ns-2 has no receive window";
-            linux => None, "tuning taken as done; sockets turn it on";
+            linux_old => None, "tuned by other rules than today's; taken as done";
+            linux => Some(ReceiveMemory::LINUX), "tcp_rmem 4096 131072 33554432, tcp_moderate_rcvbuf 1";
             rfc => None, "not in any RFC";
         }
         /// Bounds what an application may write ahead.

@@ -87,15 +87,15 @@ impl Connection {
         }
         let acked = syn.flags.contains(Flags::ACK);
         let stamps = if shared.timestamps && !acked { 12 } else { 0 };
-        self.receive
-            .on_syn(config, own.saturating_sub(stamps), shared.rcv_scale);
+        let options = if shared.timestamps { 12 } else { 0 };
+        let (first, full) = (own.saturating_sub(stamps), own.saturating_sub(options));
+        self.receive.on_syn(config, first, full, shared.rcv_scale);
         // RFC 9293 3.7.1: the smaller of both, less what options take (RFC 6691).
         let peer = match syn.mss() {
             None => config.default_mss(),
             Some(u16::MAX) => u32::MAX, // RFC 2675 5.1: no limit but the path's MTU
             Some(mss) => u32::from(mss),
         };
-        let options = if shared.timestamps { 12 } else { 0 };
         shared.mss = peer.min(own).saturating_sub(options).max(config.path.min_mss);
         shared.ecn = if acked {
             // RFC 3168 6.1.1: a SYN-ACK agrees with ECE alone.
@@ -195,7 +195,7 @@ impl Connection {
             shared.rtt.after_syn_timeout(&shared.config.rto); // RFC 6298 5.7
         }
         self.state = State::Established;
-        self.receive.acking.start(now);
+        self.receive.start(now);
         if !segment.flags.contains(Flags::SYN) {
             shared.peer.open(u64::from(segment.window) << shared.snd_scale);
         }

@@ -6,8 +6,8 @@
 //!
 //! **Source.** RFC 9293 3.8.6, 3.10.7.4; RFC 2018 4; RFC 2883 4; RFC 5681 4.2; RFC 8257 3.2. When to acknowledge is in
 //! `acking`.
-//! **Deviations.** Linux's receive memory is modelled (`room`) only if `Config::receive_memory` says so: else the buffer is what
-//! `Config::receive_buffer` says from the start. Of `tcp_grow_window` only the effect on acknowledgments is kept: it raises
+//! **Deviations.** Linux's receive memory is modelled (`room`) if `Config::receive_memory` says so: else the buffer is what
+//! `Config::receive_buffer` says from the start. There, of `tcp_grow_window` only the effect on acknowledgments is kept: it raises
 //! `rcv_ssthresh` by two segments per segment received, from 64 KiB to the buffer, and each step is acknowledged at once
 //! (seen in `specs/linux-6.18`: far more than the 16 quick ACKs of the start). The window offered is the buffer from the start.
 
@@ -41,7 +41,6 @@ pub(in crate::tcp) struct Receive {
     /// Linux's `rcv_ssthresh`: while it grows towards the buffer, every segment is acknowledged at once.
     pub(in crate::tcp) grown: u32,
     /// Linux's receive memory, if the window is to follow it.
-    #[serde(skip)]
     pub(in crate::tcp) room: Option<Box<Room>>,
     /// ECE is to be set on what we send.
     pub(in crate::tcp) echo: bool,
@@ -78,13 +77,24 @@ impl Receive {
     }
 
     /// The peer's SYN arrived.
-    pub(in crate::tcp) fn on_syn(&mut self, config: &Config, segment: u32, scale: u8) {
+    ///
+    /// `first` is the payload of a full segment as far as it is known when the first window is chosen, `full` that of a segment of
+    /// the connection.
+    pub(in crate::tcp) fn on_syn(&mut self, config: &Config, first: u32, full: u32, scale: u8) {
         self.rcv_nxt = 1;
         self.edge = 1 + config.receive_buffer.get().min(65_535); // a SYN's window is not scaled (RFC 7323 2.2)
         if let Some(memory) = config.receive_memory {
-            let room = Room::new(memory, config.mss(), segment, scale);
+            let room = Room::new(memory, full, first, scale);
             self.edge = 1 + room.first_window();
             self.room = Some(Box::new(room));
+        }
+    }
+
+    /// The connection is established.
+    pub(in crate::tcp) fn start(&mut self, now: Instant) {
+        self.acking.start(now);
+        if let Some(room) = &mut self.room {
+            room.start(now, self.read);
         }
     }
 
@@ -95,7 +105,7 @@ impl Receive {
         window.min(65_535)
     }
 
-    /// As if the handshake were over.
+    /// As if the handshake were over, with a buffer that stays as it is.
     pub(in crate::tcp) fn establish(&mut self, config: &Config, scale: u8) {
         self.rcv_nxt = 1;
         self.edge = 1 + config.receive_buffer.get().min(65_535 << scale);
@@ -133,7 +143,17 @@ impl Receive {
             self.read += self.readable();
         }
         if let Some(room) = &mut self.room {
-            room.release(self.read);
+            let span = span(self.beyond.as_deref(), self.rcv_nxt);
+            room.on_read(self.read, self.rcv_nxt, span);
+        }
+    }
+
+    /// A segment echoes the timestamp `echo`, which was sent `elapsed` milliseconds ago.
+    #[inline]
+    pub(in crate::tcp) fn on_echo(&mut self, echo: u32, elapsed: u32, payload: u32) {
+        if let Some(room) = &mut self.room {
+            let all_read = self.read == self.rcv_nxt;
+            room.on_echo(echo, elapsed, payload >= self.acking.full(), all_read);
         }
     }
 
@@ -152,9 +172,14 @@ impl Receive {
             self.acking.on_read(config, all);
         }
         if let Some(room) = &mut self.room {
-            room.release(self.read);
+            if count > 0 {
+                let span = span(self.beyond.as_deref(), self.rcv_nxt);
+                room.on_read(self.read, self.rcv_nxt, span);
+            }
             let left = self.edge.saturating_sub(self.rcv_nxt);
-            return (count, count > 0 && room.worth_telling(left, self.acking.full()));
+            let tell = count > 0 && room.worth_telling(left, self.acking.full());
+            room.decided &= !tell;
+            return (count, tell);
         }
         // Without scaling the field may hold less than the buffer.
         let largest = config.receive_buffer.get().min(65_535 << scale);
@@ -236,8 +261,9 @@ impl Receive {
             }
         }
         if let Some(room) = &mut self.room {
-            if self.rcv_nxt > before || fin {
-                self.acking.now |= room.overflows();
+            if room.overflows() {
+                self.acking.quick = 0;
+                self.acking.now |= room.stretch(self.rcv_nxt > before || fin);
             }
             if taken.end > taken.start {
                 room.keep(taken.end.min(end as u64), payload, u32::from(segment.overhead));
@@ -254,7 +280,7 @@ impl Receive {
                 self.decide(config);
             }
         } else if payload > 0 {
-            self.schedule_disorder(config, segment);
+            self.schedule_disorder(config, segment, taken.end > taken.start);
         }
         taken
     }
@@ -336,15 +362,14 @@ impl Receive {
             return;
         }
         // `tcp_grow_window` asks for a quick ACK with each of its steps; segments below 128 bytes do not count.
-        let grew = if let Some(room) = &mut self.room {
-            room.grow(segment.payload, u32::from(segment.overhead), acking.full())
+        if let Some(room) = &mut self.room {
+            room.on_data(now, self.rcv_nxt);
+            let grew = room.grow(segment.payload, u32::from(segment.overhead), acking.full());
+            acking.quick |= u8::from(grew); // to the kernel's letter: it makes 16 of them 17
         } else if segment.payload >= 128 && u64::from(self.grown) < config.receive_buffer.get() {
             self.grown = self.grown.saturating_add(2 * acking.full());
-            true
-        } else {
-            false
-        };
-        acking.quick = acking.quick.max(u8::from(grew));
+            acking.quick = acking.quick.max(1);
+        }
     }
 
     /// After [`schedule`](Receive::schedule): now or later.
@@ -363,16 +388,25 @@ impl Receive {
         self.acking.decide(config, keeps_up);
     }
 
-    /// Data arrived that leaves or has left a hole, or came again: RFC 5681 4.2.
-    fn schedule_disorder(&mut self, config: &Config, segment: &Segment) {
+    /// Data arrived that leaves or has left a hole, or came again: RFC 5681 4.2. `new`: some of it did not come before.
+    fn schedule_disorder(&mut self, config: &Config, segment: &Segment, new: bool) {
         self.acking.now = true;
         self.acking.unacked = self.acking.unacked.saturating_add(segment.payload);
         if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
             self.acking.measure(config, segment);
         } else if let Some(room) = &mut self.room
-            && config.sack
+            && new
         {
-            room.grow(segment.payload, u32::from(segment.overhead), self.acking.full());
+            if segment.payload > self.acking.full() {
+                room.measure(segment.payload, u32::from(segment.overhead));
+            }
+            self.acking.measure(config, segment);
+            if config.sack {
+                let full = self.acking.full();
+                let grew = room.grow_beyond(segment.payload, u32::from(segment.overhead), full);
+                self.acking.quick |= u8::from(grew);
+            }
+            room.on_disorder(span(self.beyond.as_deref(), self.rcv_nxt));
         }
     }
 
@@ -428,10 +462,12 @@ impl Receive {
 
     /// Bytes of its own structures beyond the connection's.
     pub(in crate::tcp) fn overhead(&self) -> usize {
-        self.beyond.as_ref().map_or(0, |beyond| {
+        let room = self.room.as_ref().map_or(0, |room| room.size());
+        let beyond = self.beyond.as_ref().map_or(0, |beyond| {
             size_of::<Beyond>()
                 + (beyond.ranges.capacity() + beyond.pieces.capacity()) * size_of::<Range<u64>>()
-        })
+        });
+        room + beyond
     }
 
     /// Counted work of the reassembly queue.
@@ -478,6 +514,12 @@ impl Receive {
             beyond.write_blocks(self.rcv_nxt, irs, most, segment);
         }
     }
+}
+
+/// Bytes from what came in order to the end of what came beyond it.
+fn span(beyond: Option<&Beyond>, rcv_nxt: u64) -> u64 {
+    let last = beyond.and_then(|beyond| beyond.ranges.back());
+    last.map_or(0, |range| range.end.saturating_sub(rcv_nxt))
 }
 
 /// Where Linux's `rcv_ssthresh` starts (`tcp_select_initial_window`: at most 65,535).

@@ -4,6 +4,7 @@ pub(in crate::tcp) mod ack_policy;
 pub(in crate::tcp) mod half;
 pub(in crate::tcp) mod rcvbuf;
 pub(in crate::tcp) mod reassembly;
+pub(in crate::tcp) mod right_sizing;
 pub(in crate::tcp) mod segment_in;
 pub(in crate::tcp) mod urgent;
 pub(in crate::tcp) mod window;

@@ -2,14 +2,18 @@
 //!
 //! The buffer counts what segments occupy, headers and rounding included; `ratio` says how much of it is data, as the
 //! last segments showed. The window grows from what the buffer held at first, two segments or twice a segment at a time,
-//! towards what is free. Everything is accepted in order while nothing waits to be read, even beyond the window.
+//! towards what is free. Everything is accepted in order while nothing waits to be read, even beyond the window. A buffer
+//! that is not locked grows with what is read in a round trip ([`RightSizing`]), or when more comes than it holds.
 //!
 //! **Source.** Linux 6.18 `tcp_select_initial_window`, `tcp_init_buffer_space`, `tcp_measure_rcv_mss`, `tcp_grow_window`,
-//! `__tcp_select_window`, `tcp_set_window_clamp`; what a segment occupies is that of a packet written to a TUN device.
-//! **Deviations.** The buffer stays what it is (`tcp_rcv_space_adjust` is left out), nothing is collapsed when it is full.
+//! `__tcp_select_window`, `tcp_set_window_clamp`, `tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_clamp_window`; what a segment
+//! occupies is that of a packet written to a TUN device.
+//! **Deviations.** Nothing is collapsed when the buffer is full, and all connections together may use any amount of memory.
 
+use crate::tcp::receive::right_sizing::RightSizing;
+use crate::time::Instant;
 use alloc::collections::VecDeque;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Receive memory of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -24,10 +28,22 @@ pub struct ReceiveMemory {
     pub first_segments: Option<u32>,
 }
 
+impl ReceiveMemory {
+    /// What sockets of Linux 6.18 have unless somebody changed `tcp_rmem`.
+    pub const LINUX: ReceiveMemory = ReceiveMemory {
+        buffer: 131_072,
+        most: 33_554_432,
+        locked: false,
+        first_segments: None,
+    };
+}
+
 /// State of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::tcp) struct Room {
     buffer: u64,
+    /// The buffer stays what it is.
+    locked: bool,
     /// 256ths of the memory that are data.
     ratio: u64,
     /// Largest window (`window_clamp`).
@@ -38,8 +54,10 @@ pub(in crate::tcp) struct Room {
     offered: u64,
     /// Memory occupied.
     held: u64,
-    /// Segments that wait to be read: where they end, and what they occupy.
+    /// Segments that wait to be read, but for the newest: where they end, and what they occupy.
     waiting: VecDeque<(u64, u64)>,
+    /// The segment that came last, if it waits to be read: where it ends, and what it occupies.
+    newest: (u64, u64),
     /// Bytes that still fit behind the last of them.
     tail_room: u64,
     most: u64,
@@ -47,10 +65,14 @@ pub(in crate::tcp) struct Room {
     scale: u8,
     /// A segment came when the buffer was full.
     overflowed: bool,
+    /// The window of the next acknowledgment is the one offered: it was decided on before the application read.
+    pub(in crate::tcp) decided: bool,
+    sizing: RightSizing,
 }
 
 impl Room {
-    /// Before the connection is established. `segment` is the payload of a full segment, `mss` what it would be without options.
+    /// Before the connection is established. `segment` is the payload of a full segment as far as it is known when the first
+    /// window is chosen, `mss` that of a segment of the connection.
     pub(in crate::tcp) fn new(memory: ReceiveMemory, mss: u32, segment: u32, scale: u8) -> Room {
         let full = memory.buffer * FIRST_RATIO / 256;
         let clamp = if memory.locked { full } else { 65_535 << 14 };
@@ -68,17 +90,21 @@ impl Room {
         let mss = u64::from(mss);
         let mut room = Room {
             buffer: memory.buffer,
+            locked: memory.locked,
             ratio: FIRST_RATIO,
             clamp,
             ssthresh: window,
             offered: window,
             held: 0,
             waiting: VecDeque::new(),
+            newest: (0, 0),
             tail_room: 0,
             most: memory.most,
             mss,
             scale,
             overflowed: false,
+            decided: false,
+            sizing: RightSizing::new(0),
         };
         // `tcp_init_buffer_space`: one segment is kept back.
         if room.clamp >= full {
@@ -88,7 +114,68 @@ impl Room {
             room.clamp = (2 * mss).max(full.saturating_sub(mss));
         }
         room.ssthresh = room.ssthresh.min(room.clamp);
+        room.sizing = RightSizing::new(room.ssthresh.min(room.offered).min(10 * mss));
         room
+    }
+
+    /// The connection is established.
+    pub(in crate::tcp) fn start(&mut self, now: Instant, read: u64) {
+        self.sizing.start(now, read);
+    }
+
+    /// A segment echoes a timestamp: see [`RightSizing::on_echo`].
+    #[inline]
+    pub(in crate::tcp) fn on_echo(&mut self, echo: u32, elapsed: u32, full: bool, all_read: bool) {
+        self.sizing.on_echo(echo, elapsed, full, all_read);
+    }
+
+    /// Data came in order up to `rcv_nxt`.
+    #[inline]
+    pub(in crate::tcp) fn on_data(&mut self, now: Instant, rcv_nxt: u64) {
+        self.sizing.on_data(now, rcv_nxt, rcv_nxt + self.offered);
+    }
+
+    /// The application has read up to `read`, of what came in order up to `rcv_nxt`; `beyond` bytes span what came out of order.
+    ///
+    /// It takes segment by segment, and if a round trip is over, it is when the first is taken.
+    #[inline]
+    pub(in crate::tcp) fn on_read(&mut self, read: u64, rcv_nxt: u64, beyond: u64) {
+        let mut first = read;
+        if self.newest.1 > 0 {
+            first = first.min(self.newest.0);
+        }
+        if let Some(&(end, _)) = self.waiting.front() {
+            first = first.min(end);
+        }
+        self.release(read);
+        if let Some(window) = self.sizing.on_read(first, rcv_nxt) {
+            self.enlarge(window + beyond);
+        }
+    }
+
+    /// Data came beyond a hole, which with it spans `beyond` bytes.
+    pub(in crate::tcp) fn on_disorder(&mut self, beyond: u64) {
+        self.enlarge(self.sizing.usual() + beyond);
+    }
+
+    /// There is to be room for a window of so many bytes (`tcp_rcvbuf_grow`).
+    #[cold]
+    fn enlarge(&mut self, window: u64) {
+        let buffer = (window * 256 / self.ratio).min(self.most);
+        if !self.locked && buffer > self.buffer {
+            self.buffer = buffer;
+            self.clamp = self.window_of(buffer);
+        }
+    }
+
+    /// Bytes in memory that it takes.
+    pub(in crate::tcp) fn size(&self) -> usize {
+        size_of::<Room>() + self.waiting.capacity() * size_of::<(u64, u64)>()
+    }
+
+    /// Whether nothing waits to be read.
+    pub(in crate::tcp) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.newest.1 == 0
     }
 
     /// The window of the SYN or its answer.
@@ -105,13 +192,11 @@ impl Room {
     }
 
     /// A segment up to `end` is kept.
+    #[inline]
     pub(in crate::tcp) fn keep(&mut self, end: u64, payload: u32, header: u32) {
         let payload = u64::from(payload);
-        if payload <= self.tail_room
-            && let Some(last) = self.waiting.back_mut()
-            && last.0 + payload == end
-        {
-            last.0 = end;
+        if payload <= self.tail_room && self.newest.1 > 0 && self.newest.0 + payload == end {
+            self.newest.0 = end;
             self.tail_room -= payload;
             return;
         }
@@ -119,20 +204,41 @@ impl Room {
         let (size, tail) = occupied(packet);
         self.held += size;
         self.tail_room = tail;
-        let at = self.waiting.partition_point(|&(other, _)| other <= end);
-        self.waiting.insert(at, (end, size));
+        let before = core::mem::replace(&mut self.newest, (end, size));
+        if before.1 > 0 {
+            self.queue(before);
+        }
+    }
+
+    /// A segment is no longer the newest.
+    #[cold]
+    fn queue(&mut self, segment: (u64, u64)) {
+        let at = self.waiting.partition_point(|&(other, _)| other <= segment.0);
+        self.waiting.insert(at, segment);
     }
 
     /// Everything up to `read` was read.
+    #[inline]
     pub(in crate::tcp) fn release(&mut self, read: u64) {
+        if !self.waiting.is_empty() {
+            self.release_waiting(read);
+        }
+        if self.newest.0 <= read {
+            self.held -= self.newest.1;
+            self.newest.1 = 0;
+            if self.waiting.is_empty() {
+                self.tail_room = 0;
+            }
+        }
+    }
+
+    #[cold]
+    fn release_waiting(&mut self, read: u64) {
         while let Some(&(end, size)) = self.waiting.front()
             && end <= read
         {
             self.held -= size;
             self.waiting.pop_front();
-        }
-        if self.waiting.is_empty() {
-            self.tail_room = 0;
         }
     }
 
@@ -151,14 +257,25 @@ impl Room {
             self.ssthresh = self.ssthresh.max(self.offered.min(clamp));
         }
         self.clamp = clamp;
+        self.sizing.bound(clamp);
     }
 
-    /// The window may grow after a segment. True if it did.
+    /// The window may grow after a segment that was kept. True if it did.
+    #[inline]
     pub(in crate::tcp) fn grow(&mut self, payload: u32, header: u32, full: u32) -> bool {
         let limit = self.clamp.min(self.free());
-        if payload < 128 || limit <= self.ssthresh {
-            return false;
-        }
+        payload >= 128 && limit > self.ssthresh && self.grow_up_to(limit, payload, header, full)
+    }
+
+    /// The same after a segment beyond a hole: that one is not counted as kept, and may be small.
+    pub(in crate::tcp) fn grow_beyond(&mut self, payload: u32, header: u32, full: u32) -> bool {
+        let (size, _) = occupied(u64::from(payload + header));
+        let held = self.held.saturating_sub(size);
+        let limit = self.clamp.min(self.window_of(self.buffer.saturating_sub(held)));
+        limit > self.ssthresh && self.grow_up_to(limit, payload, header, full)
+    }
+
+    fn grow_up_to(&mut self, limit: u64, payload: u32, header: u32, full: u32) -> bool {
         let payload = u64::from(payload);
         let (size, _) = occupied(payload + u64::from(header));
         let mut step = 0;
@@ -219,9 +336,20 @@ impl Room {
         self.free() < self.window_of(self.buffer).min(self.clamp) / 2
     }
 
-    /// Whether more is occupied than the buffer allows: the next acknowledgment shuts the window.
-    pub(in crate::tcp) fn overflows(&mut self) -> bool {
-        self.overflowed = self.held > self.buffer;
+    /// Whether more is occupied than the buffer allows.
+    #[inline]
+    pub(in crate::tcp) fn overflows(&self) -> bool {
+        self.held > self.buffer
+    }
+
+    /// More came than the buffer allows. One that is not locked grows (`tcp_clamp_window`); true if the next acknowledgment is
+    /// to leave now, and to shut the window.
+    #[cold]
+    pub(in crate::tcp) fn stretch(&mut self, in_order: bool) -> bool {
+        if !self.locked {
+            self.buffer = self.buffer.max(self.held.min(self.most));
+        }
+        self.overflowed |= in_order && self.overflows();
         self.overflowed
     }
 

@@ -392,6 +392,10 @@ impl Connection {
             return self.nothing();
         }
         let shared = &mut self.shared;
+        if shared.timestamps && self.receive.room.is_some() {
+            let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr);
+            self.receive.on_echo(segment.tsecr, elapsed, segment.payload);
+        }
         let taken: Taken = self
             .receive
             .on_data::<PREDICTED>(now, &shared.config, &shared.rtt, seq, segment);
@@ -399,6 +403,9 @@ impl Connection {
             shared.stats.redundant_bytes += u64::from(taken.redundant);
         }
         if taken.advanced {
+            if self.receive.acking.now && self.receive.room.is_some() {
+                self.receive.fix_window();
+            }
             if self.auto_read || self.read_shut {
                 self.receive.read_all::<PREDICTED>();
                 if !self.receive.acking.now {

@@ -17,13 +17,10 @@ impl Receive {
     #[inline(always)]
     pub(in crate::tcp) fn offer(&mut self, config: &Config, mss: u32, scale: u8) -> u64 {
         if let Some(room) = &mut self.room {
-            let left = self.edge.saturating_sub(self.rcv_nxt);
-            if room.is_tight() {
-                self.acking.quick = 0;
+            if !core::mem::take(&mut room.decided) {
+                self.decide_window();
             }
-            let window = room.offer(left, self.acking.full());
-            self.edge = self.rcv_nxt + window;
-            return window.min(65_535 << scale);
+            return self.window().min(65_535 << scale);
         }
         let (wanted, before) = (self.wanted_edge(config), self.edge);
         // RFC 9293 3.8.6.2.2: advance only by min(MSS, buffer / 2).
@@ -35,6 +32,27 @@ impl Receive {
         self.edge = self.rcv_nxt + window;
         debug_assert!(self.edge >= before, "the right edge never moves left (SHLD-14)");
         window
+    }
+
+    /// Decides on the window to offer by what is free now.
+    #[inline(always)]
+    fn decide_window(&mut self) {
+        let left = self.window();
+        if let Some(room) = &mut self.room {
+            if room.is_tight() {
+                self.acking.quick = 0;
+            }
+            self.edge = self.rcv_nxt + room.offer(left, self.acking.full());
+        }
+    }
+
+    /// An acknowledgment leaves before the application reads what came: with the window of now.
+    #[inline(always)]
+    pub(in crate::tcp) fn fix_window(&mut self) {
+        self.decide_window();
+        if let Some(room) = &mut self.room {
+            room.decided = true;
+        }
     }
 
     /// Bytes that may still arrive (RCV.WND).

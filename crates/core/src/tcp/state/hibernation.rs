@@ -11,6 +11,7 @@
 //! **Source.** None: nothing of it can be seen from outside.
 //! **Deviations.** None.
 
+use crate::tcp::receive::rcvbuf::Room;
 use crate::tcp::receive::reassembly::Beyond;
 use crate::tcp::send::half::Sender;
 use crate::tcp::{Config, Connection, Control, State};
@@ -57,7 +58,7 @@ impl Connection {
                 && !sender.cc.is_custom()
         };
         calm && !receive.acking.now
-            && receive.room.is_none()
+            && receive.room.as_deref().is_none_or(Room::is_empty)
             && receive.beyond.as_deref().is_none_or(whole)
             && self.sender.as_deref().is_none_or(silent)
     }

@@ -13,6 +13,9 @@ use alloc::format;
 fn pair(config: &Config, seed: u64, predicting: bool, auto_read: bool) -> Pair {
     let ms = Duration::from_millis;
     let mut pair = Pair::established(config, ms(20), ms(40), 14_600, 1460);
+    if seed % 5 > 1 {
+        pair.tune_receive_buffers();
+    }
     let mut rng = Rng::for_element(seed, "pipe", "fate");
     let rate = [0, 1, 2, 6][seed as usize % 4];
     let mut burst = 0;

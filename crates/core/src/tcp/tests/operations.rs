@@ -22,6 +22,9 @@ use alloc::vec::Vec;
 fn pair(config: &Config, seed: u64, predicting: bool) -> Pair {
     let ms = Duration::from_millis;
     let mut pair = Pair::established(config, ms(20), ms(40), 14_600, 1460);
+    if seed % 5 > 1 {
+        pair.tune_receive_buffers();
+    }
     pair.reading = seed.is_multiple_of(2);
     let mut rng = Rng::for_element(seed, "pipe", "fate");
     let rate = [0, 1, 3, 8][seed as usize % 4];

@@ -5,6 +5,8 @@
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
 use crate::tcp::open::listener::{Answer, on_closed, on_listen};
+use crate::tcp::receive::rcvbuf::Room;
+use crate::tcp::send::peer_window::PeerWindow;
 use crate::tcp::{Config, Connection, EstablishedState, Event, State, Transmit, WriteFlags};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -124,6 +126,23 @@ impl Pair {
             },
         ));
         pair
+    }
+
+    /// Where the configuration has receive memory, both ends begin with it, as they would after a handshake.
+    pub(super) fn tune_receive_buffers(&mut self) {
+        let now = self.now;
+        let Some(memory) = self.config_b.receive_memory else {
+            return;
+        };
+        for end in [End::A, End::B] {
+            let connection = self.connection(end);
+            let (full, scale) = (connection.shared.mss, connection.shared.rcv_scale);
+            let mut room = Room::new(memory, full, full, scale);
+            room.start(now, 1);
+            connection.receive.edge = 1 + room.first_window();
+            connection.shared.peer = PeerWindow::of_syn(room.first_window(), false);
+            connection.receive.room = Some(Box::new(room));
+        }
     }
 
     /// Loses what `from` sends with these numbers, counted from 0, and nothing else.

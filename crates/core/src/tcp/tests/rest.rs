@@ -14,7 +14,11 @@ use alloc::sync::Arc;
 fn pair(config: &Config, seed: u64, opened: bool) -> Pair {
     let ms = Duration::from_millis;
     let mut pair = if opened {
-        Pair::established(config, ms(20), ms(40), 14_600, 1460)
+        let mut pair = Pair::established(config, ms(20), ms(40), 14_600, 1460);
+        if seed % 5 > 1 {
+            pair.tune_receive_buffers();
+        }
+        pair
     } else {
         Pair::connecting(config.clone(), config.clone(), ms(20))
     };
