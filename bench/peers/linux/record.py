@@ -67,6 +67,8 @@ CASES = {
     "full-window": {"writes": [(0, 14_480)]},
     "one-more": {"writes": [(0, 14_481)]},
     "tuned": {"writes": [(0, 1_500_000)], "rate": 10, "delay": 20, "limit": 1000, "tuned": True},
+    "tuned-one-lost": {"writes": [(0, 700_000)], "rate": 50, "delay": 20, "limit": 1000, "drop": [200], "tuned": True},
+    "tuned-many-lost": {"writes": [(0, 700_000)], "rate": 50, "delay": 20, "limit": 100, "tuned": True},
 }
 
 

@@ -599,3 +599,9 @@ fn compare_answers(name: &str, tolerance: Duration) {
 fn the_receive_buffer_is_tuned() {
     compare_answers("tuned", Duration::from_millis(1));
 }
+
+#[test]
+fn sacks_of_disorder_are_held_back() {
+    compare_answers("tuned-one-lost", Duration::from_millis(1));
+    compare_answers("tuned-many-lost", Duration::from_millis(1));
+}

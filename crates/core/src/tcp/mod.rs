@@ -231,7 +231,7 @@ impl Connection {
         if self.shared.timers.delayed_ack <= now {
             self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
             let rto = self.shared.rtt.rto(&self.shared.config.rto);
-            self.receive.acking.on_timer(&self.shared.config, rto);
+            self.receive.on_ack_timer(&self.shared.config, rto);
         }
         if self.shared.timers.pace <= now {
             self.shared.timers.pace = Instant::FAR_FUTURE; // the drain does the rest

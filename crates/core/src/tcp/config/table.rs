@@ -224,6 +224,14 @@ switches! {
             linux => true, "tcp_dsack 1";
             rfc => true, "RFC 2883";
         }
+        /// Hold acknowledgments of disorder back after the third, for a twentieth of the round trip and a millisecond at most;
+        /// only with SACK, and where `delayed_ack` is Linux's.
+        sack_compression: bool as "sack_compression" = {
+            ns2 => false, "not in ns-2.35";
+            linux_old => false, "came with 4.18";
+            linux => true, "tcp_comp_sack_nr 44, tcp_comp_sack_delay_ns 1000000, tcp_comp_sack_slack_ns 100000";
+            rfc => false, "RFC 5681 4.2: out-of-order data SHOULD be acknowledged at once";
+        }
         /// Timestamps option (RFC 7323).
         timestamps: bool as "timestamps" = {
             ns2 => false, "ns-default.tcl: timestamps_ false";

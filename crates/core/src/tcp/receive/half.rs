@@ -16,9 +16,10 @@ use crate::seq::SeqNumber;
 use crate::tcp::ack::rto::Rtt;
 use crate::tcp::config::{Config, DelayedAck, EcnEcho};
 use crate::tcp::receive::ack_policy::Acking;
+use crate::tcp::receive::held_back::HeldBack;
 use crate::tcp::receive::rcvbuf::Room;
 use crate::tcp::receive::reassembly::{Beyond, MOST_RANGES};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
@@ -207,13 +208,14 @@ impl Receive {
     }
 
     /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
-    /// `PREDICTED`: it carries no FIN, and none is known.
+    /// `PREDICTED`: it carries no FIN, and none is known. `sack`: both ends use SACK.
     #[inline(always)]
     pub(in crate::tcp) fn on_data<const PREDICTED: bool>(
         &mut self,
         now: Instant,
         config: &Config,
         rtt: &Rtt,
+        sack: bool,
         seq: i64,
         segment: &Segment,
     ) -> Taken {
@@ -254,7 +256,7 @@ impl Receive {
                         && self.fin_at >= stop,
                 );
             if stop > start && !(fin && payload == 0 && start == self.rcv_nxt) {
-                taken = self.insert(config, start, stop, taken);
+                taken = self.insert(config, compresses(config, sack), start, stop, taken);
                 taken.redundant = taken.redundant.min(payload);
             } else if payload > 0 {
                 self.acking.now = true; // nothing new: an immediate ACK
@@ -280,7 +282,7 @@ impl Receive {
                 self.decide(config);
             }
         } else if payload > 0 {
-            self.schedule_disorder(config, segment, taken.end > taken.start);
+            self.schedule_disorder(config, sack, segment, taken.end > taken.start);
         }
         taken
     }
@@ -311,8 +313,8 @@ impl Receive {
     }
 
     #[inline(never)]
-    fn insert(&mut self, config: &Config, start: u64, stop: u64, mut taken: Taken) -> Taken {
-        self.acking.now = true; // RFC 5681 4.2: out of order, or filling a hole
+    fn insert(&mut self, config: &Config, compress: bool, start: u64, stop: u64, mut taken: Taken) -> Taken {
+        self.acking.now |= !compress; // RFC 5681 4.2: out of order, or filling a hole
         let rcv_nxt = self.rcv_nxt;
         let beyond = self.beyond.get_or_insert_default();
         let (held, first_held) = beyond.find_missing(start, stop);
@@ -322,6 +324,7 @@ impl Receive {
         }
         let full = beyond.ranges.len() >= MOST_RANGES && start > rcv_nxt;
         let first = if full { None } else { beyond.pieces.pop() };
+        self.acking.now |= held > 0 || first.is_none();
         let Some(first) = first else {
             beyond.pieces.clear();
             taken.start = start;
@@ -334,6 +337,7 @@ impl Receive {
         // What arrived first stays: of the segment's bytes only those that were missing are taken.
         taken.start = first.start;
         taken.end = first.end;
+        self.acking.now |= beyond.held_back.waits() && !beyond.is_among_first(start, stop, rcv_nxt);
         beyond.insert(start, stop, rcv_nxt, config.sack_blocks);
         if let Some(range) = beyond.ranges.front()
             && range.start <= rcv_nxt
@@ -341,6 +345,7 @@ impl Receive {
             self.rcv_nxt = range.end;
             beyond.ranges.pop_front();
             taken.advanced = true;
+            self.acking.now = true;
         }
         taken
     }
@@ -389,9 +394,14 @@ impl Receive {
     }
 
     /// Data arrived that leaves or has left a hole, or came again: RFC 5681 4.2. `new`: some of it did not come before.
-    fn schedule_disorder(&mut self, config: &Config, segment: &Segment, new: bool) {
-        self.acking.now = true;
-        self.acking.unacked = self.acking.unacked.saturating_add(segment.payload);
+    fn schedule_disorder(&mut self, config: &Config, sack: bool, segment: &Segment, new: bool) {
+        let compress = new && compresses(config, sack);
+        self.acking.now |= !compress;
+        if compress {
+            self.acking.waits = true;
+        } else {
+            self.acking.unacked = self.acking.unacked.saturating_add(segment.payload);
+        }
         if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
             self.acking.measure(config, segment);
         } else if let Some(room) = &mut self.room
@@ -401,12 +411,42 @@ impl Receive {
                 room.measure(segment.payload, u32::from(segment.overhead));
             }
             self.acking.measure(config, segment);
-            if config.sack {
+            if sack {
                 let full = self.acking.full();
                 let grew = room.grow_beyond(segment.payload, u32::from(segment.overhead), full);
                 self.acking.quick |= u8::from(grew);
             }
             room.on_disorder(span(self.beyond.as_deref(), self.rcv_nxt));
+        }
+        if compress {
+            self.decide(config);
+            self.acking.now = self.acking.now
+                || !(self.beyond.as_mut()).is_some_and(|beyond| beyond.held_back.hold(self.rcv_nxt));
+        }
+    }
+
+    /// When an acknowledgment is due that is held back, if there is one that no timer waits for.
+    #[inline]
+    pub(in crate::tcp) fn held_back_until(&self, now: Instant, srtt: Option<Duration>) -> Option<Instant> {
+        let beyond = self.beyond.as_deref()?;
+        if !beyond.held_back.waits() {
+            return None;
+        }
+        let own = self.room.as_ref().map_or(srtt, |room| room.rtt());
+        let rtt = own.map_or(Duration::ZERO, |own| srtt.unwrap_or(own).min(own));
+        Some(now + HeldBack::delay(rtt))
+    }
+
+    /// The timer of acknowledgments is due.
+    pub(in crate::tcp) fn on_ack_timer(&mut self, config: &Config, rto: Duration) {
+        if self
+            .beyond
+            .as_deref()
+            .is_some_and(|beyond| beyond.held_back.waits())
+        {
+            self.acking.now = true;
+        } else {
+            self.acking.on_timer(config, rto);
         }
     }
 
@@ -514,6 +554,11 @@ impl Receive {
             beyond.write_blocks(self.rcv_nxt, irs, most, segment);
         }
     }
+}
+
+/// Whether acknowledgments of disorder may be held back.
+const fn compresses(config: &Config, sack: bool) -> bool {
+    sack && config.sack_compression && matches!(config.delayed_ack, DelayedAck::Linux { .. })
 }
 
 /// Bytes from what came in order to the end of what came beyond it.

@@ -11,7 +11,7 @@
 //! **Deviations.** Nothing is collapsed when the buffer is full, and all connections together may use any amount of memory.
 
 use crate::tcp::receive::right_sizing::RightSizing;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +121,11 @@ impl Room {
     /// The connection is established.
     pub(in crate::tcp) fn start(&mut self, now: Instant, read: u64) {
         self.sizing.start(now, read);
+    }
+
+    /// The round-trip time as the receiver sees it.
+    pub(in crate::tcp) fn rtt(&self) -> Option<Duration> {
+        self.sizing.rtt()
     }
 
     /// A segment echoes a timestamp: see [`RightSizing::on_echo`].

@@ -5,6 +5,7 @@
 
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
+use crate::tcp::receive::held_back::HeldBack;
 use crate::tcp::state::work::Work;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -26,6 +27,8 @@ pub(in crate::tcp) struct Beyond {
     pub(in crate::tcp) duplicate: Option<(u64, u64)>,
     /// Further pieces that the last segment filled, latest first: for the driver, which keeps the bytes.
     pub(in crate::tcp) pieces: Vec<Range<u64>>,
+    /// Acknowledgments that are held back.
+    pub(in crate::tcp) held_back: HeldBack,
     pub(in crate::tcp) work: Work,
 }
 
@@ -149,6 +152,16 @@ impl Beyond {
         let last = usize::from(most.clamp(1, 4)) - 1;
         self.recent.copy_within(0..old.unwrap_or(last), 1);
         self.written = None;
+    }
+
+    /// Whether `start..stop` touches one of the two ranges reported first, or there are fewer.
+    pub(in crate::tcp) fn is_among_first(&self, start: u64, stop: u64, rcv_nxt: u64) -> bool {
+        let mut reported = self.recent.iter().filter(|range| range.0 >= rcv_nxt).take(2);
+        (0..2).any(|_| {
+            reported
+                .next()
+                .is_none_or(|range| start <= range.1 && range.0 <= stop)
+        })
     }
 
     /// Puts the range first that `offset` is in.

@@ -8,7 +8,7 @@
 //! `tcp_rcvbuf_grow`; M. Fisk, W. Feng, "Dynamic Right-Sizing in TCP", LACSI 2001.
 //! **Deviations.** Time passes with the data that arrives, not with acknowledgments that came since.
 
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// What is known of the sender's rate.
@@ -55,9 +55,8 @@ impl RightSizing {
     }
 
     /// The round-trip time as far as it is known.
-    #[cfg(test)]
-    fn rtt(&self) -> Option<crate::time::Duration> {
-        (self.rtt > 0).then(|| crate::time::Duration::from_nanos(self.rtt * 125))
+    pub(in crate::tcp) fn rtt(&self) -> Option<Duration> {
+        (self.rtt > 0).then(|| Duration::from_nanos(self.rtt * 125))
     }
 
     /// A segment echoes the timestamp `echo`, which was sent `elapsed` milliseconds ago. `full`: it carries a full

@@ -396,9 +396,9 @@ impl Connection {
             let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr);
             self.receive.on_echo(segment.tsecr, elapsed, segment.payload);
         }
-        let taken: Taken = self
-            .receive
-            .on_data::<PREDICTED>(now, &shared.config, &shared.rtt, seq, segment);
+        let taken: Taken =
+            self.receive
+                .on_data::<PREDICTED>(now, &shared.config, &shared.rtt, shared.sack, seq, segment);
         if taken.redundant > 0 {
             shared.stats.redundant_bytes += u64::from(taken.redundant);
         }
@@ -437,12 +437,17 @@ impl Connection {
     #[inline]
     pub(in crate::tcp) fn delay_ack(&mut self, now: Instant) {
         let timers = &mut self.shared.timers;
-        let acking = &mut self.receive.acking;
-        if !acking.now {
-            let srtt = self.shared.rtt.srtt();
-            timers.delayed_ack = acking.delayed_until(now, &self.shared.config, srtt, timers.delayed_ack);
+        let receive = &mut self.receive;
+        if !receive.acking.now {
+            let (srtt, running) = (self.shared.rtt.srtt(), timers.delayed_ack);
+            timers.delayed_ack = match receive.held_back_until(now, srtt) {
+                Some(at) => running.min(at),
+                None => receive
+                    .acking
+                    .delayed_until(now, &self.shared.config, srtt, running),
+            };
         }
-        if acking.now {
+        if receive.acking.now {
             timers.delayed_ack = Instant::FAR_FUTURE;
         }
     }

@@ -96,6 +96,9 @@ impl Connection {
     #[inline(never)]
     pub(in crate::tcp) fn report_blocks(&mut self, segment: &mut Segment) {
         let shared = &self.shared;
+        if let Some(beyond) = &mut self.receive.beyond {
+            beyond.held_back.release();
+        }
         if shared.sack && self.receive.has_blocks() {
             self.receive
                 .write_blocks(shared.irs, shared.config.sack_blocks, segment);

@@ -130,7 +130,7 @@ const REPAIRS: [Switch; 6] = [
     ),
 ];
 
-const OTHERS: [Switch; 24] = [
+const OTHERS: [Switch; 25] = [
     (
         "window_validation",
         &[
@@ -242,6 +242,16 @@ const OTHERS: [Switch; 24] = [
     (
         "lone_handshake_ack",
         &[|c| c.lone_handshake_ack = false, |c| c.lone_handshake_ack = true],
+    ),
+    (
+        "sack_compression",
+        &[
+            nothing,
+            |c| c.sack_compression = true,
+            |c| {
+                c.sack_compression = false;
+            },
+        ],
     ),
 ];
 

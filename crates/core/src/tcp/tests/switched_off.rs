@@ -253,6 +253,20 @@ fn switches_act_where_they_can() {
 }
 
 #[test]
+fn sack_compression_needs_sack_and_linuxs_delayed_acks() {
+    let mut linux = Config::profile(Profile::Linux);
+    linux.sack = false;
+    for pipe in [Pipe::Lossy, Pipe::Bad] {
+        same("compression without SACK", &linux, pipe, |config| {
+            config.sack_compression = false;
+        });
+        same("compression with other delayed ACKs", &rfc(), pipe, |config| {
+            config.sack_compression = true;
+        });
+    }
+}
+
+#[test]
 fn switches_for_thin_streams_leave_bulk_alone() {
     let mut base = rfc();
     base.rack = false;

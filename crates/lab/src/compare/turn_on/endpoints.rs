@@ -377,6 +377,12 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             },
             "Any Linux; 1 is the default.",
         ),
+        ("sack_compression", _) => of(
+            End::Receivers,
+            sysctl(&format!("tcp_comp_sack_nr={}", 44 * on)),
+            "While packets are missing, a receiver answers several of those behind the gap at once.",
+            "Linux 4.18 or later; 44 is the default.",
+        ),
         ("ecn", "true") => of(
             End::Both,
             sysctl("tcp_ecn=1"),
