@@ -226,6 +226,8 @@ impl Receive {
         let limit = match &self.room {
             None if PREDICTED => self.edge,
             None => self.edge.min(self.fin_at),
+            // `tcp_try_rmem_schedule`: there is no memory for it.
+            Some(room) if seq > before as i64 && room.is_full() => before,
             // Linux takes a segment whole that it takes, but nothing when the window is shut.
             Some(_) if payload == 0 || (seq < self.edge as i64 && self.edge > before) => self.fin_at,
             Some(_) => before,

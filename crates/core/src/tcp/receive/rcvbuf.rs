@@ -347,6 +347,12 @@ impl Room {
         self.held > self.buffer
     }
 
+    /// Whether no more data beyond a hole is kept: the buffer is as large as it may be, and full.
+    #[cold]
+    pub(in crate::tcp) fn is_full(&self) -> bool {
+        self.held > self.buffer.max(self.most)
+    }
+
     /// More came than the buffer allows. One that is not locked grows (`tcp_clamp_window`); true if the next acknowledgment is
     /// to leave now, and to shut the window.
     #[cold]
@@ -426,6 +432,25 @@ mod tests {
             offered.push(current >> 8);
         }
         assert_eq!(offered, [1046, 1043, 1040, 1408, 1586]);
+    }
+
+    /// A segment of one byte occupies 960 bytes (256 and 704), and what follows it fits behind; none of these follows another.
+    #[test]
+    fn scattered_bytes_fill_the_largest_buffer() {
+        let memory = ReceiveMemory {
+            most: 1_000_000,
+            ..ReceiveMemory::LINUX
+        };
+        let mut room = Room::new(memory, 1448, 1448, 7);
+        for number in 0..1041 {
+            room.keep(2 * number + 10, 1, 52);
+            assert!(!room.is_full());
+            if room.overflows() {
+                assert!(!room.stretch(false), "only what is in order shuts the window");
+            }
+        }
+        room.keep(5000, 1, 52); // 1042 * 960 = 1,000,320
+        assert!(room.is_full());
     }
 
     #[test]
