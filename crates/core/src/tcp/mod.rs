@@ -37,8 +37,8 @@ mod window;
 pub use config::{
     Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Form, Growth, IcmpAbort, InitialSpreading,
     InitialWindow, IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Patience, Profile, Prr,
-    RtoConfig, RtoFloor, RttSamples, Switch, TailLossProbe, UrgentPointer, WindowUnit, WindowValidation,
-    ZeroWindowProbe,
+    RtoConfig, RtoFloor, RttEstimator, RttSamples, Switch, TailLossProbe, UrgentPointer, WindowUnit,
+    WindowValidation, ZeroWindowProbe,
 };
 pub use open::fast_open::{
     Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,

@@ -8,7 +8,7 @@ use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::SACKED;
-use crate::tcp::config::RttSamples;
+use crate::tcp::config::{RttEstimator, RttSamples};
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
@@ -28,6 +28,9 @@ impl Sender {
             .then_some(segment.tsecr);
         let min = shared.rtt.min();
         let (mut latency, mut count) = (Duration::ZERO, 0);
+        // Linux's FLAG_RETRANS_DATA_ACKED counts what was SACKed before, too (`tcp_clean_rtx_queue`).
+        let linux = !QUIET && shared.config.rto.estimator == RttEstimator::Linux;
+        let mut resent = false;
         if !QUIET {
             self.board.clear_stale(ack);
         }
@@ -49,6 +52,7 @@ impl Sender {
                 latencies.push((record.first_tx, since_first));
             }
             if record.is(SACKED) {
+                resent |= linux && record.tx_count > 1;
                 continue;
             }
             delivery.delivered += weight;
@@ -92,7 +96,7 @@ impl Sender {
         self.recovery.dup_acks = 0;
         self.recovery.limited_sent = 0;
         self.attempts.forget();
-        if delivery.retransmitted {
+        if delivery.retransmitted || resent {
             delivery.rtt = None; // RFC 6298 3 (Karn)
             delivery.newest_rtt = None;
         }
@@ -172,7 +176,8 @@ impl Sender {
             delivery.newest_tx = newest_tx;
             delivery.original |= original;
             delivery.beyond |= beyond;
-            if !delivery.retransmitted {
+            // In Linux a SACK gives the sample where the acknowledgment itself cannot (`tcp_ack_update_rtt`).
+            if !delivery.retransmitted || shared.config.rto.estimator == RttEstimator::Linux {
                 delivery.rtt = delivery.rtt.or(rtt);
                 delivery.newest_rtt = newest.or(delivery.newest_rtt);
             }
@@ -232,11 +237,17 @@ impl Sender {
         }
         if let Some(rtt) = rtt {
             match shared.config.rto.samples {
-                RttSamples::EveryAck => shared.sample(now, rtt),
+                RttSamples::EveryAck => {
+                    let over = self.una > self.recovery.rtt_seq;
+                    if over || shared.rtt.srtt().is_none() {
+                        self.recovery.rtt_seq = self.nxt;
+                    }
+                    shared.sample(now, rtt, over);
+                }
                 RttSamples::OncePerRtt => {
                     if self.una >= self.recovery.rtt_seq {
                         self.recovery.rtt_seq = self.nxt;
-                        shared.sample(now, rtt);
+                        shared.sample(now, rtt, true);
                     }
                 }
             }

@@ -68,7 +68,7 @@ impl Sack1 {
         let (_, at) = self.timed.filter(|&(end, _)| una >= end)?;
         self.timed = None;
         let rtt = now.since(at);
-        shared.sample(now, rtt);
+        shared.sample(now, rtt, true);
         Some(rtt)
     }
 }

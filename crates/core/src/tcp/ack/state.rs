@@ -28,7 +28,8 @@ pub(in crate::tcp) struct Recovery {
     pub(super) tlp_is_retrans: bool,
     /// RACK's or early retransmit's pending deadline; `FAR_FUTURE`: none.
     pub(super) wait_until: Instant,
-    /// A sample is taken when this is acknowledged (one per round trip).
+    /// End of the data that was out when the RTT estimator's round trip began: a sample is taken when it is acknowledged
+    /// (ns-2), or the round trip is over when more is (Linux).
     pub(super) rtt_seq: u64,
     /// End of the round trip.
     pub(super) round_end: u64,
@@ -94,7 +95,7 @@ impl Recovery {
             tlp_end: 0,
             tlp_is_retrans: false,
             wait_until: Instant::FAR_FUTURE,
-            rtt_seq: 0,
+            rtt_seq: 1,
             round_end: 0,
             delivered_total: 0,
             limited_sent: 0,

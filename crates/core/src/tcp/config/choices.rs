@@ -57,6 +57,15 @@ choice! {
         Last = "last",
     }
 
+    /// How samples of the round-trip time make the retransmission timeout.
+    pub enum RttEstimator {
+        /// RFC 6298 2: every sample moves the variation by a quarter; with a tick BSD's integers.
+        Rfc6298 = "rfc6298",
+        /// Linux `tcp_rtt_estimator`: the variation is its peak of a round trip, and falls by a quarter of the excess per
+        /// round trip.
+        Linux = "linux",
+    }
+
     /// What window, pipe and growth count.
     pub enum WindowUnit {
         /// Payload bytes.

@@ -6,7 +6,9 @@
     reason = "the first cell that names a profile holds for it"
 )]
 
-use super::choices::{IcmpAbort, IpVersion, MtuProbing, Profile, RtoFloor, RttSamples, UrgentPointer};
+use super::choices::{
+    IcmpAbort, IpVersion, MtuProbing, Profile, RtoFloor, RttEstimator, RttSamples, UrgentPointer,
+};
 use super::switch::{Form, Switch, count, joined};
 use super::{TIME, millis, secs};
 use crate::parameter::{ParameterKind, Written};
@@ -18,6 +20,14 @@ switches! {
     /// Retransmission timer (RFC 6298 and Linux's variant).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct RtoConfig at [rto] {
+        /// How samples make SRTT, its variation and the timeout.
+        estimator: RttEstimator as "rtt_estimator" = {
+            ns2 => RttEstimator::Rfc6298, "tcp.cc: rtt_update, in ticks";
+            linux_3_2 => RttEstimator::Linux, "tcp_rtt_estimator, in microseconds; 3.2 had it in jiffies";
+            linux_2015 => RttEstimator::Linux, "tcp_rtt_estimator, in microseconds since 3.15 (740b0f1841f6)";
+            linux => RttEstimator::Linux, "tcp_rtt_estimator";
+            rfc => RttEstimator::Rfc6298, "RFC 6298 2.2, 2.3";
+        }
         /// Whether the floor holds for the whole timer (RFC 6298) or for its variance term (Linux).
         floor: RtoFloor as "rto_floor" = {
             ns2 => RtoFloor::Rto, "tcp.cc: rtt_timeout";
@@ -48,10 +58,10 @@ switches! {
             linux => secs(120), "TCP_RTO_MAX";
             rfc => secs(60), "RFC 6298 2.5";
         }
-        /// Clock granularity G.
+        /// Clock granularity G; with `rtt_estimator = linux` the timeout is rounded up to a multiple of it.
         granularity: Duration = {
             ns2 => millis(10), "ns-default.tcl: tcpTick_ 0.01";
-            linux => millis(1), "CONFIG_HZ 1000";
+            linux => millis(4), "tcp_set_rto: usecs_to_jiffies; HZ 250";
             rfc => millis(1), "RFC 6298 4: 100 ms or finer";
         }
         /// Which acknowledgments give samples.

@@ -186,10 +186,10 @@ impl Connection {
         if self.syn_sent_at == Instant::FAR_FUTURE {
             // The SYN-ACK was a cookie: when it left is not known.
         } else if shared.syn_lost == 0 {
-            shared.sample(now, now.since(self.syn_sent_at));
+            shared.sample(now, now.since(self.syn_sent_at), false);
         } else if shared.timestamps && segment.tsecr != 0 {
             let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr).max(1);
-            shared.sample(now, Duration::from_millis(u64::from(elapsed)));
+            shared.sample(now, Duration::from_millis(u64::from(elapsed)), false);
         }
         if shared.syn_lost > 0 {
             shared.rtt.after_syn_timeout(&shared.config.rto); // RFC 6298 5.7

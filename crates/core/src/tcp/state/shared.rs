@@ -125,14 +125,15 @@ impl Shared {
         echoed.then(|| Duration::from_millis(u64::from(segment.tsval.wrapping_sub(segment.tsecr))))
     }
 
-    /// A valid RTT sample. With `tick` it is the number of ticks that the connection's clock made meanwhile.
+    /// A valid RTT sample. With `tick` it is the number of ticks that the connection's clock made meanwhile. `round_over`:
+    /// what was out when the estimator's round trip began is acknowledged.
     #[inline(always)]
-    pub(in crate::tcp) fn sample(&mut self, now: Instant, rtt: Duration) {
+    pub(in crate::tcp) fn sample(&mut self, now: Instant, rtt: Duration, round_over: bool) {
         let counted = match self.config.rto.tick {
             Duration::ZERO => rtt,
             tick => self.in_ticks(now, rtt, tick.as_nanos()),
         };
-        self.rtt.sample(&self.config.rto, counted);
+        self.rtt.sample(&self.config.rto, counted, round_over);
     }
 
     /// The ticks that the connection's clock made from `rtt` before `now` until `now`.

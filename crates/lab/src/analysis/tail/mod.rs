@@ -3,7 +3,7 @@
 pub(super) mod table;
 pub(super) mod timer;
 
-use fleetfoot_core::tcp::{Config, DelayedAck, EarlyRetransmit, Profile, Prr, TailLossProbe};
+use fleetfoot_core::tcp::{Config, DelayedAck, EarlyRetransmit, Profile, Prr, RttEstimator, TailLossProbe};
 use fleetfoot_core::time::Duration;
 
 /// What is done about a lost tail, by its name in the published file.
@@ -20,6 +20,7 @@ const MECHANISMS: [&str; 7] = [
 /// The conditions of the tables with one of [`MECHANISMS`]; ACKs are delayed by `delayed`, if at all.
 fn config(profile: Profile, mechanism: &str, delayed: Option<Duration>) -> Config {
     let mut config = Config::profile(profile);
+    config.rto.estimator = RttEstimator::Rfc6298; // the tables are worked in times that no clock rounds
     config.prr = Prr::Rfc9937;
     config.early_retransmit = EarlyRetransmit::Immediate;
     config.timestamps = false;
