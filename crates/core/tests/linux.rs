@@ -27,7 +27,7 @@ struct Case {
     drop: Vec<usize>,
     drop_syn: usize,
     drop_synack: usize,
-    hold: Option<(usize, Duration)>,
+    hold: Vec<(usize, Duration)>,
     nodelay: bool,
     control: &'static str,
 }
@@ -41,7 +41,7 @@ impl Case {
             drop: Vec::new(),
             drop_syn: 0,
             drop_synack: 0,
-            hold: None,
+            hold: Vec::new(),
             nodelay: false,
             control: "cubic",
         }
@@ -55,8 +55,9 @@ impl Case {
 /// Data, a FIN or the acknowledgment of the SYN-ACK: first byte, end, whether it carried FIN.
 type Line = (Duration, u32, u32, bool);
 
-/// Plays `case` and returns what the sender sent, relative to its first SYN.
-fn play(case: &Case) -> Vec<Line> {
+/// Plays `case` on hosts whose timer ticks stand at `phase` when it begins, and returns what the sender sent, relative to
+/// its first SYN.
+fn play(case: &Case, phase: Duration) -> Vec<Line> {
     let mut config = Config::profile(Profile::Linux);
     config.nagle = !case.nodelay;
     config.congestion_control = case.control;
@@ -69,6 +70,7 @@ fn play(case: &Case) -> Vec<Line> {
     config.window_scale = Some(7);
     let config = Arc::new(config);
     let mut client = Connection::connect(Instant::ZERO, &config, SENDER_ISS);
+    client.set(Instant::ZERO, Setting::ClockPhase(phase));
     let mut server: Option<Connection> = None;
     let delay = Duration::from_millis(50);
     let mut now = Instant::ZERO;
@@ -114,8 +116,8 @@ fn play(case: &Case) -> Vec<Line> {
             let (mut lost, mut due) = (false, now + delay);
             if segment.payload > 0 {
                 lost = case.drop.contains(&data);
-                if let Some((_, late)) = case.hold.filter(|(index, _)| *index == data) {
-                    due += late;
+                if let Some((_, late)) = case.hold.iter().find(|(index, _)| *index == data) {
+                    due += *late;
                 }
                 data += 1;
             }
@@ -183,6 +185,7 @@ fn play(case: &Case) -> Vec<Line> {
             } else {
                 let mut accepted = Connection::accept(now, &config, RECEIVER_ISS, &segment);
                 accepted.set(now, Setting::AutoRead(true));
+                accepted.set(now, Setting::ClockPhase(phase)); // the namespaces share a kernel
                 server = Some(accepted);
             }
         } else if write != Some(now) {
@@ -228,28 +231,46 @@ fn recorded(name: &str) -> Vec<Line> {
     lines
 }
 
-/// Holds the profile to the record: the same segments the same number of times, each at most `tolerance` later in the record
-/// than here, and never more than a millisecond earlier. What makes the kernel later is said at [`CLOCKED`], [`PROBED`]
-/// and [`TIMED_OUT`].
-fn compare(name: &str, case: &Case, tolerance: Duration) {
-    compare_until(name, case, tolerance, u32::MAX);
+/// Holds the profile to the record: the same segments the same number of times, each at most [`LATE`] later in the record
+/// than here, and never more than a millisecond earlier, at one of the phases that the kernel's timer ticks may have had.
+fn compare(name: &str, case: &Case) {
+    compare_until(name, case, u32::MAX);
 }
 
 /// Compares the segments that end at or before `last`, and their retransmissions.
-fn compare_until(name: &str, case: &Case, tolerance: Duration, last: u32) {
-    let (mut theirs, mut ours) = (recorded(name), play(case));
-    for lines in [&mut theirs, &mut ours] {
+fn compare_until(name: &str, case: &Case, last: u32) {
+    let sorted = |mut lines: Vec<Line>| {
         lines.retain(|line| line.2 <= last);
         // By segment, then by transmission: which of two leaves first within a millisecond is the kernel's batching.
         lines.sort_by_key(|line| (line.1, line.2));
+        lines
+    };
+    let theirs = sorted(recorded(name));
+    let mut best: Option<(usize, String)> = None;
+    for phase in (0..PHASES).map(Duration::from_millis) {
+        let ours = sorted(play(case, phase));
+        let (wrong, table) = beside(&theirs, &ours);
+        if wrong == 0 {
+            return;
+        }
+        if best.as_ref().is_none_or(|(least, _)| wrong < *least) {
+            best = Some((wrong, table));
+        }
     }
-    let mut table = String::new();
-    let mut same = theirs.len() == ours.len();
+    let (_, table) = best.expect("there are phases");
+    panic!(
+        "{name}: Linux 6.18 (ms, bytes) on the left, profile linux at its best phase on the right\n{table}"
+    );
+}
+
+/// How many lines disagree, and the lines side by side.
+fn beside(theirs: &[Line], ours: &[Line]) -> (usize, String) {
+    let (mut table, mut wrong) = (String::new(), 0);
     for index in 0..theirs.len().max(ours.len()) {
         let (a, b) = (theirs.get(index), ours.get(index));
         let agree = matches!((a, b), (Some(a), Some(b)) if (a.1, a.2, a.3) == (b.1, b.2, b.3)
-            && b.0 <= a.0 + Duration::from_millis(1) && a.0 - b.0 <= tolerance);
-        same &= agree;
+            && b.0 <= a.0 + Duration::from_millis(1) && a.0 - b.0 <= LATE);
+        wrong += usize::from(!agree);
         let show = |line: Option<&Line>| {
             line.map_or(String::new(), |(at, start, end, fin)| {
                 format!(
@@ -267,20 +288,14 @@ fn compare_until(name: &str, case: &Case, tolerance: Duration, last: u32) {
             if agree { "" } else { "  <--" }
         );
     }
-    assert!(
-        same,
-        "{name}: Linux 6.18 (ms, bytes) on the left, profile linux on the right\n{table}"
-    );
+    (wrong, table)
 }
 
-/// Segments sent on arrivals: half a millisecond per round trip of processing, and the lateness of the recording process.
-const CLOCKED: Duration = Duration::from_millis(6);
+/// Half a millisecond per round trip of processing, and the lateness of the recording process. Timers have no allowance.
+const LATE: Duration = Duration::from_millis(6);
 
-/// One probe timeout: the kernel adds two jiffies (`TCP_TIMEOUT_MIN`) and rounds up to a tick; a jiffy is 4 ms at HZ = 250.
-const PROBED: Duration = Duration::from_millis(6 + 12);
-
-/// One timeout of 252 ms to 2 s: the timer wheel rounds up to 8 jiffies there.
-const TIMED_OUT: Duration = Duration::from_millis(6 + 36);
+/// Phases that are tried, in milliseconds: the coarsest ticks of timers below 16 s, 64 jiffies of HZ 250.
+const PHASES: u64 = 256;
 
 fn drop(bytes: u64, indices: impl IntoIterator<Item = usize>) -> Case {
     Case {
@@ -291,7 +306,7 @@ fn drop(bytes: u64, indices: impl IntoIterator<Item = usize>) -> Case {
 
 #[test]
 fn slow_start_without_loss() {
-    compare("clean-100k", &Case::one(100_000), CLOCKED);
+    compare("clean-100k", &Case::one(100_000));
 }
 
 #[test]
@@ -303,7 +318,6 @@ fn slow_start_at_ten_megabits() {
             limit: 1000,
             ..Case::one(400_000)
         },
-        CLOCKED,
     );
 }
 
@@ -316,7 +330,6 @@ fn a_queue_of_fifty_overflows_in_slow_start() {
             limit: 50,
             ..Case::one(600_000)
         },
-        CLOCKED,
     );
 }
 
@@ -330,23 +343,29 @@ fn reno_overflows_a_queue_of_fifty_without_hystart() {
     };
     // Up to the first loss. Which of two segments that arrive together finds room then differs between recordings, how
     // many are lost does not.
-    compare_until("reno-queue-50", &case, CLOCKED, 360_553);
+    compare_until("reno-queue-50", &case, 360_553);
     let again = |lines: &[Line]| lines.iter().filter(|line| line.2 > line.1).count() - SEGMENTS;
     const SEGMENTS: usize = 600_000_usize.div_ceil(1448);
-    assert_eq!((again(&recorded("reno-queue-50")), again(&play(&case))), (78, 78));
+    assert_eq!(
+        (
+            again(&recorded("reno-queue-50")),
+            again(&play(&case, Duration::ZERO))
+        ),
+        (78, 78)
+    );
 }
 
 #[test]
 fn one_byte() {
-    compare("one-byte", &Case::one(1), CLOCKED);
+    compare("one-byte", &Case::one(1));
 }
 
 #[test]
 fn the_fin_goes_with_what_is_unsent_or_alone() {
     let writes = vec![(Duration::ZERO, 100), (Duration::ZERO, 100)];
-    compare("small-writes", &Case::new(writes), CLOCKED);
-    compare("full-window", &Case::one(14_480), CLOCKED);
-    compare("one-more", &Case::one(14_481), CLOCKED);
+    compare("small-writes", &Case::new(writes));
+    compare("full-window", &Case::one(14_480));
+    compare("one-more", &Case::one(14_481));
 }
 
 #[test]
@@ -357,28 +376,28 @@ fn lost_tails_are_probed_and_repaired() {
         ("tail-3", 7..10),
         ("tail-10", 0..10),
     ] {
-        compare(name, &drop(14_480, indices), PROBED);
+        compare(name, &drop(14_480, indices));
     }
 }
 
 #[test]
 fn a_lost_probe_leaves_the_retransmission_timer() {
-    compare("tail-10-and-probe", &drop(14_480, 0..11), PROBED + TIMED_OUT);
+    compare("tail-10-and-probe", &drop(14_480, 0..11));
 }
 
 #[test]
 fn losses_in_the_window_are_repaired_by_rack() {
-    compare("first-lost", &drop(60_000, [0]), CLOCKED);
+    compare("first-lost", &drop(60_000, [0]));
     // There a jiffy passed among the nine ACKs of the round before, which arrive here at one instant: Linux looked at its
     // curve twice, and its window is ten segments where it is twelve without the tick.
-    compare_until("middle-lost", &drop(60_000, [3]), CLOCKED, 56_473);
-    compare("two-lost", &drop(60_000, [3, 6]), CLOCKED);
-    compare("five-lost", &drop(60_000, [1, 3, 5, 7, 8]), CLOCKED);
+    compare_until("middle-lost", &drop(60_000, [3]), 56_473);
+    compare("two-lost", &drop(60_000, [3, 6]));
+    compare("five-lost", &drop(60_000, [1, 3, 5, 7, 8]));
 }
 
 #[test]
 fn a_retransmission_among_others_is_lost() {
-    compare("retransmission-lost", &drop(60_000, [3, 16]), CLOCKED);
+    compare("retransmission-lost", &drop(60_000, [3, 16]));
 }
 
 #[test]
@@ -389,7 +408,6 @@ fn lost_handshakes_wait_a_second() {
             drop_syn: 1,
             ..Case::one(14_480)
         },
-        TIMED_OUT,
     );
     compare(
         "synack-lost",
@@ -397,14 +415,51 @@ fn lost_handshakes_wait_a_second() {
             drop_synack: 1,
             ..Case::one(14_480)
         },
-        TIMED_OUT,
+    );
+}
+
+#[test]
+fn syns_wait_on_the_timer_wheel() {
+    compare(
+        "syns-lost",
+        &Case {
+            drop_syn: 3,
+            ..Case::one(14_480)
+        },
+    );
+}
+
+#[test]
+fn timeouts_back_off_on_the_timer_wheel() {
+    compare(
+        "queue-then-silence",
+        &Case {
+            rate: Rate(10_000_000),
+            limit: 1000,
+            ..drop(300_000, 190..212)
+        },
+    );
+}
+
+#[test]
+fn the_timeout_has_the_peak_of_the_deviation() {
+    let writes = [0, 1, 2, 3, 4, 5, 14].map(|i| (Duration::from_millis(500 * i), 120));
+    let ms = Duration::from_millis;
+    compare(
+        "late-then-lost",
+        &Case {
+            nodelay: true,
+            hold: vec![(2, ms(280)), (3, ms(330))],
+            drop: vec![6, 7],
+            ..Case::new(writes.to_vec())
+        },
     );
 }
 
 #[test]
 fn an_idle_second_shrinks_the_window() {
     let writes = vec![(Duration::ZERO, 100_000), (Duration::from_millis(2000), 60_000)];
-    compare("idle-1s", &Case::new(writes), CLOCKED);
+    compare("idle-1s", &Case::new(writes));
 }
 
 #[test]
@@ -416,9 +471,8 @@ fn thin_streams_with_and_without_nagle() {
             nodelay: true,
             ..Case::new(writes(20))
         },
-        CLOCKED,
     );
-    compare("thin-nagle", &Case::new(writes(20)), CLOCKED);
+    compare("thin-nagle", &Case::new(writes(20)));
 }
 
 #[test]
@@ -426,10 +480,9 @@ fn a_late_segment_is_not_taken_for_lost_twice() {
     compare(
         "reordered",
         &Case {
-            hold: Some((4, Duration::from_millis(30))),
+            hold: vec![(4, Duration::from_millis(30))],
             ..Case::one(60_000)
         },
-        CLOCKED,
     );
 }
 

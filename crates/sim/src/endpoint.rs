@@ -191,6 +191,8 @@ impl<O: Observer> Hosts<'_, O> {
             let mut connection = Connection::connect(now, config, iss[opener]);
             connection.set(now, Setting::AutoRead(true));
             connection.set(now, Setting::HeaderPrediction(self.network.mode == Mode::Fast));
+            let ticks = self.ticks[opening.hosts[opener].0 as usize];
+            connection.set(now, Setting::ClockPhase(ticks));
             let path = (opening.hosts[opener], opening.hosts[1 - opener]);
             tell_path(&self.known_paths, now, path, &mut connection);
             slot.ends[opener].connection = Some(Box::new(connection));
@@ -400,6 +402,8 @@ impl<O: Observer> Hosts<'_, O> {
         let mut connection = Connection::accept(now, config, slot.iss_of(side), segment);
         connection.set(now, Setting::AutoRead(true));
         connection.set(now, Setting::HeaderPrediction(self.network.mode == Mode::Fast));
+        let ticks = self.ticks[slot.ends[side].node.0 as usize];
+        connection.set(now, Setting::ClockPhase(ticks));
         let path = (slot.ends[side].node, slot.ends[1 - side].node);
         tell_path(&self.known_paths, now, path, &mut connection);
         slot.ends[side].connection = Some(Box::new(connection));
@@ -522,7 +526,8 @@ impl<O: Observer> Hosts<'_, O> {
         let slot = &mut self.slots[index as usize];
         if slot.ends[side].resting.is_some() {
             let config = Arc::clone(slot.config(&self.spec.groups[slot.group as usize], side));
-            slot.ends[side].wake(&config);
+            let ticks = self.ticks[slot.ends[side].node.0 as usize];
+            slot.ends[side].wake(&config, ticks);
         }
     }
 }

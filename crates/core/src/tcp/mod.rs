@@ -37,8 +37,8 @@ mod window;
 pub use config::{
     Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Form, Growth, IcmpAbort, InitialSpreading,
     InitialWindow, IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Patience, Profile, Prr,
-    RtoConfig, RtoFloor, RttEstimator, RttSamples, Switch, TailLossProbe, UrgentPointer, WindowUnit,
-    WindowValidation, ZeroWindowProbe,
+    RtoConfig, RtoFloor, RttEstimator, RttSamples, Switch, TailLossProbe, TimerGrid, UrgentPointer,
+    WindowUnit, WindowValidation, ZeroWindowProbe,
 };
 pub use open::fast_open::{
     Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,
@@ -417,6 +417,13 @@ impl Connection {
                 }));
                 if let Some(sender) = &mut self.sender {
                     sender.begin_spreading(now, &self.shared);
+                }
+            }
+            Setting::ClockPhase(phase) => {
+                self.shared.timers.set_phase(phase);
+                if self.shared.timers.kind() == Some(Timer::Syn) {
+                    let at = self.syn_sent_at + self.shared.rtt.rto(&self.shared.config.rto);
+                    self.shared.arm(now, Timer::Syn, at);
                 }
             }
             Setting::NoteLatencies(on) => self.shared.latencies = on,

@@ -7,8 +7,8 @@ use crate::routing::PathStart;
 use crate::spec::NodeId;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::superpacket::group::Grouper;
-use fleetfoot_core::tcp::{Config, Connection, Event, Half, Resting, WriteFlags};
-use fleetfoot_core::time::Instant;
+use fleetfoot_core::tcp::{Config, Connection, Event, Half, Resting, Setting, WriteFlags};
+use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
 
@@ -197,10 +197,12 @@ impl End {
         }
     }
 
-    /// Unpacks the connection if it rests.
-    pub(super) fn wake(&mut self, config: &Arc<Config>) {
+    /// Unpacks the connection if it rests, on a host whose timer ticks stand at `ticks`.
+    pub(super) fn wake(&mut self, config: &Arc<Config>, ticks: Duration) {
         if let Some(resting) = self.resting.take() {
-            self.connection = Some(Box::new(resting.wake(config)));
+            let mut connection = Box::new(resting.wake(config));
+            connection.set(Instant::ZERO, Setting::ClockPhase(ticks));
+            self.connection = Some(connection);
         }
     }
 }

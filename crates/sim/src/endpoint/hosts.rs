@@ -9,8 +9,9 @@ use crate::routing::{PathStart, Paths};
 use crate::spec::{LinkIndex, NodeId, Spec};
 use fleetfoot_core::packet::Segment;
 use fleetfoot_core::queue::DropReason;
+use fleetfoot_core::rng::Rng;
 use fleetfoot_core::tcp::PathMemory;
-use fleetfoot_core::time::Instant;
+use fleetfoot_core::time::{Duration, Instant};
 
 /// What endpoints report to the applications that use them.
 pub(crate) trait Applications<O: Observer> {
@@ -67,6 +68,8 @@ pub(crate) struct Hosts<'a, O> {
     pub(super) armed: Vec<u32>,
     /// What connections learnt, by the nodes of sender and receiver.
     pub(super) known_paths: PathMemory<(NodeId, NodeId)>,
+    /// By node: how far its count of timer ticks is when the run begins.
+    pub(super) ticks: Vec<Duration>,
     /// When things are counted.
     pub(crate) window: Window,
     /// Counted flows that are not complete.
@@ -103,6 +106,11 @@ impl<'a, O: Observer> Hosts<'a, O> {
             over: Vec::new(),
             armed: vec![0; spec.nodes.len()],
             known_paths: PathMemory::new(),
+            ticks: spec
+                .nodes
+                .iter()
+                .map(|node| ticks_of(spec.seed, &node.name))
+                .collect(),
             window,
             open: 0,
             created: 0,
@@ -152,4 +160,10 @@ impl<'a, O: Observer> Hosts<'a, O> {
                 to: self.spec.nodes[to.0 as usize].name.clone(),
             })
     }
+}
+
+/// How far a host's count of timer ticks is when the run begins: hosts were not started together.
+fn ticks_of(seed: u64, name: &str) -> Duration {
+    let count = Rng::for_element(seed, name, "timer ticks").next_u32();
+    Duration::from_micros(u64::from(count))
 }

@@ -160,9 +160,12 @@ impl<O: Observer> Hosts<'_, O> {
         let predict = Setting::HeaderPrediction(self.network.mode == Mode::Fast);
         let mut accepted = Connection::accept(now, &relay.config, iss[side], segment);
         accepted.set(now, predict);
+        let ticks = Setting::ClockPhase(self.ticks[relay.node.0 as usize]);
+        accepted.set(now, ticks);
         slot.ends[side].connection = Some(Box::new(accepted));
         let mut opened = Connection::connect(now, &relay.config, iss[1 - side]);
         opened.set(now, predict);
+        opened.set(now, ticks);
         slot.ends[1 - side].connection = Some(Box::new(opened));
         self.pump(apps, now, index, side);
         self.pump(apps, now, index, 1 - side);

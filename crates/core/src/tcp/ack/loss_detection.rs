@@ -5,7 +5,6 @@
 //! may be answered yet: in this recovery (RFC 6675's HighRxt), and within the smallest RTT also what a rescue or a probe sent.
 
 use crate::tcp::Shared;
-use crate::tcp::ack::rack::{least_timeout, on_tick};
 use crate::tcp::ack::records::{LOST, RETRANS, Record, SACKED};
 use crate::tcp::ack::sacked::Resent;
 use crate::tcp::ack::scoreboard::Scoreboard;
@@ -65,10 +64,10 @@ impl Recovery {
             .rack
             .as_mut()?
             .detect(now, board, recovering, shared.rtt.min(), shared.rtt.srtt());
-        self.wait_until = found.wait_until.map_or(Instant::FAR_FUTURE, |at| {
-            let tick = shared.config.rack_timer_tick;
-            on_tick(now, at.since(now) + least_timeout(tick), tick)
-        });
+        let least = shared.config.timer_grid.least_timeout();
+        self.wait_until = found
+            .wait_until
+            .map_or(Instant::FAR_FUTURE, |at| at.max(now) + least);
         Some(found.lost)
     }
 
@@ -129,7 +128,7 @@ impl Recovery {
             if config.early_retransmit == EarlyRetransmit::Delayed {
                 let quarter = shared.rtt.srtt().unwrap_or_default().mul_div(1, 4);
                 let at = now + quarter.max(Duration::from_millis(2));
-                if at < shared.timers.rto_at {
+                if at < shared.timers.rto_at() {
                     self.wait_until = at; // every acknowledgment begins the delay anew (Linux 3.x `tcp_ack`)
                     return 0;
                 }

@@ -202,7 +202,8 @@ impl Sender {
         agent.pipe = self.board.segments() as i32 - threshold as i32;
         agent.timed = None;
         agent.first_due = true;
-        shared.timers.rto_at = now + shared.rtt.rto(&shared.config.rto);
+        let at = now + shared.rtt.rto(&shared.config.rto);
+        shared.timers.move_rto(at);
     }
 
     /// A window beyond the bound is not used, and a share of it is not taken.
@@ -238,6 +239,6 @@ impl Sender {
         }
         shared.rtt.back_off(&shared.config.rto);
         let at = now + self.attempts.clamped_rto(now, shared);
-        shared.timers.arm(Timer::Rto, at);
+        shared.arm(now, Timer::Rto, at);
     }
 }

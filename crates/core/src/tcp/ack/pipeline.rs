@@ -290,16 +290,16 @@ impl Sender {
                     }
                 }
             }
-            shared.timers.rto_at = now + wait;
+            shared.timers.move_rto(now + wait);
         }
         let at = self.recovery.wait_until;
-        if !QUIET && at < shared.timers.rto_at {
+        if !QUIET && at < shared.timers.rto_at() {
             let kind = if self.recovery.rack.is_some() {
                 Timer::Reordering
             } else {
                 Timer::EarlyRetransmit
             };
-            shared.timers.arm(kind, at);
+            shared.arm(now, kind, at);
             return;
         }
         let probing = shared.config.tail_loss_probe != TailLossProbe::Off;
@@ -314,7 +314,9 @@ impl Sender {
                 return;
             }
         }
-        let at = shared.timers.rto_at;
-        shared.timers.arm(Timer::Rto, at);
+        if !shared.timers.has_rto() {
+            let at = shared.timers.rto_at();
+            shared.arm(now, Timer::Rto, at);
+        }
     }
 }

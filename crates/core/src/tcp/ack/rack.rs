@@ -12,8 +12,7 @@
 //! and takes new data sent before a retransmission of that moment for newer than it. The timer waits for the earliest
 //! of the segments that may be lost, not for the latest. Reordering is seen against what was delivered before the
 //! acknowledgment, so that the order of its blocks does not matter (Linux `tcp_check_sack_reordering`), and its degree is
-//! kept. With `rack_timer_tick` the timer is Linux's: 2 ms more, in whole ticks, from the next tick
-//! (`tcp_rack_mark_lost`, `TCP_TIMEOUT_MIN_US`, and a timer wheel that is never early).
+//! kept. On the wheel of Linux the timer has 2 ms more (`tcp_rack_mark_lost`, `TCP_TIMEOUT_MIN_US`).
 
 use crate::tcp::ack::records::{LOST, RETRANS, Record, SACKED};
 use crate::tcp::ack::scoreboard::Scoreboard;
@@ -301,33 +300,6 @@ impl Rack {
         self.judged = 0;
     }
 }
-
-/// When a timer of Linux that is set at `now` for `wait` later fires: in whole ticks from the next one; a tick of zero is
-/// exact.
-#[inline(always)]
-pub(in crate::tcp) fn on_tick(now: Instant, wait: Duration, tick: Duration) -> Instant {
-    match tick.as_nanos() {
-        0 => now + wait,
-        HZ_250 => ticks(now, wait, HZ_250), // a division by a constant is a multiplication
-        length => ticks(now, wait, length),
-    }
-}
-
-#[inline(always)]
-const fn ticks(now: Instant, wait: Duration, length: u64) -> Instant {
-    let last = length - 1;
-    let whole = (now.as_nanos() + last) / length + (wait.as_nanos() + last) / length;
-    Instant::from_nanos(whole * length)
-}
-
-/// The least that Linux adds to a timer whose time is measured (`TCP_TIMEOUT_MIN_US`); none where timers are exact.
-#[inline]
-pub(in crate::tcp) const fn least_timeout(tick: Duration) -> Duration {
-    Duration::from_millis(if tick.is_zero() { 0 } else { 2 })
-}
-
-/// A tick of the profile `linux`, nanoseconds.
-const HZ_250: u64 = 4_000_000;
 
 /// Largest degree of reordering (Linux `tcp_max_reordering`).
 const MOST_REORDERING: u64 = 300;

@@ -160,7 +160,8 @@ impl Sender {
         self.recovery.episode.recover = self.nxt;
         self.recovery.begin_retransmitting(self.una);
         self.recovery.force = true; // RFC 6675 5 (4.3)
-        shared.timers.rto_at = now + shared.rtt.rto(&shared.config.rto);
+        let at = now + shared.rtt.rto(&shared.config.rto);
+        shared.timers.move_rto(at);
     }
 
     /// The window's answer to a loss, a mark or delay.

@@ -138,7 +138,7 @@ impl Sender {
             shared.rtt.back_off(&shared.config.rto);
         }
         let at = now + self.attempts.clamped_rto(now, shared);
-        shared.timers.arm(Timer::Rto, at);
+        shared.arm(now, Timer::Rto, at);
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl Sender {
         }
         let at = sent + shared.rtt.rto(&shared.config.rto);
         if at > now {
-            shared.timers.arm(Timer::Rto, at);
+            shared.arm(now, Timer::Rto, at);
             return Ok(());
         }
         shared.timers.disarm();

@@ -3,12 +3,11 @@
 //! **Source.** RFC 8985 7; draft-dukkipati-tcpm-tcp-loss-probe-01; `tail_loss_probe_restart` counts from the earliest
 //! outstanding segment (Rajiullah et al., CCR 45(1), 2015).
 //! **Deviations.** A restarted probe that is due is not put off by what is written at that very moment. One probe per episode in both variants, as Linux. Where the probe would come at the RTO, the probe is
-//! sent. With `rack_timer_tick` the timer is Linux's: 2 ms more where several segments are out (`TCP_TIMEOUT_MIN_US`), in
-//! whole ticks, but never after the RTO (`tcp_schedule_loss_probe`).
+//! sent. On the wheel of Linux the timer has 2 ms more where several segments are out (`TCP_TIMEOUT_MIN_US`), but never comes
+//! after the RTO (`tcp_schedule_loss_probe`).
 
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
-use crate::tcp::ack::rack::{least_timeout, on_tick};
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::ack::state::Recovery;
 use crate::tcp::config::TailLossProbe;
@@ -40,7 +39,7 @@ impl Recovery {
             return;
         }
         let floor = Duration::from_millis(10);
-        let (tick, least) = (config.rack_timer_tick, least_timeout(config.rack_timer_tick));
+        let least = config.timer_grid.least_timeout();
         let alone = board.segments() == 1;
         let mut wait = match (shared.rtt.srtt(), config.tail_loss_probe) {
             (_, TailLossProbe::Off) => return,
@@ -68,8 +67,8 @@ impl Recovery {
         if config.tail_loss_probe == TailLossProbe::Draft {
             wait = wait.max(floor);
         }
-        let at = on_tick(now, wait, tick).min(shared.timers.rto_at);
-        shared.timers.arm(Timer::Pto, at);
+        let at = (now + wait).min(shared.timers.rto_at());
+        shared.arm(now, Timer::Pto, at);
     }
 
     /// RFC 8985 7.4.2; the draft's rule is the same stated per episode. True: the probe repaired a loss, to which the

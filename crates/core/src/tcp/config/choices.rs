@@ -66,6 +66,17 @@ choice! {
         Linux = "linux",
     }
 
+    /// When timers fire (pacing apart).
+    pub enum TimerGrid {
+        /// At the very moment.
+        Exact = "exact",
+        /// At the tick of 4 ms before (Linux until 4.7, HZ 250).
+        Jiffies = "jiffies",
+        /// At the tick of 4 ms after, timers of 252 ms and more at the next multiple of 32 ms, of 2.016 s and more of
+        /// 256 ms, and so on (Linux since 4.8, HZ 250).
+        Wheel = "wheel",
+    }
+
     /// What window, pipe and growth count.
     pub enum WindowUnit {
         /// Payload bytes.

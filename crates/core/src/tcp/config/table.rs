@@ -14,7 +14,7 @@
 
 use super::choices::{
     DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, InitialSpreading, InitialWindow, KeepAlive,
-    Pacing, Profile, Prr, TailLossProbe, WindowUnit, WindowValidation, ZeroWindowProbe,
+    Pacing, Profile, Prr, TailLossProbe, TimerGrid, WindowUnit, WindowValidation, ZeroWindowProbe,
 };
 use super::groups::{PathConfig, Patience, RtoConfig};
 use super::switch::{Form, Switch, count, joined};
@@ -314,13 +314,13 @@ switches! {
             linux => true, "tcp_recovery 1";
             rfc => true, "RFC 8985";
         }
-        /// Zero: RACK's timer and the probe's are exact. Else they wait 2 ms longer (the probe's where several
-        /// segments are out), in whole ticks of this length (Linux).
-        rack_timer_tick: Duration = {
-            ns2 => Duration::ZERO, "no RACK";
-            linux_old => Duration::ZERO, "no RACK";
-            linux => millis(4), "tcp_rack_mark_lost, tcp_schedule_loss_probe: TCP_TIMEOUT_MIN_US; HZ 250";
-            rfc => Duration::ZERO, "RFC 8985 6.2 step 5";
+        /// When timers fire, of which only pacing's are always exact; with `wheel` RACK's timer and the probe's (where
+        /// several segments are out) wait 2 ms longer, too (Linux `TCP_TIMEOUT_MIN_US`).
+        timer_grid: TimerGrid as "timer_grid" = {
+            ns2 => TimerGrid::Exact, "ns-2's scheduler; tcpTick_ is that of the RTT";
+            linux_old => TimerGrid::Jiffies, "kernel/timer.c, until 4.7: cascade, apply_slack; HZ 250";
+            linux => TimerGrid::Wheel, "kernel/time/timer.c: calc_wheel_index (4.8); HZ 250";
+            rfc => TimerGrid::Exact, "RFC 6298, RFC 8985 6.2 step 5 round nothing";
         }
         /// A probe for a lost tail.
         tail_loss_probe: TailLossProbe as "tail_loss_probe" = {

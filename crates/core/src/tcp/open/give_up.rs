@@ -117,7 +117,7 @@ impl Connection {
             && self.state == State::FinWait2
             && let Some(limit) = own.or(self.shared.config.patience.fin_wait2)
         {
-            self.shared.timers.slow = now + limit;
+            self.shared.timers.slow = self.shared.expiry(now, limit);
         }
     }
 
@@ -187,6 +187,7 @@ impl Connection {
             Setting::Nagle(_)
             | Setting::KeepAlive(_)
             | Setting::AutoRead(_)
+            | Setting::ClockPhase(_)
             | Setting::HeaderPrediction(_)
             | Setting::NoteLatencies(_)
             | Setting::Path(_)

@@ -17,7 +17,7 @@ impl Connection {
         self.control = Control::Syn;
         self.syn_sent_at = now;
         let at = now + self.shared.rtt.rto(&self.shared.config.rto);
-        self.shared.timers.arm(Timer::Syn, at);
+        self.shared.arm(now, Timer::Syn, at);
     }
 
     pub(in crate::tcp) fn on_syn_timeout(&mut self, now: Instant) {
@@ -157,7 +157,7 @@ impl Connection {
             // Data will carry it.
             acking.waits = true;
             acking.enter_quick(&shared.config, u64::MAX, u8::MAX);
-            shared.timers.delayed_ack = now + Duration::from_millis(200); // TCP_DELACK_MAX
+            shared.timers.delayed_ack = shared.expiry(now, Duration::from_millis(200)); // TCP_DELACK_MAX
         } else if !repeats && shared.config.lone_handshake_ack {
             self.control = Control::Ack; // it leaves before the program can write
         } else {
@@ -212,7 +212,7 @@ impl Connection {
         {
             // Sent before the handshake was over (Fast Open).
             let at = now + self.shared.rtt.rto(&self.shared.config.rto);
-            self.shared.timers.arm(Timer::Rto, at);
+            self.shared.arm(now, Timer::Rto, at);
         }
         self.start_mtu_search(now);
         self.start_keep_alive(now);

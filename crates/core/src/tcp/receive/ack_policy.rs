@@ -201,21 +201,22 @@ impl Acking {
         }
     }
 
-    /// When the delayed ACK is due, if one is pending; `running` is when one set before would be.
+    /// When the delayed ACK is due, if one is pending; `running` is when one set before would be. `expiry` says when a timer
+    /// fires that is set now.
     #[inline(always)]
     pub(in crate::tcp) fn delayed_until(
         &mut self,
-        now: Instant,
         config: &Config,
         srtt: Option<Duration>,
         running: Instant,
+        expiry: impl Fn(Duration) -> Instant,
     ) -> Instant {
         if !self.scheduled() || self.now {
             return running;
         }
         match config.delayed_ack {
             DelayedAck::Off => running,
-            DelayedAck::Standard { timeout } => running.min(now + timeout),
+            DelayedAck::Standard { timeout } => running.min(expiry(timeout)),
             DelayedAck::Linux { min, max, .. } => {
                 let mut ato = self.ato;
                 if ato > min {
@@ -228,11 +229,12 @@ impl Acking {
                 }
                 let ato = ato.min(max);
                 // It would expire soon, or at once: a FIN before any data has no estimate.
-                if ato.is_zero() || (running != Instant::FAR_FUTURE && running <= now + ato.mul_div(1, 4)) {
+                let soon = config.timer_grid.whole(ato.mul_div(1, 4));
+                if ato.is_zero() || (running != Instant::FAR_FUTURE && running <= expiry(soon)) {
                     self.now = true;
                     return Instant::FAR_FUTURE;
                 }
-                running.min(now + ato)
+                running.min(expiry(ato))
             }
         }
     }

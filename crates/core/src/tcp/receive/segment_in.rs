@@ -436,15 +436,17 @@ impl Connection {
     /// Data was taken: the delayed-ACK timer.
     #[inline]
     pub(in crate::tcp) fn delay_ack(&mut self, now: Instant) {
+        let config = &self.shared.config;
         let timers = &mut self.shared.timers;
         let receive = &mut self.receive;
         if !receive.acking.now {
             let (srtt, running) = (self.shared.rtt.srtt(), timers.delayed_ack);
             timers.delayed_ack = match receive.held_back_until(now, srtt) {
-                Some(at) => running.min(at),
-                None => receive
-                    .acking
-                    .delayed_until(now, &self.shared.config, srtt, running),
+                Some(at) => running.min(at), // a timer of its own in Linux, off the grid of the others
+                None => {
+                    let expiry = |wait| timers.expiry(config.timer_grid, now, now + wait);
+                    receive.acking.delayed_until(config, srtt, running, expiry)
+                }
             };
         }
         if receive.acking.now {
@@ -496,7 +498,7 @@ impl Connection {
 
     pub(in crate::tcp) fn start_keep_alive(&mut self, now: Instant) {
         if self.keep_alive && !self.shared.orphan && !matches!(self.state, State::Closed | State::TimeWait) {
-            self.shared.timers.slow = now + self.keep_alive_values().idle;
+            self.shared.timers.slow = self.shared.expiry(now, self.keep_alive_values().idle);
         }
     }
 
@@ -534,7 +536,7 @@ impl Connection {
         }
         self.keep_alive_probes += 1;
         self.keep_alive_due = true;
-        self.shared.timers.slow = now + values.interval;
+        self.shared.timers.slow = self.shared.expiry(now, values.interval);
     }
 
     /// Bytes that can be read now.

@@ -296,7 +296,7 @@ impl Sender {
         shared.stats.probes += 1;
         shared.stats.new_probes += u32::from(new.is_some());
         let at = now + shared.rtt.rto(&shared.config.rto);
-        shared.timers.arm(Timer::Rto, at);
+        shared.arm(now, Timer::Rto, at);
         sent
     }
 
@@ -466,12 +466,12 @@ impl Sender {
         }
         if !shared.timers.armed() {
             let at = now + shared.rtt.rto(&shared.config.rto);
-            shared.timers.arm(Timer::Rto, at); // RFC 6298 5.1
+            shared.arm(now, Timer::Rto, at); // RFC 6298 5.1
         } else if index == 0 && shared.timers.kind() == Some(Timer::Rto) && !self.recovery.is_ns2() {
             // The timer is that of the first segment: what just left has all of it (Linux `tcp_xmit_retransmit_queue`).
             let at = now + self.attempts.clamped_rto(now, shared);
-            if at > shared.timers.rto_at {
-                shared.timers.arm(Timer::Rto, at);
+            if at > shared.timers.rto_at() {
+                shared.arm(now, Timer::Rto, at);
             }
         }
         Some(Outgoing {
@@ -520,7 +520,7 @@ impl Sender {
     fn after_transmit<const QUIET: bool>(&mut self, now: Instant, shared: &mut Shared) {
         if matches!(shared.timers.kind(), None | Some(Timer::Persist)) {
             let at = now + shared.rtt.rto(&shared.config.rto);
-            shared.timers.arm(Timer::Rto, at);
+            shared.arm(now, Timer::Rto, at);
         }
         if shared.config.tail_loss_probe != TailLossProbe::Off
             && !(self.recovery.probe_set_at(now) && shared.timers.kind() == Some(Timer::Pto))

@@ -20,9 +20,7 @@ impl Sender {
             .rtt
             .rto(&shared.config.rto)
             .saturating_mul(1 << self.persist_backoff.min(16));
-        shared
-            .timers
-            .arm(Timer::Persist, now + patience.min(shared.config.rto.max));
+        shared.arm(now, Timer::Persist, now + patience.min(shared.config.rto.max));
     }
 
     /// RFC 9293 3.8.6.1: one octet beyond the window, or an old sequence number, which is answered too.

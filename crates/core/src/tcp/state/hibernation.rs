@@ -1,7 +1,7 @@
 //! A connection that does nothing for now, in few bytes: [`Connection::rest`] and [`Resting::wake`].
 //!
 //! What wakes is what rested, to the last bit: every field is written because `serde` derives it. Left out (`serde(skip)`)
-//! are parts that are empty while a connection rests, what can be worked out again, and the configuration. It costs about 15,000
+//! are parts that are empty while a connection rests, what can be worked out again, the configuration, and where the host's timer ticks stand. It costs about 15,000
 //! instructions each way, so the driver rests connections that were silent for some time.
 //!
 //! A connection does not rest while its sender is paced, its window is validated (new-CWV) or its controller takes rate samples (BBR,
@@ -65,7 +65,7 @@ impl Connection {
 }
 
 impl Resting {
-    /// The connection as it was. `config` is the one it had.
+    /// The connection as it was. `config` is the one it had; [`Setting::ClockPhase`](crate::tcp::Setting) is to be set again.
     pub fn wake(&self, config: &Arc<Config>) -> Connection {
         let mut connection: Connection = postcard::from_bytes(&with_runs(&self.0)).expect("`rest` wrote it");
         connection.shared.config = Arc::clone(config);

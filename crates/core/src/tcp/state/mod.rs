@@ -2,6 +2,7 @@
 
 pub(in crate::tcp) mod detail;
 pub(in crate::tcp) mod error;
+pub(in crate::tcp) mod grid;
 pub(in crate::tcp) mod hibernation;
 pub(in crate::tcp) mod invariants;
 pub(in crate::tcp) mod lazy;

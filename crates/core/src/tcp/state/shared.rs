@@ -13,7 +13,7 @@ use crate::tcp::send::peer_window::PeerWindow;
 use crate::tcp::state::error::{ConnectionError, Event};
 use crate::tcp::state::lazy::Lazy;
 use crate::tcp::state::stats::Stats;
-use crate::tcp::state::timers::Timers;
+use crate::tcp::state::timers::{Timer, Timers};
 use crate::tcp::window::path_memory::PathNotes;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -81,6 +81,18 @@ impl Shared {
         if from <= now && now < until {
             self.stats.congestion_events += 1;
         }
+    }
+
+    /// Sets the retransmission slot at `now` for `at`.
+    #[inline]
+    pub(in crate::tcp) fn arm(&mut self, now: Instant, kind: Timer, at: Instant) {
+        self.timers.arm(self.config.timer_grid, now, kind, at);
+    }
+
+    /// When a timer set at `now` for `wait` later fires.
+    #[inline]
+    pub(in crate::tcp) fn expiry(&self, now: Instant, wait: Duration) -> Instant {
+        self.timers.expiry(self.config.timer_grid, now, now + wait)
     }
 
     /// Where the timestamp clock of an end with this initial sequence number starts.

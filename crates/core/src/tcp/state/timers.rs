@@ -3,9 +3,11 @@
 //! One slot serves everything that concerns unacknowledged data: retransmission (RTO), probe (PTO), reordering (REO),
 //! early retransmit (ER), zero-window probe, SYN. They exclude each other (docs/design/endpoint.md#one-timer), so a slot is a deadline
 //! and a kind. The other slots are the delayed ACK and the slow timers (keep-alive, TIME-WAIT), which exclude each
-//! other too; and pacing. `next` is a minimum of four numbers.
+//! other too; and pacing. `next` is a minimum of four numbers. What is set for a moment fires at the next one of the host's grid
+//! (`grid`).
 
-use crate::time::Instant;
+use crate::tcp::config::TimerGrid;
+use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// What the retransmission slot waits for.
@@ -36,16 +38,21 @@ pub enum Timer {
 pub(in crate::tcp) struct Timers {
     /// When the retransmission slot fires.
     retransmission: Instant,
-    /// When the RTO itself expires, also while a PTO, REO or ER deadline stands in the slot.
-    pub(in crate::tcp) rto_at: Instant,
+    /// When the RTO itself expires, apart from the host's grid, also while a PTO, REO or ER deadline stands in the slot.
+    rto_at: Instant,
     /// Delayed ACK.
     pub(in crate::tcp) delayed_ack: Instant,
     /// Keep-alive or TIME-WAIT.
     pub(in crate::tcp) slow: Instant,
     /// What is held back may leave.
     pub(in crate::tcp) pace: Instant,
+    /// The host's count of ticks when its clock was at zero, microseconds. A resting connection leaves it to its host.
+    #[serde(skip)]
+    phase: u32,
     /// What the retransmission slot waits for.
     kind: Timer,
+    /// The RTO was moved since the slot was set.
+    moved: bool,
 }
 
 impl Timers {
@@ -56,7 +63,9 @@ impl Timers {
             delayed_ack: Instant::FAR_FUTURE,
             slow: Instant::FAR_FUTURE,
             pace: Instant::FAR_FUTURE,
+            phase: 0,
             kind: Timer::Rto,
+            moved: false,
         }
     }
 
@@ -71,14 +80,45 @@ impl Timers {
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
+    /// Where the host's count of ticks stands.
+    pub(in crate::tcp) fn set_phase(&mut self, phase: Duration) {
+        self.phase = phase.as_micros() as u32;
+    }
+
+    /// When a timer set at `now` for `at` fires.
+    #[inline(always)]
+    pub(in crate::tcp) fn expiry(&self, grid: TimerGrid, now: Instant, at: Instant) -> Instant {
+        grid.expiry(Duration::from_micros(u64::from(self.phase)), now, at)
+    }
+
     /// Sets the retransmission slot.
     #[inline]
-    pub(in crate::tcp) fn arm(&mut self, kind: Timer, at: Instant) {
-        self.retransmission = at;
+    pub(in crate::tcp) fn arm(&mut self, grid: TimerGrid, now: Instant, kind: Timer, at: Instant) {
+        self.retransmission = self.expiry(grid, now, at);
         self.kind = kind;
         if kind == Timer::Rto {
             self.rto_at = at;
+            self.moved = false;
         }
+    }
+
+    /// When the RTO itself expires, apart from the host's grid.
+    #[inline(always)]
+    pub(in crate::tcp) const fn rto_at(&self) -> Instant {
+        self.rto_at
+    }
+
+    /// The RTO expires at another time; the slot is to be set anew.
+    #[inline(always)]
+    pub(in crate::tcp) fn move_rto(&mut self, at: Instant) {
+        self.rto_at = at;
+        self.moved = true;
+    }
+
+    /// Whether the slot waits for the RTO as it is: a timer that runs is not rounded again.
+    #[inline(always)]
+    pub(in crate::tcp) fn has_rto(&self) -> bool {
+        self.kind == Timer::Rto && !self.moved && self.armed()
     }
 
     /// Stops the retransmission slot.
@@ -116,6 +156,9 @@ impl Timers {
 
     /// Stops everything.
     pub(in crate::tcp) fn clear(&mut self) {
-        *self = Timers::new();
+        *self = Timers {
+            phase: self.phase,
+            ..Timers::new()
+        };
     }
 }

@@ -96,6 +96,9 @@ pub enum Setting {
     NoteLatencies(bool),
     /// The owner remembers paths (RFC 9040), and this is what it knows of the one to the peer. Before anything is sent.
     Path(Option<crate::tcp::PathSample>),
+    /// How far the host's count of timer ticks was when its clock was at zero ([`TimerGrid`](crate::tcp::TimerGrid)), modulo
+    /// 2^32 microseconds: the same for all connections of a host. Before anything is sent.
+    ClockPhase(Duration),
     /// Acknowledge at once for a while, or not (`TCP_QUICKACK`).
     QuickAck(bool),
     /// Every in-order byte counts as read at once, until turned off.

@@ -20,7 +20,8 @@ use super::script::{Script, T0};
 use crate::rng::Rng;
 use crate::tcp::{
     CaState, Config, Connection, DelayedAck, EarlyRetransmit, Growth, HiddenLoss, InFlight, InitialSpreading,
-    Pacing, Profile, Prr, Rdb, TailLossProbe, ThinRule, Timer, WindowUnit, WindowValidation, WriteFlags,
+    Pacing, Profile, Prr, Rdb, TailLossProbe, ThinRule, Timer, TimerGrid, WindowUnit, WindowValidation,
+    WriteFlags,
 };
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -293,7 +294,7 @@ pub(super) fn combination(number: usize) -> Config {
 
 fn configured(choice: &Choice) -> Config {
     let mut config = Config::profile(PROFILES[choice[0]]);
-    config.rack_timer_tick = Duration::ZERO;
+    config.timer_grid = TimerGrid::Exact;
     for ((_, values), index) in all_switches().zip(&choice[1..]) {
         values[*index](&mut config);
     }
@@ -585,7 +586,7 @@ impl Watch {
             "{name}: a probe behind a SACK"
         );
         assert!(
-            self.pair.a.poll_timeout() <= Some(self.pair.a.shared.timers.rto_at),
+            self.pair.a.poll_timeout() <= Some(self.pair.a.shared.timers.rto_at()),
             "{name}: a probe after the timeout"
         );
     }

@@ -3,7 +3,7 @@
 use super::pair::{ISS_A, ISS_B};
 use super::script::{Script, T0, bare};
 use crate::packet::{Flags, Segment};
-use crate::tcp::{Config, Connection, ConnectionError, Event, Profile, Setting, State};
+use crate::tcp::{Config, Connection, ConnectionError, Event, Profile, Setting, State, TimerGrid};
 use crate::time::Duration;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -26,6 +26,13 @@ fn departures(connection: &mut Connection) -> (Vec<u64>, u64) {
     (times, last.since(T0).as_millis())
 }
 
+/// `profile` with timers that fire at the moment they are set for.
+fn exact(profile: Profile) -> Config {
+    let mut config = Config::profile(profile);
+    config.timer_grid = TimerGrid::Exact;
+    config
+}
+
 fn failed(connection: &mut Connection) -> bool {
     core::iter::from_fn(|| connection.poll_event()).any(|e| e == Event::Failed(ConnectionError::TimedOut))
 }
@@ -35,18 +42,32 @@ fn failed(connection: &mut Connection) -> bool {
 fn syns_as_linux_and_as_the_rfc_send_them() {
     let connect = |config: &Config| Connection::connect(T0, &Arc::new(config.clone()), ISS_A);
     // Linux 6.5 and later: four a second apart, then doubling; six more than those four.
-    let mut connection = connect(&Config::profile(Profile::Linux));
+    let mut connection = connect(&exact(Profile::Linux));
     let seconds = [0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67].map(|s| s * 1000);
     assert_eq!(departures(&mut connection), (seconds.to_vec(), 131_000));
     assert!(failed(&mut connection));
-    // Linux 3.2: doubling, five.
-    let mut connection = connect(&Config::profile(Profile::Linux3_2));
+    // On the wheel, from jiffy 250 on: a second, 250 jiffies, ends at the next multiple of 8, two seconds (500), too; four
+    // (1000) of 64; 32 and 64 s of 512.
+    let mut connection = connect(&Config::profile(Profile::Linux));
+    let times = [
+        0, 1016, 2040, 3064, 4088, 5112, 7128, 11_288, 19_480, 35_608, 68_632,
+    ];
+    assert_eq!(departures(&mut connection), (times.to_vec(), 134_168));
+    // Linux 3.2: doubling, five. From 1.024 s on a timer has a jiffy of slack, or 1/256.
+    let mut connection = connect(&exact(Profile::Linux3_2));
     let seconds = [0, 1, 3, 7, 15, 31].map(|s| s * 1000);
     assert_eq!(departures(&mut connection), (seconds.to_vec(), 63_000));
-    // The owner's number.
     let mut connection = connect(&Config::profile(Profile::Linux3_2));
+    let times = [0, 1000, 3004, 7016, 15_032, 31_064];
+    assert_eq!(departures(&mut connection), (times.to_vec(), 63_128));
+    // The owner's number.
+    let mut connection = connect(&exact(Profile::Linux3_2));
     connection.set(T0, Setting::SynRetries(1));
     assert_eq!(departures(&mut connection), ([0, 1000].to_vec(), 3000));
+    // The host's ticks stand elsewhere: 12 ms on, jiffy 253; (253 + 250) >> 3 is 62, the next bucket 504 and not 512.
+    let mut connection = connect(&Config::profile(Profile::Linux));
+    connection.set(T0, Setting::ClockPhase(Duration::from_millis(12)));
+    assert_eq!(departures(&mut connection).0[1], 1004);
     // RFC 9293 MUST-23: at least three minutes.
     let mut connection = connect(&Config::profile(Profile::Rfc));
     assert!(departures(&mut connection).1 >= 180_000);
@@ -57,7 +78,7 @@ fn syns_as_linux_and_as_the_rfc_send_them() {
         window: 1000,
         ..Segment::default()
     };
-    let config = Arc::new(Config::profile(Profile::Linux));
+    let config = Arc::new(exact(Profile::Linux));
     let mut connection = Connection::accept(T0, &config, ISS_A, &syn);
     let seconds = [0, 1, 3, 7, 15, 31].map(|s| s * 1000);
     assert_eq!(departures(&mut connection), (seconds.to_vec(), 63_000));
@@ -87,8 +108,9 @@ fn linux_counts_retries_as_time() {
     let mut script = Script::open(&config, 10);
     script.write(1);
     let (times, end) = departures(&mut script.connection);
-    assert_eq!(times[..4], [300, 900, 2100, 4500]);
-    let first = 300;
+    // From jiffy 250 on: 75 jiffies end at 328, 150 at 480, 300 at 784, 600 at 1408, a multiple of 64.
+    assert_eq!(times[..4], [312, 920, 2136, 4632]);
+    let first = 312;
     assert!(
         (first + 924_600..first + 924_600 + 120_000).contains(&end),
         "{end}"

@@ -5,7 +5,7 @@ use super::script::{Script, T0};
 use crate::rng::Rng;
 use crate::tcp::{
     CaState, Config, DelayedAck, EarlyRetransmit, Growth, HiddenLoss, Profile, Rdb, TailLossProbe, ThinRule,
-    WindowUnit, WindowValidation, WriteFlags,
+    TimerGrid, WindowUnit, WindowValidation, WriteFlags,
 };
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -31,6 +31,7 @@ const ALL: Rdb = Rdb {
 
 fn config(rdb: Option<Rdb>) -> Config {
     let mut config = Config::profile(Profile::Linux2015);
+    config.timer_grid = TimerGrid::Exact; // the cases are worked in times that no clock rounds
     config.congestion_control = "reno";
     config.delayed_ack = DelayedAck::Off;
     config.nagle = false;

@@ -5,7 +5,7 @@
 //! tenths of a millisecond.
 
 use super::pair::{End, Fate, Pair};
-use crate::tcp::{Config, DelayedAck, EarlyRetransmit, Profile, Prr, RttEstimator, TailLossProbe};
+use crate::tcp::{Config, DelayedAck, EarlyRetransmit, Profile, Prr, RttEstimator, TailLossProbe, TimerGrid};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 
@@ -24,7 +24,9 @@ enum Column {
 fn config(profile: Profile, column: Column, delayed: Option<u64>) -> Config {
     let mut config = Config::profile(profile);
     config.prr = Prr::Rfc9937;
-    config.rto.estimator = RttEstimator::Rfc6298; // the tables are worked in times that no clock rounds
+    // The tables are worked in times that no clock rounds.
+    config.rto.estimator = RttEstimator::Rfc6298;
+    config.timer_grid = TimerGrid::Exact;
     config.early_retransmit = EarlyRetransmit::Immediate;
     config.rack = false;
     config.tail_loss_probe = TailLossProbe::Off;

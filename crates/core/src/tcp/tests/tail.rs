@@ -2,7 +2,9 @@
 
 use super::pair::{End, Fate, Pair};
 use super::script::{Script, T0, bare};
-use crate::tcp::{Config, DelayedAck, EarlyRetransmit, Profile, RttEstimator, Stats, TailLossProbe, Timer};
+use crate::tcp::{
+    Config, DelayedAck, EarlyRetransmit, Profile, RttEstimator, Stats, TailLossProbe, Timer, TimerGrid,
+};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -31,7 +33,9 @@ const ALL: [With; 4] = [With::Nothing, With::RtoRestart, With::Probe, With::Prob
 
 fn config(with: With, delayed: u64) -> Config {
     let mut config = Config::profile(Profile::Linux2015);
-    config.rto.estimator = RttEstimator::Rfc6298; // the cases are worked in times that no clock rounds
+    // The cases are worked in times that no clock rounds.
+    config.rto.estimator = RttEstimator::Rfc6298;
+    config.timer_grid = TimerGrid::Exact;
     config.timestamps = false;
     config.nagle = false;
     config.early_retransmit = EarlyRetransmit::Immediate;

@@ -3,7 +3,9 @@
 pub(super) mod table;
 pub(super) mod timer;
 
-use fleetfoot_core::tcp::{Config, DelayedAck, EarlyRetransmit, Profile, Prr, RttEstimator, TailLossProbe};
+use fleetfoot_core::tcp::{
+    Config, DelayedAck, EarlyRetransmit, Profile, Prr, RttEstimator, TailLossProbe, TimerGrid,
+};
 use fleetfoot_core::time::Duration;
 
 /// What is done about a lost tail, by its name in the published file.
@@ -20,7 +22,9 @@ const MECHANISMS: [&str; 7] = [
 /// The conditions of the tables with one of [`MECHANISMS`]; ACKs are delayed by `delayed`, if at all.
 fn config(profile: Profile, mechanism: &str, delayed: Option<Duration>) -> Config {
     let mut config = Config::profile(profile);
-    config.rto.estimator = RttEstimator::Rfc6298; // the tables are worked in times that no clock rounds
+    // The tables are worked in times that no clock rounds.
+    config.rto.estimator = RttEstimator::Rfc6298;
+    config.timer_grid = TimerGrid::Exact;
     config.prr = Prr::Rfc9937;
     config.early_retransmit = EarlyRetransmit::Immediate;
     config.timestamps = false;
