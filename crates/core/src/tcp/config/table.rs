@@ -526,6 +526,15 @@ switches! {
             linux => Some(2), "tcp_min_tso_segs, tcp_tso_autosize; PSH since 5.5 (051ba67447de)";
             rfc => None, "not in the RFCs";
         }
+        /// A sender whose window has room for less than a group waits for the next acknowledgment, if that is due within a
+        /// millisecond (Linux). Without effect where segments are not handed over in groups.
+        offload_deferral: bool as "offload_deferral" = {
+            ns2 => false, "not in ns-2.35";
+            linux_3_2 => false, "tcp_tso_should_defer waited up to two jiffies, for half a window or 64 kB";
+            linux_2015 => false, "tcp_tso_should_defer waited where half a round trip or more of the head's was over (4.0)";
+            linux => true, "tcp_tso_should_defer (295ce1eb36ae, 6.18); tcp_tso_win_divisor 3";
+            rfc => false, "not in the RFCs";
+        }
         /// Keep-alive: idle time before the first probe; `None`: off (RFC 9293 3.8.4).
         keep_alive: Option<KeepAlive> = {
             ns2 => None, "not in ns-2.35";

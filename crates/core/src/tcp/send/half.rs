@@ -216,6 +216,12 @@ impl Sender {
             {
                 return Some(probe);
             }
+            if shared.config.offload_deferral
+                && let Some(full) = self.deferred::<QUIET>(now, shared)
+            {
+                self.validate(now, shared, full);
+                return None;
+            }
             // ns-2's agent takes nothing for a pause.
             if self.board.out == 0 && self.una == self.nxt && !self.recovery.is_ns2() {
                 self.after_idle(now, shared);

@@ -1,11 +1,15 @@
-//! Groups for segmentation offload: how many segments a device is given as one, of which the last carries PSH.
+//! Groups for segmentation offload: how many segments a device is given as one, of which the last carries PSH, and whether a
+//! sender waits until there is room for more of them.
 //!
-//! **Source.** Linux 6.18 `tcp_write_xmit`, `tcp_tso_autosize`.
-//! **Deviations.** None known.
+//! **Source.** Linux 6.18 `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer` (as of commit 295ce1eb36ae).
+//! **Deviations.** What was written counts as one buffer of the kernel, which holds 64 kB at most: a buffer in the middle of
+//! the queue that can be sent whole does not wait there. An acknowledgment alone does not count as sent a moment ago. A
+//! sender that is paced here segment by segment, in Linux group by group, does not wait, nor does one that bundles.
 
 use crate::tcp::Shared;
 use crate::tcp::send::half::Sender;
-use crate::time::Instant;
+use crate::tcp::state::types::CaState;
+use crate::time::{Duration, Instant};
 
 impl Sender {
     /// Whether the new segment about to leave is the last of several that a device is given as one (Linux
@@ -27,6 +31,51 @@ impl Sender {
         }
         self.group_left -= 1;
         self.group_left == 0
+    }
+
+    /// Whether new data waits for the next acknowledgment, which makes room for a longer group (Linux
+    /// `tcp_tso_should_defer`); if so, whether the congestion window is what it waits for. `QUIET`: [`Sender::is_calm`].
+    #[inline(always)]
+    pub(in crate::tcp) fn deferred<const QUIET: bool>(&self, now: Instant, shared: &Shared) -> Option<bool> {
+        // Not the rest of a group, nor after a pause.
+        if self.group_left > 0 && self.last_send == now || now.since(self.last_send) >= MOMENT {
+            return None;
+        }
+        let head = self.board.ring.front()?;
+        let srtt = shared.rtt.srtt().unwrap_or_default();
+        if head.last_tx + srtt > now + MOMENT.min(srtt.mul_div(1, 2)) {
+            return None; // the next acknowledgment is far
+        }
+        self.deferred_for::<QUIET>(shared)
+    }
+
+    #[inline(never)]
+    fn deferred_for<const QUIET: bool>(&self, shared: &Shared) -> Option<bool> {
+        let least = shared.config.offload_segments?;
+        let mss = u64::from(shared.mss);
+        if self.unsent() <= mss
+            || matches!(self.recovery.state(), CaState::Recovery | CaState::Loss)
+            || self.tempo.is_some()
+            || self.thin.is_some()
+        {
+            return None;
+        }
+        let weight = self.board.weight(shared.mss).max(1);
+        let (window, in_flight) = self.window_and_in_flight::<QUIET>(shared);
+        let room = window.saturating_sub(in_flight) / weight * mss;
+        let (edge, offered) = (shared.peer.edge(), shared.peer.edge().saturating_sub(self.una));
+        let usable = edge.saturating_sub(self.nxt);
+        let limit = room.min(usable);
+        let share = offered.min(window / weight * mss) / WINDOW_DIVISOR;
+        if room == 0 || usable < mss || limit >= share || limit >= self.worth(shared, least, window) * mss {
+            return None;
+        }
+        let buffer = self.unsent().min(GROUP_BYTES);
+        if room.min(usable) <= buffer {
+            return Some(room < usable);
+        }
+        // What will not get longer leaves: the FIN follows.
+        (!(self.fin_waits() && self.unsent() == buffer)).then_some(false)
     }
 
     #[inline(always)]
@@ -63,23 +112,34 @@ impl Sender {
         if most <= u64::from(least).min(device) {
             return most as u8; // the rate cannot make it less
         }
-        let worth = match shared.rtt.srtt() {
-            None => device,
-            Some(srtt) => {
-                // Paced at twice the window per round trip in slow start, else at 1.2 times; 1/1024 s of that.
-                let slow_start = window < self.cc.ssthresh().get() / 2;
-                let percent = if slow_start { 200 } else { 120 };
-                let round = srtt.as_micros().max(1);
-                let paced = (window / weight * mss * percent / 100).saturating_mul(1_000_000) / round;
-                let near = shared.rtt.min().map_or(17, |min| min.as_micros() >> 9);
-                // A near peer gets longer ones (`tcp_tso_rtt_log`).
-                let bytes = paced / 1024 + if near < 17 { GROUP_BYTES >> near } else { 0 };
-                (bytes / mss).max(u64::from(least)).min(device)
-            }
+        most.min(self.worth(shared, least, window)).min(255) as u8
+    }
+
+    /// How many segments a group is to have: a millisecond's worth (Linux `tcp_tso_autosize`).
+    fn worth(&self, shared: &Shared, least: u8, window: u64) -> u64 {
+        let mss = u64::from(shared.mss);
+        let weight = self.board.weight(shared.mss).max(1);
+        let device = (GROUP_BYTES / mss).max(1);
+        let Some(srtt) = shared.rtt.srtt() else {
+            return device;
         };
-        most.min(worth).min(255) as u8
+        // Paced at twice the window per round trip in slow start, else at 1.2 times; 1/1024 s of that.
+        let slow_start = window < self.cc.ssthresh().get() / 2;
+        let percent = if slow_start { 200 } else { 120 };
+        let round = srtt.as_micros().max(1);
+        let paced = (window / weight * mss * percent / 100).saturating_mul(1_000_000) / round;
+        let near = shared.rtt.min().map_or(17, |min| min.as_micros() >> 9);
+        // A near peer gets longer ones (`tcp_tso_rtt_log`).
+        let bytes = paced / 1024 + if near < 17 { GROUP_BYTES >> near } else { 0 };
+        (bytes / mss).max(u64::from(least)).min(device)
     }
 }
+
+/// Who sent nothing for so long does not wait. In Linux it must be longer: a clock that reads nanoseconds does not hit it.
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// This share of the window leaves without waiting for more (Linux `tcp_tso_win_divisor`).
+const WINDOW_DIVISOR: u64 = 3;
 
 /// Most bytes of a group for offload (Linux `GSO_LEGACY_MAX_SIZE`).
 const GROUP_BYTES: u64 = 65_536;

@@ -9,6 +9,7 @@ mod lifetime;
 mod loss;
 mod mended;
 mod newcwv;
+mod offload;
 mod opening;
 mod operations;
 mod pacing;

@@ -142,6 +142,9 @@ fn parameters_of_what_is_off_do_nothing() {
                 config.max_window_segments = Some(100_000);
             },
         );
+        same("deferral without groups", &rfc(), pipe, |config| {
+            config.offload_deferral = true;
+        });
         same("ECN of the passive side", &rfc(), pipe, |config| {
             config.ecn_passive = false;
         });
