@@ -114,8 +114,8 @@ fn held_by(flows: u32, profile: Profile) -> usize {
     held.0 - before
 }
 
-/// The engine's target is 1024. Measured: 919 with ns2-sack, 1012 with linux. Of these 248 are the slot with both ends, the
-/// two connections at rest 327 (linux: 420), 128 the flow record, 120 the application's part of the
+/// The engine's target is 1024. Measured: 853 with ns2-sack, 1018 with linux. Of these 248 are the slot with both ends, the
+/// two connections at rest 261 (linux: 426), 128 the flow record, 120 the application's part of the
 /// dialogue and 32 its actor, 32 the flow keys, 16 the application's next event, 16 results. Where streams end is known
 /// only to networks with a discipline that asks, and the event queue gives back room that timers no longer need. While
 /// data is out a connection takes about 290, its sending half 390 more.
