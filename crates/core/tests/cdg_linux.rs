@@ -122,6 +122,7 @@ fn replay(record: &Record) -> (String, usize, usize) {
     config.congestion_control = "cdg";
     config.congestion_control_values = Some(values(&record.parameters));
     config.timestamps = false;
+    config.offload_deferral = false; // the switch is the rule of 6.18
     let mut connection = Connection::connect(BEGIN, &Arc::new(config), ISS);
     let (mut different, mut acks, mut backoffs) = (String::new(), 0, 0);
     let mut last = u64::MAX;

@@ -13,7 +13,7 @@ use fleetfoot_core::rng::Rng;
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::tcp::listener::{Answer, on_closed, on_listen};
 use fleetfoot_core::tcp::{
-    Config, Connection, ConnectionError, Event, Half, Setting, State, Timer, WriteFlags,
+    Config, Connection, ConnectionError, Event, Half, Setting, State, Timer, TimerGrid, WriteFlags,
 };
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -297,6 +297,13 @@ impl<N: FnMut(&Hop) -> Fate> Rig<N> {
                 end.setup.config.rto.max
             } else {
                 info.rto.max(end.patience)
+            };
+            // Linux's timers are late by an eighth of what they wait for, and a jiffy (`kernel/time/timer.c`).
+            let patience = match end.setup.config.timer_grid {
+                TimerGrid::Exact => patience,
+                TimerGrid::Jiffies | TimerGrid::Wheel => {
+                    patience + patience.mul_div(1, 8) + Duration::from_millis(8)
+                }
             };
             assert!(
                 self.now.since(end.active_at) <= patience + self.round_trip,

@@ -517,13 +517,14 @@ mod tests {
     #[test]
     fn a_lost_tail_shows_the_loss_the_timer_and_the_probe() {
         let transfer = "kind = \"transfer\"\nsize = \"14480 B\"\ncount = 1\narrivals = { dist = \"constant\", rate = \"4 per second\" }";
-        let svg = picture("", "{ kind = \"tail\", segments = 1 }", transfer);
+        let along = "lone_fin = false"; // a FIN behind the lost tail would show the loss sooner
+        let svg = picture(along, "{ kind = \"tail\", segments = 1 }", transfer);
         assert_eq!(svg.matches("m0 -8 l-8 8").count(), 1, "one cross");
         assert_eq!(svg.matches(" lost</text>").count(), 1, "and one word");
         assert!(svg.contains("probe</text>") && svg.contains("PTO "), "{svg}");
         assert!(svg.contains("flow &amp; what"));
         let svg = picture(
-            "tail_loss_probe = \"off\"",
+            "lone_fin = false\ntail_loss_probe = \"off\"",
             "{ kind = \"tail\", segments = 1 }",
             transfer,
         );
