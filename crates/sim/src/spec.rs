@@ -192,7 +192,7 @@ pub struct GroupSpec {
     pub spread: PairPolicy,
     /// When it begins.
     pub start: Duration,
-    /// Time between the starts of its `count` members.
+    /// Time between the starts of its `count` members; of those of a round for `incast`.
     pub start_spacing: Duration,
     /// When it stops starting anything (bulk: when it closes); `None`: at the run's `duration`.
     pub stop: Option<Duration>,

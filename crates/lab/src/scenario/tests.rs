@@ -392,6 +392,28 @@ fn values_that_contradict_each_other_are_refused_where_they_stand() {
 }
 
 #[test]
+fn a_host_opens_the_connections_of_a_round_one_after_the_other() {
+    let file = |pairs: u32, keys: &str| {
+        let text = format!(
+            "[network]\nkind = \"dumbbell\"\npairs = {pairs}\naccess = {{ rate = \"1 Gbit/s\", delay = \"0 ms\" }}\n\
+             bottleneck = {{ rate = \"20 Mbit/s\", delay = \"20 ms\", queue = {{ kind = \"drop-tail\", limit = \"50 packets\" }} }}\n\
+             [[traffic]]\nname = \"answers\"\nkind = \"incast\"\nsize = \"6 kB\"\n{keys}\n[run]\nduration = \"1 s\"\n"
+        );
+        let scenario = Scenario::parse("test.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+        let resolved = scenario.resolve(&Setting::none());
+        let resolved = resolved.unwrap_or_else(|error| panic!("{error}"));
+        resolved.spec.groups[0].start_spacing.as_nanos() / 1000
+    };
+    assert_eq!(file(1, "count = 10"), 40);
+    assert_eq!(file(10, ""), 0, "hosts of their own are ready together");
+    assert_eq!(file(10, "count = 10"), 0);
+    assert_eq!(file(10, "count = 11"), 40);
+    assert_eq!(file(10, "count = 2\nspread = \"each\""), 40);
+    assert_eq!(file(10, "count = 1\nspread = \"each\""), 0);
+    assert_eq!(file(1, "count = 10\nstart_spacing = \"0 s\""), 0);
+}
+
+#[test]
 fn another_kind_keeps_only_what_every_kind_has() {
     let text = home(
         "kind = \"drop-tail\", limit",

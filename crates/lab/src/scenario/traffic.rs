@@ -119,6 +119,15 @@ fn group(
         return Err(field.fail(format!("`stop` is not after `start` ({start})")));
     }
     let traffic = traffic(kind, section, network, (&pairs, config.mtu), groups)?;
+    let spread = match section.need("spread")?.choice()? {
+        "random" => PairPolicy::Random,
+        "each" => PairPolicy::Each,
+        _ => PairPolicy::RoundRobin,
+    };
+    let start_spacing = match section.find("start_spacing")? {
+        Some(field) => field.duration()?,
+        None => opening_time(&traffic, spread, pairs.len()),
+    };
     let relay = match section.find("relay")? {
         Some(field) => relay::relay(&field, network, (&pairs, &traffic), interface, &config)?,
         None => None,
@@ -127,14 +136,10 @@ fn group(
     Ok(GroupSpec {
         name,
         traffic,
-        spread: match section.need("spread")?.choice()? {
-            "random" => PairPolicy::Random,
-            "each" => PairPolicy::Each,
-            _ => PairPolicy::RoundRobin,
-        },
+        spread,
         pairs,
         start,
-        start_spacing: section.need("start_spacing")?.duration()?,
+        start_spacing,
         stop: stop.map(|field| field.duration()).transpose()?,
         sender: Arc::clone(&config),
         receiver: config,
@@ -142,6 +147,16 @@ fn group(
         relay,
         most_requests: None,
     })
+}
+
+/// Time between the starts of members that the file does not give: a host that has several answers in a round of incast opens
+/// their connections one after the other, as a program does (40 us apart, measured with Linux 6.18: docs/trust.md, Phase effects).
+fn opening_time(traffic: &Traffic, spread: PairPolicy, pairs: usize) -> Duration {
+    let together = if spread == PairPolicy::Each { 1 } else { pairs };
+    match traffic {
+        Traffic::Incast { count, .. } if *count as usize > together => Duration::from_micros(40),
+        _ => Duration::ZERO,
+    }
 }
 
 /// Largest packets of the group: the path's, or smaller ones if it says so.

@@ -105,14 +105,28 @@ impl Play<'_> {
             Does::Rounds {
                 size,
                 count,
+                together,
+                waiting,
                 remaining,
                 ..
             } => {
-                actor.begun += 1;
-                *remaining = *count;
-                let sizes: Vec<u64> = (0..*count).map(|_| whole_bytes(size.sample())).collect();
+                if *remaining == 0 {
+                    actor.begun += 1;
+                    actor.start = now;
+                    (*waiting, *remaining) = (*count, *count);
+                }
+                *waiting -= *together;
+                let more = *waiting > 0;
+                let sizes: Vec<u64> = (0..*together).map(|_| whole_bytes(size.sample())).collect();
                 for bytes in sizes {
                     self.transfer(group, number, bytes)?;
+                }
+                if more {
+                    // From when these were due, as above.
+                    let of = self.spec.groups[group as usize].start_spacing;
+                    let actor = &mut self.groups[group as usize].actors[number as usize];
+                    actor.start = actor.start.saturating_add(of);
+                    self.agenda.push(Reverse((actor.start, group, number)));
                 }
                 Ok(())
             }

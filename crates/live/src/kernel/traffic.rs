@@ -44,12 +44,17 @@ pub(super) enum Does {
     },
     /// Opens connections as a list says.
     List,
-    /// Opens many connections at once, when those before are done.
+    /// Opens many connections at once or one soon after the other, when those before are done.
     Rounds {
         size: Sampler,
         pause: Sampler,
         count: u32,
+        /// How many of them open at the same moment.
+        together: u32,
         rounds: u32,
+        /// Those of this round that have not opened.
+        waiting: u32,
+        /// Those of this round that are not complete.
         remaining: u32,
     },
     /// Asks over one connection.
@@ -139,7 +144,13 @@ pub(super) fn actors(spec: &Spec, group: &GroupSpec) -> Vec<Actor> {
                 size: own(size, "size"),
                 pause: own(pause, "gap"),
                 count,
+                together: if group.start_spacing == Duration::ZERO {
+                    count
+                } else {
+                    together
+                },
                 rounds: *rounds,
+                waiting: 0,
                 remaining: 0,
             };
             vec![actor(0, start, does)]

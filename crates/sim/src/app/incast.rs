@@ -1,4 +1,5 @@
-//! Incast: in each round every sender transfers at the same moment; the next round begins when all are done.
+//! Incast: in each round the senders transfer at the same moment, or each some time after the one before; the next round begins
+//! when all are done.
 
 use super::Application;
 use super::group::whole_bytes;
@@ -18,6 +19,8 @@ pub(crate) struct Incast<'a> {
     count: u32,
     rounds: u32,
     begun: u32,
+    /// Transfers of this round that have not begun.
+    waiting: u32,
     /// Transfers of this round that are not complete.
     remaining: u32,
 }
@@ -40,6 +43,7 @@ impl<'a> Incast<'a> {
             count,
             rounds,
             begun: 0,
+            waiting: 0,
             remaining: 0,
         }
     }
@@ -55,14 +59,26 @@ impl<'a> Incast<'a> {
 
 impl Application for Incast<'_> {
     fn act<O: Observer>(&mut self, hosts: &mut Hosts<'_, O>, actor: u32, now: Instant) {
-        self.begun += 1;
         let each = self.spec.spread == PairPolicy::Each;
         let pairs = hosts.groups[self.group as usize].routes.len() as u32;
-        self.remaining = if each { self.count * pairs } else { self.count };
-        for member in 0..self.remaining {
-            let pair = hosts.pair_of_flow(self.group, member % pairs);
+        let count = if each { self.count * pairs } else { self.count };
+        if self.remaining == 0 {
+            self.begun += 1;
+            (self.waiting, self.remaining) = (count, count);
+        }
+        let together = match self.spec.start_spacing {
+            Duration::ZERO => count,
+            _ if each => pairs,
+            _ => 1,
+        };
+        for _ in 0..together {
+            let pair = hosts.pair_of_flow(self.group, (count - self.waiting) % pairs);
             let bytes = whole_bytes(self.size.sample());
+            self.waiting -= 1;
             hosts.transfer(now, self.group, actor, pair, bytes);
+        }
+        if self.waiting > 0 {
+            hosts.push_event(self.group, actor, now.saturating_add(self.spec.start_spacing));
         }
     }
 

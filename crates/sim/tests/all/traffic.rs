@@ -452,6 +452,38 @@ fn incast_rounds_begin_together_and_wait_for_the_last() {
 }
 
 #[test]
+fn a_host_that_opens_one_connection_of_a_round_after_the_other_has_no_syn_that_waits() {
+    let mut spec = network(1, 1_000);
+    let mut answers = group(
+        1,
+        Traffic::Incast {
+            size: always(1_000.0),
+            count: 3,
+            rounds: 2,
+            pause: always(0.01),
+        },
+    );
+    answers.start_spacing = Duration::from_micros(200);
+    spec.groups.push(answers);
+    let output = outcome(&spec);
+    // SYNs at 0, 200 and 400 take 52 each, so handshakes end at 20,104, 20,304 and 20,504. Data as when all begin together: the
+    // first occupies the bottleneck until 21,144, the others queue behind.
+    let done = [31_144, 32_184, 33_224];
+    let next = 43_224; // 10,000 after the last
+    let expected: Vec<_> = [0, next]
+        .into_iter()
+        .flat_map(|round| {
+            let flow =
+                move |(at, over): (u64, u64)| (round + at, Some(round + over), Some(round + over + ACK));
+            [0, 200, 400].into_iter().zip(done).map(flow)
+        })
+        .collect();
+    assert_eq!(times(&output, 0), expected);
+    let smallest: Vec<_> = output.groups[0].flows.iter().map(|flow| flow.min_rtt).collect();
+    assert!(smallest.windows(2).all(|pair| pair[0] == pair[1]), "{smallest:?}");
+}
+
+#[test]
 fn listed_flows_start_when_and_where_the_list_says() {
     let line = |start_ms: u64, source: u32, bytes: u64| FlowLine {
         start: Duration::from_millis(start_ms),

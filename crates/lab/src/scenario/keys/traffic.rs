@@ -51,8 +51,8 @@ pub(crate) static TRAFFIC_COMMON: &[Key] = &[
     key(
         "start_spacing",
         TIME,
-        Value("\"0 s\""),
-        "Time between the starts of its `count` members.",
+        Described("`0 s`; `40 us` for incast with several connections on a pair"),
+        "Time between the starts of its `count` members; of those of a round for incast. A program that opens several connections takes some time for each; what starts in the same nanosecond shows effects that no network has (docs/trust.md, Phase effects).",
     ),
     key(
         "stop",
@@ -130,7 +130,7 @@ pub(crate) static TRAFFIC: KindTable = KindTable {
         },
         KindKeys {
             name: TrafficKind::Incast.name(),
-            doc: "In each round all senders start at the same moment; the next round begins when all are done.",
+            doc: "In each round all senders start at the same moment, or `start_spacing` apart; the next round begins when all are done.",
             keys: &[
                 key("size", SIZES, Required, "Payload bytes per connection."),
                 key(
