@@ -1,19 +1,22 @@
 //! How long a batch of runs still takes.
 //!
-//! Before anything is measured: what is expected of each run, from its packets at a typical cost. From then on `indicatif` estimates it
-//! from the speed of the last seconds, over expected time that is done, so that long runs count for more than short ones.
+//! Before anything is measured: what is expected of each run, from its packets at a typical cost. From then on the time that passed,
+//! over the expected time that is done: long runs count for more than short ones, and minutes in which no run ends do not make
+//! the speed nothing.
 
 use fleetfoot_lab::run::Job;
 use fleetfoot_sim::spec::{LinkRate, Spec};
-use indicatif::ProgressBar;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Parts are worked on one after the other, the runs of a part on all cores at once.
 pub(crate) struct Forecast {
     cores: usize,
     parts: Vec<Part>,
-    /// Expected time that is done, and all of it (us); never shown.
-    work: ProgressBar,
+    /// Expected time that is done, and all of it (us).
+    done: u64,
+    work: u64,
+    /// When the work began.
+    since: Instant,
 }
 
 /// A part of the work: the runs of an experiment, or of a plan.
@@ -26,18 +29,18 @@ pub(crate) struct Part {
 
 impl Forecast {
     pub(crate) fn new(parts: Vec<Part>, cores: usize) -> Forecast {
-        let work = ProgressBar::hidden();
-        work.set_length(parts.iter().map(Part::work).sum());
         Forecast {
             cores: cores.max(1),
+            work: parts.iter().map(Part::work).sum(),
             parts,
-            work,
+            done: 0,
+            since: Instant::now(),
         }
     }
 
     /// Adds a part that follows; returns its number.
     pub(crate) fn add(&mut self, part: Part) -> usize {
-        self.work.inc_length(part.work());
+        self.work += part.work();
         self.parts.push(part);
         self.parts.len() - 1
     }
@@ -56,34 +59,35 @@ impl Forecast {
         let run = self.parts.get(part).and_then(|part| part.jobs.get(job));
         let work = run.map_or(0, |run| run.as_micros() as u64);
         if computed {
-            self.work.inc(work);
+            self.done += work;
         } else {
             // What takes no time says nothing about the rest.
-            self.work.dec_length(work);
+            self.work = self.work.saturating_sub(work);
         }
     }
 
     /// From now to the end (s).
     pub(crate) fn left_s(&self) -> f64 {
-        let left = self
-            .work
-            .length()
-            .unwrap_or(0)
-            .saturating_sub(self.work.position());
-        match (left, self.work.position()) {
-            (0, _) => 0.0,
-            (left, 0) => {
-                let longest = self.parts.iter().filter_map(|part| part.jobs.iter().max()).max();
-                let longest = longest.map_or(0.0, Duration::as_secs_f64);
-                longest.max(left as f64 / 1e6 / self.cores as f64)
-            }
-            _ => self.work.eta().as_secs_f64(),
+        self.left_after_s(self.since.elapsed())
+    }
+
+    /// From now to the end, so long after the beginning (s).
+    fn left_after_s(&self, elapsed: Duration) -> f64 {
+        let left = self.work.saturating_sub(self.done) as f64;
+        if self.done > 0 {
+            return elapsed.as_secs_f64() * left / self.done as f64;
         }
+        if left == 0.0 {
+            return 0.0;
+        }
+        let longest = self.parts.iter().filter_map(|part| part.jobs.iter().max()).max();
+        let longest = longest.map_or(0.0, Duration::as_secs_f64);
+        longest.max(left / 1e6 / self.cores as f64)
     }
 
     /// Whether so little is done that its speed says little of the rest.
     pub(crate) fn is_rough(&self) -> bool {
-        (self.work.position() as f64) < ROUGH * self.work.length().unwrap_or(0) as f64
+        (self.done as f64) < ROUGH * self.work as f64
     }
 }
 
@@ -154,6 +158,7 @@ const LEAST: Duration = Duration::from_micros(10);
 #[cfg(test)]
 pub(crate) mod tests {
     use super::{Forecast, Part};
+    use std::time::Duration;
 
     /// Runs that are expected to take so long each (s).
     pub(crate) fn forecast(parts: &[&[f64]], seeds: usize, cores: usize) -> Forecast {
@@ -192,10 +197,13 @@ pub(crate) mod tests {
             forecast.on_run(0, 0, false);
         }
         assert_eq!((forecast.left_s(), forecast.is_rough()), (15.0, true));
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
         forecast.on_run(0, 1, true);
         // A run that is expected to take a second took 20 ms or little more.
         assert!((0.1..5.0).contains(&forecast.left_s()), "{}", forecast.left_s());
+        // 14 are left, however long the last took.
+        let after = |seconds| forecast.left_after_s(Duration::from_secs(seconds));
+        assert_eq!((after(1), after(600)), (14.0, 8400.0));
         assert!(!forecast.is_rough());
         for _ in 0..14 {
             forecast.on_run(0, 2, true);
