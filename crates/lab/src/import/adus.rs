@@ -9,7 +9,8 @@
 //! or until a retransmission, is no pause.
 //!
 //! **Waits** are those of applications: what the packets took from the capture point to the end and back (the smallest that was
-//! seen, and what the last byte waited in a queue) is taken off.
+//! seen, and what the last byte waited in a queue) is taken off. What the first data took longer than the end of the handshake, by its
+//! timestamps, is no wait (`connection/handshake.rs`).
 //!
 //! **Exchanges** last as the ends see them: the ways between them and the capture point are added, and what the first packet waited
 //! before it (by its timestamp) and the last one behind it (by its ACK).
@@ -53,7 +54,7 @@ pub(super) struct Units {
 pub(super) struct Frame {
     /// The first SYN, if it was seen.
     pub(super) opened_ns: Option<u64>,
-    /// The end of the handshake, or the first packet.
+    /// The end of the handshake, as late as first data that followed at once, or the first packet.
     pub(super) established_ns: u64,
     /// The first FIN or reset, and whose it was.
     pub(super) closed: Option<(u64, u8)>,

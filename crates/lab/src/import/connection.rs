@@ -15,9 +15,11 @@
 use super::adus::{Frame, Units};
 use super::delivery::{Clock, Delivered, Ledger, TICK_NS};
 use super::link_layer::{ACK, FIN, RST, SYN, Tcp};
+use handshake::Handshake;
 use std::collections::VecDeque;
 
 mod ack_arrivals;
+mod handshake;
 
 /// One end of a connection, and what it sent.
 #[derive(Debug, Default)]
@@ -127,9 +129,7 @@ pub(super) struct Connection {
     /// The first SYN.
     pub(super) opened_ns: Option<u64>,
     pub(super) answered: bool,
-    established_ns: Option<u64>,
-    /// By how much more than the SYN the end of the handshake waited, by their timestamps.
-    waited_more_ns: i64,
+    handshake: Handshake,
     closed: Option<(u64, u8)>,
     pub(super) reset: bool,
     /// Numbers of the hosts.
@@ -151,8 +151,7 @@ impl Connection {
             last_ns: now_ns,
             opened_ns: None,
             answered: false,
-            established_ns: None,
-            waited_more_ns: 0,
+            handshake: Handshake::default(),
             closed: None,
             reset: false,
             hosts,
@@ -207,6 +206,9 @@ impl Connection {
             self.reset = true;
             self.closed.get_or_insert((now_ns, side as u8));
             return seen;
+        }
+        if side == 0 && tcp.payload > 0 && self.units.is_empty() {
+            self.handshake.data(now_ns, self.ends[0].clock.known());
         }
         self.on_data(now_ns, side, tcp, &mut seen);
         seen
@@ -298,9 +300,8 @@ impl Connection {
     fn on_ack(&mut self, now_ns: u64, side: usize, tcp: &Tcp, late_ns: Option<u64>, seen: &mut Seen) {
         let echoed = tcp.timestamps.map(|stamps| stamps.1);
         let hidden = self.ends[1 - side].packets == 0;
-        if side == 0 && (self.answered || hidden) && self.established_ns.is_none() && !tcp.has(SYN) {
-            self.established_ns = Some(now_ns);
-            self.waited_more_ns = late_ns.map_or(0, |_| self.ends[0].clock.difference);
+        if side == 0 && (self.answered || hidden) && !self.handshake.is_over() && !tcp.has(SYN) {
+            self.handshake.ends(now_ns, self.ends[0].clock.known());
             let [opener, answer] = &self.ends;
             if hidden && opener.syns == 1 {
                 // SYN and its sender's answer to the SYN-ACK pass the same place a round-trip time apart.
@@ -500,18 +501,16 @@ impl Connection {
     pub(super) fn frame(&self, base_ns: [u64; 2], longest_ns: u64) -> Frame {
         let halves_ns = self.halves_ns();
         // What the end of the handshake waited, less what it waited more than the SYN did.
-        let waited = self.ends[0]
-            .handshake_half_ns
-            .unwrap_or(0)
-            .saturating_sub(base_ns[0]);
-        let late_ns = waited.saturating_add_signed(-self.waited_more_ns).min(longest_ns);
+        let half_ns = self.ends[0].handshake_half_ns.unwrap_or(0);
+        let waited = half_ns.saturating_sub(base_ns[0]);
+        let late_ns = waited.saturating_add_signed(-self.handshake.waited_more_ns());
         Frame {
             opened_ns: self.opened_ns,
-            established_ns: self.established_ns.unwrap_or(self.first_ns),
+            established_ns: self.handshake.ready_ns().unwrap_or(self.first_ns),
             closed: self.closed,
             halves_ns,
             base_ns,
-            late_ns,
+            late_ns: late_ns.min(longest_ns),
         }
     }
 

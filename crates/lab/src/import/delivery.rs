@@ -13,8 +13,8 @@ pub(super) struct Clock {
     /// Smallest difference between the two clocks in this span of time and in the one before, and when it began: clocks drift.
     least: [Option<i64>; 2],
     since_ns: u64,
-    /// The last one: by how much more than the first packet the last one waited.
-    pub(super) difference: i64,
+    /// By how much more than the first packet the last one waited.
+    difference: i64,
     /// Whether the clock counts something other than milliseconds.
     other: bool,
 }
@@ -41,6 +41,11 @@ impl Clock {
         let least = self.least[1].map_or(own, |before| before.min(own));
         self.difference = difference;
         Some(u64::try_from(difference - least).unwrap_or(0))
+    }
+
+    /// By how much more than the first packet the last one waited; `None` without timestamps.
+    pub(super) fn known(&self) -> Option<i64> {
+        self.first.filter(|_| !self.other).map(|_| self.difference)
     }
 }
 
