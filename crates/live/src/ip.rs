@@ -106,7 +106,7 @@ const ATTEMPTS: u32 = 20;
 
 /// Runs lines of `ip -batch` in the namespace of this thread.
 pub(crate) fn ip(lines: &str) -> Result<(), Error> {
-    batch(Command::new("ip").args(["-batch", "-"]), lines)
+    batch(Command::new("ip").args(["-batch", "-"]), lines, NO_IP)
 }
 
 /// Runs lines of `ip -batch` in another network namespace.
@@ -119,16 +119,21 @@ pub(crate) fn ip_at(namespace: &File, lines: &str) -> Result<(), Error> {
     unsafe {
         command.pre_exec(move || Ok(setns(&namespace, CloneFlags::CLONE_NEWNET)?));
     }
-    batch(command.args(["-batch", "-"]), lines)
+    batch(command.args(["-batch", "-"]), lines, NO_IP)
 }
 
-fn batch(command: &mut Command, lines: &str) -> Result<(), Error> {
+/// Why `ip` may not be there.
+const NO_IP: &str = "cannot run ip (Debian package iproute2)";
+
+/// Runs a command that reads these lines from its standard input. `missing`: what is said where it cannot be started.
+pub(crate) fn batch(command: &mut Command, lines: &str, missing: &str) -> Result<(), Error> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|cause| Error::new("cannot run ip (Debian package iproute2)", cause))?;
+        .map_err(|cause| Error::new(missing, cause))?;
+    let name = command.get_program().to_string_lossy().into_owned();
     if let Some(stdin) = &mut child.stdin {
         // A child that died early says why below.
         let _ = stdin
@@ -137,12 +142,12 @@ fn batch(command: &mut Command, lines: &str) -> Result<(), Error> {
     }
     let output = child
         .wait_with_output()
-        .map_err(|cause| Error::new("cannot run ip", cause))?;
+        .map_err(|cause| Error::new(format!("cannot run {name}"), cause))?;
     if output.status.success() {
         return Ok(());
     }
     Err(Error::new(
-        format!("ip {lines:?}"),
+        format!("{name} {lines:?}"),
         std::io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_string()),
     ))
 }

@@ -6,6 +6,7 @@
 //! interfaces are in use (each file is locked by its process) and how the switches stood before the first of them.
 
 use crate::Error;
+use crate::ip::batch;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{DirBuilder, File, OpenOptions, read_dir, read_to_string, remove_dir, remove_file, write};
@@ -13,7 +14,7 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Masquerading for the links of this process.
 #[derive(Debug)]
@@ -281,34 +282,8 @@ fn note(path: &Path, cause: io::Error) -> Error {
 
 /// Runs lines of `nft`.
 fn nft(lines: &str) -> Result<(), Error> {
-    let mut child = Command::new("nft")
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|cause| {
-            Error::new(
-                "--masquerade needs nft (Debian package nftables), which cannot be run",
-                cause,
-            )
-        })?;
-    if let Some(stdin) = &mut child.stdin {
-        // A child that died early says why below.
-        let _ = stdin
-            .write_all(lines.as_bytes())
-            .and_then(|()| stdin.write_all(b"\n"));
-    }
-    let output = child
-        .wait_with_output()
-        .map_err(|cause| Error::new("cannot run nft", cause))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(Error::new(
-        format!("nft {lines:?}"),
-        io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_string()),
-    ))
+    let missing = "--masquerade needs nft (Debian package nftables), which cannot be run";
+    batch(Command::new("nft").args(["-f", "-"]), lines, missing)
 }
 
 /// How the switches stood.
