@@ -270,7 +270,7 @@ impl Connection {
     }
 
     /// The same, with the headers written where they are wanted: the stream offsets that the segment carries.
-    #[inline]
+    #[inline(always)]
     pub fn poll_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
         let range = if self.shared.fast.sends() {
             self.next_segment::<true>(now, segment)
