@@ -144,14 +144,14 @@ impl Receive {
             self.read += self.readable();
         }
         if let Some(room) = &mut self.room {
-            let span = span(self.beyond.as_deref(), self.rcv_nxt);
+            let span = || span(self.beyond.as_deref(), self.rcv_nxt);
             room.on_read(self.read, self.rcv_nxt, span);
         }
     }
 
     /// A segment echoes the timestamp `echo`, which was sent `elapsed` milliseconds ago.
-    #[inline]
-    pub(in crate::tcp) fn on_echo(&mut self, echo: u32, elapsed: u32, payload: u32) {
+    #[inline(always)]
+    pub(in crate::tcp) fn on_echo(&mut self, echo: u32, elapsed: impl FnOnce() -> u32, payload: u32) {
         if let Some(room) = &mut self.room {
             let all_read = self.read == self.rcv_nxt;
             room.on_echo(echo, elapsed, payload >= self.acking.full(), all_read);
@@ -174,7 +174,7 @@ impl Receive {
         }
         if let Some(room) = &mut self.room {
             if count > 0 {
-                let span = span(self.beyond.as_deref(), self.rcv_nxt);
+                let span = || span(self.beyond.as_deref(), self.rcv_nxt);
                 room.on_read(self.read, self.rcv_nxt, span);
             }
             let left = self.edge.saturating_sub(self.rcv_nxt);
@@ -384,11 +384,11 @@ impl Receive {
     fn decide(&mut self, config: &Config) {
         let full = self.acking.full();
         let mut keeps_up = true;
-        if let Some(room) = &self.room
+        if let Some(room) = &mut self.room
             && self.acking.unacked > full
         {
             keeps_up = room.keeps_up(full);
-            if room.is_tight() {
+            if room.is_tight(full) {
                 self.acking.quick = 0;
             }
         }

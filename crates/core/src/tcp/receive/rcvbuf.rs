@@ -68,6 +68,51 @@ pub(in crate::tcp) struct Room {
     /// The window of the next acknowledgment is the one offered: it was decided on before the application read.
     pub(in crate::tcp) decided: bool,
     sizing: RightSizing,
+    /// What a packet of the last size occupies.
+    #[serde(skip)]
+    packet: Occupied,
+    /// What follows from the memory occupied.
+    #[serde(skip)]
+    view: View,
+}
+
+/// Most packets have the size of the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Occupied {
+    /// Bytes of the packet, headers included.
+    packet: u64,
+    /// Memory for it; zero: no packet was seen.
+    size: u64,
+    /// Bytes that fit behind it.
+    tail: u64,
+}
+
+/// What follows from the memory occupied as long as nothing else changes: mostly a segment finds as much occupied as the one
+/// before it did.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    /// Memory occupied; `u64::MAX`: something else has changed.
+    held: u64,
+    /// Payload of a full segment.
+    full: u32,
+    /// Less than half is free.
+    tight: bool,
+    /// The window may grow up to this.
+    limit: u64,
+    /// The window there is room for.
+    window: u64,
+}
+
+impl Default for View {
+    fn default() -> View {
+        View {
+            held: u64::MAX,
+            full: 0,
+            tight: false,
+            limit: 0,
+            window: 0,
+        }
+    }
 }
 
 impl Room {
@@ -105,6 +150,8 @@ impl Room {
             overflowed: false,
             decided: false,
             sizing: RightSizing::new(0),
+            packet: Occupied::default(),
+            view: View::default(),
         };
         // `tcp_init_buffer_space`: one segment is kept back.
         if room.clamp >= full {
@@ -129,8 +176,14 @@ impl Room {
     }
 
     /// A segment echoes a timestamp: see [`RightSizing::on_echo`].
-    #[inline]
-    pub(in crate::tcp) fn on_echo(&mut self, echo: u32, elapsed: u32, full: bool, all_read: bool) {
+    #[inline(always)]
+    pub(in crate::tcp) fn on_echo(
+        &mut self,
+        echo: u32,
+        elapsed: impl FnOnce() -> u32,
+        full: bool,
+        all_read: bool,
+    ) {
         self.sizing.on_echo(echo, elapsed, full, all_read);
     }
 
@@ -143,19 +196,24 @@ impl Room {
     /// The application has read up to `read`, of what came in order up to `rcv_nxt`; `beyond` bytes span what came out of order.
     ///
     /// It takes segment by segment, and if a round trip is over, it is when the first is taken.
-    #[inline]
-    pub(in crate::tcp) fn on_read(&mut self, read: u64, rcv_nxt: u64, beyond: u64) {
+    #[inline(always)]
+    pub(in crate::tcp) fn on_read(&mut self, read: u64, rcv_nxt: u64, beyond: impl FnOnce() -> u64) {
         let mut first = read;
         if self.newest.1 > 0 {
             first = first.min(self.newest.0);
         }
-        if let Some(&(end, _)) = self.waiting.front() {
-            first = first.min(end);
+        if !self.waiting.is_empty() {
+            first = self.first_waiting(first);
         }
         self.release(read);
         if let Some(window) = self.sizing.on_read(first, rcv_nxt) {
-            self.enlarge(window + beyond);
+            self.enlarge(window + beyond());
         }
+    }
+
+    #[cold]
+    fn first_waiting(&self, first: u64) -> u64 {
+        self.waiting.front().map_or(first, |&(end, _)| first.min(end))
     }
 
     /// Data came beyond a hole, which with it spans `beyond` bytes.
@@ -170,6 +228,7 @@ impl Room {
         if !self.locked && buffer > self.buffer {
             self.buffer = buffer;
             self.clamp = self.window_of(buffer);
+            self.look_anew();
         }
     }
 
@@ -196,8 +255,35 @@ impl Room {
         self.window_of(self.buffer.saturating_sub(self.held))
     }
 
+    /// What follows from the memory occupied.
+    #[inline(always)]
+    fn view(&mut self, full: u32) -> &View {
+        if self.view.held != self.held || self.view.full != full {
+            self.look(full);
+        }
+        &self.view
+    }
+
+    #[inline(never)]
+    fn look(&mut self, full: u32) {
+        let free = self.free();
+        self.view = View {
+            held: self.held,
+            full,
+            tight: free < self.window_of(self.buffer).min(self.clamp) / 2,
+            limit: self.clamp.min(free),
+            window: self.select(full),
+        };
+    }
+
+    /// Something else has changed than the memory occupied.
+    #[inline(always)]
+    fn look_anew(&mut self) {
+        self.view.held = u64::MAX;
+    }
+
     /// A segment up to `end` is kept.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn keep(&mut self, end: u64, payload: u32, header: u32) {
         let payload = u64::from(payload);
         if payload <= self.tail_room && self.newest.1 > 0 && self.newest.0 + payload == end {
@@ -206,7 +292,11 @@ impl Room {
             return;
         }
         let packet = payload + u64::from(header);
-        let (size, tail) = occupied(packet);
+        if self.packet.packet != packet || self.packet.size == 0 {
+            let (size, tail) = occupied(packet);
+            self.packet = Occupied { packet, size, tail };
+        }
+        let Occupied { size, tail, .. } = self.packet;
         self.held += size;
         self.tail_room = tail;
         let before = core::mem::replace(&mut self.newest, (end, size));
@@ -223,7 +313,7 @@ impl Room {
     }
 
     /// Everything up to `read` was read.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn release(&mut self, read: u64) {
         if !self.waiting.is_empty() {
             self.release_waiting(read);
@@ -263,12 +353,13 @@ impl Room {
         }
         self.clamp = clamp;
         self.sizing.bound(clamp);
+        self.look_anew();
     }
 
     /// The window may grow after a segment that was kept. True if it did.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn grow(&mut self, payload: u32, header: u32, full: u32) -> bool {
-        let limit = self.clamp.min(self.free());
+        let limit = self.view(full).limit;
         payload >= 128 && limit > self.ssthresh && self.grow_up_to(limit, payload, header, full)
     }
 
@@ -280,6 +371,7 @@ impl Room {
         limit > self.ssthresh && self.grow_up_to(limit, payload, header, full)
     }
 
+    #[inline(never)]
     fn grow_up_to(&mut self, limit: u64, payload: u32, header: u32, full: u32) -> bool {
         let payload = u64::from(payload);
         let (size, _) = occupied(payload + u64::from(header));
@@ -302,6 +394,7 @@ impl Room {
             return false;
         }
         self.ssthresh += step.max(2 * payload).min(limit - self.ssthresh);
+        self.look_anew();
         true
     }
 
@@ -332,13 +425,15 @@ impl Room {
     }
 
     /// Whether the window did not shrink since it was last offered.
-    pub(in crate::tcp) fn keeps_up(&self, full: u32) -> bool {
-        self.select(full) >= self.offered
+    #[inline(always)]
+    pub(in crate::tcp) fn keeps_up(&mut self, full: u32) -> bool {
+        self.view(full).window >= self.offered
     }
 
     /// Whether less than half is free: no more quick acknowledgments.
-    pub(in crate::tcp) fn is_tight(&self) -> bool {
-        self.free() < self.window_of(self.buffer).min(self.clamp) / 2
+    #[inline(always)]
+    pub(in crate::tcp) fn is_tight(&mut self, full: u32) -> bool {
+        self.view(full).tight
     }
 
     /// Whether more is occupied than the buffer allows.
@@ -359,22 +454,27 @@ impl Room {
     pub(in crate::tcp) fn stretch(&mut self, in_order: bool) -> bool {
         if !self.locked {
             self.buffer = self.buffer.max(self.held.min(self.most));
+            self.look_anew();
         }
         self.overflowed |= in_order && self.overflows();
         self.overflowed
     }
 
     /// Decides on a window to offer, where `current` is left of the last.
+    #[inline(always)]
     pub(in crate::tcp) fn offer(&mut self, current: u64, full: u32) -> u64 {
         if core::mem::take(&mut self.overflowed) {
             self.offered = 0;
             return 0;
         }
-        let mut window = self.select(full);
+        let mut window = self.view(full).window;
         if window < current {
             window = current.next_multiple_of(1 << self.scale);
         }
         self.offered = window;
+        if self.scale == 0 {
+            self.look_anew(); // without scaling the next window follows from this one
+        }
         window
     }
 

@@ -59,14 +59,21 @@ impl RightSizing {
         (self.rtt > 0).then(|| Duration::from_nanos(self.rtt * 125))
     }
 
-    /// A segment echoes the timestamp `echo`, which was sent `elapsed` milliseconds ago. `full`: it carries a full
+    /// A segment echoes the timestamp `echo`, which was sent `elapsed` milliseconds ago (asked for if it is another echo). `full`: it carries a full
     /// segment's worth of data; `all_read`: nothing waits for the application.
-    #[inline]
-    pub(in crate::tcp) fn on_echo(&mut self, echo: u32, elapsed: u32, full: bool, all_read: bool) {
+    #[inline(always)]
+    pub(in crate::tcp) fn on_echo(
+        &mut self,
+        echo: u32,
+        elapsed: impl FnOnce() -> u32,
+        full: bool,
+        all_read: bool,
+    ) {
         if echo == self.last_echo {
             return;
         }
         self.last_echo = echo;
+        let elapsed = elapsed();
         if full && (1..LONGEST_ECHO).contains(&elapsed) {
             self.sample(u64::from(elapsed) * 1000, false, all_read);
         }
@@ -105,7 +112,7 @@ impl RightSizing {
 
     /// The application has read up to `read` and nothing waits but what lies up to `rcv_nxt`. If more was read in a round
     /// trip than ever before: the window to have room for.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn on_read(&mut self, read: u64, rcv_nxt: u64) -> Option<u64> {
         if self.rtt == 0 || self.seen.since(self.since).as_nanos() < (self.rtt >> 3) * 1000 {
             return None;
@@ -158,7 +165,7 @@ mod tests {
         let mut sizing = RightSizing::new(14_480);
         sizing.start(at(0), 1);
         assert_eq!(sizing.on_read(1449, 1449), None, "no round-trip time is known");
-        sizing.on_echo(5, 100, true, true);
+        sizing.on_echo(5, || 100, true, true);
         sizing.on_data(at(99), 28_961, 65_161);
         assert_eq!(sizing.on_read(28_961, 28_961), None, "the round trip is not over");
         sizing.on_data(at(100), 28_961, 65_161);
@@ -181,17 +188,17 @@ mod tests {
         let ms = Duration::from_millis;
         let mut sizing = RightSizing::new(14_480);
         assert_eq!(sizing.rtt(), None);
-        sizing.on_echo(1, 0, true, true); // within one tick of the clock
-        sizing.on_echo(2, 100, false, true); // a small segment
+        sizing.on_echo(1, || 0, true, true); // within one tick of the clock
+        sizing.on_echo(2, || 100, false, true); // a small segment
         assert_eq!(sizing.rtt(), None);
-        sizing.on_echo(3, 100, true, true);
+        sizing.on_echo(3, || 100, true, true);
         assert_eq!(sizing.rtt(), Some(ms(100)));
-        sizing.on_echo(3, 900, true, true); // the same echo again
-        sizing.on_echo(4, 180, true, false); // data waits to be read
+        sizing.on_echo(3, || 900, true, true); // the same echo again
+        sizing.on_echo(4, || 180, true, false); // data waits to be read
         assert_eq!(sizing.rtt(), Some(ms(100)));
-        sizing.on_echo(5, 180, true, true); // 100 + (180 - 100) / 8
+        sizing.on_echo(5, || 180, true, true); // 100 + (180 - 100) / 8
         assert_eq!(sizing.rtt(), Some(ms(110)));
-        sizing.on_echo(6, 60, true, true);
+        sizing.on_echo(6, || 60, true, true);
         assert_eq!(sizing.rtt(), Some(ms(60)));
     }
 

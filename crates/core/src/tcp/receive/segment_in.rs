@@ -393,7 +393,7 @@ impl Connection {
         }
         let shared = &mut self.shared;
         if shared.timestamps && self.receive.room.is_some() {
-            let elapsed = shared.timestamp(now).wrapping_sub(segment.tsecr);
+            let elapsed = || shared.timestamp(now).wrapping_sub(segment.tsecr);
             self.receive.on_echo(segment.tsecr, elapsed, segment.payload);
         }
         let taken: Taken =
@@ -434,24 +434,29 @@ impl Connection {
     }
 
     /// Data was taken: the delayed-ACK timer.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn delay_ack(&mut self, now: Instant) {
+        if !self.receive.acking.now {
+            self.start_delay(now);
+        }
+        if self.receive.acking.now {
+            self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
+        }
+    }
+
+    #[inline(never)]
+    fn start_delay(&mut self, now: Instant) {
         let config = &self.shared.config;
         let timers = &mut self.shared.timers;
         let receive = &mut self.receive;
-        if !receive.acking.now {
-            let (srtt, running) = (self.shared.rtt.srtt(), timers.delayed_ack);
-            timers.delayed_ack = match receive.held_back_until(now, srtt) {
-                Some(at) => running.min(at), // a timer of its own in Linux, off the grid of the others
-                None => {
-                    let expiry = |wait| timers.expiry(config.timer_grid, now, now + wait);
-                    receive.acking.delayed_until(config, srtt, running, expiry)
-                }
-            };
-        }
-        if receive.acking.now {
-            timers.delayed_ack = Instant::FAR_FUTURE;
-        }
+        let (srtt, running) = (self.shared.rtt.srtt(), timers.delayed_ack);
+        timers.delayed_ack = match receive.held_back_until(now, srtt) {
+            Some(at) => running.min(at), // a timer of its own in Linux, off the grid of the others
+            None => {
+                let expiry = |wait| timers.expiry(config.timer_grid, now, now + wait);
+                receive.acking.delayed_until(config, srtt, running, expiry)
+            }
+        };
     }
 
     fn on_peer_fin(&mut self, now: Instant) {

@@ -38,11 +38,12 @@ impl Receive {
     #[inline(always)]
     fn decide_window(&mut self) {
         let left = self.window();
+        let full = self.acking.full();
         if let Some(room) = &mut self.room {
-            if room.is_tight() {
+            if room.is_tight(full) {
                 self.acking.quick = 0;
             }
-            self.edge = self.rcv_nxt + room.offer(left, self.acking.full());
+            self.edge = self.rcv_nxt + room.offer(left, full);
         }
     }
 
@@ -63,7 +64,18 @@ impl Receive {
 
     /// The first check as Linux makes it (`tcp_sequence`): where nothing waits to be read, a segment may go beyond the
     /// window; a FIN needs no room; nothing is old that was not acknowledged (`acked` is the last acknowledgment sent).
+    #[inline(always)]
     pub(in crate::tcp) fn fits(&self, seq: i64, segment: &Segment, acked: u64) -> bool {
+        // What is expected next, within the window: all before it was acknowledged or is about to be.
+        if seq == self.rcv_nxt as i64 && (self.rcv_nxt + u64::from(segment.payload)) < self.edge {
+            debug_assert!(acked <= self.rcv_nxt);
+            return true;
+        }
+        self.fits_anyhow(seq, segment, acked)
+    }
+
+    #[inline(never)]
+    fn fits_anyhow(&self, seq: i64, segment: &Segment, acked: u64) -> bool {
         let end = seq + i64::from(segment.sequence_len());
         let edge = self.edge.max(self.rcv_nxt) as i64;
         let fin = i64::from(segment.flags.contains(Flags::FIN));
