@@ -69,8 +69,10 @@ impl Rtt {
     pub(in crate::tcp) fn sample(&mut self, config: &RtoConfig, rtt: Duration, round_over: bool) {
         self.min = self.min.min(rtt);
         if config.estimator == RttEstimator::Linux {
-            self.sample_linux(config, rtt, round_over);
-        } else if self.sampled && !config.tick.is_zero() {
+            self.backoff = 0;
+            return self.sample_linux(config, rtt, round_over);
+        }
+        if self.sampled && !config.tick.is_zero() {
             self.sample_ticks(config.tick.as_nanos(), rtt);
         } else if self.sampled {
             let (srtt, sample) = (self.srtt.as_nanos(), rtt.as_nanos());
@@ -99,7 +101,7 @@ impl Rtt {
             self.rttvar = quarters(sample * 2);
             self.peak = self.mdev().saturating_sub(floor);
             self.round_peak = self.peak;
-            return;
+            return self.update_base_linux(config, self.srtt.as_micros(), floor);
         }
         let srtt = (self.srtt.as_nanos() / EIGHTH) as i64;
         let mdev = i64::from(self.mdev());
@@ -108,14 +110,17 @@ impl Rtt {
         if error < 0 && change > 0 {
             change >>= 3;
         }
-        self.srtt = eighths((srtt + error).max(1));
-        self.rttvar = quarters(mdev + change);
-        self.round_peak = self.round_peak.max(self.mdev().saturating_sub(floor));
+        let (srtt, mdev) = ((srtt + error).max(1), mdev + change);
+        self.srtt = eighths(srtt);
+        self.rttvar = quarters(mdev);
+        let mdev = mdev.min(i64::from(u32::MAX)) as u32;
+        self.round_peak = self.round_peak.max(mdev.saturating_sub(floor));
         self.peak = self.peak.max(self.round_peak);
         if round_over {
             self.peak -= (self.peak - self.round_peak) >> 2;
             self.round_peak = 0;
         }
+        self.update_base_linux(config, srtt as u64 >> 3, floor);
     }
 
     /// Linux's `mdev_us`: four times the deviation, microseconds.
@@ -144,14 +149,7 @@ impl Rtt {
     #[inline(always)]
     fn update_base(&mut self, config: &RtoConfig) {
         if config.estimator == RttEstimator::Linux {
-            let floor = variance_floor(config);
-            let rto = (self.srtt.as_nanos() / (8 * EIGHTH) + u64::from(floor + self.peak)) * MICROSECOND;
-            self.base = match config.floor {
-                RtoFloor::Rto => up_to_whole(rto, config.granularity).max(config.min),
-                RtoFloor::Variance => up_to_whole(rto, config.granularity),
-            }
-            .min(config.max);
-            return;
+            return self.update_base_linux(config, self.srtt.as_micros(), variance_floor(config));
         }
         if !config.tick.is_zero() {
             return self.update_base_in_ticks(config);
@@ -162,6 +160,17 @@ impl Rtt {
             RtoFloor::Variance => self.srtt + spread.max(config.min),
         };
         self.base = rto.min(config.max);
+    }
+
+    /// `srtt` in microseconds, and the [floor](variance_floor) of the variation.
+    #[inline(always)]
+    fn update_base_linux(&mut self, config: &RtoConfig, srtt: u64, floor: u32) {
+        let rto = (srtt + u64::from(floor + self.peak)) * MICROSECOND;
+        self.base = match config.floor {
+            RtoFloor::Rto => up_to_whole(rto, config.granularity).max(config.min),
+            RtoFloor::Variance => up_to_whole(rto, config.granularity),
+        }
+        .min(config.max);
     }
 
     #[inline(never)]

@@ -30,6 +30,8 @@ impl TimerGrid {
             cascading(jiffies, wait)
         } else if wait < LEVEL {
             jiffies + wait + 1
+        } else if wait < LEVEL << 3 {
+            (((jiffies + wait) >> 3) + 1) << 3 // the second level, as `levels` has it
         } else {
             levels(jiffies, wait)
         };
