@@ -269,6 +269,18 @@ impl Connection {
         Some(Transmit { segment, start, end })
     }
 
+    /// Whether [`Connection::poll_segment`] has nothing to send now, as far as that can be seen at once.
+    #[inline(always)]
+    pub fn is_drained(&self, now: Instant) -> bool {
+        let drained = self.shared.fast.sends()
+            && !self.receive.acking.now
+            && self.sender.as_ref().is_none_or(|sender| sender.full_at == now);
+        if drained {
+            self.checked(true);
+        }
+        drained
+    }
+
     /// The same, with the headers written where they are wanted: the stream offsets that the segment carries.
     #[inline(always)]
     pub fn poll_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {

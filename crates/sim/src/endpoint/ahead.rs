@@ -180,7 +180,7 @@ fn drain<O: Observer>(
     leaving: &mut Vec<PacketOnWire>,
     onward: u32,
 ) {
-    loop {
+    while !connection.is_drained(now) {
         let (packet, free) = packets.reserve();
         if connection.poll_segment(now, &mut packet.segment).is_none() {
             return;

@@ -42,7 +42,7 @@ impl Acking {
     pub(in crate::tcp) fn new(config: &Config) -> Acking {
         let full = match config.delayed_ack {
             // `tcp_initialize_rcv_mss`
-            DelayedAck::Linux { .. } => config.mss().clamp(88, 536),
+            DelayedAck::Linux { .. } => config.mss().clamp(LEAST_FULL, 536),
             DelayedAck::Off | DelayedAck::Standard { .. } => 0,
         };
         Acking {
@@ -91,7 +91,10 @@ impl Acking {
     pub(in crate::tcp) fn measure(&mut self, config: &Config, segment: &Segment) {
         let payload = segment.payload;
         if payload >= self.full {
-            self.full = payload.min(config.mss());
+            // It is no more than our MSS, unless it is what `new` takes for it.
+            if payload > self.full || payload <= LEAST_FULL {
+                self.full = payload.min(config.mss());
+            }
             if segment.flags.contains(Flags::PSH) {
                 self.pushed = self.pushed.max(1);
             }
@@ -202,7 +205,7 @@ impl Acking {
     }
 
     /// When the delayed ACK is due, if one is pending; `running` is when one set before would be. `expiry` says when a timer
-    /// fires that is set now.
+    /// fires that is set now, `expires_within` whether the one set before does so no later than one set now.
     #[inline(always)]
     pub(in crate::tcp) fn delayed_until(
         &mut self,
@@ -210,6 +213,7 @@ impl Acking {
         srtt: Option<Duration>,
         running: Instant,
         expiry: impl Fn(Duration) -> Instant,
+        expires_within: impl FnOnce(Duration) -> bool,
     ) -> Instant {
         if !self.scheduled() || self.now {
             return running;
@@ -229,8 +233,10 @@ impl Acking {
                 }
                 let ato = ato.min(max);
                 // It would expire soon, or at once: a FIN before any data has no estimate.
-                let soon = config.timer_grid.whole(ato.mul_div(1, 4));
-                if ato.is_zero() || (running != Instant::FAR_FUTURE && running <= expiry(soon)) {
+                if ato.is_zero()
+                    || (running != Instant::FAR_FUTURE
+                        && expires_within(config.timer_grid.whole(ato.mul_div(1, 4))))
+                {
                     self.now = true;
                     return Instant::FAR_FUTURE;
                 }
@@ -277,3 +283,6 @@ impl Acking {
         self.pushed = 0;
     }
 }
+
+/// The least that counts as a full segment at first (`TCP_MIN_MSS`).
+const LEAST_FULL: u32 = 88;

@@ -223,47 +223,19 @@ impl Receive {
         let fin = !PREDICTED && segment.flags.contains(Flags::FIN);
         let end = seq + i64::from(payload);
         let before = self.rcv_nxt;
-        let limit = match &self.room {
-            None if PREDICTED => self.edge,
-            None => self.edge.min(self.fin_at),
-            // `tcp_try_rmem_schedule`: there is no memory for it.
-            Some(room) if seq > before as i64 && room.is_full() => before,
-            // Linux takes a segment whole that it takes, but nothing when the window is shut.
-            Some(_) if payload == 0 || (seq < self.edge as i64 && self.edge > before) => self.fin_at,
-            Some(_) => before,
-        };
-        let mut taken = Taken {
-            start: self.rcv_nxt,
-            end: self.rcv_nxt,
-            ..Taken::default()
-        };
-
-        if seq == self.rcv_nxt as i64 && self.beyond_is_empty() && end as u64 <= limit {
+        let limit = self.limit::<PREDICTED>(seq, payload);
+        let mut taken = if seq == before as i64 && self.beyond_is_empty() && end as u64 <= limit {
             // The common case: in order, nothing beyond.
             self.rcv_nxt = end as u64;
-            taken.end = end as u64;
-            taken.advanced = payload > 0;
+            Taken {
+                start: before,
+                end: end as u64,
+                advanced: payload > 0,
+                ..Taken::default()
+            }
         } else {
-            let start = (seq.max(0) as u64).max(self.rcv_nxt);
-            let stop = (end.max(0) as u64).min(limit);
-            let old = (start as i64 - seq).clamp(0, i64::from(payload)) as u32;
-            if old > 0 {
-                taken.redundant += self.note_old(config, seq, payload);
-            }
-            // A FIN beyond a hole takes its place in the sequence space, and in the SACK blocks.
-            let stop = stop
-                + u64::from(
-                    fin && stop == end.max(0) as u64
-                        && (stop < self.edge || self.room.is_some())
-                        && self.fin_at >= stop,
-                );
-            if stop > start && !(fin && payload == 0 && start == self.rcv_nxt) {
-                taken = self.insert(config, compresses(config, sack), start, stop, taken);
-                taken.redundant = taken.redundant.min(payload);
-            } else if payload > 0 {
-                self.acking.now = true; // nothing new: an immediate ACK
-            }
-        }
+            self.take_any(config, sack, seq, payload, fin, limit)
+        };
         if let Some(room) = &mut self.room {
             if room.overflows() {
                 self.acking.quick = 0;
@@ -285,6 +257,60 @@ impl Receive {
             }
         } else if payload > 0 {
             self.schedule_disorder(config, sack, segment, taken.end > taken.start);
+        }
+        taken
+    }
+
+    /// Nothing beyond this offset is taken of a segment of so much `payload` at offset `seq`.
+    #[inline(always)]
+    fn limit<const PREDICTED: bool>(&self, seq: i64, payload: u32) -> u64 {
+        let before = self.rcv_nxt;
+        let fin_at = if PREDICTED { u64::MAX } else { self.fin_at };
+        match &self.room {
+            None => self.edge.min(fin_at),
+            // `tcp_try_rmem_schedule`: there is no memory for it.
+            Some(room) if seq > before as i64 && room.is_full() => before,
+            // Linux takes a segment whole that it takes, but nothing when the window is shut.
+            Some(_) if payload == 0 || (seq < self.edge as i64 && self.edge > before) => fin_at,
+            Some(_) => before,
+        }
+    }
+
+    /// Takes the payload and FIN of a segment at offset `seq` that is not in order, or leaves or has left a hole.
+    #[inline(never)]
+    fn take_any(
+        &mut self,
+        config: &Config,
+        sack: bool,
+        seq: i64,
+        payload: u32,
+        fin: bool,
+        limit: u64,
+    ) -> Taken {
+        let mut taken = Taken {
+            start: self.rcv_nxt,
+            end: self.rcv_nxt,
+            ..Taken::default()
+        };
+        let end = seq + i64::from(payload);
+        let start = (seq.max(0) as u64).max(self.rcv_nxt);
+        let stop = (end.max(0) as u64).min(limit);
+        let old = (start as i64 - seq).clamp(0, i64::from(payload)) as u32;
+        if old > 0 {
+            taken.redundant += self.note_old(config, seq, payload);
+        }
+        // A FIN beyond a hole takes its place in the sequence space, and in the SACK blocks.
+        let stop = stop
+            + u64::from(
+                fin && stop == end.max(0) as u64
+                    && (stop < self.edge || self.room.is_some())
+                    && self.fin_at >= stop,
+            );
+        if stop > start && !(fin && payload == 0 && start == self.rcv_nxt) {
+            taken = self.insert(config, compresses(config, sack), start, stop, taken);
+            taken.redundant = taken.redundant.min(payload);
+        } else if payload > 0 {
+            self.acking.now = true; // nothing new: an immediate ACK
         }
         taken
     }
@@ -314,7 +340,7 @@ impl Receive {
         self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
     }
 
-    #[inline(never)]
+    #[inline]
     fn insert(&mut self, config: &Config, compress: bool, start: u64, stop: u64, mut taken: Taken) -> Taken {
         self.acking.now |= !compress; // RFC 5681 4.2: out of order, or filling a hole
         let rcv_nxt = self.rcv_nxt;
@@ -547,6 +573,14 @@ impl Receive {
         self.beyond
             .as_ref()
             .is_some_and(|beyond| beyond.duplicate.is_some() || !beyond.ranges.is_empty())
+    }
+
+    /// Whether an acknowledgment has more to say of what is beyond a hole: blocks, or that it was held back.
+    #[inline(always)]
+    pub(in crate::tcp) fn has_disorder(&self) -> bool {
+        self.beyond.as_ref().is_some_and(|beyond| {
+            !beyond.ranges.is_empty() || beyond.duplicate.is_some() || beyond.held_back.waits()
+        })
     }
 
     /// Writes the SACK blocks of an acknowledgment and forgets the duplicate, which is reported once.

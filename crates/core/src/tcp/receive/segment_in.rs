@@ -454,7 +454,10 @@ impl Connection {
             Some(at) => running.min(at), // a timer of its own in Linux, off the grid of the others
             None => {
                 let expiry = |wait| timers.expiry(config.timer_grid, now, now + wait);
-                receive.acking.delayed_until(config, srtt, running, expiry)
+                let within = |wait| timers.acks_within(config.timer_grid, now, now + wait);
+                receive
+                    .acking
+                    .delayed_until(config, srtt, running, expiry, within)
             }
         };
     }

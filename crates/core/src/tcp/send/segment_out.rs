@@ -134,7 +134,7 @@ impl Connection {
         if !QUIET && receive.echo && shared.ecn {
             segment.flags = segment.flags.with(Flags::ECE);
         }
-        if receive.beyond.is_some() {
+        if receive.has_disorder() {
             self.report_blocks(segment);
         }
         // It acknowledges all that came.

@@ -25,7 +25,7 @@ impl TimerGrid {
         }
         let phase = phase.as_nanos();
         let jiffies = (now.as_nanos() + phase) / JIFFY;
-        let wait = at.since(now).as_nanos().div_ceil(JIFFY);
+        let wait = at.since(now).as_nanos().saturating_add(JIFFY - 1) / JIFFY; // a part of one counts
         let fires = if self == TimerGrid::Jiffies {
             cascading(jiffies, wait)
         } else if wait < LEVEL {

@@ -91,6 +91,12 @@ impl Timers {
         grid.expiry(Duration::from_micros(u64::from(self.phase)), now, at)
     }
 
+    /// Whether the delayed ACK expires no later than a timer set at `now` for `at`.
+    #[cold]
+    pub(in crate::tcp) fn acks_within(&self, grid: TimerGrid, now: Instant, at: Instant) -> bool {
+        self.delayed_ack <= self.expiry(grid, now, at)
+    }
+
     /// Sets the retransmission slot.
     #[inline]
     pub(in crate::tcp) fn arm(&mut self, grid: TimerGrid, now: Instant, kind: Timer, at: Instant) {
