@@ -82,7 +82,7 @@ impl Sender {
         if in_order {
             self.react::<true>(now, shared, segment, &delivery, before, round_start);
         } else {
-            self.react_to_any(now, shared, segment, delivery, before, round_start);
+            self.react_to_any(now, shared, segment, &delivery, before, round_start);
         }
     }
 
@@ -106,11 +106,11 @@ impl Sender {
         now: Instant,
         shared: &mut Shared,
         segment: &Segment,
-        delivery: Delivery,
+        delivery: &Delivery,
         before: Before,
         round_start: bool,
     ) {
-        self.react::<false>(now, shared, segment, &delivery, before, round_start);
+        self.react::<false>(now, shared, segment, delivery, before, round_start);
     }
 
     /// What an acknowledgment delivered, and its RTT sample.

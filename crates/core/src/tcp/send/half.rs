@@ -17,6 +17,7 @@ use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::ack::state::Recovery;
 use crate::tcp::config::{Prr as PrrVariant, TailLossProbe, WindowUnit};
 use crate::tcp::open::attempts::Attempts;
+use crate::tcp::send::offload::Wait;
 use crate::tcp::send::tempo::Tempo;
 use crate::tcp::send::thin::Thin;
 use crate::tcp::state::timers::Timer;
@@ -68,6 +69,9 @@ pub(in crate::tcp) struct Sender {
     pub(super) sws_override: bool,
     /// Segments left in the group for offload.
     pub(super) group_left: u8,
+    /// When it surely waits for a longer group.
+    #[serde(skip)]
+    pub(super) wait: Wait,
     /// More will be written at once: a partial segment waits.
     pub(super) more: bool,
     /// The end of what was written asks for no PSH.
@@ -121,6 +125,7 @@ impl Sender {
             cwr_pending: false,
             sws_override: false,
             group_left: 0,
+            wait: Wait::default(),
             more: false,
             unpushed: false,
         }

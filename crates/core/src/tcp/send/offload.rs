@@ -11,6 +11,22 @@ use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
 use crate::time::{Duration, Instant};
 
+/// When a sender surely waits for room for a longer group, as the last look at it showed: what it depends on changes little
+/// from one acknowledgment to the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Wait {
+    /// It waits while there is room for less than so many bytes,
+    room: u64,
+    /// the window is at least this,
+    window: u64,
+    /// as is what the peer offers,
+    offered: u64,
+    /// SRTT is at most this,
+    srtt: Duration,
+    /// and this is the payload of a full segment, which weighs as much.
+    mss: u32,
+}
+
 impl Sender {
     /// Whether the new segment about to leave is the last of several that a device is given as one (Linux
     /// `tcp_write_xmit`): at most half the window, what the window has room for, and a millisecond's worth.
@@ -36,9 +52,17 @@ impl Sender {
     /// Whether new data waits for the next acknowledgment, which makes room for a longer group (Linux
     /// `tcp_tso_should_defer`); if so, whether the congestion window is what it waits for. `QUIET`: [`Sender::is_calm`].
     #[inline(always)]
-    pub(in crate::tcp) fn deferred<const QUIET: bool>(&self, now: Instant, shared: &Shared) -> Option<bool> {
+    pub(in crate::tcp) fn deferred<const QUIET: bool>(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+    ) -> Option<bool> {
         // Not the rest of a group, nor after a pause.
-        if self.group_left > 0 && self.last_send == now || now.since(self.last_send) >= MOMENT {
+        if self.last_send == now {
+            if self.group_left > 0 {
+                return None;
+            }
+        } else if now.since(self.last_send) >= MOMENT {
             return None;
         }
         let head = self.board.ring.front()?;
@@ -46,11 +70,51 @@ impl Sender {
         if head.last_tx + srtt > now + MOMENT.min(srtt.mul_div(1, 2)) {
             return None; // the next acknowledgment is far
         }
+        if QUIET && self.surely_waits(shared) {
+            debug_assert_eq!(self.deferred_for::<QUIET>(shared), Some(true));
+            return Some(true);
+        }
         self.deferred_for::<QUIET>(shared)
     }
 
+    /// Whether what was seen before is enough to know that it waits, while nothing is wrong.
+    #[inline(always)]
+    fn surely_waits(&self, shared: &Shared) -> bool {
+        let (window, in_flight) = self.window_and_in_flight::<true>(shared);
+        let (wait, free, edge) = (&self.wait, window.saturating_sub(in_flight), shared.peer.edge());
+        free < wait.room
+            && free >= u64::from(shared.mss)
+            && self.unsent() >= wait.room
+            && edge.saturating_sub(self.nxt) > free
+            && wait.holds(shared, window, edge.saturating_sub(self.una))
+    }
+
+    /// Looks at when it surely waits: with a window a sixteenth smaller and a round trip as much longer, and however slow start
+    /// goes on.
     #[inline(never)]
-    fn deferred_for<const QUIET: bool>(&self, shared: &Shared) -> Option<bool> {
+    fn look_at_wait(&mut self, shared: &Shared, least: u8, window: u64, offered: u64) {
+        let (mss, Some(srtt)) = (u64::from(shared.mss), shared.rtt.srtt()) else {
+            return;
+        };
+        let stale = window - window / 4 > self.wait.window;
+        if self.board.weight(shared.mss) != mss || self.wait.holds(shared, window, offered) && !stale {
+            return;
+        }
+        let (window, offered) = (window - window / 16, offered - offered / 16);
+        let srtt = srtt + srtt.mul_div(1, 16);
+        let worth = self.worth_at(shared, least, window, srtt, PACED_AFTER_SLOW_START);
+        let share = offered.min(window / mss * mss) / WINDOW_DIVISOR;
+        self.wait = Wait {
+            room: (worth * mss).min(share).min(GROUP_BYTES),
+            window,
+            offered,
+            srtt,
+            mss: shared.mss,
+        };
+    }
+
+    #[inline(never)]
+    fn deferred_for<const QUIET: bool>(&mut self, shared: &Shared) -> Option<bool> {
         let least = shared.config.offload_segments?;
         let mss = u64::from(shared.mss);
         if self.unsent() <= mss
@@ -69,6 +133,9 @@ impl Sender {
         let share = offered.min(window / weight * mss) / WINDOW_DIVISOR;
         if room == 0 || usable < mss || limit >= share || limit >= self.worth(shared, least, window) * mss {
             return None;
+        }
+        if QUIET {
+            self.look_at_wait(shared, least, window, offered);
         }
         let buffer = self.unsent().min(GROUP_BYTES);
         if room.min(usable) <= buffer {
@@ -117,15 +184,21 @@ impl Sender {
 
     /// How many segments a group is to have: a millisecond's worth (Linux `tcp_tso_autosize`).
     fn worth(&self, shared: &Shared, least: u8, window: u64) -> u64 {
+        let Some(srtt) = shared.rtt.srtt() else {
+            return (GROUP_BYTES / u64::from(shared.mss)).max(1);
+        };
+        let slow_start = window < self.cc.ssthresh().get() / 2;
+        let percent = if slow_start { 200 } else { PACED_AFTER_SLOW_START };
+        self.worth_at(shared, least, window, srtt, percent)
+    }
+
+    /// The same with a round trip of `srtt`, paced at so many hundredths of the window per round trip.
+    #[inline(always)]
+    fn worth_at(&self, shared: &Shared, least: u8, window: u64, srtt: Duration, percent: u64) -> u64 {
         let mss = u64::from(shared.mss);
         let weight = self.board.weight(shared.mss).max(1);
         let device = (GROUP_BYTES / mss).max(1);
-        let Some(srtt) = shared.rtt.srtt() else {
-            return device;
-        };
         // Paced at twice the window per round trip in slow start, else at 1.2 times; 1/1024 s of that.
-        let slow_start = window < self.cc.ssthresh().get() / 2;
-        let percent = if slow_start { 200 } else { 120 };
         let round = srtt.as_micros().max(1);
         let paced = (window / weight * mss * percent / 100).saturating_mul(1_000_000) / round;
         let near = shared.rtt.min().map_or(17, |min| min.as_micros() >> 9);
@@ -134,6 +207,20 @@ impl Sender {
         (bytes / mss).max(u64::from(least)).min(device)
     }
 }
+
+impl Wait {
+    /// Whether what it depends on has not changed too much.
+    #[inline(always)]
+    fn holds(&self, shared: &Shared, window: u64, offered: u64) -> bool {
+        self.mss == shared.mss
+            && window >= self.window
+            && offered >= self.offered
+            && shared.rtt.srtt().is_some_and(|srtt| srtt <= self.srtt)
+    }
+}
+
+/// Hundredths of the window per round trip at which Linux paces after slow start (`tcp_pacing_ca_ratio`).
+const PACED_AFTER_SLOW_START: u64 = 120;
 
 /// Who sent nothing for so long does not wait. In Linux it must be longer: a clock that reads nanoseconds does not hit it.
 const MOMENT: Duration = Duration::from_millis(1);
