@@ -208,10 +208,14 @@ impl Connection {
         let mut data = *syn;
         data.flags = data.flags.without(Flags::SYN);
         let shared = &connection.shared;
-        let taken =
-            connection
-                .receive
-                .on_data::<false>(now, &shared.config, &shared.rtt, shared.sack, 1, &data);
+        let taken = connection.receive.on_data::<false, false>(
+            now,
+            &shared.config,
+            &shared.rtt,
+            shared.sack,
+            1,
+            &data,
+        );
         if taken.advanced {
             connection.shared.raise(Event::Readable);
         }

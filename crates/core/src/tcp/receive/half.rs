@@ -208,9 +208,10 @@ impl Receive {
     }
 
     /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
-    /// `PREDICTED`: it carries no FIN, and none is known. `sack`: both ends use SACK.
+    /// `PREDICTED`: it carries no FIN, and none is known. `NEXT`: so it is, and it [is next](Receive::is_next). `sack`: both ends
+    /// use SACK.
     #[inline(always)]
-    pub(in crate::tcp) fn on_data<const PREDICTED: bool>(
+    pub(in crate::tcp) fn on_data<const PREDICTED: bool, const NEXT: bool>(
         &mut self,
         now: Instant,
         config: &Config,
@@ -223,14 +224,18 @@ impl Receive {
         let fin = !PREDICTED && segment.flags.contains(Flags::FIN);
         let end = seq + i64::from(payload);
         let before = self.rcv_nxt;
-        let limit = self.limit::<PREDICTED>(seq, payload);
-        let mut taken = if seq == before as i64 && self.beyond_is_empty() && end as u64 <= limit {
+        let limit = if NEXT {
+            u64::MAX
+        } else {
+            self.limit::<PREDICTED>(seq, payload)
+        };
+        let mut taken = if NEXT || (seq == before as i64 && self.beyond_is_empty() && end as u64 <= limit) {
             // The common case: in order, nothing beyond.
             self.rcv_nxt = end as u64;
             Taken {
                 start: before,
                 end: end as u64,
-                advanced: payload > 0,
+                advanced: NEXT || payload > 0,
                 ..Taken::default()
             }
         } else {
@@ -241,7 +246,7 @@ impl Receive {
                 self.acking.quick = 0;
                 self.acking.now |= room.stretch(self.rcv_nxt > before || fin);
             }
-            if taken.end > taken.start {
+            if NEXT || taken.end > taken.start {
                 room.keep(taken.end.min(end as u64), payload, u32::from(segment.overhead));
             }
             self.edge = self.edge.max(self.rcv_nxt);
@@ -250,7 +255,7 @@ impl Receive {
             taken = self.meet_fin(fin && end as u64 <= limit, before, end, taken);
             self.acking.now |= fin && self.rcv_nxt < self.fin_at;
         }
-        if payload > 0 && taken.advanced {
+        if NEXT || payload > 0 && taken.advanced {
             self.schedule(now, config, rtt, segment);
             if PREDICTED || !taken.fin {
                 self.decide(config);
@@ -259,6 +264,15 @@ impl Receive {
             self.schedule_disorder(config, sack, segment, taken.end > taken.start);
         }
         taken
+    }
+
+    /// Whether a predicted segment of so much `payload` at offset `seq` is what is expected next, with nothing beyond it.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_next(&self, seq: i64, payload: u32) -> bool {
+        seq == self.rcv_nxt as i64
+            && payload > 0
+            && self.beyond_is_empty()
+            && self.rcv_nxt + u64::from(payload) <= self.limit::<true>(seq, payload)
     }
 
     /// Nothing beyond this offset is taken of a segment of so much `payload` at offset `seq`.
@@ -413,8 +427,9 @@ impl Receive {
         if let Some(room) = &mut self.room
             && self.acking.unacked > full
         {
-            keeps_up = room.keeps_up(full);
-            if room.is_tight(full) {
+            let tight;
+            (keeps_up, tight) = room.keeps_up(full);
+            if tight {
                 self.acking.quick = 0;
             }
         }

@@ -424,16 +424,12 @@ impl Room {
         }
     }
 
-    /// Whether the window did not shrink since it was last offered.
+    /// Whether the window did not shrink since it was last offered, and whether less than half is free: no more quick
+    /// acknowledgments.
     #[inline(always)]
-    pub(in crate::tcp) fn keeps_up(&mut self, full: u32) -> bool {
-        self.view(full).window >= self.offered
-    }
-
-    /// Whether less than half is free: no more quick acknowledgments.
-    #[inline(always)]
-    pub(in crate::tcp) fn is_tight(&mut self, full: u32) -> bool {
-        self.view(full).tight
+    pub(in crate::tcp) fn keeps_up(&mut self, full: u32) -> (bool, bool) {
+        let View { window, tight, .. } = *self.view(full);
+        (window >= self.offered, tight)
     }
 
     /// Whether more is occupied than the buffer allows.
@@ -460,22 +456,34 @@ impl Room {
         self.overflowed
     }
 
-    /// Decides on a window to offer, where `current` is left of the last.
+    /// Whether nothing has changed since a window was offered of which all, `current`, is left: it is offered again.
     #[inline(always)]
-    pub(in crate::tcp) fn offer(&mut self, current: u64, full: u32) -> u64 {
+    pub(in crate::tcp) fn is_settled(&self, current: u64, full: u32) -> bool {
+        let View { held, window, .. } = self.view;
+        self.offered == current
+            && window == current
+            && held == self.held
+            && self.view.full == full
+            && !(self.view.tight | self.overflowed)
+    }
+
+    /// Decides on a window to offer, where `current` is left of the last, and says whether less than half is free: no more
+    /// quick acknowledgments.
+    #[inline(always)]
+    pub(in crate::tcp) fn offer(&mut self, current: u64, full: u32) -> (u64, bool) {
+        let View {
+            mut window, tight, ..
+        } = *self.view(full);
         if core::mem::take(&mut self.overflowed) {
-            self.offered = 0;
-            return 0;
-        }
-        let mut window = self.view(full).window;
-        if window < current {
+            window = 0;
+        } else if window < current {
             window = current.next_multiple_of(1 << self.scale);
         }
         self.offered = window;
         if self.scale == 0 {
             self.look_anew(); // without scaling the next window follows from this one
         }
-        window
+        (window, tight)
     }
 
     /// Whether a reader that made room is to say so, where `current` is left of the window.
@@ -528,7 +536,7 @@ mod tests {
             room.keep(end, payload, 40);
             room.measure(payload, 40);
             room.grow(payload, 40, payload.min(1460));
-            current = room.offer(current - u64::from(payload), payload.min(1460));
+            (current, _) = room.offer(current - u64::from(payload), payload.min(1460));
             offered.push(current >> 8);
         }
         assert_eq!(offered, [1046, 1043, 1040, 1408, 1586]);
@@ -567,7 +575,7 @@ mod tests {
         room.measure(1000, 40);
         room.grow(1000, 40, 1000);
         room.release(1001);
-        let offered = room.offer(20 * 1460 - 1000, 1000);
+        let (offered, _) = room.offer(20 * 1460 - 1000, 1000);
         assert!(offered > 20 * 1460, "{offered}");
     }
     extern crate std;

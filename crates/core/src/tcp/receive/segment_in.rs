@@ -383,6 +383,29 @@ impl Connection {
         segment: &Segment,
         seq: i64,
     ) -> Accepted {
+        if PREDICTED && self.receive.is_next(seq, segment.payload) {
+            self.take_payload::<true, true>(now, segment, seq)
+        } else if PREDICTED {
+            self.take_disorder(now, segment, seq)
+        } else {
+            self.take_payload::<false, false>(now, segment, seq)
+        }
+    }
+
+    /// A predicted segment that is not in order, or leaves or has left a hole.
+    #[inline(never)]
+    fn take_disorder(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
+        self.take_payload::<true, false>(now, segment, seq)
+    }
+
+    /// `NEXT`: it is predicted, and what is expected next ([`Receive::is_next`](crate::tcp::receive::half::Receive::is_next)).
+    #[inline(always)]
+    fn take_payload<const PREDICTED: bool, const NEXT: bool>(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        seq: i64,
+    ) -> Accepted {
         let open = PREDICTED || matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
         if !open {
             self.receive.acking.now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
@@ -396,9 +419,14 @@ impl Connection {
             let elapsed = || shared.timestamp(now).wrapping_sub(segment.tsecr);
             self.receive.on_echo(segment.tsecr, elapsed, segment.payload);
         }
-        let taken: Taken =
-            self.receive
-                .on_data::<PREDICTED>(now, &shared.config, &shared.rtt, shared.sack, seq, segment);
+        let taken: Taken = self.receive.on_data::<PREDICTED, NEXT>(
+            now,
+            &shared.config,
+            &shared.rtt,
+            shared.sack,
+            seq,
+            segment,
+        );
         if taken.redundant > 0 {
             shared.stats.redundant_bytes += u64::from(taken.redundant);
         }

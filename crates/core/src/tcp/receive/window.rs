@@ -17,7 +17,8 @@ impl Receive {
     #[inline(always)]
     pub(in crate::tcp) fn offer(&mut self, config: &Config, mss: u32, scale: u8) -> u64 {
         if let Some(room) = &mut self.room {
-            if !core::mem::take(&mut room.decided) {
+            let (left, full) = (self.edge.saturating_sub(self.rcv_nxt), self.acking.full());
+            if !core::mem::take(&mut room.decided) && !room.is_settled(left, full) {
                 self.decide_window();
             }
             return self.window().min(65_535 << scale);
@@ -40,10 +41,11 @@ impl Receive {
         let left = self.window();
         let full = self.acking.full();
         if let Some(room) = &mut self.room {
-            if room.is_tight(full) {
+            let (window, tight) = room.offer(left, full);
+            if tight {
                 self.acking.quick = 0;
             }
-            self.edge = self.rcv_nxt + room.offer(left, full);
+            self.edge = self.rcv_nxt + window;
         }
     }
 
