@@ -73,12 +73,14 @@ impl Sender {
                 self.on_hidden(now, shared, &hidden, &delivery);
             }
         }
+        if !QUIET {
+            return self.react::<false>(now, shared, segment, &delivery, before, round_start);
+        }
         // What is out now was sent after all that was delivered: there is nothing to judge or to wait for.
-        let in_order = QUIET
-            && match (&self.recovery.rack, self.board.ring.front()) {
-                (Some(rack), Some(head)) => rack.precedes(head),
-                (Some(_) | None, _) => true,
-            };
+        let in_order = match (&self.recovery.rack, self.board.ring.front()) {
+            (Some(rack), Some(head)) => rack.precedes(head),
+            (Some(_) | None, _) => true,
+        };
         if in_order {
             self.react::<true>(now, shared, segment, &delivery, before, round_start);
         } else {
@@ -100,6 +102,7 @@ impl Sender {
         self.on_ack::<false>(now, shared, segment, ack, duplicate);
     }
 
+    /// What follows from an acknowledgment that looked like progress alone, but does not come in order.
     #[inline(never)]
     fn react_to_any(
         &mut self,

@@ -266,13 +266,14 @@ impl Receive {
         taken
     }
 
-    /// Whether a predicted segment of so much `payload` at offset `seq` is what is expected next, with nothing beyond it.
+    /// Whether a predicted segment of so much `payload` at offset `seq` is what is expected next, within the window and with
+    /// nothing beyond it.
     #[inline(always)]
     pub(in crate::tcp) fn is_next(&self, seq: i64, payload: u32) -> bool {
         seq == self.rcv_nxt as i64
             && payload > 0
             && self.beyond_is_empty()
-            && self.rcv_nxt + u64::from(payload) <= self.limit::<true>(seq, payload)
+            && self.rcv_nxt + u64::from(payload) <= self.edge
     }
 
     /// Nothing beyond this offset is taken of a segment of so much `payload` at offset `seq`.
@@ -291,7 +292,7 @@ impl Receive {
     }
 
     /// Takes the payload and FIN of a segment at offset `seq` that is not in order, or leaves or has left a hole.
-    #[inline(never)]
+    #[inline(always)]
     fn take_any(
         &mut self,
         config: &Config,
@@ -354,7 +355,7 @@ impl Receive {
         self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, config: &Config, compress: bool, start: u64, stop: u64, mut taken: Taken) -> Taken {
         self.acking.now |= !compress; // RFC 5681 4.2: out of order, or filling a hole
         let rcv_nxt = self.rcv_nxt;
