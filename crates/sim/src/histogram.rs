@@ -180,7 +180,7 @@ fn class_of(value: u64) -> usize {
         return value as usize;
     }
     // Bits beyond the eleven that count.
-    let shift = u64::from((value | HALF).ilog2()) - 10;
+    let shift = u64::from(value.ilog2()) - 10;
     (shift * HALF + (value >> shift)) as usize
 }
 

@@ -117,11 +117,12 @@ impl Sender {
         let offset = |edge: crate::seq::SeqNumber| edge.to_offset(iss, ack);
         let min = shared.rtt.min();
         let blocks = segment.sack_blocks();
+        let before = self.board.marks.known;
         let mut known = [0; 4];
         for (index, noted) in known.iter_mut().enumerate().take(blocks) {
             let (left, right) = segment.sack_block(index);
             let block = u64::from(left.0) << 32 | u64::from(right.0);
-            if index > 0 && self.board.is_known(index, block) && shared.predict {
+            if index > 0 && is_known(&before, index, block) && shared.predict {
                 *noted = block; // nothing new, and not a D-SACK
                 continue;
             }
@@ -272,4 +273,11 @@ impl Sender {
                 .set_duplicates((self.board.marks.duplicates + 1).min(self.board.segments()));
         }
     }
+}
+
+/// Whether block `index` (as on the wire) is one that the last acknowledgment reported, there or one place further up, and that
+/// lies within a run; `before` is what [`Scoreboard::set_known`](crate::tcp::ack::scoreboard::Scoreboard::set_known) noted of it.
+#[inline(always)]
+fn is_known(before: &[u64; 4], index: usize, block: u64) -> bool {
+    block != 0 && (before[index - 1] == block || before[index] == block)
 }

@@ -268,13 +268,6 @@ impl Scoreboard {
         self.is_clean() && self.marks.resent_end <= una
     }
 
-    /// Whether block `index` (as on the wire) is one that the last acknowledgment reported, there or one place further
-    /// up, and that lies within a run.
-    #[inline]
-    pub(in crate::tcp) fn is_known(&self, index: usize, block: u64) -> bool {
-        block != 0 && (self.marks.known[index - 1] == block || self.marks.known[index] == block)
-    }
-
     /// Notes the blocks of an acknowledgment: the run that holds a block holds it until the peer reneges.
     #[inline]
     pub(in crate::tcp) fn set_known(&mut self, blocks: [u64; 4]) {
