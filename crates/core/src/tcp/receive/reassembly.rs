@@ -5,6 +5,8 @@
 
 use crate::packet::Segment;
 use crate::seq::SeqNumber;
+use crate::tcp::config::Config;
+use crate::tcp::receive::half::{Receive, Taken, compresses};
 use crate::tcp::receive::held_back::HeldBack;
 use crate::tcp::state::work::Work;
 use alloc::collections::VecDeque;
@@ -222,6 +224,86 @@ impl Beyond {
                 count: count as u8,
             });
         }
+    }
+}
+
+impl Receive {
+    /// Takes the payload and FIN of a segment at offset `seq` that is not in order, or leaves or has left a hole.
+    #[inline(always)]
+    pub(super) fn take_any(
+        &mut self,
+        config: &Config,
+        sack: bool,
+        seq: i64,
+        payload: u32,
+        fin: bool,
+        limit: u64,
+    ) -> Taken {
+        let mut taken = Taken {
+            start: self.rcv_nxt,
+            end: self.rcv_nxt,
+            ..Taken::default()
+        };
+        let end = seq + i64::from(payload);
+        let start = (seq.max(0) as u64).max(self.rcv_nxt);
+        let stop = (end.max(0) as u64).min(limit);
+        let old = (start as i64 - seq).clamp(0, i64::from(payload)) as u32;
+        if old > 0 {
+            taken.redundant += self.note_old(config, seq, payload);
+        }
+        // A FIN beyond a hole takes its place in the sequence space, and in the SACK blocks.
+        let stop = stop
+            + u64::from(
+                fin && stop == end.max(0) as u64
+                    && (stop < self.edge || self.room.is_some())
+                    && self.fin_at >= stop,
+            );
+        if stop > start && !(fin && payload == 0 && start == self.rcv_nxt) {
+            taken = self.insert(config, compresses(config, sack), start, stop, taken);
+            taken.redundant = taken.redundant.min(payload);
+        } else if payload > 0 {
+            self.acking.now = true; // nothing new: an immediate ACK
+        }
+        taken
+    }
+
+    /// Puts `start..stop` to what is kept, of which `taken` says what it was so far.
+    #[inline(always)]
+    fn insert(&mut self, config: &Config, compress: bool, start: u64, stop: u64, mut taken: Taken) -> Taken {
+        self.acking.now |= !compress; // RFC 5681 4.2: out of order, or filling a hole
+        let rcv_nxt = self.rcv_nxt;
+        let beyond = self.beyond.get_or_insert_default();
+        let (held, first_held) = beyond.find_missing(start, stop);
+        taken.redundant += held as u32;
+        if config.dsack && beyond.duplicate.is_none() {
+            beyond.duplicate = first_held; // RFC 2883 4.1.3; if several, the first
+        }
+        let full = beyond.ranges.len() >= MOST_RANGES && start > rcv_nxt;
+        let first = if full { None } else { beyond.pieces.pop() };
+        self.acking.now |= held > 0 || first.is_none();
+        let Some(first) = first else {
+            beyond.pieces.clear();
+            taken.start = start;
+            taken.end = start;
+            if !config.dsack {
+                beyond.remember_at(start, config.sack_blocks); // RFC 2018 4: the block with what just came is first
+            }
+            return taken;
+        };
+        // What arrived first stays: of the segment's bytes only those that were missing are taken.
+        taken.start = first.start;
+        taken.end = first.end;
+        self.acking.now |= beyond.held_back.waits() && !beyond.is_among_first(start, stop, rcv_nxt);
+        beyond.insert(start, stop, rcv_nxt, config.sack_blocks);
+        if let Some(range) = beyond.ranges.front()
+            && range.start <= rcv_nxt
+        {
+            self.rcv_nxt = range.end;
+            beyond.ranges.pop_front();
+            taken.advanced = true;
+            self.acking.now = true;
+        }
+        taken
     }
 }
 
