@@ -329,15 +329,15 @@ impl Receive {
         }
         acking.measure(config, segment);
         acking.on_data(now, config, window, || rtt.rto(&config.rto));
-        if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
-            return;
-        }
         // `tcp_grow_window` asks for a quick ACK with each of its steps; segments below 128 bytes do not count.
         if let Some(room) = &mut self.room {
             room.on_data(now, self.rcv_nxt);
             let grew = room.grow(segment.payload, u32::from(segment.overhead), acking.full());
             acking.quick |= u8::from(grew); // to the kernel's letter: it makes 16 of them 17
-        } else if segment.payload >= 128 && u64::from(self.grown) < config.receive_buffer.get() {
+        } else if matches!(config.delayed_ack, DelayedAck::Linux { .. })
+            && segment.payload >= 128
+            && u64::from(self.grown) < config.receive_buffer.get()
+        {
             self.grown = self.grown.saturating_add(2 * acking.full());
             acking.quick = acking.quick.max(1);
         }
@@ -369,21 +369,21 @@ impl Receive {
         } else {
             self.acking.unacked = self.acking.unacked.saturating_add(segment.payload);
         }
-        if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
-            self.acking.measure(config, segment);
-        } else if let Some(room) = &mut self.room
-            && new
-        {
-            if segment.payload > self.acking.full() {
-                room.measure(segment.payload, u32::from(segment.overhead));
+        if let Some(room) = &mut self.room {
+            if new {
+                if segment.payload > self.acking.full() {
+                    room.measure(segment.payload, u32::from(segment.overhead));
+                }
+                self.acking.measure(config, segment);
+                if sack {
+                    let full = self.acking.full();
+                    let grew = room.grow_beyond(segment.payload, u32::from(segment.overhead), full);
+                    self.acking.quick |= u8::from(grew);
+                }
+                room.on_disorder(span(self.beyond.as_deref(), self.rcv_nxt));
             }
+        } else if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
             self.acking.measure(config, segment);
-            if sack {
-                let full = self.acking.full();
-                let grew = room.grow_beyond(segment.payload, u32::from(segment.overhead), full);
-                self.acking.quick |= u8::from(grew);
-            }
-            room.on_disorder(span(self.beyond.as_deref(), self.rcv_nxt));
         }
         if compress {
             self.decide(config);

@@ -2,7 +2,7 @@
 
 use super::pair::{End, Fate, Pair};
 use crate::rng::Rng;
-use crate::tcp::{Config, Event, Profile, State};
+use crate::tcp::{Config, DelayedAck, Event, Profile, State};
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
@@ -31,8 +31,15 @@ fn transfer(
     bytes: u64,
     decide: impl FnMut(&super::pair::Sent, usize) -> Fate + 'static,
 ) -> Pair {
-    let config = Config::profile(profile);
-    let mut pair = Pair::connecting(config.clone(), config, Duration::from_millis(20));
+    transfer_with(&Config::profile(profile), bytes, decide)
+}
+
+fn transfer_with(
+    config: &Config,
+    bytes: u64,
+    decide: impl FnMut(&super::pair::Sent, usize) -> Fate + 'static,
+) -> Pair {
+    let mut pair = Pair::connecting(config.clone(), config.clone(), Duration::from_millis(20));
     pair.decide = Box::new(decide);
     pair.a
         .write(Instant::ZERO, Bytes(bytes), crate::tcp::WriteFlags::default());
@@ -67,6 +74,33 @@ fn every_profile_transfers_over_a_perfect_pipe_without_retransmission() {
         let stats = *pair.a.stats();
         assert_eq!((stats.retransmits, stats.timeouts), (0, 0), "{profile:?}");
         assert_eq!(stats.bytes_sent, 300_000, "{profile:?}");
+    }
+}
+
+/// The window of profile `linux` is about 65 kB at first: 3 MB would take 46 round trips of 40 ms.
+#[test]
+fn a_tuned_window_grows_however_acknowledgments_are_delayed() {
+    let kinds = [
+        Config::profile(Profile::Linux).delayed_ack,
+        DelayedAck::Off,
+        DelayedAck::Standard {
+            timeout: Duration::from_millis(40),
+        },
+    ];
+    for delayed_ack in kinds {
+        let mut config = Config::profile(Profile::Linux);
+        config.delayed_ack = delayed_ack;
+        let mut pair = transfer_with(&config, 3_000_000, |_, _| Fate::Deliver);
+        finished(&mut pair, 3_000_000);
+        let over = pair
+            .events
+            .iter()
+            .find(|(_, end, event)| (*end, *event) == (End::B, Event::PeerClosed));
+        let over = over.map(|(at, ..)| at.as_nanos() / 1_000_000);
+        assert!(
+            over.is_some_and(|over| over < 20 * 40),
+            "{delayed_ack:?}: {over:?} ms"
+        );
     }
 }
 
