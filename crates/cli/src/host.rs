@@ -145,7 +145,7 @@ pub(crate) use linux::execute;
 #[cfg(target_os = "linux")]
 mod linux {
     use super::{Action, Arguments, Common, Endpoint, Failure, Fetch, Serve};
-    use crate::output::print;
+    use crate::output::{counted, print};
     use fleetfoot_live::host::{Attached, Counters, Host, HostConfig, Place};
     use fleetfoot_live::service::fetch::{self, Fetched, Url, fetch};
     use fleetfoot_live::service::{Folder, Served, Server, Service};
@@ -405,10 +405,20 @@ mod linux {
         let found = (url.host.as_str(), url.port)
             .to_socket_addrs()
             .map_err(|error| Failure::other(format!("{}: no address is known: {error}", url.host)))?;
-        found
+        let found = found
             .into_iter()
             .find(|address| has(address.ip()))
-            .ok_or_else(|| Failure::other(format!("{}: no address of a family that the host has", url.host)))
+            .ok_or_else(|| {
+                Failure::other(format!("{}: no address of a family that the host has", url.host))
+            })?;
+        if found.ip().is_loopback() {
+            let others = "an address of another interface of this machine can be (ip -brief address)";
+            return Err(Failure::usage(format!(
+                "{}: the host is a machine of its own, from which the loopback address of this one cannot be reached; {others}",
+                url.host
+            )));
+        }
+        Ok(found)
     }
 
     fn goodput(fetched: &Fetched) -> f64 {
@@ -452,13 +462,17 @@ mod linux {
 
     fn summary(served: &Served, counters: &Counters) -> String {
         let mut text = format!(
-            "{} connections ({} failed), {} bytes received, {} bytes sent",
-            served.connections, served.failed, served.received, served.sent
+            "{} ({} failed), {} bytes received, {} bytes sent",
+            counted(served.connections, "connection"),
+            served.failed,
+            served.received,
+            served.sent
         );
         if served.answered + served.refused > 0 {
             text += &format!(
-                "; {} requests answered, {} refused",
-                served.answered, served.refused
+                "; {} answered, {} refused",
+                counted(served.answered, "request"),
+                served.refused
             );
         }
         text + "\n" + &packets(counters)

@@ -99,6 +99,7 @@ impl Arguments {
             Some(path) => Scenario::load(path)?,
             None => Scenario::parse("the flags of shell", PLAIN)?,
         };
+        let own = has_own_queue_back(&scenario);
         let mut all = Setting::none();
         let mut set = |flag: &str, path: &str, value: toml::Value| {
             all = std::mem::take(&mut all).and(&Setting::from_origin(flag).with(path, value));
@@ -134,9 +135,19 @@ impl Arguments {
         if let Some(queue) = &self.queue {
             let table = toml::Table::from_iter([(String::from("kind"), queue.as_str().into())]);
             set("--queue", "network.bottleneck.queue", table.clone().into());
+            if own {
+                set("--queue", "network.bottleneck.reverse.queue", table.into());
+            }
         }
         if let Some(limit) = &self.limit {
             set("--limit", "network.bottleneck.queue.limit", spaced(limit).into());
+            if own {
+                set(
+                    "--limit",
+                    "network.bottleneck.reverse.queue.limit",
+                    spaced(limit).into(),
+                );
+            }
         }
         let mut changes = all;
         for argument in &self.set {
@@ -157,6 +168,17 @@ impl Arguments {
             self.command.clone()
         }
     }
+}
+
+/// Whether the way back has a queue of its own in the file, which does not follow what is written for the way there.
+fn has_own_queue_back(scenario: &Scenario) -> bool {
+    let Ok(file) = scenario.to_toml().parse::<toml::Table>() else {
+        return false;
+    };
+    let path = ["network", "bottleneck", "reverse", "queue"];
+    let mut tables = path.iter();
+    let first = tables.next().and_then(|key| file.get(*key));
+    tables.fold(first, |found, key| found?.get(*key)).is_some()
 }
 
 /// Both speeds of `20mbit` or `50mbit/10mbit`; the slash of `Mbit/s` is none.

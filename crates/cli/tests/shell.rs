@@ -73,6 +73,53 @@ fn json_is_one_document_and_a_file_describes_the_link() {
     );
 }
 
+/// Its way back has a queue of its own.
+const HOME: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/home-line.toml");
+
+#[test]
+fn a_queue_stands_in_both_directions_also_where_the_file_has_one_for_each() {
+    if skips() {
+        return;
+    }
+    let links = |output: &Output, variant: usize| {
+        let document: serde_json::Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        let links = document["variants"][variant]["live"]["link"]
+            .as_array()
+            .expect("links");
+        let words = |link: &serde_json::Value| link.as_str().expect("words").to_owned();
+        links.iter().map(words).collect::<Vec<_>>()
+    };
+    let with = |links: &[String], queue: &str| links.iter().filter(|link| link.contains(queue)).count();
+    let output = shell(
+        &[HOME, "--queue", "fq-codel", "--limit", "500 packets", "--json"],
+        "true",
+    );
+    assert_eq!(with(&links(&output, 0), "fq-codel, limit 500 packets"), 2);
+    let output = shell(
+        &[HOME, "--compare", "drop-tail,fq-codel", "--runs", "1", "--json"],
+        "true",
+    );
+    assert_eq!(with(&links(&output, 0), "drop-tail"), 2);
+    assert_eq!(with(&links(&output, 1), "fq-codel"), 2);
+    let output = shell(&["--compare", "drop-tail,red+fq-codel"], "true");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(
+        text(&output.stderr).contains("red and fq-codel are two"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn a_comparison_in_which_no_run_counts_has_failed() {
+    if skips() {
+        return;
+    }
+    let output = shell(&["--compare", "drop-tail,fq-codel", "--runs", "1"], "false");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stdout).contains("No run counts"), "{output:?}");
+}
+
 /// A folder of its own for a test.
 fn folder(name: &str) -> std::path::PathBuf {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shell-{name}"));

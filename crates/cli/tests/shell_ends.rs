@@ -211,6 +211,10 @@ fn interrupted_and_terminated() {
             );
             nothing_is_left(namespace, marker);
         }
+        // A shell that waits for another program does not hear of it before that has: both get it, as on a terminal.
+        let mut child = running(&[], &format!("echo ready; sleep {marker}; exit 7"));
+        signal(&child.id(), "INT");
+        assert_eq!(ended(child).0, Some(130));
         // A command with an answer of its own to the signal has the status that it wants.
         let mut child = running(&[], "trap 'exit 9' INT; echo ready; while :; do sleep 0.05; done");
         signal(&child.id(), "INT");

@@ -197,7 +197,9 @@ unsafe fn watch(command: libc::pid_t, all: &libc::sigset_t) -> ! {
                     }
                 }
             } else if signal > 0 && information.si_code <= 0 {
-                libc::kill(command, signal);
+                // As Ctrl-C on a terminal does, these reach everything that the command has started, not a shell that waits for it alone.
+                let all = signal == libc::SIGINT || signal == libc::SIGQUIT;
+                libc::kill(if all { -1 } else { command }, signal);
             }
         }
     }

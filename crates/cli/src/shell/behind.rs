@@ -304,9 +304,9 @@ impl Described {
         [up, down].map(fleetfoot_lab::compare::link_info)
     }
 
-    /// Whether the queue in front of the link is of this kind already.
-    pub(super) fn has_queue(&self, kind: &str) -> bool {
-        self.links[1].queue == kind
+    /// Kind of the queue towards the command, or back.
+    pub(super) fn queue(&self, back: bool) -> &'static str {
+        self.links[usize::from(!back)].queue
     }
 
     /// Speeds, where they are constant (bit/s).

@@ -129,6 +129,8 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         common.say("Stopped before any run finished.");
         return Err(Failure::interrupted());
     }
+    let good = |variant: &Studied| variant.runs.iter().any(|made| made.run.is_good());
+    let some_counts = studied.iter().any(good);
     let result = finish(study.result(&studied, interrupted), &setup);
     if let Some(output) = &output {
         output.write(&result)?;
@@ -148,7 +150,12 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         });
         return Err(Failure::interrupted());
     }
-    Ok(())
+    // The answer says that nothing can be ranked.
+    if some_counts {
+        Ok(())
+    } else {
+        Err(Failure::reported())
+    }
 }
 
 fn setup_folder(arguments: &Arguments) -> String {
@@ -233,19 +240,28 @@ fn meaning(
     if let Some(variant) = own(name) {
         return Ok((variant.set.clone(), switches));
     }
+    let mut queue = None;
     for part in name.split('+').map(str::trim) {
         if let Some((key, value)) = part.split_once('=') {
             switch(&mut switches, key, value, flag)?;
         } else if let Some(variant) = own(part) {
             set = set.and(&variant.set);
         } else if flag == "--compare" && plugins::queues().iter().any(|entry| entry.name == part) {
-            // A setting that changes nothing is an error.
-            if !setup.described(&set)?.has_queue(part) {
-                let path = match arguments.link.as_deref() {
-                    None => String::from("network.bottleneck.queue.kind"),
-                    Some(link) => format!("link.{link}.queue.kind"),
-                };
-                set = set.and(&Setting::from_origin(flag).with(path, part));
+            if let Some(before) = queue.replace(part) {
+                return Err(Failure::usage(format!(
+                    "{flag} {}: the link has one queue, and {before} and {part} are two",
+                    plain(name)
+                )));
+            }
+            // A setting that changes nothing is an error. The way back has either the queue of the way there or one of its own.
+            for (back, reverse) in [(false, ""), (true, "reverse.")] {
+                if setup.described(&set)?.queue(back) != part {
+                    let path = match arguments.link.as_deref() {
+                        None => format!("network.bottleneck.{reverse}queue.kind"),
+                        Some(link) => format!("link.{link}.{reverse}queue.kind"),
+                    };
+                    set = set.and(&Setting::from_origin(flag).with(path, part));
+                }
             }
         } else {
             return Err(unknown(part, flag, setup));
