@@ -5,7 +5,7 @@
 //! the speed nothing.
 
 use fleetfoot_lab::run::Job;
-use fleetfoot_sim::spec::{LinkRate, Spec};
+use fleetfoot_sim::spec::{LinkRate, Spec, World};
 use std::time::{Duration, Instant};
 
 /// Parts are worked on one after the other, the runs of a part on all cores at once.
@@ -125,10 +125,13 @@ impl Part {
     }
 }
 
-/// About how long a run takes (s): the data packets that the slowest link can carry, at a typical cost. Within a factor of
+/// About how long a run takes (s): one in real time as long as it says; else the data packets that the slowest link can carry, at a typical cost. Within a factor of
 /// three of what the groups of experiments and the built-in line took on one machine.
 fn expected_s(spec: &Spec) -> f64 {
     let seconds = spec.duration.as_secs_f64();
+    if spec.world != World::Simulator {
+        return seconds; // real time
+    }
     let bottleneck = spec
         .links
         .iter()
