@@ -19,7 +19,6 @@ pub(crate) struct Plan {
     pub(crate) forward: Half,
     pub(crate) back: Half,
     pub(crate) mtu: u32,
-    pub(crate) framing: u32,
     /// Time per packet; `None`: what the node at the sending end needs.
     pub(crate) processing: Option<Duration>,
     /// Whether that is hidden; `None`: as the node at the sending end has it.
@@ -28,6 +27,7 @@ pub(crate) struct Plan {
 
 pub(crate) struct Half {
     pub(crate) rate: LinkRate,
+    pub(crate) framing: u32,
     pub(crate) delay: Duration,
     pub(crate) queue: (&'static str, Values),
     pub(crate) impairments: Impairments,
@@ -60,7 +60,12 @@ impl Plan {
         };
         let delay = delay.map_or(Ok(Duration::from_millis(1)), |field| field.duration())?;
         let mtu = section.need("mtu")?.bytes()?.get() as u32;
-        let framing = section.need("framing")?.bytes()?.get() as u32;
+        let written = section.find("framing")?.map(|field| field.bytes()).transpose()?;
+        let framing_at = |rate: &LinkRate| match (written, rate) {
+            (Some(bytes), _) => bytes.get() as u32,
+            (None, LinkRate::Trace { .. }) => TRACE_FRAMING,
+            (None, LinkRate::Constant(_)) => 0,
+        };
         let queue_field = section.need("queue")?;
         let mut impairments = impairments(&section)?;
         let info = LinkInfo::read(&section)?;
@@ -71,7 +76,7 @@ impl Plan {
             Wire {
                 rate: &rate,
                 mtu,
-                framing,
+                framing: framing_at(&rate),
             },
         )?;
         if let Some(reorder) = section.find("reorder")? {
@@ -91,7 +96,7 @@ impl Plan {
         let back_wire = Wire {
             rate: &back_rate,
             mtu,
-            framing,
+            framing: framing_at(&back_rate),
         };
         let back = Half {
             delay: reverse
@@ -100,6 +105,7 @@ impl Plan {
             // The same text is another queue at another rate.
             queue: self::queue(&reverse.find("queue")?.unwrap_or(queue_field), back_wire)?,
             rate: back_rate.clone(),
+            framing: back_wire.framing,
             impairments: self::impairments(&reverse)?,
             info: LinkInfo::read(&reverse)?.or(&info),
         };
@@ -107,6 +113,7 @@ impl Plan {
         let (processing, overlap) = (processing?, overlap?);
         Ok(Plan {
             forward: Half {
+                framing: framing_at(&rate),
                 rate,
                 delay,
                 queue,
@@ -115,7 +122,6 @@ impl Plan {
             },
             back,
             mtu,
-            framing,
             processing: processing.given.then(|| processing.duration()).transpose()?,
             overlap: overlap.given.then(|| overlap.flag()).transpose()?,
         })
@@ -173,6 +179,10 @@ impl Wire<'_> {
 
 /// Bytes of an opportunity of a mahimahi trace.
 const TRACE_BYTES: u64 = 1504;
+
+/// Bytes that a packet has beyond layer 3 in mahimahi: its TUN device puts them in front, so that a packet of 1500 bytes takes a
+/// whole opportunity.
+const TRACE_FRAMING: u32 = 4;
 
 /// A queue that holds at least one packet of the link.
 fn queue(field: &Field, wire: Wire<'_>) -> Result<(&'static str, Values), Error> {

@@ -382,7 +382,7 @@ impl Builder {
                 queue_values: half.queue.1.clone(),
                 impairments: half.impairments.clone(),
                 mtu: plan.mtu,
-                framing: plan.framing,
+                framing: half.framing,
                 processing: plan.processing.unwrap_or(Duration::ZERO),
                 overlap: plan.overlap.unwrap_or(false),
             });

@@ -510,6 +510,15 @@ fn a_file_is_laid_over_the_one_it_extends() {
     let resolved = scenario
         .resolve(&Setting::none())
         .unwrap_or_else(|error| panic!("{error}"));
+    // Packets are as long as in mahimahi where it is a trace of it that carries them.
+    for link in &resolved.spec.links {
+        assert_eq!(
+            link.framing,
+            if link.name == "bottleneck" { 4 } else { 0 },
+            "{}",
+            link.name
+        );
+    }
     let Traffic::Flows { list } = &resolved.spec.groups[0].traffic else {
         panic!("flows")
     };

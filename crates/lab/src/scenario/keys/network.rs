@@ -335,8 +335,8 @@ pub(crate) static LINK: &[Key] = &[
     key(
         "framing",
         Kind::Bytes(0, 255),
-        Value("0"),
-        "Bytes per packet beyond layer 3 that take time on the wire.",
+        Described("`0`; `4 B` in a direction whose rate is a trace"),
+        "Bytes per packet beyond layer 3 that take time on the wire. In mahimahi they are those of its TUN device: a packet of 1500 bytes takes a whole opportunity of 1504.",
     ),
     key(
         "reverse",

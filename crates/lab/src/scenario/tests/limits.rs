@@ -91,7 +91,7 @@ fn what_cannot_be_meant_is_refused_where_it_stands() {
         .expect_err("no single number")
         .to_string();
     assert!(
-        error.contains("at the mean of the trace, 12.032 Mbit/s, it would be \"150400 B\""),
+        error.contains("at the mean of the trace, 12.032 Mbit/s, it would be \"150000 B\""),
         "{error}"
     );
     std::fs::remove_dir_all(&folder).expect("it was made here");
