@@ -4,7 +4,8 @@
 //! ATC 2015): each opportunity carries 1504 bytes; a packet larger than what is left of one goes on in the next; what is
 //! left serves the next packet if one waits, and is lost otherwise.
 //!
-//! **Deviations.** None known. A packet leaves the queue at the opportunity that carries its first byte.
+//! **Deviations.** None known. A packet leaves the queue at the opportunity that carries its first byte. The four bytes that mahimahi's
+//! TUN device puts in front of a packet are `framing` of the link, which scenario files have there unless they say otherwise.
 
 use super::LinkConfig;
 use crate::time::{Duration, Instant};

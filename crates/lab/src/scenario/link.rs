@@ -7,6 +7,7 @@ use super::place::LinkInfo;
 use super::read::{Field, Section, join};
 use super::{distribution, value};
 use crate::{input, workload};
+use fleetfoot_core::link::OPPORTUNITY_BYTES;
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::queue::Limit;
 use fleetfoot_core::rng::Probability;
@@ -153,7 +154,7 @@ impl Wire<'_> {
                 opportunities,
                 period,
             } => {
-                let bits = opportunities.len() as u64 * TRACE_BYTES * 8;
+                let bits = opportunities.len() as u64 * u64::from(OPPORTUNITY_BYTES) * 8;
                 let mean = libm::round(bits as f64 / period.as_secs_f64()).max(1.0) as u64;
                 let there = self.bytes_at(mean, time);
                 let message =
@@ -176,9 +177,6 @@ impl Wire<'_> {
         Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 }
-
-/// Bytes of an opportunity of a mahimahi trace.
-const TRACE_BYTES: u64 = 1504;
 
 /// Bytes that a packet has beyond layer 3 in mahimahi: its TUN device puts them in front, so that a packet of 1500 bytes takes a
 /// whole opportunity.

@@ -1,15 +1,16 @@
 //! The end of the handshake, and what was said first behind it.
 //!
-//! The end that opened acknowledges the SYN-ACK either with its first data or, as Linux since 3.12 at least does, in a segment of its own and
-//! sends data right behind it. Where the capture point is behind a queue, the data comes later than that acknowledgment by
-//! what it took the line to send it, and by what came between them: that is no wait of the application. Timestamps tell the two apart.
+//! The end that opened acknowledges the SYN-ACK either with its first data or, as Linux does (switch `lone_handshake_ack`), in a
+//! segment of its own, and sends data right behind it. Where the capture point is behind a queue, the data comes later than that
+//! acknowledgment by what it took the line to send it, and by what came between them: that is no wait of the application.
+//! Timestamps tell the two apart.
 
 use crate::import::delivery::TICK_NS;
 
 /// What was seen of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Handshake {
-    /// Its last packet, by the clock of the capture, and that of its sender against it (see `Clock::difference`).
+    /// Its last packet, by the clock of the capture, and that of its sender against it (see `Clock::known`).
     end: Option<(u64, Option<i64>)>,
     /// From that to the first data of the end that opened, and what of that it waited by its own clock.
     first_data: Option<(u64, u64)>,
