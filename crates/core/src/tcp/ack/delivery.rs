@@ -8,6 +8,7 @@ use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::SACKED;
+use crate::tcp::ack::undo::NONE_YET;
 use crate::tcp::config::{RttEstimator, RttSamples};
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
@@ -198,12 +199,9 @@ impl Sender {
         }
         if self.recovery.episode.undo_marker != 0
             && right > self.recovery.episode.undo_marker
-            && self.recovery.episode.undo_retrans > 0
+            && !matches!(self.recovery.episode.undo_retrans, 0 | NONE_YET)
         {
-            self.recovery.episode.undo_retrans -= 1;
-            if self.recovery.episode.undo_retrans == 0 && self.recovery.episode.retrans_stamp != 0 {
-                self.recovery.episode.retrans_stamp = u32::MAX; // every retransmission was redundant
-            }
+            self.recovery.episode.undo_retrans -= 1; // at zero every retransmission was redundant
         }
         if self.recovery.tlp_end != 0
             && self.recovery.tlp_is_retrans

@@ -99,6 +99,7 @@ impl Sender {
         duplicate: bool,
     ) {
         self.full_at = Instant::FAR_FUTURE; // it may open the window again
+        self.recovery.hold = false;
         self.on_ack::<false>(now, shared, segment, ack, duplicate);
     }
 

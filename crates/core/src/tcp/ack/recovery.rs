@@ -9,7 +9,7 @@ use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::loss_detection::{Few, early_threshold};
 use crate::tcp::ack::prr::{Entry, Prr, PrrAck};
-use crate::tcp::ack::undo::Frto;
+use crate::tcp::ack::undo::{Frto, Mistake};
 use crate::tcp::config::{EcnEcho, Prr as PrrVariant};
 use crate::tcp::send::half::Sender;
 use crate::tcp::state::types::CaState;
@@ -32,9 +32,15 @@ impl Sender {
         if delivery.advanced && over && self.recovery.state != CaState::Open {
             self.finish_episode(now, shared);
         }
-        if self.recovery.is_mistaken(shared, segment, delivery) {
+        if let Some(mistake) = self.recovery.mistake(shared, segment, delivery) {
+            let recovering = self.recovery.state == CaState::Recovery;
+            if mistake == Mistake::Late && recovering && self.board.marks.retrans > 0 {
+                self.recovery.hold = true;
+                return 0;
+            }
             self.undo(now, shared, delivery.rtt);
         }
+        self.recovery.forget_stamp(&self.board);
         if self.recovery.state == CaState::Loss && self.recovery.frto != 0 {
             self.step_frto(now, shared, delivery);
         }
@@ -142,7 +148,7 @@ impl Sender {
     }
 
     pub(super) fn enter_recovery(&mut self, now: Instant, shared: &mut Shared, delivery: &Delivery) {
-        self.recovery.begin_episode(shared, self.una, false);
+        self.recovery.begin_episode(shared, &self.board, self.una, false);
         // In CWR the window is reduced for what was sent before `high_seq`; what was sent later is lost in another window of data
         // (RFC 5681 3.2). Linux finds that out an ACK later: its recovery without a reduction is over at once, and begins again.
         if self.recovery.state != CaState::Cwr || self.una >= self.recovery.high_seq {

@@ -343,6 +343,22 @@ impl Scoreboard {
         self.marks.judged = 0;
     }
 
+    /// Records of which a retransmission is in flight.
+    pub(in crate::tcp) fn retransmissions_in_flight(&self) -> u32 {
+        let (mut left, mut count) = (self.marks.retrans, 0);
+        for index in 0..self.ring.len() {
+            if left == 0 {
+                break;
+            }
+            let record = &self.ring[index];
+            if record.flags & (RETRANS | SACKED) == RETRANS {
+                left = left.saturating_sub(self.weight(record.len));
+                count += 1;
+            }
+        }
+        count
+    }
+
     /// Index of the lowest record that waits for retransmission.
     #[inline]
     pub(in crate::tcp) fn next_lost(&mut self) -> Option<usize> {

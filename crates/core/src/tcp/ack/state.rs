@@ -9,6 +9,7 @@ use crate::tcp::ack::ns2_agent::Sack1;
 use crate::tcp::ack::prr::Prr;
 use crate::tcp::ack::rack::Rack;
 use crate::tcp::ack::records::Record;
+use crate::tcp::ack::undo::NONE_YET;
 use crate::tcp::state::lazy::{Blank, Lazy};
 use crate::tcp::state::types::CaState;
 use crate::time::Instant;
@@ -45,6 +46,8 @@ pub(in crate::tcp) struct Recovery {
     pub(super) frto_new: u8,
     /// The next segment leaves whatever the window says.
     pub(super) force: bool,
+    /// Nothing is sent again before the next acknowledgment or timer: losses may have been delays.
+    pub(super) hold: bool,
     pub(super) rescued: bool,
     /// The episode that may be undone began with a timeout.
     pub(super) undo_is_timeout: bool,
@@ -64,9 +67,9 @@ pub(in crate::tcp) struct Episode {
     pub(super) undo_marker: u64,
     /// Highest offset retransmitted in this recovery (RFC 6675 HighRxt).
     pub(super) high_rxt: u64,
-    /// Retransmissions not shown redundant.
+    /// Retransmissions not shown redundant; [`NONE_YET`]: there was none.
     pub(super) undo_retrans: u32,
-    /// TSval of the first retransmission.
+    /// TSval of the first retransmission of those that are outstanding; 0: none.
     pub(super) retrans_stamp: u32,
 }
 
@@ -104,6 +107,7 @@ impl Recovery {
             frto: 0,
             frto_new: 0,
             force: false,
+            hold: false,
             rescued: false,
             undo_is_timeout: false,
             rack: (config.rack && shared.sack).then(|| Box::new(Rack::new(config.dup_thresh))),
@@ -149,6 +153,11 @@ impl Recovery {
         self.force
     }
 
+    /// Whether nothing is to be sent again now.
+    pub(in crate::tcp) const fn is_holding(&self) -> bool {
+        self.hold
+    }
+
     /// Whether F-RTO is under way (RFC 5682).
     pub(in crate::tcp) const fn in_frto(&self) -> bool {
         self.frto != 0
@@ -178,18 +187,21 @@ impl Recovery {
 
     /// Whether a retransmission of the last episode may yet be shown to have been a mistake.
     pub(in crate::tcp) fn may_undo(&self, shared: &Shared) -> bool {
-        self.episode.undo_marker != 0 && shared.config.undo && self.episode.retrans_stamp != 0
+        let episode = &*self.episode;
+        episode.undo_marker != 0
+            && shared.config.undo
+            && (episode.retrans_stamp != 0 || episode.undo_retrans == 0)
     }
 
     /// Whether the next acknowledgment takes the last episode back, whatever it says.
     fn undo_is_due(&self, shared: &Shared) -> bool {
-        self.may_undo(shared) && self.episode.retrans_stamp == u32::MAX && self.episode.undo_retrans == 0
+        self.may_undo(shared) && self.episode.undo_retrans == 0
     }
 
     /// Whether an acknowledgment was sent before the retransmission came (RFC 3522).
     pub(in crate::tcp) fn shows_mistake(&self, shared: &Shared, segment: &Segment) -> bool {
         let stamp = self.episode.retrans_stamp;
-        shared.timestamps && stamp != u32::MAX && (segment.tsecr.wrapping_sub(stamp & !1) as i32) < 0
+        shared.timestamps && stamp != 0 && (segment.tsecr.wrapping_sub(stamp & !1) as i32) < 0
     }
 
     /// New data left up to `end`, of that weight. `QUIET`: while nothing was wrong.
@@ -225,11 +237,15 @@ impl Recovery {
         if let Some(rack) = &mut self.rack {
             rack.on_retransmit(now, record.seq);
         }
+        if self.episode.retrans_stamp == 0 {
+            self.episode.retrans_stamp = shared.timestamp(now) | 1;
+        }
         if self.episode.undo_marker != 0 {
-            if self.episode.retrans_stamp == 0 {
-                self.episode.retrans_stamp = shared.timestamp(now) | 1;
-            }
-            self.episode.undo_retrans += 1;
+            let before = match self.episode.undo_retrans {
+                NONE_YET => 0,
+                count => count,
+            };
+            self.episode.undo_retrans = before + 1;
         }
         if self.state != CaState::Disorder {
             self.count_sent(weight);

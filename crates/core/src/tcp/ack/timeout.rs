@@ -23,6 +23,7 @@ impl Sender {
         shared: &mut Shared,
         kind: Timer,
     ) -> Result<(), ConnectionError> {
+        self.recovery.hold = false;
         match kind {
             Timer::Rto => return self.on_rto(now, shared),
             Timer::Pto => self.request_probe(),
@@ -114,7 +115,7 @@ impl Sender {
             }
         };
         if new_episode {
-            self.recovery.begin_episode(shared, self.una, true);
+            self.recovery.begin_episode(shared, &self.board, self.una, true);
         }
         self.recovery.frto = u8::from(shared.config.frto && eligible && self.board.segments() > 0);
         self.recovery.frto_new = 0;

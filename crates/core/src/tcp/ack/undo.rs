@@ -7,7 +7,11 @@
 //! **Deviations.** Undo restores the window and `ssthresh` of before the episode, as Linux does; RFC 4015 step 9 sets the
 //! window to FlightSize and what the ACK acknowledged, at most the initial window of it. An ACK with ECN-Echo first restores
 //! and then reduces; step 9 leaves the reduced state. Its step 11 is applied with the sample at hand, not with the first of
-//! new data. Undo by D-SACK counts retransmissions as Linux does. After a failed F-RTO with SACK the window stays as it is
+//! new data. Undo by D-SACK counts retransmissions as Linux does. While a retransmission is outstanding when an episode begins,
+//! `RetransmitTS` stays that of the episode before (Linux: `tcp_retrans_stamp_cleanup`): RFC 3522 assumes that the first
+//! acceptable ACK answers the oldest segment, and an earlier retransmission may bring it about. In fast recovery an echo that
+//! is too old takes nothing back while retransmissions are under way; by that ACK nothing more is judged lost or sent again
+//! (`tcp_try_undo_partial`). A tail loss probe counts as such a retransmission; Linux does not count it there. After a failed F-RTO with SACK the window stays as it is
 //! (RFC 5682 step 3a: no more than three segments); without SACK it is three segments. In step 3 of the SACK version an ACK
 //! past `RecoveryPoint` that also acknowledges what was sent once before the timeout shows it to be spurious, as in Linux,
 //! if no SACK does; step 3a is more cautious.
@@ -18,6 +22,18 @@ use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::ack::state::Recovery;
 use crate::tcp::state::types::CaState;
+
+/// How a reduction was shown to be a mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mistake {
+    /// What was thought lost came late: the acknowledgment is older than the retransmission.
+    Late,
+    /// The peer had received everything that was retransmitted.
+    Redundant,
+}
+
+/// Nothing was retransmitted in this episode: that does not make all of it redundant.
+pub(in crate::tcp::ack) const NONE_YET: u32 = u32::MAX;
 
 /// What F-RTO makes of an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,29 +47,42 @@ pub(super) enum Frto {
 }
 
 impl Recovery {
-    /// An episode begins that may be taken back.
-    pub(super) fn begin_episode(&mut self, shared: &Shared, una: u64, timeout: bool) {
-        self.episode.undo_marker = if shared.config.undo || shared.config.frto {
-            una.max(1)
-        } else {
-            0
-        };
-        self.episode.undo_retrans = 0;
-        self.episode.retrans_stamp = 0;
+    /// An episode begins that may be taken back. While retransmissions of the last one are outstanding, the first of them counts
+    /// as the first of this one: an acknowledgment that it brings about is no answer to an original.
+    pub(super) fn begin_episode(&mut self, shared: &Shared, board: &Scoreboard, una: u64, timeout: bool) {
+        let may_undo = shared.config.undo || shared.config.frto;
+        let under_way = board.retransmissions_in_flight();
+        let outstanding = under_way > 0 || board.ring.front().is_some_and(|head| head.tx_count > 1);
+        let episode = &mut *self.episode;
+        episode.undo_marker = if may_undo { una.max(1) } else { 0 };
+        episode.undo_retrans = if under_way > 0 { under_way } else { NONE_YET };
+        if !outstanding {
+            episode.retrans_stamp = 0;
+        }
         self.undo_is_timeout = timeout;
     }
 
     /// Was the episode a mistake? By timestamps (RFC 3522) or because every retransmission was redundant (RFC 3708).
-    pub(super) fn is_mistaken(&self, shared: &Shared, segment: &Segment, delivery: &Delivery) -> bool {
-        let episode = &*self.episode;
-        if episode.undo_marker == 0 || !shared.config.undo || episode.retrans_stamp == 0 {
-            return false;
+    pub(super) fn mistake(&self, shared: &Shared, segment: &Segment, delivery: &Delivery) -> Option<Mistake> {
+        if !self.may_undo(shared) {
+            return None;
         }
-        let redundant = episode.retrans_stamp == u32::MAX && episode.undo_retrans == 0;
+        if self.episode.undo_retrans == 0 {
+            return Some(Mistake::Redundant);
+        }
         let earlier = delivery.advanced
             && segment.flags.contains(Flags::TIMESTAMPS)
             && self.shows_mistake(shared, segment);
-        redundant || earlier
+        earlier.then_some(Mistake::Late)
+    }
+
+    /// Outside of recovery nothing answers a retransmission any more once none is outstanding (Linux: `tcp_try_to_open`).
+    pub(super) fn forget_stamp(&mut self, board: &Scoreboard) {
+        let over = matches!(self.state, CaState::Open | CaState::Disorder | CaState::Cwr);
+        let outstanding = board.marks.retrans > 0 || board.ring.front().is_some_and(|head| head.tx_count > 1);
+        if over && self.episode.retrans_stamp != 0 && !outstanding {
+            self.episode.retrans_stamp = 0;
+        }
     }
 
     /// The episode is taken back: nothing is lost.

@@ -208,6 +208,7 @@ impl Sender {
                 return sent;
             }
             if self.board.marks.to_retransmit > 0
+                && !self.recovery.is_holding()
                 && !(self.recovery.frto_sends() && self.new_length(shared).is_some())
             {
                 return self.next_lost(now, shared);
@@ -243,7 +244,10 @@ impl Sender {
                 return Some(sent);
             }
             limited = true;
-        } else if !QUIET && let Some(sent) = self.last_resort(now, shared) {
+        } else if !QUIET
+            && !self.recovery.is_holding()
+            && let Some(sent) = self.last_resort(now, shared)
+        {
             return Some(sent);
         } else {
             self.await_window(now, shared);

@@ -53,7 +53,7 @@ impl Sender {
             self.recovery.is_forced()
                 || self.in_flight(shared) + self.board.weight(len) <= self.window(shared)
         };
-        (self.board.marks.to_retransmit > 0 && fits(shared.mss))
+        (self.board.marks.to_retransmit > 0 && !self.recovery.is_holding() && fits(shared.mss))
             || self.new_or_full_length(shared).is_some_and(|(len, _)| fits(len))
     }
 

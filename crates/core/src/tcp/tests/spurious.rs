@@ -294,3 +294,76 @@ fn dsacks_of_every_retransmission_undo_the_reduction() {
     script.ack(10, &[(9, 10)]);
     assert_eq!(script.connection.stats().undos, 1, "and now the third");
 }
+
+/// A fast recovery that begins while a retransmission of the one before is under way: what that retransmission fills is no
+/// sign of an original that came late (Linux: `tcp_retrans_stamp_cleanup`; RFC 3522 knows the oldest segment only).
+#[test]
+fn a_retransmission_of_the_last_recovery_proves_nothing_in_the_next() {
+    for old in [false, true] {
+        let mut config = eifel();
+        config.limited_transmit = false;
+        let mut script = Script::open(&config, 20);
+        assert_eq!(script.write(60).len(), 20);
+        script.echo = script.tsval;
+        let original = script.tsval;
+        for last in 2..=3 {
+            assert_eq!(script.at(100).ack(0, &[(1, last)]), []);
+        }
+        assert_eq!(script.ack(0, &[(1, 4)]), [0]);
+        assert_eq!(script.connection.stats().recoveries, 1);
+        script.echo = script.tsval;
+        // The window is ten segments; of 1 to 19 nothing is in flight any more.
+        let new = script.at(150).ack(0, &[(1, 20)]);
+        assert_eq!(new, (20..29).collect::<Vec<_>>());
+        // 20 is lost, and is sent again in the same recovery, which lasts until 20 is reached.
+        assert_eq!(script.at(200).ack(0, &[(21, 24), (1, 20)])[0], 20);
+        let again = script.tsval;
+        script.at(210).ack(20, &[(21, 24)]);
+        assert_eq!(script.connection.stats().recoveries, 1);
+        // 24 is lost too: the second recovery, while the retransmission of 20 is under way.
+        let sent = script.at(220).ack(20, &[(25, 28), (21, 24)]);
+        assert!(sent.contains(&24), "{sent:?}");
+        assert_eq!(script.connection.stats().recoveries, 2);
+        assert!(script.tsval > again);
+        // 20 arrives: the echo is that of its retransmission, and older than that of 24.
+        script.echo = if old { original } else { again };
+        script.at(300).ack(24, &[(25, 28)]);
+        assert_eq!(
+            script.connection.stats().undos,
+            0,
+            "24 was sent again and is under way"
+        );
+        // With an echo from before both recoveries what came in order was late all the time.
+        script.at(320).ack(28, &[]);
+        assert_eq!(script.connection.stats().undos, u32::from(old));
+    }
+}
+
+/// The stamp of a recovery that is over does not count for a timeout long after it, also where a tail loss probe is under way.
+#[test]
+fn a_recovery_that_is_over_hides_no_spurious_timeout() {
+    let mut config = eifel();
+    config.limited_transmit = false;
+    config.tail_loss_probe = crate::tcp::TailLossProbe::Rfc8985;
+    let mut script = Script::open(&config, 10);
+    assert_eq!(script.write(10).len(), 10);
+    script.echo = script.tsval;
+    script.at(100);
+    for last in 2..=3 {
+        script.ack(0, &[(1, last)]);
+    }
+    assert_eq!(script.ack(0, &[(1, 4)]), [0]);
+    script.echo = script.tsval;
+    script.at(200).ack(10, &[]);
+    assert_eq!(script.connection.info(script.now).ca_state, CaState::Open);
+    assert_eq!(script.at(5000).write(1), [10]);
+    let original = script.tsval;
+    let (_, probe) = script.timer();
+    assert_eq!((probe, script.connection.stats().timeouts), ([10].to_vec(), 0));
+    let (_, again) = script.timer();
+    assert_eq!((again, script.connection.stats().timeouts), ([10].to_vec(), 1));
+    script.echo = original;
+    script.now += Duration::from_millis(10);
+    script.ack(11, &[]);
+    assert_eq!(script.connection.stats().undos, 1);
+}
