@@ -4,14 +4,22 @@
 //! the rate until it no longer grows, a drain empties the queue, then the rate swings by a quarter around the model every eight RTTs. Every ten
 //! seconds four segments in flight measure the RTT anew.
 //!
-//! **Source.** Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00.
-//! **Deviations.** Without policer detection and ACK aggregation (both came later). The first window leaves unpaced: the rate is not
+//! With `linux` it is what Linux 6.18 runs: the window is a whole even number of segments with room for three quanta, two more
+//! in the phase that probes and as many as ACKs came too early in five to ten round trips; pacing stays 1 % below the rate; rates are
+//! forgotten only for newer ones, and those of ProbeRTT count as limited by the application.
+//!
+//! **Source.** Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.18 `tcp_bbr.c`
+//! (`bbr_quantization_budget`, `bbr_update_ack_aggregation`, `bbr_bw_to_pacing_rate`).
+//! **Deviations.** Without the policer detection of Linux (`lt_bw`). What is in flight counts as it is, where Linux asks what will be
+//! when the next segment leaves (`bbr_packets_in_net_at_edt`). Delayed ACKs may measure the smallest RTT; a timeout begins no round trip and
+//! forgets no full pipe; every restart from idle time counts, whoever was the limit; the ten round trips are exact, where Linux keeps
+//! three samples (`minmax`). The first window leaves unpaced: the rate is not
 //! known before an RTT. A timeout restores the window when the data before it is acknowledged, as recovery does. `ssthresh` is the
 //! window in recovery, so that PRR keeps to it; the window is not cut to what is in flight when a recovery begins (4.2.3.4), PRR's
 //! conservation does that. ProbeRTT ends at the end of its 200 ms, the draft's after it. The endpoint lets segments leave one by one; the draft hands them down in quanta.
-//! **Parameters.** `startup_gain`, `window_gain`, `probe_rtt`: the draft's values.
+//! **Parameters.** `startup_gain`, `window_gain`, `probe_rtt`: the draft's values; `linux`: on, since this is what hosts run.
 
-use super::path::{FullPipe, as_rate, of_model, rate_of};
+use super::path::{AckEpoch, FullPipe, as_rate, of_model, rate_of};
 use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
@@ -39,6 +47,7 @@ struct Model {
     startup_gain: f64,
     window_gain: f64,
     probe_rtt_every: Duration,
+    linux: bool,
     initial: u64,
     state: State,
     window: u64,
@@ -64,6 +73,13 @@ struct Model {
     cycle: usize,
     cycle_at: Instant,
     pacing: f64,
+    /// Round of the last rate that was taken.
+    rate_round: u64,
+    /// What ACKs delivered too early: of these round trips and of the ones before.
+    extra: [u64; 2],
+    /// Round trips since they were exchanged.
+    extra_rounds: u8,
+    epoch: AckEpoch,
     random: Rng,
 }
 
@@ -76,6 +92,8 @@ impl Bbr {
             "Window over rate x smallest RTT (draft-cardwell-iccrg-bbr-congestion-control-00 4.2.3.2)"),
         parameter!("probe_rtt": Duration(Duration::from_millis(100), Duration::from_secs(3600)) = Duration::from_secs(10),
             "How long a smallest RTT counts (draft-cardwell-iccrg-bbr-congestion-control-00 4.1.2.3: 10 s)"),
+        parameter!("linux": Flag = true,
+            "Quanta, room for ACKs in bunches, pacing 1 % below the rate and rates that outlast pauses, as in Linux 6.18; off: the draft"),
     ];
 
     /// A controller with `config.initial_window`.
@@ -86,6 +104,7 @@ impl Bbr {
             startup_gain: values.number("startup_gain").unwrap_or(2.885),
             window_gain: values.number("window_gain").unwrap_or(2.0),
             probe_rtt_every: values.duration("probe_rtt").unwrap_or(Duration::from_secs(10)),
+            linux: values.flag("linux"),
             initial,
             state: State::Startup,
             window: initial,
@@ -106,6 +125,10 @@ impl Bbr {
             cycle: 0,
             cycle_at: Instant::ZERO,
             pacing: 0.0,
+            rate_round: 0,
+            extra: [0; 2],
+            extra_rounds: 0,
+            epoch: AckEpoch::new(),
             random: Rng::for_element(config.seed, "bbr", "cycle"),
         }))
     }
@@ -138,8 +161,9 @@ impl CongestionController for Bbr {
     fn on_restart(&mut self, now: Instant, _idle: Duration) {
         // 4.3.4.3: after a pause at the rate of the path.
         let model = &mut *self.0;
+        model.epoch.begin(now);
         if model.state == State::ProbeBw && model.rate() > 0.0 {
-            model.pacing = model.rate();
+            model.pacing = model.rate() * model.margin();
             model.cycle_at = now;
         }
         model.after_pause = true; // silence has drained what there was: no need to probe
@@ -160,13 +184,66 @@ impl Model {
         self.rates.iter().copied().fold(0.0, f64::max)
     }
 
-    /// `gain` times rate x smallest RTT, bytes; the initial window while nothing is known.
-    fn in_flight(&self, gain: f64) -> u64 {
+    /// Share of the rate at which data leaves.
+    const fn margin(&self) -> f64 {
+        if self.linux { 0.99 } else { 1.0 }
+    }
+
+    /// `gain` times rate x smallest RTT, and `extra`, with room for quanta, bytes; the initial window while nothing is known.
+    fn in_flight(&self, gain: f64, extra: u64) -> u64 {
         if self.min_rtt == Duration::MAX || self.rate() <= 0.0 {
             return self.initial;
         }
-        let quanta = 3 * self.units.mss().0;
-        ((gain * self.rate() * self.min_rtt.as_secs_f64()) as u64).saturating_add(quanta)
+        let mss = self.units.mss().0;
+        let product = (gain * self.rate() * self.min_rtt.as_secs_f64()) as u64;
+        if !self.linux {
+            return product.saturating_add(3 * mss);
+        }
+        let segments = product
+            .div_ceil(mss)
+            .saturating_add(extra / mss)
+            .saturating_add(3 * self.quantum());
+        let probes = self.state == State::ProbeBw && self.cycle == 0;
+        (segments.next_multiple_of(2) + if probes { 2 } else { 0 }).saturating_mul(mss)
+    }
+
+    /// Segments that leave at once at this rate, a millisecond's or so (`bbr_tso_segs_goal`).
+    fn quantum(&self) -> u64 {
+        let bytes = ((self.pacing / 1024.0) as u64).min(65_215);
+        let least = if self.pacing < 150_000.0 { 1 } else { 2 };
+        (bytes / self.units.mss().0).max(least).min(127)
+    }
+
+    /// A rate of this round is taken: those of ten rounds ago are forgotten.
+    fn forget_rates(&mut self) {
+        let passed = self.round - self.rate_round;
+        for round in 0..passed.min(ROUNDS as u64) {
+            self.rates[(self.round - round) as usize % ROUNDS] = 0.0;
+        }
+        self.rate_round = self.round;
+    }
+
+    /// `bbr_update_ack_aggregation`: two windows of five round trips, the older of which is forgotten.
+    fn note_extra(&mut self, now: Instant, new: u64, round_start: bool) {
+        if round_start {
+            self.extra_rounds += 1;
+            if self.extra_rounds >= 5 {
+                self.extra_rounds = 0;
+                self.extra = [0, self.extra[0]];
+            }
+        }
+        if new > 0 {
+            let excess = self.epoch.excess(now, new, self.rate(), self.window);
+            self.extra[0] = self.extra[0].max(excess);
+        }
+    }
+
+    /// Room for what ACKs deliver too early, at most what the path carries in 100 ms.
+    fn extra_acked(&self) -> u64 {
+        if !self.linux || !self.full {
+            return 0;
+        }
+        self.extra[0].max(self.extra[1]).min((self.rate() * 0.1) as u64)
     }
 
     fn floor(&self) -> u64 {
@@ -182,14 +259,21 @@ impl Model {
                 self.next_round = self.delivered;
                 self.round += 1;
                 round_start = true;
-                self.rates[self.round as usize % ROUNDS] = 0.0;
+                if !self.linux {
+                    self.rates[self.round as usize % ROUNDS] = 0.0;
+                }
                 self.conserving = false;
             }
             let rate = rate_of(sample);
-            if !sample.app_limited || rate >= self.rate() {
+            let low = sample.app_limited || self.linux && self.state == State::ProbeRtt;
+            if !low || rate >= self.rate() {
+                if self.linux {
+                    self.forget_rates();
+                }
                 let slot = &mut self.rates[self.round as usize % ROUNDS];
                 *slot = slot.max(rate);
             }
+            self.note_extra(now, new, round_start);
             if round_start && !sample.app_limited && !self.full {
                 self.full = self.pipe.is_full(self.rate()); // 4.3.2.2
             }
@@ -197,7 +281,7 @@ impl Model {
         if self.state == State::Startup && self.full {
             self.state = State::Drain;
         }
-        if self.state == State::Drain && ack.in_flight.0 <= self.in_flight(1.0) {
+        if self.state == State::Drain && ack.in_flight.0 <= self.in_flight(1.0, 0) {
             self.enter_probe_bw(now);
         }
         if self.state == State::ProbeBw {
@@ -205,7 +289,7 @@ impl Model {
         }
         let expired = self.min_rtt != Duration::MAX && now.since(self.min_rtt_at) > self.probe_rtt_every;
         if let Some(rtt) = ack.newest_rtt.or(ack.rtt)
-            && (rtt <= self.min_rtt || expired)
+            && (rtt < self.min_rtt || !self.linux && rtt == self.min_rtt || expired)
         {
             self.min_rtt = rtt.max(Duration::from_nanos(1));
             self.min_rtt_at = now;
@@ -229,9 +313,14 @@ impl Model {
         let elapsed = now.since(self.cycle_at) > self.min_rtt;
         let gain = CYCLE[self.cycle];
         let over = if gain > 1.0 {
-            elapsed && (ack.lost > Bytes::ZERO || ack.prior_in_flight.0 >= self.in_flight(gain))
+            let more = if self.linux {
+                self.quantum() * self.units.mss().0
+            } else {
+                0
+            };
+            elapsed && (ack.lost > Bytes::ZERO || ack.prior_in_flight.0 + more >= self.in_flight(gain, 0))
         } else if gain < 1.0 {
-            elapsed || ack.prior_in_flight.0 <= self.in_flight(1.0)
+            elapsed || ack.prior_in_flight.0 <= self.in_flight(1.0, 0)
         } else {
             elapsed
         };
@@ -287,6 +376,7 @@ impl Model {
         {
             rate = rate.max(self.startup_gain * self.initial as f64 / srtt.as_secs_f64().max(1e-3));
         }
+        rate *= self.margin();
         if self.full || rate > self.pacing {
             self.pacing = rate;
         }
@@ -299,7 +389,7 @@ impl Model {
             State::ProbeBw => self.window_gain,
             State::ProbeRtt => 1.0,
         };
-        let target = self.in_flight(gain);
+        let target = self.in_flight(gain, self.extra_acked());
         if self.recovering {
             self.window = self.window.saturating_sub(ack.lost.0).max(self.units.mss().0);
             if self.conserving {

@@ -13,7 +13,7 @@
 //! every round until the next refill. Before there is a sample of rate or RTT the product of both is the initial window.
 //! **Parameters.** `startup_gain`, `loss_threshold`, `beta`, `headroom`: the draft's values.
 
-use super::path::{FullPipe, as_rate, of_model, rate_of};
+use super::path::{AckEpoch, FullPipe, as_rate, of_model, rate_of};
 use super::{Ack, Config, Congestion, CongestionController, CongestionKind, Phase, Reaction, Units};
 use crate::parameter;
 use crate::parameter::{Parameter, Values};
@@ -109,8 +109,7 @@ struct Model {
     up_count: f64,
     /// Excess of ACKs over the rate: largest of this and of the last ten rounds.
     extra: [u64; EXTRA_ROUNDS],
-    extra_from: Instant,
-    extra_delivered: u64,
+    epoch: AckEpoch,
     pacing: f64,
     random: Rng,
 }
@@ -182,8 +181,7 @@ impl Bbr3 {
             up_acked: 0.0,
             up_count: f64::INFINITY,
             extra: [0; EXTRA_ROUNDS],
-            extra_from: Instant::ZERO,
-            extra_delivered: 0,
+            epoch: AckEpoch::new(),
             pacing: 0.0,
             random: Rng::for_element(config.seed, "bbr", "cycle"),
         }))
@@ -230,7 +228,7 @@ impl CongestionController for Bbr3 {
             return;
         }
         model.idle_restart = true;
-        model.extra_from = now;
+        model.epoch.from = now;
         if model.probes_bandwidth() {
             model.set_pacing(1.0);
         } else if model.state == State::ProbeRtt {
@@ -255,7 +253,8 @@ impl Model {
         let new = ack.delivered_total.0.saturating_sub(self.delivered);
         self.delivered = ack.delivered_total.0;
         if self.cycle_at == Instant::ZERO {
-            (self.cycle_at, self.extra_from) = (now, now);
+            self.cycle_at = now;
+            self.epoch.begin(now);
         }
         if ack.lost > Bytes::ZERO {
             self.take_loss(ack.lost.0);

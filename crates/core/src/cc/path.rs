@@ -1,6 +1,7 @@
 //! What both versions of BBR know of a path.
 
 use super::RateSample;
+use crate::time::Instant;
 use crate::units::Rate;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,39 @@ pub(super) fn as_rate(bytes_per_second: f64) -> Rate {
 /// The rate of a sample in bytes per second.
 pub(super) fn rate_of(sample: &RateSample) -> f64 {
     sample.delivered.0 as f64 / sample.interval.as_secs_f64().max(1e-9)
+}
+
+/// How far ACKs come in bunches: what an epoch delivered beyond what the rate of the path explains. An epoch begins where
+/// nothing is left over.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct AckEpoch {
+    pub(super) from: Instant,
+    delivered: u64,
+}
+
+impl AckEpoch {
+    pub(super) const fn new() -> AckEpoch {
+        AckEpoch {
+            from: Instant::ZERO,
+            delivered: 0,
+        }
+    }
+
+    /// A new epoch.
+    pub(super) fn begin(&mut self, now: Instant) {
+        (self.from, self.delivered) = (now, 0);
+    }
+
+    /// An ACK delivered `new` bytes, where the path carries `rate` bytes per second: what has come too soon, at most `most`.
+    pub(super) fn excess(&mut self, now: Instant, new: u64, rate: f64, most: u64) -> u64 {
+        let mut expected = (rate * now.since(self.from).as_secs_f64()) as u64;
+        if self.delivered <= expected {
+            self.begin(now);
+            expected = 0;
+        }
+        self.delivered = self.delivered.saturating_add(new);
+        self.delivered.saturating_sub(expected).min(most)
+    }
 }
 
 /// Looks for the round trip after which the rate no longer grows: the pipe is full after three without a quarter more.

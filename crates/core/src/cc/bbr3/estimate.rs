@@ -78,14 +78,7 @@ impl Model {
 
     /// 5.5.9.
     pub(super) fn update_aggregation(&mut self, now: Instant, new: u64) {
-        let mut expected = (self.rate * now.since(self.extra_from).as_secs_f64()) as u64;
-        if self.extra_delivered <= expected {
-            self.extra_delivered = 0;
-            self.extra_from = now;
-            expected = 0;
-        }
-        self.extra_delivered = self.extra_delivered.saturating_add(new);
-        let extra = self.extra_delivered.saturating_sub(expected).min(self.window);
+        let extra = self.epoch.excess(now, new, self.rate, self.window);
         let slot = (self.round % EXTRA_ROUNDS as u64) as usize;
         let largest = self.extra[slot].max(extra);
         if !self.full {

@@ -2,7 +2,8 @@
 //! rings, one function per function of the draft, with its names.
 //!
 //! Where the code departs (head of `bbr.rs`) the transcription does: the first window is unpaced, a timeout is a recovery, and
-//! what 4.2.3.4 sets the window to when a recovery begins is PRR's in the endpoint.
+//! what 4.2.3.4 sets the window to when a recovery begins is PRR's in the endpoint. With `linux` the transcription has what
+//! `tcp_bbr.c` adds, in segments, with all that was ever acknowledged at hand.
 
 use super::super::{Ack, Bbr, Config, CongestionController, CongestionKind, HyStart, RateSample};
 use super::{MSS, ack, config, congestion};
@@ -48,13 +49,17 @@ struct Naive {
     cycle_stamp: f64,
     pacing_rate: f64,
     random: Rng,
+    linux: bool,
+    /// `ack_epoch_mstamp`, `ack_epoch_acked`, and every `extra_acked` with its round.
+    epoch: (f64, u64),
+    extra_acked: Vec<(u64, f64)>,
 }
 
 const INITIAL: f64 = (10 * MSS) as f64;
 const SMSS: f64 = MSS as f64;
 
 impl Naive {
-    fn new(config: &Config) -> Naive {
+    fn new(config: &Config, linux: bool) -> Naive {
         Naive {
             state: State::Startup,
             cwnd: INITIAL,
@@ -79,23 +84,84 @@ impl Naive {
             cycle_stamp: 0.0,
             pacing_rate: 0.0,
             random: Rng::for_element(config.seed, "bbr", "cycle"),
+            linux,
+            epoch: (0.0, 0),
+            extra_acked: Vec::new(),
         }
     }
 
     /// The windowed maximum over ten rounds.
     fn btl_bw(&self) -> f64 {
-        let recent = self
-            .samples
-            .iter()
-            .filter(|(round, _)| round + 10 > self.round_count);
+        // In Linux (`minmax_running_max`) time passes with samples.
+        let newest = self.samples.last().map_or(0, |sample| sample.0);
+        let now = if self.linux { newest } else { self.round_count };
+        let recent = self.samples.iter().filter(|(round, _)| round + 10 > now);
         recent.map(|(_, rate)| *rate).fold(0.0, f64::max)
     }
 
     fn inflight(&self, gain: f64) -> f64 {
-        match self.rtprop {
-            Some(rtprop) if self.btl_bw() > 0.0 => (gain * self.btl_bw() * rtprop).floor() + 3.0 * SMSS,
-            _ => INITIAL,
+        self.inflight_and(gain, 0.0)
+    }
+
+    /// `bbr_bdp`, `aggregated` segments more, `bbr_quantization_budget`.
+    fn inflight_and(&self, gain: f64, aggregated: f64) -> f64 {
+        let Some(rtprop) = self.rtprop.filter(|_| self.btl_bw() > 0.0) else {
+            return INITIAL;
+        };
+        let bdp = (gain * self.btl_bw() * rtprop).floor();
+        if !self.linux {
+            return bdp + 3.0 * SMSS;
         }
+        let mut cwnd = (bdp / SMSS).ceil() + aggregated + 3.0 * self.tso_segs_goal();
+        cwnd += cwnd % 2.0;
+        if self.state == State::ProbeBw && self.cycle_index == 0 {
+            cwnd += 2.0;
+        }
+        cwnd * SMSS
+    }
+
+    /// `bbr_tso_segs_goal`: rate >> 10, at least `bbr_min_tso_segs`, at most a GSO packet.
+    fn tso_segs_goal(&self) -> f64 {
+        let bytes = (self.pacing_rate / 1024.0).floor().min(65536.0 - 1.0 - 320.0);
+        let min_tso_segs = if self.pacing_rate < 1_200_000.0 / 8.0 {
+            1.0
+        } else {
+            2.0
+        };
+        (bytes / SMSS).floor().max(min_tso_segs).min(127.0)
+    }
+
+    /// `bbr_update_ack_aggregation`.
+    fn update_ack_aggregation(&mut self, now: f64, rate: Option<&RateSample>, acked: u64) {
+        if rate.is_none() || acked == 0 {
+            return;
+        }
+        let mut expected = (self.btl_bw() * (now - self.epoch.0) + 1e-6).floor();
+        if self.epoch.1 as f64 <= expected {
+            self.epoch = (now, 0);
+            expected = 0.0;
+        }
+        self.epoch.1 += acked;
+        let extra = (self.epoch.1 as f64 - expected).min(self.cwnd);
+        self.extra_acked.push((self.round_count, extra));
+    }
+
+    /// `bbr_ack_aggregation_cwnd`, in segments.
+    fn ack_aggregation_cwnd(&self) -> f64 {
+        if !self.linux || !self.filled_pipe {
+            return 0.0;
+        }
+        let window = self.round_count / 5;
+        let recent = self
+            .extra_acked
+            .iter()
+            .filter(|(round, _)| round / 5 + 1 >= window);
+        let extra = recent.map(|(_, extra)| *extra).fold(0.0, f64::max);
+        (extra.min((self.btl_bw() * 0.1).floor()) / SMSS).floor()
+    }
+
+    const fn margin(&self) -> f64 {
+        if self.linux { 0.99 } else { 1.0 }
     }
 
     fn gains(&self) -> (f64, f64) {
@@ -112,6 +178,7 @@ impl Naive {
         let delivered = ack.delivered_total.0 - self.delivered;
         self.delivered = ack.delivered_total.0;
         self.update_btl_bw(ack.rate);
+        self.update_ack_aggregation(now, ack.rate, delivered);
         self.check_full_pipe(ack.rate);
         self.check_drain(now, ack);
         self.check_cycle_phase(now, ack);
@@ -134,7 +201,9 @@ impl Naive {
             self.packet_conservation = false; // one round of it
         }
         let delivery_rate = rs.delivered.0 as f64 / rs.interval.as_secs_f64();
-        if delivery_rate >= self.btl_bw() || !rs.app_limited {
+        // In PROBE_RTT Linux sets app_limited.
+        let limited = rs.app_limited || self.linux && self.state == State::ProbeRtt;
+        if delivery_rate >= self.btl_bw() || !limited {
             self.samples.push((self.round_count, delivery_rate));
         }
     }
@@ -183,7 +252,10 @@ impl Naive {
             .rtprop
             .is_some_and(|rtprop| now - self.cycle_stamp > rtprop + 1e-12);
         let gain = GAIN_CYCLE[self.cycle_index];
-        let prior = ack.prior_in_flight.0 as f64;
+        let mut prior = ack.prior_in_flight.0 as f64;
+        if self.linux && gain > 1.0 {
+            prior += self.tso_segs_goal() * SMSS; // bbr_packets_in_net_at_edt
+        }
         let next = if gain == 1.0 {
             is_full_length
         } else if gain > 1.0 {
@@ -199,7 +271,10 @@ impl Naive {
     fn update_rtprop(&mut self, now: f64, ack: &Ack<'_>) {
         self.rtprop_expired = self.rtprop.is_some() && now > self.rtprop_stamp + 10.0 + 1e-12;
         if let Some(rtt) = ack.rtt.map(Duration::as_secs_f64)
-            && (self.rtprop.is_none_or(|rtprop| rtt <= rtprop) || self.rtprop_expired)
+            && (self
+                .rtprop
+                .is_none_or(|rtprop| rtt < rtprop || !self.linux && rtt == rtprop)
+                || self.rtprop_expired)
         {
             self.rtprop = Some(rtt);
             self.rtprop_stamp = now;
@@ -247,13 +322,14 @@ impl Naive {
             // BBRInitPacingRate, with the first RTT.
             rate = rate.max(HIGH_GAIN * INITIAL / srtt.as_secs_f64());
         }
+        rate *= self.margin();
         if self.filled_pipe || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }
 
     fn set_cwnd(&mut self, ack: &Ack<'_>, delivered: f64) {
-        let target = self.inflight(self.gains().1);
+        let target = self.inflight_and(self.gains().1, self.ack_aggregation_cwnd());
         // BBRModulateCwndForRecovery.
         if self.in_recovery {
             if ack.lost.0 > 0 {
@@ -308,8 +384,9 @@ impl Naive {
     /// BBRHandleRestartFromIdle.
     fn on_restart(&mut self, now: f64) {
         self.idle_restart = true;
+        self.epoch = (now, 0);
         if self.state == State::ProbeBw && self.btl_bw() > 0.0 {
-            self.pacing_rate = self.btl_bw();
+            self.pacing_rate = self.btl_bw() * self.margin();
             self.cycle_stamp = now;
         }
     }
@@ -517,27 +594,33 @@ impl Transcription for Naive {
 
 #[test]
 fn version_1_is_the_naive_transcription_call_by_call() {
-    let mut met = Met::<4>::NOTHING;
-    let walk = Walk {
-        steps: 1500,
-        ends: 8,
-        tolerance: 1.0,
-    };
-    for seed in 0..60 {
-        let config = Config {
-            seed,
-            ..config(HyStart::Off)
+    for linux in [false, true] {
+        let mut met = Met::<4>::NOTHING;
+        let walk = Walk {
+            steps: 1500,
+            ends: 8,
+            tolerance: 1.0,
         };
-        let mut bbr = Bbr::new(&Values::defaults(Bbr::PARAMETERS), &config);
-        let mut naive = Naive::new(&config);
-        let mut path = Path::new(Rng::for_element(seed, "bbr", "inputs"), 60);
-        met.walk((&mut bbr, &mut naive), &mut path, &walk, |_, _| ());
+        for seed in 0..60 {
+            let config = Config {
+                seed,
+                ..config(HyStart::Off)
+            };
+            let mut values = Values::defaults(Bbr::PARAMETERS);
+            values
+                .set("linux", crate::parameter::Value::Flag(linux))
+                .expect("it is a parameter");
+            let mut bbr = Bbr::new(&values, &config);
+            let mut naive = Naive::new(&config, linux);
+            let mut path = Path::new(Rng::for_element(seed, "bbr", "inputs"), 60);
+            met.walk((&mut bbr, &mut naive), &mut path, &walk, |_, _| ());
+        }
+        assert_eq!(met.calls, 90_000);
+        assert!(met.recoveries > 500, "{} recoveries", met.recoveries);
+        assert!(
+            met.seen.iter().all(|calls| *calls > 50),
+            "{:?} calls in each state",
+            met.seen
+        );
     }
-    assert_eq!(met.calls, 90_000);
-    assert!(met.recoveries > 500, "{} recoveries", met.recoveries);
-    assert!(
-        met.seen.iter().all(|calls| *calls > 50),
-        "{:?} calls in each state",
-        met.seen
-    );
 }
