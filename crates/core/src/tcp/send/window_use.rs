@@ -85,15 +85,19 @@ impl Sender {
 
     /// The first new data after nothing was out: what idle time does to the window.
     pub(in crate::tcp) fn after_idle(&mut self, now: Instant, shared: &Shared) {
+        // Linux compares ticks (`tcp_slow_start_after_idle_check`).
+        let counted = shared
+            .timers
+            .between(shared.config.timer_grid, self.last_send, now);
         let idle = now.since(self.last_send);
         let rto = shared.rtt.base();
-        if idle <= rto || shared.stats.segments_sent == 0 {
+        if counted <= rto || shared.stats.segments_sent == 0 {
             return;
         }
         self.cc.on_idle(now, idle);
         let view = self.view(shared);
         let kind = shared.config.window_validation;
-        if let Some((window, ssthresh)) = self.usage.after_idle(now, kind, idle, rto, &view) {
+        if let Some((window, ssthresh)) = self.usage.after_idle(now, kind, counted, rto, &view) {
             self.cc.set_window(now, window, ssthresh);
         }
         if let Some(validation) = self.validation() {

@@ -38,6 +38,15 @@ impl TimerGrid {
         Instant::from_nanos(fires * JIFFY - phase)
     }
 
+    /// The time from one moment to another as such a host counts it: the ticks between them.
+    pub(in crate::tcp) fn between(self, phase: Duration, earlier: Instant, later: Instant) -> Duration {
+        if self == TimerGrid::Exact {
+            return later.since(earlier);
+        }
+        let ticks = |at: Instant| (at.as_nanos() + phase.as_nanos()) / JIFFY;
+        Duration::from_nanos(ticks(later).saturating_sub(ticks(earlier)) * JIFFY)
+    }
+
     /// `wait` without what is not a whole tick.
     #[inline]
     pub(in crate::tcp) fn whole(self, wait: Duration) -> Duration {
@@ -105,6 +114,34 @@ mod tests {
         let since = at.as_nanos() + 4_000_000_000;
         assert!(since.is_multiple_of(4_000_000) && at > now);
         since / 4_000_000
+    }
+
+    #[test]
+    fn time_passes_in_ticks() {
+        // Ticks at 3, 7, 11 ms.
+        let phase = Duration::from_millis(1);
+        let between = |grid: TimerGrid, from_us, to_us| {
+            let at = |us| Instant::ZERO + Duration::from_micros(us);
+            grid.between(phase, at(from_us), at(to_us)).as_micros()
+        };
+        for (from, to, ticks) in [
+            (3_100, 6_900, 0),
+            (2_900, 3_100, 1),
+            (2_900, 11_000, 3),
+            (3_000, 10_999, 1),
+        ] {
+            assert_eq!(
+                between(TimerGrid::Wheel, from, to),
+                4_000 * ticks,
+                "{from} to {to}"
+            );
+            assert_eq!(
+                between(TimerGrid::Jiffies, from, to),
+                4_000 * ticks,
+                "{from} to {to}"
+            );
+            assert_eq!(between(TimerGrid::Exact, from, to), to - from);
+        }
     }
 
     #[test]

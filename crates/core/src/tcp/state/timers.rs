@@ -91,6 +91,11 @@ impl Timers {
         grid.expiry(Duration::from_micros(u64::from(self.phase)), now, at)
     }
 
+    /// The time from one moment to another as the host counts it.
+    pub(in crate::tcp) fn between(&self, grid: TimerGrid, earlier: Instant, later: Instant) -> Duration {
+        grid.between(Duration::from_micros(u64::from(self.phase)), earlier, later)
+    }
+
     /// Whether the delayed ACK expires no later than a timer set at `now` for `at`.
     #[cold]
     pub(in crate::tcp) fn acks_within(&self, grid: TimerGrid, now: Instant, at: Instant) -> bool {
