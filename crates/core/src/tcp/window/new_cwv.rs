@@ -6,8 +6,8 @@
 //!
 //! **Source.** RFC 7661.
 //! **Deviations.** A sample spans what was sent in a round trip as the first ACK after a pause finds it; a pause gives none
-//! (RFC 7661 leaves it open). A window that is full with more data waiting stays validated: in slow start pipeACK is half of the
-//! window or less although nothing but the window is the limit. Samples are kept in five bins of a fifth of the period (4.5.1 allows it). Samples that all expired are a
+//! (RFC 7661 leaves it open). A window that is full stays validated until a sampling period after the last ACK: in slow start
+//! pipeACK is half of the window or less although nothing but the window is the limit. Samples are kept in five bins of a fifth of the period (4.5.1 allows it). Samples that all expired are a
 //! pipeACK of zero. ECN counts as a loss with nothing lost (4.4.1 names no R for it); a delay-based reduction is the controller's own.
 //! Retransmitted bytes count once each (4.4.1's R), not with each retransmission. In the non-validated phase segments leave at
 //! window / SRTT after the first ten (4.4.3: SHOULD; the numbers are ours). `Probing` is not in the RFC: after a pause it sends at the
@@ -41,6 +41,8 @@ pub(in crate::tcp) struct Validation {
     fresh: bool,
     /// Since when the window is not validated.
     since: Option<Instant>,
+    /// When the last ACK of new data came.
+    acked_at: Instant,
     episode: Option<Episode>,
     /// The largest pipeACK before the pause.
     earned: u64,
@@ -84,6 +86,7 @@ impl Validation {
             prior_nxt: 0,
             fresh: true,
             since: None,
+            acked_at: Instant::ZERO,
             episode: None,
             earned: 0,
             restart: None,
@@ -126,16 +129,18 @@ impl Validation {
         self.fresh = true;
     }
 
-    /// RFC 7661 4.3. Equality keeps the phase, and a window that is `full` is in use: pipeACK lags behind slow start.
+    /// RFC 7661 4.3. Equality keeps the phase, and a window that is `full` is in use as long as ACKs come: pipeACK lags behind slow start.
     fn judge(&mut self, now: Instant, period: Duration, window: u64, full: bool) {
+        // What was full before a pause is not in use during the pause.
+        let used_until = self.acked_at + if full { period } else { Duration::ZERO };
         match self.pipe_ack(now, period) {
             None => self.since = None,
             Some(pipe) if 2 * pipe > window => self.since = None,
-            Some(pipe) if 2 * pipe < window && self.since.is_none() && !full => {
-                // It fell when the last sample expired that was large enough.
+            Some(pipe) if 2 * pipe < window && self.since.is_none() && used_until <= now => {
+                // It fell when the last sample expired that was large enough, and the window was no longer in use.
                 let bins = self.bins[..self.used].iter();
                 let large = bins.filter(|bin| 2 * bin.1 >= window).map(|bin| bin.0 + period);
-                self.since = Some(large.max().map_or(now, |at| at.min(now)));
+                self.since = large.chain([used_until]).max().map(|at| at.min(now));
             }
             Some(_) => {}
         }
@@ -187,6 +192,7 @@ impl Validation {
         if !delivery.advanced {
             return;
         }
+        self.acked_at = now;
         let before = self.acked;
         self.acked += delivery.acked;
         if recovering {
@@ -332,6 +338,8 @@ mod tests {
     struct Naive {
         bins: Vec<(u64, u64)>,
         nonvalidated_since: Option<u64>,
+        /// When the last ACK came.
+        acked: u64,
         looked: u64,
     }
 
@@ -344,13 +352,14 @@ mod tests {
             Some(recent.map(|bin| bin.1).max().unwrap_or(0))
         }
 
-        fn look(&mut self, until: u64, window: u64) {
+        fn look(&mut self, until: u64, window: u64, full: bool) {
             // The window is what it is now also for the time before.
             for ms in self.looked..=until {
+                let full = full && ms - self.acked < 1000;
                 match self.pipe_ack(ms) {
                     None => self.nonvalidated_since = None,
                     Some(pipe) if pipe * 2 > window && ms == until => self.nonvalidated_since = None,
-                    Some(pipe) if pipe * 2 < window && self.nonvalidated_since.is_none() => {
+                    Some(pipe) if pipe * 2 < window && self.nonvalidated_since.is_none() && !full => {
                         self.nonvalidated_since = Some(ms);
                     }
                     Some(_) => {}
@@ -366,25 +375,27 @@ mod tests {
             window in 1_u64..100,
             steps in prop::collection::vec((0_u64..700, prop::option::weighted(0.7, 0_u64..100), 0_u8..40), 1..60),
         ) {
-            let (mut validation, mut naive, mut now) = (fresh(), Naive::default(), 0);
+            let (mut validation, mut naive, mut now, mut full) = (fresh(), Naive::default(), 0, false);
             for (step, sample, event) in steps {
                 now += step;
                 if event == 0 {
                     validation.forget();
-                    naive = Naive { looked: now, ..Naive::default() };
+                    naive = Naive { looked: now, acked: naive.acked, ..Naive::default() };
                 }
                 if let Some(sample) = sample {
                     // A look before the sample, as the endpoint has when data leaves.
-                    validation.judge(at(now), PERIOD, window, false);
-                    naive.look(now, window);
+                    validation.judge(at(now), PERIOD, window, full);
+                    naive.look(now, window, full);
+                    (validation.acked_at, naive.acked) = (at(now), now);
+                    full = (full || event >= 34) && event >= 4; // a drain follows
                     validation.take(at(now), PERIOD, sample);
                     match naive.bins.last_mut() {
                         Some(bin) if now - bin.0 < 200 => bin.1 = bin.1.max(sample),
                         _ => naive.bins.push((now, sample)),
                     }
                 }
-                validation.judge(at(now), PERIOD, window, false);
-                naive.look(now, window);
+                validation.judge(at(now), PERIOD, window, full);
+                naive.look(now, window, full);
                 prop_assert_eq!(validation.pipe_ack(at(now), PERIOD), naive.pipe_ack(now));
                 prop_assert_eq!(validation.since, naive.nonvalidated_since.map(at), "at {}", now);
             }
