@@ -1,5 +1,8 @@
 //! `fleetfoot run`: a scenario, or one of its variants, alone.
 
+#[cfg(target_os = "linux")]
+mod real;
+
 use crate::compare::FLOWS_TRACED;
 use crate::explain::nearest;
 use crate::failure::Failure;
@@ -42,7 +45,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     seeds: u32,
     /// Write the packets at the bottleneck as pcapng for Wireshark and tcpdump. A packet is there once for each of the six points where it
-    /// passed (in, out, drop, each way): in Wireshark filter one, such as frame.interface_name == "bottleneck-forward-in", or give --pcap-at.
+    /// passed (in, out, drop, each way): in Wireshark filter one, such as frame.interface_name == "bottleneck-forward-in", or give --pcap-at. Where the
+    /// kernel plays the run (run.world) these are its frames.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Capture at one end of this link instead, both directions, every packet once: LINK or LINK:near (before its forward queue), or LINK:far.
@@ -92,7 +96,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             "this program was built without Parquet: give --trace a name that ends in .csv",
         ));
     }
-    if arguments.diagram.is_some() {
+    let is_real = plan.variants[0].resolved.spec.world.is_real();
+    if arguments.diagram.is_some() && !is_real {
         drawn(&plan, arguments.diagram_flow.as_deref())?; // reported before anything runs
     }
     let tap = arguments
@@ -100,6 +105,10 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .as_deref()
         .map(|at| tap(&plan, at))
         .transpose()?;
+    #[cfg(target_os = "linux")]
+    if is_real {
+        real::check(arguments, &plan.variants[0].resolved.spec, tap)?;
+    }
     let mut targets = Targets::of(Some(&arguments.file), &plan.scenario, arguments.batch.force);
     let outputs = Outputs::of(arguments, &mut targets)?;
     let forecast = forecast(&plan, &arguments.batch)?;
@@ -122,17 +131,32 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         )?),
         None => None,
     };
+    #[cfg(target_os = "linux")]
+    let capture = match (&outputs.pcap, &arguments.pcap) {
+        (Some(target), Some(path)) if is_real => {
+            let spec = plan.variants[0].resolved.spec(plan.seeds[0]);
+            let (path, about) = (path.display().to_string(), about_run(&plan));
+            Some(real::Capture::begin(target, path, tap, &spec, &about)?)
+        }
+        _ => None,
+    };
     let reporter = Reporter::new(forecast, common, arguments.batch.events.as_deref())?;
     let stop = stop_flag();
     let options = Options {
         jobs: arguments.batch.jobs,
         store: folder.as_ref().map(|folder| folder.store.clone()),
-        fresh: arguments.batch.fresh,
+        // What is captured is played now.
+        fresh: arguments.batch.fresh || is_real && outputs.pcap.is_some(),
     };
     reporter
         .event(&serde_json::json!({ "event": "started", "scenario": plan.scenario.title(), "runs": runs }));
-    let engine =
-        |spec: &Spec, stop: &AtomicBool| simulate_with_progress(spec, stop, &|pulse| reporter.pulse(pulse));
+    let engine = |spec: &Spec, stop: &AtomicBool| {
+        #[cfg(target_os = "linux")]
+        if let Some(capture) = &capture {
+            return capture.play(spec, stop, &|pulse| reporter.pulse(pulse));
+        }
+        simulate_with_progress(spec, stop, &|pulse| reporter.pulse(pulse))
+    };
     let batch = run_all(&plan.jobs(), &plan.seeds, &options, &stop, &engine, &|progress| {
         reporter.run(0, progress);
     });
@@ -149,7 +173,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     let mut comparison = build(&plan, &batch, &command());
     comparison.document.commit = String::from(env!("FLEETFOOT_COMMIT"));
     let written = reporter.writing(|writing| {
-        if !batch.interrupted && (folder.is_some() || outputs.any()) {
+        if !is_real && !batch.interrupted && (folder.is_some() || outputs.any()) {
             writing.now("time series of single flows");
             watch(arguments, &outputs, tap, &plan, &stop, common, &mut comparison)?;
         }
@@ -157,6 +181,12 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         folder.as_ref().map_or(Ok(()), |folder| folder.write(&comparison))
     });
     reporter.finish();
+    #[cfg(target_os = "linux")]
+    if let Some(capture) = capture
+        && !batch.interrupted
+    {
+        capture.finish(common)?;
+    }
     written?;
     if common.json {
         print(&comparison.document.to_json_text())?;
@@ -233,12 +263,7 @@ fn watch(
     observe(&resolved.spec(plan.seeds[0]), stop, &mut observers).map_err(Failure::other)?;
     let ((series, (trace, capture)), diagram) = observers;
     comparison.variants[0].traces = series.traces;
-    let about = format!(
-        "{}, {}, seed {}",
-        plan.scenario.title(),
-        plan.variants[0].name,
-        plan.seeds[0]
-    );
+    let about = about_run(plan);
     if let Some(target) = &outputs.pcap {
         if links.is_empty() {
             common.say("The capture is empty: no link is the bottleneck; name one with run.bottleneck.");
@@ -272,6 +297,16 @@ fn watch(
         target.write(|path| std::fs::write(path, svg))?;
     }
     Ok(())
+}
+
+/// What a capture or a drawing is of.
+fn about_run(plan: &Plan) -> String {
+    format!(
+        "{}, {}, seed {}",
+        plan.scenario.title(),
+        plan.variants[0].name,
+        plan.seeds[0]
+    )
 }
 
 /// The link that --pcap-at names, and the end of it.

@@ -166,12 +166,56 @@ impl Target {
         file.map_err(|error| Failure::usage(format!("cannot write {}: {error}", self.path.display())))
     }
 
+    /// Begins a file that is written over a long time: what is there stays until [`Part::keep`]. A stream takes everything at once.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn begin(&self) -> Result<(fs::File, Part), Failure> {
+        if self.stream {
+            let part = Part { moves: None };
+            return Ok((self.open()?, part));
+        }
+        let part = self.part();
+        let file = fs::File::create(&part)
+            .map_err(|error| Failure::output(format!("cannot write {}: {error}", self.path.display())))?;
+        let moves = Some((part, self.path.clone()));
+        Ok((file, Part { moves }))
+    }
+
     /// Where it is written before it is whole.
     fn part(&self) -> PathBuf {
         let mut name = std::ffi::OsString::from(".");
         name.push(self.path.file_name().unwrap_or_default());
         name.push(format!(".{}.part", std::process::id()));
         self.path.with_file_name(name)
+    }
+}
+
+/// A file that is not whole yet.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// From where to where it moves when it is; `None`: it is a stream.
+    moves: Option<(PathBuf, PathBuf)>,
+}
+
+#[cfg(target_os = "linux")]
+impl Part {
+    /// The file is whole.
+    pub(crate) fn keep(mut self) -> Result<(), Failure> {
+        let Some((part, path)) = self.moves.take() else {
+            return Ok(());
+        };
+        fs::rename(&part, &path)
+            .map_err(|error| Failure::output(format!("cannot write {}: {error}", path.display())))
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Part {
+    fn drop(&mut self) {
+        if let Some((part, _)) = &self.moves {
+            // Nobody misses what is not whole.
+            let _ = fs::remove_file(part);
+        }
     }
 }
 

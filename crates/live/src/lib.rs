@@ -49,6 +49,6 @@ pub use packet_socket::{PacketSocket, Refusal, Sent};
 pub use sender::SenderSwitches;
 pub use shell::{Finished, Shell};
 pub use signals::{HeldSignals, hold_signals};
-pub use tap::{Event, SNAP_LENGTH, Tap, TapReader, Tapped, tap};
+pub use tap::{Event, RING, SNAP_LENGTH, Tap, TapReader, Tapped, tap};
 pub use thread::{sleeps, thread_id};
 pub use tun::Tun;

@@ -13,6 +13,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 /// Bytes of a frame that a tap keeps: the headers of all that is analysed.
 pub const SNAP_LENGTH: usize = 128;
 
+/// Records that wait at most for an observer that looks every few milliseconds.
+pub const RING: usize = 1 << 16;
+
 /// What happened to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {

@@ -1,6 +1,6 @@
 //! A command behind the link, once.
 
-use super::observe::{Capture, Observed, Observer, RING, may_show_line};
+use super::observe::{Capture, Observed, Observer, may_show_line};
 use super::output::Output;
 use super::{Arguments, compare, words};
 use crate::failure::Failure;
@@ -255,7 +255,7 @@ impl Setup {
         };
         let [up, down] = &described.links;
         let mut directions = [direction(up)?, direction(down)?];
-        let (taps, reader) = tap(RING);
+        let (taps, reader) = tap(fleetfoot_live::RING);
         for (direction, tap) in directions.iter_mut().zip(taps) {
             direction.observe(tap);
         }

@@ -1,11 +1,10 @@
 //! The observer of a link: a thread that makes flows, a capture and a line on the terminal of what passes.
 
 use crate::output::Common;
-use fleetfoot_core::queue::DropReason;
 use fleetfoot_lab::live::watch::Watched;
 use fleetfoot_lab::live::{Happened, Watch};
 use fleetfoot_lab::report::pcapng::{FrameWriter, Interface, RealFrame};
-use fleetfoot_live::{Event, Refusal, SNAP_LENGTH, TapReader, Tapped};
+use fleetfoot_live::{Event, SNAP_LENGTH, TapReader, Tapped};
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -31,9 +30,6 @@ pub(super) struct Observed {
     /// The capture could not be written to its end.
     pub(super) cut: bool,
 }
-
-/// Records that wait for the observer at most.
-pub(super) const RING: usize = 1 << 16;
 
 impl Observer<'_> {
     /// Watches until `done`, in a thread of its own.
@@ -110,9 +106,8 @@ impl Observer<'_> {
         if let Some(capture) = self.capture.take() {
             let line = if self.line { "\r\x1b[2K" } else { "" };
             self.common.say(&format!(
-                "{line}cannot write {}: {error}; the capture ends within frame {}, the command goes on",
+                "{line}cannot write {}: {error}; the capture ends early, the command goes on",
                 capture.name,
-                capture.writer.frames()
             ));
         }
     }
@@ -172,8 +167,8 @@ impl Capture {
         let (interface, comment) = match tapped.event {
             Event::Entered => (u32::from(!by_command), None),
             Event::Left { .. } => (u32::from(by_command), None),
-            Event::Dropped(reason) => (2, Some(dropped(reason))),
-            Event::Refused(refusal) => (2, Some(refused(refusal))),
+            Event::Dropped(reason) => (2, Some(reason.name())),
+            Event::Refused(refusal) => (2, Some(refusal.name())),
         };
         self.writer.write(&RealFrame {
             unix_ns: tapped.unix_ns,
@@ -185,23 +180,6 @@ impl Capture {
             comment,
         })
     }
-}
-
-const fn dropped(reason: DropReason) -> &'static str {
-    match reason {
-        DropReason::Full => "dropped: full",
-        DropReason::Early => "dropped: early",
-        DropReason::PushedOut => "dropped: pushed_out",
-        DropReason::RandomLoss => "dropped: random_loss",
-        DropReason::BitError => "dropped: bit_error",
-        DropReason::TooBig => "dropped: too_big",
-        DropReason::NoRoute => "dropped: no_route",
-        DropReason::Orphan => "dropped: orphan",
-    }
-}
-
-const fn refused(refusal: Refusal) -> &'static str {
-    refusal.name()
 }
 
 /// How long the observer sleeps when there is nothing to see.

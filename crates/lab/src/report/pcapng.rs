@@ -49,7 +49,7 @@ pub struct Captured {
     pub interface: u32,
     /// What.
     pub packet: Packet,
-    /// A remark that Wireshark shows, such as `dropped: full`.
+    /// A remark that Wireshark shows, such as `full`, the reason of a drop.
     pub comment: Option<&'static str>,
 }
 
@@ -200,7 +200,6 @@ fn begin<W: Write>(
 /// A capture of real frames (Ethernet) that is written while they pass.
 pub struct FrameWriter {
     writer: PcapNgWriter<BufWriter<File>>,
-    frames: u64,
 }
 
 /// A real frame that passed a capture point.
@@ -233,7 +232,7 @@ impl FrameWriter {
     ) -> io::Result<FrameWriter> {
         let output = BufWriter::with_capacity(1 << 16, file);
         let writer = begin(output, interfaces, comment, snap_length, DataLink::ETHERNET)?;
-        Ok(FrameWriter { writer, frames: 0 })
+        Ok(FrameWriter { writer })
     }
 
     /// Writes a frame.
@@ -254,7 +253,6 @@ impl FrameWriter {
             options: std::iter::once(flags).chain(comment).collect(),
         };
         self.writer.write_pcapng_block(block).map_err(error)?;
-        self.frames += 1;
         Ok(())
     }
 
@@ -264,11 +262,6 @@ impl FrameWriter {
     /// What the file system says.
     pub fn flush(&mut self) -> io::Result<()> {
         self.writer.get_mut().flush()
-    }
-
-    /// Frames written.
-    pub const fn frames(&self) -> u64 {
-        self.frames
     }
 }
 

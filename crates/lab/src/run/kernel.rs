@@ -1,9 +1,15 @@
 //! Runs that this machine's kernel plays, in real time: none of the simulator's beside them.
 
+#[cfg(target_os = "linux")]
+use super::Pulse;
+#[cfg(target_os = "linux")]
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::{Spec, World};
+#[cfg(target_os = "linux")]
 use std::sync::atomic::AtomicBool;
 use std::sync::{Condvar, Mutex, PoisonError};
+#[cfg(target_os = "linux")]
+use std::time::Instant;
 
 /// Whether the kernel can play this; else why not.
 ///
@@ -25,19 +31,39 @@ pub fn playable_by_kernel(_: &Spec) -> Result<(), String> {
     ))
 }
 
-/// Plays a run with the kernel's TCP; `pulse` gets the time reached.
-pub(super) fn play(
+/// The name of the link whose packets pass here in real time: the bottleneck of a run that the kernel plays.
+///
+/// # Errors
+/// As [`playable_by_kernel`].
+#[cfg(target_os = "linux")]
+pub fn link_of_kernel(spec: &Spec) -> Result<&str, String> {
+    fleetfoot_live::kernel::playable(spec).map(|links| spec.links[links[0]].name.as_str())
+}
+
+/// Plays a run with the kernel's TCP, when no simulation works any more, and calls `pulse` now and then with its progress; `taps` are
+/// shown every frame at the bottleneck, towards the receivers and back.
+///
+/// # Errors
+/// The kernel cannot play it, or not here.
+#[cfg(target_os = "linux")]
+pub fn play(
     spec: &Spec,
     stop: &AtomicBool,
-    reached: &dyn Fn(fleetfoot_core::time::Instant),
+    pulse: &dyn Fn(&Pulse),
+    taps: Option<[fleetfoot_live::Tap; 2]>,
 ) -> Result<RunOutput, String> {
-    #[cfg(target_os = "linux")]
-    return fleetfoot_live::kernel::run(spec, stop, reached);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (stop, reached);
-        playable_by_kernel(spec).map(|()| RunOutput::default())
-    }
+    let _turn = Turn::take(spec.world);
+    let begin = Instant::now();
+    let reached = |now: fleetfoot_core::time::Instant| {
+        pulse(&Pulse {
+            worker: rayon::current_thread_index().unwrap_or(0),
+            seed: spec.seed,
+            at_s: now.as_secs_f64(),
+            end_s: spec.duration.as_secs_f64(),
+            wall_s: begin.elapsed().as_secs_f64(),
+        });
+    };
+    fleetfoot_live::kernel::run(spec, stop, &reached, taps)
 }
 
 /// Who works: simulations, or runs in real time, which need the machine for themselves. As many of either as there are threads.

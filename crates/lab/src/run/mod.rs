@@ -14,6 +14,8 @@ mod tests;
 pub use demand::Demand;
 pub use estimate::fits;
 pub use kernel::playable_by_kernel;
+#[cfg(target_os = "linux")]
+pub use kernel::{link_of_kernel, play};
 pub use store::{Store, write_atomically};
 
 use crate::result::RunData;
@@ -50,17 +52,10 @@ pub fn simulate_with_progress(
     pulse: &dyn Fn(&Pulse),
 ) -> Result<RunOutput, String> {
     if spec.world.is_real() {
-        let _turn = kernel::Turn::take(spec.world);
-        let begin = Instant::now();
-        return kernel::play(spec, stop, &|now| {
-            pulse(&Pulse {
-                worker: rayon::current_thread_index().unwrap_or(0),
-                seed: spec.seed,
-                at_s: now.as_secs_f64(),
-                end_s: spec.duration.as_secs_f64(),
-                wall_s: begin.elapsed().as_secs_f64(),
-            });
-        });
+        #[cfg(target_os = "linux")]
+        return play(spec, stop, pulse, None);
+        #[cfg(not(target_os = "linux"))]
+        playable_by_kernel(spec)?;
     }
     let Some(bin) = spec.bins else {
         return observe_with_progress(spec, stop, &mut (), pulse);

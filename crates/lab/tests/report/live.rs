@@ -174,7 +174,6 @@ fn a_capture_has_nanoseconds_directions_and_reasons() {
         writer.write(frame).expect("writable");
     }
     writer.flush().expect("writable");
-    assert_eq!(writer.frames(), 3);
     // The time stands at the resolution that the interface states: read by the other library.
     let mut seen = Vec::new();
     let file = std::fs::File::open(&path).expect("readable");

@@ -18,7 +18,7 @@ mod place;
 mod play;
 mod traffic;
 
-use crate::{Clock, Direction, Emulator, Error};
+use crate::{Clock, Direction, Emulator, Error, Tap};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::queue::DropReason;
 use fleetfoot_core::tcp::{Config, Profile};
@@ -29,16 +29,22 @@ use fleetfoot_sim::spec::{GroupSpec, Interface, LinkSpec, NodeId, Spec};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Runs a specification with the kernel's TCP, in real time. `stop` ends it early; `pulse` gets the time reached.
+/// Runs a specification with the kernel's TCP, in real time. `stop` ends it early; `pulse` gets the time reached; `taps` are shown
+/// every frame at the bottleneck, towards the receivers and back.
 ///
 /// # Errors
 /// What cannot be played, or what the machine does not give.
-pub fn run(spec: &Spec, stop: &AtomicBool, pulse: &dyn Fn(Instant)) -> Result<RunOutput, String> {
+pub fn run(
+    spec: &Spec,
+    stop: &AtomicBool,
+    pulse: &dyn Fn(Instant),
+    taps: Option<[Tap; 2]>,
+) -> Result<RunOutput, String> {
     let bottleneck = playable(spec)?;
     let reached = AtomicU64::new(0);
     // A thread of its own: what it does to its namespace ends with it.
     std::thread::scope(|scope| {
-        let thread = scope.spawn(|| in_namespaces(spec, bottleneck, stop, &reached));
+        let thread = scope.spawn(|| in_namespaces(spec, bottleneck, stop, &reached, taps));
         while !thread.is_finished() {
             std::thread::sleep(std::time::Duration::from_millis(20));
             pulse(Instant::from_nanos(reached.load(Ordering::Relaxed)));
@@ -57,6 +63,7 @@ fn in_namespaces(
     bottleneck: [usize; 2],
     stop: &AtomicBool,
     reached: &AtomicU64,
+    taps: Option<[Tap; 2]>,
 ) -> Result<RunOutput, Error> {
     let links = bottleneck.map(|index| &spec.links[index]);
     let mtu = links[0].mtu.min(links[1].mtu);
@@ -70,7 +77,10 @@ fn in_namespaces(
             .map(Direction::new)
             .map_err(|error| Error::new(error.to_string(), std::io::ErrorKind::InvalidInput))
     };
-    let directions = [direction(0)?, direction(1)?];
+    let mut directions = [direction(0)?, direction(1)?];
+    for (direction, tap) in directions.iter_mut().zip(taps.into_iter().flatten()) {
+        direction.observe(tap);
+    }
     let place = place::Place::make(mtu)?;
     let (stop_reading, stop_writing) =
         std::io::pipe().map_err(|cause| Error::new("cannot make a pipe", cause))?;
