@@ -1,8 +1,8 @@
 //! How long a batch of runs still takes.
 //!
-//! Before anything is measured: what is expected of each run, from its packets at a typical cost. From then on the time that passed,
-//! over the expected time that is done: long runs count for more than short ones, and minutes in which no run ends do not make
-//! the speed nothing.
+//! Before anything is measured: what is expected of each run, from its packets at a typical cost. The more is done, the more counts the
+//! time that passed over the expected time that is done: long runs count for more than short ones, and minutes in which no run ends
+//! do not make the speed nothing. What runs at the time is in neither, so a single short run that is done says little.
 
 use fleetfoot_lab::run::Job;
 use fleetfoot_sim::spec::{LinkRate, Spec, World};
@@ -74,15 +74,20 @@ impl Forecast {
     /// From now to the end, so long after the beginning (s).
     fn left_after_s(&self, elapsed: Duration) -> f64 {
         let left = self.work.saturating_sub(self.done) as f64;
-        if self.done > 0 {
-            return elapsed.as_secs_f64() * left / self.done as f64;
-        }
         if left == 0.0 {
             return 0.0;
         }
         let longest = self.parts.iter().filter_map(|part| part.jobs.iter().max()).max();
         let longest = longest.map_or(0.0, Duration::as_secs_f64);
-        longest.max(left / 1e6 / self.cores as f64)
+        let expected = longest.max(left / 1e6 / self.cores as f64);
+        if self.done == 0 {
+            return expected;
+        }
+        let done = self.done as f64;
+        let measured = elapsed.as_secs_f64() * left / done;
+        // As many of the longest runs as there are cores may be under way.
+        let trust = done / (done + longest * 1e6 * self.cores as f64);
+        trust * measured + (1.0 - trust) * expected
     }
 
     /// Whether so little is done that its speed says little of the rest.
@@ -183,6 +188,15 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_short_run_that_is_done_says_little_of_long_ones() {
+        // Ten runs in real time, two by two, and ten simulations of milliseconds, one of which is over after two seconds.
+        let mut forecast = forecast(&[&[0.002, 12.0]], 10, 2);
+        forecast.on_run(0, 0, true);
+        let left = forecast.left_after_s(Duration::from_secs(2));
+        assert!((60.0..75.0).contains(&left), "{left}");
+    }
+
+    #[test]
     fn a_measured_run_puts_all_expectations_right_by_its_factor() {
         let left_s = |runs_s: &[f64], measured| {
             let part = Part::expecting(runs_s.iter().copied(), 10).measured(measured);
@@ -202,13 +216,19 @@ pub(crate) mod tests {
         assert_eq!((forecast.left_s(), forecast.is_rough()), (15.0, true));
         std::thread::sleep(Duration::from_millis(20));
         forecast.on_run(0, 1, true);
-        // A run that is expected to take a second took 20 ms or little more.
-        assert!((0.1..5.0).contains(&forecast.left_s()), "{}", forecast.left_s());
-        // 14 are left, however long the last took.
+        // A run that is expected to take a second took 20 ms or little more; half of the trust is in that, half in 14 s.
+        assert!((7.1..9.5).contains(&forecast.left_s()), "{}", forecast.left_s());
+        // 14 are left: as many seconds at the expected speed, and half of the trust is in what the one took that is done.
         let after = |seconds| forecast.left_after_s(Duration::from_secs(seconds));
-        assert_eq!((after(1), after(600)), (14.0, 8400.0));
+        assert_eq!((after(1), after(600)), (14.0, 0.5 * 8400.0 + 0.5 * 14.0));
         assert!(!forecast.is_rough());
-        for _ in 0..14 {
+        for _ in 0..8 {
+            forecast.on_run(0, 2, true);
+        }
+        // Nine are done: what was measured counts for nine tenths.
+        let left = forecast.left_after_s(Duration::from_secs(9 * 60));
+        assert!((left - (0.9 * 360.0 + 0.1 * 6.0)).abs() < 1e-6, "{left}");
+        for _ in 0..6 {
             forecast.on_run(0, 2, true);
         }
         assert_eq!(forecast.left_s(), 0.0);
