@@ -256,14 +256,29 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// Whether a variant has values of less than half of the rounds.
+    fn is_few(&self, index: usize) -> bool {
+        let samples = &self.rows[index].samples;
+        let good = samples.iter().filter(|sample| !sample.is_empty()).count();
+        2 * good < self.rounds
+    }
+
     fn rank(&mut self, more_is_better: bool) {
         let key = |mean: f64| if more_is_better { -mean } else { mean };
         let mut left: Vec<usize> = (0..self.rows.len())
             .filter(|&index| self.rows[index].mean.is_some())
             .collect();
         let mean = |index: usize| key(self.rows[index].mean.unwrap_or(f64::NAN));
-        left.sort_by(|&a, &b| mean(a).total_cmp(&mean(b)).then(a.cmp(&b)));
+        // What failed in more than half of the rounds comes last, and is in no tier: its good runs may be the easy ones.
+        let few = |index: usize| self.is_few(index);
+        left.sort_by(|&a, &b| {
+            few(a)
+                .cmp(&few(b))
+                .then(mean(a).total_cmp(&mean(b)))
+                .then(a.cmp(&b))
+        });
         let order = left.clone();
+        left.retain(|&index| !few(index));
         let failed_first = self.rows.first().map_or(0, |row| row.failed);
         for row in &mut self.rows {
             let better = row
@@ -343,7 +358,10 @@ impl<'a> Table<'a> {
         }
         let best = self.best();
         let Some((&first, equals)) = best.split_first() else {
-            return String::from("No run counts: nothing can be ranked.");
+            return String::from(match self.rows.iter().any(|row| row.mean.is_some()) {
+                true => "Less than half of the runs count, of every variant: nothing can be ranked.",
+                false => "No run counts: nothing can be ranked.",
+            });
         };
         let row = &self.rows[first];
         let mut answer = format!(

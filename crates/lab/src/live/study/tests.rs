@@ -246,3 +246,34 @@ fn a_link_that_was_not_kept_is_said_so() {
     );
     assert_eq!(live(&result, "late").not_kept, 1);
 }
+
+#[test]
+fn a_variant_with_few_good_runs_is_not_the_best() {
+    let mut lucky = vec![f64::NAN; 10];
+    lucky[3] = 0.1;
+    let result = study("wall", false).result(
+        &[
+            studied("drop-tail", &scaled(1.0, 0.01)),
+            studied("lucky", &lucky),
+            studied("fast", &scaled(0.5, 0.02)),
+        ],
+        false,
+    );
+    let place = |name: &str| (live(&result, name).rank, live(&result, name).tier);
+    assert_eq!(
+        ["fast", "drop-tail", "lucky"].map(place),
+        [(Some(1), Some(1)), (Some(2), Some(2)), (Some(3), None)]
+    );
+    assert!(
+        result.document.answer.starts_with("Best: fast,"),
+        "{}",
+        result.document.answer
+    );
+    // Where that is so of all, there is no best.
+    let result = study("wall", false).result(&[studied("a", &lucky), studied("b", &lucky)], false);
+    assert!(
+        result.document.answer.starts_with("Less than half"),
+        "{}",
+        result.document.answer
+    );
+}
