@@ -12,22 +12,22 @@ pub(crate) struct Arguments {
     /// The scenario whose link is used: the one called `bottleneck`, or --link. Without a file the flags describe the link.
     file: Option<PathBuf>,
     /// Speed, or speed towards the command and from it: 20mbit, "20 Mbit/s", 50mbit/10mbit.
-    #[arg(long, value_name = "RATE[/RATE]")]
+    #[arg(long, value_name = "RATE[/RATE]", allow_hyphen_values = true)]
     rate: Option<String>,
     /// Propagation delay one way, in both directions: 20ms. The round-trip time is twice as long.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     delay: Option<String>,
     /// Packets lost at random, each way: 1%, 0.01.
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     loss: Option<String>,
     /// Extra delay of each packet, evenly from nothing to this; order is kept.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     jitter: Option<String>,
     /// Queue discipline, both ways: any of `fleetfoot list queues`.
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
     /// Its limit: "100 packets", "64 kB", 100ms.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     limit: Option<String>,
     /// A mahimahi file instead of a rate, both ways.
     #[arg(long, value_name = "FILE", conflicts_with = "rate")]

@@ -410,3 +410,30 @@ fn an_interrupt_keeps_the_finished_runs() {
     assert!(text(&output.stdout).contains("drop-tail"), "{output:?}");
     assert!(finished() < 200 && out.join("report.html").exists());
 }
+
+#[test]
+fn bad_numbers_and_files_that_cannot_run_are_named() {
+    if skips() {
+        return;
+    }
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-executable");
+    std::fs::write(&file, "#!/bin/sh\n").expect("the folder for tests can be written");
+    let path = file.to_string_lossy().into_owned();
+    let fleetfoot = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+            .args(arguments)
+            .output()
+            .expect("the program was built");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), errors)
+    };
+    let (code, errors) = fleetfoot(&["shell", "--far", "sleep 1000", "--", &path]);
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(
+        errors.contains("it is not an executable file") && !errors.contains("root"),
+        "{errors}"
+    );
+    let (code, errors) = fleetfoot(&["shell", "--rate", "-5mbit", "--", "true"]);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("--rate") && errors.contains("-5"), "{errors}");
+}

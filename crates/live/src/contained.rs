@@ -119,9 +119,14 @@ fn begin(command: &mut Command) -> Result<Child, Error> {
             divide()
         });
     }
-    command
-        .spawn()
-        .map_err(|cause| Error::new(format!("cannot run {program}"), cause))
+    command.spawn().map_err(|cause| {
+        // Not for want of rights of ours: with those of root, too.
+        let cause = match cause.raw_os_error() {
+            Some(libc::EACCES) => io::Error::other("it is not an executable file"),
+            _ => cause,
+        };
+        Error::new(format!("cannot run {program}"), cause)
+    })
 }
 
 /// Shows the processes of this namespace, and no others, in `/proc`. A refusal leaves that of the namespace above.
