@@ -56,6 +56,7 @@ CASES = {
     "two-lost": {"writes": [(0, 60_000)], "drop": [3, 6]},
     "five-lost": {"writes": [(0, 60_000)], "drop": [1, 3, 5, 7, 8]},
     "retransmission-lost": {"writes": [(0, 60_000)], "drop": [3, 16]},
+    "two-recoveries": {"writes": [(0, 300_000)], "rate": 10, "limit": 1000, "drop": [40, 80, 91, 119]},
     "syn-lost": {"writes": [(0, 14_480)], "drop_syn": 1},
     "synack-lost": {"writes": [(0, 14_480)], "drop_synack": 1},
     "syns-lost": {"writes": [(0, 14_480)], "drop_syn": 3},

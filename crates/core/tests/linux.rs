@@ -395,6 +395,18 @@ fn losses_in_the_window_are_repaired_by_rack() {
     compare("five-lost", &drop(60_000, [1, 3, 5, 7, 8]));
 }
 
+/// The second recovery begins while a retransmission of the first is under way, and is not taken back when that arrives.
+#[test]
+fn a_recovery_follows_another() {
+    let case = Case {
+        rate: Rate::from_bps(10_000_000),
+        limit: 1000,
+        drop: vec![40, 80, 91, 119],
+        ..Case::one(300_000)
+    };
+    compare("two-recoveries", &case);
+}
+
 #[test]
 fn a_retransmission_among_others_is_lost() {
     compare("retransmission-lost", &drop(60_000, [3, 16]));

@@ -67,7 +67,9 @@ impl Sender {
         }
         match self.recovery.state {
             CaState::Open | CaState::Disorder | CaState::Cwr => {
-                if self.board.marks.to_retransmit > 0 {
+                // Also for what was retransmitted already: it was sent after the last reduction (RFC 5681 4.3: losses in two
+                // successive windows lower the window twice; Linux's `tcp_time_to_recover`).
+                if self.board.marks.lost > 0 {
                     if !self.mtu_probe_lost(now, shared) {
                         self.enter_recovery(now, shared, delivery);
                     }
@@ -165,7 +167,7 @@ impl Sender {
         self.recovery.high_seq = self.nxt;
         self.recovery.episode.recover = self.nxt;
         self.recovery.begin_retransmitting(self.una);
-        self.recovery.force = true; // RFC 6675 5 (4.3)
+        self.recovery.force = self.board.marks.to_retransmit > 0; // RFC 6675 5 (4.3)
         let at = now + shared.rtt.rto(&shared.config.rto);
         shared.timers.move_rto(at);
     }
