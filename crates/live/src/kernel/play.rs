@@ -154,7 +154,7 @@ impl<'a> Play<'a> {
             agenda,
             awaited: 0,
             ours,
-            payload: vec![0; 64 << 10],
+            payload: vec![0; LARGEST_WRITE],
             buffer: vec![0; 256 << 10],
         })
     }
@@ -505,6 +505,10 @@ impl<'a> Play<'a> {
         }
     }
 }
+
+/// A message up to this size is handed over in one call, as programs do: the end of a shorter write could be a small segment, for whose
+/// acknowledgment the end of the message then waits (Nagle's rule as Minshall has it).
+const LARGEST_WRITE: usize = 1 << 20;
 
 /// Time for the interfaces to come up before the first transfer.
 const SETTLING: Duration = Duration::from_millis(50);
