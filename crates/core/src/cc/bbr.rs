@@ -75,10 +75,11 @@ struct Model {
     pacing: f64,
     /// Round of the last rate that was taken.
     rate_round: u64,
-    /// What ACKs delivered too early: of these round trips and of the ones before.
+    /// Most that ACKs delivered too early, bytes: in the current five round trips, and in the five before.
     extra: [u64; 2],
-    /// Round trips since they were exchanged.
+    /// Round trips of the current five that are over.
     extra_rounds: u8,
+    /// Since when ACKs have delivered more than the rate explains.
     epoch: AckEpoch,
     random: Rng,
 }
@@ -207,14 +208,16 @@ impl Model {
         (segments.next_multiple_of(2) + if probes { 2 } else { 0 }).saturating_mul(mss)
     }
 
-    /// Segments that leave at once at this rate, a millisecond's or so (`bbr_tso_segs_goal`).
+    /// Segments that leave at once at this rate: those of 1/1024 s (`sk_pacing_shift`), no more than a packet of segmentation offload
+    /// holds with its headers (64 KiB less 1 and 320), one at least below 1.2 Mbit/s and else two, 127 at most (`bbr_tso_segs_goal`,
+    /// `bbr_min_tso_segs`).
     fn quantum(&self) -> u64 {
-        let bytes = ((self.pacing / 1024.0) as u64).min(65_215);
-        let least = if self.pacing < 150_000.0 { 1 } else { 2 };
-        (bytes / self.units.mss().0).max(least).min(127)
+        let bytes = ((self.pacing / 1024.0) as u64).min((64 << 10) - 1 - 320);
+        let least = if self.pacing < 1_200_000.0 / 8.0 { 1 } else { 2 };
+        (bytes / self.units.mss().0).max(least).min(0x7f)
     }
 
-    /// A rate of this round is taken: those of ten rounds ago are forgotten.
+    /// Forgets the rates of ten rounds ago and earlier, as a rate of this round is taken.
     fn forget_rates(&mut self) {
         let passed = self.round - self.rate_round;
         for round in 0..passed.min(ROUNDS as u64) {

@@ -343,6 +343,12 @@ impl Scoreboard {
         self.marks.judged = 0;
     }
 
+    /// Whether something that was sent more than once is outstanding: a retransmission in flight, or the first record (Linux's
+    /// `tcp_any_retrans_done`).
+    pub(in crate::tcp) fn has_resent(&self) -> bool {
+        self.marks.retrans > 0 || self.ring.front().is_some_and(|head| head.tx_count > 1)
+    }
+
     /// Records of which a retransmission is in flight.
     pub(in crate::tcp) fn retransmissions_in_flight(&self) -> u32 {
         let (mut left, mut count) = (self.marks.retrans, 0);

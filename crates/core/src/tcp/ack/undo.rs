@@ -52,11 +52,10 @@ impl Recovery {
     pub(super) fn begin_episode(&mut self, shared: &Shared, board: &Scoreboard, una: u64, timeout: bool) {
         let may_undo = shared.config.undo || shared.config.frto;
         let under_way = board.retransmissions_in_flight();
-        let outstanding = under_way > 0 || board.ring.front().is_some_and(|head| head.tx_count > 1);
         let episode = &mut *self.episode;
         episode.undo_marker = if may_undo { una.max(1) } else { 0 };
         episode.undo_retrans = if under_way > 0 { under_way } else { NONE_YET };
-        if !outstanding {
+        if !board.has_resent() {
             episode.retrans_stamp = 0;
         }
         self.undo_is_timeout = timeout;
@@ -79,8 +78,7 @@ impl Recovery {
     /// Outside of recovery nothing answers a retransmission any more once none is outstanding (Linux: `tcp_try_to_open`).
     pub(super) fn forget_stamp(&mut self, board: &Scoreboard) {
         let over = matches!(self.state, CaState::Open | CaState::Disorder | CaState::Cwr);
-        let outstanding = board.marks.retrans > 0 || board.ring.front().is_some_and(|head| head.tx_count > 1);
-        if over && self.episode.retrans_stamp != 0 && !outstanding {
+        if over && self.episode.retrans_stamp != 0 && !board.has_resent() {
             self.episode.retrans_stamp = 0;
         }
     }
