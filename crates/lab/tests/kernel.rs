@@ -61,6 +61,7 @@ fn same_traffic(kind: &str, [simulated, played]: &[RunOutput; 2], reacts: bool) 
     }
     for (number, (one, other)) in simulated.flows.iter().zip(&played.flows).enumerate() {
         assert_eq!(one.bytes, other.bytes, "{kind}, flow {number}");
+        assert!(reacts || one.pair == other.pair, "{kind}, flow {number}");
         assert!(reacts || other.start >= one.start, "{kind}, flow {number}");
         assert!(other.completed.is_some(), "{kind}, flow {number}");
         assert_eq!(other.received, other.bytes, "{kind}, flow {number}");
@@ -131,6 +132,46 @@ fn thin_streams_and_bulk_are_counted() {
     let goodput = group.goodput_bytes.get() * 8;
     assert!((1_000_000..50_000_000).contains(&goodput), "{goodput} bit/s");
     assert_eq!(group.goodput_bytes_per_connection.len(), 1);
+}
+
+/// Trains of raw packets: as many and as large as in the simulator, from other addresses than those of the kernel too, and counted
+/// where they arrive. The bottleneck serves the hosts one after the other, so it must tell them apart.
+#[test]
+fn raw_packets_leave_as_in_the_simulator() {
+    if skips() {
+        return;
+    }
+    for source in ["", "source = \"random\"\n", "ports = \"random\"\ninterval = \"1 ms\"\n"] {
+        let traffic = format!(
+            "[[traffic]]\nname = \"attack\"\nkind = \"raw\"\npacket = \"1000 B\"\nmembers = 3\nmark = \"super-packet\"\nlength = 3\n\
+             arrivals = {{ dist = \"poisson\", rate = \"100 per second\" }}\n{source}"
+        );
+        let [simulated, played] = both(&traffic, &[]);
+        let [simulated, played] = [&simulated, &played].map(|output| &output.groups[0].flows[0]);
+        let sent = simulated.stats().bytes_sent;
+        assert!(sent > 100_000, "{source:?}: {sent} B");
+        assert_eq!(played.stats().bytes_sent, sent, "{source:?}");
+        for world in [simulated, played] {
+            // The queue has room for all; three trains may be on their way when the run ends.
+            let lost = sent - world.received.get();
+            assert!(lost <= 9 * 972, "{source:?}: {lost} of {sent} B");
+        }
+    }
+}
+
+#[test]
+fn what_the_kernel_does_not_know_of_raw_packets_is_refused() {
+    let traffic = "[[traffic]]\nname = \"victim\"\nkind = \"bulk\"\n[[traffic]]\nname = \"attack\"\nkind = \"raw\"\n\
+                   packet = \"1000 B\"\nvictim = \"victim\"\narrivals = { dist = \"poisson\", rate = \"9 per second\" }\n";
+    let scenario = Scenario::parse("kernel", &format!("{NETWORK}{traffic}")).expect("it reads");
+    let kernel = Setting::from_origin("test").with("run.world", "kernel");
+    let message = match scenario.resolve(&kernel) {
+        Ok(resolved) => simulate(&resolved.spec(7), &AtomicBool::new(false)).map(|_| String::new()),
+        Err(error) => Ok(error.to_string()),
+    };
+    let message = message.unwrap_or_else(|error| error.to_string());
+    assert!(message.contains("traffic `attack`"), "{message}");
+    assert!(message.contains("the connections of others"), "{message}");
 }
 
 #[test]

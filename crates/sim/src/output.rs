@@ -140,7 +140,7 @@ impl FlowRecord {
     }
 
     /// Adds datagrams that were sent, and their payload.
-    pub(crate) fn add_datagrams(&mut self, datagrams: u32, bytes: u64) {
+    pub fn add_datagrams(&mut self, datagrams: u32, bytes: u64) {
         self.add(&Stats::without_losses(
             bytes,
             u64::from(datagrams),

@@ -19,7 +19,7 @@ impl Play<'_> {
         })
     }
 
-    fn new_record(&mut self, group: u32, pair: u32, start: Instant, bytes: u64) -> usize {
+    pub(super) fn new_record(&mut self, group: u32, pair: u32, start: Instant, bytes: u64) -> usize {
         let flows = &mut self.groups[group as usize].output.flows;
         flows.push(FlowRecord {
             pair,
@@ -31,11 +31,10 @@ impl Play<'_> {
     }
 
     /// One transfer on a connection of its own.
-    fn transfer(&mut self, group: u32, actor: u32, bytes: u64) -> Result<(), Error> {
-        let pair = self.groups[group as usize].actors[actor as usize].pair;
+    fn transfer(&mut self, group: u32, actor: u32, pair: u32, bytes: u64) -> Result<(), Error> {
         let now = self.now();
         let record = self.record(group, pair, now, bytes);
-        let index = self.open(group, actor, record)?;
+        let index = self.open(group, actor, pair, record)?;
         if let Some(connection) = &mut self.connections[index] {
             connection.ends[0].wanted = bytes;
             connection.ends[0].closing = true;
@@ -44,7 +43,7 @@ impl Play<'_> {
     }
 
     /// An actor is due again.
-    fn act_at(&mut self, group: u32, actor: u32, at: Instant) {
+    pub(super) fn act_at(&mut self, group: u32, actor: u32, at: Instant) {
         if at < self.groups[group as usize].stop {
             self.agenda.push(Reverse((at, group, actor)));
         }
@@ -62,7 +61,7 @@ impl Play<'_> {
                 }
                 let pair = actor.pair;
                 let record = self.new_record(group, pair, now, 0);
-                let index = self.open(group, number, Some(record))?;
+                let index = self.open(group, number, pair, Some(record))?;
                 self.groups[group as usize].actors[number as usize].connection = Some(index);
                 if let Some(connection) = &mut self.connections[index] {
                     connection.ends[0].wanted = u64::MAX;
@@ -82,8 +81,9 @@ impl Play<'_> {
                 let more = most.is_none_or(|most| u64::from(actor.begun) < most);
                 // From when this one was due, not from now: lateness of this machine does not add up.
                 actor.start = actor.start.saturating_add(gap);
-                let next = actor.start;
-                self.transfer(group, number, bytes)?;
+                let (next, own) = (actor.start, actor.pair);
+                let pair = self.groups[group as usize].pairs.pick(own);
+                self.transfer(group, number, pair, bytes)?;
                 if more {
                     self.act_at(group, number, next);
                 }
@@ -98,7 +98,8 @@ impl Play<'_> {
                         break;
                     }
                     self.groups[group as usize].listed += 1;
-                    self.transfer(group, number, line.bytes.get())?;
+                    let pair = self.hosts.place_of(group as usize, line.source, line.destination);
+                    self.transfer(group, number, pair, line.bytes.get())?;
                 }
                 Ok(())
             }
@@ -115,11 +116,13 @@ impl Play<'_> {
                     actor.start = now;
                     (*waiting, *remaining) = (*count, *count);
                 }
+                let begun = *count - *waiting;
                 *waiting -= *together;
                 let more = *waiting > 0;
                 let sizes: Vec<u64> = (0..*together).map(|_| whole_bytes(size.sample())).collect();
-                for bytes in sizes {
-                    self.transfer(group, number, bytes)?;
+                for (flow, bytes) in (begun..).zip(sizes) {
+                    let pair = self.groups[group as usize].pairs.pick(flow);
+                    self.transfer(group, number, pair, bytes)?;
                 }
                 if more {
                     // From when these were due, as above.
@@ -179,6 +182,7 @@ impl Play<'_> {
                 self.act_at(group, number, next);
                 self.advance(index, 0)
             }
+            Does::Trains(_) => self.send_trains(group, number, now),
         }
     }
 
@@ -193,7 +197,8 @@ impl Play<'_> {
         match kept {
             Some(index) => Ok(index),
             None => {
-                let index = self.open(group, actor, record)?;
+                let pair = self.groups[group as usize].actors[actor as usize].pair;
+                let index = self.open(group, actor, pair, record)?;
                 self.groups[group as usize].actors[actor as usize].connection = Some(index);
                 Ok(index)
             }

@@ -3,7 +3,8 @@
 //! Two network namespaces are the two ends; the bottleneck between them is `core`'s [`Link`](fleetfoot_core::link::Link) with its
 //! queue, the one that the simulator runs, with real frames in it ([`Emulator`]). The traffic is drawn from the same random
 //! streams as in the simulator, so that both begin the same transfers at the same times; the result is a [`RunOutput`], so that
-//! everything that measures a simulated run measures this one.
+//! everything that measures a simulated run measures this one. Each host of the described network is an address of the kernel at
+//! its side, so that queues that tell hosts apart do so here too.
 //!
 //! With [`World::HostSends`](fleetfoot_sim::spec::World) or `HostReceives` our own TCP stands at one end, as a
 //! [`Host`](crate::host::Host) on a TUN device, and the kernel's at the other.
@@ -13,9 +14,12 @@
 
 mod acts;
 mod connection;
+mod hosts;
 mod ours;
 mod place;
 mod play;
+mod raw;
+mod sockets;
 mod traffic;
 
 use crate::{Clock, Direction, Emulator, Error, Tap};
@@ -82,6 +86,7 @@ fn in_namespaces(
         direction.observe(tap);
     }
     let place = place::Place::make(mtu)?;
+    let hosts = hosts::Hosts::of(spec);
     let (stop_reading, stop_writing) =
         std::io::pipe().map_err(|cause| Error::new("cannot make a pipe", cause))?;
     let clock = Clock::start();
@@ -100,9 +105,13 @@ fn in_namespaces(
             result
         });
         let played = place
-            .furnish(mtu, spec.groups.iter().any(|group| group.sender.ecn))
+            .furnish(
+                mtu,
+                spec.groups.iter().any(|group| group.sender.ecn),
+                hosts.counts(),
+            )
             .and_then(|()| {
-                play::play(spec, &place, &clock, &|now| {
+                play::play(spec, &place, &hosts, &clock, &|now| {
                     reached.store(now.as_nanos(), Ordering::Relaxed);
                     stop.load(Ordering::Relaxed) || failed.load(Ordering::Acquire)
                 })
@@ -163,6 +172,9 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
                 group.traffic.facts().name,
                 traffic::PLAYABLE.map(|kind| kind.facts().name).join(", ")
             ));
+        }
+        if let Some(reason) = traffic::exception(&group.traffic) {
+            return Err(format!("the kernel cannot play traffic `{name}`: {reason}"));
         }
         if group.relay.is_some() || group.interface != Interface::default() || group.most_requests.is_some() {
             return Err(format!(

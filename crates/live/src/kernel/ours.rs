@@ -33,7 +33,7 @@ pub(super) enum News {
 impl Ours {
     /// Makes the device and the host at `side`; the other side learns the way there. This thread is at that side afterwards.
     pub(super) fn make(place: &Place, side: usize, config: &Config, seed: u64) -> Result<Ours, Error> {
-        place.way_to_host(1 - side, &network(), address(side))?;
+        place.way_to_host(1 - side, &network(), address(side, 0))?;
         place.enter(side)?;
         place.forwards()?;
         let there = host::Place {
@@ -71,21 +71,28 @@ impl Ours {
         Ok(handle)
     }
 
-    /// Opens a connection, which is number `index` of the loop: its handle and its port.
-    pub(super) fn connect(&mut self, index: usize, to: SocketAddr) -> Result<(host::Handle, u16), Error> {
+    /// Opens a connection, which is number `index` of the loop: its handle and its own address.
+    pub(super) fn connect(
+        &mut self,
+        index: usize,
+        to: SocketAddr,
+    ) -> Result<(host::Handle, SocketAddr), Error> {
         let handle = self
             .host
             .connect(to)
             .map_err(|errno| failed("our host cannot connect", errno))?;
         self.connections.insert(handle, index);
-        let port = self.host.local(handle).map_or(0, |own| own.port());
-        Ok((handle, port))
+        let own = self.host.local(handle).unwrap_or(SocketAddr::new(OWN, 0));
+        Ok((handle, own))
     }
 
-    /// The next connection that waits at a listener: its handle, and the port of the end that opened it.
-    pub(super) fn accept(&mut self, listener: host::Handle) -> Result<Option<(host::Handle, u16)>, Error> {
+    /// The next connection that waits at a listener: its handle, and the address of the end that opened it.
+    pub(super) fn accept(
+        &mut self,
+        listener: host::Handle,
+    ) -> Result<Option<(host::Handle, SocketAddr)>, Error> {
         match self.host.accept(listener) {
-            Ok((handle, peer)) => Ok(Some((handle, peer.port()))),
+            Ok((handle, peer)) => Ok(Some((handle, peer))),
             Err(Errno::EAGAIN) => Ok(None),
             Err(errno) => Err(failed("our host cannot accept a connection", errno)),
         }

@@ -31,7 +31,7 @@ impl Place {
             ip(&format!(
                 "link add {interface} type veth peer name eth0 address {} netns /proc/{process}/fd/{end}\n\
                  link set dev {interface} mtu {mtu} up",
-                hardware_address(side)
+                text(hardware_address(side))
             ))?;
             switch_off_offloads(interface)?;
             quiet(interface);
@@ -39,19 +39,25 @@ impl Place {
         Ok(place)
     }
 
-    /// Sets up both ends; afterwards this thread is in that of the senders.
-    pub(super) fn furnish(&self, mtu: u32, ecn: bool) -> Result<(), Error> {
+    /// Sets up both ends with so many hosts each, which are addresses of one kernel; afterwards this thread is in that of the
+    /// senders.
+    pub(super) fn furnish(&self, mtu: u32, ecn: bool, hosts: [usize; 2]) -> Result<(), Error> {
         for side in [1, 0] {
             self.enter(side)?;
             let other = 1 - side;
             quiet("eth0");
-            ip(&format!(
-                "link set lo up\nlink set dev eth0 mtu {mtu} up\naddress add {}/24 dev eth0\n\
-                 neigh replace {} lladdr {} dev eth0 nud permanent",
-                address(side),
-                address(other),
-                hardware_address(other)
-            ))?;
+            let mut commands = format!("link set lo up\nlink set dev eth0 mtu {mtu} up\n");
+            for host in 0..hosts[side] {
+                commands += &format!("address add {}/{PREFIX} dev eth0\n", address(side, host));
+            }
+            for host in 0..hosts[other] {
+                let (to, hardware) = (address(other, host), hardware_address(other));
+                commands += &format!(
+                    "neigh replace {to} lladdr {} dev eth0 nud permanent\n",
+                    text(hardware)
+                );
+            }
+            ip(&commands)?;
             switch_off_offloads("eth0")?;
             for (name, value) in [
                 ("tcp_no_metrics_save", "1"),
@@ -97,12 +103,21 @@ fn sysctl(name: &str, value: &str) -> Result<(), Error> {
     std::fs::write(&path, value).map_err(|cause| Error::new(format!("cannot set {path} to {value:?}"), cause))
 }
 
-/// The address of a side.
-pub(super) const fn address(side: usize) -> IpAddr {
-    IpAddr::V4(Ipv4Addr::new(100, 64, 0, 1 + side as u8))
+/// The address of a host at a side.
+pub(super) const fn address(side: usize, host: usize) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits(NETWORK + 1 + side as u32 + 2 * host as u32))
 }
 
-/// Its hardware address: locally administered.
-fn hardware_address(side: usize) -> String {
-    format!("02:00:00:00:00:0{}", side + 1)
+/// The hardware address of a side: locally administered.
+pub(super) const fn hardware_address(side: usize) -> [u8; 6] {
+    [2, 0, 0, 0, 0, 1 + side as u8]
 }
+
+/// As it is written.
+fn text(hardware: [u8; 6]) -> String {
+    hardware.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// 100.64.0.0/10, which RFC 6598 sets aside.
+const NETWORK: u32 = 0x6440_0000;
+const PREFIX: u8 = 10;

@@ -1,14 +1,17 @@
 //! The loop that plays the traffic: one thread with all sockets of both ends.
 
 use super::connection::{Counted, End, Progress, Socket};
+use super::hosts::{Hosts, Pairs};
 use super::ours::{News, Ours};
-use super::place::{Place, address};
+use super::place::Place;
+use super::raw::Injector;
+use super::sockets::{self, failed, listen, port, watch};
 use super::traffic::{Actor, actors};
 use crate::{Clock, Error, calls, host};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use fleetfoot_sim::output::{GroupOutput, RunOutput};
-use fleetfoot_sim::spec::{Spec, Traffic, World};
+use fleetfoot_sim::spec::{Spec, Traffic};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -23,10 +26,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 pub(super) fn play(
     spec: &Spec,
     place: &Place,
+    hosts: &Hosts,
     clock: &Clock,
     ask: &dyn Fn(Instant) -> bool,
 ) -> Result<RunOutput, Error> {
-    let mut play = Play::new(spec, place, clock)?;
+    let mut play = Play::new(spec, place, hosts, clock)?;
     play.run(ask)?;
     Ok(play.finish())
 }
@@ -34,6 +38,7 @@ pub(super) fn play(
 pub(super) struct Play<'a> {
     pub(super) spec: &'a Spec,
     pub(super) place: &'a Place,
+    pub(super) hosts: &'a Hosts,
     pub(super) clock: &'a Clock,
     /// When the run began by the clock: everything else counts from here.
     pub(super) zero: Instant,
@@ -41,14 +46,16 @@ pub(super) struct Play<'a> {
     pub(super) groups: Vec<Group>,
     pub(super) connections: Vec<Option<Connection>>,
     pub(super) free: Vec<usize>,
-    /// Connections that were opened and not yet accepted, by the port of the end that opened.
-    pub(super) opening: HashMap<u16, usize>,
+    /// Connections that were opened and not yet accepted, by the address of the end that opened.
+    pub(super) opening: HashMap<SocketAddr, usize>,
     /// What is to be done when: group and actor.
     pub(super) agenda: BinaryHeap<Reverse<(Instant, u32, u32)>>,
     /// Flows that the end of the run waits for.
     pub(super) awaited: u64,
     /// Our TCP, where it is at one side.
     pub(super) ours: Option<Ours>,
+    /// What sends raw packets, where a group does.
+    pub(super) injector: Option<Injector>,
     pub(super) payload: Vec<u8>,
     pub(super) buffer: Vec<u8>,
 }
@@ -59,6 +66,7 @@ pub(super) struct Group {
     listener: Listener,
     /// The side that opens connections.
     pub(super) opener: usize,
+    pub(super) pairs: Pairs,
     pub(super) stop: Instant,
     pub(super) output: GroupOutput,
     pub(super) listed: usize,
@@ -94,15 +102,17 @@ pub(super) struct Message {
 }
 
 /// Data of an event: a listener of a group, or an end of a connection.
-const LISTENER: u64 = 1 << 62;
+pub(super) const LISTENER: u64 = 1 << 62;
 /// The device of our host.
 const HOST: u64 = 1 << 61;
+/// Raw packets have arrived.
+const RAW: u64 = 1 << 60;
 
 /// How often the caller is asked at least.
 const BREATH: Duration = Duration::from_millis(50);
 
 impl<'a> Play<'a> {
-    fn new(spec: &'a Spec, place: &'a Place, clock: &'a Clock) -> Result<Play<'a>, Error> {
+    fn new(spec: &'a Spec, place: &'a Place, hosts: &'a Hosts, clock: &'a Clock) -> Result<Play<'a>, Error> {
         let epoll = calls::epoll_create().map_err(|errno| failed("cannot make an epoll", errno.0))?;
         // SAFETY: the kernel has just given this descriptor to nobody else.
         let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
@@ -125,7 +135,8 @@ impl<'a> Play<'a> {
                 Some(ours) if ours.side == accepts => Listener::Ours(ours.listen(index, port(index))?),
                 Some(_) | None => Listener::Kernel(listen(spec, place, &epoll, index, accepts)?),
             };
-            let actors = actors(spec, group);
+            let mut pairs = Pairs::new(spec, group, hosts.pairs(index));
+            let actors = actors(spec, group, &mut pairs);
             let stop = Instant::ZERO + group.stop.unwrap_or(spec.duration).min(spec.duration);
             for (number, actor) in actors.iter().enumerate() {
                 if actor.start < stop {
@@ -136,14 +147,28 @@ impl<'a> Play<'a> {
                 actors,
                 listener,
                 opener,
+                pairs,
                 stop,
                 output: GroupOutput::default(),
                 listed: 0,
             });
         }
+        let raw = spec
+            .groups
+            .iter()
+            .any(|group| matches!(group.traffic, Traffic::Raw(_)));
+        let injector = match raw {
+            true => {
+                let injector = Injector::open(place)?;
+                watch(&epoll, injector.descriptor(), RAW, libc::EPOLLIN)?;
+                Some(injector)
+            }
+            false => None,
+        };
         Ok(Play {
             spec,
             place,
+            hosts,
             clock,
             zero: clock.now() + SETTLING,
             epoll,
@@ -154,6 +179,7 @@ impl<'a> Play<'a> {
             agenda,
             awaited: 0,
             ours,
+            injector,
             payload: vec![0; LARGEST_WRITE],
             buffer: vec![0; 256 << 10],
         })
@@ -218,6 +244,8 @@ impl<'a> Play<'a> {
         for (_, data) in events {
             if data & LISTENER != 0 {
                 self.accept((data & !LISTENER) as usize)?;
+            } else if data == RAW {
+                self.count_raw()?;
             } else if data != HOST {
                 self.advance((data >> 1) as usize, (data & 1) as usize)?;
             }
@@ -246,8 +274,8 @@ impl<'a> Play<'a> {
 
     /// Takes connections of a group that wait.
     fn accept(&mut self, group: usize) -> Result<(), Error> {
-        while let Some((socket, port)) = self.accept_one(group)? {
-            let Some(index) = self.opening.remove(&port) else {
+        while let Some((socket, peer)) = self.accept_one(group)? {
+            let Some(index) = self.opening.remove(&peer) else {
                 if let (Socket::Ours(handle), Some(ours)) = (socket, &mut self.ours) {
                     ours.release(handle, true);
                 }
@@ -267,12 +295,12 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// The next connection that waits for a group, and the port of the end that opened it.
-    fn accept_one(&mut self, group: usize) -> Result<Option<(Socket, u16)>, Error> {
+    /// The next connection that waits for a group, and the address of the end that opened it.
+    fn accept_one(&mut self, group: usize) -> Result<Option<(Socket, SocketAddr)>, Error> {
         match (&self.groups[group].listener, &mut self.ours) {
             (Listener::Ours(listener), Some(ours)) => {
                 let accepted = ours.accept(*listener)?;
-                Ok(accepted.map(|(handle, port)| (Socket::Ours(handle), port)))
+                Ok(accepted.map(|(handle, peer)| (Socket::Ours(handle), peer)))
             }
             (Listener::Ours(_), None) => Ok(None),
             (Listener::Kernel(listener), _) => loop {
@@ -284,7 +312,7 @@ impl<'a> Play<'a> {
                 };
                 let ready = socket.set_nonblocking(true);
                 ready.map_err(|cause| Error::new("cannot accept a connection", cause))?;
-                return Ok(Some((Socket::Kernel(socket), peer.port())));
+                return Ok(Some((Socket::Kernel(socket), peer)));
             },
         }
     }
@@ -299,11 +327,16 @@ impl<'a> Play<'a> {
         )
     }
 
-    /// Opens a connection for an actor.
-    pub(super) fn open(&mut self, group: u32, actor: u32, record: Option<usize>) -> Result<usize, Error> {
+    /// Opens a connection for an actor, between the hosts of a pair.
+    pub(super) fn open(
+        &mut self,
+        group: u32,
+        actor: u32,
+        pair: u32,
+        record: Option<usize>,
+    ) -> Result<usize, Error> {
         let of = &mut self.groups[group as usize];
         let (opener, accepts) = (of.opener, 1 - of.opener);
-        let pair = of.actors[actor as usize].pair;
         let number = of.output.goodput_bytes_per_connection.len();
         of.output.goodput_bytes_per_connection.push(Bytes::ZERO);
         let mut connection = Connection {
@@ -321,49 +354,46 @@ impl<'a> Play<'a> {
             self.connections.push(None);
             self.connections.len() - 1
         });
-        let to = SocketAddr::new(self.address_of(accepts), port(group as usize));
-        let (socket, port) = match &mut self.ours {
+        let to = SocketAddr::new(
+            self.address_of(group as usize, pair, accepts),
+            port(group as usize),
+        );
+        let (socket, own) = match &mut self.ours {
             Some(ours) if ours.side == opener => {
-                let (handle, port) = ours.connect(index, to)?;
-                (Socket::Ours(handle), port)
+                let (handle, own) = ours.connect(index, to)?;
+                (Socket::Ours(handle), own)
             }
             Some(_) | None => {
-                let (socket, port) = self.connect(group as usize, opener, to)?;
+                let (socket, own) = self.connect(group as usize, pair, opener, to)?;
                 self.watch_end(index, opener, &socket)?;
-                (Socket::Kernel(socket), port)
+                (Socket::Kernel(socket), own)
             }
         };
         connection.ends[opener].socket = Some(socket);
-        self.opening.insert(port, index);
+        self.opening.insert(own, index);
         self.connections[index] = Some(connection);
         Ok(index)
     }
 
-    /// A socket of the kernel at a side that connects, and its port.
-    fn connect(&self, group: usize, side: usize, to: SocketAddr) -> Result<(TcpStream, u16), Error> {
+    /// A socket of the kernel at a side that connects, and its address.
+    fn connect(
+        &self,
+        group: usize,
+        pair: u32,
+        side: usize,
+        to: SocketAddr,
+    ) -> Result<(TcpStream, SocketAddr), Error> {
         self.place.enter(side)?;
-        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK;
-        let fd =
-            calls::socket(libc::AF_INET, kind, 0).map_err(|errno| failed("cannot open a socket", errno.0))?;
-        // SAFETY: the kernel has just given this descriptor to nobody else.
-        let socket = unsafe { TcpStream::from_raw_fd(fd) };
-        set_controller(self.spec, fd, group)?;
-        match calls::connect(fd, to) {
-            Ok(_) => {}
-            Err(errno) if errno.0 == libc::EINPROGRESS => {}
-            Err(errno) => return Err(failed("cannot connect", errno.0)),
-        }
-        let own = socket
-            .local_addr()
-            .map_err(|cause| Error::new("cannot connect", cause))?;
-        Ok((socket, own.port()))
+        let several = self.hosts.counts()[side] > 1;
+        let own = several.then(|| SocketAddr::new(self.hosts.address(group, pair, side), 0));
+        sockets::connect(self.spec, group, own, to)
     }
 
-    /// Where connections to a side go.
-    fn address_of(&self, side: usize) -> IpAddr {
+    /// Where connections of a pair to a side go.
+    fn address_of(&self, group: usize, pair: u32, side: usize) -> IpAddr {
         match &self.ours {
             Some(ours) if ours.side == side => Ours::address(),
-            Some(_) | None => address(side),
+            Some(_) | None => self.hosts.address(group, pair, side),
         }
     }
 
@@ -512,53 +542,3 @@ const LARGEST_WRITE: usize = 1 << 20;
 
 /// Time for the interfaces to come up before the first transfer.
 const SETTLING: Duration = Duration::from_millis(50);
-
-/// Where the listener of a group is.
-const fn port(group: usize) -> u16 {
-    10_000 + group as u16
-}
-
-/// A listener of the kernel for a group, at a side.
-fn listen(
-    spec: &Spec,
-    place: &Place,
-    epoll: &OwnedFd,
-    group: usize,
-    side: usize,
-) -> Result<TcpListener, Error> {
-    place.enter(side)?;
-    let fail = |cause| Error::new("cannot listen", cause);
-    let listener = TcpListener::bind((address(side), port(group))).map_err(fail)?;
-    set_controller(spec, listener.as_raw_fd(), group)?;
-    listener.set_nonblocking(true).map_err(fail)?;
-    // As many as there may be: a full backlog is no part of what is compared.
-    calls::listen(listener.as_raw_fd(), 65_535).map_err(|errno| failed("cannot listen", errno.0))?;
-    watch(
-        epoll,
-        listener.as_raw_fd(),
-        LISTENER | group as u64,
-        libc::EPOLLIN,
-    )?;
-    Ok(listener)
-}
-
-/// The congestion control of a group for a socket of the kernel. Where our host sends, the kernel may not have it.
-fn set_controller(spec: &Spec, fd: i32, group: usize) -> Result<(), Error> {
-    let name = spec.groups[group].sender.congestion_control;
-    if spec.world == World::HostSends {
-        return Ok(());
-    }
-    calls::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
-        .map(|_| ())
-        .map_err(|errno| failed(&format!("the kernel has no congestion control {name}"), errno.0))
-}
-
-fn watch(epoll: &OwnedFd, fd: i32, data: u64, events: i32) -> Result<(), Error> {
-    calls::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, events as u32, data)
-        .map(|_| ())
-        .map_err(|errno| failed("cannot watch a socket", errno.0))
-}
-
-fn failed(what: &str, errno: i32) -> Error {
-    Error::new(what, io::Error::from_raw_os_error(errno))
-}

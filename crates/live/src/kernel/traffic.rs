@@ -3,14 +3,16 @@
 //! Sizes and times come from the streams of random numbers that the simulator's applications use (`app` in `fleetfoot-sim`), so
 //! transfers that do not wait for each other start at the same times in both.
 
+use super::hosts::Pairs;
+use super::raw::{self, Trains};
 use fleetfoot_core::rng::{Distribution, Rng, Sampler};
 use fleetfoot_core::time::{Duration, Instant};
-use fleetfoot_sim::spec::{GroupSpec, PairPolicy, Spec, Traffic, TrafficKind};
+use fleetfoot_sim::spec::{GroupSpec, PairPolicy, RawSource, Spec, Traffic, TrafficKind};
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The kinds that can be played.
-pub(super) const PLAYABLE: [TrafficKind; 7] = [
+pub(super) const PLAYABLE: [TrafficKind; 8] = [
     TrafficKind::Bulk,
     TrafficKind::Transfer,
     TrafficKind::Flows,
@@ -18,10 +20,31 @@ pub(super) const PLAYABLE: [TrafficKind; 7] = [
     TrafficKind::RequestResponse,
     TrafficKind::OnOff,
     TrafficKind::Thin,
+    TrafficKind::Raw,
 ];
 
 pub(super) fn is_playable(traffic: &Traffic) -> bool {
     PLAYABLE.contains(&traffic.kind())
+}
+
+/// What of it cannot, although its kind can.
+pub(super) fn exception(traffic: &Traffic) -> Option<&'static str> {
+    match traffic {
+        Traffic::Raw(raw) if matches!(raw.source, RawSource::Victim(_)) => {
+            Some("it does not know the connections of others, whose addresses `source` names")
+        }
+        _ => None,
+    }
+}
+
+impl Actor {
+    /// Its trains, if it sends those.
+    pub(super) fn trains(&mut self) -> Option<&mut Trains> {
+        match &mut self.does {
+            Does::Trains(trains) => Some(trains),
+            _ => None,
+        }
+    }
 }
 
 /// Something of a group that acts at times of its own.
@@ -66,6 +89,8 @@ pub(super) enum Does {
     },
     /// Writes bursts on one connection; a thin stream is one flow.
     Writes { size: Sampler, gap: Sampler, thin: bool },
+    /// Sends trains of raw packets.
+    Trains(Box<Trains>),
 }
 
 /// What all arrival processes of a group draw from.
@@ -75,9 +100,9 @@ pub(super) struct Draws {
 }
 
 /// The actors of a group, in order of start.
-pub(super) fn actors(spec: &Spec, group: &GroupSpec) -> Vec<Actor> {
+pub(super) fn actors(spec: &Spec, group: &GroupSpec, dealt: &mut Pairs) -> Vec<Actor> {
     let each = group.spread == PairPolicy::Each;
-    let pairs = group.pairs.len() as u32;
+    let pairs = dealt.count();
     let start = Instant::ZERO + group.start;
     let own = |distribution: &Distribution, purpose: &str| {
         Sampler::new(
@@ -89,24 +114,27 @@ pub(super) fn actors(spec: &Spec, group: &GroupSpec) -> Vec<Actor> {
         let name = format!("{}/{member}", group.name);
         Sampler::new(distribution.clone(), Rng::for_element(spec.seed, &name, purpose))
     };
-    let actor = |number: u32, start: Instant, does: Does| Actor {
-        pair: number % pairs.max(1),
+    let actor = |pair: u32, start: Instant, does: Does| Actor {
+        pair,
         start,
         does,
         connection: None,
         begun: 0,
     };
     let together = if each { pairs } else { 1 };
-    let members = || {
+    // Their numbers, pairs and starts.
+    let members = |dealt: &mut Pairs| -> Vec<(u32, u32, Instant)> {
         let count = group.traffic.members(each).unwrap_or(1) * together;
-        (0..count).map(|number| {
+        let member = |number| {
             let spacing = group.start_spacing.saturating_mul(u64::from(number / together));
-            (number, start.saturating_add(spacing))
-        })
+            (number, dealt.pick(number), start.saturating_add(spacing))
+        };
+        (0..count).map(member).collect()
     };
     match &group.traffic {
-        Traffic::Bulk { .. } => members()
-            .map(|(number, at)| actor(number, at, Does::Bulk))
+        Traffic::Bulk { .. } => members(dealt)
+            .into_iter()
+            .map(|(_, pair, at)| actor(pair, at, Does::Bulk))
             .collect(),
         Traffic::Transfer {
             size,
@@ -161,15 +189,16 @@ pub(super) fn actors(spec: &Spec, group: &GroupSpec) -> Vec<Actor> {
             think,
             exchanges,
             ..
-        } => members()
-            .map(|(number, at)| {
+        } => members(dealt)
+            .into_iter()
+            .map(|(number, pair, at)| {
                 let does = Does::Asks {
                     request: of(request, number, "request"),
                     response: of(response, number, "size"),
                     think: of(think, number, "gap"),
                     most: *exchanges,
                 };
-                actor(number, at, does)
+                actor(pair, at, does)
             })
             .collect(),
         Traffic::OnOff {
@@ -181,16 +210,31 @@ pub(super) fn actors(spec: &Spec, group: &GroupSpec) -> Vec<Actor> {
             payload: size,
             interval,
             ..
-        } => members()
-            .map(|(number, at)| {
+        } => members(dealt)
+            .into_iter()
+            .map(|(number, pair, at)| {
                 let does = Does::Writes {
                     size: of(size, number, "size"),
                     gap: of(interval, number, "gap"),
                     thin: group.traffic.kind() == TrafficKind::Thin,
                 };
-                actor(number, at, does)
+                actor(pair, at, does)
             })
             .collect(),
+        Traffic::Raw(raw) => {
+            let draws = Rc::new(RefCell::new(raw::Draws {
+                gap: own(&raw.interarrival, "gap"),
+                marks: Rng::for_element(spec.seed, &group.name, "marks"),
+                conversations: 0,
+            }));
+            let process = |number| {
+                let first = Duration::from_secs_f64(draws.borrow_mut().gap.sample());
+                let begins = start.saturating_add(first);
+                let trains = Trains::new(raw, begins, Rc::clone(&draws));
+                actor(number, begins, Does::Trains(Box::new(trains)))
+            };
+            (0..together).map(process).collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -120,7 +120,8 @@ impl<'a> Raw<'a> {
         let (raw, trains) = (self.raw, &mut self.processes[actor as usize]);
         loop {
             let last = train.sent + 1 >= raw.members;
-            let segment = packet(raw, &train, last, trains.record);
+            let mut segment = raw.packet(train.sent, train.id);
+            segment.options[2] = trains.record;
             let sent = &mut hosts.groups[self.group as usize].records[trains.record as usize];
             sent.add_datagrams(1, u64::from(segment.payload));
             if last {
@@ -216,28 +217,30 @@ impl Application for Raw<'_> {
     }
 }
 
-/// Packet number `train.sent` of a train.
-fn packet(raw: &spec::Raw, train: &Train, last: bool, record: u32) -> Segment {
-    let mut segment = Segment {
-        seq: SeqNumber(train.sent),
-        payload: payload_of(raw.packet),
-        flags: Flags::DF,
-        ttl: 64,
-        overhead: UDP_HEADERS,
-        ..Segment::default()
-    };
-    segment.set_kind(Kind::Datagram);
-    segment.options[2] = record;
-    let mark = match raw.mark {
-        RawMark::Regular => Mark::REGULAR,
-        RawMark::SuperPacket if train.sent > 0 => Mark::follower(raw.length, train.id),
-        RawMark::First | RawMark::SuperPacket => Mark::first(raw.length, train.id),
-        RawMark::Follower => Mark::follower(raw.length, train.id),
-    };
-    let mark = if raw.last && last { mark.ending() } else { mark };
-    // The length was checked against the layout; a packet without TCP has room for every layout.
-    let _ = raw.layout.mark(&mut segment, mark);
-    segment
+impl spec::Raw {
+    /// Packet `number` of a train with this identifier.
+    pub fn packet(&self, number: u32, id: u16) -> Segment {
+        let mut segment = Segment {
+            seq: SeqNumber(number),
+            payload: payload_of(self.packet),
+            flags: Flags::DF,
+            ttl: 64,
+            overhead: UDP_HEADERS,
+            ..Segment::default()
+        };
+        segment.set_kind(Kind::Datagram);
+        let mark = match self.mark {
+            RawMark::Regular => Mark::REGULAR,
+            RawMark::SuperPacket if number > 0 => Mark::follower(self.length, id),
+            RawMark::First | RawMark::SuperPacket => Mark::first(self.length, id),
+            RawMark::Follower => Mark::follower(self.length, id),
+        };
+        let last = number + 1 >= self.members;
+        let mark = if self.last && last { mark.ending() } else { mark };
+        // The length was checked against the layout; a packet without TCP has room for every layout.
+        let _ = self.layout.mark(&mut segment, mark);
+        segment
+    }
 }
 
 /// Hosts from here on do not exist.
