@@ -8,7 +8,10 @@
 set -eu
 out=${1:-fleetfoot-out/page-load}
 runs=${2:-10}
-work=$(mktemp -d)
+# Not in the command, which must be the same when it is given again.
+PAGE_LOAD=$(mktemp -d)
+export PAGE_LOAD
+work=$PAGE_LOAD
 trap 'rm -rf "$work"' EXIT
 
 # A page with a style sheet, scripts and pictures of ordinary sizes, and what the download takes.
@@ -35,10 +38,10 @@ until curl -s -o /dev/null "http://$FLEETFOOT_FAR:8000/page.html"; do sleep 0.1;
 curl -s -o /dev/null "http://$FLEETFOOT_FAR:8000/large" &
 sleep 3
 chromium --headless --no-sandbox --disable-gpu --disable-extensions --disable-background-networking --no-first-run \
-    --user-data-dir="$(mktemp -d -p "$1")" --dump-dom \
+    --user-data-dir="$(mktemp -d -p "$PAGE_LOAD")" --dump-dom \
     "http://$FLEETFOOT_FAR:8000/page.html" 2> /dev/null
 RUN
 
 ${FLEETFOOT:-fleetfoot} shell --rate 10mbit/2mbit --delay 20ms --limit "250 packets" \
     --compare drop-tail,fq-codel,favourtail --runs "$runs" --metric 'loaded in ([0-9]+) ms' --out "$out" \
-    --far "cd $work && exec python3 -m http.server 8000 > /dev/null 2>&1" -- sh "$work/run.sh" "$work"
+    --far 'cd $PAGE_LOAD && exec python3 -m http.server 8000 > /dev/null 2>&1' -- sh -c '. "$PAGE_LOAD/run.sh"'

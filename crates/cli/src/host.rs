@@ -47,9 +47,12 @@ struct Serve {
 struct Fetch {
     /// http://ADDRESS[:PORT]/PATH
     url: String,
-    /// Write here; without it to standard output.
+    /// Write here; without it to standard output. The file appears when all of it has arrived.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write over a file that exists.
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     endpoint: Endpoint,
 }
@@ -146,11 +149,11 @@ pub(crate) use linux::execute;
 mod linux {
     use super::{Action, Arguments, Common, Endpoint, Failure, Fetch, Serve};
     use crate::output::{counted, print};
+    use crate::target::Targets;
     use fleetfoot_live::host::{Attached, Counters, Host, HostConfig, Place};
     use fleetfoot_live::service::fetch::{self, Fetched, Url, fetch};
     use fleetfoot_live::service::{Folder, Served, Server, Service};
     use fleetfoot_live::{Shell, beside};
-    use std::fs::File;
     use std::io::Write as _;
     use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
     use std::os::fd::AsFd;
@@ -346,19 +349,19 @@ mod linux {
                 "--json needs --output FILE: standard output is the document's",
             ));
         }
+        let mut targets = Targets::reading([], arguments.force);
+        let target = arguments.output.as_deref();
+        let target = target.map(|path| targets.file("--output", path)).transpose()?;
         let attached = attach(&place, false)?;
         let mut host = host(endpoint, &place, attached)?;
         let (reading, writing) = std::io::pipe().map_err(|error| Failure::other(error.to_string()))?;
         crate::session::tell_of_stop(writing);
-        let mut output: Box<dyn std::io::Write> = match &arguments.output {
-            Some(path) => Box::new(File::create(path).map_err(|error| {
-                Failure::usage(format!(
-                    "cannot write {}: {}",
-                    path.display(),
-                    fleetfoot_lab::input::reason(&error)
-                ))
-            })?),
-            None => Box::new(std::io::stdout().lock()),
+        let (mut output, part): (Box<dyn std::io::Write>, _) = match target.as_ref() {
+            Some(target) => {
+                let (file, part) = target.begin()?;
+                (Box::new(file), Some(part))
+            }
+            None => (Box::new(std::io::stdout().lock()), None),
         };
         let fetched = fetch(&mut host, to, &url, &mut output, &reading)
             .and_then(|fetched| output.flush().map(|()| fetched).map_err(fetch::Failure::Output));
@@ -371,6 +374,10 @@ mod linux {
             }
             Err(error) => return Err(Failure::other(format!("{}: {error}", arguments.url))),
         };
+        drop(output);
+        if let Some(part) = part {
+            part.keep()?;
+        }
         if common.json {
             let document = serde_json::json!({
                 "schema": "fleetfoot-host", "version": 1, "role": "fetch", "interface": place.name,

@@ -26,9 +26,13 @@ pub(crate) struct Arguments {
     /// Queue discipline, both ways: any of `fleetfoot list queues`.
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
-    /// Its limit: "100 packets", "64 kB", 100ms.
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    /// Its limit, or that towards the command and from it: "100 packets", "64 kB", 100ms, 100ms/300ms.
+    #[arg(long, value_name = "SIZE[/SIZE]", allow_hyphen_values = true)]
     limit: Option<String>,
+    /// Settings of the senders at both ends, joined by +: cc=cubic, initcwnd=4, ecn=on, pacing=on. Without any they are as this machine has
+    /// them.
+    #[arg(long, value_name = "SETTINGS")]
+    sender: Option<String>,
     /// A mahimahi file instead of a rate, both ways.
     #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     trace: Option<PathBuf>,
@@ -57,9 +61,9 @@ pub(crate) struct Arguments {
     /// A variant of FILE; several are compared.
     #[arg(long, value_name = "NAME", requires = "file")]
     variant: Vec<String>,
-    /// Rounds of a comparison: runs of each.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    runs: u32,
+    /// Rounds of a comparison: runs of each. [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: Option<u32>,
     /// What a comparison is by: wall (time of the command), flows (completion times of its TCP flows), or a regular expression whose
     /// first group is a number that the command prints.
     #[arg(long, value_name = "wall|flows|REGEX")]
@@ -88,6 +92,10 @@ pairs = 1
 rate = "100 Gbit/s"
 delay = "0 ms"
 queue = { kind = "drop-tail", limit = "1000 packets" }
+"#;
+
+/// What a scenario must have beside its network.
+const TRAFFIC: &str = r#"
 [[traffic]]
 name = "command"
 kind = "bulk"
@@ -96,27 +104,30 @@ kind = "bulk"
 impl Arguments {
     fn scenario(&self) -> Result<Scenario, Failure> {
         let scenario = match &self.file {
-            Some(path) => Scenario::load(path)?,
-            None => Scenario::parse("the flags of shell", PLAIN)?,
+            // The command is the traffic.
+            Some(path) => Scenario::load_or(path, TRAFFIC)?,
+            None => Scenario::parse("the flags of shell", &format!("{PLAIN}{TRAFFIC}"))?,
         };
-        let own = has_own_queue_back(&scenario);
+        let own = has_own_queue_back(&scenario, self.link.as_deref());
+        let link = link_path(self.link.as_deref());
         let mut all = Setting::none();
         let mut set = |flag: &str, path: &str, value: toml::Value| {
-            all = std::mem::take(&mut all).and(&Setting::from_origin(flag).with(path, value));
+            all = std::mem::take(&mut all)
+                .and(&Setting::from_origin(flag).with(format!("{link}.{path}"), value));
         };
         if let Some(rate) = &self.rate {
             let (down, up) = split_rates(rate);
-            set("--rate", "network.bottleneck.rate", down.into());
-            set("--rate", "network.bottleneck.reverse.rate", up.into());
+            set("--rate", "rate", down.into());
+            set("--rate", "reverse.rate", up.into());
         }
         if let Some(trace) = &self.trace {
             let path = std::path::absolute(trace).unwrap_or_else(|_| trace.clone());
             let table =
                 toml::Table::from_iter([(String::from("trace"), path.to_string_lossy().into_owned().into())]);
-            set("--trace", "network.bottleneck.rate", table.into());
+            set("--trace", "rate", table.into());
         }
         if let Some(delay) = &self.delay {
-            set("--delay", "network.bottleneck.delay", spaced(delay).into());
+            set("--delay", "delay", spaced(delay).into());
         }
         if let Some(jitter) = &self.jitter {
             let table = toml::Table::from_iter([
@@ -124,29 +135,40 @@ impl Arguments {
                 (String::from("min"), "0 ms".into()),
                 (String::from("max"), spaced(jitter).into()),
             ]);
-            set("--jitter", "network.bottleneck.jitter", table.clone().into());
-            set("--jitter", "network.bottleneck.reverse.jitter", table.into());
+            set("--jitter", "jitter", table.clone().into());
+            set("--jitter", "reverse.jitter", table.into());
         }
         if let Some(loss) = &self.loss {
             let share = share(loss)?;
-            set("--loss", "network.bottleneck.loss", share.into());
-            set("--loss", "network.bottleneck.reverse.loss", share.into());
+            set("--loss", "loss", share.into());
+            set("--loss", "reverse.loss", share.into());
         }
         if let Some(queue) = &self.queue {
-            let table = toml::Table::from_iter([(String::from("kind"), queue.as_str().into())]);
-            set("--queue", "network.bottleneck.queue", table.clone().into());
+            // What the file says of the limit stays, as in a comparison.
+            set("--queue", "queue.kind", queue.as_str().into());
             if own {
-                set("--queue", "network.bottleneck.reverse.queue", table.into());
+                set("--queue", "reverse.queue.kind", queue.as_str().into());
             }
         }
         if let Some(limit) = &self.limit {
-            set("--limit", "network.bottleneck.queue.limit", spaced(limit).into());
+            let (down, up) = limit.split_once('/').unwrap_or((limit, limit));
+            set("--limit", "queue.limit", spaced(down).into());
             if own {
-                set(
-                    "--limit",
-                    "network.bottleneck.reverse.queue.limit",
-                    spaced(limit).into(),
-                );
+                set("--limit", "reverse.queue.limit", spaced(up).into());
+            } else if up != down {
+                // A queue of its own, of the same kind.
+                let kind = self
+                    .queue
+                    .clone()
+                    .or_else(|| queue_kind(&scenario, self.link.as_deref()));
+                let table = toml::Table::from_iter([
+                    (
+                        String::from("kind"),
+                        kind.unwrap_or_else(|| String::from("drop-tail")).into(),
+                    ),
+                    (String::from("limit"), spaced(up).into()),
+                ]);
+                set("--limit", "reverse.queue", table.into());
             }
         }
         let mut changes = all;
@@ -170,15 +192,43 @@ impl Arguments {
     }
 }
 
+/// The path under which the link is set that `--link` names.
+fn link_path(link: Option<&str>) -> String {
+    match link {
+        None | Some("bottleneck") => String::from("network.bottleneck"),
+        Some(name) => format!("link.{name}"),
+    }
+}
+
 /// Whether the way back has a queue of its own in the file, which does not follow what is written for the way there.
-fn has_own_queue_back(scenario: &Scenario) -> bool {
+fn has_own_queue_back(scenario: &Scenario, link: Option<&str>) -> bool {
+    let tables = tables_of(scenario, link);
+    let back = |table: &toml::Value| table.get("reverse").and_then(|back| back.get("queue")).is_some();
+    tables.iter().any(back)
+}
+
+/// The kind of queue that the file gives the link.
+fn queue_kind(scenario: &Scenario, link: Option<&str>) -> Option<String> {
+    let tables = tables_of(scenario, link);
+    let kind = |table: &toml::Value| Some(table.get("queue")?.get("kind")?.as_str()?.to_owned());
+    tables.iter().find_map(kind)
+}
+
+/// The tables of the file that describe the link: its own, and what it takes the rest from.
+fn tables_of(scenario: &Scenario, link: Option<&str>) -> Vec<toml::Value> {
     let Ok(file) = scenario.to_toml().parse::<toml::Table>() else {
-        return false;
+        return Vec::new();
     };
-    let path = ["network", "bottleneck", "reverse", "queue"];
-    let mut tables = path.iter();
-    let first = tables.next().and_then(|key| file.get(*key));
-    tables.fold(first, |found, key| found?.get(*key)).is_some()
+    let link = link.unwrap_or("bottleneck");
+    let base = ["access", "egress"]
+        .into_iter()
+        .find(|base| link.starts_with(base));
+    let network = file.get("network");
+    let of_network = network.and_then(|network| network.get(base.unwrap_or("bottleneck")));
+    let links = file.get("link").and_then(toml::Value::as_array);
+    let own = links.into_iter().flatten();
+    let own = own.filter(|entry| entry.get("name").and_then(toml::Value::as_str) == Some(link));
+    own.chain(of_network).cloned().collect()
 }
 
 /// Both speeds of `20mbit` or `50mbit/10mbit`; the slash of `Mbit/s` is none.

@@ -111,6 +111,63 @@ fn a_queue_stands_in_both_directions_also_where_the_file_has_one_for_each() {
 }
 
 #[test]
+fn a_file_with_a_network_alone_describes_the_whole_way() {
+    if skips() {
+        return;
+    }
+    let folder = folder("network");
+    let file = folder.join("network.toml");
+    let network = "[network]\nkind = \"dumbbell\"\npairs = 1\naccess = { rate = \"1 Gbit/s\", delay = \"3 ms\" }\n\
+                   bottleneck = { rate = \"8 Mbit/s\", delay = \"7 ms\", queue = { kind = \"drop-tail\", limit = \"100 packets\" } }\n";
+    std::fs::write(&file, network).expect("the folder is writable");
+    let file = file.to_string_lossy().into_owned();
+    let output = shell(&[&file, "--sender", "cc=reno"], "ping -c 3 -i 0.2 $FLEETFOOT_FAR");
+    let errors = text(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    for line in [
+        "down: 8 Mbit/s, 13 ms one way, drop-tail, limit 100 packets (150 ms when full)",
+        "up: 8 Mbit/s, 13 ms one way, drop-tail, limit 100 packets (150 ms when full)",
+        "congctl reno",
+    ] {
+        assert!(errors.contains(line), "{line}: {errors}");
+    }
+    // What `ping` saw as the least: 4 times 3 ms and 2 times 7 ms, never less.
+    let printed = text(&output.stdout);
+    let least = printed.split("= ").last().and_then(|rest| rest.split('/').next());
+    let least: f64 = least.and_then(|least| least.parse().ok()).unwrap_or(0.0);
+    assert!((26.0..46.0).contains(&least), "{printed}");
+    // The flags of a link change the link, and the rest of the way stays; each error is that of its flag.
+    let output = shell(
+        &[&file, "--limit", "50 packets/20 packets", "--queue", "fq-codel"],
+        "true",
+    );
+    let errors = text(&output.stderr);
+    for line in [
+        "down: 8 Mbit/s, 13 ms one way, fq-codel, limit 50 packets",
+        "up: 8 Mbit/s, 13 ms one way, fq-codel, limit 20 packets",
+    ] {
+        assert!(errors.contains(line), "{line}: {errors}");
+    }
+    let output = shell(&["--rate", "20mbit", "--queue", "fq_codel"], "true");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("--> --queue:"), "{output:?}");
+}
+
+#[test]
+fn the_time_of_a_command_is_not_shorter_than_it_took() {
+    if skips() {
+        return;
+    }
+    for _ in 0..5 {
+        let output = shell(&["--json"], "exec sleep 0.05");
+        let document: serde_json::Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        let wall = document["variants"][0]["live"]["measured"][0]["wall_s"].as_f64();
+        assert!(wall.is_some_and(|wall| wall >= 0.05), "{wall:?}");
+    }
+}
+
+#[test]
 fn a_comparison_in_which_no_run_counts_has_failed() {
     if skips() {
         return;
@@ -300,7 +357,7 @@ fn a_comparison_ranks_and_goes_on_where_it_stopped() {
     );
     let table = text(&output.stdout);
     assert!(
-        table.contains("Best: fq-codel+cc=reno, number printed after \"took ([0-9]+)\" 2.000, 33.3 %"),
+        table.contains("Best: fq-codel+cc=reno with 2.000 (number found by \"took ([0-9]+)\"), 33.3 %"),
         "{table}"
     );
     assert!(

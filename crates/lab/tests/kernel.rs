@@ -141,7 +141,11 @@ fn raw_packets_leave_as_in_the_simulator() {
     if skips() {
         return;
     }
-    for source in ["", "source = \"random\"\n", "ports = \"random\"\ninterval = \"1 ms\"\n"] {
+    for source in [
+        "",
+        "source = \"random\"\n",
+        "ports = \"random\"\ninterval = \"1 ms\"\n",
+    ] {
         let traffic = format!(
             "[[traffic]]\nname = \"attack\"\nkind = \"raw\"\npacket = \"1000 B\"\nmembers = 3\nmark = \"super-packet\"\nlength = 3\n\
              arrivals = {{ dist = \"poisson\", rate = \"100 per second\" }}\n{source}"

@@ -16,6 +16,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// A command with everything that it starts. Dropping it kills all of that.
 pub(crate) struct Contained {
@@ -23,6 +24,7 @@ pub(crate) struct Contained {
     first: Pid,
     keeper: Option<JoinHandle<io::Result<ExitStatus>>>,
     ended: PipeReader,
+    began: Instant,
 }
 
 impl Contained {
@@ -32,7 +34,7 @@ impl Contained {
         let (started, starts) = channel();
         let keeper = std::thread::spawn(move || {
             let _ends = ends;
-            let child = begin(&mut command);
+            let (child, began) = begin(&mut command);
             // What the command was made with is not held open for it.
             drop(command);
             let mut child = match child {
@@ -42,17 +44,23 @@ impl Contained {
                     return Err(io::ErrorKind::NotFound.into());
                 }
             };
-            let _ = started.send(Ok(Pid::from_raw(child.id().cast_signed())));
+            let _ = started.send(Ok((Pid::from_raw(child.id().cast_signed()), began)));
             child.wait()
         });
-        let first = starts
+        let (first, began) = starts
             .recv()
             .map_err(|_| Error::new("cannot start a command", io::ErrorKind::BrokenPipe))??;
         Ok(Contained {
             first,
             keeper: Some(keeper),
             ended,
+            began,
         })
+    }
+
+    /// When it was started: before it could do anything.
+    pub(crate) fn began(&self) -> Instant {
+        self.began
     }
 
     /// Passes a signal on to the command.
@@ -99,11 +107,12 @@ impl Drop for Contained {
     }
 }
 
-/// Starts the command below a first process; this thread is the keeper.
-fn begin(command: &mut Command) -> Result<Child, Error> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    unshare(CloneFlags::CLONE_NEWPID)
-        .map_err(|errno| Error::new("cannot make a process namespace", errno))?;
+/// Starts the command below a first process, and when that was; this thread is the keeper.
+fn begin(command: &mut Command) -> (Result<Child, Error>, Instant) {
+    if let Err(errno) = unshare(CloneFlags::CLONE_NEWPID) {
+        let error = Error::new("cannot make a process namespace", errno);
+        return (Err(error), Instant::now());
+    }
     // Only for a /proc of its own.
     let own_mounts = unshare(CloneFlags::CLONE_NEWNS).is_ok();
     // SAFETY: between fork and exec only calls of the kernel are made, on values of the stack.
@@ -113,20 +122,25 @@ fn begin(command: &mut Command) -> Result<Child, Error> {
             if done < 0 {
                 return Err(io::Error::last_os_error());
             }
+            // The link's threads have a slack of 1 ns; the command's timers are those of any program.
+            libc::prctl(libc::PR_SET_TIMERSLACK, USUAL_SLACK);
             if own_mounts {
                 mount_proc();
             }
             divide()
         });
     }
-    command.spawn().map_err(|cause| {
+    let began = Instant::now();
+    let child = command.spawn().map_err(|cause| {
         // Not for want of rights of ours: with those of root, too.
         let cause = match cause.raw_os_error() {
             Some(libc::EACCES) => io::Error::other("it is not an executable file"),
             _ => cause,
         };
+        let program = command.get_program().to_string_lossy().into_owned();
         Error::new(format!("cannot run {program}"), cause)
-    })
+    });
+    (child, began)
 }
 
 /// Shows the processes of this namespace, and no others, in `/proc`. A refusal leaves that of the namespace above.
@@ -209,3 +223,6 @@ unsafe fn watch(command: libc::pid_t, all: &libc::sigset_t) -> ! {
         }
     }
 }
+
+/// Timer slack of a program that asks for none (ns): the kernel's default.
+const USUAL_SLACK: libc::c_ulong = 50_000;

@@ -32,6 +32,8 @@ pub struct Direction {
 struct Due {
     packet: Packet,
     at: Instant,
+    /// Whether it is TCP or UDP.
+    carried: bool,
 }
 
 /// What a direction has measured.
@@ -43,8 +45,11 @@ pub struct Measured {
     pub delivered: u64,
     /// Layer-3 bytes that were delivered.
     pub bytes: u64,
-    /// When the first and the last of them were.
+    /// When the first and the last of them were. Where TCP or UDP passed, it begins with the first of that: hosts look for
+    /// each other long before a command sends something.
     pub span: Option<(Instant, Instant)>,
+    /// Whether TCP or UDP was among them.
+    carried: bool,
     /// Time in the queue of each frame that left it, nanoseconds.
     pub queue_delay: Histogram,
     /// How much later than the link would have frames were delivered, nanoseconds.
@@ -203,7 +208,8 @@ impl Direction {
                 continue;
             }
             self.frames.remark(&packet);
-            self.due.push(Due { packet, at });
+            let carried = matches!(self.frames.flows().key(packet.flow).protocol, TCP | UDP);
+            self.due.push(Due { packet, at, carried });
         }
         !self.due.is_empty()
     }
@@ -285,7 +291,9 @@ impl Measured {
             each_frame(due, now, late);
             self.delivered += 1;
             self.bytes += u64::from(due.packet.segment.len());
-            let first = self.span.map_or(now, |(first, _)| first);
+            let begins = due.carried && !self.carried;
+            self.carried |= due.carried;
+            let first = self.span.filter(|_| !begins).map_or(now, |(first, _)| first);
             self.span = Some((first, now));
             now += Duration::from_nanos(each);
         }
@@ -296,3 +304,7 @@ impl Measured {
         self.refused.iter().sum()
     }
 }
+
+/// Protocol numbers of IP.
+const TCP: u8 = libc::IPPROTO_TCP as u8;
+const UDP: u8 = libc::IPPROTO_UDP as u8;

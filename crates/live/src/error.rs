@@ -18,7 +18,19 @@ impl Error {
             cause: cause.into(),
         }
     }
+
+    /// Another part failed and has said why.
+    pub(crate) fn abandoned() -> Error {
+        Error::new(ABANDONED, io::ErrorKind::BrokenPipe)
+    }
+
+    /// Whether this is [`Error::abandoned`].
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.what == ABANDONED
+    }
 }
+
+const ABANDONED: &str = "the link could not be set up";
 
 impl std::fmt::Display for Error {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

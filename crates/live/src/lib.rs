@@ -50,5 +50,5 @@ pub use sender::SenderSwitches;
 pub use shell::{Finished, Shell};
 pub use signals::{HeldSignals, hold_signals};
 pub use tap::{Event, RING, SNAP_LENGTH, Tap, TapReader, Tapped, tap};
-pub use thread::{sleeps, thread_id};
+pub use thread::{sleeps, thread_id, waited_for_cores};
 pub use tun::Tun;

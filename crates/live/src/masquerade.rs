@@ -62,6 +62,21 @@ impl Masquerade {
         })
     }
 
+    /// Undoes what a killed start has left in the namespace of this thread, and says what; a start that goes on is left alone.
+    pub fn repair() -> Vec<String> {
+        let Ok(own) = Path::new("/proc/thread-self/ns/net").metadata() else {
+            return Vec::new();
+        };
+        let name = format!("fleetfoot-{}", own.ino());
+        let noted = [PathBuf::from("/run"), std::env::temp_dir()]
+            .iter()
+            .any(|parent| parent.join(&name).join(LOCK).exists());
+        match noted {
+            true => folder().and_then(|folder| sweep(&folder)).unwrap_or_default(),
+            false => Vec::new(),
+        }
+    }
+
     /// Begins for the link whose interface here is `interface`, and whose networks are `four` and `six`.
     pub(crate) fn begin(&self, interface: &str, four: &str, six: &str) -> Result<Masqueraded<'_>, Error> {
         let lock = lock(&self.folder)?;

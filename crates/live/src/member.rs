@@ -69,21 +69,16 @@ impl<T> Seat<T> {
 
     /// Goes on with `work` when the namespaces are joined.
     pub(crate) fn work<R>(&self, work: impl FnOnce(T) -> Result<R, Error>) -> Result<R, Error> {
-        work(self.go_on.recv().map_err(|_| abandoned())?)
+        work(self.go_on.recv().map_err(|_| Error::abandoned())?)
     }
 }
 
 impl<T> Desk<T> {
     pub(crate) fn place(&self) -> Result<Place, Error> {
-        self.place.recv().map_err(|_| abandoned())?
+        self.place.recv().map_err(|_| Error::abandoned())?
     }
 
     pub(crate) fn go_on(&self, word: T) -> Result<(), Error> {
-        self.go_on.send(word).map_err(|_| abandoned())
+        self.go_on.send(word).map_err(|_| Error::abandoned())
     }
-}
-
-/// Another part failed and has said why.
-pub(crate) fn abandoned() -> Error {
-    Error::new("the link could not be set up", std::io::ErrorKind::BrokenPipe)
 }

@@ -20,6 +20,25 @@ pub struct SenderSwitches {
 }
 
 impl SenderSwitches {
+    /// The congestion control of connections that choose none, as this machine has it.
+    pub fn usual_congestion_control() -> String {
+        let name = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+        name.map_or_else(|_| String::from("an unknown one"), |name| name.trim().to_owned())
+    }
+
+    /// What is set here, and otherwise what `other` sets.
+    #[must_use]
+    pub fn or(self, other: &SenderSwitches) -> SenderSwitches {
+        SenderSwitches {
+            congestion_control: self
+                .congestion_control
+                .or_else(|| other.congestion_control.clone()),
+            initial_window: self.initial_window.or(other.initial_window),
+            ecn: self.ecn.or(other.ecn),
+            pacing: self.pacing || other.pacing,
+        }
+    }
+
     /// Whether nothing is set.
     pub fn is_none(&self) -> bool {
         *self == SenderSwitches::default()
@@ -86,6 +105,9 @@ impl SenderSwitches {
                 let _ = ip(&format!(
                     "route change {network}/64 dev {device} proto kernel metric 256{options}"
                 ));
+                if let Some([_, six]) = through {
+                    let _ = ip(&format!("route change default via {six} dev {device}{options}"));
+                }
             }
         }
         if let Some(ecn) = self.ecn.filter(|_| own) {

@@ -3,7 +3,7 @@
 use crate::contained::Contained;
 use crate::ip::{Addresses, carries, forward, ip, ip_at, network_of, quiet, with_prefixes};
 use crate::masquerade::{Masquerade, Masqueraded};
-use crate::member::{Desk, Member, abandoned};
+use crate::member::{Desk, Member};
 use crate::signals::Signals;
 use crate::{Clock, Direction, Emulator, Error, SenderSwitches, switch_off_offloads};
 use nix::errno::Errno;
@@ -134,22 +134,27 @@ impl Shell {
             let started = inside_thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let began = std::time::Instant::now();
-            let ended = started.map(|command| attend(command, &signals, &link_ended));
-            let wall = began.elapsed();
+            let ended = started.map(|command| {
+                let began = command.began();
+                (attend(command, &signals, &link_ended), began.elapsed())
+            });
             // The link's thread ends when the other end of the pipe is closed.
             drop(stop_writing);
             let relayed = middle_thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            // Of several errors the first cause is named: the others follow from it.
-            let far = joined?.far_status();
-            let (status, interrupted) = match ended {
-                Ok(ended) => (ended.status, ended.interrupted),
-                Err(error) => (Err(error), false),
+            // Of several errors the cause is named: others follow from it.
+            let far = match (joined, &relayed) {
+                (Err(error), Err(_)) if error.is_abandoned() => return Err(relayed.err().unwrap_or(error)),
+                (Err(error), _) if error.is_abandoned() => return Err(ended.err().unwrap_or(error)),
+                (joined, _) => joined?.far_status(),
+            };
+            let (status, interrupted, wall) = match ended {
+                Ok((ended, wall)) => (ended.status, ended.interrupted, wall),
+                Err(error) => (Err(error), false, std::time::Duration::ZERO),
             };
             let (directions, missed) = match relayed {
-                Err(_) if status.is_err() => return Err(status.err().unwrap_or_else(abandoned)),
+                Err(_) if status.is_err() => return Err(status.err().unwrap_or_else(Error::abandoned)),
                 relayed => relayed?,
             };
             Ok(Finished {
@@ -230,7 +235,7 @@ impl Shell {
         let addresses = Arc::new(addresses);
         middle.go_on(Arc::clone(&addresses))?;
         // The first packets would be lost before, and a lost question for a neighbour costs a second.
-        link_ready.recv().map_err(|_| abandoned())?;
+        link_ready.recv().map_err(|_| Error::abandoned())?;
         carries(&outer.name)?;
         inside.go_on(addresses)?;
         Ok(outer)
@@ -247,10 +252,11 @@ impl Shell {
              neighbour replace {far_four} lladdr {far_hardware} dev eth0 nud permanent"
         ))?;
         carries("eth0")?;
-        let _ = ip(&format!(
+        let has_six = ip(&format!(
             "address add {six}/64 dev eth0 nodad\nroute add default via {far_six}\n\
              neighbour replace {far_six} lladdr {far_hardware} dev eth0 nud permanent"
-        ));
+        ))
+        .is_ok();
         switch_off_offloads("eth0")?;
         self.switches
             .set("eth0", &addresses.near, Some(&addresses.far), true)?;
@@ -262,11 +268,15 @@ impl Shell {
         command
             .args(arguments)
             .env("FLEETFOOT_FAR", far_four)
-            .env("FLEETFOOT_FAR6", far_six)
             .env("FLEETFOOT_HOST", &addresses.far_host[0])
             .env("FLEETFOOT_HOST6", &addresses.far_host[1])
             .env("FLEETFOOT_ADDRESS", with_prefixes(&addresses.near_host))
             .env("MAHIMAHI_BASE", far_four);
+        // Where there is no IPv6 on this link (an MTU below 1280, a kernel without it), there is no such address.
+        match has_six {
+            true => command.env("FLEETFOOT_FAR6", far_six),
+            false => command.env_remove("FLEETFOOT_FAR6"),
+        };
         if self.to_stderr {
             command.stdout(standard_error()?);
         }

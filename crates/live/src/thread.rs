@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::time::Duration;
 
 /// The kernel's number of this thread.
 pub fn thread_id() -> i32 {
@@ -23,6 +24,15 @@ pub(crate) fn stay_awake() -> Option<File> {
     // The longest wake-up that is wanted, in microseconds.
     request.write_all(&0_i32.to_ne_bytes()).ok()?;
     Some(request)
+}
+
+/// How long, since this machine started, something that could run waited for a core (pressure stall information); `None` where the
+/// kernel does not count it.
+pub fn waited_for_cores() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    let total = some.rsplit_once("total=")?.1.trim().parse().ok()?;
+    Some(Duration::from_micros(total))
 }
 
 /// Whether the kernel has put a thread of this process to sleep (state S or D).

@@ -11,9 +11,13 @@ use fleetfoot_core::queue::DropReason;
 use fleetfoot_lab::live::record::{self, summary};
 use fleetfoot_lab::live::study::Made;
 use fleetfoot_lab::live::{Lateness, Metric, Run, Studied, Study};
+use fleetfoot_lab::report::live;
 use fleetfoot_lab::result::{Comparison, Drops, LinkInfo};
 use fleetfoot_lab::scenario::{Scenario, Setting};
-use fleetfoot_live::{Direction, Finished, Masquerade, Refusal, SenderSwitches, Shell, hold_signals, tap};
+use fleetfoot_live::kernel::delays_beside;
+use fleetfoot_live::{
+    Direction, Finished, Masquerade, Refusal, SenderSwitches, Shell, hold_signals, tap, waited_for_cores,
+};
 use fleetfoot_sim::output::Histogram;
 use fleetfoot_sim::spec::{LinkRate, LinkSpec, Spec};
 use std::ffi::OsString;
@@ -63,9 +67,9 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if !arguments.compare.is_empty() || arguments.variant.len() > 1 {
         return compare::execute(arguments, common);
     }
-    if arguments.metric.is_some() || arguments.more_is_better {
+    if arguments.metric.is_some() || arguments.more_is_better || arguments.runs.is_some() {
         return Err(Failure::usage(
-            "--metric and --more-is-better are of a comparison: --compare drop-tail,fq-codel",
+            "--metric, --more-is-better and --runs are of a comparison: --compare drop-tail,fq-codel",
         ));
     }
     let mut setup = Setup::of(arguments)?;
@@ -87,13 +91,16 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .as_ref()
         .map(|target| capture(target, arguments, &study))
         .transpose()?;
+    let switches = compare::switches(&arguments.sender, "--sender")?;
+    setup.say_link(&described, &switches, common);
     setup.prepare(arguments, common)?;
+    let sender = switches.commands();
     let done = setup.run(
         &described,
         Wanted {
             number: 1,
             seed: arguments.seed,
-            switches: SenderSwitches::default(),
+            switches,
             to_stderr: common.json,
             output: None,
             observer: Observer {
@@ -108,7 +115,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         set: serde_json::Map::new(),
         links: described.information(),
         rates: described.rates(),
-        sender: Vec::new(),
+        sender,
         runs: vec![done.made],
     };
     let code = studied.runs[0].run.exit_code;
@@ -196,7 +203,11 @@ impl Setup {
             far: self.far.clone(),
             metric,
             more_is_better,
-            kernel: format!("Linux {}", release.trim()),
+            kernel: format!(
+                "Linux {}, whose senders use {} unless they are told otherwise",
+                release.trim(),
+                SenderSwitches::usual_congestion_control()
+            ),
             seed,
             link: self.link.clone(),
         }
@@ -204,12 +215,20 @@ impl Setup {
 
     /// What results in a folder must have in common.
     pub(super) fn identity(&self, seed: u64) -> String {
+        // Files that the scenario names, such as a trace, may change while their names stay.
+        let files = self.scenario.files().into_iter();
+        let contents: Vec<String> = files
+            .map(|path| std::fs::read(&path).unwrap_or_default())
+            .map(|bytes| live::identity(&String::from_utf8_lossy(&bytes)))
+            .collect();
         format!(
-            "{}\n{}\n{}\n{:?}\n{seed}",
+            "{}\n{}\n{}\n{:?}\n{seed}\n{}\n{}",
             self.scenario.to_toml(),
             self.link,
             self.typed(),
-            self.far
+            self.far,
+            self.isolated,
+            contents.join("\n")
         )
     }
 
@@ -217,17 +236,32 @@ impl Setup {
     pub(super) fn described(&self, set: &Setting) -> Result<Described, Failure> {
         let resolved = self.scenario.resolve(set)?;
         let spec = resolved.spec;
-        let link = |forward: bool| {
-            let found = spec
-                .links
-                .iter()
-                .find(|link| link.name == self.link && link.forward == forward);
-            found.cloned().ok_or_else(|| unknown_link(&self.link, &spec))
+        let find = |forward: bool| {
+            let mut links = spec.links.iter();
+            let found = links.position(|link| link.name == self.link && link.forward == forward);
+            found.ok_or_else(|| unknown_link(&self.link, &spec))
+        };
+        let indices = [find(true)?, find(false)?];
+        let beside = delays_beside(&spec, indices);
+        let link = |direction: usize| {
+            let link = &spec.links[indices[direction]];
+            LinkSpec {
+                delay: link.delay + beside[direction],
+                ..link.clone()
+            }
         };
         Ok(Described {
-            links: [link(false)?, link(true)?],
+            links: [link(1), link(0)],
             spec,
         })
+    }
+
+    /// Says what the command is put behind, and what sends.
+    pub(super) fn say_link(&self, described: &Described, switches: &SenderSwitches, common: &Common) {
+        for (name, link) in ["down", "up"].iter().zip(described.links.iter().rev()) {
+            common.say(&format!("{name}: {}", words::link(link)));
+        }
+        common.say(&words::senders(switches));
     }
 
     /// Makes the far end a network of its own where it is to be one, or what `--masquerade` needs. Processes are made before
@@ -235,6 +269,8 @@ impl Setup {
     pub(super) fn prepare(&mut self, arguments: &Arguments, common: &Common) -> Result<(), Failure> {
         if arguments.masquerade {
             self.masquerade = Some(Arc::new(masquerade(common)?));
+        } else if is_root() {
+            say_undone(&Masquerade::repair(), common);
         }
         if self.isolated {
             Shell::isolate().map_err(|error| Failure::other(error.to_string()))?;
@@ -271,6 +307,7 @@ impl Setup {
         };
         let common = wanted.observer.common;
         let done = AtomicBool::new(false);
+        let waited = waited_for_cores();
         // The observer's thread leaves signals to the one that waits for the command.
         let held = hold_signals();
         let (finished, observed) = std::thread::scope(|scope| {
@@ -292,7 +329,15 @@ impl Setup {
             ));
         }
         let cut = observed.cut;
-        let made = made(&finished, observed, wanted.number, wanted.seed);
+        let mut made = made(&finished, observed, wanted.number, wanted.seed);
+        let waited = waited.zip(waited_for_cores());
+        // Of a moment it says nothing.
+        made.run.waited_for_cores = waited
+            .filter(|_| finished.wall >= SHORTEST)
+            .map(|(before, after)| {
+                let share = after.saturating_sub(before).as_secs_f64() / finished.wall.as_secs_f64();
+                share.min(1.0)
+            });
         Ok(Done { made, finished, cut })
     }
 }
@@ -319,6 +364,9 @@ impl Described {
     }
 }
 
+/// A command that ends sooner is not asked how long programs waited for cores.
+const SHORTEST: std::time::Duration = std::time::Duration::from_millis(200);
+
 /// Whether this is root, perhaps of a user namespace: then network namespaces can be made.
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
@@ -332,13 +380,17 @@ fn masquerade(common: &Common) -> Result<Masquerade, Failure> {
         ));
     }
     let masquerade = Masquerade::prepare().map_err(|error| Failure::other(error.to_string()))?;
-    if !masquerade.undone.is_empty() {
+    say_undone(&masquerade.undone, common);
+    Ok(masquerade)
+}
+
+fn say_undone(undone: &[String], common: &Common) {
+    if !undone.is_empty() {
         common.say(&format!(
             "A start before this one was killed; what it had left is undone: {}.",
-            masquerade.undone.join(", ")
+            undone.join(", ")
         ));
     }
-    Ok(masquerade)
 }
 
 fn unknown_link(name: &str, spec: &Spec) -> Failure {
@@ -380,6 +432,7 @@ fn made(finished: &Finished, observed: Observed, number: u64, seed: u64) -> Made
             problem: None,
             kept: record::is_kept(late.share_above_1ms, missed),
             lateness: late,
+            waited_for_cores: None,
             missed_packets: missed,
             unobserved: observed.unobserved,
             sent: way(sent, dropped_sent),

@@ -19,6 +19,7 @@ use fleetfoot_lab::scenario::Setting;
 use fleetfoot_live::SenderSwitches;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Read};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -43,6 +44,7 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             "--pcap is of one run, and --compare makes many: leave one of them out",
         ));
     }
+    let runs = arguments.runs.unwrap_or(ROUNDS);
     let text = arguments.metric.as_deref().unwrap_or("wall");
     let metric = Metric::parse(text).map_err(|why| Failure::usage(format!("--metric {text:?}: {why}")))?;
     let mut variants = variants(arguments, &setup)?;
@@ -53,10 +55,13 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     );
     let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
     let identity = format!(
-        "{}\n{}\n{text}\n{}",
+        "{}\n{}\n{text}\n{}\n{}\n{:?}\n{}",
         setup.identity(arguments.seed),
         names.join("\n"),
-        arguments.more_is_better
+        arguments.more_is_better,
+        study.kernel,
+        arguments.sender,
+        arguments.masquerade
     );
     let output = match &arguments.out {
         Some(path) => Some(Output::open(path, &identity, arguments.force)?),
@@ -64,19 +69,29 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     };
     let reused = output
         .as_ref()
-        .map_or(0, |output| reuse(output, &mut variants, arguments.runs));
-    let all = u64::from(arguments.runs) * variants.len() as u64;
+        .map_or(0, |output| reuse(output, &mut variants, runs));
+    let all = u64::from(runs) * variants.len() as u64;
     let again = match reused {
         0 => String::new(),
         reused => format!(", {reused} of them from {}", setup_folder(arguments)),
     };
+    let warm_up = if reused < all {
+        ", after one to warm up"
+    } else {
+        ""
+    };
     common.say(&format!(
-        "Comparing {}: {} of `{}` in {}{again}, and one to warm up.",
+        "Comparing {}: {} of `{}` in {}{again}{warm_up}.",
         names.join(", "),
         counted(all, "run"),
         study.command,
-        counted(u64::from(arguments.runs), "round"),
+        counted(u64::from(runs), "round"),
     ));
+    setup.say_link(
+        &variants[0].described,
+        &switches(&arguments.sender, "--sender")?,
+        common,
+    );
     for variant in variants.iter().filter(|variant| !variant.switches.is_none()) {
         common.say(&format!(
             "{}: {}",
@@ -89,7 +104,7 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         && let Err(error) = SenderSwitches::try_pacing()
     {
         return Err(Failure::usage(format!(
-            "--compare pacing=on: this kernel does not offer the queue discipline fq: {error}"
+            "pacing=on: this kernel does not offer the queue discipline fq: {error}"
         )));
     }
     // A signal that comes between two runs waits for the next one.
@@ -106,7 +121,7 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if reused < all {
         interrupted = turn.run(&variants[0], 0, arguments.seed)?.is_none();
     }
-    for number in 1..=u64::from(arguments.runs) {
+    for number in 1..=u64::from(runs) {
         for step in 0..variants.len() {
             if interrupted {
                 break;
@@ -188,7 +203,8 @@ fn shown(result: &Comparison, colored: bool) -> String {
         table.add_row(compared_row(document, variant, live));
     }
     align(&mut table, 2..7);
-    fit(&mut table, width(), &[4, 3]);
+    // What is remarked stands in the notes, too.
+    fit(&mut table, width(), &[7, 4, 3]);
     let mut text = format!("\n{}\n\n{table}\n", wrapped(&document.question, width(), ""));
     for note in &document.notes {
         text.push_str(&wrapped(note, width(), ""));
@@ -206,7 +222,8 @@ fn variants(arguments: &Arguments, setup: &Setup) -> Result<Vec<Variant>, Failur
         if found.iter().any(|known| known.name == *name) {
             return Err(Failure::usage(format!("{flag}: {name:?} stands there twice")));
         }
-        let (set, switches) = meaning(name, flag, arguments, setup)?;
+        let (set, own) = meaning(name, flag, arguments, setup)?;
+        let switches = own.or(&switches(&arguments.sender, "--sender")?);
         found.push(Variant {
             name: name.clone(),
             described: setup.described(&set)?,
@@ -297,6 +314,17 @@ pub(super) fn unknown(part: &str, flag: &str, setup: &Setup) -> Failure {
     ))
 }
 
+/// The switches of senders that are joined by `+` in the value of a flag.
+pub(super) fn switches(value: &Option<String>, flag: &str) -> Result<SenderSwitches, Failure> {
+    let mut switches = SenderSwitches::default();
+    let value = value.as_deref().unwrap_or("");
+    for part in value.split('+').map(str::trim).filter(|part| !part.is_empty()) {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        switch(&mut switches, key, value, flag)?;
+    }
+    Ok(switches)
+}
+
 /// A switch of the senders.
 fn switch(switches: &mut SenderSwitches, key: &str, value: &str, flag: &str) -> Result<(), Failure> {
     let on = |value: &str| match value {
@@ -360,12 +388,13 @@ fn reuse(output: &Output, variants: &mut [Variant], runs: u32) -> u64 {
     reused
 }
 
+/// The file of a run; what a name of a file should not have stands there as its bytes, so that two variants never share one.
 fn file_name(variant: &str, number: u64, ending: &str) -> String {
-    let plain = |c: char| match c {
-        c if c.is_ascii_alphanumeric() || "-_.".contains(c) => c,
-        _ => '_',
+    let plain = |byte: u8| match byte {
+        b if b.is_ascii_alphanumeric() || b"-_.".contains(&b) => char::from(b).to_string(),
+        other => format!("%{other:02x}"),
     };
-    let name: String = variant.chars().map(plain).collect();
+    let name: String = variant.bytes().map(plain).collect();
     format!("{number:04}-{name}.{ending}")
 }
 
@@ -385,7 +414,7 @@ impl Turn<'_> {
         self.progress.begin(&variant.name, number);
         let printed = match self.output.filter(|_| number > 0) {
             Some(output) => output.runs().join(file_name(&variant.name, number, "txt")),
-            None => self.scratch.0.clone(),
+            None => self.scratch.path.clone(),
         };
         let done = self.setup.run(
             &variant.described,
@@ -477,21 +506,41 @@ fn last_line(path: &Path) -> String {
     })
 }
 
-/// A file that takes what a command prints where there is no folder for it.
-struct Scratch(PathBuf);
+/// A file that takes what a command prints where there is no folder for it. It has no name, so nothing is left of it.
+struct Scratch {
+    path: PathBuf,
+    _file: std::fs::File,
+}
 
 impl Scratch {
     fn new() -> Result<Scratch, Failure> {
-        let path = std::env::temp_dir().join(format!("fleetfoot-shell-{}.txt", std::process::id()));
-        std::fs::File::create_new(&path)
-            .map(|_| Scratch(path.clone()))
-            .map_err(|error| Failure::other(format!("cannot write {}: {error}", path.display())))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let folder = std::env::temp_dir();
+        for attempt in 0.. {
+            let name = format!("fleetfoot-shell-{}-{attempt}.txt", std::process::id());
+            let path = folder.join(name);
+            let made = std::fs::File::options()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(&path);
+            match made {
+                Ok(file) => {
+                    let _ = std::fs::remove_file(&path);
+                    return Ok(Scratch {
+                        path: PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
+                        _file: file,
+                    });
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && attempt < MOST_TRIES => {}
+                Err(error) => {
+                    return Err(Failure::other(format!(
+                        "cannot write {}: {error}",
+                        path.display()
+                    )));
+                }
+            }
+        }
+        unreachable!("the loop ends with a file or an error")
     }
 }
 
@@ -569,7 +618,11 @@ impl Progress {
     }
 }
 
+/// Rounds where `--runs` does not say.
+const ROUNDS: u32 = 10;
 /// Seconds between two lines of progress where there is no terminal.
 const LINES_S: u64 = 30;
+/// Names that are tried for a file before giving up.
+const MOST_TRIES: u32 = 1000;
 /// Bytes of what a command prints that are searched for a number.
 const MOST_PRINTED: u64 = 64 << 20;

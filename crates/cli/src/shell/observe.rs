@@ -105,10 +105,12 @@ impl Observer<'_> {
         *cut = true;
         if let Some(capture) = self.capture.take() {
             let line = if self.line { "\r\x1b[2K" } else { "" };
-            self.common.say(&format!(
+            // An error, which --quiet does not silence.
+            let _ = writeln!(
+                std::io::stderr(),
                 "{line}cannot write {}: {error}; the capture ends early, the command goes on",
                 capture.name,
-            ));
+            );
         }
     }
 }

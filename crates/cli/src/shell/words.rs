@@ -2,11 +2,13 @@
 
 use crate::output::counted;
 use fleetfoot_core::queue::DropReason;
+use fleetfoot_lab::compare::link_info;
 use fleetfoot_lab::compare::words::seconds;
 use fleetfoot_lab::import::flows::{Flow, Sent};
 use fleetfoot_lab::live::Run;
-use fleetfoot_live::{Direction, Finished, Refusal};
+use fleetfoot_live::{Direction, Finished, Refusal, SenderSwitches};
 use fleetfoot_sim::output::Histogram;
+use fleetfoot_sim::spec::{LinkRate, LinkSpec};
 
 const NAMES: [&str; 2] = ["sent", "received"];
 
@@ -29,9 +31,20 @@ pub(super) fn summary(finished: &Finished, run: &Run) -> String {
         } else {
             drops.join(", ")
         };
+        let gone = measured.delivered
+            + measured.refused_packets()
+            + measured
+                .drops
+                .iter()
+                .sum::<u64>()
+                .saturating_sub(measured.drops[DropReason::BitError as usize]);
+        let left = match measured.arrived.saturating_sub(gone) {
+            0 => String::new(),
+            left => format!("; {left} still on the link at the end"),
+        };
         lines.push(format!(
-            "{name}: {} packets, {:.2} Mbit/s; in the queue {} (median), {} (95 %), {} (longest); dropped: {drops}; marked: {}",
-            measured.delivered,
+            "{name}: {}, {:.2} Mbit/s; in the queue {} (median), {} (95 %), {} (longest); dropped: {drops}; marked: {}{left}",
+            counted(measured.delivered, "packet"),
             record.throughput_bps / 1e6,
             ms(&measured.queue_delay, 0.5),
             ms(&measured.queue_delay, 0.95),
@@ -58,6 +71,12 @@ pub(super) fn summary(finished: &Finished, run: &Run) -> String {
             "The described link was not kept: this machine was late.{missed}"
         ));
     }
+    if let Some(share) = run.waited_for_cores.filter(|_| run.is_starved()) {
+        lines.push(format!(
+            "Programs waited for a core during {:.0} % of the time: the command's own times are those of a busy machine.",
+            share * 100.0
+        ));
+    }
     if run.unobserved > 0 {
         lines.push(format!(
             "The analysis was slower than the link and lost {}: flows and capture lack them.",
@@ -67,13 +86,60 @@ pub(super) fn summary(finished: &Finished, run: &Run) -> String {
     lines.join("\n")
 }
 
-/// How many flows there were, and the longest.
+/// A direction of the link.
+pub(super) fn link(link: &LinkSpec) -> String {
+    let info = link_info(link);
+    let limit = info.parameters.iter().find(|(name, _)| name == "limit");
+    let limit = limit.map_or_else(String::new, |(_, limit)| {
+        // How long a full queue takes, where it is known.
+        let rate = match &link.rate {
+            LinkRate::Constant(rate) => rate.bps() as f64,
+            LinkRate::Trace { .. } => 0.0,
+        };
+        let amount = limit.split_once(' ');
+        let bytes = amount.and_then(|(number, unit)| match unit {
+            "packets" => Some(number.parse::<f64>().ok()? * f64::from(link.mtu)),
+            "B" => number.parse::<f64>().ok(),
+            _ => None,
+        });
+        match bytes.filter(|_| rate > 0.0).map(|bytes| bytes * 8.0 / rate) {
+            Some(time) => format!(", limit {limit} ({} when full)", seconds(time)),
+            None => format!(", limit {limit}"),
+        }
+    });
+    format!(
+        "{}, {} one way, {}{limit}",
+        info.rate,
+        seconds(info.delay_s),
+        info.queue
+    )
+}
+
+/// What sends at both ends.
+pub(super) fn senders(switches: &SenderSwitches) -> String {
+    if switches.is_none() {
+        return format!(
+            "senders: {}, as this machine has it; --sender cc=NAME sets another",
+            SenderSwitches::usual_congestion_control()
+        );
+    }
+    format!("senders: {}", switches.commands().join("; "))
+}
+
+/// How many flows there were, and the longest: first those of TCP that carried data.
 fn flows(run: &Run) -> Vec<String> {
     if run.flows_seen == 0 {
         return Vec::new();
     }
     let mut longest: Vec<&Flow> = run.flows.iter().collect();
-    longest.sort_by(|a, b| (b.end_s - b.start_s).total_cmp(&(a.end_s - a.start_s)));
+    let length = |flow: &Flow| match flow.completion_s {
+        Some(time) if flow.completed => time,
+        Some(_) | None => flow.end_s - flow.start_s,
+    };
+    longest.sort_by(|a, b| {
+        let carried = b.completion_s.is_some().cmp(&a.completion_s.is_some());
+        carried.then(length(b).total_cmp(&length(a)))
+    });
     let more = match longest.len() > SHOWN {
         true => format!(", the {SHOWN} longest"),
         false => String::new(),

@@ -51,7 +51,7 @@ impl Metric {
         match self {
             Metric::Wall => String::from("wall time of the command"),
             Metric::Flows => String::from("mean completion time of its TCP flows"),
-            Metric::Printed(expression) => format!("number printed after {:?}", expression.as_str()),
+            Metric::Printed(expression) => format!("number found by {:?}", expression.as_str()),
         }
     }
 

@@ -28,6 +28,10 @@ pub struct Run {
     pub kept: bool,
     /// How late this machine was.
     pub lateness: Lateness,
+    /// Share of the time in which programs of this machine that could run waited for a core; `null` where its kernel does not say, and for
+    /// runs shorter than 0.2 s.
+    #[serde(default)]
+    pub waited_for_cores: Option<f64>,
     /// Frames that were lost because this machine did not read them in time.
     pub missed_packets: u64,
     /// Records of frames that the analysis lost because it was slower than the link: flows and capture lack them.
@@ -56,7 +60,7 @@ pub struct Direction {
     pub delivered_packets: u64,
     /// Their layer-3 bytes.
     pub delivered_bytes: u64,
-    /// Layer-3 bits delivered per second, from the first delivery to the last.
+    /// Layer-3 bits delivered per second, from the first delivery of TCP or UDP, where there is any, to the last.
     pub throughput_bps: f64,
     /// Time in the queue of each packet that left it.
     pub queue_delay_s: Option<Summary>,
@@ -107,6 +111,11 @@ impl Run {
         self.problem.is_none() && self.value.is_some()
     }
 
+    /// Whether programs waited for cores so much that their times are those of a busy machine.
+    pub fn is_starved(&self) -> bool {
+        self.waited_for_cores.is_some_and(|share| share > MOST_WAITED)
+    }
+
     /// Packets dropped in both directions, for whatever reason.
     pub fn dropped(&self) -> u64 {
         let of = |direction: &Direction| direction.drops.values().sum::<u64>();
@@ -132,6 +141,9 @@ pub(super) fn counted(histogram: &Histogram) -> Counted {
         max: histogram.max(),
     }
 }
+
+/// Share of the time spent in waiting for a core beyond which times are those of a busy machine.
+pub const MOST_WAITED: f64 = 0.1;
 
 /// Share of deliveries more than a millisecond late beyond which the link was not kept.
 pub const MOST_LATE: f64 = 0.01;

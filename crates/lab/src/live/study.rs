@@ -6,7 +6,7 @@
 //!
 //! The best variant has the best mean. In its tier are those whose paired ratio to it cannot be distinguished from one (Holm's
 //! correction over all that are compared with it); the best of the rest begins the next tier. A variant of which more runs failed
-//! than of the first is never called better than that.
+//! than of the first stands behind the others, in no tier.
 //!
 //! **Source.** The statistics are those of [`crate::statistics`], with rounds in place of seeds.
 
@@ -187,6 +187,7 @@ struct Row {
     mean: Option<f64>,
     failed: u64,
     not_kept: u64,
+    starved: u64,
     rank: Option<u64>,
     tier: Option<u64>,
     /// To the first variant.
@@ -270,7 +271,9 @@ impl<'a> Table<'a> {
             .collect();
         let mean = |index: usize| key(self.rows[index].mean.unwrap_or(f64::NAN));
         // What failed in more than half of the rounds comes last, and is in no tier: its good runs may be the easy ones.
-        let few = |index: usize| self.is_few(index);
+        // What failed more often than the first is never called better than that: it stands behind those that did not, in no tier.
+        let failed_first = self.rows.first().map_or(0, |row| row.failed);
+        let few = |index: usize| self.is_few(index) || self.rows[index].failed > failed_first;
         left.sort_by(|&a, &b| {
             few(a)
                 .cmp(&few(b))
@@ -279,7 +282,6 @@ impl<'a> Table<'a> {
         });
         let order = left.clone();
         left.retain(|&index| !few(index));
-        let failed_first = self.rows.first().map_or(0, |row| row.failed);
         for row in &mut self.rows {
             let better = row
                 .ratio
@@ -365,10 +367,10 @@ impl<'a> Table<'a> {
         };
         let row = &self.rows[first];
         let mut answer = format!(
-            "Best: {}, {} {}",
+            "Best: {} with {} ({})",
             self.variants[first].name,
+            row.mean.map_or_else(String::new, value),
             study.metric.0.words(),
-            row.mean.map_or_else(String::new, value)
         );
         if let (Some(ratio), true) = (&row.ratio, row.significant) {
             let less = 1.0 - ratio.value;
@@ -383,10 +385,30 @@ impl<'a> Table<'a> {
                 if less < 0.0 { "more" } else { "less" },
                 self.variants[0].name
             ));
+            if let Some(mean) = self.rows[0].mean {
+                answer.push_str(&format!(" with {}", value(mean)));
+            }
         }
         answer.push('.');
         if !equals.is_empty() {
             answer.push_str(&format!(" Not distinguishable from it: {}.", names(equals)));
+        }
+        let of = |which: fn(&Row) -> u64| self.rows.iter().map(which).sum::<u64>();
+        let (late, starved) = (of(|row| row.not_kept), of(|row| row.starved));
+        if late + starved > 0 {
+            let all: usize = self.variants.iter().map(|variant| variant.runs.len()).sum();
+            let mut why = Vec::new();
+            if late > 0 {
+                why.push(format!("the link was not kept in {late}"));
+            }
+            if starved > 0 {
+                why.push(format!("programs waited for cores in {starved}"));
+            }
+            answer.push_str(&format!(
+                " This machine was busy: of {} {}. Measure again when it is idle before you rely on the numbers.",
+                counted_noun(all as u64, "run"),
+                why.join(" and ")
+            ));
         }
         answer
     }
@@ -410,6 +432,16 @@ impl<'a> Table<'a> {
                     row.not_kept,
                     counted_noun(all as u64, "run"),
                     percent(worst),
+                ));
+            }
+            let starved = || variant.runs.iter().filter(|made| made.run.is_starved());
+            if starved().count() > 0 {
+                let shares = starved().filter_map(|made| made.run.waited_for_cores);
+                notes.push(format!(
+                    "In {} of {}{of} programs waited for a core (up to {} of the time): their own times are those of a busy machine.",
+                    starved().count(),
+                    counted_noun(all as u64, "run"),
+                    percent(shares.fold(0.0, f64::max)),
                 ));
             }
             let problems: Vec<&str> = variant
@@ -457,6 +489,7 @@ fn row(metric: &Metric, variant: &Studied, rounds: usize) -> Row {
         samples,
         failed: count(|run| !run.is_good()),
         not_kept: count(|run| !run.kept),
+        starved: count(Run::is_starved),
         ..Row::default()
     }
 }
@@ -513,8 +546,16 @@ fn counted_noun(count: u64, noun: &str) -> String {
 pub fn valued(value: f64, unit: &str) -> String {
     match unit {
         "s" => seconds(value),
-        _ if value.abs() >= 1000.0 => format!("{value:.0}"),
-        _ => format!("{value:.3}"),
+        // Four digits.
+        _ => {
+            let before = if value == 0.0 {
+                0
+            } else {
+                value.abs().log10().floor() as i32
+            };
+            let after = (3 - before).clamp(0, 6) as usize;
+            format!("{value:.after$}")
+        }
     }
 }
 

@@ -82,13 +82,14 @@ impl Watch {
         self.flows.on_frame(now_ns, by_command, passage, data, length);
     }
 
-    /// One line on what happened since the last one, `elapsed_s` ago.
+    /// One line on what happened since the last one, `elapsed_s` ago: rate and longest wait of each direction, drops, lateness of this
+    /// machine. It fits in 80 columns.
     pub fn line(&mut self, elapsed_s: f64) -> String {
         let recent = std::mem::take(&mut self.recent);
         let rate = |way: usize| recent.bytes[way] as f64 * 8.0 / elapsed_s.max(1e-3) / 1e6;
         let ms = |ns: u64| ns as f64 / 1e6;
         format!(
-            "down {:.2} Mbit/s, queue {:.1} ms | up {:.2} Mbit/s, queue {:.1} ms | dropped {} | own lateness {:.2} ms",
+            "down {:.2} Mbit/s {:.1} ms | up {:.2} Mbit/s {:.1} ms | drops {} | late {:.2} ms",
             rate(1),
             ms(recent.waited_ns[1]),
             rate(0),
@@ -129,9 +130,9 @@ mod tests {
         watch.on_frame(0, true, Happened::Dropped, &[0; 60], 60);
         assert_eq!(
             watch.line(0.5),
-            "down 2.00 Mbit/s, queue 2.5 ms | up 0.00 Mbit/s, queue 0.0 ms | dropped 1 | own lateness 0.04 ms"
+            "down 2.00 Mbit/s 2.5 ms | up 0.00 Mbit/s 0.0 ms | drops 1 | late 0.04 ms"
         );
-        assert!(watch.line(0.5).contains("dropped 0"));
+        assert!(watch.line(0.5).contains("drops 0"));
         let watched = watch.finish();
         assert_eq!((watched.dropped[0].other, watched.dropped[1].data), (1, 0));
     }

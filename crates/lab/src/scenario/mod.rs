@@ -128,6 +128,19 @@ impl Scenario {
         Scenario::checked(document, &stem(path))
     }
 
+    /// As [`Scenario::load`]; tables that the file lacks are those of `otherwise`.
+    ///
+    /// # Errors
+    /// The first mistake, with its place.
+    pub fn load_or(path: &Path, otherwise: &str) -> Result<Scenario, Error> {
+        let mut document = Reader::disk().load(path, None)?;
+        let rest = path::read_text("what a file lacks", otherwise, PathBuf::new())?;
+        let lacks = |entry: &document::Entry| document.get(&entry.key).is_none();
+        let lacking: Vec<_> = rest.entries.into_iter().filter(lacks).collect();
+        document.entries.extend(lacking);
+        Scenario::checked(document, &stem(path))
+    }
+
     /// Reads a text that messages call `name`. What it extends and the files it names are looked for in the folder
     /// of `name`.
     ///

@@ -20,6 +20,8 @@ pub struct Setting {
 struct Assignment {
     path: String,
     value: toml::Value,
+    /// Who asks for it, for messages; empty: whoever asks for the setting.
+    origin: String,
     /// Where path and value stand, if in a file.
     places: Option<(Place, Node)>,
 }
@@ -50,6 +52,7 @@ impl Setting {
         self.assignments.push(Assignment {
             path: path.into(),
             value: value.into(),
+            origin: self.origin.clone(),
             places: None,
         });
         self
@@ -117,6 +120,7 @@ impl Setting {
                 _ => self.assignments.push(Assignment {
                     path,
                     value: node.to_toml(),
+                    origin: String::new(),
                     places: Some((key_place.clone(), node.clone())),
                 }),
             }
@@ -168,7 +172,11 @@ impl Assignment {
         if let Some(places) = &self.places {
             return places.clone();
         }
-        let name = if origin.is_empty() { "setting" } else { origin };
+        let names = [self.origin.as_str(), origin, "setting"];
+        let name = names
+            .into_iter()
+            .find(|name| !name.is_empty())
+            .unwrap_or_default();
         let value = self.value.to_string();
         let source = Arc::new(Source {
             name: name.to_owned(),

@@ -3,7 +3,9 @@
 use super::device::{Device, Port};
 use crate::ip::{ip, quiet};
 use crate::{Error, Tun, switch_off_offloads};
+use nix::ifaddrs::getifaddrs;
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::SockaddrStorage;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::mpsc::channel;
@@ -65,6 +67,9 @@ impl Place {
     /// # Errors
     /// Neither can be made, or an address or name is taken.
     pub fn attach(&self) -> Result<Attached, Error> {
+        for &(address, length) in &self.addresses {
+            is_free(address, length)?;
+        }
         let (device, tun): (Box<dyn Device>, _) = match self.veth.then(|| self.port()) {
             Some(port) => (Box::new(port?), false),
             None => self.tun_or_port()?,
@@ -148,6 +153,54 @@ impl Place {
     }
 }
 
+/// Whether nothing of this machine is in a network.
+fn is_free(address: IpAddr, length: u8) -> Result<(), Error> {
+    let all = getifaddrs().map_err(|errno| Error::new("cannot list the addresses of this machine", errno))?;
+    for interface in all {
+        let Some(other) = interface.address.as_ref().and_then(ip_of) else {
+            continue;
+        };
+        let own_length = interface
+            .netmask
+            .as_ref()
+            .and_then(ip_of)
+            .map_or(length, |mask| bits(mask).count_ones() as u8);
+        let link_local = matches!(address, IpAddr::V6(six) if six.is_unicast_link_local());
+        if address.is_ipv4() == other.is_ipv4()
+            && !link_local
+            && same_network(address, other, length.min(own_length))
+        {
+            return Err(Error::new(
+                format!(
+                    "{address}/{length} is taken: interface {} of this machine has {other}/{own_length}; choose a network that no interface is in",
+                    interface.interface_name
+                ),
+                io::ErrorKind::AddrInUse,
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
+    let four = address.as_sockaddr_in().map(|four| IpAddr::V4(four.ip()));
+    four.or_else(|| address.as_sockaddr_in6().map(|six| IpAddr::V6(six.ip())))
+}
+
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(four) => u128::from(four.to_bits()),
+        IpAddr::V6(six) => six.to_bits(),
+    }
+}
+
+/// Whether two addresses of one family agree in so many bits.
+fn same_network(one: IpAddr, other: IpAddr, length: u8) -> bool {
+    let width: u8 = if one.is_ipv4() { 32 } else { 128 };
+    let host_bits = u32::from(width.saturating_sub(length));
+    (bits(one) ^ bits(other)).checked_shr(host_bits).unwrap_or(0) == 0
+}
+
 /// The address that the kernel takes in the network of a host's: the first, or the second where the host has the first.
 fn neighbour(address: IpAddr, length: u8) -> Option<IpAddr> {
     let pick = |bits: u128, width: u8| {
@@ -201,6 +254,26 @@ mod tests {
                 neighbour(address(host), length),
                 kernel.map(address),
                 "{host}/{length}"
+            );
+        }
+    }
+
+    #[test]
+    fn networks_that_share_an_address_are_one() {
+        for (one, other, length, same) in [
+            ("10.1.2.2", "10.1.2.200", 24, true),
+            ("10.1.2.2", "10.1.3.2", 24, false),
+            ("10.1.2.2", "10.1.3.2", 16, true),
+            ("10.1.2.2", "10.1.2.2", 32, true),
+            ("10.1.2.2", "10.1.2.3", 32, false),
+            ("fd00::1", "fd00::2", 64, true),
+            ("fd00::1", "fd01::1", 16, false),
+        ] {
+            let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+            assert_eq!(
+                super::same_network(address(one), address(other), length),
+                same,
+                "{one} {other} {length}"
             );
         }
     }

@@ -71,7 +71,7 @@ fn in_namespaces(
 ) -> Result<RunOutput, Error> {
     let links = bottleneck.map(|index| &spec.links[index]);
     let mtu = links[0].mtu.min(links[1].mtu);
-    let extra = edge_delays(spec, bottleneck);
+    let extra = delays_beside(spec, bottleneck);
     let direction = |side: usize| {
         let link = LinkSpec {
             delay: links[side].delay + extra[side],
@@ -223,17 +223,25 @@ fn bottleneck_between(spec: &Spec, from: NodeId, to: NodeId) -> Result<usize, St
     slowest.ok_or_else(|| String::from("two hosts are the same"))
 }
 
-/// Delay of the links on the way of the first pair of hosts but the bottleneck's, in each direction. The kernel has one path.
-fn edge_delays(spec: &Spec, bottleneck: [usize; 2]) -> [Duration; 2] {
-    let Some(&(from, to)) = spec.groups.iter().find_map(|group| group.pairs.first()) else {
-        return [Duration::ZERO; 2];
-    };
-    let delay = |[from, to]: [NodeId; 2], bottleneck: usize| {
-        let path = path(spec, from, to).unwrap_or_default();
-        let edges = path.iter().filter(|&&link| link != bottleneck);
-        edges.fold(Duration::ZERO, |sum, &link| sum + spec.links[link].delay)
-    };
-    [delay([from, to], bottleneck[0]), delay([to, from], bottleneck[1])]
+/// Delay of the links beside `link`, by their indices towards the receivers and back, on the way of the first pair of hosts whose
+/// packets pass it: real packets have one path. Zero if no packets do.
+pub fn delays_beside(spec: &Spec, link: [usize; 2]) -> [Duration; 2] {
+    let pairs = spec.groups.iter().flat_map(|group| {
+        let listed = group.traffic.listed().iter();
+        let listed = listed.map(|line| (line.source, line.destination));
+        group.pairs.iter().copied().chain(listed)
+    });
+    for (from, to) in pairs {
+        let there = path(spec, from, to).unwrap_or_default();
+        if there.contains(&link[0]) {
+            let back = path(spec, to, from).unwrap_or_default();
+            return [(there, link[0]), (back, link[1])].map(|(path, link)| {
+                let others = path.iter().filter(|&&other| other != link);
+                others.fold(Duration::ZERO, |sum, &other| sum + spec.links[other].delay)
+            });
+        }
+    }
+    [Duration::ZERO; 2]
 }
 
 /// The links from one host to another.

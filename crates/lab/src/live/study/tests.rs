@@ -110,9 +110,8 @@ fn the_best_is_first_and_its_equals_share_its_tier() {
         ("fast", &[String::from("equal")][..])
     );
     assert!(
-        document
-            .answer
-            .starts_with("Best: fast, wall time of the command ")
+        document.answer.starts_with("Best: fast with ")
+            && document.answer.contains(" (wall time of the command), ")
             && document.answer.contains("less than drop-tail")
             && document.answer.ends_with("Not distinguishable from it: equal."),
         "{}",

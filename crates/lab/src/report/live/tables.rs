@@ -61,8 +61,8 @@ table! { MeasuredRow<'_>, m, "measured", "one run of the command of `fleetfoot s
     "lateness_p99_s" Number "s" "99th percentile of the same" = m.run.lateness.p99_s;
     "lateness_max_s" Number "s" "the largest" = m.run.lateness.max_s;
     "late_share" Number "" "share of deliveries that were more than a millisecond late" = m.run.lateness.share_above_1ms;
-    "sent_bps" Number "bit/s" "layer-3 bits of the command that were delivered, from the first delivery to the last" = m.run.sent.throughput_bps;
-    "received_bps" Number "bit/s" "layer-3 bits delivered to the command, from the first delivery to the last" = m.run.received.throughput_bps;
+    "sent_bps" Number "bit/s" "layer-3 bits of the command that were delivered, from the first delivery of TCP or UDP, where there is any, to the last" = m.run.sent.throughput_bps;
+    "received_bps" Number "bit/s" "layer-3 bits delivered to the command, from the first delivery of TCP or UDP, where there is any, to the last" = m.run.received.throughput_bps;
     "sent_queue_delay_p95_s" Number "s" "time in the queue of what the command sent, 95th percentile" = m.run.sent.queue_delay_s.as_ref().map(|delay| delay.p95);
     "received_queue_delay_p95_s" Number "s" "time in the queue of what it received, 95th percentile" = m.run.received.queue_delay_s.as_ref().map(|delay| delay.p95);
     "dropped" Integer "" "packets dropped in both directions" = m.run.dropped();
