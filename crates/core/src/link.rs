@@ -317,6 +317,18 @@ impl<Q: QueueDiscipline> Link<Q> {
         self.queue.drop_point()
     }
 
+    /// What is being sent or on the wire, in order of delivery, and the queue with what waits in it: for a driver that goes on with
+    /// another link in this one's place.
+    pub fn into_parts(self) -> (Vec<Packet>, Q) {
+        let mut under_way: Vec<InFlight> = self.wire.into();
+        under_way.extend(self.impaired.into_iter().flat_map(|impaired| impaired.held));
+        under_way.sort_by_key(|flight| flight.at);
+        (
+            under_way.into_iter().map(|flight| flight.packet).collect(),
+            self.queue,
+        )
+    }
+
     /// The queue discipline.
     pub fn queue(&self) -> &Q {
         &self.queue

@@ -75,6 +75,19 @@ fn a_packet_arrives_after_serialisation_and_propagation() {
 }
 
 #[test]
+fn a_link_taken_apart_has_everything_that_was_on_its_way() {
+    let mut link = link(&LinkConfig::new(Rate(1_000_000), Duration::from_millis(10)));
+    send(&mut link, 0, (0..5).map(|seq| packet(0, seq, 1500)));
+    // Twelve milliseconds each: two were sent by then, the third is being sent.
+    link.on_timeout(Instant::from_millis(25), &FlowTable::new(), &mut ());
+    let arrived = link.poll_delivery(Instant::from_millis(25), &FlowTable::new(), &mut ());
+    assert_eq!(arrived.map(|packet| packet.segment.seq), Some(SeqNumber(0)));
+    let (under_way, queue) = link.into_parts();
+    let seqs: Vec<u32> = under_way.iter().map(|packet| packet.segment.seq.0).collect();
+    assert_eq!((seqs, queue.backlog().packets), (alloc::vec![1, 2], 2));
+}
+
+#[test]
 fn the_long_run_rate_is_exact() {
     // 1500 bytes at 7 Mb/s take 1714285.714... ns: after 7 packets exactly 12 ms have passed, and again and again.
     let mut link = link(&LinkConfig::new(Rate(7_000_000), Duration::ZERO));

@@ -40,6 +40,12 @@ impl Sum {
         }
     }
 
+    /// The checksum when `bytes` are added too.
+    pub fn over(mut self, bytes: &[u8]) -> u16 {
+        self.add(bytes);
+        self.finish()
+    }
+
     /// The checksum: the complement of the folded sum. Zero over bytes that contain their right checksum.
     pub const fn finish(self) -> u16 {
         !folded(self.0)

@@ -52,6 +52,16 @@ pub(super) fn remark(packet: &mut [u8], tos: u8, ip_id: u16) -> Result<(), Error
     Ok(())
 }
 
+/// Takes one from the time to live and updates the checksum (RFC 1624).
+pub(super) fn decrement_ttl(packet: &mut [u8]) -> Result<u8, Error> {
+    let header = packet.get_mut(..HEADER).ok_or(Error::Truncated)?;
+    let before = word(header, 8);
+    header[8] = header[8].saturating_sub(1);
+    let sum = updated(word(header, 10), [before, 0], [word(header, 8), 0]);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    Ok(header[8])
+}
+
 /// RFC 1624 equation 3: HC' = ~(~HC + ~m + m'), for two words.
 const fn updated(checksum: u16, before: [u16; 2], after: [u16; 2]) -> u16 {
     let mut sum = !checksum as u32;

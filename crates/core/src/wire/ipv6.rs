@@ -52,6 +52,13 @@ pub(super) fn encode(
     }
 }
 
+/// Takes one from the hop limit.
+pub(super) fn decrement_hop_limit(packet: &mut [u8]) -> Result<u8, Error> {
+    let header = packet.get_mut(..HEADER).ok_or(Error::Truncated)?;
+    header[7] = header[7].saturating_sub(1);
+    Ok(header[7])
+}
+
 pub(super) fn parse(bytes: &[u8]) -> Result<Network, Error> {
     if bytes.len() < HEADER {
         return Err(Error::Truncated);

@@ -147,6 +147,20 @@ fn write(
 /// # Errors
 /// What is wrong with it. A wrong checksum is an error: such a packet carries no trustworthy field.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
+    read(bytes, true)
+}
+
+/// As [`parse`], for one who passes the packet on: the transport's checksum, which costs a look at every byte, is left to the
+/// receiver. That of an IPv4 header must be right.
+///
+/// # Errors
+/// What is wrong with the headers.
+pub fn parse_headers(bytes: &[u8]) -> Result<Parsed, Error> {
+    read(bytes, false)
+}
+
+#[inline]
+fn read(bytes: &[u8], verify: bool) -> Result<Parsed, Error> {
     let network = match bytes.first().map(|first| first >> 4) {
         Some(4) => ipv4::parse(bytes)?,
         Some(6) => ipv6::parse(bytes)?,
@@ -155,12 +169,14 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
     };
     let transport = bytes.get(network.header..network.total).ok_or(Error::Truncated)?;
     let mut segment = network.segment;
-    let sum = checksum::Sum::pseudo_header(
-        network.source,
-        network.destination,
-        network.protocol,
-        transport.len() as u32,
-    );
+    let sum = verify.then(|| {
+        checksum::Sum::pseudo_header(
+            network.source,
+            network.destination,
+            network.protocol,
+            transport.len() as u32,
+        )
+    });
     let (header, ports) = match network.protocol {
         tcp::PROTOCOL => tcp::parse(transport, sum, &mut segment)?,
         udp::PROTOCOL => udp::parse(transport, sum, &mut segment)?,
@@ -188,6 +204,20 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
 /// The bytes are no IPv4 header; nothing has changed then.
 pub fn remark(packet: &mut [u8], tos: u8, ip_id: u16) -> Result<(), Error> {
     ipv4::remark(packet, tos, ip_id)
+}
+
+/// Takes one from the time to live or hop limit, as a router does, and updates the checksum of an IPv4 header without summing
+/// the rest (RFC 1624). What is left; 0: the packet must not be passed on.
+///
+/// # Errors
+/// The bytes are no IP header; nothing has changed then.
+pub fn decrement_ttl(packet: &mut [u8]) -> Result<u8, Error> {
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => ipv4::decrement_ttl(packet),
+        Some(6) => ipv6::decrement_hop_limit(packet),
+        Some(_) => Err(Error::Version),
+        None => Err(Error::Truncated),
+    }
 }
 
 /// What the network header says.

@@ -179,6 +179,30 @@ proptest! {
         let _ = parse(&bytes);
     }
 
+    #[test]
+    fn a_router_reads_what_a_receiver_reads_and_leaves_the_transports_checksum_to_it(
+        segment in any_segment(), six: bool, at: prop::sample::Index,
+    ) {
+        let mut bytes = packet(&segment, if six { v6() } else { v4() }, &[]);
+        let parsed = parse(&bytes).expect("our own packet");
+        prop_assert_eq!(super::parse_headers(&bytes), Ok(parsed.clone()));
+        if !parsed.payload.is_empty() {
+            bytes[parsed.payload.start + at.index(parsed.payload.len())] ^= 0x10;
+            prop_assert_eq!(parse(&bytes), Err(Error::Checksum));
+            prop_assert_eq!(super::parse_headers(&bytes), Ok(parsed));
+        }
+    }
+
+    #[test]
+    fn a_decremented_packet_is_one_that_was_sent_with_less(segment in any_segment(), six: bool) {
+        let ends = || if six { v6() } else { v4() };
+        let mut bytes = packet(&segment, ends(), &[]);
+        let less = segment.ttl.saturating_sub(1);
+        prop_assert_eq!(super::decrement_ttl(&mut bytes), Ok(less));
+        // The incremental checksum is the full one.
+        prop_assert_eq!(&bytes, &packet(&Segment { ttl: less, ..segment }, ends(), &[]));
+    }
+
     /// Damage to a good packet: more of the parser is reached than with noise, and no single bit passes.
     /// RFC 9293: MUST-3
     #[test]
@@ -483,4 +507,18 @@ fn urgent_data_and_the_option_exclude_each_other() {
         Err(Error::Version)
     );
     assert_eq!(super::remark(&mut [0x45; 19], 0, 0), Err(Error::Truncated));
+}
+
+#[test]
+fn what_is_no_packet_is_not_decremented() {
+    for (mut bytes, error) in [
+        (vec![0x45; 19], Error::Truncated),
+        (vec![0x60; 39], Error::Truncated),
+        (vec![0x15; 60], Error::Version),
+        (vec![], Error::Truncated),
+    ] {
+        let before = bytes.clone();
+        assert_eq!(super::decrement_ttl(&mut bytes), Err(error));
+        assert_eq!(bytes, before);
+    }
 }
