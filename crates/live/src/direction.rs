@@ -1,6 +1,6 @@
 //! One direction of the described link: frames in with the time at which they came, frames out when they are due.
 
-use crate::frames::Frames;
+use crate::frames::{self, Frames};
 use crate::packet_socket::{BATCH, Refusal, Sent};
 use crate::{Clock, Event, Tap};
 use fleetfoot_core::link::{Link, LinkObserver, LinkStatistics};
@@ -143,7 +143,10 @@ impl Direction {
     pub fn on_frame(&mut self, at: Instant, frame: &[u8]) {
         self.known = self.known.max(at);
         let now = self.known;
-        let (packet, taken_over) = self.frames.keep(frame);
+        let seen = frames::read(frame, None);
+        let Some((packet, taken_over)) = self.frames.keep(frame, None, &seen) else {
+            return;
+        };
         if let Some(flow) = taken_over {
             self.link.on_flow_end(flow);
         }

@@ -1,27 +1,202 @@
 //! Ethernet frames as the packets that queue disciplines know, and back.
+//!
+//! A frame is read once, when it comes ([`read`]); its bytes wait in a slot while the packet that stands for them is in a queue, and
+//! only what the queue changed is written back ([`Frames::remark`]). How many flows and hosts are told apart is limited, so a flood
+//! of addresses takes no more memory than ordinary traffic does: ids are used again. Keys come from the network, so they are hashed
+//! with a random seed.
 
 use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Kind, Packet, Segment};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::wire;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Bytes of an Ethernet header without a VLAN tag.
 pub(crate) const HEADER: usize = 14;
+/// Bytes of a VLAN tag.
+pub(crate) const TAG: usize = 4;
+
+/// What the headers of a frame say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// What queues look at. Frames that are no IP packets, and IP packets that cannot be read, count with their length.
+    pub(crate) segment: Segment,
+    /// Whose it is.
+    pub(crate) ends: Ends,
+    /// Where in the frame its network header begins.
+    pub(crate) network: usize,
+    /// Why the headers of an IP packet could not be read, if they could not.
+    pub(crate) problem: Option<wire::Error>,
+}
+
+/// The two ends of a conversation, one direction of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Ends {
+    /// Addresses as numbers.
+    pub(crate) source: u128,
+    pub(crate) destination: u128,
+    source_port: u16,
+    destination_port: u16,
+    /// 4, 6, or 0: not IP.
+    pub(crate) version: u8,
+    protocol: u8,
+    /// Identifier of the VLAN.
+    vlan: u16,
+}
+
+impl Ends {
+    fn of_addresses(source: IpAddr, destination: IpAddr) -> Ends {
+        let number = |address| match address {
+            IpAddr::V4(four) => u128::from(four.to_bits()),
+            IpAddr::V6(six) => six.to_bits(),
+        };
+        Ends {
+            source: number(source),
+            destination: number(destination),
+            version: if source.is_ipv4() { 4 } else { 6 },
+            ..Ends::default()
+        }
+    }
+
+    /// An end's address; `None`: the frame is no IP packet.
+    pub(crate) fn address(&self, number: u128) -> Option<IpAddr> {
+        match self.version {
+            4 => Some(IpAddr::V4(Ipv4Addr::from_bits(number as u32))),
+            6 => Some(IpAddr::V6(Ipv6Addr::from_bits(number))),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the headers of a frame, from which the kernel took the VLAN tag `tag`.
+pub(crate) fn read(frame: &[u8], tag: Option<[u8; TAG]>) -> Seen {
+    let (network, kind, inner) = network_header(frame);
+    let tagged = tag
+        .map(|[_, _, high, low]| u16::from_be_bytes([high, low]))
+        .or(inner);
+    let vlan = tagged.unwrap_or(0) & 0x0fff;
+    let bytes = frame.get(network..).unwrap_or_default();
+    let version = bytes.first().map_or(0, |first| first >> 4);
+    let ip = matches!((kind, version), (IPV4, 4) | (IPV6, 6));
+    if !ip {
+        let mut segment = Segment {
+            payload: bytes.len() as u32,
+            ttl: 64,
+            ..Segment::default()
+        };
+        segment.set_kind(Kind::Datagram);
+        let ends = Ends {
+            vlan,
+            ..Ends::default()
+        };
+        return Seen {
+            segment,
+            ends,
+            network,
+            // One that says it is IP has to be.
+            problem: matches!(kind, IPV4 | IPV6).then_some(wire::Error::Version),
+        };
+    }
+    let protocol = bytes.get(if version == 4 { 9 } else { 6 }).copied().unwrap_or(0);
+    match wire::parse_headers(bytes) {
+        Ok(parsed) => {
+            let ends = Ends {
+                source_port: parsed.source.port(),
+                destination_port: parsed.destination.port(),
+                protocol,
+                vlan,
+                ..Ends::of_addresses(
+                    SocketAddr::ip(&parsed.source),
+                    SocketAddr::ip(&parsed.destination),
+                )
+            };
+            Seen {
+                segment: parsed.segment,
+                ends,
+                network,
+                problem: None,
+            }
+        }
+        Err(problem) => Seen {
+            segment: unread(bytes, protocol),
+            ends: Ends {
+                protocol,
+                vlan,
+                ..addresses(bytes).map_or_else(Ends::default, |(source, destination)| {
+                    Ends::of_addresses(source, destination)
+                })
+            },
+            network,
+            problem: Some(problem),
+        },
+    }
+}
+
+/// An IP packet whose transport cannot be read: a fragment, ICMP, another protocol, or a damaged header.
+fn unread(bytes: &[u8], protocol: u8) -> Segment {
+    let mut segment = Segment {
+        payload: bytes.len() as u32,
+        ttl: bytes
+            .get(if bytes[0] >> 4 == 4 { 8 } else { 7 })
+            .copied()
+            .unwrap_or(0),
+        tos: traffic_class(bytes).unwrap_or_default(),
+        ..Segment::default()
+    };
+    segment.set_kind(if protocol == 1 || protocol == 58 {
+        Kind::Icmp
+    } else {
+        Kind::Datagram
+    });
+    segment
+}
+
+/// Where the network header of a frame begins, of which kind it is, and the VLAN tag before it that is nearest to the frame's begin.
+fn network_header(frame: &[u8]) -> (usize, [u8; 2], Option<u16>) {
+    let (mut at, mut vlan) = (12, None);
+    // Provider and customer tags: two at most.
+    for _ in 0..3 {
+        match frame.get(at..at + 4) {
+            Some(&[0x81, 0x00, high, low] | &[0x88, 0xa8, high, low]) => {
+                vlan = vlan.or(Some(u16::from_be_bytes([high, low])));
+                at += TAG;
+            }
+            _ => break,
+        }
+    }
+    match frame.get(at..at + 2) {
+        Some(&[high, low]) => (at + 2, [high, low], vlan),
+        _ => (HEADER, [0, 0], vlan),
+    }
+}
+
+/// EtherTypes.
+pub(crate) const IPV4: [u8; 2] = [0x08, 0x00];
+pub(crate) const IPV6: [u8; 2] = [0x86, 0xdd];
 
 /// Frames on their way through a link, and the flows that they belong to.
-#[derive(Default)]
 pub(crate) struct Frames {
     slots: Vec<Slot>,
     free: Vec<u32>,
     flows: FlowTable,
-    ids: HashMap<FlowKey, FlowId>,
-    hosts: HashMap<IpAddr, HostId>,
-    /// Frames on their way of each flow.
-    under_way: Vec<u32>,
+    ids: HashMap<Ends, FlowId, RandomState>,
+    /// Whose each flow id is, and how many of its frames are on their way.
+    known: Vec<Known>,
+    hosts: HashMap<IpAddr, HostId, RandomState>,
+    /// The number that the next new host gets.
+    next_host: u32,
     /// The flow id that is looked at next for one that is no longer needed.
     next: u32,
+    /// Frames that are kept at most.
+    most: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    ends: Ends,
+    under_way: u32,
 }
 
 #[derive(Default)]
@@ -30,33 +205,77 @@ struct Slot {
     /// How often it is still to be delivered.
     copies: u32,
     flow: u32,
+    /// Where the network header begins, and whether it is one of IP.
+    network: usize,
+    ip: bool,
     /// Time in the queue, once it has left that.
     waited: Duration,
 }
 
+impl Default for Frames {
+    fn default() -> Frames {
+        Frames::of_at_most(usize::MAX)
+    }
+}
+
 impl Frames {
-    /// Keeps a frame: the packet that stands for it, and the flow whose id it takes over, if that was another's.
-    pub(crate) fn keep(&mut self, frame: &[u8]) -> (Packet, Option<FlowId>) {
-        let (segment, key) = self.read(frame);
-        let (flow, taken_over) = self.flow(key);
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
+    /// Room for `most` frames at once.
+    pub(crate) fn of_at_most(most: usize) -> Frames {
+        Frames {
+            slots: Vec::new(),
+            free: Vec::new(),
+            flows: FlowTable::default(),
+            ids: HashMap::default(),
+            known: Vec::new(),
+            hosts: HashMap::default(),
+            next_host: 1,
+            next: 0,
+            most,
+        }
+    }
+
+    /// Keeps a frame, of which `seen` was read, with its tag back in its place: the packet that stands for it, and the flow whose id
+    /// it takes over, if that was another's. `None`: there is no room.
+    pub(crate) fn keep(
+        &mut self,
+        frame: &[u8],
+        tag: Option<[u8; TAG]>,
+        seen: &Seen,
+    ) -> Option<(Packet, Option<FlowId>)> {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None if self.slots.len() >= self.most => return None,
+            None => {
+                self.slots.push(Slot::default());
+                (self.slots.len() - 1) as u32
+            }
+        };
+        let (flow, taken_over) = self.flow(seen.ends);
         let slot = &mut self.slots[index as usize];
         slot.bytes.clear();
-        slot.bytes.extend_from_slice(frame);
+        slot.network = seen.network;
+        slot.ip = seen.ends.version != 0;
+        match tag {
+            None => slot.bytes.extend_from_slice(frame),
+            Some(tag) => {
+                let (addresses, rest) = frame.split_at(frame.len().min(12));
+                slot.bytes.extend_from_slice(addresses);
+                slot.bytes.extend_from_slice(&tag);
+                slot.bytes.extend_from_slice(rest);
+                slot.network += TAG;
+            }
+        }
         slot.copies = 1;
         slot.waited = Duration::ZERO;
         slot.flow = flow.0;
-        self.under_way[flow.0 as usize] += 1;
+        self.known[flow.0 as usize].under_way += 1;
         let packet = Packet {
             enqueued_at: Instant::ZERO,
             flow,
             buf: BufId(index),
-            segment,
+            segment: seen.segment,
         };
-        (packet, taken_over)
+        Some((packet, taken_over))
     }
 
     /// A packet has left the queue.
@@ -79,17 +298,18 @@ impl Frames {
         let slot = &mut self.slots[packet.buf.0 as usize];
         slot.copies -= 1;
         if slot.copies == 0 {
-            self.under_way[slot.flow as usize] -= 1;
+            self.known[slot.flow as usize].under_way -= 1;
             self.free.push(packet.buf.0);
         }
     }
 
     /// Writes what the queue changed in the header of a packet into its bytes.
     pub(crate) fn remark(&mut self, packet: &Packet) {
-        let bytes = &mut self.slots[packet.buf.0 as usize].bytes;
-        let start = HEADER.min(bytes.len());
-        let network = &mut bytes[start..];
-        if let Some(tos) = traffic_class(network)
+        let slot = &mut self.slots[packet.buf.0 as usize];
+        let start = slot.network.min(slot.bytes.len());
+        let network = &mut slot.bytes[start..];
+        if slot.ip
+            && let Some(tos) = traffic_class(network)
             && tos != packet.segment.tos
         {
             remark(network, packet.segment.tos);
@@ -101,102 +321,75 @@ impl Frames {
         &self.slots[packet.buf.0 as usize].bytes
     }
 
+    /// The bytes of a packet, to be changed, and where in them its network header begins.
+    pub(crate) fn bytes_mut(&mut self, packet: &Packet) -> (&mut [u8], usize) {
+        let slot = &mut self.slots[packet.buf.0 as usize];
+        (&mut slot.bytes, slot.network)
+    }
+
+    /// Frames that are on their way.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// The flows seen so far.
     pub(crate) const fn flows(&self) -> &FlowTable {
         &self.flows
     }
 
-    /// What queues look at. Frames that are no IP packets, and IP packets that cannot be read, count with their length.
-    fn read(&mut self, frame: &[u8]) -> (Segment, FlowKey) {
-        let network = frame.get(HEADER..).unwrap_or_default();
-        let ip = match frame.get(12..HEADER) {
-            Some([0x08, 0x00]) => network.first().is_some_and(|first| first >> 4 == 4),
-            Some([0x86, 0xdd]) => network.first().is_some_and(|first| first >> 4 == 6),
-            _ => false,
-        };
-        let protocol = match network.first().map(|first| first >> 4) {
-            Some(4) if ip => network.get(9),
-            Some(6) if ip => network.get(6),
-            _ => None,
-        };
-        let protocol = protocol.copied().unwrap_or_default();
-        if ip && let Ok(parsed) = wire::parse(network) {
-            let key = FlowKey {
-                source: self.host(parsed.source.ip()),
-                destination: self.host(parsed.destination.ip()),
-                source_port: parsed.source.port(),
-                destination_port: parsed.destination.port(),
-                protocol,
-            };
-            return (parsed.segment, key);
-        }
-        let mut segment = Segment {
-            payload: network.len() as u32,
-            ttl: 64,
-            ..Segment::default()
-        };
-        segment.set_kind(if protocol == 1 || protocol == 58 {
-            Kind::Icmp
-        } else {
-            Kind::Datagram
-        });
-        segment.tos = if ip {
-            traffic_class(network).unwrap_or_default()
-        } else {
-            0
-        };
-        let (source, destination) = if ip { addresses(network) } else { None }
-            .map_or((HostId(0), HostId(0)), |(source, destination)| {
-                (self.host(source), self.host(destination))
-            });
-        let key = FlowKey {
-            source,
-            destination,
-            source_port: 0,
-            destination_port: 0,
-            protocol,
-        };
-        (segment, key)
-    }
-
     /// The number of a host: an IPv4 address, or an IPv6 network of 64 bits. Zero is no host.
-    fn host(&mut self, address: IpAddr) -> HostId {
+    fn host(&mut self, address: Option<IpAddr>) -> HostId {
         let address = match address {
-            IpAddr::V4(_) => address,
-            IpAddr::V6(six) => {
-                let mut octets = six.octets();
-                octets[8..].fill(0);
-                IpAddr::from(octets)
-            }
+            None => return HostId(0),
+            Some(IpAddr::V6(six)) => IpAddr::from(Ipv6Addr::from_bits(six.to_bits() >> 64 << 64)),
+            Some(four) => four,
         };
         if self.hosts.len() >= MOST_HOSTS {
-            self.hosts.clear(); // a scan of addresses: numbers are given anew
+            self.hosts.clear(); // a scan of addresses: hosts get new numbers when they come again
         }
-        let next = HostId(self.hosts.len() as u32 + 1);
-        *self.hosts.entry(address).or_insert(next)
+        let next = HostId(self.next_host);
+        let host = *self.hosts.entry(address).or_insert(next);
+        if host == next {
+            self.next_host = self.next_host.wrapping_add(1).max(1);
+        }
+        host
     }
 
     /// The id of a flow, and whether it was another's before.
-    fn flow(&mut self, key: FlowKey) -> (FlowId, Option<FlowId>) {
-        if let Some(&flow) = self.ids.get(&key) {
-            return (flow, None);
+    fn flow(&mut self, ends: Ends) -> (FlowId, Option<FlowId>) {
+        match self.ids.get(&ends) {
+            Some(&flow) => (flow, None),
+            None => self.new_flow(ends),
         }
+    }
+
+    #[cold]
+    fn new_flow(&mut self, ends: Ends) -> (FlowId, Option<FlowId>) {
+        let key = FlowKey {
+            source: self.host(ends.address(ends.source)),
+            destination: self.host(ends.address(ends.destination)),
+            source_port: ends.source_port,
+            destination_port: ends.destination_port,
+            protocol: ends.protocol,
+        };
         if self.flows.len() < MOST_FLOWS {
             let flow = self.flows.push(key);
-            self.under_way.push(0);
-            self.ids.insert(key, flow);
+            self.known.push(Known { ends, under_way: 0 });
+            self.ids.insert(ends, flow);
             return (flow, None);
         }
-        // One of which nothing is under way; if there is none, one that is used by two.
+        // One of which nothing is under way; if there is none near, one that is used by two.
         let count = self.flows.len() as u32;
-        let free = (0..count)
+        let free = (0..count.min(LOOKED_AT))
             .map(|step| (self.next + step) % count)
-            .find(|&id| self.under_way[id as usize] == 0);
+            .find(|&id| self.known[id as usize].under_way == 0);
         let flow = FlowId(free.unwrap_or(self.next));
         self.next = (flow.0 + 1) % count;
-        self.ids.remove(&self.flows.key(flow));
+        let known = &mut self.known[flow.0 as usize];
+        self.ids.remove(&known.ends);
+        known.ends = ends;
         self.flows.set(flow, key);
-        self.ids.insert(key, flow);
+        self.ids.insert(ends, flow);
         (flow, Some(flow))
     }
 }
@@ -242,14 +435,17 @@ fn addresses(network: &[u8]) -> Option<(IpAddr, IpAddr)> {
 }
 
 /// Flows that are told apart at most; then ids are used again.
-const MOST_FLOWS: usize = 65_536;
+pub(crate) const MOST_FLOWS: usize = 65_536;
+/// Flow ids that are looked at for one that is no longer needed, at most.
+const LOOKED_AT: u32 = 256;
 /// Hosts that are told apart at most.
 const MOST_HOSTS: usize = 65_536;
 
 #[cfg(test)]
 mod tests {
-    use super::{Frames, HEADER};
-    use fleetfoot_core::packet::{Ecn, Flags, Segment};
+    use super::{Frames, HEADER, MOST_FLOWS, MOST_HOSTS, read};
+    use fleetfoot_core::flow::FlowId;
+    use fleetfoot_core::packet::{Ecn, Flags, Packet, Segment};
     use fleetfoot_core::wire;
     use std::net::SocketAddr;
 
@@ -268,6 +464,12 @@ mod tests {
             wire::encode(&mut bytes[HEADER..], segment, source, destination, b"abc").expect("it fits");
         bytes.truncate(HEADER + length);
         bytes
+    }
+
+    fn keep(frames: &mut Frames, frame: &[u8]) -> (Packet, Option<FlowId>) {
+        frames
+            .keep(frame, None, &read(frame, None))
+            .expect("there is room")
     }
 
     fn data() -> Segment {
@@ -289,7 +491,7 @@ mod tests {
         let arp = [[0xff; 12].as_slice(), &[0x08, 0x06], &[0; 28]].concat();
         let short = vec![1, 2, 3];
         for bytes in [v4, v6, arp, short] {
-            let (packet, _) = frames.keep(&bytes);
+            let (packet, _) = keep(&mut frames, &bytes);
             assert_eq!(packet.segment.len() as usize, bytes.len().saturating_sub(HEADER));
             frames.remark(&packet);
             assert_eq!(frames.bytes(&packet), bytes);
@@ -304,7 +506,7 @@ mod tests {
             ("[fd00::1]:80", "[fd00:1::2]:999"),
         ] {
             let mut frames = Frames::default();
-            let (mut packet, _) = frames.keep(&frame(source, destination, &data()));
+            let (mut packet, _) = keep(&mut frames, &frame(source, destination, &data()));
             packet.segment.set_ecn(Ecn::Ce);
             frames.remark(&packet);
             let bytes = frames.bytes(&packet).to_vec();
@@ -316,8 +518,8 @@ mod tests {
     #[test]
     fn directions_are_flows_and_a_slot_is_used_again() {
         let mut frames = Frames::default();
-        let (there, _) = frames.keep(&frame("10.0.0.1:80", "10.0.0.2:999", &data()));
-        let (back, _) = frames.keep(&frame("10.0.0.2:999", "10.0.0.1:80", &data()));
+        let (there, _) = keep(&mut frames, &frame("10.0.0.1:80", "10.0.0.2:999", &data()));
+        let (back, _) = keep(&mut frames, &frame("10.0.0.2:999", "10.0.0.1:80", &data()));
         assert_ne!(there.flow, back.flow);
         let key = frames.flows().key(there.flow);
         assert_eq!(
@@ -326,10 +528,85 @@ mod tests {
         );
         frames.duplicate(&there);
         frames.release(&there);
-        let (other, _) = frames.keep(&frame("10.0.0.1:80", "10.0.0.2:999", &data()));
+        let (other, _) = keep(&mut frames, &frame("10.0.0.1:80", "10.0.0.2:999", &data()));
         assert_ne!(other.buf, there.buf, "one copy of the first is still under way");
         frames.release(&there);
-        let (third, _) = frames.keep(&frame("10.0.0.1:80", "10.0.0.2:999", &data()));
+        let (third, _) = keep(&mut frames, &frame("10.0.0.1:80", "10.0.0.2:999", &data()));
         assert_eq!((third.buf, third.flow), (there.buf, there.flow));
+    }
+
+    #[test]
+    fn a_tag_that_the_kernel_took_out_is_put_back_and_queues_look_behind_it() {
+        let mut frames = Frames::default();
+        let bare = frame("10.0.0.1:80", "10.0.0.2:999", &data());
+        let tag = [0x81, 0x00, 0x20, 0x07];
+        let seen = read(&bare, Some(tag));
+        let (mut packet, _) = frames.keep(&bare, Some(tag), &seen).expect("room");
+        let tagged = [&bare[..12], &tag, &bare[12..]].concat();
+        assert_eq!(frames.bytes(&packet), tagged);
+        assert_eq!(packet.segment.len() as usize, bare.len() - HEADER);
+        // The same frame with its tag in place is of the same flow, one of another VLAN is not.
+        let (inside, _) = keep(&mut frames, &tagged);
+        assert_eq!((inside.flow, inside.segment), (packet.flow, packet.segment));
+        assert_ne!(keep(&mut frames, &bare).0.flow, packet.flow);
+        packet.segment.set_ecn(Ecn::Ce);
+        frames.remark(&packet);
+        let parsed = wire::parse(&frames.bytes(&packet)[HEADER + 4..]).expect("checksums are right");
+        assert_eq!(parsed.segment.ecn(), Ecn::Ce);
+    }
+
+    #[test]
+    fn a_flood_of_flows_and_hosts_takes_bounded_memory_and_keeps_what_is_under_way() {
+        let mut frames = Frames::of_at_most(100);
+        let mut kept = Vec::new();
+        let mut refused = 0;
+        for number in 0..1_000_000_u32 {
+            let mut syn = frame("10.0.0.1:80", "10.0.0.2:999", &data());
+            // Spoofed sources: the address alone is changed, and the checksum with it.
+            syn[HEADER + 12..HEADER + 16].copy_from_slice(&(number | 0x0b00_0000).to_be_bytes());
+            let mut seen = read(&syn, None);
+            seen.ends.source = u128::from(number);
+            seen.ends.version = 4;
+            match frames.keep(&syn, None, &seen) {
+                Some((packet, _)) if kept.len() < 50 => kept.push(packet),
+                Some((packet, _)) => frames.release(&packet),
+                None => refused += 1,
+            }
+        }
+        assert_eq!((refused, frames.len()), (0, 50));
+        assert!(frames.slots.len() <= 51 && frames.flows.len() == MOST_FLOWS);
+        assert!(frames.ids.len() <= MOST_FLOWS && frames.hosts.len() <= MOST_HOSTS);
+        let own: std::collections::HashSet<u32> = kept.iter().map(|packet| packet.flow.0).collect();
+        assert_eq!(own.len(), 50, "flows under way keep their ids");
+        for packet in &kept {
+            assert_eq!(frames.known[packet.flow.0 as usize].under_way, 1);
+        }
+        while let Some((packet, _)) = {
+            let arp = [0; 42];
+            frames.keep(&arp, None, &read(&arp, None))
+        } {
+            kept.push(packet);
+        }
+        assert_eq!(kept.len(), 100, "no more than there is room for");
+    }
+
+    #[test]
+    fn any_bytes_can_be_read_and_kept() {
+        let mut frames = Frames::default();
+        let mut state = 1_u64;
+        for round in 0..20_000 {
+            let mut bytes = frame("[fd00::1]:80", "[fd00::2]:999", &data());
+            for _ in 0..round % 5 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let at = (state >> 33) as usize % bytes.len();
+                bytes[at] = (state >> 20) as u8;
+            }
+            bytes.truncate((state >> 40) as usize % (bytes.len() + 1));
+            let (packet, _) = keep(&mut frames, &bytes);
+            frames.remark(&packet);
+            assert_eq!(frames.bytes(&packet), bytes);
+            frames.release(&packet);
+        }
+        assert_eq!(frames.len(), 0);
     }
 }

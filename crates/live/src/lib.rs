@@ -4,7 +4,7 @@
 //! read and written here; [`Clock`] the one clock; [`calls`] the socket calls of the kernel by number, for the script
 //! runner. [`Emulator`] puts a described link between two interfaces, [`Shell`] runs a command behind it, [`SenderSwitches`] are
 //! settings of the kernel's TCP at both ends, and a [`Tap`] shows an observer what passes. [`host`] is our TCP as a host on real
-//! packets, [`service`] what it serves and fetches. This is the only crate that may use `unsafe`, and it does so only to call the kernel.
+//! packets, [`service`] what it serves and fetches. [`router`] forwards between interfaces with a queue before each. This is the only crate that may use `unsafe`, and it does so only to call the kernel.
 //!
 //! On other systems the crate is empty: the verbs that need it say so.
 #![cfg(target_os = "linux")]
@@ -28,6 +28,7 @@ mod namespace;
 mod offload;
 mod packet_socket;
 mod ring;
+pub mod router;
 mod sender;
 pub mod service;
 mod shell;
@@ -35,6 +36,7 @@ mod signals;
 mod tap;
 mod thread;
 mod tun;
+mod wake;
 
 pub use beside::beside;
 pub use clock::Clock;
@@ -42,10 +44,11 @@ pub use direction::{Direction, Measured};
 pub use emulator::Emulator;
 pub use error::Error;
 pub use masquerade::Masquerade;
-pub use measure::{Forwarded, Shaped, Timers};
+pub use measure::{Forwarded, Shaped, Timers, kernel_forwards, router_forwards};
 pub use namespace::Namespace;
 pub use offload::switch_off_offloads;
 pub use packet_socket::{PacketSocket, Refusal, Sent};
+pub use ring::Format;
 pub use sender::SenderSwitches;
 pub use shell::{Finished, Shell};
 pub use signals::{HeldSignals, hold_signals};

@@ -6,6 +6,7 @@
 
 use crate::ip::{ip, ip_at};
 use crate::member::{Member, Place};
+use crate::router::{Config, Mode, Order, Orders, Router, Snapshot};
 use crate::{Clock, Direction, Emulator, Error, Namespace, switch_off_offloads};
 use fleetfoot_core::link::{Link, LinkConfig};
 use fleetfoot_core::parameter::Values;
@@ -13,10 +14,11 @@ use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
 use fleetfoot_sim::output::Histogram;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// How late sleeping threads wake.
 #[derive(Clone, Debug)]
@@ -68,10 +70,7 @@ impl Forwarded {
     pub fn measure(bytes: u32, rounds: u32, span: Duration) -> Result<Forwarded, Error> {
         let (mut kernel, mut link) = (0.0, 0.0);
         for _ in 0..rounds.max(1) {
-            kernel += row(|row| {
-                row.forward()?;
-                row.flood("10.0.1.1", bytes, span)
-            })?;
+            kernel += kernel_forwards(bytes, span)?;
             link += row(|row| {
                 row.relay()?;
                 row.emulated(Rate::UNLIMITED, || row.flood("10.0.0.3", bytes, span))
@@ -89,6 +88,70 @@ impl Forwarded {
     /// Our link's rate as a share of the kernel's.
     pub fn ratio(&self) -> f64 {
         self.link_per_s / self.kernel_per_s
+    }
+}
+
+/// Packets of `bytes` at layer 3 (28 at least) that come through in a second when the kernel forwards them.
+///
+/// # Errors
+/// What the machine does not give.
+pub fn kernel_forwards(bytes: u32, span: Duration) -> Result<f64, Error> {
+    row(|row| {
+        row.forward()?;
+        row.flood("10.0.1.1", bytes, span)
+    })
+}
+
+/// The same when a router forwards them, whose interfaces are `near` and `far`, and what it counted. Routes are to 10.0.0.0/24 at the
+/// first, to 10.0.1.0/24 at the second.
+///
+/// # Errors
+/// What the machine does not give.
+pub fn router_forwards(config: &Config, bytes: u32, span: Duration) -> Result<(f64, Snapshot), Error> {
+    row(|row| {
+        let to = match config.mode {
+            Mode::Bridge => {
+                row.relay()?;
+                "10.0.0.3"
+            }
+            Mode::Route => {
+                row.addresses()?;
+                "10.0.1.1"
+            }
+        };
+        let (stop_reading, stop_writing) =
+            io::pipe().map_err(|cause| Error::new("cannot make a pipe", cause))?;
+        std::thread::scope(|scope| {
+            let router = scope.spawn(move || {
+                within(Some(&row.middle), || {
+                    let mut router = Router::open(config.clone(), &mut |_| {})?;
+                    router.run(&Clock::start(), &mut UntilClosed(stop_reading), &mut |_| {})?;
+                    Ok(router.finish())
+                })
+            });
+            let result = row.flood(to, bytes, span);
+            drop(stop_writing);
+            let snapshot = router
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            Ok((result?, snapshot))
+        })
+    })
+}
+
+/// The order to stop when the other end of a pipe is closed.
+struct UntilClosed(io::PipeReader);
+
+impl Orders for UntilClosed {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    fn next(&mut self) -> Option<Order> {
+        let mut wanted = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+        poll(&mut wanted, PollTimeout::ZERO)
+            .is_ok_and(|count| count > 0)
+            .then_some(Order::Stop)
     }
 }
 
@@ -186,6 +249,15 @@ fn within<T: Send>(
 impl Row {
     /// The kernel of the middle forwards.
     fn forward(&self) -> Result<(), Error> {
+        self.addresses()?;
+        within(Some(&self.middle), || {
+            std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")
+                .map_err(|cause| Error::new("cannot switch forwarding on", cause))
+        })
+    }
+
+    /// The middle is in the networks of both ends.
+    fn addresses(&self) -> Result<(), Error> {
         ip_at(
             &self.middle.namespace,
             "address add 10.0.0.2/24 dev near\naddress add 10.0.1.2/24 dev far\nlink set near up\nlink set far up",
@@ -194,11 +266,7 @@ impl Row {
         ip_at(
             &self.last.namespace,
             "address add 10.0.1.1/24 dev sink\nlink set sink up\nroute add default via 10.0.1.2",
-        )?;
-        within(Some(&self.middle), || {
-            std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")
-                .map_err(|cause| Error::new("cannot switch forwarding on", cause))
-        })
+        )
     }
 
     /// Something in the middle is to carry frames.

@@ -10,13 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// # Errors
 /// The interface is not there, or one of the features stays on.
 pub fn switch_off_offloads(interface: &str) -> Result<(), Error> {
-    // SAFETY: takes numbers only.
-    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    if fd < 0 {
-        return Err(Error::new("cannot open a socket", io::Error::last_os_error()));
-    }
-    // SAFETY: the kernel has just given this descriptor to nobody else.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let fd = socket()?;
     for feature in FEATURES {
         // A feature that the device does not have cannot be set, and is off.
         let _ = ask(&fd, interface, feature.set, 0);
@@ -28,6 +22,38 @@ pub fn switch_off_offloads(interface: &str) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Looks whether one of the features is on that [`switch_off_offloads`] switches off.
+///
+/// # Errors
+/// One is, and how to switch it off.
+pub(crate) fn refuse_offloads(interface: &str) -> Result<(), Error> {
+    let fd = socket()?;
+    let on: Vec<&Feature> = FEATURES
+        .iter()
+        .filter(|feature| ask(&fd, interface, feature.get, 0).unwrap_or(0) != 0)
+        .collect();
+    if on.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = on.iter().map(|feature| feature.name).collect();
+    Err(Error::new(
+        format!("{interface} has on: {}", names.join(", ")),
+        io::Error::other(format!(
+            "ethtool -K {interface} gro off gso off tso off sg off tx off"
+        )),
+    ))
+}
+
+fn socket() -> Result<OwnedFd, Error> {
+    // SAFETY: takes numbers only.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(Error::new("cannot open a socket", io::Error::last_os_error()));
+    }
+    // SAFETY: the kernel has just given this descriptor to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// A feature of a network device: the requests of ethtool that read and set it.

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::frames::HEADER;
-use crate::ring::{Ring, RingFrame, option};
+use crate::ring::{Format, Ring, RingFrame, option};
 use std::ffi::{CString, c_int};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -14,6 +14,19 @@ pub struct PacketSocket {
     fd: OwnedFd,
     name: String,
     index: u32,
+}
+
+/// How a packet socket is to be set up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    /// How frames come in.
+    pub(crate) ring: Format,
+    /// Bytes that may wait in the interface or for the receiver, with what the kernel needs to keep them; `None`: the kernel's default.
+    pub(crate) waiting: Option<c_int>,
+    /// Frames to other hardware addresses come in too, while the socket is open.
+    pub(crate) promiscuous: bool,
+    /// Frames go straight to the interface, past the kernel's own queue discipline.
+    pub(crate) bypass: bool,
 }
 
 /// Why an interface did not take a frame.
@@ -60,11 +73,26 @@ pub enum Sent {
 }
 
 impl PacketSocket {
-    /// Opens it on the interface `name`, whose MTU is `mtu`.
+    /// Opens it on the interface `name`, whose MTU is `mtu`. Each frame wakes the reader, and as many may wait for the far end as the
+    /// kernel gives room for.
     ///
     /// # Errors
     /// The interface is not there, or packet sockets are not permitted.
     pub fn open(name: &str, mtu: u32) -> Result<PacketSocket, Error> {
+        let setup = Setup {
+            ring: Format::Frames,
+            waiting: Some(BUFFER),
+            promiscuous: false,
+            bypass: false,
+        };
+        PacketSocket::open_with(name, mtu, setup)
+    }
+
+    /// Opens it on the interface `name`, whose MTU is `mtu`, as `setup` says.
+    ///
+    /// # Errors
+    /// The interface is not there, or packet sockets are not permitted.
+    pub(crate) fn open_with(name: &str, mtu: u32, setup: Setup) -> Result<PacketSocket, Error> {
         let fail = |what: &str| {
             Error::new(
                 format!("cannot {what} a packet socket on {name}"),
@@ -87,7 +115,10 @@ impl PacketSocket {
         // SAFETY: the kernel has just given this descriptor to nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         option(&fd, libc::PACKET_IGNORE_OUTGOING, &1).map_err(|_| fail("set up"))?;
-        let ring = Ring::new(&fd, mtu as usize + HEADER).map_err(|cause| {
+        if setup.bypass {
+            option(&fd, libc::PACKET_QDISC_BYPASS, &1).map_err(|_| fail("set up"))?;
+        }
+        let ring = Ring::new(&fd, mtu as usize + HEADER, setup.ring).map_err(|cause| {
             Error::new(
                 format!("cannot make the ring of a packet socket on {name}"),
                 cause,
@@ -99,19 +130,9 @@ impl PacketSocket {
             name: name.to_owned(),
             index,
         };
-        // As many frames may wait for the receiver as the kernel gives room for; without root, as much as its default.
-        let room = BUFFER;
-        let length = size_of_val(&room) as libc::socklen_t;
-        // SAFETY: the pointer is to a live integer of the length given. A refusal leaves the default.
-        unsafe {
-            libc::setsockopt(
-                socket.fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_SNDBUFFORCE,
-                (&raw const room).cast(),
-                length,
-            )
-        };
+        if let Some(room) = setup.waiting {
+            socket.set_waiting(room);
+        }
         let address = libc::sockaddr_ll {
             sll_family: libc::AF_PACKET as u16,
             sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
@@ -127,7 +148,37 @@ impl PacketSocket {
         if bound < 0 {
             return Err(fail("bind"));
         }
+        if setup.promiscuous {
+            let request = libc::packet_mreq {
+                mr_ifindex: index as c_int,
+                mr_type: libc::PACKET_MR_PROMISC as u16,
+                mr_alen: 0,
+                mr_address: [0; 8],
+            };
+            option(&socket.fd, libc::PACKET_ADD_MEMBERSHIP, &request).map_err(|_| fail("set up"))?;
+        }
         Ok(socket)
+    }
+
+    /// Sets how many bytes of frames, with what the kernel needs to keep them, may wait in the interface. Beyond the kernel's limit
+    /// (`net.core.wmem_max`) only with CAP_NET_ADMIN; a refusal leaves what there was.
+    fn set_waiting(&self, bytes: c_int) {
+        let length = size_of_val(&bytes) as libc::socklen_t;
+        // SAFETY: the pointer is to a live integer of the length given.
+        unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_SNDBUFFORCE,
+                (&raw const bytes).cast(),
+                length,
+            )
+        };
+    }
+
+    /// The interface's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The next frame, if one waits.

@@ -1,0 +1,142 @@
+//! How many packets a second the router forwards beside the kernel, with several queues and rings, by turns in one run.
+//!
+//! ```sh
+//! cargo run --release -p fleetfoot-live --example forwarding -- [SECONDS [ROUNDS]]
+//! ```
+//! Needs root; everything happens in network namespaces of its own. Trust the ratios: the kernel does all its work in the sender's thread, on
+//! one core, and the router has a thread of its own, on another.
+
+#[cfg(target_os = "linux")]
+fn main() {
+    linux::main();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("forwarding real packets needs Linux");
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use fleetfoot_core::parameter::Values;
+    use fleetfoot_core::plugin::Plugins;
+    use fleetfoot_core::queue::AnyQueue;
+    use fleetfoot_core::time::Duration;
+    use fleetfoot_live::router::{Config, InterfaceConfig, Mode, Offloads, Queue, Route};
+    use fleetfoot_live::{Error, Format, kernel_forwards, router_forwards};
+    use std::net::IpAddr;
+
+    /// A row of the table: its name, and the router, unless it is the kernel's.
+    type Subject = (String, Option<Config>);
+
+    pub(crate) fn main() {
+        let mut numbers = std::env::args().skip(1).map(|word| word.parse::<u64>());
+        let seconds = numbers.next().and_then(Result::ok).unwrap_or(1);
+        let rounds = numbers.next().and_then(Result::ok).unwrap_or(5);
+        for bytes in [46, 1500] {
+            if let Err(error) = table(bytes, seconds, rounds) {
+                eprintln!("{error}");
+                std::process::exit(1);
+            }
+        }
+    }
+
+    fn table(bytes: u32, seconds: u64, rounds: u64) -> Result<(), Error> {
+        let mut subjects: Vec<Subject> = vec![(String::from("kernel"), None)];
+        for (mode, name) in [(Mode::Bridge, "bridge"), (Mode::Route, "route")] {
+            for (ring, format) in [("frames", Format::Frames), ("blocks", Format::Blocks)] {
+                subjects.push((
+                    format!("{name} {ring} drop-tail"),
+                    Some(config(mode, format, "drop-tail")),
+                ));
+            }
+        }
+        for queue in ["favourtail", "superpacket", "sp-h", "sp-fq", "fq-codel"] {
+            let config = config(Mode::Bridge, Format::Blocks, queue);
+            subjects.push((format!("bridge blocks {queue}"), Some(config)));
+        }
+        let mut rates = vec![Vec::new(); subjects.len()];
+        let mut lost = vec![0; subjects.len()];
+        for _ in 0..rounds {
+            for (index, (_, config)) in subjects.iter().enumerate() {
+                let span = Duration::from_millis(1000 * seconds);
+                rates[index].push(match config {
+                    None => kernel_forwards(bytes, span)?,
+                    Some(config) => {
+                        let (rate, snapshot) = router_forwards(config, bytes, span)?;
+                        lost[index] += snapshot.interfaces[0].input.missed;
+                        rate
+                    }
+                });
+            }
+        }
+        println!("\npackets of {bytes} bytes at layer 3, {rounds} rounds of {seconds} s by turns");
+        println!(
+            "{:<28} {:>12} {:>10} {:>13} {:>12}",
+            "", "packets/s", "of kernel", "of drop-tail", "not read"
+        );
+        let median = |index: usize| {
+            let mut sorted = rates[index].clone();
+            sorted.sort_by(f64::total_cmp);
+            sorted[sorted.len() / 2]
+        };
+        // Each compared with what ran beside it in the same round: the median of these ratios.
+        let ratio = |index: usize, other: usize| {
+            let mut ratios: Vec<f64> = rates[index]
+                .iter()
+                .zip(&rates[other])
+                .map(|(a, b)| a / b)
+                .collect();
+            ratios.sort_by(f64::total_cmp);
+            ratios[ratios.len() / 2]
+        };
+        let plain = subjects
+            .iter()
+            .position(|(name, _)| name == "bridge blocks drop-tail")
+            .unwrap_or(0);
+        for (index, (name, _)) in subjects.iter().enumerate() {
+            println!(
+                "{name:<28} {:>12.0} {:>10.2} {:>13.2} {:>12}",
+                median(index),
+                ratio(index, 0),
+                ratio(index, plain),
+                lost[index]
+            );
+        }
+        Ok(())
+    }
+
+    fn config(mode: Mode, ring: Format, queue: &str) -> Config {
+        let entry = AnyQueue::entry_among(&[], queue).unwrap_or(&AnyQueue::ENTRIES[0]);
+        let interface = |name: &str| InterfaceConfig {
+            name: String::from(name),
+            rate: None,
+            framing: 0,
+            queue: Queue {
+                name: entry.name,
+                values: Values::defaults(entry.parameters),
+                plugins: Plugins::NONE,
+            },
+            ring,
+            device_buffer: 212_992,
+            check_source: false,
+        };
+        let route = |third: u8, interface| Route {
+            network: IpAddr::from([10, 0, third, 0]),
+            prefix: 24,
+            interface,
+            via: None,
+        };
+        Config {
+            mode,
+            interfaces: vec![interface("near"), interface("far")],
+            routes: if mode == Mode::Route {
+                vec![route(0, 0), route(1, 1)]
+            } else {
+                Vec::new()
+            },
+            metrics: None,
+            offloads: Offloads::SwitchOff,
+        }
+    }
+}

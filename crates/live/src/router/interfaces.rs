@@ -1,0 +1,123 @@
+//! What the kernel says of the interfaces of this network namespace.
+
+use crate::Error;
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use std::fs::read_to_string;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// An interface as the kernel has it now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its number in the namespace.
+    pub index: u32,
+    /// Longest packet at layer 3, bytes.
+    pub mtu: u32,
+    /// Its Ethernet address; `None`: it has none.
+    pub hardware: Option<[u8; 6]>,
+    /// Its IP addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Whether it is up.
+    pub up: bool,
+}
+
+/// All interfaces of the namespace of this thread.
+///
+/// # Errors
+/// The kernel does not list them.
+pub fn interfaces() -> Result<Vec<Interface>, Error> {
+    let fail = |cause: io::Error| Error::new("cannot list the interfaces", cause);
+    // SAFETY: takes numbers only.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(fail(io::Error::last_os_error()));
+    }
+    // SAFETY: the kernel has just given this descriptor to nobody else.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut all: Vec<Interface> = Vec::new();
+    for found in getifaddrs().map_err(|errno| fail(errno.into()))? {
+        let at = match all.iter().position(|known| known.name == found.interface_name) {
+            Some(at) => at,
+            None => {
+                // One that went meanwhile has no MTU any more.
+                let Some(mtu) = mtu(&fd, &found.interface_name) else {
+                    continue;
+                };
+                all.push(Interface {
+                    name: found.interface_name.clone(),
+                    index: 0,
+                    mtu,
+                    hardware: None,
+                    addresses: Vec::new(),
+                    up: found.flags.contains(InterfaceFlags::IFF_UP),
+                });
+                all.len() - 1
+            }
+        };
+        let Some(address) = found.address else { continue };
+        if let Some(link) = address.as_link_addr() {
+            all[at].index = link.ifindex() as u32;
+            if u32::from(link.hatype()) == u32::from(libc::ARPHRD_ETHER) {
+                all[at].hardware = link.addr();
+            }
+        } else if let Some(four) = address.as_sockaddr_in() {
+            all[at].addresses.push(IpAddr::V4(four.ip()));
+        } else if let Some(six) = address.as_sockaddr_in6() {
+            all[at].addresses.push(IpAddr::V6(six.ip()));
+        }
+    }
+    Ok(all)
+}
+
+fn mtu(fd: &OwnedFd, name: &str) -> Option<u32> {
+    // SAFETY: zeros are a valid request.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return None;
+    }
+    for (slot, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *slot = byte as libc::c_char;
+    }
+    // SAFETY: the request is live, and of the form that this command asks for.
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
+    if done < 0 {
+        return None;
+    }
+    // SAFETY: the kernel has filled this field.
+    u32::try_from(unsafe { request.ifr_ifru.ifru_mtu }).ok()
+}
+
+/// The settings with which the kernel forwards what comes by the interface `name` itself: those that are on.
+pub(super) fn forwarding(name: &str) -> Vec<String> {
+    let mut on = Vec::new();
+    for family in ["ipv4", "ipv6"] {
+        let path = format!("/proc/sys/net/{family}/conf/{name}/forwarding");
+        // A family that the kernel does not have is not forwarded.
+        if read_to_string(path).is_ok_and(|text| text.trim() != "0") {
+            on.push(format!("net.{family}.conf.{name}.forwarding"));
+        }
+    }
+    on
+}
+
+/// Which of the capabilities that a router needs this process does not have.
+pub fn missing_capabilities() -> Vec<&'static str> {
+    let status = read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+    // Where the kernel does not say, the calls that need them do.
+    let Some(effective) = effective else {
+        return Vec::new();
+    };
+    [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13)]
+        .into_iter()
+        .filter(|(_, bit)| effective >> bit & 1 == 0)
+        .map(|(name, _)| name)
+        .collect()
+}

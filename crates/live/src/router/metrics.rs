@@ -1,0 +1,384 @@
+//! Counters of a router in Prometheus' text format (OpenMetrics), fetched over HTTP on a loopback address.
+//!
+//! The thread that forwards owns its counters and takes no lock. A request is passed to it and answered with a copy of them.
+
+use super::packet::Discard;
+use super::{InputCounters, OutputCounters};
+use crate::{Error, Refusal};
+use fleetfoot_core::queue::{DropReason, QueueEventKind};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use std::fmt;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// What a router has counted up to a moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Its interfaces, in the order of the file.
+    pub interfaces: Vec<InterfaceSnapshot>,
+    /// How often another file took over, and how often one was refused.
+    pub reloads: u64,
+    /// How often a file was refused.
+    pub refused_reloads: u64,
+    /// ICMP errors that were sent.
+    pub icmp_errors: u64,
+}
+
+/// What was counted at one interface.
+#[derive(Clone, Debug, Default)]
+pub struct InterfaceSnapshot {
+    /// Its name.
+    pub name: String,
+    /// The discipline of its queue.
+    pub queue: &'static str,
+    /// What came in.
+    pub input: InputCounters,
+    /// What went out.
+    pub output: OutputCounters,
+    /// Packets and bytes that wait in the queue.
+    pub waiting_packets: u32,
+    /// Bytes at layer 3 that wait in the queue.
+    pub waiting_bytes: u64,
+    /// Frames for which memory is in use.
+    pub kept: usize,
+}
+
+impl Snapshot {
+    /// In Prometheus' text format.
+    ///
+    /// # Errors
+    /// Never: text can be written to memory.
+    pub fn text(self) -> Result<String, fmt::Error> {
+        let mut registry = Registry::with_prefix("fleetfoot_router");
+        registry.register_collector(Box::new(self));
+        let mut text = String::new();
+        text::encode(&mut text, &registry)?;
+        Ok(text)
+    }
+}
+
+/// A number of some interface and what distinguishes it from others of the same name.
+type Sample<'a> = (&'a InterfaceSnapshot, Option<(&'static str, &'static str)>, u64);
+
+impl Collector for Snapshot {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let all = || self.interfaces.iter();
+        let each = |value: fn(&InterfaceSnapshot) -> u64| -> Vec<Sample<'_>> {
+            all()
+                .map(|interface| (interface, None, value(interface)))
+                .collect()
+        };
+        counter(
+            &mut encoder,
+            "received_frames",
+            "Frames that came in",
+            &each(|at| at.input.received),
+        )?;
+        counter(
+            &mut encoder,
+            "received_bytes",
+            "Bytes of frames that came in",
+            &each(|at| at.input.bytes),
+        )?;
+        counter(
+            &mut encoder,
+            "missed_frames",
+            "Frames that the kernel dropped because they were not read in time",
+            &each(|at| at.input.missed),
+        )?;
+        counter(
+            &mut encoder,
+            "kernel_frames",
+            "Frames that were left to the kernel",
+            &each(|at| at.input.kernel),
+        )?;
+        let mut samples = Vec::new();
+        for at in all() {
+            for (reason, count) in Discard::ALL.into_iter().zip(at.input.discards) {
+                samples.push((at, Some(("reason", reason.name())), count));
+            }
+        }
+        counter(
+            &mut encoder,
+            "discarded_frames",
+            "Frames that came in and went no further",
+            &samples,
+        )?;
+        counter(
+            &mut encoder,
+            "queued_frames",
+            "Frames that arrived at a queue",
+            &each(|at| at.output.queued),
+        )?;
+        counter(
+            &mut encoder,
+            "sent_frames",
+            "Frames that an interface took",
+            &each(|at| at.output.sent),
+        )?;
+        counter(
+            &mut encoder,
+            "sent_bytes",
+            "Layer-3 bytes of frames that an interface took",
+            &each(|at| at.output.bytes),
+        )?;
+        let mut samples = Vec::new();
+        for at in all() {
+            for (reason, count) in DropReason::ALL.into_iter().zip(at.output.drops) {
+                samples.push((at, Some(("reason", reason.name())), count));
+            }
+        }
+        counter(
+            &mut encoder,
+            "dropped_frames",
+            "Frames that a queue dropped",
+            &samples,
+        )?;
+        let mut samples = Vec::new();
+        for at in all() {
+            for (kind, count) in QueueEventKind::ALL.into_iter().zip(at.output.events) {
+                samples.push((at, Some(("event", kind.name())), count));
+            }
+        }
+        counter(
+            &mut encoder,
+            "queue_events",
+            "What queues reported beside drops",
+            &samples,
+        )?;
+        let mut samples = Vec::new();
+        for at in all() {
+            for (refusal, count) in Refusal::ALL.into_iter().zip(at.output.refused) {
+                samples.push((at, Some(("reason", refusal.name())), count));
+            }
+        }
+        counter(
+            &mut encoder,
+            "refused_frames",
+            "Frames that an interface did not take",
+            &samples,
+        )?;
+        counter(
+            &mut encoder,
+            "interface_full",
+            "Times that frames had to wait for an interface",
+            &each(|at| at.output.full),
+        )?;
+        gauge(
+            &mut encoder,
+            "waiting_packets",
+            "Packets in a queue",
+            &each(|at| at.waiting_packets.into()),
+        )?;
+        gauge(
+            &mut encoder,
+            "waiting_bytes",
+            "Layer-3 bytes in a queue",
+            &each(|at| at.waiting_bytes),
+        )?;
+        gauge(
+            &mut encoder,
+            "kept_frames",
+            "Frames for which memory is in use",
+            &each(|at| at.kept as u64),
+        )?;
+        self.delays(&mut encoder)?;
+        for (name, help, value) in [
+            ("reloads", "Files that took over", self.reloads),
+            ("refused_reloads", "Files that were refused", self.refused_reloads),
+            ("icmp_errors", "ICMP errors that were sent", self.icmp_errors),
+        ] {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            metric.encode_counter::<NoLabelSet, _, u64>(&value, None)?;
+        }
+        Ok(())
+    }
+}
+
+impl Snapshot {
+    fn delays(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let help = "Time that frames were in a queue";
+        let mut metric =
+            encoder.encode_descriptor("queue_delay_seconds", help, None, MetricType::Histogram)?;
+        for at in &self.interfaces {
+            let counts = &at.output.delays;
+            let mut buckets: Vec<(f64, u64)> = (0..counts.len() - 1)
+                .zip(counts)
+                .map(|(class, count)| ((1_u64 << class) as f64 / 1e6, *count))
+                .collect();
+            buckets.push((f64::MAX, counts[counts.len() - 1]));
+            let sum = at.output.delay_ns as f64 / 1e9;
+            let labels = [("interface", at.name.as_str()), ("queue", at.queue)];
+            metric.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
+                sum,
+                counts.iter().sum(),
+                &buckets,
+                None,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn counter(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    samples: &[Sample<'_>],
+) -> Result<(), fmt::Error> {
+    family(
+        encoder,
+        name,
+        help,
+        MetricType::Counter,
+        samples,
+        |mut metric, value| metric.encode_counter::<NoLabelSet, _, u64>(&value, None),
+    )
+}
+
+fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    samples: &[Sample<'_>],
+) -> Result<(), fmt::Error> {
+    family(
+        encoder,
+        name,
+        help,
+        MetricType::Gauge,
+        samples,
+        |mut metric, value| metric.encode_gauge(&value),
+    )
+}
+
+fn family(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    kind: MetricType,
+    samples: &[Sample<'_>],
+    encode: impl Fn(MetricEncoder<'_>, u64) -> Result<(), fmt::Error>,
+) -> Result<(), fmt::Error> {
+    let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
+    for (at, label, value) in samples {
+        let mut labels = vec![("interface", at.name.as_str())];
+        labels.extend(*label);
+        encode(metric.encode_family(&labels.as_slice())?, *value)?;
+    }
+    Ok(())
+}
+
+/// Requests to the thread that forwards, as that has them.
+pub(super) struct Requests {
+    bell: PipeReader,
+    requests: Receiver<Sender<Snapshot>>,
+}
+
+impl Requests {
+    /// Who waits for an answer, if anybody does.
+    pub(super) fn next(&mut self) -> Option<Sender<Snapshot>> {
+        let request = self.requests.try_recv().ok()?;
+        // One byte was written for it.
+        let _ = self.bell.read(&mut [0]);
+        Some(request)
+    }
+}
+
+impl AsFd for Requests {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+/// Serves metrics at `address` in a thread that lives as long as the process.
+///
+/// # Errors
+/// The address is taken.
+pub(super) fn serve(address: SocketAddr) -> Result<(Requests, SocketAddr), Error> {
+    let fail = |cause| Error::new(format!("cannot serve metrics at {address}"), cause);
+    let listener = TcpListener::bind(address).map_err(fail)?;
+    let address = listener.local_addr().map_err(fail)?;
+    let (bell, ring) = io::pipe().map_err(fail)?;
+    let (asks, requests) = channel();
+    std::thread::Builder::new()
+        .name(String::from("metrics"))
+        .spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // A client that goes away concerns nobody else.
+                let _ = exchange(stream, &asks, &ring);
+            }
+        })
+        .map_err(fail)?;
+    Ok((Requests { bell, requests }, address))
+}
+
+/// One request and its answer.
+fn exchange(mut stream: TcpStream, asks: &Sender<Sender<Snapshot>>, ring: &PipeWriter) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut head = Vec::new();
+    let mut buffer = [0; 1024];
+    let (code, kind, body) = loop {
+        let length = stream.read(&mut buffer)?;
+        if length == 0 {
+            return Ok(());
+        }
+        head.extend_from_slice(&buffer[..length]);
+        let mut room = [httparse::EMPTY_HEADER; HEADERS];
+        let mut request = httparse::Request::new(&mut room);
+        match request.parse(&head) {
+            Ok(httparse::Status::Partial) if head.len() < HEAD => {}
+            Ok(httparse::Status::Complete(_)) => {
+                let (method, path) = (
+                    request.method.unwrap_or_default(),
+                    request.path.unwrap_or_default(),
+                );
+                let path = path.split('?').next().unwrap_or_default();
+                break match (method, path) {
+                    ("GET" | "HEAD", "/metrics") => {
+                        let (answer, answers) = channel();
+                        asks.send(answer).map_err(|_| io::ErrorKind::BrokenPipe)?;
+                        { ring }.write_all(&[1])?;
+                        let snapshot = answers.recv_timeout(PATIENCE);
+                        match snapshot.map(Snapshot::text) {
+                            Ok(Ok(text)) if method == "GET" => ("200 OK", OPEN_METRICS, text),
+                            Ok(Ok(_)) => ("200 OK", OPEN_METRICS, String::new()),
+                            Ok(Err(_)) | Err(_) => {
+                                ("503 Service Unavailable", PLAIN, String::from("no answer\n"))
+                            }
+                        }
+                    }
+                    ("GET" | "HEAD", _) => {
+                        ("404 Not Found", PLAIN, String::from("metrics are at /metrics\n"))
+                    }
+                    _ => ("405 Method Not Allowed", PLAIN, String::from("GET is wanted\n")),
+                };
+            }
+            Ok(httparse::Status::Partial) | Err(_) => {
+                break ("400 Bad Request", PLAIN, String::from("this is not HTTP\n"));
+            }
+        }
+    };
+    let head = format!(
+        "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}
+
+/// How long a client is waited for, and the thread that forwards.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest head of a request.
+const HEAD: usize = 8192;
+/// The most headers of a request.
+const HEADERS: usize = 64;
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const PLAIN: &str = "text/plain; charset=utf-8";

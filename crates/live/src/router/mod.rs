@@ -1,0 +1,426 @@
+//! A router: frames in by one interface, out by another, with a registered queue discipline before each.
+//!
+//! One thread reads rings of packet sockets ([`Format`](crate::Format)), decides where each frame goes, hands it to the queue of
+//! that output ([`output`]) and sends in batches what is due; it sleeps while nothing is. A frame is read once ([`crate::frames`]);
+//! of its bytes only what a router or a queue changes is written. Frames of one input keep their order up to the queue.
+//!
+//! In [`Mode::Bridge`] what enters one of two interfaces leaves by the other as it was. In [`Mode::Route`] packets that are
+//! addressed to an interface's Ethernet address and to no IP address of this machine leave by the route with the longest prefix;
+//! everything else is left to the kernel, which owns the addresses and answers ARP and neighbour discovery ([`neighbours`]).
+//!
+//! Nothing is configured that outlives the process but offloads: rings, sockets and promiscuous mode are the kernel's to put away.
+
+mod config;
+mod control;
+mod icmp;
+mod interfaces;
+mod metrics;
+mod neighbours;
+mod output;
+pub mod packet;
+mod plane;
+mod routes;
+
+pub use config::{Config, InterfaceConfig, Mode, Offloads, Queue, Route};
+pub use control::{Order, Orders, SignalOrders};
+pub use interfaces::{Interface, interfaces, missing_capabilities};
+pub use metrics::{InterfaceSnapshot, Snapshot};
+pub use output::{DELAYS, OutputCounters};
+pub use packet::Discard;
+
+use crate::packet_socket::{BATCH, PacketSocket, Setup};
+use crate::wake::{Wake, readable};
+use crate::{Clock, Error, frames, offload};
+use fleetfoot_core::time::Instant;
+use metrics::Requests;
+use output::Output;
+use plane::Plane;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::SocketAddr;
+
+/// What was counted of frames that came in by an interface.
+#[derive(Clone, Debug, Default)]
+pub struct InputCounters {
+    /// Frames.
+    pub received: u64,
+    /// Their bytes, Ethernet headers included.
+    pub bytes: u64,
+    /// Frames that were left to the kernel.
+    pub kernel: u64,
+    /// Frames that went no further, by reason ([`Discard::ALL`]).
+    pub discards: [u64; Discard::ALL.len()],
+    /// Frames that were lost because they were not read in time.
+    pub missed: u64,
+}
+
+impl InputCounters {
+    /// Frames that went no further.
+    pub fn discarded(&self) -> u64 {
+        self.discards.iter().sum()
+    }
+
+    fn discard(&mut self, reason: Discard) {
+        self.discards[reason as usize] += 1;
+    }
+}
+
+/// Something worth a line in a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Frames are forwarded from now on.
+    Started,
+    /// Metrics can be fetched there.
+    MetricsAt(SocketAddr),
+    /// Another file took over; the names of the interfaces whose queue or rate changed.
+    Reloaded {
+        /// Their names.
+        queues: Vec<String>,
+    },
+    /// A file was refused, and the one before stays; why.
+    ReloadRefused(String),
+    /// An interface went down or came up.
+    Interface {
+        /// Its name.
+        name: String,
+        /// Whether it is up.
+        up: bool,
+    },
+    /// Frames longer than the MTU come in by an interface: somebody puts segments together.
+    Aggregates {
+        /// Its name.
+        name: String,
+    },
+    /// Frames without a checksum come in by an interface, which are completed here.
+    UnfinishedChecksums {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// A router that is ready to run.
+pub struct Router {
+    ports: Vec<Port>,
+    outputs: Vec<Output>,
+    plane: Plane,
+    config: Config,
+    requests: Option<Requests>,
+    wake: Wake,
+    seeds: RandomState,
+    built: u64,
+    reloads: u64,
+    refused_reloads: u64,
+}
+
+/// Where frames come in.
+struct Port {
+    socket: PacketSocket,
+    counters: InputCounters,
+    /// Whether aggregates, and unfinished checksums, have been reported.
+    reported: [bool; 2],
+}
+
+impl Router {
+    /// Opens the interfaces of `config` in the network namespace of this thread.
+    ///
+    /// # Errors
+    /// A capability is missing, an interface is not there or no Ethernet interface, an offload stays on, the kernel forwards itself,
+    /// or the address for metrics is taken.
+    pub fn open(config: Config, log: &mut dyn FnMut(Event)) -> Result<Router, Error> {
+        let missing = missing_capabilities();
+        if !missing.is_empty() {
+            return Err(Error::new(
+                format!(
+                    "a router needs {}, which this process does not have",
+                    missing.join(" and ")
+                ),
+                io::Error::other(CAPABILITIES),
+            ));
+        }
+        let mut router = Router {
+            ports: Vec::new(),
+            outputs: Vec::new(),
+            plane: Plane::new(&config)?,
+            config,
+            requests: None,
+            wake: Wake::default(),
+            seeds: RandomState::new(),
+            built: 0,
+            reloads: 0,
+            refused_reloads: 0,
+        };
+        for index in 0..router.config.interfaces.len() {
+            router.open_interface(index)?;
+        }
+        if let Some(address) = router.config.metrics {
+            let (requests, address) = metrics::serve(address)?;
+            router.requests = Some(requests);
+            log(Event::MetricsAt(address));
+        }
+        Ok(router)
+    }
+
+    fn open_interface(&mut self, index: usize) -> Result<(), Error> {
+        let seed = self.seed();
+        let config = &self.config.interfaces[index];
+        let name = &config.name;
+        if self.config.mode == Mode::Route {
+            let on = interfaces::forwarding(name);
+            if !on.is_empty() {
+                let set: Vec<String> = on.iter().map(|name| format!("{name}=0")).collect();
+                return Err(Error::new(
+                    format!(
+                        "the kernel forwards what comes by {name} itself, so every packet would leave twice"
+                    ),
+                    io::Error::other(format!("set sysctl -w {}", set.join(" "))),
+                ));
+            }
+        }
+        match self.config.offloads {
+            Offloads::SwitchOff => offload::switch_off_offloads(name)?,
+            Offloads::Refuse => offload::refuse_offloads(name)?,
+        }
+        let mtu = self.plane.facts(index).mtu;
+        let setup = Setup {
+            ring: config.ring,
+            // The kernel doubles it.
+            waiting: Some(config.device_buffer.min(1 << 30) as i32 / 2),
+            promiscuous: self.config.mode == Mode::Bridge,
+            bypass: true,
+        };
+        // Room for two tags that the kernel leaves in the frame.
+        let socket = PacketSocket::open_with(name, mtu + 2 * frames::TAG as u32, setup)?;
+        let output = Output::new(config, mtu, seed)
+            .ok_or_else(|| Error::new(format!("no queue {}", config.queue.name), io::ErrorKind::NotFound))?;
+        self.ports.push(Port {
+            socket,
+            counters: InputCounters::default(),
+            reported: [false; 2],
+        });
+        self.outputs.push(output);
+        Ok(())
+    }
+
+    /// A number that nobody outside can guess, another one each time.
+    fn seed(&mut self) -> u64 {
+        self.built += 1;
+        self.seeds.hash_one(self.built)
+    }
+
+    /// Forwards until `orders` say that it is to stop.
+    ///
+    /// # Errors
+    /// An interface is gone.
+    pub fn run(
+        &mut self,
+        clock: &Clock,
+        orders: &mut dyn Orders,
+        log: &mut dyn FnMut(Event),
+    ) -> Result<(), Error> {
+        log(Event::Started);
+        let mut wanted: Vec<libc::pollfd> = self.ports.iter().map(|port| readable(&port.socket)).collect();
+        wanted.extend([readable(&orders.fd()), readable(&self.plane.fd())]);
+        wanted.extend(self.requests.as_ref().map(readable));
+        let mut busy = 0_u32;
+        loop {
+            let mut more = false;
+            for index in 0..self.ports.len() {
+                more |= self.read(clock, index, log);
+            }
+            self.flush(clock.now())?;
+            if more && busy < BUSY {
+                busy += 1;
+                continue;
+            }
+            busy = 0;
+            let due = if more {
+                Some(Instant::ZERO)
+            } else {
+                self.poll_timeout()
+            };
+            if self.wait(clock, due, &mut wanted, orders, log)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads what waits at an interface, so many at once at most that the others need not wait for ever: whether more may wait.
+    fn read(&mut self, clock: &Clock, index: usize, log: &mut dyn FnMut(Event)) -> bool {
+        let port = &mut self.ports[index];
+        if !port.socket.has_frame() {
+            return false;
+        }
+        let stamps = clock.stamps();
+        for _ in 0..BATCH {
+            let Some(frame) = port.socket.receive() else {
+                return false;
+            };
+            let at = stamps.arrival(frame.stamp);
+            let bytes = frame.bytes();
+            port.counters.received += 1;
+            port.counters.bytes += bytes.len() as u64;
+            let whole = frame.whole;
+            let unfinished = frame.unfinished;
+            let fate = if whole {
+                self.plane
+                    .pass(at, index, bytes, frame.tag, unfinished, &mut self.outputs)
+            } else {
+                Err(Some(Discard::Aggregate))
+            };
+            drop(frame);
+            match fate {
+                Ok(()) => {}
+                Err(None) => port.counters.kernel += 1,
+                Err(Some(reason)) => port.counters.discard(reason),
+            }
+            let strange = [fate == Err(Some(Discard::Aggregate)), unfinished];
+            if strange[0] && !port.reported[0] || strange[1] && !port.reported[1] {
+                report(port, strange, log);
+            }
+        }
+        true
+    }
+
+    /// Sends what is due.
+    fn flush(&mut self, now: Instant) -> Result<(), Error> {
+        for (output, port) in self.outputs.iter_mut().zip(&self.ports) {
+            output.flush(now, |frames| port.socket.send(frames))?;
+        }
+        Ok(())
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let outputs = self.outputs.iter().filter_map(Output::poll_timeout);
+        outputs.chain(self.plane.poll_timeout()).min()
+    }
+
+    /// Waits for a frame, until `due`, or for something else to do: whether the end has come.
+    fn wait(
+        &mut self,
+        clock: &Clock,
+        due: Option<Instant>,
+        wanted: &mut [libc::pollfd],
+        orders: &mut dyn Orders,
+        log: &mut dyn FnMut(Event),
+    ) -> Result<bool, Error> {
+        let ports = &self.ports;
+        let comes = || ports.iter().any(|port| port.socket.has_frame());
+        self.wake.wait(clock, due, wanted, comes)?;
+        // Those of the interfaces come first.
+        for (port, polled) in self.ports.iter().zip(&*wanted) {
+            if polled.revents & libc::POLLERR != 0 {
+                port.socket.check()?;
+            }
+        }
+        self.plane
+            .look(clock.now(), &mut self.ports, &mut self.outputs, log);
+        while let Some(answer) = self.requests.as_mut().and_then(Requests::next) {
+            // Who asked may have gone.
+            let _ = answer.send(self.count());
+        }
+        while let Some(order) = orders.next() {
+            match order {
+                Order::Stop => return Ok(true),
+                Order::Report(answer) => drop(answer.send(self.count())),
+                Order::Reload(Ok(config)) => match self.reload(*config) {
+                    Ok(queues) => {
+                        self.reloads += 1;
+                        log(Event::Reloaded { queues });
+                    }
+                    Err(why) => {
+                        self.refused_reloads += 1;
+                        log(Event::ReloadRefused(why));
+                    }
+                },
+                Order::Reload(Err(why)) => {
+                    self.refused_reloads += 1;
+                    log(Event::ReloadRefused(why));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Another file takes over: queues, rates and routes. Which interfaces have another queue or rate now.
+    fn reload(&mut self, config: Config) -> Result<Vec<String>, String> {
+        let shape = |config: &Config| -> (Mode, Option<SocketAddr>, Vec<(String, crate::Format, u32)>) {
+            let interfaces = config.interfaces.iter();
+            let interfaces = interfaces.map(|one| (one.name.clone(), one.ring, one.device_buffer));
+            (config.mode, config.metrics, interfaces.collect())
+        };
+        if shape(&config) != shape(&self.config) {
+            return Err(String::from(
+                "mode, interfaces and their order, `ring`, `device_buffer` and [metrics] take effect only at a start: restart the router",
+            ));
+        }
+        let mut changed = Vec::new();
+        for (index, new) in config.interfaces.iter().enumerate() {
+            let old = &self.config.interfaces[index];
+            if (&new.queue, new.rate, new.framing) == (&old.queue, old.rate, old.framing) {
+                continue;
+            }
+            let (seed, mtu) = (self.seed(), self.plane.facts(index).mtu);
+            self.outputs[index]
+                .replace(&new.queue, new.rate, new.framing, mtu, seed)
+                .ok_or_else(|| format!("no queue {}", new.queue.name))?;
+            changed.push(new.name.clone());
+        }
+        self.plane.configure(&config);
+        self.config = config;
+        Ok(changed)
+    }
+
+    /// What was counted so far, frames that were not read in time included, after which the kernel is asked.
+    fn count(&mut self) -> Snapshot {
+        for port in &mut self.ports {
+            port.counters.missed += u64::from(port.socket.missed());
+        }
+        self.snapshot()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let interfaces = self.ports.iter().zip(&self.outputs).zip(&self.config.interfaces);
+        let interfaces = interfaces.map(|((port, output), config)| {
+            let waiting = output.backlog();
+            InterfaceSnapshot {
+                name: config.name.clone(),
+                queue: config.queue.name,
+                input: port.counters.clone(),
+                output: output.counters().clone(),
+                waiting_packets: waiting.packets,
+                waiting_bytes: waiting.bytes.get(),
+                kept: output.kept(),
+            }
+        });
+        Snapshot {
+            interfaces: interfaces.collect(),
+            reloads: self.reloads,
+            refused_reloads: self.refused_reloads,
+            icmp_errors: self.plane.icmp_errors(),
+        }
+    }
+
+    /// Closes the interfaces: what was counted.
+    pub fn finish(mut self) -> Snapshot {
+        self.count()
+    }
+}
+
+#[cold]
+fn report(port: &mut Port, [aggregate, unfinished]: [bool; 2], log: &mut dyn FnMut(Event)) {
+    let name = port.socket.name().to_owned();
+    if aggregate && !port.reported[0] {
+        port.reported[0] = true;
+        log(Event::Aggregates { name });
+    } else if unfinished && !port.reported[1] {
+        port.reported[1] = true;
+        log(Event::UnfinishedChecksums { name });
+    }
+}
+
+/// What to do about a missing capability.
+const CAPABILITIES: &str = "start it as root, or from a systemd unit with AmbientCapabilities=CAP_NET_RAW CAP_NET_ADMIN \
+    (contrib/fleetfoot-router.service), or give them to the program once: \
+    setcap cap_net_raw,cap_net_admin+ep $(command -v fleetfoot)";
+/// So often is read without a look at anything else while frames wait.
+const BUSY: u32 = 15;

@@ -1,0 +1,313 @@
+//! Hardware addresses of next hops: those that the kernel knows.
+//!
+//! The kernel owns the addresses of the interfaces, answers ARP and neighbour discovery, and asks for the addresses of others. This
+//! follows its table over rtnetlink and has it ask where an address is missing (`NTF_USE`, as if the kernel itself had a packet
+//! for that neighbour). A few packets wait for the answer. An entry that is in use and that the kernel has not confirmed lately is
+//! confirmed in the same way.
+
+use crate::Error;
+use crate::frames::Seen;
+use fleetfoot_core::time::{Duration, Instant};
+use foldhash::fast::RandomState;
+use netlink_packet_core::{
+    NLM_F_CREATE, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// An address on the link of the interface with this number.
+pub(super) type Key = (u32, IpAddr);
+
+/// The kernel's table, as far as it is known here.
+pub(super) struct Neighbours {
+    socket: Socket,
+    buffer: Vec<u8>,
+    known: HashMap<Key, Known, RandomState>,
+    pending: HashMap<Key, Pending, RandomState>,
+    /// When entries are looked through next.
+    tick: Instant,
+    /// One that the kernel has not heard of lately is in use.
+    unconfirmed: bool,
+}
+
+struct Known {
+    hardware: [u8; 6],
+    /// The kernel has not heard of it lately.
+    stale: bool,
+    /// It was needed since entries were last looked through.
+    used: bool,
+}
+
+struct Pending {
+    since: Instant,
+    held: Vec<Held>,
+}
+
+/// A packet that waits for the hardware address of its next hop.
+pub(super) struct Held {
+    /// The interface by which it came, and that by which it leaves.
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) frame: Vec<u8>,
+    pub(super) seen: Seen,
+    /// The checksum of its transport is still to be made.
+    pub(super) unfinished: bool,
+}
+
+/// What the kernel reported.
+#[derive(Default)]
+pub(super) struct News {
+    /// Packets whose next hop has the address with them.
+    pub(super) resolved: Vec<(Held, [u8; 6])>,
+    /// Packets whose next hop does not answer.
+    pub(super) given_up: Vec<Held>,
+    /// Interfaces or their addresses have changed.
+    pub(super) interfaces: bool,
+}
+
+impl Neighbours {
+    /// Begins to follow the table of the network namespace of this thread.
+    ///
+    /// # Errors
+    /// The kernel does not give a socket for it.
+    pub(super) fn follow() -> Result<Neighbours, Error> {
+        let open = || -> io::Result<Socket> {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind(&SocketAddr::new(0, GROUPS))?;
+            socket.set_non_blocking(true)?;
+            Ok(socket)
+        };
+        let neighbours = Neighbours {
+            socket: open().map_err(|cause| Error::new("cannot follow the kernel's neighbours", cause))?,
+            buffer: vec![0; 1 << 16],
+            known: HashMap::default(),
+            pending: HashMap::default(),
+            tick: Instant::ZERO,
+            unconfirmed: false,
+        };
+        neighbours.ask_for_all();
+        Ok(neighbours)
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is open as long as the socket, which the borrow keeps.
+        unsafe { BorrowedFd::borrow_raw(self.socket.as_raw_fd()) }
+    }
+
+    /// The hardware address of a neighbour, if it is known.
+    #[inline]
+    pub(super) fn find(&mut self, key: &Key) -> Option<[u8; 6]> {
+        let known = self.known.get_mut(key)?;
+        known.used = true;
+        self.unconfirmed |= known.stale;
+        Some(known.hardware)
+    }
+
+    /// Has the kernel ask for a neighbour, while `make` is held. False if too much waits already.
+    pub(super) fn hold(&mut self, key: Key, now: Instant, make: impl FnOnce() -> Held) -> bool {
+        if let Some(pending) = self.pending.get_mut(&key) {
+            if pending.held.len() >= MOST_HELD {
+                return false;
+            }
+            pending.held.push(make());
+            return true;
+        }
+        if self.pending.len() >= MOST_PENDING {
+            return false;
+        }
+        let held = vec![make()];
+        self.pending.insert(key, Pending { since: now, held });
+        self.confirm(key);
+        true
+    }
+
+    /// When [`Neighbours::read`] is to be called next, also without news.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        (self.unconfirmed || !self.pending.is_empty()).then_some(self.tick)
+    }
+
+    /// Reads what the kernel reports, and looks after entries.
+    pub(super) fn read(&mut self, now: Instant) -> News {
+        let mut news = News::default();
+        loop {
+            let length = match self.socket.recv(&mut &mut self.buffer[..], 0) {
+                Ok(length) => length.min(self.buffer.len()),
+                Err(cause) if cause.raw_os_error() == Some(libc::ENOBUFS) => {
+                    // Reports were lost: all of it once more.
+                    self.known.clear();
+                    self.ask_for_all();
+                    news.interfaces = true;
+                    continue;
+                }
+                Err(_) => break,
+            };
+            let buffer = std::mem::take(&mut self.buffer);
+            self.understand(&buffer[..length], &mut news);
+            self.buffer = buffer;
+        }
+        if now >= self.tick {
+            self.tick = now + TICK;
+            self.look_through(now, &mut news);
+        }
+        news
+    }
+
+    fn understand(&mut self, mut bytes: &[u8], news: &mut News) {
+        while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
+            let length = (message.header.length as usize).next_multiple_of(4);
+            match message.payload {
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewNeighbour(entry)) => {
+                    self.learn(&entry, news);
+                }
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelNeighbour(entry)) => {
+                    if let Some(key) = key(&entry) {
+                        self.known.remove(&key);
+                    }
+                }
+                NetlinkPayload::InnerMessage(
+                    RouteNetlinkMessage::NewLink(_)
+                    | RouteNetlinkMessage::DelLink(_)
+                    | RouteNetlinkMessage::NewAddress(_)
+                    | RouteNetlinkMessage::DelAddress(_),
+                ) => news.interfaces = true,
+                _ => {}
+            }
+            match bytes.get(length..) {
+                Some(rest) if length > 0 && !rest.is_empty() => bytes = rest,
+                _ => return,
+            }
+        }
+    }
+
+    fn learn(&mut self, entry: &NeighbourMessage, news: &mut News) {
+        let Some(key) = key(entry) else { return };
+        let hardware = entry.attributes.iter().find_map(|attribute| match attribute {
+            NeighbourAttribute::LinkLayerAddress(bytes) => <[u8; 6]>::try_from(bytes.as_slice()).ok(),
+            _ => None,
+        });
+        match (entry.header.state, hardware) {
+            (
+                NeighbourState::Reachable
+                | NeighbourState::Stale
+                | NeighbourState::Delay
+                | NeighbourState::Probe
+                | NeighbourState::Permanent,
+                Some(hardware),
+            ) => {
+                let stale = entry.header.state == NeighbourState::Stale;
+                let used = self.known.get(&key).is_some_and(|known| known.used);
+                self.unconfirmed |= stale && used;
+                let known = Known {
+                    hardware,
+                    stale,
+                    used,
+                };
+                self.known.insert(key, known);
+                let pending = self.pending.remove(&key);
+                let held = pending.into_iter().flat_map(|pending| pending.held);
+                news.resolved.extend(held.map(|held| (held, hardware)));
+            }
+            (NeighbourState::Failed | NeighbourState::Incomplete, _) => {
+                self.known.remove(&key);
+                if entry.header.state == NeighbourState::Failed
+                    && let Some(pending) = self.pending.remove(&key)
+                {
+                    news.given_up.extend(pending.held);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn look_through(&mut self, now: Instant, news: &mut News) {
+        self.unconfirmed = false;
+        let mut unconfirmed = Vec::new();
+        for (key, known) in &mut self.known {
+            if known.used && known.stale {
+                unconfirmed.push(*key);
+            }
+            known.used = false;
+        }
+        for key in unconfirmed {
+            self.confirm(key);
+        }
+        let late: Vec<Key> = self
+            .pending
+            .iter()
+            .filter(|(_, pending)| now.since(pending.since) >= LONGEST_PENDING)
+            .map(|(key, _)| *key)
+            .collect();
+        for key in late {
+            if let Some(pending) = self.pending.remove(&key) {
+                news.given_up.extend(pending.held);
+            }
+        }
+    }
+
+    /// Has the kernel look for a neighbour, or see whether it is still there.
+    fn confirm(&self, (index, address): Key) {
+        let mut entry = NeighbourMessage::default();
+        entry.header.ifindex = index;
+        entry.header.flags = NeighbourFlags::Use;
+        let destination = match address {
+            IpAddr::V4(four) => {
+                entry.header.family = AddressFamily::Inet;
+                NeighbourAddress::Inet(four)
+            }
+            IpAddr::V6(six) => {
+                entry.header.family = AddressFamily::Inet6;
+                NeighbourAddress::Inet6(six)
+            }
+        };
+        entry
+            .attributes
+            .push(NeighbourAttribute::Destination(destination));
+        self.send(
+            NLM_F_REQUEST | NLM_F_CREATE,
+            RouteNetlinkMessage::NewNeighbour(entry),
+        );
+    }
+
+    fn ask_for_all(&self) {
+        let all = RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default());
+        self.send(NLM_F_REQUEST | NLM_F_DUMP, all);
+    }
+
+    fn send(&self, flags: u16, message: RouteNetlinkMessage) {
+        let mut header = NetlinkHeader::default();
+        header.flags = flags;
+        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        // What the kernel refuses stays unknown, and its packets are counted.
+        let _ = self.socket.send_to(&bytes, &SocketAddr::new(0, 0), 0);
+    }
+}
+
+fn key(entry: &NeighbourMessage) -> Option<Key> {
+    let address = entry.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::Destination(NeighbourAddress::Inet(four)) => Some(IpAddr::V4(*four)),
+        NeighbourAttribute::Destination(NeighbourAddress::Inet6(six)) => Some(IpAddr::V6(*six)),
+        _ => None,
+    })?;
+    Some((entry.header.ifindex, address))
+}
+
+/// Reports of neighbours, links, and addresses of both families (RTMGRP_NEIGH, RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR).
+const GROUPS: u32 = 0x4 | 0x1 | 0x10 | 0x100;
+/// Packets that wait for one neighbour at most.
+const MOST_HELD: usize = 3;
+/// Neighbours that are waited for at most: a scan of a network must not take memory.
+const MOST_PENDING: usize = 256;
+/// A neighbour that has not answered after so long does not (the kernel asks three times, a second apart).
+const LONGEST_PENDING: Duration = Duration::from_millis(4000);
+/// How often entries are looked through.
+const TICK: Duration = Duration::from_millis(2000);

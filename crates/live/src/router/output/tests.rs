@@ -1,0 +1,344 @@
+//! Order, loss and memory of an output, with every registered queue.
+
+use super::{MOST_FRAMES, Output};
+use crate::frames::{HEADER, read};
+use crate::packet_socket::{Refusal, Sent};
+use crate::ring::Format;
+use crate::router::{InterfaceConfig, Queue};
+use fleetfoot_core::packet::{Ecn, Flags, Segment};
+use fleetfoot_core::parameter::{Value, Values};
+use fleetfoot_core::plugin::Plugins;
+use fleetfoot_core::queue::{AnyQueue, DropReason, Limit, QueueEventKind};
+use fleetfoot_core::superpacket::{Layout, Mark, Role};
+use fleetfoot_core::time::{Duration, Instant};
+use fleetfoot_core::units::Rate;
+use fleetfoot_core::wire;
+use std::net::SocketAddr;
+
+fn queue(name: &str, limit: Option<u32>) -> Queue {
+    let entry = AnyQueue::entry_among(&[], name).expect("a registered queue");
+    let mut values = Values::defaults(entry.parameters);
+    if let Some(limit) = limit {
+        values
+            .set("limit", Value::Limit(Limit::Packets(limit)))
+            .expect("every queue has a limit");
+    }
+    Queue {
+        name: entry.name,
+        values,
+        plugins: Plugins::NONE,
+    }
+}
+
+fn output(queue: Queue, rate: Option<Rate>) -> Output {
+    let config = InterfaceConfig {
+        name: String::from("out"),
+        rate,
+        framing: 0,
+        queue,
+        ring: Format::Frames,
+        device_buffer: 0,
+        check_source: false,
+    };
+    Output::new(&config, 1500, 7).expect("the queue is registered")
+}
+
+fn frame(source: &str, segment: &Segment) -> Vec<u8> {
+    let source: SocketAddr = source.parse().expect("an address");
+    let destination: SocketAddr = if source.is_ipv4() {
+        "10.0.2.7:9".parse().expect("an address")
+    } else {
+        "[fd00:2::7]:9".parse().expect("an address")
+    };
+    let mut bytes = vec![0; HEADER + 2000];
+    bytes[12..HEADER].copy_from_slice(if source.is_ipv4() { &[8, 0] } else { &[0x86, 0xdd] });
+    let length = wire::encode(&mut bytes[HEADER..], segment, source, destination, &[]).expect("it fits");
+    bytes.truncate(HEADER + length);
+    bytes
+}
+
+/// A segment that its number can be told from.
+fn numbered(number: u32) -> Segment {
+    Segment {
+        seq: fleetfoot_core::seq::SeqNumber(number),
+        payload: 960,
+        flags: Flags::ACK.with(Flags::DF),
+        ttl: 64,
+        ..Segment::default()
+    }
+}
+
+fn number(frame: &[u8]) -> u32 {
+    wire::parse(&frame[HEADER..])
+        .expect("a whole packet")
+        .segment
+        .seq
+        .0
+}
+
+fn push(output: &mut Output, at: Instant, frame: &[u8]) -> bool {
+    output.push(at, 0, frame, None, &read(frame, None), |_, _| {})
+}
+
+/// What leaves up to `now`, in order.
+fn leaving(output: &mut Output, now: Instant) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    output
+        .flush(now, |frames| {
+            all.extend(frames.iter().map(|frame| frame.to_vec()));
+            Ok(Sent::Taken(frames.len()))
+        })
+        .expect("nothing fails");
+    all
+}
+
+#[test]
+fn every_registered_queue_forwards_at_line_rate_and_shaped_in_order() {
+    for entry in AnyQueue::ENTRIES {
+        for rate in [None, Some(Rate::from_bps(8_000_000))] {
+            let mut output = output(queue(entry.name, None), rate);
+            let mut numbers = Vec::new();
+            for number in 0..40 {
+                let at = Instant::from_millis(u64::from(number));
+                assert!(push(&mut output, at, &frame("10.0.0.5:80", &numbered(number))));
+                numbers.extend(leaving(&mut output, at).iter().map(|frame| self::number(frame)));
+            }
+            numbers.extend(
+                leaving(&mut output, Instant::from_millis(60_000))
+                    .iter()
+                    .map(|frame| number(frame)),
+            );
+            assert_eq!(numbers, (0..40).collect::<Vec<u32>>(), "{} {rate:?}", entry.name);
+            let counters = output.counters();
+            assert_eq!((counters.queued, counters.sent, counters.dropped()), (40, 40, 0));
+            assert_eq!(counters.bytes, 40_000);
+            assert_eq!(counters.delays.iter().sum::<u64>(), 40);
+            assert_eq!(
+                (output.kept(), output.poll_timeout()),
+                (0, None),
+                "{}",
+                entry.name
+            );
+        }
+    }
+}
+
+#[test]
+fn what_an_interface_does_not_take_waits_in_its_queue_and_nothing_is_lost_or_moved() {
+    let mut output = output(queue("drop-tail", Some(100)), None);
+    let mut numbers = Vec::new();
+    let full = |output: &mut Output, now| {
+        output
+            .flush(now, |_| Ok(Sent::Refused(Refusal::Full)))
+            .expect("nothing fails");
+    };
+    for number in 0..300 {
+        let at = Instant::from_millis(u64::from(number));
+        push(&mut output, at, &frame("10.0.0.5:80", &numbered(number)));
+        full(&mut output, at);
+    }
+    let retry = output.poll_timeout().expect("frames wait");
+    assert!(retry > Instant::from_millis(299));
+    // The interface takes three at a time.
+    let mut now = retry;
+    while let Some(due) = output.poll_timeout() {
+        now = now.max(due);
+        output
+            .flush(now, |frames| {
+                let taken = frames.len().min(3);
+                numbers.extend(frames[..taken].iter().map(|frame| number(frame)));
+                Ok(Sent::Taken(taken))
+            })
+            .expect("nothing fails");
+    }
+    // The first went to the interface and was kept for it; of the others the queue held a hundred.
+    let counters = output.counters();
+    assert_eq!(counters.dropped() + counters.sent, 300);
+    assert_eq!(counters.drops[DropReason::Full as usize], counters.dropped());
+    assert_eq!(numbers, (0..counters.sent as u32).collect::<Vec<_>>());
+    assert!((101..=164).contains(&counters.sent), "{}", counters.sent);
+    assert_eq!(output.kept(), 0);
+}
+
+#[test]
+fn a_frame_that_an_interface_refuses_is_counted_and_the_next_goes_on() {
+    let mut output = output(queue("drop-tail", None), None);
+    for number in 0..3 {
+        push(
+            &mut output,
+            Instant::ZERO,
+            &frame("10.0.0.5:80", &numbered(number)),
+        );
+    }
+    let mut calls = 0;
+    let mut taken = Vec::new();
+    output
+        .flush(Instant::ZERO, |frames| {
+            calls += 1;
+            if calls == 1 {
+                return Ok(Sent::Refused(Refusal::Down));
+            }
+            taken.extend(frames.iter().map(|frame| number(frame)));
+            Ok(Sent::Taken(frames.len()))
+        })
+        .expect("nothing fails");
+    assert_eq!(taken, [1, 2]);
+    assert_eq!(output.counters().refused[Refusal::Down as usize], 1);
+    assert_eq!(output.kept(), 0);
+}
+
+#[test]
+fn another_queue_and_rate_take_over_without_a_loss_and_in_order() {
+    let rates = [
+        None,
+        Some(Rate::from_bps(8_000_000)),
+        Some(Rate::from_bps(80_000_000)),
+    ];
+    for entry in AnyQueue::ENTRIES {
+        for before in rates {
+            for after in rates {
+                let mut output = output(queue(entry.name, None), before);
+                // Ten packets of a millisecond each at the lower rate, and a full interface.
+                for number in 0..10 {
+                    push(
+                        &mut output,
+                        Instant::ZERO,
+                        &frame("10.0.0.5:80", &numbered(number)),
+                    );
+                    output
+                        .flush(Instant::ZERO, |_| Ok(Sent::Refused(Refusal::Full)))
+                        .expect("nothing fails");
+                }
+                let now = Instant::from_millis(1);
+                for (round, name) in ["fq-codel", "drop-tail"].into_iter().enumerate() {
+                    output
+                        .replace(&queue(name, None), after, 0, 1500, 8)
+                        .expect("registered");
+                    for number in 10 + 10 * round as u32..20 + 10 * round as u32 {
+                        push(&mut output, now, &frame("10.0.0.5:80", &numbered(number)));
+                    }
+                }
+                let mut numbers = Vec::new();
+                for step in 1..200 {
+                    let now = Instant::from_millis(step);
+                    let some = leaving(&mut output, now);
+                    numbers.extend(some.iter().map(|frame| number(frame)));
+                }
+                let what = format!("{} {before:?} {after:?}", entry.name);
+                assert_eq!(numbers, (0..30).collect::<Vec<u32>>(), "{what}");
+                assert_eq!((output.kept(), output.counters().dropped()), (0, 0), "{what}");
+                if after == Some(Rate::from_bps(8_000_000)) {
+                    assert!(
+                        output.counters().delay_ns > 0,
+                        "{what}: shaped after the change, too"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn super_packets_of_real_frames_are_admitted_as_a_whole() {
+    for (layout, source) in [
+        (Layout::A, "10.0.0.5:80"),
+        (Layout::LOCAL, "10.0.0.5:80"),
+        (Layout::C, "[fd00::5]:80"),
+    ] {
+        let mut queue = queue("superpacket", Some(20));
+        queue
+            .values
+            .set("layout", Value::Choice(layout.name()))
+            .expect("a layout");
+        queue
+            .values
+            .set("max_length", Value::Integer(10))
+            .expect("in range");
+        let mut output = output(queue, Some(Rate::from_bps(8_000)));
+        let mut counts = Vec::new();
+        for id in 0..6_u16 {
+            for place in 0..6_u8 {
+                let mut segment = numbered(u32::from(id) * 6 + u32::from(place));
+                let role = if place == 0 { Role::First } else { Role::Follower };
+                let mark = Mark {
+                    role,
+                    last: place == 5,
+                    length: 6,
+                    id,
+                };
+                layout.mark(&mut segment, mark).expect("it can be marked");
+                assert!(push(&mut output, Instant::ZERO, &frame(source, &segment)));
+            }
+            counts.push(output.counters().dropped());
+        }
+        // Each is in the queue with all its packets or with none of them.
+        let dropped: Vec<u64> = counts
+            .iter()
+            .scan(0, |before, now| Some(now - std::mem::replace(before, *now)))
+            .collect();
+        assert!(
+            dropped.iter().all(|count| *count == 0 || *count == 6),
+            "{layout:?}: {dropped:?}"
+        );
+        assert!(dropped[0] == 0 && dropped[5] == 6, "{layout:?}: {dropped:?}");
+        assert!(output.counters().events[QueueEventKind::Refused as usize] > 0);
+    }
+}
+
+#[test]
+fn a_mark_of_the_queue_is_all_that_changes() {
+    let mut marking = queue("codel", None);
+    marking.values.set("ecn", Value::Flag(true)).expect("codel can");
+    let mut output = output(marking, Some(Rate::from_bps(8_000_000)));
+    for number in 0..1000 {
+        let mut segment = numbered(number);
+        segment.set_ecn(Ecn::Ect0);
+        push(&mut output, Instant::ZERO, &frame("10.0.0.5:80", &segment));
+    }
+    let now = Instant::from_nanos(500_500_000);
+    let mut frames = leaving(&mut output, now);
+    // Also of the packet that is being sent when another queue takes over.
+    output
+        .replace(&queue("drop-tail", None), None, 0, 1500, 8)
+        .expect("registered");
+    frames.extend(leaving(&mut output, now));
+    assert_eq!(frames.len() as u64, output.counters().sent);
+    assert_eq!(output.kept(), 0);
+    let mut marked = 0;
+    for bytes in &frames {
+        // All checksums are right, and only the ECN field differs from what came.
+        let parsed = wire::parse(&bytes[HEADER..]).expect("a right packet");
+        let mut segment = numbered(number(bytes));
+        segment.set_ecn(parsed.segment.ecn());
+        assert_eq!(*bytes, frame("10.0.0.5:80", &segment));
+        marked += u64::from(parsed.segment.ecn() == Ecn::Ce);
+    }
+    assert!(marked > 0);
+    assert_eq!(output.counters().events[QueueEventKind::Marked as usize], marked);
+}
+
+#[test]
+fn a_flood_into_a_queue_without_a_limit_takes_bounded_memory() {
+    let mut unlimited = queue("drop-tail", None);
+    unlimited
+        .values
+        .set("limit", Value::Limit(Limit::Unlimited))
+        .expect("a limit");
+    let mut output = output(unlimited, Some(Rate::from_bps(8_000)));
+    let syn = Segment {
+        flags: Flags::SYN,
+        ttl: 64,
+        ..Segment::default()
+    };
+    let bytes = frame("10.0.0.5:80", &syn);
+    let mut refused = 0;
+    for _ in 0..2 * MOST_FRAMES {
+        refused += usize::from(!push(&mut output, Instant::ZERO, &bytes));
+    }
+    assert!(output.kept() == MOST_FRAMES && refused == MOST_FRAMES);
+    assert!(
+        output
+            .poll_timeout()
+            .is_some_and(|due| due.since(Instant::ZERO) > Duration::ZERO)
+    );
+}

@@ -1,0 +1,383 @@
+//! Where a frame goes: decided by its interface in a bridge, by routes in a router.
+
+use super::icmp::{self, Budget, Kind};
+use super::interfaces::{Interface, interfaces};
+use super::neighbours::{Held, Neighbours, News};
+use super::output::Output;
+use super::packet::{self, Discard, Fate};
+use super::routes::{Hop, Routes};
+use super::{Config, Event, Mode, Port};
+use crate::Error;
+use crate::frames::{self, HEADER, Seen, TAG};
+use fleetfoot_core::time::Instant;
+use foldhash::fast::RandomState;
+use std::collections::HashSet;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+
+/// What decides where frames go.
+pub(super) struct Plane {
+    mode: Mode,
+    /// The interfaces, in the order of the file.
+    facts: Vec<Interface>,
+    /// Whether the source of a packet must be reached by the interface on which it came.
+    check_source: Vec<bool>,
+    /// The addresses of this machine.
+    ours: HashSet<IpAddr, RandomState>,
+    routes: Routes,
+    neighbours: Neighbours,
+    errors: Errors,
+}
+
+/// ICMP errors that are sent.
+struct Errors {
+    budget: Budget,
+    sent: u64,
+    packet: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+impl Plane {
+    /// What `config` describes, with the interfaces as they are now.
+    ///
+    /// # Errors
+    /// An interface is not there, or is no Ethernet interface.
+    pub(super) fn new(config: &Config) -> Result<Plane, Error> {
+        let mut all = interfaces()?;
+        let ours = all.iter().flat_map(|one| one.addresses.clone()).collect();
+        let mut facts = Vec::new();
+        for wanted in &config.interfaces {
+            let found = all.iter().position(|one| one.name == wanted.name);
+            let found = found.map(|at| all.swap_remove(at)).ok_or_else(|| {
+                Error::new(
+                    format!("there is no interface {}", wanted.name),
+                    io::ErrorKind::NotFound,
+                )
+            })?;
+            if found.hardware.is_none() {
+                return Err(Error::new(
+                    format!("{} is no Ethernet interface", wanted.name),
+                    io::ErrorKind::Unsupported,
+                ));
+            }
+            facts.push(found);
+        }
+        let mut plane = Plane {
+            mode: config.mode,
+            facts,
+            check_source: Vec::new(),
+            ours,
+            routes: Routes::default(),
+            neighbours: Neighbours::follow()?,
+            errors: Errors {
+                budget: Budget::full(),
+                sent: 0,
+                packet: Vec::new(),
+                frame: Vec::new(),
+            },
+        };
+        plane.configure(config);
+        Ok(plane)
+    }
+
+    /// Takes over what may change while frames pass.
+    pub(super) fn configure(&mut self, config: &Config) {
+        self.routes = Routes::new(&config.routes);
+        self.check_source = config.interfaces.iter().map(|one| one.check_source).collect();
+    }
+
+    /// An interface as the kernel had it last.
+    pub(super) fn facts(&self, index: usize) -> &Interface {
+        &self.facts[index]
+    }
+
+    pub(super) const fn icmp_errors(&self) -> u64 {
+        self.errors.sent
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.neighbours.fd()
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.neighbours.poll_timeout()
+    }
+
+    /// Hands a frame to the output by which it leaves. Otherwise `Err(None)`: it is left to the kernel; or why it goes no further.
+    #[inline]
+    pub(super) fn pass(
+        &mut self,
+        at: Instant,
+        from: usize,
+        frame: &[u8],
+        tag: Option<[u8; TAG]>,
+        unfinished: bool,
+        outputs: &mut [Output],
+    ) -> Result<(), Option<Discard>> {
+        let seen = frames::read(frame, tag);
+        match self.mode {
+            Mode::Bridge => {
+                if frame.len() < HEADER {
+                    return Err(Some(Discard::Runt));
+                }
+                if frame.len() - seen.network.min(frame.len()) > self.facts[from].mtu as usize {
+                    return Err(Some(Discard::Aggregate));
+                }
+                let output = outputs.get_mut(1 - from).ok_or(Some(Discard::NoRoute))?;
+                let done = output.push(at, from as u16, frame, tag, &seen, |bytes, network| {
+                    if unfinished {
+                        finish(bytes, network);
+                    }
+                });
+                if done {
+                    Ok(())
+                } else {
+                    Err(Some(Discard::NoBuffer))
+                }
+            }
+            Mode::Route => self.route(at, from, frame, tag, unfinished, seen, outputs),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what is known of one frame")]
+    fn route(
+        &mut self,
+        at: Instant,
+        from: usize,
+        frame: &[u8],
+        tag: Option<[u8; TAG]>,
+        unfinished: bool,
+        mut seen: Seen,
+        outputs: &mut [Output],
+    ) -> Result<(), Option<Discard>> {
+        let facts = &self.facts[from];
+        let own = facts.hardware.unwrap_or_default();
+        if tag.is_some() || seen.network > HEADER {
+            return Err(None); // of a VLAN, which is another interface
+        }
+        let to = match packet::fate(frame, &seen, own, facts.mtu, |address| {
+            self.ours.contains(address)
+        }) {
+            Fate::Forward(to) => to,
+            Fate::Kernel => return Err(None),
+            Fate::Discard(reason) => {
+                if reason == Discard::TtlExpired {
+                    self.answer(at, from, frame, &seen, Kind::TimeExceeded, outputs);
+                }
+                return Err(Some(reason));
+            }
+        };
+        // Ethernet pads short frames; what lies behind the packet is not passed on.
+        let length = frame
+            .get(HEADER..)
+            .and_then(packet::total_length)
+            .unwrap_or_default();
+        let frame = frame.get(..HEADER + length).ok_or(Some(Discard::Truncated))?;
+        if self.check_source[from] {
+            let back = seen
+                .ends
+                .address(seen.ends.source)
+                .and_then(|source| self.routes.find(source));
+            if back.is_none_or(|hop| hop.interface != from) {
+                return Err(Some(Discard::WrongInterface));
+            }
+        }
+        let Some(Hop { interface, via }) = self.routes.find(to) else {
+            self.answer(at, from, frame, &seen, Kind::NoRoute, outputs);
+            return Err(Some(Discard::NoRoute));
+        };
+        let mtu = self.facts[interface].mtu;
+        if length > mtu as usize {
+            if packet::must_stay_whole(&frame[HEADER..]) {
+                self.answer(at, from, frame, &seen, Kind::TooBig { mtu }, outputs);
+            }
+            return Err(Some(Discard::LongerThanMtu));
+        }
+        seen.segment.ttl = seen.segment.ttl.saturating_sub(1);
+        let key = (self.facts[interface].index, via.unwrap_or(to));
+        let Some(hardware) = self.neighbours.find(&key) else {
+            let held = self.neighbours.hold(key, at, || Held {
+                from,
+                to: interface,
+                frame: frame.to_vec(),
+                seen,
+                unfinished,
+            });
+            return if held {
+                Ok(())
+            } else {
+                Err(Some(Discard::NoNeighbour))
+            };
+        };
+        self.send(at, from, interface, frame, &seen, unfinished, hardware, outputs)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what is known of one frame")]
+    #[inline]
+    fn send(
+        &self,
+        at: Instant,
+        from: usize,
+        to: usize,
+        frame: &[u8],
+        seen: &Seen,
+        unfinished: bool,
+        hardware: [u8; 6],
+        outputs: &mut [Output],
+    ) -> Result<(), Option<Discard>> {
+        let own = self.facts[to].hardware.unwrap_or_default();
+        let output = outputs.get_mut(to).ok_or(Some(Discard::NoRoute))?;
+        let done = output.push(at, from as u16, frame, None, seen, |bytes, network| {
+            packet::forward(bytes, network, own, hardware);
+            if unfinished {
+                finish(bytes, network);
+            }
+        });
+        if done {
+            Ok(())
+        } else {
+            Err(Some(Discard::NoBuffer))
+        }
+    }
+
+    /// Reports to the sender of a packet why it goes no further, if that may be done and the budget allows it.
+    #[cold]
+    fn answer(
+        &mut self,
+        at: Instant,
+        from: usize,
+        frame: &[u8],
+        seen: &Seen,
+        kind: Kind,
+        outputs: &mut [Output],
+    ) {
+        let facts = &self.facts[from];
+        let Some(packet) = frame.get(seen.network..) else {
+            return;
+        };
+        let Some((source, _)) = seen.ends.addresses() else {
+            return;
+        };
+        // No answer to many.
+        if frame.get(6).is_none_or(|first| first & 1 != 0) {
+            return;
+        }
+        let of_family = |address: &&IpAddr| address.is_ipv4() == source.is_ipv4() && !is_link_local(address);
+        let Some(&own) = facts.addresses.iter().find(of_family) else {
+            return;
+        };
+        // A sender that is this machine needs no report, and a packet's last hop is asked for no address: it is where the packet
+        // came from.
+        if self.ours.contains(&source) || !packet::may_be_answered(packet) || !self.errors.budget.take(at) {
+            return;
+        }
+        let Errors {
+            packet: error,
+            frame: answer,
+            sent,
+            ..
+        } = &mut self.errors;
+        if !icmp::error(packet, kind, own, error) {
+            return;
+        }
+        answer.clear();
+        answer.extend_from_slice(frame.get(6..12).unwrap_or_default());
+        answer.extend_from_slice(&facts.hardware.unwrap_or_default());
+        answer.extend_from_slice(if own.is_ipv4() {
+            &frames::IPV4
+        } else {
+            &frames::IPV6
+        });
+        answer.extend_from_slice(error);
+        let seen = frames::read(answer, None);
+        if let Some(output) = outputs.get_mut(from)
+            && output.push(at, from as u16, answer, None, &seen, |_, _| {})
+        {
+            *sent += 1;
+        }
+    }
+
+    /// Follows what the kernel reports: neighbours, and interfaces that changed.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        ports: &mut [Port],
+        outputs: &mut [Output],
+        log: &mut dyn FnMut(Event),
+    ) {
+        let News {
+            resolved,
+            given_up,
+            interfaces,
+        } = self.neighbours.read(now);
+        for (held, hardware) in resolved {
+            let done = self.send(
+                now,
+                held.from,
+                held.to,
+                &held.frame,
+                &held.seen,
+                held.unfinished,
+                hardware,
+                outputs,
+            );
+            if let (Err(Some(reason)), Some(port)) = (done, ports.get_mut(held.from)) {
+                port.counters.discard(reason);
+            }
+        }
+        for held in given_up {
+            if let Some(port) = ports.get_mut(held.from) {
+                port.counters.discard(Discard::NoNeighbour);
+            }
+            self.answer(
+                now,
+                held.from,
+                &held.frame,
+                &held.seen,
+                Kind::HostUnreachable,
+                outputs,
+            );
+        }
+        if interfaces {
+            self.refresh(log);
+        }
+    }
+
+    /// Reads again what may have changed of the interfaces. One that is gone is noticed when it is used.
+    fn refresh(&mut self, log: &mut dyn FnMut(Event)) {
+        let Ok(all) = interfaces() else { return };
+        self.ours = all.iter().flat_map(|one| one.addresses.clone()).collect();
+        for facts in &mut self.facts {
+            let Some(now) = all
+                .iter()
+                .find(|one| one.name == facts.name && one.index == facts.index)
+            else {
+                continue;
+            };
+            if now.up != facts.up {
+                log(Event::Interface {
+                    name: now.name.clone(),
+                    up: now.up,
+                });
+            }
+            // Rings and queues were made for the MTU of the start; an MTU that shrinks counts at once.
+            let mtu = now.mtu.min(facts.mtu);
+            *facts = Interface { mtu, ..now.clone() };
+        }
+    }
+}
+
+fn finish(bytes: &mut [u8], network: usize) {
+    if let Some(packet) = bytes.get_mut(network..) {
+        // What cannot be completed leaves as it came, and the receiver finds it wrong.
+        let _ = packet::finish_checksum(packet);
+    }
+}
+
+fn is_link_local(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(six) => six.is_unicast_link_local(),
+    }
+}

@@ -1,0 +1,719 @@
+//! A router between three network namespaces in a row: what arrives, in which order, and what is counted. Needs root; says so and skips
+//! without.
+#![cfg(target_os = "linux")]
+
+#[path = "router/row.rs"]
+mod row;
+
+use fleetfoot_core::parameter::{Value, Values};
+use fleetfoot_core::plugin::Plugins;
+use fleetfoot_core::queue::{AnyQueue, DropReason, Limit};
+use fleetfoot_core::units::Rate;
+use fleetfoot_live::Format;
+use fleetfoot_live::router::{
+    Config, Discard, Event, InterfaceConfig, Mode, Offloads, Order, Queue, Route, Snapshot,
+};
+use nix::sys::socket::{setsockopt, sockopt};
+use row::{Row, Running, has, skips};
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+fn queue(name: &str, limit: Option<Limit>) -> Queue {
+    let entry = AnyQueue::entry_among(&[], name).expect("a registered queue");
+    let mut values = Values::defaults(entry.parameters);
+    if let Some(limit) = limit {
+        values
+            .set("limit", Value::Limit(limit))
+            .expect("every queue has a limit");
+    }
+    Queue {
+        name: entry.name,
+        values,
+        plugins: Plugins::NONE,
+    }
+}
+
+fn interface(name: &str, queue: Queue, rate: Option<Rate>, ring: Format) -> InterfaceConfig {
+    InterfaceConfig {
+        name: name.to_owned(),
+        rate,
+        framing: 0,
+        queue,
+        ring,
+        device_buffer: 212_992,
+        check_source: false,
+    }
+}
+
+fn bridge(left: Queue, right: Queue, rate: Option<Rate>, ring: Format) -> Config {
+    Config {
+        mode: Mode::Bridge,
+        interfaces: vec![
+            interface("b0", left, rate, ring),
+            interface("b1", right, rate, ring),
+        ],
+        routes: Vec::new(),
+        metrics: None,
+        offloads: Offloads::SwitchOff,
+    }
+}
+
+fn route(to: &str, interface: usize, via: Option<&str>) -> Route {
+    let (network, prefix) = to.split_once('/').expect("a prefix");
+    Route {
+        network: network.parse().expect("an address"),
+        prefix: prefix.parse().expect("a length"),
+        interface,
+        via: via.map(|via| via.parse().expect("an address")),
+    }
+}
+
+fn routed(left: Queue, right: Queue, rate: Option<Rate>, ring: Format) -> Config {
+    Config {
+        mode: Mode::Route,
+        routes: vec![
+            route("10.0.1.0/24", 0, None),
+            route("10.0.2.0/24", 1, None),
+            // A network behind the far host.
+            route("10.0.3.0/24", 1, Some("10.0.2.1")),
+            route("fd00:1::/64", 0, None),
+            route("fd00:2::/64", 1, None),
+        ],
+        ..bridge(left, right, rate, ring)
+    }
+}
+
+/// Bytes that look like nothing and can be made again.
+fn pattern(length: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed | 1;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        bytes.extend_from_slice(&(state ^ state >> 29).to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+const SIZE: usize = 3_000_000;
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Both ends send at once, and compare what came with what was sent.
+fn transfer(row: &Row, to: IpAddr) {
+    let (ready, listens) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            row.far.run(move || {
+                let listener = TcpListener::bind((to, 7000)).expect("a port");
+                ready.send(()).expect("the test waits");
+                let (stream, _) = listener.accept().expect("a client");
+                both_ways(&stream, 1, 2);
+            });
+        });
+        listens.recv().expect("the server listens");
+        row.near.run(move || {
+            let address = SocketAddr::from((to, 7000));
+            let stream = TcpStream::connect_timeout(&address, LIMIT).expect("the far end is reached");
+            both_ways(&stream, 2, 1);
+        });
+        server.join().expect("the server is content");
+    });
+}
+
+fn both_ways(stream: &TcpStream, own: u64, other: u64) {
+    stream.set_read_timeout(Some(LIMIT)).expect("a socket");
+    stream.set_write_timeout(Some(LIMIT)).expect("a socket");
+    let mut reading = stream.try_clone().expect("a socket");
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        reading.read_to_end(&mut bytes).expect("all of it comes");
+        assert!(bytes == pattern(SIZE, other), "{} bytes came", bytes.len());
+    });
+    let mut writing = stream;
+    writing.write_all(&pattern(SIZE, own)).expect("all of it leaves");
+    stream.shutdown(std::net::Shutdown::Write).expect("a socket");
+    reader.join().expect("what came is what was sent");
+}
+
+/// Datagrams of all lengths come back as they were.
+fn echo(row: &Row, to: IpAddr) {
+    let done = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&done);
+    let (ready, listens) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            row.far.run(move || {
+                let socket = UdpSocket::bind((to, 7001)).expect("a port");
+                socket
+                    .set_read_timeout(Some(Duration::from_millis(50)))
+                    .expect("a socket");
+                ready.send(()).expect("the test waits");
+                let mut buffer = [0; 2000];
+                while !ended.load(Ordering::Relaxed) {
+                    if let Ok((length, from)) = socket.recv_from(&mut buffer) {
+                        socket.send_to(&buffer[..length], from).expect("it leaves");
+                    }
+                }
+            });
+        });
+        listens.recv().expect("the server listens");
+        row.near.run(move || {
+            let any: IpAddr = if to.is_ipv4() {
+                IpAddr::from([0; 4])
+            } else {
+                IpAddr::from([0_u16; 8])
+            };
+            let socket = UdpSocket::bind((any, 0)).expect("a port");
+            socket.connect((to, 7001)).expect("an address");
+            socket.set_read_timeout(Some(LIMIT)).expect("a socket");
+            let mut buffer = [0; 2000];
+            for length in [0, 1, 2, 17, 18, 19, 100, 1000, 1400, 1452] {
+                let sent = pattern(length, length as u64);
+                socket.send(&sent).expect("it leaves");
+                let came = socket.recv(&mut buffer).expect("it comes back");
+                assert_eq!(buffer[..came], sent);
+            }
+        });
+        done.store(true, Ordering::Relaxed);
+        server.join().expect("the server is content");
+    });
+}
+
+fn pings(row: &Row, to: IpAddr) {
+    if !has("ping") {
+        return;
+    }
+    let output = row.near.run(move || {
+        std::process::Command::new("ping")
+            .args(["-n", "-c", "3", "-i", "0.05", "-W", "10", "-s", "1400"])
+            .arg(to.to_string())
+            .output()
+            .expect("ping is there")
+    });
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn everything(row: &Row, addresses: [&str; 2]) {
+    for address in addresses {
+        let to: IpAddr = address.parse().expect("an address");
+        echo(row, to);
+        pings(row, to);
+        transfer(row, to);
+    }
+}
+
+fn no_loss(snapshot: &Snapshot) {
+    for at in &snapshot.interfaces {
+        assert_eq!(
+            (at.input.missed, at.output.dropped(), at.kept),
+            (0, 0, 0),
+            "{at:?}"
+        );
+        assert_eq!(at.output.queued, at.output.sent, "{at:?}");
+        assert_eq!(at.output.refused, [0; 3], "{at:?}");
+    }
+}
+
+#[test]
+fn a_bridge_carries_every_byte_both_ways_with_either_ring() {
+    if skips() {
+        return;
+    }
+    for ring in [Format::Frames, Format::Blocks] {
+        let row = Row::bridged();
+        let config = bridge(queue("fq-codel", None), queue("favourtail", None), None, ring);
+        let running = Running::start(&row, config);
+        everything(&row, ["10.0.1.3", "fd00:1::3"]);
+        let snapshot = running.stop();
+        no_loss(&snapshot);
+        let [left, right] = &snapshot.interfaces[..] else {
+            panic!("two interfaces")
+        };
+        assert!(left.output.bytes > 2 * SIZE as u64 && right.output.bytes > 2 * SIZE as u64);
+        assert_eq!(
+            left.input.discarded() + right.input.discarded(),
+            0,
+            "{snapshot:?}"
+        );
+    }
+}
+
+#[test]
+fn a_router_carries_every_byte_both_ways_with_either_ring() {
+    if skips() {
+        return;
+    }
+    for ring in [Format::Frames, Format::Blocks] {
+        let row = Row::routed();
+        let config = routed(queue("drr", None), queue("sp-fq", None), None, ring);
+        let running = Running::start(&row, config);
+        everything(&row, ["10.0.2.1", "fd00:2::1"]);
+        // By way of another router, which here is the far host itself.
+        row.far.ip("address add 10.0.3.1/24 dev lo");
+        everything(&row, ["10.0.3.1", "fd00:2::1"]);
+        let snapshot = running.stop();
+        no_loss(&snapshot);
+        let [left, right] = &snapshot.interfaces[..] else {
+            panic!("two interfaces")
+        };
+        assert!(left.output.bytes > 4 * SIZE as u64 && right.output.bytes > 4 * SIZE as u64);
+        assert!(
+            left.input.kernel > 0,
+            "ARP and neighbour discovery are the kernel's"
+        );
+    }
+}
+
+#[test]
+fn a_shaped_bridge_keeps_its_rate_and_counts_what_its_queue_drops() {
+    if skips() {
+        return;
+    }
+    let row = Row::bridged();
+    let rate = Some(Rate::from_bps(20_000_000));
+    let small = queue("drop-tail", Some(Limit::Packets(20)));
+    let running = Running::start(&row, bridge(small.clone(), small, rate, Format::Frames));
+    let began = std::time::Instant::now();
+    transfer(&row, "10.0.1.3".parse().expect("an address"));
+    // Whatever this machine does besides only adds to it.
+    let least = Duration::from_secs_f64(SIZE as f64 * 8.0 / 20e6);
+    assert!(began.elapsed() >= least, "{:?}", began.elapsed());
+    let snapshot = running.stop();
+    let full: u64 = snapshot
+        .interfaces
+        .iter()
+        .map(|at| at.output.drops[DropReason::Full as usize])
+        .sum();
+    let dropped: u64 = snapshot.interfaces.iter().map(|at| at.output.dropped()).sum();
+    assert!(
+        full > 0 && full == dropped,
+        "TCP fills a queue of 20 packets: {snapshot:?}"
+    );
+    assert!(snapshot.interfaces.iter().all(|at| at.output.delay_ns > 0));
+}
+
+/// Sends numbered datagrams, so many in every millisecond, from the near end; those that the far end got, in their order.
+fn numbered(row: &Row, to: &str, count: u32, between: impl Fn(u32)) -> Vec<u32> {
+    let to: IpAddr = to.parse().expect("an address");
+    let (ready, listens) = std::sync::mpsc::channel();
+    let done = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&done);
+    std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            row.far.run(move || {
+                let socket = UdpSocket::bind((to, 7002)).expect("a port");
+                // All of them, so that none is lost here while this thread waits for a core.
+                setsockopt(&socket, sockopt::RcvBufForce, &(64 << 20)).expect("root may");
+                socket
+                    .set_read_timeout(Some(Duration::from_millis(500)))
+                    .expect("a socket");
+                ready.send(()).expect("the test waits");
+                let (mut got, mut buffer) = (Vec::new(), [0; 2000]);
+                loop {
+                    match socket.recv(&mut buffer) {
+                        Ok(length) if length >= 4 => {
+                            got.push(u32::from_be_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]));
+                        }
+                        Ok(_) => {}
+                        Err(_) if ended.load(Ordering::Relaxed) => return got,
+                        Err(_) => {}
+                    }
+                }
+            })
+        });
+        listens.recv().expect("the receiver is there");
+        let socket = row.near.run(move || {
+            let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
+            socket.connect((to, 7002)).expect("an address");
+            socket
+        });
+        for number in 0..count {
+            let mut bytes = [0; 1000];
+            bytes[..4].copy_from_slice(&number.to_be_bytes());
+            socket.send(&bytes).expect("it leaves");
+            between(number);
+            if number % 4 == 3 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+        receiver.join().expect("the receiver is content")
+    })
+}
+
+#[test]
+fn a_reload_under_load_loses_and_moves_nothing() {
+    if skips() {
+        return;
+    }
+    let row = Row::bridged();
+    // Four packets of 1028 bytes in a millisecond at most are 33 Mbit/s: below each rate, so that what is lost, a reload has lost.
+    let rates = [
+        None,
+        Some(Rate::from_bps(50_000_000)),
+        Some(Rate::from_bps(400_000_000)),
+    ];
+    let names = [
+        "drop-tail",
+        "fq-codel",
+        "favourtail",
+        "superpacket",
+        "pie",
+        "drr",
+        "sp-h",
+    ];
+    let running = Running::start(
+        &row,
+        bridge(
+            queue("drop-tail", None),
+            queue("drop-tail", None),
+            None,
+            Format::Frames,
+        ),
+    );
+    let got = numbered(&row, "10.0.1.3", 8000, |number| {
+        if number % 100 == 50 {
+            let round = (number / 100) as usize;
+            let (name, rate) = (names[round % names.len()], rates[round % rates.len()]);
+            let config = bridge(queue("codel", None), queue(name, None), rate, Format::Frames);
+            running.order(Order::Reload(Ok(Box::new(config))));
+        }
+    });
+    assert_eq!(got, (0..8000).collect::<Vec<u32>>());
+    let events = running.events();
+    let reloads = events
+        .iter()
+        .filter(|event| matches!(event, Event::Reloaded { .. }))
+        .count();
+    assert_eq!(reloads, 80, "{events:?}");
+    let snapshot = running.stop();
+    assert_eq!(snapshot.reloads, 80);
+    no_loss(&snapshot);
+}
+
+#[test]
+fn a_file_that_cannot_be_followed_leaves_the_one_before() {
+    if skips() {
+        return;
+    }
+    let row = Row::bridged();
+    let good = bridge(queue("codel", None), queue("codel", None), None, Format::Frames);
+    let running = Running::start(&row, good.clone());
+    running.order(Order::Reload(Err(String::from("router.toml:3: unknown key"))));
+    let mut other = good;
+    other.interfaces[0].name = String::from("b9");
+    running.order(Order::Reload(Ok(Box::new(other))));
+    echo(&row, "10.0.1.3".parse().expect("an address"));
+    let refused: Vec<String> = running
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::ReloadRefused(why) => Some(why),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(refused.len(), 2);
+    assert!(
+        refused[0].contains("unknown key") && refused[1].contains("restart"),
+        "{refused:?}"
+    );
+    let snapshot = running.stop();
+    assert_eq!((snapshot.reloads, snapshot.refused_reloads), (0, 2));
+}
+
+#[test]
+fn hostile_frames_are_counted_by_reason_and_come_out_nowhere() {
+    if skips() {
+        return;
+    }
+    let row = Row::routed();
+    let running = Running::start(
+        &row,
+        routed(
+            queue("drop-tail", None),
+            queue("drop-tail", None),
+            None,
+            Format::Frames,
+        ),
+    );
+    echo(&row, "10.0.2.1".parse().expect("an address"));
+    let hardware = row.hardware("b0");
+    let frames = row::hostile(hardware);
+    let before = running.snapshot();
+    row.near.run({
+        let frames: Vec<Vec<u8>> = frames.iter().map(|(frame, _)| frame.clone()).collect();
+        move || row::inject("a0", &frames)
+    });
+    let discarded = |snapshot: &Snapshot| snapshot.interfaces[0].input.discarded();
+    let sent = frames.iter().filter(|(_, why)| why.is_some()).count() as u64;
+    let snapshot = running.until(|snapshot| discarded(snapshot) >= discarded(&before) + sent);
+    for reason in Discard::ALL {
+        let counted = |snapshot: &Snapshot| snapshot.interfaces[0].input.discards[reason as usize];
+        let sent = frames.iter().filter(|(_, why)| *why == Some(reason)).count() as u64;
+        assert_eq!(counted(&snapshot) - counted(&before), sent, "{}", reason.name());
+    }
+    let out = |snapshot: &Snapshot| snapshot.interfaces[1].output.queued;
+    assert_eq!(out(&snapshot), out(&before), "nothing of it came out");
+    // The end of a time to live, an unknown network, and a packet that is too long may be answered, and nothing else is.
+    let answers = snapshot.icmp_errors - before.icmp_errors;
+    let may = frames
+        .iter()
+        .filter(|(_, why)| matches!(why, Some(Discard::TtlExpired | Discard::NoRoute)))
+        .count();
+    assert!(answers <= may as u64 && answers > 0, "{answers} of {may}");
+    // And honest packets still pass.
+    echo(&row, "10.0.2.1".parse().expect("an address"));
+    running.stop();
+}
+
+#[test]
+fn hosts_are_told_of_an_expired_time_to_live_and_of_a_smaller_mtu() {
+    if skips() || !has("ping") {
+        return;
+    }
+    let row = Row::routed();
+    row.middle.ip("link set dev b1 mtu 1300");
+    row.far.ip("link set dev c0 mtu 1300");
+    let running = Running::start(
+        &row,
+        routed(
+            queue("drop-tail", None),
+            queue("drop-tail", None),
+            None,
+            Format::Frames,
+        ),
+    );
+    let ping = |arguments: &str| {
+        let arguments: Vec<String> = arguments.split(' ').map(String::from).collect();
+        let output = row.near.run(move || {
+            let mut command = std::process::Command::new("ping");
+            command.args(["-n", "-c", "1", "-W", "10"]).args(arguments);
+            command.output().expect("ping is there")
+        });
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    for (arguments, answer) in [
+        ("-t 1 10.0.2.1", "Time to live exceeded"),
+        ("-t 1 fd00:2::1", "Hop limit"),
+        ("-M do -s 1400 10.0.2.1", "mtu = 1300"),
+        ("-M do -s 1400 fd00:2::1", "mtu=1300"),
+        ("10.9.9.9", "Net Unreachable"),
+        ("-s 100 10.0.2.1", " 0% packet loss"),
+    ] {
+        let said = ping(arguments);
+        assert!(
+            said.to_lowercase().contains(&answer.to_lowercase()),
+            "ping {arguments}: {said}"
+        );
+    }
+    // A transfer finds the smaller MTU by itself.
+    transfer(&row, "10.0.2.1".parse().expect("an address"));
+    let snapshot = running.stop();
+    assert!(snapshot.interfaces[0].input.discards[Discard::TtlExpired as usize] >= 2);
+    assert!(snapshot.interfaces[0].input.discards[Discard::LongerThanMtu as usize] >= 2);
+}
+
+#[test]
+fn vlan_tags_pass_a_bridge() {
+    if skips() {
+        return;
+    }
+    let row = Row::bridged();
+    for (place, parent, address) in [(&row.near, "a0", "10.0.7.1/24"), (&row.far, "c0", "10.0.7.3/24")] {
+        if !place.try_ip(&format!("link add link {parent} name {parent}.7 type vlan id 7")) {
+            println!("skipped: this kernel has no VLAN interfaces");
+            return;
+        }
+        place.ip(&format!(
+            "address add {address} dev {parent}.7\nlink set {parent}.7 up"
+        ));
+    }
+    let running = Running::start(
+        &row,
+        bridge(
+            queue("fq-codel", None),
+            queue("fq-codel", None),
+            None,
+            Format::Frames,
+        ),
+    );
+    echo(&row, "10.0.7.3".parse().expect("an address"));
+    transfer(&row, "10.0.7.3".parse().expect("an address"));
+    no_loss(&running.stop());
+}
+
+#[test]
+fn tags_that_the_kernel_takes_out_are_put_back_and_everything_else_stays() {
+    if skips() {
+        return;
+    }
+    for ring in [Format::Frames, Format::Blocks] {
+        let row = Row::bridged();
+        let running = Running::start(
+            &row,
+            bridge(queue("fq-codel", None), queue("sp-h", None), None, ring),
+        );
+        let plain = row::frame([2, 0, 0, 0, 0, 3], "10.0.7.1:1", "10.0.7.3:2", 9);
+        let with = |tags: &[u8]| [&plain[..12], tags, &plain[12..]].concat();
+        let mut full = with(&[0x81, 0, 0x20, 7]);
+        full.resize(14 + 4 + 1500, 0x5a); // a whole packet and a tag
+        let mut sent = vec![
+            plain.clone(),
+            with(&[0x81, 0, 0x20, 7]),
+            with(&[0x88, 0xa8, 0, 9, 0x81, 0, 0xe0, 7]),
+            with(&[0x81, 0, 0, 0]),
+            full,
+            // No protocol that anybody knows, and an end that the test waits for.
+            [&plain[..12], &[0x88, 0xb5], &[7; 50]].concat(),
+        ];
+        for (number, frame) in sent.iter_mut().enumerate() {
+            frame[11] = number as u8;
+        }
+        let last = sent.last().cloned().expect("the last");
+        let inject = sent.clone();
+        let got = row::captured(
+            &row.far,
+            "c0",
+            move |frame| frame == last,
+            || {
+                row.near.run(move || row::inject("a0", &inject));
+            },
+        );
+        // Beside what the kernels of both ends say to each other.
+        let got: Vec<Vec<u8>> = got.into_iter().filter(|frame| frame[..6] == plain[..6]).collect();
+        assert_eq!(got, sent, "{ring:?}");
+        no_loss(&running.stop());
+    }
+}
+
+#[test]
+fn checksums_that_were_left_to_a_device_are_completed() {
+    if skips() {
+        return;
+    }
+    let row = Row::with_offloads();
+    let running = Running::start(
+        &row,
+        bridge(queue("codel", None), queue("codel", None), None, Format::Frames),
+    );
+    for address in ["10.0.1.3", "fd00:1::3"] {
+        echo(&row, address.parse().expect("an address"));
+    }
+    let events = running.events();
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(event, Event::UnfinishedChecksums { name } if name == "b0")),
+        "{events:?}"
+    );
+    running.stop();
+}
+
+#[test]
+fn an_interface_that_goes_down_and_comes_back_carries_on() {
+    if skips() {
+        return;
+    }
+    let row = Row::routed();
+    let running = Running::start(
+        &row,
+        routed(queue("codel", None), queue("codel", None), None, Format::Frames),
+    );
+    for _ in 0..3 {
+        echo(&row, "10.0.2.1".parse().expect("an address"));
+        row.middle.ip("link set b1 down");
+        row.middle.ip("link set b1 up");
+        // Its IPv6 addresses went with it; those of IPv4 stay.
+        row.wait_for("b1");
+        row.wait_for_far("c0");
+    }
+    echo(&row, "10.0.2.1".parse().expect("an address"));
+    let events = running.events();
+    let down = Event::Interface {
+        name: String::from("b1"),
+        up: false,
+    };
+    assert!(events.contains(&down), "{events:?}");
+    running.stop();
+}
+
+#[test]
+fn a_kernel_that_forwards_itself_is_refused() {
+    if skips() {
+        return;
+    }
+    let row = Row::routed();
+    row.middle
+        .run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("root may"));
+    let config = routed(queue("codel", None), queue("codel", None), None, Format::Frames);
+    let error = Running::try_start(&row, config)
+        .err()
+        .expect("every packet would leave twice");
+    assert!(
+        error.contains("sysctl -w net.ipv4.conf.b0.forwarding=0"),
+        "{error}"
+    );
+}
+
+#[test]
+fn metrics_are_those_of_the_router() {
+    if skips() {
+        return;
+    }
+    let row = Row::bridged();
+    let mut config = bridge(queue("fq-codel", None), queue("pie", None), None, Format::Frames);
+    config.metrics = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    row.middle.ip("link set lo up");
+    let running = Running::start(&row, config);
+    echo(&row, "10.0.1.3".parse().expect("an address"));
+    let address = running
+        .events()
+        .into_iter()
+        .find_map(|event| match event {
+            Event::MetricsAt(address) => Some(address),
+            _ => None,
+        })
+        .expect("its address is in the log");
+    let ask = |request: &'static str| {
+        row.middle.run(move || {
+            let mut stream = TcpStream::connect(address).expect("it listens");
+            stream.write_all(request.as_bytes()).expect("it reads");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("it answers");
+            answer
+        })
+    };
+    let text = ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let snapshot = running.snapshot();
+    let right = &snapshot.interfaces[1];
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+    for line in [
+        format!(
+            "fleetfoot_router_sent_frames_total{{interface=\"b1\"}} {}",
+            right.output.sent
+        ),
+        String::from("fleetfoot_router_discarded_frames_total{interface=\"b0\",reason=\"runt\"} 0"),
+        format!(
+            "fleetfoot_router_queue_delay_seconds_count{{interface=\"b1\",queue=\"pie\"}} {}",
+            right.output.sent
+        ),
+        String::from("# TYPE fleetfoot_router_queue_delay_seconds histogram"),
+        String::from("# EOF"),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in {text}");
+    }
+    for (request, code) in [
+        ("GET / HTTP/1.1\r\n\r\n", "404"),
+        ("POST /metrics HTTP/1.1\r\n\r\n", "405"),
+        ("nonsense\r\n\r\n", "400"),
+    ] {
+        assert!(
+            ask(request).starts_with(&format!("HTTP/1.1 {code} ")),
+            "{request}"
+        );
+    }
+    running.stop();
+}
