@@ -56,6 +56,11 @@ impl Failure {
         }
     }
 
+    /// What the user is told.
+    pub(crate) fn text(&self) -> &str {
+        &self.message
+    }
+
     /// Reports it to the user, as a JSON document on stdout if `json`.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if !self.message.is_empty() {

@@ -26,6 +26,7 @@ mod output;
 mod progress;
 mod ranked;
 mod reproduce;
+mod router;
 mod run;
 mod session;
 mod shell;
@@ -73,6 +74,8 @@ enum Verb {
     Shell(shell::Arguments),
     /// Our TCP as a host on real packets: serve files, fetch them.
     Host(host::Arguments),
+    /// Forward between interfaces with a queue of choice before each: real packets.
+    Router(router::Arguments),
     /// What works on this machine for real packets, and what to do about what does not.
     Doctor(doctor::Arguments),
     /// Play packetdrill scripts against our TCP in virtual time.
@@ -122,6 +125,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Verb::Import(verb) => import::execute(verb, common),
         Verb::Shell(verb) => shell::execute(verb, common),
         Verb::Host(verb) => host::execute(verb, common),
+        Verb::Router(verb) => router::execute(verb, common),
         Verb::Doctor(verb) => doctor::execute(verb, common),
         Verb::Drill(verb) => drill::execute(verb, common),
         Verb::List(verb) => list::execute(verb, common),

@@ -11,6 +11,8 @@ mod distribution;
 mod figure;
 mod import;
 mod network;
+#[cfg(target_os = "linux")]
+mod router;
 mod tcp;
 mod traffic;
 
@@ -18,6 +20,8 @@ pub(crate) use distribution::{ARRIVALS, SIZE_DISTRIBUTION, TIME_DISTRIBUTION};
 pub(crate) use figure::{CHECK, EXPECT, FIGURE, PER, PLOT, QUICK, RELATIVE, SOURCE};
 pub(crate) use import::{CONTROLLER, IMPORT};
 pub(crate) use network::{ARQ, FEC, LINK, LINK_ENTRY, LOSS, NETWORK, NODE, REORDER, REVERSE, TRACE};
+#[cfg(target_os = "linux")]
+pub(crate) use router::{LOG, METRICS, ROUTE, ROUTER, ROUTER_INTERFACE};
 pub(crate) use tcp::{DELAYED_ACK, RDB, SUPER_PACKETS, TCP};
 pub(crate) use traffic::{RELAY, TRAFFIC, TRAFFIC_COMMON};
 

@@ -131,10 +131,10 @@ impl Plan {
 
 /// One direction of a link, as its queue needs it.
 #[derive(Clone, Copy)]
-struct Wire<'a> {
-    rate: &'a LinkRate,
-    mtu: u32,
-    framing: u32,
+pub(super) struct Wire<'a> {
+    pub(super) rate: &'a LinkRate,
+    pub(super) mtu: u32,
+    pub(super) framing: u32,
 }
 
 impl Wire<'_> {
@@ -183,7 +183,7 @@ impl Wire<'_> {
 const TRACE_FRAMING: u32 = 4;
 
 /// A queue that holds at least one packet of the link.
-fn queue(field: &Field, wire: Wire<'_>) -> Result<(&'static str, Values), Error> {
+pub(super) fn queue(field: &Field, wire: Wire<'_>) -> Result<(&'static str, Values), Error> {
     let mtu = wire.mtu;
     let node = value::with_limits_in_bytes(&field.node, &field.path, &|time, place, path| {
         wire.bytes_in(time, place, path)

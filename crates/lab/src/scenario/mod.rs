@@ -27,6 +27,8 @@ mod reference;
 mod relay;
 mod replay;
 mod resolve;
+#[cfg(target_os = "linux")]
+mod router;
 mod schema;
 mod site;
 mod spreading;
@@ -48,6 +50,8 @@ pub use path::Setting;
 pub use place::{LinkInfo, Medium};
 pub use reference::{parameter_type, reference};
 pub use resolve::{BaseRtt, Resolved, RunSettings};
+#[cfg(target_os = "linux")]
+pub use router::{LogFormat, RouterFile, router};
 pub use schema::json_schema;
 pub use site::{Site, shown};
 pub use tcp::{SwitchInfo, switch, switch_names, switches_only_with};
