@@ -23,7 +23,7 @@ pub fn beside<T>(
     std::thread::scope(|scope| {
         let signals = &signals;
         let attending = scope.spawn(move || {
-            let ended = attend(command, signals, &serving_ended);
+            let ended = attend(command, signals, &serving_ended, false);
             drop(command_ends);
             ended
         });

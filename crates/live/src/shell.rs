@@ -125,18 +125,19 @@ impl Shell {
                 let missed = emulator.missed();
                 Ok::<_, Error>((emulator.into_directions(), missed))
             });
+            let signals = &signals;
             let inside_thread = scope.spawn(move || {
                 inside_seat.take()?;
-                inside_seat.work(|addresses| self.begin(&addresses))
+                inside_seat.work(|addresses| self.begin(&addresses, signals))
             });
             let joined = self.join(&middle.desk, &inside.desk, &link_ready);
             drop((middle.desk, inside.desk));
             let started = inside_thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let ended = started.map(|command| {
+            let ended = started.map(|(command, early)| {
                 let began = command.began();
-                (attend(command, &signals, &link_ended), began.elapsed())
+                (attend(command, signals, &link_ended, early), began.elapsed())
             });
             // The link's thread ends when the other end of the pipe is closed.
             drop(stop_writing);
@@ -241,8 +242,8 @@ impl Shell {
         Ok(outer)
     }
 
-    /// The command, started in the namespace of this thread.
-    fn begin(&self, addresses: &Addresses) -> Result<Contained, Error> {
+    /// The command, started in the namespace of this thread, and whether a signal had come before.
+    fn begin(&self, addresses: &Addresses, signals: &Signals) -> Result<(Contained, bool), Error> {
         let [four, six] = &addresses.near;
         let [far_four, far_six] = &addresses.far;
         // Both ends know each other: on a path through the Internet no first packet waits for an answer about hardware.
@@ -288,7 +289,8 @@ impl Shell {
                 .stdout(file.try_clone().map_err(fail)?)
                 .stderr(file);
         }
-        Contained::start(command)
+        let early = signals.has_come();
+        Ok((Contained::start(command)?, early))
     }
 }
 
@@ -345,8 +347,9 @@ pub(crate) struct Ended {
     interrupted: bool,
 }
 
-/// Waits for the end of the command, passes signals on to it, and ends it if the link has ended.
-pub(crate) fn attend(command: Contained, signals: &Signals, link_ended: &PipeReader) -> Ended {
+/// Waits for the end of the command, passes signals on to it, and ends it if the link has ended. `early`: a signal came before the
+/// command was there, so that the terminal could not give it to the command.
+pub(crate) fn attend(command: Contained, signals: &Signals, link_ended: &PipeReader, early: bool) -> Ended {
     let mut interrupted = false;
     // When the command is to be killed that was asked to end.
     let mut patience: Option<std::time::Instant> = None;
@@ -370,7 +373,7 @@ pub(crate) fn attend(command: Contained, signals: &Signals, link_ended: &PipeRea
         if seen(1) {
             while let Some((signal, sent)) = signals.next() {
                 interrupted = true;
-                if sent {
+                if sent || early {
                     command.signal(signal);
                 }
             }

@@ -1,6 +1,7 @@
 //! Signals to this program while a command runs.
 
 use crate::Error;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -24,6 +25,12 @@ impl Signals {
             SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(fail)?;
         wanted.thread_block().map_err(fail)?;
         Ok(Signals { fd, before })
+    }
+
+    /// Whether one has come that nobody has taken.
+    pub(crate) fn has_come(&self) -> bool {
+        let mut wanted = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
+        poll(&mut wanted, PollTimeout::ZERO).is_ok_and(|count| count > 0)
     }
 
     /// The next signal that came, and whether a process sent it; one of the terminal goes to the command as well.
