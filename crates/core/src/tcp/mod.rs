@@ -57,6 +57,7 @@ pub use state::timers::Timer;
 pub use state::types::CaState;
 pub use state::types::{Accepted, EstablishedState, Half, Info, Setting, State, Transmit, WriteFlags};
 pub use window::path_memory::{PathMemory, PathSample};
+pub use window::standalone::{NewCwv, NewCwvView};
 
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
