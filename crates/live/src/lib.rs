@@ -4,12 +4,15 @@
 //! read and written here; [`Clock`] the one clock; [`calls`] the socket calls of the kernel by number, for the script
 //! runner. [`Emulator`] puts a described link between two interfaces, [`Shell`] runs a command behind it, [`SenderSwitches`] are
 //! settings of the kernel's TCP at both ends, and a [`Tap`] shows an observer what passes. [`host`] is our TCP as a host on real
-//! packets, [`service`] what it serves and fetches. [`router`] forwards between interfaces with a queue before each. This is the only crate that may use `unsafe`, and it does so only to call the kernel.
+//! packets, [`service`] what it serves and fetches. [`router`] forwards between interfaces with a queue before each. With the
+//! feature `bpf`, `bpf` attaches mechanisms to this machine's kernel. This is the only crate that may use `unsafe`, and it does so only to call the kernel.
 //!
 //! On other systems the crate is empty: the verbs that need it say so.
 #![cfg(target_os = "linux")]
 
 mod beside;
+#[cfg(feature = "bpf")]
+pub mod bpf;
 pub mod calls;
 mod clock;
 mod contained;

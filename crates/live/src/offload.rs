@@ -46,7 +46,8 @@ pub(crate) fn refuse_offloads(interface: &str) -> Result<(), Error> {
     ))
 }
 
-fn socket() -> Result<OwnedFd, Error> {
+/// A socket of this thread's namespace, to ask the kernel by.
+pub(crate) fn socket() -> Result<OwnedFd, Error> {
     // SAFETY: takes numbers only.
     let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
