@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attach;
 mod bench;
 mod beside;
 mod compare;
@@ -76,6 +77,10 @@ enum Verb {
     Host(host::Arguments),
     /// Forward between interfaces with a queue of choice before each: real packets.
     Router(router::Arguments),
+    /// Put a mechanism into this machine's kernel: a congestion control, options of connections, marks.
+    Attach(attach::Attach),
+    /// Take it out again, and put back what was there.
+    Detach(attach::Detach),
     /// What works on this machine for real packets, and what to do about what does not.
     Doctor(doctor::Arguments),
     /// Play packetdrill scripts against our TCP in virtual time.
@@ -126,6 +131,8 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Verb::Shell(verb) => shell::execute(verb, common),
         Verb::Host(verb) => host::execute(verb, common),
         Verb::Router(verb) => router::execute(verb, common),
+        Verb::Attach(verb) => attach::attach(verb, common),
+        Verb::Detach(verb) => attach::detach(verb, common),
         Verb::Doctor(verb) => doctor::execute(verb, common),
         Verb::Drill(verb) => drill::execute(verb, common),
         Verb::List(verb) => list::execute(verb, common),

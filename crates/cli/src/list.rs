@@ -20,6 +20,9 @@ pub(crate) struct Arguments {
     /// Print the JSON Schema of scenario files instead.
     #[arg(long)]
     schema: bool,
+    /// What is attached to this machine's kernel instead (`fleetfoot attach`).
+    #[arg(long, conflicts_with_all = ["what", "schema"])]
+    attached: bool,
 }
 
 /// What can be listed.
@@ -43,6 +46,9 @@ pub(crate) enum What {
 pub(crate) const EXAMPLES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    if arguments.attached {
+        return crate::attach::list(common);
+    }
     if arguments.schema {
         let schema = fleetfoot_lab::scenario::json_schema();
         return print(&format!("{schema:#}\n"));

@@ -1,0 +1,222 @@
+//! `fleetfoot attach`, `detach` and `list --attached`. What needs the kernel runs in namespaces of its own; it needs root, and says so and
+//! skips without.
+#![cfg(target_os = "linux")]
+
+use std::process::{Command, Output};
+
+const FLEETFOOT: &str = env!("CARGO_BIN_EXE_fleetfoot");
+
+fn fleetfoot(arguments: &[&str]) -> Output {
+    Command::new(FLEETFOOT)
+        .args(arguments)
+        .output()
+        .expect("the program was built")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[cfg(not(feature = "bpf"))]
+#[test]
+fn without_the_feature_a_message_says_how_to_get_it() {
+    for arguments in [
+        &["attach", "cdg"][..],
+        &["detach", "cdg"],
+        &["list", "--attached"],
+    ] {
+        let output = fleetfoot(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let said = said(&output);
+        assert!(
+            said.contains("--features bpf") && said.contains("clang libbpf-dev"),
+            "{said}"
+        );
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn flags_that_say_nothing_to_a_program_are_refused() {
+    for (arguments, expected) in [
+        (
+            &["cdg", "--initial-window", "20"][..],
+            "--initial-window says nothing to cdg; it is for spread and options",
+        ),
+        (&["spread"], "spread needs --initial-window of 11 or more"),
+        (
+            &["spread", "--initial-window", "10"],
+            "spread needs --initial-window of 11 or more",
+        ),
+        (
+            &["options"],
+            "at least one of --initial-window, --rto-min, --delayed-ack-max",
+        ),
+        (&["options", "--rto-min", "1ms"], "the kernel takes 2ms to 200ms"),
+        (
+            &["options", "--rto-min", "soon"],
+            "a time with its unit is wanted",
+        ),
+        (&["mark"], "mark needs --interface"),
+        (
+            &["mark", "--interface", "lo", "--length", "64"],
+            "64 is not in 2..=63",
+        ),
+        (
+            &["mark", "--interface", "lo", "--layout", "a", "--codepoint", "3"],
+            "--codepoint is for --layout b",
+        ),
+        (&["bbr"], "possible values: cdg, newcwv, spread, options, mark"),
+        (&["cdg", "--default", "--pid", "1"], "cannot be used with"),
+    ] {
+        let output = fleetfoot(&[&["attach"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(
+            said(&output).contains(expected),
+            "{arguments:?}: {}",
+            said(&output)
+        );
+    }
+}
+
+#[cfg(feature = "bpf")]
+mod kernel {
+    use super::{FLEETFOOT, fleetfoot, said};
+    use std::process::{Command, Output};
+
+    /// Runs a script in network and mount namespaces of its own, with a /sys/fs/bpf of its own. `None`: this machine does not let us.
+    fn script(text: &str) -> Option<Output> {
+        let ready = "mount -t bpf bpf /sys/fs/bpf && ip link set lo up || exit 99; [ -e /sys/kernel/btf/vmlinux ] || exit 99\n";
+        let output = Command::new("unshare")
+            .args(["--mount", "--net", "--propagation", "private", "sh", "-c"])
+            .arg(format!("{ready}{text}"))
+            .env("FLEETFOOT", FLEETFOOT)
+            .output();
+        match output {
+            Ok(output) if output.status.code() != Some(99) && !said(&output).contains("unshare failed") => {
+                Some(output)
+            }
+            _ => {
+                println!("skipped: programs in the kernel need root, unshare and a kernel with BTF");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_attached_is_listed_and_detached() {
+        let Some(output) = script(
+            "set -e
+            before=$(cat /proc/sys/net/ipv4/tcp_congestion_control)
+            $FLEETFOOT list --attached
+            $FLEETFOOT attach options --initial-window 20 --rto-min 20ms
+            $FLEETFOOT attach options --initial-window 20 --rto-min 20ms --pid $$
+            $FLEETFOOT attach options --initial-window 30 && exit 1
+            $FLEETFOOT attach newcwv --default
+            [ $(cat /proc/sys/net/ipv4/tcp_congestion_control) = ff_newcwv ]
+            echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+            $FLEETFOOT list --attached
+            $FLEETFOOT detach newcwv --default
+            [ $(cat /proc/sys/net/ipv4/tcp_congestion_control) = reno ]
+            echo $before > /proc/sys/net/ipv4/tcp_congestion_control
+            $FLEETFOOT attach newcwv --pid $$
+            $FLEETFOOT detach newcwv --json
+            [ $(cat /proc/sys/net/ipv4/tcp_congestion_control) = $before ]
+            $FLEETFOOT detach options
+            $FLEETFOOT detach options && exit 1
+            $FLEETFOOT list --attached --json
+            [ ! -e /sys/fs/bpf/fleetfoot ]",
+        ) else {
+            return;
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let said = said(&output);
+        if said.contains("File exists") || said.contains("Operation not permitted") {
+            println!("skipped: {said}");
+            return;
+        }
+        assert!(output.status.success(), "{text}{said}");
+        for expected in [
+            "nothing is attached\n",
+            "options              this namespace; initial window 20, RTO minimum 20 ms; 0 connections; 0 refused by the kernel\n",
+            "newcwv (ff_newcwv)   known to the kernel\n",
+            "; the default is reno now\n",
+            "\"schema\": \"fleetfoot-attached\"",
+            "\"attached\": []",
+        ] {
+            assert!(text.contains(expected), "{expected:?} in {text}");
+        }
+        assert!(
+            said.contains("options is attached in this namespace with initial window 20, RTO minimum 20 ms: fleetfoot detach options first"),
+            "{said}"
+        );
+        assert!(said.contains("options is not attached"), "{said}");
+    }
+
+    /// Killed at any time, what is left can be completed and removed.
+    #[test]
+    fn a_kill_leaves_nothing_that_the_next_attach_or_detach_cannot_repair() {
+        let Some(output) = script(
+            "ip link add va type veth peer name vb
+            set -e
+            try() {
+                for ms in 0 2 4 6 8 10 13 16 20 25 30 40 60; do
+                    $FLEETFOOT \"$@\" >/dev/null 2>&1 &
+                    sleep 0.0$(printf %02d $ms)
+                    kill -9 $! 2>/dev/null || true
+                    wait $! 2>/dev/null || true
+                    if [ $((ms % 4)) = 0 ]; then
+                        $FLEETFOOT \"$@\" >/dev/null
+                        $FLEETFOOT list --attached | grep -q incomplete && exit 1
+                    fi
+                    $FLEETFOOT detach $2 >/dev/null 2>&1 || [ $? = 2 ]
+                    [ \"$($FLEETFOOT list --attached)\" = 'nothing is attached' ]
+                    [ ! -e /sys/fs/bpf/fleetfoot ]
+                done
+            }
+            before=$(cat /proc/sys/net/ipv4/tcp_congestion_control)
+            try attach cdg --default
+            [ $(cat /proc/sys/net/ipv4/tcp_congestion_control) = $before ]
+            try attach mark --interface va
+            ip -d link show dev va | grep -q 'gso_max_segs 65535'
+            echo done",
+        ) else {
+            return;
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let said = said(&output);
+        if said.contains("File exists") || said.contains("Operation not permitted") {
+            println!("skipped: {said}");
+            return;
+        }
+        assert!(
+            output.status.success() && text.ends_with("done\n"),
+            "{text}{said}"
+        );
+    }
+
+    #[test]
+    fn places_that_are_not_there_are_named() {
+        if script("true").is_none() {
+            return;
+        }
+        for (arguments, expected) in [
+            (
+                &["attach", "cdg", "--namespace", "no-such"][..],
+                "there is no network namespace \"no-such\"",
+            ),
+            (
+                &["attach", "cdg", "--pid", "4294967295"],
+                "there is no process 4294967295",
+            ),
+            (
+                &["attach", "mark", "--interface", "no-such"],
+                "there is no interface \"no-such\"",
+            ),
+        ] {
+            let output = fleetfoot(arguments);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
+            assert!(said(&output).contains(expected), "{}", said(&output));
+        }
+    }
+}
