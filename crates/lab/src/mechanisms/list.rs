@@ -150,7 +150,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("initial-spreading", StartUp, Tcp, &[("tcp.initial_spreading", Text("bounded"))])
         .document("Sends the segments of the first window at gaps of RTT / window, at most 4 ms, so that their losses do not depend on each other; everything after it is clocked by ACKs.", "draft-irtf-iccrg-sallantin-initial-spreading-00; Sallantin et al., LCN 2013")
         .evidence("Sallantin et al. 2013: an initial window of ten with the losses of a small one in full buffers. On an empty path it costs up to 36 ms, and below 3 Mbit/s the gap no longer helps.")
-        .turn_on("In no kernel; a patch for Linux by its authors")
+        .turn_on("In no kernel for the first ten segments, only a patch for Linux by its authors; segments 11 and later of a larger first window, Linux 6.4 and later, Fleetfoot built with the feature bpf: fleetfoot attach spread --default --initial-window 20")
         .effort(Effort::Patch),
     entry("initial-spreading-variable", StartUp, Tcp, &[("tcp.initial_spreading", Text("variable"))])
         .document("Initial Spreading over the whole first round trip, without a longest gap.", "draft-irtf-iccrg-sallantin-initial-spreading-00")
@@ -301,12 +301,12 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("new-cwv", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv"))])
         .document("Keeps the window over pauses of up to five minutes and answers a loss by half of what was really used, less what was lost. While less than half of the window is used it grows only where it is full, and bursts are paced.", "RFC 7661; numbers of the pacing: Fleetfoot's")
         .evidence("A study of video streams (NOSSDAV 2022): fewer changes of quality with several clients on a slow line. A kept window may be stale when the path has changed.")
-        .turn_on("In no kernel; a patch for Linux by its authors, and tcp_slow_start_after_idle=0 keeps the window without the rest")
+        .turn_on("Linux 6.4 and later, Fleetfoot built with the feature bpf: fleetfoot attach newcwv --default; in no kernel by itself, only a patch for Linux by its authors, and tcp_slow_start_after_idle=0 keeps the window without the rest")
         .effort(Effort::Patch),
     entry("new-cwv-unpaced", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv-unpaced"))])
         .document("New-CWV whose bursts after a pause leave at once, as far as the window goes.", "RFC 7661 (pacing is a SHOULD in 4.4.3)")
         .evidence("A burst of a whole window into a small buffer loses its end.")
-        .turn_on("In no kernel; a patch for Linux by its authors")
+        .turn_on("In no kernel; a patch for Linux by its authors. The nearest is New-CWV with pacing: fleetfoot attach newcwv --default")
         .effort(Effort::Patch),
     entry("new-cwv-probing", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv-probing"))])
         .document("New-CWV that sends after a pause at the rate it had used before, and at half of that for the first second if the RTT turns out a quarter above the smallest known.", "Fleetfoot's own, on RFC 7661")
@@ -335,7 +335,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("cdg", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("cdg"))])
         .document("Backs off with a probability that grows with the gradient of the RTT: the queue stays short without a threshold of delay. A shadow window takes back after a loss what was given up beside flows that react to losses alone.", "Hayes and Armitage, Networking 2011; Linux tcp_cdg")
         .evidence("Hayes and Armitage 2011: small queues and more goodput under losses that are not congestion's. It loses share to CUBIC in deep buffers, and jitter of the path looks like a gradient.")
-        .turn_on("Linux 4.2 and later: modprobe tcp_cdg; sysctl net.ipv4.tcp_congestion_control=cdg"),
+        .turn_on("Linux 4.2 and later: modprobe tcp_cdg; sysctl net.ipv4.tcp_congestion_control=cdg; without that module, Linux 6.4 and later, Fleetfoot built with the feature bpf: fleetfoot attach cdg --default"),
     entry("cdg-freebsd", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("cdg-freebsd"))])
         .document("CDG as its authors wrote it: a moving average of gradients in milliseconds, back-offs at once and at most every second round trip, losses ignored unless the queue is judged full.", "Hayes and Armitage, Networking 2011; FreeBSD cc_cdg")
         .evidence("Less queue and less throughput than the version of Linux with the same G.")
@@ -390,12 +390,12 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("super-packets", SuperPackets, QueueAndTcp, &[(QUEUE, Text("superpacket")), (SUPER, Text("burst"))])
         .document("Senders mark the packets of one burst as a super-packet, up to 10; the bottleneck admits the first only if there is room for the longest, keeps room for the others, and refuses them all if it refused the first. A short transfer's window is lost as a whole or not at all.", "Schinazi, UCB/EECS-2014-80 (2014)")
         .evidence("Its author measured lower mean completion times for 50 simultaneous transfers of 10 and of 100 packets, and judges the gains too small and the scheme unsafe for deployment: few first packets without followers shut the queue.")
-        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet")
+        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation (groups of a fixed length, nothing held back: fleetfoot attach mark --interface IF) and a router that knows the marks; Fleetfoot's own host and router are not built yet")
         .effort(Effort::OnlyHere),
     entry("super-packets-hardened", SuperPackets, QueueAndTcp, &[(QUEUE, Text("sp-h")), (SUPER, Text("burst"))])
         .document("Super-packets with a queue that keeps every promise, reserves at most a part of its room, gives each source a share of that, takes a deposit of credit for room and returns it when the room is used, and treats what it cannot promise as regular packets.", "Fleetfoot's own (docs/superpackets.md); shares: Choudhury and Hahne 1998")
         .evidence("Without super-packets it is a drop-tail queue, packet for packet. In simulations of ours flows of ten packets beside five long ones take 43 ms on average instead of 61 with drop-tail, and firsts without followers, which shut the published queue, harm nobody (docs/superpackets.md).")
-        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation and a router that knows the marks; Fleetfoot's own host and router are not built yet")
+        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation (groups of a fixed length, nothing held back: fleetfoot attach mark --interface IF) and a router that knows the marks; Fleetfoot's own host and router are not built yet")
         .effort(Effort::OnlyHere),
 ];
 

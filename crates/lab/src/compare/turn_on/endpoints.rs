@@ -264,9 +264,15 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "A connection that paused starts as slowly as a new one.",
             "FreeBSD: the default. In no Linux kernel; the nearest is sysctl net.ipv4.tcp_slow_start_after_idle=1, which slows down by degrees.",
         ),
+        ("window_validation", "newcwv") => of(
+            End::Senders,
+            How::Command(String::from("fleetfoot attach newcwv --default")),
+            "A connection that paused keeps its speed and answers a loss by what it really used (New-CWV).",
+            "Linux 6.4 or later and Fleetfoot built with the feature bpf on the host itself; the congestion control is cubic then. In no kernel by itself; the nearest is sysctl net.ipv4.tcp_slow_start_after_idle=0.",
+        ),
         ("window_validation", _) => none(
             "A connection that paused keeps its speed and answers a loss by what it really used (New-CWV).",
-            "In no kernel, only a patch by its authors; the nearest in Linux is sysctl net.ipv4.tcp_slow_start_after_idle=0.",
+            "In no kernel in this form. The nearest is New-CWV with pacing: fleetfoot attach newcwv --default.",
         )
         .with_nearest("keep-window-when-idle"),
         ("pacing", "linux") => of(
@@ -290,7 +296,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         .with_nearest("pacing"),
         ("initial_spreading", _) => none(
             "The packets of a new connection leave with gaps between them, so that they do not overflow a queue together.",
-            "In no kernel (bounded and variable: a patch by their authors). The nearest is Linux's pacing after the first answer: tc qdisc replace dev eth0 root fq.",
+            "In no kernel (bounded and variable: a patch by their authors). Of a larger first window the packets from the eleventh on can be spread: fleetfoot attach spread --default --initial-window 20. The nearest for what follows is Linux's pacing after the first answer: tc qdisc replace dev eth0 root fq.",
         )
         .with_nearest("pacing"),
         ("rack", _) => of(
@@ -401,7 +407,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
         ),
         ("super_packets", _) => none(
             "Senders mark the packets of a burst, so that a router admits all of them or none.",
-            "Nowhere but in Fleetfoot: it needs senders and routers that know the marks. The nearest for short transfers is flow queueing (fq_codel) at the queue.",
+            "Nowhere but in Fleetfoot: it needs senders and routers that know the marks; fleetfoot attach mark marks what leaves an interface. The nearest for short transfers is flow queueing (fq_codel) at the queue.",
         ),
         (other, _) => none(
             &format!("Fleetfoot's switch tcp.{other} is set to {value}."),
@@ -452,7 +458,7 @@ pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
         "cdg" => (
             set(true, name),
             "Senders slow down when the round trip grows, before packets are lost.",
-            "Linux 4.2 or later with the module tcp_cdg.",
+            "Linux 4.2 or later with the module tcp_cdg; without it, Linux 6.4 or later and Fleetfoot built with the feature bpf: fleetfoot attach cdg --default.",
         ),
         "cdg-freebsd" => (
             How::No,

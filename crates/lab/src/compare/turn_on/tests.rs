@@ -479,7 +479,7 @@ fn refused(commands: &[&str]) -> Option<Vec<String>> {
     if !works.is_ok_and(|status| status.success()) {
         return None;
     }
-    let mut script = format!("{prepare}\nmodprobe() {{ :; }}\nethtool() {{ :; }}\n");
+    let mut script = format!("{prepare}\nmodprobe() {{ :; }}\nethtool() {{ :; }}\nfleetfoot() {{ :; }}\n");
     for (index, command) in commands.iter().enumerate() {
         // Parameters of the kernel's modules belong to the machine, not to the namespace.
         if !command.contains("/sys/module") {
