@@ -6,6 +6,12 @@ for pair in "tshark:tshark" "valgrind:valgrind" "ip:iproute2" "ethtool:ethtool" 
     "ping:iputils-ping" "nft:nftables" "curl:curl" "tcpdump:tcpdump"; do
     command -v "${pair%%:*}" >/dev/null 2>&1 || wanted+=("${pair#*:}")
 done
+# Programs for the kernel (`fleetfoot attach`): a compiler for them and what libbpf is built from.
+command -v clang >/dev/null 2>&1 || wanted+=(clang)
+[ -e /usr/include/bpf/bpf_helpers.h ] || wanted+=(libbpf-dev)
+[ -e /usr/include/libelf.h ] || wanted+=(libelf-dev)
+[ -e /usr/include/zlib.h ] || wanted+=(zlib1g-dev)
+command -v pkg-config >/dev/null 2>&1 || wanted+=(pkg-config)
 [ ${#wanted[@]} -eq 0 ] && exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "setup: not installed, tests that use them will skip: ${wanted[*]}"

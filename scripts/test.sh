@@ -23,6 +23,11 @@ step() {
 
 features=(--features fleetfoot-lab/parquet,fleetfoot-cli/parquet)
 step "packages" scripts/setup.sh
+if scripts/has-bpf.sh; then
+    features[1]+=,fleetfoot-cli/bpf
+else
+    echo "skipped: programs for the kernel (fleetfoot attach)"
+fi
 step "format" cargo fmt --all --check
 step "lints" cargo clippy --profile ci --workspace --all-targets --locked --quiet "${features[@]}" -- -D warnings
 step "build" cargo test --profile ci --workspace --locked --no-run --quiet "${features[@]}"
