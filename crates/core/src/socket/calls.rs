@@ -326,6 +326,7 @@ impl Stack {
             None => Connection::connect(now, &config, iss),
         };
         self.give_path(now, remote, &mut connection);
+        self.keep_counters(index); // of one that failed before
         let sock = &mut self.socks[index];
         sock.local = Some(local);
         sock.remote = Some(remote);
@@ -351,6 +352,7 @@ impl Stack {
     /// Back to an unconnected socket; whatever it had is ended, with a reset where the peer knows of it.
     fn dissolve(&mut self, now: Instant, index: usize) {
         self.unlink(index);
+        self.keep_counters(index);
         let sock = &mut self.socks[index];
         let body = core::mem::replace(&mut sock.body, Body::Idle);
         sock.phase = Phase::Unconnected;

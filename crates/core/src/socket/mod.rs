@@ -43,7 +43,7 @@ pub use option::{OptionValue, SocketOption};
 pub use poll::Events;
 
 use crate::rng::Rng;
-use crate::tcp::{Connection, FastOpenCache, PathMemory, State, listener};
+use crate::tcp::{Connection, FastOpenCache, PathMemory, State, Stats, listener};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -128,6 +128,8 @@ pub struct Stack {
     paths: PathMemory<IpAddr>,
     notices: notice::Notices,
     refused: Refused,
+    /// Counters of connections that have ended.
+    ended: Stats,
 }
 
 /// A socket: options, names, and a connection or a listener. It may have no fd (not yet accepted, or closed).
@@ -319,6 +321,7 @@ impl Stack {
             paths: PathMemory::new(),
             notices: notice::Notices::default(),
             refused: Refused::default(),
+            ended: Stats::default(),
         }
     }
 
@@ -427,6 +430,14 @@ impl Stack {
         counts.sum()
     }
 
+    /// Counters of all connections up to now together, of those that have ended as well.
+    pub fn totals(&self) -> Stats {
+        self.socks.iter().fold(self.ended, |sum, sock| match &sock.body {
+            Body::Open(connection) => sum.plus(connection.stats()),
+            Body::Idle | Body::Listen(_) => sum,
+        })
+    }
+
     /// Connections in TIME-WAIT.
     pub fn time_wait_count(&self) -> usize {
         self.waits.values().filter(|wait| !wait.half_closed()).count()
@@ -505,8 +516,16 @@ impl Stack {
         }
     }
 
+    /// A connection is about to be dropped: its counters stay.
+    fn keep_counters(&mut self, index: usize) {
+        if let Body::Open(connection) = &self.socks[index].body {
+            self.ended = self.ended.plus(connection.stats());
+        }
+    }
+
     fn free(&mut self, index: usize) {
         self.note_end(index);
+        self.keep_counters(index);
         self.unlink(index);
         self.leave_port(index);
         self.disarm(index);

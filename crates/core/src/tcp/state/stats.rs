@@ -63,7 +63,7 @@ macro_rules! counters {
     (@reported reported) => { true };
     (@reported $use:ident) => { false };
     (@plus longest $one:expr, $other:expr) => { $one.max($other) };
-    (@plus $use:ident $one:expr, $other:expr) => { $one + $other };
+    (@plus $use:ident $one:expr, $other:expr) => { Count::plus($one, $other) };
     (@since longest $now:expr, $before:expr) => { $now };
     (@since $use:ident $now:expr, $before:expr) => { $now - $before };
 }
@@ -156,6 +156,8 @@ impl Stats {
 trait Count: Copy {
     const ZERO: Self;
     fn number(self) -> u64;
+    /// The sum; what does not fit stays the largest number.
+    fn plus(self, other: Self) -> Self;
 }
 
 impl Count for u32 {
@@ -163,6 +165,10 @@ impl Count for u32 {
 
     fn number(self) -> u64 {
         u64::from(self)
+    }
+
+    fn plus(self, other: u32) -> u32 {
+        self.saturating_add(other)
     }
 }
 
@@ -172,6 +178,10 @@ impl Count for u64 {
     fn number(self) -> u64 {
         self
     }
+
+    fn plus(self, other: u64) -> u64 {
+        self.saturating_add(other)
+    }
 }
 
 impl Count for Duration {
@@ -179,5 +189,9 @@ impl Count for Duration {
 
     fn number(self) -> u64 {
         self.as_nanos()
+    }
+
+    fn plus(self, other: Duration) -> Duration {
+        Duration::from_nanos(self.as_nanos().saturating_add(other.as_nanos()))
     }
 }
