@@ -25,6 +25,12 @@ struct Pair {
     free: Instant,
     /// When data left, and from which host.
     data: Vec<(Instant, usize)>,
+    /// Of so many data packets one is lost; 0: none is.
+    loss: usize,
+    /// Bytes of the longest packet.
+    longest: u32,
+    /// Packets with SACK blocks.
+    sacks: usize,
 }
 
 fn done<T: core::fmt::Debug>(called: Called<T>) -> T {
@@ -59,6 +65,9 @@ impl Pair {
             packet_time: Duration::ZERO,
             free: Instant::ZERO,
             data: Vec::new(),
+            loss: 0,
+            longest: 0,
+            sacks: 0,
         }
     }
 
@@ -73,7 +82,13 @@ impl Pair {
                         at = self.free;
                     }
                 }
-                if !self.cut {
+                self.longest = self
+                    .longest
+                    .max(u32::from(packet.segment.overhead) + packet.segment.payload);
+                self.sacks += usize::from(packet.segment.sack_blocks() > 0);
+                let lost =
+                    packet.segment.payload > 0 && self.loss > 0 && self.data.len().is_multiple_of(self.loss);
+                if !self.cut && !lost {
                     self.wire.push((at + self.delay, 1 - host, packet));
                 }
             }
@@ -679,6 +694,7 @@ mod notice;
 mod options;
 mod paths;
 mod table;
+mod two_way;
 
 mod random {
     use super::{CLIENT, Pair, SERVER};

@@ -21,17 +21,17 @@ impl Connection {
             }
             Control::Ack => {
                 let nxt = self.snd_nxt();
-                self.bare::<false>(now, nxt, segment);
+                self.bare::<false>(now, nxt, u32::MAX, segment);
             }
             Control::Answer => *segment = self.reset_answer(),
             Control::Reset => {
                 let nxt = self.snd_nxt();
-                self.bare::<false>(now, nxt, segment);
+                self.bare::<false>(now, nxt, u32::MAX, segment);
                 segment.flags = segment.flags.with(Flags::RST);
             }
             Control::None => {
                 self.keep_alive_due = false;
-                self.bare::<false>(now, self.snd_nxt(), segment);
+                self.bare::<false>(now, self.snd_nxt(), u32::MAX, segment);
                 segment.seq = segment.seq - 1; // an old octet without data (SHLD-12)
             }
         }
@@ -52,7 +52,7 @@ impl Connection {
         if !self.receive.acking.now || (!QUIET && matches!(self.state, State::Closed | State::SynSent)) {
             return None;
         }
-        self.bare::<QUIET>(now, self.snd_nxt(), segment);
+        self.bare::<QUIET>(now, self.snd_nxt(), u32::MAX, segment);
         Some((0, 0))
     }
 
@@ -64,7 +64,8 @@ impl Connection {
         outgoing: Outgoing,
         segment: &mut Segment,
     ) -> (u64, u64) {
-        self.bare::<QUIET>(now, outgoing.seq, segment);
+        let room = self.shared.mss.saturating_sub(outgoing.payload);
+        self.bare::<QUIET>(now, outgoing.seq, room, segment);
         segment.payload = outgoing.payload;
         if outgoing.payload > 0 {
             self.receive.acking.on_data_sent(now);
@@ -108,9 +109,11 @@ impl Connection {
         }
     }
 
-    /// An ACK at offset `seq` with everything an established segment carries.
+    /// An ACK at offset `seq` with everything an established segment carries, for a payload that leaves `room` bytes of the MSS.
+    /// Where SACK blocks do not fit beside it (RFC 6691 2: options and data together are no longer than the MSS), an acknowledgment of
+    /// its own brings them.
     #[inline(always)]
-    fn bare<const QUIET: bool>(&mut self, now: Instant, seq: u64, segment: &mut Segment) {
+    fn bare<const QUIET: bool>(&mut self, now: Instant, seq: u64, room: u32, segment: &mut Segment) {
         let (shared, receive) = (&mut self.shared, &mut self.receive);
         let window = receive.offer(&shared.config, shared.mss, shared.rcv_scale);
         *segment = Segment {
@@ -134,13 +137,20 @@ impl Connection {
         if !QUIET && receive.echo && shared.ecn {
             segment.flags = segment.flags.with(Flags::ECE);
         }
+        let mut unreported = false;
         if receive.has_disorder() {
-            self.report_blocks(segment);
+            if room < 4 + 8 * u32::from(shared.config.sack_blocks) {
+                let acking = &receive.acking;
+                unreported = acking.now || acking.waits || shared.timers.delayed_ack != Instant::FAR_FUTURE;
+            } else {
+                self.report_blocks(segment);
+            }
         }
         // It acknowledges all that came.
         let (shared, receive) = (&mut self.shared, &mut self.receive);
         shared.last_ack_sent = receive.rcv_nxt;
         shared.timers.delayed_ack = Instant::FAR_FUTURE;
         receive.acking.on_sent(&shared.config);
+        receive.acking.now |= unreported;
     }
 }
