@@ -4,11 +4,15 @@
 //! read and written here; [`Clock`] the one clock; [`calls`] the socket calls of the kernel by number, for the script
 //! runner. [`Emulator`] puts a described link between two interfaces, [`Shell`] runs a command behind it, [`SenderSwitches`] are
 //! settings of the kernel's TCP at both ends, and a [`Tap`] shows an observer what passes. [`host`] is our TCP as a host on real
-//! packets, [`service`] what it serves and fetches. [`router`] forwards between interfaces with a queue before each. With the
-//! feature `bpf`, `bpf` attaches mechanisms to this machine's kernel. This is the only crate that may use `unsafe`, and it does so only to call the kernel.
+//! packets, [`service`] what it serves and fetches, [`proxy`] what passes connections between it and the kernel. [`router`] forwards
+//! between interfaces with a queue before each. With the feature `bpf`, `bpf` attaches mechanisms to this machine's kernel. This is
+//! the only crate that may use `unsafe`, and it does so only to call the kernel.
 //!
 //! On other systems the crate is empty: the verbs that need it say so.
 #![cfg(target_os = "linux")]
+
+#[macro_use]
+mod counted;
 
 mod beside;
 #[cfg(feature = "bpf")]
@@ -30,6 +34,7 @@ mod member;
 mod namespace;
 mod offload;
 mod packet_socket;
+pub mod proxy;
 mod ring;
 pub mod router;
 mod sender;
@@ -46,7 +51,7 @@ pub use clock::Clock;
 pub use direction::{Direction, Measured};
 pub use emulator::Emulator;
 pub use error::Error;
-pub use masquerade::Masquerade;
+pub use masquerade::{Masquerade, Masqueraded};
 pub use measure::{Forwarded, Shaped, Timers, kernel_forwards, router_forwards};
 pub use namespace::Namespace;
 pub use offload::switch_off_offloads;
@@ -54,7 +59,7 @@ pub use packet_socket::{PacketSocket, Refusal, Sent};
 pub use ring::Format;
 pub use sender::SenderSwitches;
 pub use shell::{Finished, Shell};
-pub use signals::{HeldSignals, hold_signals};
+pub use signals::{HeldSignals, Order, Signals, hold_signals};
 pub use tap::{Event, RING, SNAP_LENGTH, Tap, TapReader, Tapped, tap};
 pub use thread::{sleeps, thread_id, waited_for_cores};
 pub use tun::Tun;

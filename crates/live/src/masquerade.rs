@@ -27,9 +27,9 @@ pub struct Masquerade {
     guardian: libc::pid_t,
 }
 
-/// Masquerading for one link, until this is dropped.
+/// Masquerading for one interface, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Masqueraded<'a> {
+pub struct Masqueraded<'a> {
     masquerade: &'a Masquerade,
     instance: Option<Flock<File>>,
 }
@@ -77,8 +77,16 @@ impl Masquerade {
         }
     }
 
-    /// Begins for the link whose interface here is `interface`, and whose networks are `four` and `six`.
-    pub(crate) fn begin(&self, interface: &str, four: &str, six: &str) -> Result<Masqueraded<'_>, Error> {
+    /// Begins for what is behind `interface`, whose name begins with "ff": the networks or addresses `four` and `six`.
+    ///
+    /// # Errors
+    /// `nft` refuses, or nothing can be noted.
+    pub fn begin(
+        &self,
+        interface: &str,
+        four: Option<&str>,
+        six: Option<&str>,
+    ) -> Result<Masqueraded<'_>, Error> {
         let lock = lock(&self.folder)?;
         let path = self.folder.join(interface);
         let file = File::create(&path).map_err(|cause| note(&path, cause))?;
@@ -96,9 +104,13 @@ impl Masquerade {
                      {family} saddr {network} oifname != \"{interface}\" masquerade\n}}\n}}\n"
                 )
             };
-            nft(&table("ip", four))?;
-            // Where there is no IPv6, there is none beyond this machine.
-            let _ = nft(&table("ip6", six));
+            if let Some(four) = four {
+                nft(&table("ip", four))?;
+            }
+            if let Some(six) = six {
+                // Where there is no IPv6, there is none beyond this machine.
+                let _ = nft(&table("ip6", six));
+            }
             Ok(())
         });
         // An end takes the lock again.

@@ -201,7 +201,7 @@ impl Shell {
         switch_off_offloads(&outer.name)?;
         if let Some(masquerade) = &self.masquerade {
             let [four, six] = &addresses.networks;
-            outer.masqueraded = Some(masquerade.begin(&outer.name, four, six)?);
+            outer.masqueraded = Some(masquerade.begin(&outer.name, Some(four), Some(six))?);
         }
         self.switches
             .set(&outer.name, &addresses.far, None, self.isolated)?;

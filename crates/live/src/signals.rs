@@ -1,4 +1,4 @@
-//! Signals to this program while a command runs.
+//! Signals to this program, read instead of obeyed: while a command runs, and where a loop serves until it is told to end.
 
 use crate::Error;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -8,15 +8,44 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// Interrupt, quit, hang-up and termination, read instead of obeyed while this exists. Threads that are started meanwhile leave
 /// them to this one too.
-pub(crate) struct Signals {
+pub struct Signals {
     fd: SignalFd,
     before: SigSet,
 }
 
+/// What a signal asks of a program that serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// To end.
+    End,
+    /// To say what it has counted (`SIGUSR1`).
+    Report,
+}
+
 impl Signals {
     pub(crate) fn take() -> Result<Signals, Error> {
+        Signals::of(&TAKEN)
+    }
+
+    /// Also takes `SIGUSR1`, as [`Order::Report`].
+    ///
+    /// # Errors
+    /// The kernel gives no descriptor.
+    pub fn take_orders() -> Result<Signals, Error> {
+        Signals::of(&[TAKEN.as_slice(), &[Signal::SIGUSR1]].concat())
+    }
+
+    /// The next order that came.
+    pub fn next_order(&self) -> Option<Order> {
+        self.next().map(|(signal, _)| match signal {
+            Signal::SIGUSR1 => Order::Report,
+            _ => Order::End,
+        })
+    }
+
+    fn of(signals: &[Signal]) -> Result<Signals, Error> {
         let mut wanted = SigSet::empty();
-        for signal in TAKEN {
+        for &signal in signals {
             wanted.add(signal);
         }
         let fail = |errno| Error::new("cannot take signals", errno);

@@ -3,6 +3,8 @@
 
 #[path = "../../../fuzz/inputs/replay.rs"]
 mod replay;
+#[path = "../../../fuzz/inputs/requests.rs"]
+mod requests;
 #[path = "../../../fuzz/inputs/router.rs"]
 mod router;
 
@@ -13,6 +15,11 @@ use fleetfoot_live::router::packet::try_frame;
 #[test]
 fn kept_inputs_of_the_target_router() {
     replay::replay("router", 14, router::run);
+}
+
+#[test]
+fn kept_inputs_of_the_target_requests() {
+    replay::replay("requests", 6, requests::run);
 }
 
 /// `FLEETFOOT_STORM=100000000 cargo test --profile ci -p fleetfoot-live --test corpus -- --nocapture` is a storm of as many inputs.

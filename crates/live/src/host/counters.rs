@@ -2,47 +2,33 @@
 
 use fleetfoot_core::wire;
 
-macro_rules! counters {
-    ($($name:ident, $text:literal;)*) => {
-        /// Counts of a [`Host`](super::Host) since it was made.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Counters {
-            $(#[doc = $text] pub $name: u64,)*
-        }
-
-        impl Counters {
-            /// Name, meaning and value of each, in order.
-            pub fn all(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-                [$((stringify!($name), $text, self.$name),)*].into_iter()
-            }
-        }
-    };
-}
-
 counters! {
-    packets_in, "Packets read from the device.";
-    bytes_in, "Bytes of them.";
-    packets_out, "Packets written to the device.";
-    bytes_out, "Bytes of them.";
-    device_full, "Packets that the device did not take.";
-    truncated, "Packets that end before their headers say so.";
-    not_ip, "Packets that are neither IPv4 nor IPv6.";
-    bad_header, "Packets with an impossible header length.";
-    bad_checksum, "Packets with a wrong checksum.";
-    bad_option, "Packets with a TCP option of an impossible length.";
-    fragments, "Fragments: they are not put together.";
-    other_protocol, "Packets of a protocol that is not spoken here.";
-    other_address, "Packets for somebody else.";
-    icmp_errors, "ICMP errors handed to a connection.";
-    echo_replies, "Pings answered.";
-    resets_out, "Resets for segments that no connection or listener wanted.";
-    accepted, "Connections accepted.";
-    opened, "Connections opened from here.";
-    accept_queue_full, "Handshakes refused because too many connections waited to be accepted.";
-    syn_queue_full, "SYNs dropped because too many connections were half-open.";
-    syn_cookies, "SYNs answered with a cookie because too many connections were half-open.";
-    most_bytes_held, "Most bytes of buffers in use at once.";
-    lost_bytes, "Bytes that were to be sent and were not there: an error of this program.";
+    /// Counts of a [`Host`](super::Host) since it was made.
+    Counters {
+        packets_in, "Packets read from the device.";
+        bytes_in, "Bytes of them.";
+        packets_out, "Packets written to the device.";
+        bytes_out, "Bytes of them.";
+        device_full, "Packets that the device did not take.";
+        truncated, "Packets that end before their headers say so.";
+        not_ip, "Packets that are neither IPv4 nor IPv6.";
+        bad_header, "Packets with an impossible header length.";
+        bad_checksum, "Packets with a wrong checksum.";
+        bad_option, "Packets with a TCP option of an impossible length.";
+        fragments, "Fragments: they are not put together.";
+        other_protocol, "Packets of a protocol that is not spoken here.";
+        other_address, "Packets for somebody else.";
+        icmp_errors, "ICMP errors handed to a connection.";
+        echo_replies, "Pings answered.";
+        resets_out, "Resets for segments that no connection or listener wanted.";
+        accepted, "Connections accepted.";
+        opened, "Connections opened from here.";
+        accept_queue_full, "Handshakes refused because too many connections waited to be accepted.";
+        syn_queue_full, "SYNs dropped because too many connections were half-open.";
+        syn_cookies, "SYNs answered with a cookie because too many connections were half-open.";
+        most_bytes_held, "Most bytes of buffers in use at once.";
+        lost_bytes, "Bytes that were to be sent and were not there: an error of this program.";
+    }
 }
 
 impl Counters {

@@ -18,6 +18,7 @@ mod waiter;
 pub use counters::Counters;
 pub use device::{Device, Port};
 pub use place::{Attached, Place};
+pub(crate) use place::{ip_of, same_network};
 pub use waiter::Waiter;
 
 use crate::Clock;

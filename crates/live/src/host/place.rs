@@ -182,7 +182,8 @@ fn is_free(address: IpAddr, length: u8) -> Result<(), Error> {
     Ok(())
 }
 
-fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
+/// The IP address in an address of the kernel's, if it is one.
+pub(crate) fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
     let four = address.as_sockaddr_in().map(|four| IpAddr::V4(four.ip()));
     four.or_else(|| address.as_sockaddr_in6().map(|six| IpAddr::V6(six.ip())))
 }
@@ -195,7 +196,7 @@ fn bits(address: IpAddr) -> u128 {
 }
 
 /// Whether two addresses of one family agree in so many bits.
-fn same_network(one: IpAddr, other: IpAddr, length: u8) -> bool {
+pub(crate) fn same_network(one: IpAddr, other: IpAddr, length: u8) -> bool {
     let width: u8 = if one.is_ipv4() { 32 } else { 128 };
     let host_bits = u32::from(width.saturating_sub(length));
     (bits(one) ^ bits(other)).checked_shr(host_bits).unwrap_or(0) == 0

@@ -56,6 +56,16 @@ impl Waiter {
             .map_err(|errno| Error::new("cannot wait for a descriptor", errno))
     }
 
+    /// From now on no longer waits for `fd`.
+    ///
+    /// # Errors
+    /// It was not waited for.
+    pub fn remove(&self, fd: &impl AsFd) -> Result<(), Error> {
+        self.epoll
+            .delete(fd)
+            .map_err(|errno| Error::new("cannot stop waiting for a descriptor", errno))
+    }
+
     /// Sleeps until `deadline`, or without one until something is there; adds the tokens of what is to `ready`.
     ///
     /// # Errors
