@@ -1,12 +1,10 @@
 //! `fleetfoot host`: our TCP as a host on real packets, to serve and to fetch.
 
+use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::output::Common;
 use clap::{Args, Subcommand};
-use fleetfoot_core::tcp::Config;
-use fleetfoot_lab::scenario::{Setting, endpoint};
 use std::ffi::OsString;
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// Flags of `host`.
@@ -57,84 +55,6 @@ struct Fetch {
     endpoint: Endpoint,
 }
 
-/// The host itself.
-#[derive(Debug, Args)]
-struct Endpoint {
-    /// Address of the host, with the length of the prefix that it shares with this machine: 10.9.0.2/24; once for each family. Without
-    /// it $FLEETFOOT_ADDRESS, or addresses that belong to this process.
-    #[arg(long, value_name = "ADDRESS/PREFIX", value_parser = address)]
-    address: Vec<(IpAddr, u8)>,
-    /// Name of the interface.
-    #[arg(long, value_name = "NAME", value_parser = interface)]
-    tun: Option<String>,
-    /// A veth pair even where a TUN device could be made.
-    #[arg(long)]
-    veth: bool,
-    /// MTU of the interface.
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(1280..=65_535))]
-    mtu: u32,
-    /// A scenario file, or one with nothing but [tcp]: its [tcp] is the host's.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Change a switch, as in a scenario file: --set tcp.congestion_control=cubic.
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-}
-
-impl Endpoint {
-    fn tcp(&self) -> Result<Config, Failure> {
-        let mut set = Setting::from_origin("--set");
-        for argument in &self.set {
-            set = set.with_argument(argument)?;
-        }
-        if let Some((path, _)) = set.iter().find(|(path, _)| !path.starts_with("tcp.")) {
-            return Err(Failure::usage(format!(
-                "--set {path}: a host has the switches under tcp, such as --set tcp.congestion_control=cubic"
-            )));
-        }
-        let mut config = endpoint(self.config.as_deref(), &set)?;
-        config.mtu = self.mtu;
-        Ok(config)
-    }
-}
-
-/// An address and the length of its prefix.
-fn address(text: &str) -> Result<(IpAddr, u8), String> {
-    let wrong = || String::from("an address and the length of its prefix are wanted: 10.9.0.2/24");
-    let (ip, length) = text.split_once('/').ok_or_else(wrong)?;
-    let ip: IpAddr = ip.parse().map_err(|_| wrong())?;
-    let length: u8 = length.parse().map_err(|_| wrong())?;
-    let most = if ip.is_ipv4() { 32 } else { 128 };
-    if length == 0 || length > most {
-        return Err(format!("the length of the prefix is 1 to {most}"));
-    }
-    if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
-        return Err(String::from("this is not the address of one host on a network"));
-    }
-    if let IpAddr::V4(four) = ip
-        && length < 31
-    {
-        let mask = u32::MAX >> length;
-        if four.to_bits() & mask == 0 || four.to_bits() & mask == mask {
-            return Err(String::from(
-                "this is the address of a network, not of a host in it",
-            ));
-        }
-    }
-    Ok((ip, length))
-}
-
-fn interface(text: &str) -> Result<String, String> {
-    let fits = (1..=15).contains(&text.len())
-        && text != "."
-        && text != ".."
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() && !b"/:%".contains(&byte));
-    fits.then(|| text.to_owned())
-        .ok_or_else(|| String::from("1 to 15 letters are wanted, without space, slash, colon and percent"))
-}
-
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn execute(arguments: &Arguments, _: &Common) -> Result<(), Failure> {
     let (Action::Serve(Serve { endpoint, .. }) | Action::Fetch(Fetch { endpoint, .. })) = &arguments.action;
@@ -147,10 +67,11 @@ pub(crate) use linux::execute;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::{Action, Arguments, Common, Endpoint, Failure, Fetch, Serve};
+    use super::{Action, Arguments, Common, Failure, Fetch, Serve};
+    use crate::endpoint::{attach, counters_json, list, packets};
     use crate::output::{counted, print};
     use crate::target::Targets;
-    use fleetfoot_live::host::{Attached, Counters, Host, HostConfig, Place};
+    use fleetfoot_live::host::{Attached, Counters, Place};
     use fleetfoot_live::service::fetch::{self, Fetched, Url, fetch};
     use fleetfoot_live::service::{Folder, Served, Server, Service};
     use fleetfoot_live::{Shell, beside};
@@ -161,74 +82,14 @@ mod linux {
     use std::path::Path;
     use std::process::Command;
 
+    /// What helps where devices are not permitted.
+    const OWN_NETWORK: &str = "`fleetfoot shell` brings a network of its own, also without root";
+
     pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
         match &arguments.action {
             Action::Serve(arguments) => serve(arguments, common),
             Action::Fetch(arguments) => get(arguments, common),
         }
-    }
-
-    /// Takes the place of the host: who it is on the network.
-    fn place(endpoint: &Endpoint) -> Result<Place, Failure> {
-        let mut place = Place::numbered(unpredictable() as u32);
-        place.mtu = endpoint.mtu;
-        place.veth = endpoint.veth;
-        if let Some(name) = &endpoint.tun {
-            place.name.clone_from(name);
-        }
-        if !endpoint.address.is_empty() {
-            place.addresses.clone_from(&endpoint.address);
-        } else if let Ok(given) = std::env::var("FLEETFOOT_ADDRESS") {
-            let read: Result<Vec<_>, _> = given.split_whitespace().map(super::address).collect();
-            place.addresses =
-                read.map_err(|why| Failure::usage(format!("$FLEETFOOT_ADDRESS {given:?}: {why}")))?;
-        }
-        let same = |four: bool| {
-            place
-                .addresses
-                .iter()
-                .filter(|(ip, _)| ip.is_ipv4() == four)
-                .count()
-        };
-        if same(true) > 1 || same(false) > 1 {
-            return Err(Failure::usage(
-                "--address: one of each family is what a host has here",
-            ));
-        }
-        Ok(place)
-    }
-
-    fn attach(place: &Place, alone: bool) -> Result<Attached, Failure> {
-        place.attach().map_err(|error| {
-            let denied = error.cause.kind() == std::io::ErrorKind::PermissionDenied;
-            let hint = if denied || error.to_string().contains("not permitted") {
-                if alone {
-                    "\nwithout root a host needs a network of its own, with a command beside it: fleetfoot host serve ... -- COMMAND"
-                } else {
-                    "\n`fleetfoot shell` brings a network of its own, also without root"
-                }
-            } else {
-                ""
-            };
-            Failure::other(format!("{error}{hint}"))
-        })
-    }
-
-    fn host(endpoint: &Endpoint, place: &Place, attached: Attached) -> Result<Host, Failure> {
-        let config = HostConfig {
-            addresses: place.hosts(),
-            tcp: endpoint.tcp()?,
-            seed: unpredictable(),
-        };
-        Ok(Host::new(attached.device, config))
-    }
-
-    /// What others on the network cannot know: sequence numbers and ports come from it.
-    fn unpredictable() -> u64 {
-        use std::hash::{BuildHasher, Hasher};
-        std::collections::hash_map::RandomState::new()
-            .build_hasher()
-            .finish()
     }
 
     fn service(what: &Path) -> Result<(Service, &'static str, u16), Failure> {
@@ -252,16 +113,21 @@ mod linux {
     fn serve(arguments: &Serve, common: &Common) -> Result<(), Failure> {
         let endpoint = &arguments.endpoint;
         endpoint.tcp()?;
-        let place = place(endpoint)?;
+        let place = endpoint.place()?;
         let (service, scheme, usual) = service(&arguments.what)?;
         let port = arguments.listen.unwrap_or(usual);
         let alone = arguments.command.is_empty();
         if !alone {
             Shell::isolate().map_err(|error| Failure::other(error.to_string()))?;
         }
-        let attached = attach(&place, alone)?;
+        let hint = if alone {
+            "without root a host needs a network of its own, with a command beside it: fleetfoot host serve ... -- COMMAND"
+        } else {
+            OWN_NETWORK
+        };
+        let attached = attach(&place, hint)?;
         let about = introduction(&place, &attached, scheme, port, usual);
-        let host = host(endpoint, &place, attached)?;
+        let host = endpoint.host(&place, attached)?;
         let any: IpAddr = if place.addresses.iter().any(|(ip, _)| ip.is_ipv6()) {
             std::net::Ipv6Addr::UNSPECIFIED.into()
         } else {
@@ -341,7 +207,7 @@ mod linux {
     fn get(arguments: &Fetch, common: &Common) -> Result<(), Failure> {
         let endpoint = &arguments.endpoint;
         endpoint.tcp()?;
-        let place = place(endpoint)?;
+        let place = endpoint.place()?;
         let url: Url = arguments.url.parse().map_err(Failure::usage)?;
         let to = resolved(&url, &place)?;
         if common.json && arguments.output.is_none() {
@@ -352,8 +218,8 @@ mod linux {
         let mut targets = Targets::reading([], arguments.force);
         let target = arguments.output.as_deref();
         let target = target.map(|path| targets.file("--output", path)).transpose()?;
-        let attached = attach(&place, false)?;
-        let mut host = host(endpoint, &place, attached)?;
+        let attached = attach(&place, OWN_NETWORK)?;
+        let mut host = endpoint.host(&place, attached)?;
         let (reading, writing) = std::io::pipe().map_err(|error| Failure::other(error.to_string()))?;
         crate::session::tell_of_stop(writing);
         let (mut output, part): (Box<dyn std::io::Write>, _) = match target.as_ref() {
@@ -450,20 +316,19 @@ mod linux {
     }
 
     fn introduction(place: &Place, attached: &Attached, scheme: &str, port: u16, usual: u16) -> String {
-        let list = |items: Vec<String>| items.join(" and ");
-        let urls = place
+        let urls: Vec<String> = place
             .hosts()
             .into_iter()
             .map(|ip| url(scheme, ip, port, usual))
             .collect();
         let device = if attached.tun { "TUN device" } else { "veth pair" };
-        let kernel = attached.kernel.iter().map(ToString::to_string).collect();
+        let kernel: Vec<String> = attached.kernel.iter().map(ToString::to_string).collect();
         format!(
             "{scheme} at {} ({device} {}, MTU {}; the kernel there has {})",
-            list(urls),
+            list(&urls),
             place.name,
             place.mtu,
-            list(kernel)
+            list(&kernel)
         )
     }
 
@@ -483,43 +348,6 @@ mod linux {
             );
         }
         text + "\n" + &packets(counters)
-    }
-
-    /// Packets, and whatever else was counted.
-    fn packets(counters: &Counters) -> String {
-        let others: Vec<String> = counters
-            .all()
-            .filter(|(name, _, value)| {
-                let usual = [
-                    "packets_in",
-                    "bytes_in",
-                    "packets_out",
-                    "bytes_out",
-                    "accepted",
-                    "opened",
-                    "most_bytes_held",
-                ];
-                *value > 0 && !usual.contains(name)
-            })
-            .map(|(name, _, value)| format!("{name} {value}"))
-            .collect();
-        let others = if others.is_empty() {
-            String::new()
-        } else {
-            format!("; {}", others.join(", "))
-        };
-        format!(
-            "packets: {} in, {} out{others}",
-            counters.packets_in, counters.packets_out
-        )
-    }
-
-    fn counters_json(counters: &Counters) -> serde_json::Value {
-        counters
-            .all()
-            .map(|(name, _, value)| (name.to_owned(), value.into()))
-            .collect::<serde_json::Map<_, _>>()
-            .into()
     }
 
     fn served_json(served: &Served) -> serde_json::Value {

@@ -14,6 +14,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod drill;
+mod endpoint;
 mod explain;
 mod failure;
 mod folder;
@@ -23,8 +24,11 @@ mod import;
 mod layout;
 mod links;
 mod list;
+#[cfg(target_os = "linux")]
+mod masquerade;
 mod output;
 mod progress;
+mod proxy;
 mod ranked;
 mod reproduce;
 mod router;
@@ -81,6 +85,8 @@ enum Verb {
     Attach(attach::Attach),
     /// Take it out again, and put back what was there.
     Detach(attach::Detach),
+    /// Connections between the kernel's TCP and ours: over a bad link with any of its mechanisms.
+    Proxy(proxy::Arguments),
     /// What works on this machine for real packets, and what to do about what does not.
     Doctor(doctor::Arguments),
     /// Play packetdrill scripts against our TCP in virtual time.
@@ -133,6 +139,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Verb::Router(verb) => router::execute(verb, common),
         Verb::Attach(verb) => attach::attach(verb, common),
         Verb::Detach(verb) => attach::detach(verb, common),
+        Verb::Proxy(verb) => proxy::execute(verb, common),
         Verb::Doctor(verb) => doctor::execute(verb, common),
         Verb::Drill(verb) => drill::execute(verb, common),
         Verb::List(verb) => list::execute(verb, common),

@@ -4,6 +4,7 @@ use super::observe::{Capture, Observed, Observer, may_show_line};
 use super::output::Output;
 use super::{Arguments, compare, words};
 use crate::failure::Failure;
+use crate::masquerade::{is_root, masquerade, say_undone};
 use crate::output::{Common, plain, print};
 use crate::session::{command as again, quoted};
 use crate::target::{Target, Targets};
@@ -268,7 +269,10 @@ impl Setup {
     /// threads are.
     pub(super) fn prepare(&mut self, arguments: &Arguments, common: &Common) -> Result<(), Failure> {
         if arguments.masquerade {
-            self.masquerade = Some(Arc::new(masquerade(common)?));
+            self.masquerade = Some(Arc::new(masquerade(
+                common,
+                "Without root both ends are inside: --far COMMAND",
+            )?));
         } else if is_root() {
             say_undone(&Masquerade::repair(), common);
         }
@@ -366,32 +370,6 @@ impl Described {
 
 /// A command that ends sooner is not asked how long programs waited for cores.
 const SHORTEST: std::time::Duration = std::time::Duration::from_millis(200);
-
-/// Whether this is root, perhaps of a user namespace: then network namespaces can be made.
-fn is_root() -> bool {
-    std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
-}
-
-/// What `--masquerade` needs; reports what a start that was killed has left behind.
-fn masquerade(common: &Common) -> Result<Masquerade, Failure> {
-    if !is_root() {
-        return Err(Failure::usage(
-            "--masquerade changes the network of this machine: it needs root. Without root both ends are inside: --far COMMAND",
-        ));
-    }
-    let masquerade = Masquerade::prepare().map_err(|error| Failure::other(error.to_string()))?;
-    say_undone(&masquerade.undone, common);
-    Ok(masquerade)
-}
-
-fn say_undone(undone: &[String], common: &Common) {
-    if !undone.is_empty() {
-        common.say(&format!(
-            "A start before this one was killed; what it had left is undone: {}.",
-            undone.join(", ")
-        ));
-    }
-}
 
 fn unknown_link(name: &str, spec: &Spec) -> Failure {
     let mut names: Vec<&str> = spec.links.iter().map(|link| link.name.as_str()).collect();
