@@ -64,6 +64,18 @@ pub struct Segment {
     pub kind_sack: u8,
 }
 
+impl AsRef<Segment> for Segment {
+    fn as_ref(&self) -> &Segment {
+        self
+    }
+}
+
+impl AsMut<Segment> for Segment {
+    fn as_mut(&mut self) -> &mut Segment {
+        self
+    }
+}
+
 const _: () = assert!(size_of::<Packet>() == 72);
 const _: () = assert!(size_of::<Segment>() == 56);
 

@@ -2,11 +2,12 @@
 //!
 //! A [`Grouper`] stands between a connection and its interface. It holds data packets back until it knows how many belong
 //! together, marks them and lets them go back to back. When a group is complete is the [`Mode`]: after a silence of
-//! T_buffer, at the end of the burst that the connection sends at one moment, after so many packets or an eighth of the
-//! smoothed RTT; or nothing is held back and a fixed length is announced whatever comes. Segments without data leave
-//! at once, unmarked.
+//! T_buffer, perhaps with a bound on how long a packet is held, at the end of the burst that the connection sends at one
+//! moment, after so many packets or an eighth of the smoothed RTT; or nothing is held back and a fixed length is announced
+//! whatever comes. Segments without data leave at once, unmarked. What it holds is a [`Segment`] in the simulator, and
+//! with real packets ([`marker`](super::marker)) whatever a segment can be had of.
 //!
-//! **Source.** Schinazi, UCB/EECS-2014-80 (2014), 3.1 (T_buffer, fixed length); docs/design/super-packets.md#burst and #accumulate (the other modes).
+//! **Source.** Schinazi, UCB/EECS-2014-80 (2014), 3.1 (T_buffer, fixed length); docs/design/super-packets.md#burst, #accumulate and #bound (the other modes).
 //! **Deviations.**
 //! - A group is complete at `max` packets too: a busy flow is never silent (docs/design/super-packets.md#cap).
 //! - `last` is set only when a fixed length is not reached: a FIN comes first (docs/design/super-packets.md#last).
@@ -44,6 +45,13 @@ pub enum Mode {
     Timer {
         /// T_buffer.
         t_buffer: Duration,
+    },
+    /// When nothing came for `t_buffer`, or the first of them has waited for `hold`: no packet is held longer.
+    BoundedTimer {
+        /// T_buffer.
+        t_buffer: Duration,
+        /// Longest time that a packet is held.
+        hold: Duration,
     },
     /// At once: packets that come at one moment, before the outputs are taken, are a group.
     Burst,
@@ -86,13 +94,15 @@ impl Grouping {
 
 /// Groups the packets of one flow.
 #[derive(Clone, Debug)]
-pub struct Grouper {
+pub struct Grouper<P = Segment> {
     grouping: Grouping,
     /// Packets in the order in which they leave; the first `ready` of them may.
-    packets: VecDeque<Outgoing>,
+    packets: VecDeque<Outgoing<P>>,
     ready: usize,
     /// When the group that is being collected is complete.
     deadline: Option<Instant>,
+    /// When the first packet of that group came.
+    began: Instant,
     srtt: Option<Duration>,
     identifiers: Identifiers,
     /// [`Mode::Fixed`]: followers still to come, and their mark.
@@ -102,16 +112,16 @@ pub struct Grouper {
 
 /// A packet that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct Outgoing<P = Segment> {
     /// The packet, marked.
-    pub segment: Segment,
+    pub packet: P,
     /// Packets of the group that begins with it, 1 if it is alone; 0 if it begins none, or is a FIN alone.
     pub group: u8,
 }
 
-impl Grouper {
+impl<P: AsRef<Segment> + AsMut<Segment>> Grouper<P> {
     /// Nothing is held back yet. Identifiers are drawn from `random`.
-    pub fn new(grouping: Grouping, random: Rng) -> Grouper {
+    pub fn new(grouping: Grouping, random: Rng) -> Grouper<P> {
         Grouper {
             grouping: Grouping {
                 max: grouping.max.clamp(1, grouping.layout.max_length()),
@@ -120,6 +130,7 @@ impl Grouper {
             packets: VecDeque::new(),
             ready: 0,
             deadline: None,
+            began: Instant::ZERO,
             srtt: None,
             identifiers: Identifiers::new(random),
             followers: 0,
@@ -138,20 +149,20 @@ impl Grouper {
     }
 
     /// The connection sends a packet.
-    pub fn on_packet(&mut self, now: Instant, segment: Segment) {
+    pub fn on_packet(&mut self, now: Instant, packet: P) {
+        let segment = packet.as_ref();
+        let (flags, payload) = (segment.flags, segment.payload);
         // A burst is what one moment brings; the others are complete at their deadline.
         if self.grouping.mode != Mode::Burst || self.deadline.is_some_and(|deadline| deadline < now) {
             self.on_timeout(now);
         }
-        let outgoing = Outgoing { segment, group: 0 };
-        if segment.flags.intersects(Flags::SYN.with(Flags::RST)) {
-            self.complete();
-            self.packets.push_back(outgoing);
-            self.ready = self.packets.len();
+        if flags.intersects(Flags::SYN.with(Flags::RST)) {
+            self.on_outsider(packet);
             return;
         }
-        let fin = segment.flags.contains(Flags::FIN);
-        if segment.payload == 0 && !fin {
+        let outgoing = Outgoing { packet, group: 0 };
+        let fin = flags.contains(Flags::FIN);
+        if payload == 0 && !fin {
             self.packets.insert(self.ready, outgoing);
             self.ready += 1;
             return;
@@ -162,8 +173,14 @@ impl Grouper {
             return;
         }
         let collected = self.packets.len() - self.ready;
+        if collected == 1 {
+            self.began = now;
+        }
         self.deadline = Some(match self.grouping.mode {
             Mode::Timer { t_buffer } => now.saturating_add(t_buffer),
+            Mode::BoundedTimer { t_buffer, hold } => {
+                now.saturating_add(t_buffer).min(self.began.saturating_add(hold))
+            }
             Mode::Accumulate { t_buffer } => self.deadline.unwrap_or_else(|| {
                 now.saturating_add(self.srtt.map_or(t_buffer, |srtt| {
                     Duration::from_nanos(srtt.as_nanos() / SRTT_SHARE)
@@ -176,8 +193,15 @@ impl Grouper {
         }
     }
 
+    /// A packet that belongs to no group leaves at once, and what is held leaves before it.
+    pub fn on_outsider(&mut self, packet: P) {
+        self.complete();
+        self.packets.push_back(Outgoing { packet, group: 0 });
+        self.ready = self.packets.len();
+    }
+
     /// The next packet that leaves. With [`Mode::Burst`] the first call ends the burst.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing<P>> {
         self.on_timeout(now);
         if self.ready == 0 {
             return None;
@@ -227,13 +251,13 @@ impl Grouper {
             let id = self.identifiers.draw(self.grouping.layout);
             let mut mark = Mark::first(declared, id);
             for outgoing in self.packets.iter_mut().skip(self.ready) {
-                write(self.grouping.layout, &mut outgoing.segment, mark);
+                write(self.grouping.layout, outgoing.packet.as_mut(), mark);
                 mark.role = Role::Follower;
             }
         }
         if let Some(first) = self.packets.get_mut(self.ready) {
             first.group = if packets == 1 {
-                alone(&first.segment)
+                alone(first.packet.as_ref())
             } else {
                 length
             };
@@ -249,7 +273,7 @@ impl Grouper {
         };
         let length = self.grouping.max;
         if length < 2 || self.followers == 0 && fin {
-            outgoing.group = alone(&outgoing.segment);
+            outgoing.group = alone(outgoing.packet.as_ref());
             return;
         }
         let mut mark = self.follower;
@@ -265,7 +289,7 @@ impl Grouper {
             mark = mark.ending();
             self.followers = 0;
         }
-        write(self.grouping.layout, &mut outgoing.segment, mark);
+        write(self.grouping.layout, outgoing.packet.as_mut(), mark);
     }
 }
 

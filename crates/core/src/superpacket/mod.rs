@@ -11,6 +11,7 @@
 mod edge;
 pub mod group;
 mod layout;
+pub mod marker;
 #[cfg(test)]
 mod tests;
 

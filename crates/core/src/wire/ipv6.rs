@@ -46,9 +46,7 @@ pub(super) fn encode(
     header[8..24].copy_from_slice(&source.octets());
     header[24..40].copy_from_slice(&destination.octets());
     if extension == MARK_HEADER {
-        header[HEADER..HEADER + 4].copy_from_slice(&[protocol, 0, MARK_OPTION, MARK_LEN]);
-        header[44..46].copy_from_slice(&(segment.urgent & MARK_FIELDS).to_be_bytes());
-        header[46..48].copy_from_slice(&segment.ip_id.to_be_bytes());
+        write_mark(header, segment, protocol);
     }
 }
 
@@ -57,6 +55,38 @@ pub(super) fn decrement_hop_limit(packet: &mut [u8]) -> Result<u8, Error> {
     let header = packet.get_mut(..HEADER).ok_or(Error::Truncated)?;
     header[7] = header[7].saturating_sub(1);
     Ok(header[7])
+}
+
+/// Puts the option of `segment` behind the fixed header of the packet in the first `len` bytes.
+pub(super) fn insert_option(buffer: &mut [u8], len: usize, segment: &Segment) -> Result<usize, Error> {
+    if !Layout::has_option(segment) {
+        return Err(Error::Option);
+    }
+    let packet = buffer.get(..len).ok_or(Error::Truncated)?;
+    if packet.len() < HEADER {
+        return Err(Error::Truncated);
+    }
+    if packet[0] >> 4 != 6 {
+        return Err(Error::Version);
+    }
+    let (protocol, carried) = (packet[6], word(packet, 4));
+    if [HOP_BY_HOP, ROUTING, FRAGMENT, DESTINATION_OPTIONS].contains(&protocol) {
+        return Err(Error::Header);
+    }
+    let longer = carried.checked_add(MARK_HEADER as u16).ok_or(Error::TooLong)?;
+    let room = buffer.get_mut(..len + MARK_HEADER).ok_or(Error::Buffer)?;
+    room.copy_within(HEADER..len, HEADER + MARK_HEADER);
+    room[4..6].copy_from_slice(&longer.to_be_bytes());
+    write_mark(room, segment, protocol);
+    Ok(len + MARK_HEADER)
+}
+
+/// Writes the hop-by-hop header with the option; `header` has room for it behind the fixed one.
+fn write_mark(header: &mut [u8], segment: &Segment, protocol: u8) {
+    header[6] = HOP_BY_HOP;
+    header[HEADER..HEADER + 4].copy_from_slice(&[protocol, 0, MARK_OPTION, MARK_LEN]);
+    header[44..46].copy_from_slice(&(segment.urgent & MARK_FIELDS).to_be_bytes());
+    header[46..48].copy_from_slice(&segment.ip_id.to_be_bytes());
 }
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Network, Error> {

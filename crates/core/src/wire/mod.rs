@@ -220,6 +220,16 @@ pub fn decrement_ttl(packet: &mut [u8]) -> Result<u8, Error> {
     }
 }
 
+/// Puts the option of `segment` (docs/design/super-packets.md#layout-c) into the IPv6 packet in the first `len` bytes of `buffer`, as a marker does,
+/// and returns the new length: [`Layout::overhead`](crate::superpacket::Layout::overhead) bytes more. No checksum covers it.
+///
+/// # Errors
+/// The bytes are no IPv6 packet, one with extension headers of its own (what must stand first, or be counted, is then not ours to
+/// decide), the segment carries no option, or there is no room. Nothing has changed then.
+pub fn insert_option(buffer: &mut [u8], len: usize, segment: &Segment) -> Result<usize, Error> {
+    ipv6::insert_option(buffer, len, segment)
+}
+
 /// What the network header says.
 struct Network {
     segment: Segment,

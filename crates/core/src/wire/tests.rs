@@ -522,3 +522,59 @@ fn what_is_no_packet_is_not_decremented() {
         assert_eq!(bytes, before);
     }
 }
+
+#[test]
+fn an_inserted_option_makes_the_packet_that_would_have_been_written() {
+    use crate::superpacket::{Layout, Mark};
+    let mut segment = Segment {
+        payload: 5,
+        tos: 0x2e << 2 | 2,
+        ttl: 64,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
+    let mut bytes = packet(&segment, v6(), b"hello");
+    // A flow label, which the encoder does not write, stays; so does what follows the packet (Ethernet padding).
+    bytes[2..4].copy_from_slice(&[0xbe, 0xef]);
+    bytes.extend_from_slice(&[7, 7]);
+    let len = bytes.len();
+    let before = bytes.clone();
+    Layout::C
+        .mark(&mut segment, Mark::follower(10, 0xabcd))
+        .expect("a mark of layout C");
+    assert_eq!(
+        super::insert_option(&mut bytes, len, &segment),
+        Err(Error::Buffer)
+    );
+    assert_eq!(bytes, before, "nothing has changed");
+    bytes.resize(len + 8, 0);
+    assert_eq!(super::insert_option(&mut bytes, len, &segment), Ok(len + 8));
+    let mut expected = packet(&segment, v6(), b"hello");
+    expected[2..4].copy_from_slice(&[0xbe, 0xef]);
+    expected.extend_from_slice(&[7, 7]);
+    assert_eq!(bytes, expected);
+    // Twice, into another version, without an option, into less than a header.
+    bytes.resize(len + 16, 0);
+    assert_eq!(
+        super::insert_option(&mut bytes, len + 8, &segment),
+        Err(Error::Header)
+    );
+    let mut four = packet(&Segment::default(), v4(), &[]);
+    four.resize(80, 0);
+    assert_eq!(super::insert_option(&mut four, 40, &segment), Err(Error::Version));
+    assert_eq!(
+        super::insert_option(&mut four, 40, &Segment::default()),
+        Err(Error::Option)
+    );
+    assert_eq!(
+        super::insert_option(&mut [0x60; 50], 39, &segment),
+        Err(Error::Truncated)
+    );
+    let mut full = vec![0; 70_000];
+    (full[0], full[6]) = (0x60, 6);
+    full[4..6].copy_from_slice(&0xfff8_u16.to_be_bytes());
+    assert_eq!(
+        super::insert_option(&mut full, 0xfff8 + 40, &segment),
+        Err(Error::TooLong)
+    );
+}

@@ -116,7 +116,7 @@ impl<O: Observer> Hosts<'_, O> {
                 now,
                 end.path,
                 FlowId(number),
-                outgoing.segment,
+                outgoing.packet,
             );
         }
         end.arm(now, number, &mut self.network, &mut self.armed);

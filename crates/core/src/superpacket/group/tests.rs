@@ -50,7 +50,7 @@ fn grouper(grouping: Grouping) -> Grouper {
 /// Roles and lengths of what left.
 fn marks(layout: Layout, left: &[Outgoing]) -> Vec<(Role, u8)> {
     left.iter()
-        .map(|outgoing| layout.decode(&outgoing.segment))
+        .map(|outgoing| layout.decode(&outgoing.packet))
         .map(|mark| (mark.role, mark.length))
         .collect()
 }
@@ -78,8 +78,48 @@ fn a_silence_of_t_buffer_completes_a_group() {
         [3, 0, 0]
     );
     assert_eq!(grouper.poll_timeout(), None);
-    let last = |outgoing: &Outgoing| Layout::LOCAL.decode(&outgoing.segment).last;
+    let last = |outgoing: &Outgoing| Layout::LOCAL.decode(&outgoing.packet).last;
     assert!(!left.iter().any(last), "a regular end carries no `last`");
+}
+
+#[test]
+fn no_packet_is_held_longer_than_the_bound() {
+    // docs/design/super-packets.md#bound-example
+    let mode = Mode::BoundedTimer {
+        t_buffer: SIXTY,
+        hold: Duration::from_micros(100),
+    };
+    let mut grouper = grouper(Grouping { mode, ..timer() });
+    let mut left = vec![];
+    for (number, (at, until)) in [(0, 60), (50, 100), (90, 100), (100, 160), (150, 200), (230, 290)]
+        .into_iter()
+        .enumerate()
+    {
+        let at = micros(at);
+        while let Some(due) = grouper.poll_timeout().filter(|&due| due <= at) {
+            left.extend(
+                drain(&mut grouper, due)
+                    .into_iter()
+                    .map(|outgoing| (due, outgoing)),
+            );
+        }
+        grouper.on_packet(at, data(number as u32));
+        assert_eq!(
+            grouper.poll_timeout(),
+            Some(micros(until)),
+            "after packet {number}"
+        );
+    }
+    left.extend(
+        drain(&mut grouper, micros(290))
+            .into_iter()
+            .map(|outgoing| (micros(290), outgoing)),
+    );
+    let groups: Vec<(Instant, u8)> = left.iter().map(|(at, outgoing)| (*at, outgoing.group)).collect();
+    assert_eq!(
+        groups,
+        [(100, 3), (100, 0), (100, 0), (200, 2), (200, 0), (290, 1)].map(|(at, group)| (micros(at), group))
+    );
 }
 
 #[test]
@@ -87,7 +127,7 @@ fn a_packet_alone_is_a_regular_packet() {
     let mut grouper = grouper(timer());
     grouper.on_packet(micros(0), data(0));
     let left = drain(&mut grouper, micros(60));
-    assert_eq!(left[0].segment, data(0), "nothing is written into it");
+    assert_eq!(left[0].packet, data(0), "nothing is written into it");
     assert_eq!(left[0].group, 1);
 }
 
@@ -120,7 +160,7 @@ fn control_packets_leave_at_once() {
     assert_eq!(
         left,
         [Outgoing {
-            segment: ack,
+            packet: ack,
             group: 0
         }],
         "it overtakes held data"
@@ -134,7 +174,7 @@ fn control_packets_leave_at_once() {
         [(Role::First, 2), (Role::Follower, 2), (Role::Regular, 0)],
         "a reset must not overtake"
     );
-    assert_eq!(left[2].segment, reset);
+    assert_eq!(left[2].packet, reset);
 }
 
 #[test]
@@ -189,11 +229,11 @@ fn a_fixed_length_holds_nothing_back_and_says_when_it_stops() {
         let at = micros(1000 * u64::from(number));
         grouper.on_packet(at, data(number));
         let left = drain(&mut grouper, at);
-        seen.push(Layout::LOCAL.decode(&left[0].segment));
+        seen.push(Layout::LOCAL.decode(&left[0].packet));
     }
     grouper.on_packet(micros(5000), segment(4, 1, Flags::FIN));
     let left = drain(&mut grouper, micros(5000));
-    seen.push(Layout::LOCAL.decode(&left[0].segment));
+    seen.push(Layout::LOCAL.decode(&left[0].packet));
     let ids = [seen[0].id, seen[3].id];
     assert_ne!(ids[0], ids[1]);
     assert_eq!(
@@ -252,7 +292,7 @@ fn an_identifier_does_not_come_again_soon() {
         grouper.on_packet(micros(round), data(0));
         grouper.on_packet(micros(round), data(1));
         let left = drain(&mut grouper, micros(round));
-        ids.push(Layout::LOCAL.decode(&left[0].segment).id);
+        ids.push(Layout::LOCAL.decode(&left[0].packet).id);
     }
     for window in ids.windows(9) {
         assert!(!window[..8].contains(&window[8]), "{window:?}");
@@ -333,15 +373,17 @@ fn oracle(grouping: Grouping, wait: Duration, steps: &[Step]) -> Vec<(Instant, R
         }
         group.clear();
     };
+    let due = |first: usize, last: usize| match grouping.mode {
+        Mode::Timer { .. } => times[last] + SIXTY,
+        Mode::BoundedTimer { hold, .. } => (times[last] + SIXTY).min(times[first] + hold),
+        Mode::Accumulate { .. } => times[first] + wait,
+        Mode::Burst | Mode::Fixed => times[last],
+    };
     let mut fixed = 0;
     for (packet, step) in steps.iter().enumerate() {
         let at = times[packet];
         if let (Some(&first), Some(&last)) = (group.first(), group.last()) {
-            let due = match grouping.mode {
-                Mode::Timer { .. } => times[last] + SIXTY,
-                Mode::Accumulate { .. } => times[first] + wait,
-                Mode::Burst | Mode::Fixed => times[last],
-            };
+            let due = due(first, last);
             // A burst is what one moment brings: it ends when time goes on.
             let over = if grouping.mode == Mode::Burst {
                 due < at
@@ -376,12 +418,7 @@ fn oracle(grouping: Grouping, wait: Duration, steps: &[Step]) -> Vec<(Instant, R
         }
     }
     if let (Some(&first), Some(&last)) = (group.first(), group.last()) {
-        let due = match grouping.mode {
-            Mode::Timer { .. } => times[last] + SIXTY,
-            Mode::Accumulate { .. } => times[first] + wait,
-            Mode::Burst | Mode::Fixed => times[last],
-        };
-        close(&mut group, due, &mut result);
+        close(&mut group, due(first, last), &mut result);
     }
     result
 }
@@ -399,9 +436,9 @@ proptest! {
         let mut now = Instant::ZERO;
         let mut take = |grouper: &mut Grouper, now: Instant| {
             while let Some(outgoing) = grouper.poll_transmit(now) {
-                left.push((now, outgoing.segment));
-                if outgoing.segment.payload > 0 || outgoing.segment.flags.contains(Flags::RST) {
-                    data_order.push(outgoing.segment.seq.0);
+                left.push((now, outgoing.packet));
+                if outgoing.packet.payload > 0 || outgoing.packet.flags.contains(Flags::RST) {
+                    data_order.push(outgoing.packet.seq.0);
                 }
             }
             assert!(grouper.poll_timeout().is_none_or(|at| at > now), "after a drain");
