@@ -1,65 +1,26 @@
 //! One direction of the described link: frames in with the time at which they came, frames out when they are due.
 
+use crate::emulator::Way;
 use crate::frames::{self, Frames};
-use crate::packet_socket::{BATCH, Refusal, Sent};
+use crate::outlet::{Measured, Outlet};
+use crate::packet_socket::Sent;
 use crate::{Clock, Event, Tap};
 use fleetfoot_core::link::{Link, LinkObserver, LinkStatistics};
 use fleetfoot_core::packet::{Flags, Packet};
 use fleetfoot_core::queue::{AnyQueue, DropReason, QueueEventKind};
 use fleetfoot_core::time::{Duration, Instant};
-use fleetfoot_sim::output::Histogram;
 use std::io::IoSlice;
 
 /// One direction of the described link: the simulator's own [`Link`] with real frames in it.
 pub struct Direction {
     link: Link<AnyQueue>,
-    frames: Frames,
-    measured: Measured,
+    outlet: Outlet,
     /// Packets that were dropped, that left the queue, and copies that were made, in the last call of the link.
     dropped: Vec<(Instant, Packet, DropReason)>,
     departed: Vec<(Packet, Duration)>,
     copies: Vec<Packet>,
-    /// Frames that are due, in their order.
-    due: Vec<Due>,
     /// Up to when the link has been carried on.
     known: Instant,
-    /// Who is shown every frame.
-    tap: Option<Tap>,
-}
-
-/// A frame that the far end is to have.
-#[derive(Clone, Copy)]
-struct Due {
-    packet: Packet,
-    at: Instant,
-    /// Whether it is TCP or UDP.
-    carried: bool,
-}
-
-/// What a direction has measured.
-#[derive(Clone, Debug, Default)]
-pub struct Measured {
-    /// Frames that arrived at the queue.
-    pub arrived: u64,
-    /// Frames that were delivered.
-    pub delivered: u64,
-    /// Layer-3 bytes that were delivered.
-    pub bytes: u64,
-    /// When the first and the last of them were. Where TCP or UDP passed, it begins with the first of that: hosts look for
-    /// each other long before a command sends something.
-    pub span: Option<(Instant, Instant)>,
-    /// Whether TCP or UDP was among them.
-    carried: bool,
-    /// Time in the queue of each frame that left it, nanoseconds.
-    pub queue_delay: Histogram,
-    /// How much later than the link would have frames were delivered, nanoseconds.
-    pub lateness: Histogram,
-    /// Deliveries that were more than a millisecond late.
-    pub late: u64,
-    /// Frames dropped, by reason.
-    pub drops: [u64; DropReason::ALL.len()],
-    /// Frames that the interface at the far end did not take, by reason.
-    pub refused: [u64; Refusal::ALL.len()],
 }
 
 /// What the link reports, as it happens.
@@ -91,27 +52,17 @@ impl Direction {
     pub fn new(link: Link<AnyQueue>) -> Direction {
         Direction {
             link,
-            frames: Frames::default(),
-            measured: Measured::default(),
+            outlet: Outlet::new(Frames::default()),
             dropped: Vec::new(),
             departed: Vec::new(),
             copies: Vec::new(),
-            due: Vec::with_capacity(BATCH),
             known: Instant::ZERO,
-            tap: None,
         }
     }
 
     /// Shows every frame to `tap` from now on.
     pub fn observe(&mut self, tap: Tap) {
-        self.tap = Some(tap);
-    }
-
-    /// The link begins, with this clock.
-    pub(crate) fn start(&mut self, clock: &Clock) {
-        if let Some(tap) = &mut self.tap {
-            tap.start(clock);
-        }
+        self.outlet.tap = Some(tap);
     }
 
     /// Does something with the link, and afterwards what follows from it for the frames.
@@ -120,20 +71,18 @@ impl Direction {
             dropped: &mut self.dropped,
             departed: &mut self.departed,
             copies: &mut self.copies,
-            measured: &mut self.measured,
+            measured: &mut self.outlet.measured,
         };
-        let result = work(&mut self.link, &self.frames, &mut watch);
+        let result = work(&mut self.link, &self.outlet.frames, &mut watch);
         for (packet, waited) in self.departed.drain(..) {
-            self.frames.departed(&packet, waited);
+            self.outlet.frames.departed(&packet, waited);
         }
         for packet in self.copies.drain(..) {
-            self.frames.duplicate(&packet);
+            self.outlet.frames.duplicate(&packet);
         }
         for (at, packet, reason) in self.dropped.drain(..) {
-            if let Some(tap) = &self.tap {
-                tap.report(at, Event::Dropped(reason), self.frames.bytes(&packet));
-            }
-            self.frames.release(&packet);
+            self.outlet.report(at, Event::Dropped(reason), &packet);
+            self.outlet.frames.release(&packet);
         }
         result
     }
@@ -144,16 +93,14 @@ impl Direction {
         self.known = self.known.max(at);
         let now = self.known;
         let seen = frames::read(frame, None);
-        let Some((packet, taken_over)) = self.frames.keep(frame, None, &seen) else {
+        let Some((packet, taken_over)) = self.outlet.frames.keep(frame, None, &seen) else {
             return;
         };
         if let Some(flow) = taken_over {
             self.link.on_flow_end(flow);
         }
-        self.measured.arrived += 1;
-        if let Some(tap) = &self.tap {
-            tap.report(at, Event::Entered, frame);
-        }
+        self.outlet.measured.arrived += 1;
+        self.outlet.report(at, Event::Entered, &packet);
         self.with(|link, frames, watch| link.on_packet(now, packet, frames.flows(), watch));
     }
 
@@ -175,11 +122,7 @@ impl Direction {
     ) -> Result<(), E> {
         self.known = self.known.max(until);
         while self.collect() {
-            let sent = self.hand_over(&now, &mut send);
-            for due in self.due.drain(..) {
-                self.frames.release(&due.packet);
-            }
-            sent?;
+            self.outlet.send(&now, &mut send)?;
         }
         Ok(())
     }
@@ -189,7 +132,7 @@ impl Direction {
         let now = self.known;
         // Departures that are due come first: then the head of the wire is what is delivered next.
         self.with(|link, frames, watch| link.on_timeout(now, frames.flows(), watch));
-        while self.due.len() < BATCH {
+        while !self.outlet.is_full() {
             let Some(at) = self.link.poll_timeout().filter(|&at| at <= now) else {
                 break;
             };
@@ -199,70 +142,21 @@ impl Direction {
             };
             if packet.segment.flags.contains(Flags::CORRUPT) {
                 // The far end finds that the frame's check fails, and throws it away.
-                self.measured.drops[DropReason::BitError as usize] += 1;
-                if let Some(tap) = &self.tap {
-                    tap.report(
-                        at,
-                        Event::Dropped(DropReason::BitError),
-                        self.frames.bytes(&packet),
-                    );
-                }
-                self.frames.release(&packet);
+                self.outlet.measured.drops[DropReason::BitError as usize] += 1;
+                self.outlet
+                    .report(at, Event::Dropped(DropReason::BitError), &packet);
+                self.outlet.frames.release(&packet);
                 continue;
             }
-            self.frames.remark(&packet);
-            let carried = matches!(self.frames.flows().key(packet.flow).protocol, TCP | UDP);
-            self.due.push(Due { packet, at, carried });
+            self.outlet.frames.remark(&packet);
+            self.outlet.push(packet, at);
         }
-        !self.due.is_empty()
-    }
-
-    /// Sends the batch, and counts what became of each frame.
-    fn hand_over<E>(
-        &mut self,
-        now: &impl Fn() -> Instant,
-        send: &mut impl FnMut(&[IoSlice<'_>]) -> Result<Sent, E>,
-    ) -> Result<(), E> {
-        let mut slices = [IoSlice::new(&[]); BATCH];
-        for (slice, due) in slices.iter_mut().zip(&self.due) {
-            *slice = IoSlice::new(self.frames.bytes(&due.packet));
-        }
-        let mut rest = &slices[..self.due.len()];
-        let mut batch = &self.due[..];
-        let mut began = now();
-        while !rest.is_empty() {
-            match send(rest)? {
-                Sent::Taken(count) => {
-                    let (taken, left) = batch.split_at(count.clamp(1, batch.len()));
-                    let ended = if taken.len() > 1 || !left.is_empty() {
-                        now()
-                    } else {
-                        began
-                    };
-                    self.measured.count(taken, began, ended, |due, now, late| {
-                        if let Some(tap) = &self.tap {
-                            let waited = self.frames.waited(&due.packet);
-                            let left = Event::Left { waited, late };
-                            tap.report(now, left, self.frames.bytes(&due.packet));
-                        }
-                    });
-                    (batch, rest, began) = (left, &rest[taken.len()..], ended);
-                }
-                Sent::Refused(refusal) => {
-                    self.measured.refused[refusal as usize] += 1;
-                    if let (Some(tap), Some(due)) = (&self.tap, batch.first()) {
-                        tap.report(began, Event::Refused(refusal), self.frames.bytes(&due.packet));
-                    }
-                    (batch, rest) = (&batch[1..], &rest[1..]);
-                }
-            }
-        }
-        Ok(())
+        !self.outlet.is_empty()
     }
 
     /// What was measured so far.
     pub const fn measured(&self) -> &Measured {
-        &self.measured
+        &self.outlet.measured
     }
 
     /// What the link has counted, up to the last call.
@@ -276,38 +170,25 @@ impl Direction {
     }
 }
 
-impl Measured {
-    /// Counts frames that went out one after the other from `began` to `ended`; `each_frame` gets when, and how late.
-    fn count(
-        &mut self,
-        taken: &[Due],
-        began: Instant,
-        ended: Instant,
-        mut each_frame: impl FnMut(&Due, Instant, Duration),
-    ) {
-        let each = ended.since(began).as_nanos() / taken.len().max(1) as u64;
-        let mut now = began;
-        for due in taken {
-            let late = now.since(due.at);
-            self.lateness.record(late.as_nanos());
-            self.late += u64::from(late > Duration::from_millis(1));
-            each_frame(due, now, late);
-            self.delivered += 1;
-            self.bytes += u64::from(due.packet.segment.len());
-            let begins = due.carried && !self.carried;
-            self.carried |= due.carried;
-            let first = self.span.filter(|_| !begins).map_or(now, |(first, _)| first);
-            self.span = Some((first, now));
-            now += Duration::from_nanos(each);
-        }
+impl Way for Direction {
+    fn start(&mut self, clock: &Clock) {
+        self.outlet.start(clock);
     }
 
-    /// Frames that the interface at the far end did not take, for whatever reason.
-    pub fn refused_packets(&self) -> u64 {
-        self.refused.iter().sum()
+    fn on_frame(&mut self, at: Instant, frame: &[u8]) {
+        Direction::on_frame(self, at, frame);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Direction::poll_timeout(self)
+    }
+
+    fn poll_frames<E>(
+        &mut self,
+        until: Instant,
+        now: impl Fn() -> Instant,
+        send: impl FnMut(&[IoSlice<'_>]) -> Result<Sent, E>,
+    ) -> Result<(), E> {
+        Direction::poll_frames(self, until, now, send)
     }
 }
-
-/// Protocol numbers of IP.
-const TCP: u8 = libc::IPPROTO_TCP as u8;
-const UDP: u8 = libc::IPPROTO_UDP as u8;

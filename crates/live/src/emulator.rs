@@ -5,28 +5,58 @@
 //! link: the frame leaves later than the link would have delivered it, and that is recorded as lateness.
 //! The loop sleeps while nothing is due.
 
-use crate::packet_socket::{BATCH, PacketSocket};
+use crate::packet_socket::{BATCH, PacketSocket, Sent};
 use crate::wake::{Wake, readable};
 use crate::{Clock, Direction, Error};
-use fleetfoot_core::time::Instant;
+use fleetfoot_core::time::{Duration, Instant};
+use std::io::IoSlice;
 use std::os::fd::AsFd;
 
-/// Two interfaces and the described link between them.
-pub struct Emulator {
+/// What becomes of frames in one direction: frames in with the time at which they came, frames out when they are due.
+pub trait Way {
+    /// The way begins, with this clock.
+    fn start(&mut self, clock: &Clock);
+
+    /// A frame came at `at`.
+    fn on_frame(&mut self, at: Instant, frame: &[u8]);
+
+    /// When [`Way::poll_frames`] is to be called next; `None`: nothing is under way.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// Hands the frames that are due at `until` to `send`, in batches; `until` is the time up to which all arrivals are known.
+    /// How late a frame is shows the clock `now` when its turn comes.
+    ///
+    /// # Errors
+    /// Those of `send`.
+    fn poll_frames<E>(
+        &mut self,
+        until: Instant,
+        now: impl Fn() -> Instant,
+        send: impl FnMut(&[IoSlice<'_>]) -> Result<Sent, E>,
+    ) -> Result<(), E>;
+
+    /// No more frames come. What is under way is lost, unless it is made due here.
+    fn end(&mut self) {}
+}
+
+/// Two interfaces and what is between them: a described link, or another [`Way`] in each direction.
+pub struct Emulator<W = Direction> {
     /// The interface on each side.
     sides: [PacketSocket; 2],
     /// What goes from the first to the second, and back.
-    directions: [Direction; 2],
+    directions: [W; 2],
     wake: Wake,
+    /// A frame with the VLAN tag that the kernel took out.
+    tagged: Vec<u8>,
 }
 
-impl Emulator {
+impl<W: Way> Emulator<W> {
     /// Frames from `sides[0]` to `sides[1]` go through `directions[0]`, those back through `directions[1]`. The interfaces are
     /// in the namespace of this thread and have the MTU `mtu`.
     ///
     /// # Errors
     /// An interface is not there, or packet sockets are not permitted.
-    pub fn new(sides: [&str; 2], mtu: u32, directions: [Direction; 2]) -> Result<Emulator, Error> {
+    pub fn new(sides: [&str; 2], mtu: u32, directions: [W; 2]) -> Result<Emulator<W>, Error> {
         Ok(Emulator {
             sides: [
                 PacketSocket::open(sides[0], mtu)?,
@@ -34,7 +64,16 @@ impl Emulator {
             ],
             directions,
             wake: Wake::default(),
+            tagged: Vec::new(),
         })
+    }
+
+    /// Takes in frames for other hosts, too, which a device would not hand up: what lies between two others has to see all.
+    ///
+    /// # Errors
+    /// An interface does not do it.
+    pub fn take_all(&self) -> Result<(), Error> {
+        self.sides.iter().try_for_each(PacketSocket::take_all)
     }
 
     /// Works until `stop` can be read from (an event, a pipe whose other end is closed). Sleeps while nothing is due.
@@ -48,16 +87,38 @@ impl Emulator {
         loop {
             let [mut first, mut second] = [false; 2];
             for (index, more) in [(0, &mut first), (1, &mut second)] {
-                let known = self.read(clock, index, more);
-                let (direction, far) = (&mut self.directions[index], &self.sides[1 - index]);
-                direction.poll_frames(known, || clock.now(), |frames| far.send(frames))?;
+                self.carry(clock, index, more)?;
             }
-            let due = self.directions.iter().filter_map(Direction::poll_timeout).min();
+            let due = self.directions.iter().filter_map(Way::poll_timeout).min();
             // Frames that wait already are read at once.
             let due = if first || second { Some(Instant::ZERO) } else { due };
             if self.wait(clock, due, stop)? {
+                self.finish(clock);
                 return Ok(());
             }
+        }
+    }
+
+    /// Reads what waits on a side and sends what is due at the other.
+    fn carry(&mut self, clock: &Clock, index: usize, more: &mut bool) -> Result<(), Error> {
+        let known = self.read(clock, index, more);
+        let (direction, far) = (&mut self.directions[index], &self.sides[1 - index]);
+        direction.poll_frames(known, || clock.now(), |frames| far.send(frames))
+    }
+
+    /// Carries what came before the end. An interface that is gone by now is no error.
+    fn finish(&mut self, clock: &Clock) {
+        for index in 0..2 {
+            let mut more = true;
+            let began = clock.now();
+            while more && clock.now().since(began) < LONGEST_END {
+                more = false;
+                if self.carry(clock, index, &mut more).is_err() {
+                    return;
+                }
+            }
+            self.directions[index].end();
+            let _ = self.carry(clock, index, &mut more);
         }
     }
 
@@ -73,7 +134,16 @@ impl Emulator {
                 return stamps.now;
             };
             last = stamps.arrival(frame.stamp);
-            direction.on_frame(last, frame.bytes());
+            match (frame.tag, frame.bytes().split_at_checked(ADDRESSES)) {
+                (Some(tag), Some((addresses, rest))) => {
+                    self.tagged.clear();
+                    for part in [addresses, &tag, rest] {
+                        self.tagged.extend_from_slice(part);
+                    }
+                    direction.on_frame(last, &self.tagged);
+                }
+                _ => direction.on_frame(last, frame.bytes()),
+            }
         }
         *more = true;
         last
@@ -94,7 +164,7 @@ impl Emulator {
     }
 
     /// The directions with what they measured; the interfaces are closed.
-    pub fn into_directions(self) -> [Direction; 2] {
+    pub fn into_directions(self) -> [W; 2] {
         self.directions
     }
 
@@ -103,3 +173,8 @@ impl Emulator {
         self.sides.iter().map(PacketSocket::missed).sum()
     }
 }
+
+/// What came before the end is read for so long at most: frames may go on coming.
+const LONGEST_END: Duration = Duration::from_millis(20);
+/// Bytes of a frame before its VLAN tag.
+const ADDRESSES: usize = 12;

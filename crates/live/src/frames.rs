@@ -7,6 +7,7 @@
 
 use fleetfoot_core::flow::{FlowId, FlowKey, FlowTable, HostId};
 use fleetfoot_core::packet::{BufId, Kind, Packet, Segment};
+use fleetfoot_core::superpacket::Layout;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::wire;
 use foldhash::fast::RandomState;
@@ -234,6 +235,20 @@ impl Frames {
         }
     }
 
+    /// Keeps a frame whose headers nobody looks at. `None`: there is no room.
+    pub(crate) fn keep_unread(&mut self, frame: &[u8]) -> Option<Packet> {
+        let seen = Seen {
+            segment: Segment {
+                payload: frame.len().saturating_sub(HEADER) as u32,
+                ..Segment::default()
+            },
+            ends: Ends::default(),
+            network: HEADER,
+            problem: None,
+        };
+        self.keep(frame, None, &seen).map(|(packet, _)| packet)
+    }
+
     /// Keeps a frame, of which `seen` was read, with its tag back in its place: the packet that stands for it, and the flow whose id
     /// it takes over, if that was another's. `None`: there is no room.
     pub(crate) fn keep(
@@ -314,6 +329,24 @@ impl Frames {
         {
             remark(network, packet.segment.tos);
         }
+    }
+
+    /// Writes the mark of a super-packet into the bytes of a packet, as its segment has it. One that does not fit stays as it is:
+    /// whether it was written.
+    pub(crate) fn mark(&mut self, packet: &Packet, layout: Layout) -> bool {
+        let slot = &mut self.slots[packet.buf.0 as usize];
+        let (bytes, network) = (&mut slot.bytes, slot.network);
+        let Some(length) = bytes.len().checked_sub(network) else {
+            return false;
+        };
+        let segment = &packet.segment;
+        if layout != Layout::C {
+            return wire::remark(&mut bytes[network..], segment.tos, segment.ip_id).is_ok();
+        }
+        bytes.resize(network + length + usize::from(layout.overhead()), 0);
+        let done = wire::insert_option(&mut bytes[network..], length, segment);
+        bytes.truncate(network + *done.as_ref().unwrap_or(&length));
+        done.is_ok()
     }
 
     /// The bytes of a packet.

@@ -152,6 +152,50 @@ pub(crate) fn batch(command: &mut Command, lines: &str, missing: &str) -> Result
     ))
 }
 
+/// What `ip` shows of an interface of this thread's namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) mtu: u32,
+    pub(crate) loopback: bool,
+    /// The bridge or bond that it belongs to.
+    pub(crate) master: Option<String>,
+}
+
+impl Facts {
+    /// Those of the interface called `name`.
+    pub(crate) fn of(name: &str) -> Result<Facts, Error> {
+        let output = Command::new("ip")
+            .args(["-oneline", "link", "show", "dev", name])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|cause| Error::new(NO_IP, cause))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Facts::read(&text).ok_or_else(|| {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            Error::new(
+                format!("cannot look at the interface {name}"),
+                std::io::Error::other(errors.trim().to_owned()),
+            )
+        })
+    }
+
+    /// Reads a line of `ip -oneline link show`.
+    fn read(line: &str) -> Option<Facts> {
+        let (_, rest) = line.split_once('<')?;
+        let (flags, rest) = rest.split_once('>')?;
+        let after = |word: &str| {
+            let mut words = rest.split_whitespace();
+            words.find(|found| *found == word)?;
+            words.next()
+        };
+        Some(Facts {
+            mtu: after("mtu")?.parse().ok()?,
+            loopback: flags.split(',').any(|flag| flag == "LOOPBACK"),
+            master: after("master").map(str::to_owned),
+        })
+    }
+}
+
 /// The network that a host's address ([`Addresses::far_host`]) shares with the kernel.
 pub(crate) fn network_of(host: &str, family: u8) -> String {
     let [four, six] = HOST_PREFIXES;
@@ -198,7 +242,20 @@ pub(crate) fn carries(interface: &str) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Addresses, network_of, with_prefixes};
+    use super::{Addresses, Facts, network_of, with_prefixes};
+
+    #[test]
+    fn a_line_of_ip_is_read() {
+        let line = "7: m0@if6: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1400 qdisc noqueue master br0 state UP mode DEFAULT group default qlen 1000\\    link/ether 02:66:00:00:00:01 brd ff:ff:ff:ff:ff:ff";
+        let facts = Facts::read(line).expect("a line of ip");
+        assert_eq!(
+            (facts.mtu, facts.loopback, facts.master.as_deref()),
+            (1400, false, Some("br0"))
+        );
+        let facts = Facts::read("1: lo: <LOOPBACK> mtu 65536 qdisc noop state DOWN").expect("a line of ip");
+        assert_eq!((facts.mtu, facts.loopback, facts.master), (65_536, true, None));
+        assert_eq!(Facts::read("Device \"x\" does not exist."), None);
+    }
 
     #[test]
     fn hosts_at_both_ends_have_networks_of_their_own() {

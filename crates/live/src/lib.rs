@@ -3,7 +3,8 @@
 //! [`Namespace`] is a network namespace that lives as long as the closure that runs in it; [`Tun`] a device whose packets are
 //! read and written here; [`Clock`] the one clock; [`calls`] the socket calls of the kernel by number, for the script
 //! runner. [`Emulator`] puts a described link between two interfaces, [`Shell`] runs a command behind it, [`SenderSwitches`] are
-//! settings of the kernel's TCP at both ends, and a [`Tap`] shows an observer what passes. [`host`] is our TCP as a host on real
+//! settings of the kernel's TCP at both ends, and a [`Tap`] shows an observer what passes. A [`Passage`] marks super-packets, in a
+//! shell or [`Between`] two interfaces that are there. [`host`] is our TCP as a host on real
 //! packets, [`service`] what it serves and fetches, [`proxy`] what passes connections between it and the kernel. [`router`] forwards
 //! between interfaces with a queue before each. With the feature `bpf`, `bpf` attaches mechanisms to this machine's kernel. This is
 //! the only crate that may use `unsafe`, and it does so only to call the kernel.
@@ -17,6 +18,7 @@ mod counted;
 mod beside;
 #[cfg(feature = "bpf")]
 pub mod bpf;
+mod between;
 pub mod calls;
 mod clock;
 mod contained;
@@ -33,8 +35,10 @@ mod measure;
 mod member;
 mod namespace;
 mod offload;
+mod outlet;
 mod packet_socket;
 pub mod proxy;
+mod passage;
 mod ring;
 pub mod router;
 mod sender;
@@ -47,15 +51,18 @@ mod tun;
 mod wake;
 
 pub use beside::beside;
+pub use between::{Between, Passed, interfaces};
 pub use clock::Clock;
-pub use direction::{Direction, Measured};
-pub use emulator::Emulator;
+pub use direction::Direction;
+pub use emulator::{Emulator, Way};
 pub use error::Error;
 pub use masquerade::{Masquerade, Masqueraded};
 pub use measure::{Forwarded, Shaped, Timers, kernel_forwards, router_forwards};
 pub use namespace::Namespace;
 pub use offload::switch_off_offloads;
+pub use outlet::Measured;
 pub use packet_socket::{PacketSocket, Refusal, Sent};
+pub use passage::{MarkRules, Marked, Network, Passage, Unmarked};
 pub use ring::Format;
 pub use sender::SenderSwitches;
 pub use shell::{Finished, Shell};

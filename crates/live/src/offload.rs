@@ -10,18 +10,61 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// # Errors
 /// The interface is not there, or one of the features stays on.
 pub fn switch_off_offloads(interface: &str) -> Result<(), Error> {
-    let fd = socket()?;
-    for feature in FEATURES {
-        // A feature that the device does not have cannot be set, and is off.
-        let _ = ask(&fd, interface, feature.set, 0);
-        if ask(&fd, interface, feature.get, 0).unwrap_or(0) != 0 {
-            return Err(Error::new(
-                format!("{} of {interface} cannot be switched off", feature.name),
-                io::ErrorKind::Unsupported,
-            ));
+    Offloads::switch_off(interface).map(Offloads::keep)
+}
+
+/// What was switched off at an interface; it is switched on again when this is dropped.
+pub(crate) struct Offloads {
+    fd: OwnedFd,
+    interface: String,
+    /// Features that were on.
+    changed: Vec<&'static Feature>,
+}
+
+impl Offloads {
+    /// As [`switch_off_offloads`].
+    pub(crate) fn switch_off(interface: &str) -> Result<Offloads, Error> {
+        let mut offloads = Offloads {
+            fd: socket()?,
+            interface: interface.to_owned(),
+            changed: Vec::new(),
+        };
+        for feature in &FEATURES {
+            let get = |offloads: &Offloads| ask(&offloads.fd, interface, feature.get, 0).unwrap_or(0) != 0;
+            let was_on = get(&offloads);
+            // A feature that the device does not have cannot be set, and is off.
+            let _ = ask(&offloads.fd, interface, feature.set, 0);
+            if get(&offloads) {
+                return Err(Error::new(
+                    format!("{} of {interface} cannot be switched off", feature.name),
+                    io::ErrorKind::Unsupported,
+                ));
+            }
+            if was_on {
+                offloads.changed.push(feature);
+            }
+        }
+        Ok(offloads)
+    }
+
+    /// Names of what was on.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.changed.iter().map(|feature| feature.name).collect()
+    }
+
+    /// It stays off.
+    fn keep(mut self) {
+        self.changed.clear();
+    }
+}
+
+impl Drop for Offloads {
+    fn drop(&mut self) {
+        // What depends on another comes after it, and is switched on again in that order's reverse.
+        for feature in self.changed.iter().rev() {
+            let _ = ask(&self.fd, &self.interface, feature.set, 1);
         }
     }
-    Ok(())
 }
 
 /// Looks whether one of the features is on that [`switch_off_offloads`] switches off.

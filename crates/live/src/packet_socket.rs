@@ -181,6 +181,25 @@ impl PacketSocket {
         &self.name
     }
 
+    /// Takes in frames for other hosts, too, while this is open.
+    ///
+    /// # Errors
+    /// The interface does not do it.
+    pub(crate) fn take_all(&self) -> Result<(), Error> {
+        let request = libc::packet_mreq {
+            mr_ifindex: self.index as c_int,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        option(&self.fd, libc::PACKET_ADD_MEMBERSHIP, &request).map_err(|cause| {
+            Error::new(
+                format!("cannot make {} take in frames for other hosts", self.name),
+                cause,
+            )
+        })
+    }
+
     /// The next frame, if one waits.
     pub(crate) fn receive(&mut self) -> Option<RingFrame<'_>> {
         self.ring.next()
@@ -283,3 +302,57 @@ impl AsFd for PacketSocket {
 pub(crate) const BATCH: usize = 64;
 /// Bytes that wait for the receiver at most.
 const BUFFER: c_int = 8 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::{PacketSocket, Sent};
+    use crate::{Clock, Namespace};
+    use fleetfoot_core::time::Duration;
+    use std::io::IoSlice;
+
+    /// The kernel takes tags out of what it hands up, and another's frames are not for this host.
+    #[test]
+    fn tags_and_frames_for_others_come_through() {
+        if let Err(reason) = Namespace::available() {
+            println!("skipped: {reason}");
+            return;
+        }
+        Namespace::run(|namespace| {
+            namespace.ip("link add v0 type veth peer name v1\nlink set v0 up\nlink set v1 up")?;
+            for name in ["v0", "v1"] {
+                namespace.sysctl(&format!("net/ipv6/conf/{name}/disable_ipv6"), "1")?;
+                crate::ip::carries(name)?;
+            }
+            let (near, mut far) = (PacketSocket::open("v0", 1500)?, PacketSocket::open("v1", 1500)?);
+            far.take_all()?;
+            let to = [2, 0x77, 0, 0, 0, 9];
+            let from = [2, 0x77, 0, 0, 0, 8];
+            let payload: Vec<u8> = (0..100).collect();
+            let frames: [Vec<u8>; 4] = [
+                [&[0x81, 0x00, 0x60, 0x05, 0x08, 0x00][..], &payload].concat(),
+                [
+                    &[0x88, 0xa8, 0x00, 0x07, 0x81, 0x00, 0x00, 0x05, 0x08, 0x00][..],
+                    &payload,
+                ]
+                .concat(),
+                [&[0x08, 0x00][..], &payload].concat(),
+                [&[0x81, 0x00, 0x00, 0x05, 0x08, 0x00][..], &[7; 1500]].concat(),
+            ]
+            .map(|rest| [&to[..], &from, &rest].concat());
+            for frame in &frames {
+                assert_eq!(near.send(&[IoSlice::new(frame)])?, Sent::Taken(1));
+            }
+            for frame in &frames {
+                let clock = Clock::start();
+                assert!(Namespace::wait(&clock, Duration::from_secs(5), || far.has_frame()));
+                let came = far.receive().expect("it waits");
+                let tag = came.tag.unwrap_or_default();
+                let (addresses, rest) = came.bytes().split_at(12);
+                let tag = if came.tag.is_some() { &tag[..] } else { &[] };
+                assert_eq!([addresses, tag, rest].concat(), *frame);
+            }
+            Ok(())
+        })
+        .expect("namespaces are there");
+    }
+}

@@ -5,7 +5,7 @@ use crate::ip::{Addresses, carries, forward, ip, ip_at, network_of, quiet, with_
 use crate::masquerade::{Masquerade, Masqueraded};
 use crate::member::{Desk, Member};
 use crate::signals::Signals;
-use crate::{Clock, Direction, Emulator, Error, SenderSwitches, switch_off_offloads};
+use crate::{Clock, Direction, Emulator, Error, SenderSwitches, Way, switch_off_offloads};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -33,6 +33,8 @@ pub struct Shell {
     pub far: Option<String>,
     /// MTU of the interfaces.
     pub mtu: u32,
+    /// Bytes that packets of IPv6 may get on their way: the command's are smaller by that.
+    pub six_room: u32,
     /// What it prints goes where its errors go.
     pub to_stderr: bool,
     /// The command reaches what the caller's namespace reaches.
@@ -46,7 +48,7 @@ pub struct Shell {
 }
 
 /// How a command behind a link ended.
-pub struct Finished {
+pub struct Finished<W = Direction> {
     /// Its exit status; 128 and the signal's number where a signal ended it.
     pub status: ExitStatus,
     /// How the far command ended, if it did so before the command.
@@ -56,7 +58,7 @@ pub struct Finished {
     /// From its start to its end.
     pub wall: std::time::Duration,
     /// What was measured of what it sent (`[0]`) and what it received (`[1]`).
-    pub directions: [Direction; 2],
+    pub directions: [W; 2],
     /// Frames that were lost because this machine did not read them in time.
     pub missed: u32,
 }
@@ -86,12 +88,13 @@ impl Shell {
         ip("link set lo up")
     }
 
-    /// Runs the command; `directions` are what it sends and what it receives. Standard input, output and error are its own.
+    /// Runs the command; `directions` are what becomes of what it sends and of what it receives. Standard input, output and error
+    /// are its own.
     /// Signals that another process sends to this one meanwhile are passed on to the command.
     ///
     /// # Errors
     /// What the machine does not give, or the command cannot be started. Nothing is left behind.
-    pub fn run(&self, directions: [Direction; 2]) -> Result<Finished, Error> {
+    pub fn run<W: Way + Send>(&self, directions: [W; 2]) -> Result<Finished<W>, Error> {
         let signals = Signals::take()?;
         let pipe = || std::io::pipe().map_err(|cause| Error::new("cannot make a pipe", cause));
         let (stop_reading, stop_writing) = pipe()?;
@@ -259,6 +262,11 @@ impl Shell {
         ))
         .is_ok();
         switch_off_offloads("eth0")?;
+        if self.six_room > 0 {
+            // Where there is no IPv6, there is no such switch.
+            let path = "/proc/sys/net/ipv6/conf/eth0/mtu";
+            let _ = std::fs::write(path, (self.mtu - self.six_room.min(self.mtu)).to_string());
+        }
         self.switches
             .set("eth0", &addresses.near, Some(&addresses.far), true)?;
         forward();

@@ -23,10 +23,6 @@ pub enum Order {
 }
 
 impl Signals {
-    pub(crate) fn take() -> Result<Signals, Error> {
-        Signals::of(&TAKEN)
-    }
-
     /// Also takes `SIGUSR1`, as [`Order::Report`].
     ///
     /// # Errors
@@ -41,6 +37,14 @@ impl Signals {
             Signal::SIGUSR1 => Order::Report,
             _ => Order::End,
         })
+    }
+
+    /// Takes them, as far as other threads leave them to this one.
+    ///
+    /// # Errors
+    /// The kernel gives no descriptor for them.
+    pub fn take() -> Result<Signals, Error> {
+        Signals::of(&TAKEN)
     }
 
     fn of(signals: &[Signal]) -> Result<Signals, Error> {

@@ -1,14 +1,16 @@
-//! Frames through one direction of the link, in virtual time: what is late, what is refused, what is allocated.
+//! Frames through one direction of the link, or past the marker, in virtual time: what is late, what is refused, what is allocated.
 #![cfg(target_os = "linux")]
 
 use fleetfoot_core::link::{Link, LinkConfig, LinkRate};
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::queue::{AnyQueue, DropReason};
+use fleetfoot_core::superpacket;
+use fleetfoot_core::superpacket::marker::Marking;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Rate;
 use fleetfoot_core::wire;
-use fleetfoot_live::{Direction, Refusal, Sent, tap};
+use fleetfoot_live::{Direction, MarkRules, Passage, Refusal, Sent, Way, tap};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -223,4 +225,80 @@ fn a_warm_direction_allocates_nothing() {
             "{queue} dropped"
         );
     }
+}
+
+#[test]
+fn a_warm_passage_allocates_nothing() {
+    let mut passage = Passage::marking(MarkRules {
+        marking: Marking {
+            t_buffer: Duration::from_micros(60),
+            hold: Duration::from_micros(200),
+            max: 10,
+            by_write: false,
+        },
+        four: Some(superpacket::Layout::LOCAL),
+        six: Some(superpacket::Layout::C),
+        udp: false,
+        ports: vec![0..=65_535],
+        networks: Vec::new(),
+        mtu: 1500,
+        seed: 1,
+    });
+    // Data of two flows that may not be fragmented and of one that may, of IPv6, and acknowledgments.
+    let mut six = frame(999, 1000);
+    six[12..14].copy_from_slice(&[0x86, 0xdd]);
+    let frames = [
+        atomic(1000, 1000),
+        atomic(1001, 300),
+        frame(1002, 1000),
+        atomic(1003, 0),
+        six,
+        data_of_six(),
+    ];
+    let mut now = Instant::from_millis(1);
+    let mut step = |passage: &mut Passage, rounds: u32| {
+        for round in 0..rounds {
+            for (index, frame) in frames.iter().enumerate() {
+                if (round as usize + index) % 7 > 1 {
+                    passage.on_frame(now, frame);
+                    passage.on_frame(now, frame);
+                }
+            }
+            now += Duration::from_micros(u64::from(round % 100));
+            let Ok(()) = passage.poll_frames(now, || now, takes);
+        }
+    };
+    step(&mut passage, 20_000);
+    let before = ALLOCATIONS.get();
+    step(&mut passage, 5_000);
+    assert_eq!(ALLOCATIONS.get(), before);
+    let groups = &passage.marked().groups;
+    assert!(groups[2] > 0 && groups[4] > 0 && groups[10] > 0, "{groups:?}");
+}
+
+/// As [`frame`], with DF.
+fn atomic(port: u16, payload: usize) -> Vec<u8> {
+    let mut bytes = frame(port, payload);
+    bytes[20] |= 0x40;
+    // The checksum of the header, whose flags are another word now (RFC 1624).
+    let sum = u16::from_be_bytes([bytes[24], bytes[25]]);
+    let (sum, over) = sum.overflowing_sub(0x4000);
+    bytes[24..26].copy_from_slice(&sum.wrapping_sub(u16::from(over)).to_be_bytes());
+    bytes
+}
+
+/// A frame of IPv6.
+fn data_of_six() -> Vec<u8> {
+    let segment = Segment {
+        payload: 100,
+        flags: Flags::ACK,
+        ttl: 64,
+        ..Segment::default()
+    };
+    let address = |host| SocketAddr::from(([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host], 80));
+    let mut bytes = vec![0; 14 + 200];
+    bytes[12..14].copy_from_slice(&[0x86, 0xdd]);
+    let length = wire::encode(&mut bytes[14..], &segment, address(1), address(2), &[]);
+    bytes.truncate(14 + length.expect("it fits"));
+    bytes
 }

@@ -308,6 +308,7 @@ impl Setup {
             output: wanted.output,
             switches: wanted.switches,
             isolated: self.isolated,
+            ..Shell::default()
         };
         let common = wanted.observer.common;
         let done = AtomicBool::new(false);
@@ -381,7 +382,7 @@ fn unknown_link(name: &str, spec: &Spec) -> Failure {
 }
 
 /// The status that a shell would show.
-fn code_of(status: ExitStatus) -> i32 {
+pub(crate) fn code_of(status: ExitStatus) -> i32 {
     status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
