@@ -1,6 +1,8 @@
 //! The kept inputs of the fuzzer, played without it, and a storm of inputs made of them.
 #![cfg(target_os = "linux")]
 
+#[path = "../../../fuzz/inputs/mark.rs"]
+mod mark;
 #[path = "../../../fuzz/inputs/replay.rs"]
 mod replay;
 #[path = "../../../fuzz/inputs/requests.rs"]
@@ -20,6 +22,11 @@ fn kept_inputs_of_the_target_router() {
 #[test]
 fn kept_inputs_of_the_target_requests() {
     replay::replay("requests", 6, requests::run);
+}
+
+#[test]
+fn kept_inputs_of_the_target_mark() {
+    replay::replay("mark", 7, mark::run);
 }
 
 /// `FLEETFOOT_STORM=100000000 cargo test --profile ci -p fleetfoot-live --test corpus -- --nocapture` is a storm of as many inputs.
