@@ -34,7 +34,7 @@ fn grouping(field: &Field) -> Result<Option<Grouping>, Error> {
         return match field.choice()? {
             "off" => Ok(None),
             word => Ok(Some(Grouping {
-                mode: mode(field, word, Grouping::T_BUFFER)?,
+                mode: mode(field, word, Grouping::T_BUFFER, None)?,
                 layout: Layout::LOCAL,
                 max: Grouping::MAX,
                 declare: Declare::Truth,
@@ -53,6 +53,15 @@ fn grouping(field: &Field) -> Result<Option<Grouping>, Error> {
             .help(field.place(), "it belongs to the modes `timer` and `accumulate`"));
     }
     let t_buffer = t_buffer.map_or(Ok(Grouping::T_BUFFER), |field| field.duration())?;
+    let hold = section.find("hold")?;
+    if let Some(field) = &hold
+        && word != "timer"
+    {
+        return Err(field
+            .fail(format!("`hold` has no effect in mode `{word}`"))
+            .help(field.place(), "it belongs to the mode `timer`"));
+    }
+    let hold = hold.map(|field| field.duration()).transpose()?;
     let layout = layout(&section)?;
     let max = section.need("max")?;
     let length = max.integer()?;
@@ -60,7 +69,7 @@ fn grouping(field: &Field) -> Result<Option<Grouping>, Error> {
         return Err(too_long(&max, layout));
     }
     let grouping = Grouping {
-        mode: mode(&chosen, word, t_buffer)?,
+        mode: mode(&chosen, word, t_buffer, hold)?,
         layout,
         max: length as u8,
         declare: declare(&section.need("declare")?, layout)?,
@@ -74,9 +83,12 @@ fn grouping(field: &Field) -> Result<Option<Grouping>, Error> {
     Ok(Some(grouping))
 }
 
-fn mode(field: &Field, word: &str, t_buffer: Duration) -> Result<Mode, Error> {
+fn mode(field: &Field, word: &str, t_buffer: Duration, hold: Option<Duration>) -> Result<Mode, Error> {
     match word {
-        "timer" => Ok(Mode::Timer { t_buffer }),
+        "timer" => Ok(match hold {
+            Some(hold) => Mode::BoundedTimer { t_buffer, hold },
+            None => Mode::Timer { t_buffer },
+        }),
         "burst" => Ok(Mode::Burst),
         "accumulate" => Ok(Mode::Accumulate { t_buffer }),
         "fixed" => Ok(Mode::Fixed),
@@ -237,6 +249,16 @@ mod tests {
             }))
         );
         assert_eq!(
+            one("{ t_buffer = \"60 us\", hold = \"600 us\" }"),
+            Ok(Some(Grouping {
+                mode: Mode::BoundedTimer {
+                    t_buffer: Duration::from_micros(60),
+                    hold: Duration::from_micros(600)
+                },
+                ..DEFAULT
+            }))
+        );
+        assert_eq!(
             one("{ mode = \"burst\", layout = \"C\", max = 200, declare = 63 }"),
             Ok(Some(Grouping {
                 mode: Mode::Burst,
@@ -273,6 +295,11 @@ mod tests {
                 "super_packets = { mode = \"burst\", t_buffer = \"1 ms\" }",
                 "test.toml:5",
                 "no effect in mode `burst`",
+            ),
+            (
+                "super_packets = { mode = \"accumulate\", hold = \"1 ms\" }",
+                "test.toml:5",
+                "no effect in mode `accumulate`",
             ),
             (
                 "super_packets = { max = 64 }",

@@ -96,6 +96,12 @@ pub(crate) static SUPER_PACKETS: &[Key] = &[
         "Mode `timer`: how long a packet waits for the next one. Mode `accumulate`: longest wait while there is no RTT.",
     ),
     key(
+        "hold",
+        POSITIVE_TIME,
+        Described("as long as packets come"),
+        "Mode `timer`: longest time that a packet is held, as by `fleetfoot mark`.",
+    ),
+    key(
         "max",
         Kind::Integer(2, 255),
         Value("10"),
