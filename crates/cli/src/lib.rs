@@ -26,6 +26,7 @@ mod links;
 mod list;
 #[cfg(target_os = "linux")]
 mod masquerade;
+mod mark;
 mod output;
 mod progress;
 mod proxy;
@@ -77,6 +78,8 @@ enum Verb {
     Import(import::Arguments),
     /// Run a command behind the described link: real packets through the simulator's queues.
     Shell(shell::Arguments),
+    /// Mark super-packets for a command, or between two interfaces: hosts need not know of them.
+    Mark(mark::Arguments),
     /// Our TCP as a host on real packets: serve files, fetch them.
     Host(host::Arguments),
     /// Forward between interfaces with a queue of choice before each: real packets.
@@ -135,6 +138,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Verb::Reproduce(verb) => reproduce::execute(verb, common),
         Verb::Import(verb) => import::execute(verb, common),
         Verb::Shell(verb) => shell::execute(verb, common),
+        Verb::Mark(verb) => mark::execute(verb, common),
         Verb::Host(verb) => host::execute(verb, common),
         Verb::Router(verb) => router::execute(verb, common),
         Verb::Attach(verb) => attach::attach(verb, common),

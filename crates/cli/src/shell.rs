@@ -257,7 +257,7 @@ fn speed(text: &str) -> String {
 }
 
 /// A quantity with a space between number and unit.
-fn spaced(text: &str) -> String {
+pub(crate) fn spaced(text: &str) -> String {
     let text = text.trim();
     let digits = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -302,4 +302,4 @@ mod output;
 mod words;
 
 #[cfg(target_os = "linux")]
-pub(crate) use behind::execute;
+pub(crate) use behind::{code_of, execute, is_root, masquerade};
