@@ -390,12 +390,12 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("super-packets", SuperPackets, QueueAndTcp, &[(QUEUE, Text("superpacket")), (SUPER, Text("burst"))])
         .document("Senders mark the packets of one burst as a super-packet, up to 10; the bottleneck admits the first only if there is room for the longest, keeps room for the others, and refuses them all if it refused the first. A short transfer's window is lost as a whole or not at all.", "Schinazi, UCB/EECS-2014-80 (2014)")
         .evidence("Its author measured lower mean completion times for 50 simultaneous transfers of 10 and of 100 packets, and judges the gains too small and the scheme unsafe for deployment: few first packets without followers shut the queue.")
-        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation (groups of a fixed length, nothing held back: fleetfoot attach mark --interface IF) and a router that knows the marks; Fleetfoot's own host and router are not built yet")
+        .turn_on("In no kernel. Senders, unmodified, on Linux: fleetfoot mark -- COMMAND for one program, or fleetfoot mark --between INSIDE,OUTSIDE for all hosts behind an interface (docs/mark.md); groups of a fixed length without holding: fleetfoot attach mark --interface IF. The bottleneck needs a queue that knows the marks: fleetfoot router FILE, or fleetfoot shell --queue superpacket")
         .effort(Effort::OnlyHere),
     entry("super-packets-hardened", SuperPackets, QueueAndTcp, &[(QUEUE, Text("sp-h")), (SUPER, Text("burst"))])
         .document("Super-packets with a queue that keeps every promise, reserves at most a part of its room, gives each source a share of that, takes a deposit of credit for room and returns it when the room is used, and treats what it cannot promise as regular packets.", "Fleetfoot's own (docs/superpackets.md); shares: Choudhury and Hahne 1998")
         .evidence("Without super-packets it is a drop-tail queue, packet for packet. In simulations of ours flows of ten packets beside five long ones take 43 ms on average instead of 61 with drop-tail, and firsts without followers, which shut the published queue, harm nobody (docs/superpackets.md).")
-        .turn_on("In no kernel, and not yet outside the simulator: it needs senders that mark after segmentation (groups of a fixed length, nothing held back: fleetfoot attach mark --interface IF) and a router that knows the marks; Fleetfoot's own host and router are not built yet")
+        .turn_on("In no kernel. Senders, unmodified, on Linux: fleetfoot mark -- COMMAND for one program, or fleetfoot mark --between INSIDE,OUTSIDE for all hosts behind an interface (docs/mark.md); groups of a fixed length without holding: fleetfoot attach mark --interface IF. The bottleneck needs a queue that knows the marks: fleetfoot router FILE, or fleetfoot shell --queue sp-h")
         .effort(Effort::OnlyHere),
 ];
 

@@ -405,9 +405,13 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "A program's small writes are sent at once instead of waiting for an answer.",
             "No command: the program itself sets the socket option TCP_NODELAY on its connections.",
         ),
-        ("super_packets", _) => none(
-            "Senders mark the packets of a burst, so that a router admits all of them or none.",
-            "Nowhere but in Fleetfoot: it needs senders and routers that know the marks; fleetfoot attach mark marks what leaves an interface. The nearest for short transfers is flow queueing (fq_codel) at the queue.",
+        ("super_packets", _) => of(
+            End::Senders,
+            How::Command(String::from(
+                "INSIDE=eth1; OUTSIDE=eth0; fleetfoot mark --between $INSIDE,$OUTSIDE",
+            )),
+            "What senders send in one burst is marked on its way, so that a queue that knows the marks admits all of it or none.",
+            "Linux with Fleetfoot between the senders (INSIDE) and the rest (OUTSIDE); the senders stay as they are. For one program: fleetfoot mark -- COMMAND (docs/mark.md).",
         ),
         (other, _) => none(
             &format!("Fleetfoot's switch tcp.{other} is set to {value}."),
