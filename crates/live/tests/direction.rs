@@ -244,15 +244,15 @@ fn a_warm_passage_allocates_nothing() {
         mtu: 1500,
         seed: 1,
     });
-    // Data of two flows that may not be fragmented and of one that may, of IPv6, and acknowledgments.
-    let mut six = frame(999, 1000);
-    six[12..14].copy_from_slice(&[0x86, 0xdd]);
+    // Data of two flows that may not be fragmented and of one that may, of IPv6, acknowledgments, and what is no IP.
+    let mut other = frame(999, 1000);
+    other[12..14].copy_from_slice(&[0x08, 0x06]);
     let frames = [
         atomic(1000, 1000),
         atomic(1001, 300),
         frame(1002, 1000),
         atomic(1003, 0),
-        six,
+        other,
         data_of_six(),
     ];
     let mut now = Instant::from_millis(1);
