@@ -24,9 +24,9 @@ mod import;
 mod layout;
 mod links;
 mod list;
+mod mark;
 #[cfg(target_os = "linux")]
 mod masquerade;
-mod mark;
 mod output;
 mod progress;
 mod proxy;

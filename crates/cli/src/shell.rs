@@ -302,4 +302,4 @@ mod output;
 mod words;
 
 #[cfg(target_os = "linux")]
-pub(crate) use behind::{code_of, execute, is_root, masquerade};
+pub(crate) use behind::{code_of, execute};

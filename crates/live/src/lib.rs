@@ -16,9 +16,9 @@
 mod counted;
 
 mod beside;
+mod between;
 #[cfg(feature = "bpf")]
 pub mod bpf;
-mod between;
 pub mod calls;
 mod clock;
 mod contained;
@@ -37,8 +37,8 @@ mod namespace;
 mod offload;
 mod outlet;
 mod packet_socket;
-pub mod proxy;
 mod passage;
+pub mod proxy;
 mod ring;
 pub mod router;
 mod sender;

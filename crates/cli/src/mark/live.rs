@@ -3,8 +3,9 @@
 use super::words::{Facts, document, summary};
 use super::{Arguments, Layouts};
 use crate::failure::Failure;
+use crate::masquerade::{is_root, masquerade};
 use crate::output::{Common, print};
-use crate::shell::{code_of, is_root, masquerade};
+use crate::shell::code_of;
 use fleetfoot_live::{Between, MarkRules, Network, Passage, Shell, Signals, interfaces};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -39,7 +40,10 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
 fn command(arguments: &Arguments, rules: &MarkRules, common: &Common) -> Result<(), Failure> {
     let isolated = arguments.far.is_some() || !is_root();
     let masquerade = match arguments.masquerade {
-        true => Some(Arc::new(masquerade(common)?)),
+        true => Some(Arc::new(masquerade(
+            common,
+            "Without root both ends are inside: --far COMMAND",
+        )?)),
         false => None,
     };
     let other = |error: fleetfoot_live::Error| Failure::other(error.to_string());

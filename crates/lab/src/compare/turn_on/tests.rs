@@ -480,7 +480,7 @@ fn refused(commands: &[&str]) -> Option<Vec<String>> {
         return None;
     }
     // `fleetfoot mark` runs until it is stopped, and is tested where the program is built: here its ports are looked at.
-    let mark = "fleetfoot() { ip link show ${3%,*} > /dev/null; ip link show ${3#*,} > /dev/null; }";
+    let mark = "fleetfoot() { test $1 != mark || { ip link show ${3%,*} > /dev/null; ip link show ${3#*,} > /dev/null; }; }";
     let mut script = format!("{prepare}\nmodprobe() {{ :; }}\nethtool() {{ :; }}\n{mark}\n");
     for (index, command) in commands.iter().enumerate() {
         // Parameters of the kernel's modules belong to the machine, not to the namespace.
