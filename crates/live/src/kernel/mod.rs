@@ -9,12 +9,15 @@
 //! With [`World::HostSends`](fleetfoot_sim::spec::World) or `HostReceives` our own TCP stands at one end, as a
 //! [`Host`](crate::host::Host) on a TUN device, and the kernel's at the other.
 //!
+//! Where senders make super-packets, what the kernel sends passes a marker on its way to the link, as behind `fleetfoot mark`.
+//!
 //! What cannot be played is refused by [`playable`] with its reason: other kinds of traffic, more than one bottleneck, switches
 //! of TCP that this kernel does not have. Links at the edges add their delay, and no queue.
 
 mod acts;
 mod connection;
 mod hosts;
+mod marks;
 mod ours;
 mod place;
 mod play;
@@ -29,7 +32,7 @@ use fleetfoot_core::tcp::{Config, Profile};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::output::{Histogram, Lateness, LinkOutput, RunOutput};
 use fleetfoot_sim::routing::Paths;
-use fleetfoot_sim::spec::{GroupSpec, Interface, LinkSpec, NodeId, Spec};
+use fleetfoot_sim::spec::{GroupSpec, LinkSpec, NodeId, Spec};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -85,7 +88,13 @@ fn in_namespaces(
     for (direction, tap) in directions.iter_mut().zip(taps.into_iter().flatten()) {
         direction.observe(tap);
     }
-    let place = place::Place::make(mtu)?;
+    let rules = marks::rules(spec).map_err(|why| Error::new(why, std::io::ErrorKind::InvalidInput))?;
+    let place = place::Place::make(mtu, rules.is_some())?;
+    let near = if rules.is_some() {
+        place::BEHIND_MARKER
+    } else {
+        place::INTERFACES[0]
+    };
     let hosts = hosts::Hosts::of(spec);
     let (stop_reading, stop_writing) =
         std::io::pipe().map_err(|cause| Error::new("cannot make a pipe", cause))?;
@@ -95,7 +104,8 @@ fn in_namespaces(
         // It begins in the namespace of this thread, the one in the middle.
         let relay = scope.spawn(|| {
             crate::thread::prefer();
-            let result = Emulator::new(place::INTERFACES, mtu, directions).and_then(|mut emulator| {
+            let sides = [near, place::INTERFACES[1]];
+            let result = Emulator::new(sides, mtu, directions).and_then(|mut emulator| {
                 let clock = Clock::start();
                 emulator.run(&clock, &stop_reading)?;
                 let missed = emulator.missed();
@@ -103,6 +113,14 @@ fn in_namespaces(
             });
             failed.store(result.is_err(), Ordering::Release);
             result
+        });
+        let marker = rules.map(|rules| {
+            scope.spawn(|| {
+                let sides = [place::INTERFACES[0], place::MARKER];
+                let result = marks::mark(rules, sides, mtu, &stop_reading);
+                failed.store(result.is_err(), Ordering::Release);
+                result
+            })
         });
         let played = place
             .furnish(
@@ -120,8 +138,17 @@ fn in_namespaces(
         let relayed = relay
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let marked = marker.map(|marker| {
+            marker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
         let (directions, missed) = relayed?;
+        let marked = marked.transpose()?;
         let mut output = played?;
+        if let Some(marked) = &marked {
+            marks::count(spec, marked, &mut output);
+        }
         output.interrupted |= stop.load(Ordering::Relaxed);
         output.links = vec![LinkOutput::default(); spec.links.len()];
         for (side, index) in bottleneck.into_iter().enumerate() {
@@ -176,9 +203,9 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
         if let Some(reason) = traffic::exception(&group.traffic) {
             return Err(format!("the kernel cannot play traffic `{name}`: {reason}"));
         }
-        if group.relay.is_some() || group.interface != Interface::default() || group.most_requests.is_some() {
+        if group.relay.is_some() || !group.interface.coalesce.is_zero() || group.most_requests.is_some() {
             return Err(format!(
-                "the kernel cannot play traffic `{name}`: super-packets, coalescing, relays and a demand of its own are the simulator's"
+                "the kernel cannot play traffic `{name}`: coalescing, relays and a demand of its own are the simulator's"
             ));
         }
         let kernel_sends = spec.world.host_side() != Some(0);
@@ -210,6 +237,7 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
             }
         }
     }
+    marks::rules(spec)?;
     ends.ok_or_else(|| String::from("there is no traffic to play"))
 }
 

@@ -10,6 +10,10 @@ use std::os::fd::AsRawFd;
 /// Interfaces of the link in the namespace in the middle, on the side of the data senders and on that of the receivers.
 pub(super) const INTERFACES: [&str; 2] = ["sender", "receiver"];
 
+/// Where senders' packets are marked, the pair of interfaces between the marker and the link: the marker's end, and the link's.
+pub(super) const MARKER: &str = "marker";
+pub(super) const BEHIND_MARKER: &str = "marked";
+
 /// The device of a host of our TCP, at the side where one is.
 pub(super) const INTERFACE_OF_HOST: &str = "host";
 
@@ -19,8 +23,9 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Makes three network namespaces in a row, which are gone when the threads and files that hold them are.
-    pub(super) fn make(mtu: u32) -> Result<Place, Error> {
+    /// Makes three network namespaces in a row, which are gone when the threads and files that hold them are. `marker`: senders'
+    /// packets are marked.
+    pub(super) fn make(mtu: u32, marker: bool) -> Result<Place, Error> {
         let place = Place {
             ends: [namespace()?, namespace()?],
         };
@@ -35,6 +40,16 @@ impl Place {
             ))?;
             switch_off_offloads(interface)?;
             quiet(interface);
+        }
+        if marker {
+            ip(&format!(
+                "link add {MARKER} type veth peer name {BEHIND_MARKER}\n\
+                 link set dev {MARKER} mtu {mtu} up\nlink set dev {BEHIND_MARKER} mtu {mtu} up"
+            ))?;
+            for interface in [MARKER, BEHIND_MARKER] {
+                switch_off_offloads(interface)?;
+                quiet(interface);
+            }
         }
         Ok(place)
     }
