@@ -107,12 +107,12 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("favourtail", Queues, Queue, &[(QUEUE, Text("favourtail"))])
         .document("One queue in which a packet whose flow has nothing waiting is put before the packets of flows that have: first packets and sparse flows pass the standing queue, without queues per flow and without reordering within one.", "Dedu and Lochin, PDP 2009")
         .evidence("The slides report 8 % less transfer time and 35 % fewer lost packets summed over 500 transfers on an access network. Sources can cheat, and normal packets can starve: see favourtail-budget.")
-        .turn_on("In no kernel, and not yet outside the simulator. The nearest in Linux 3.5 and later is the list of new flows of fq_codel: tc qdisc replace dev IF root fq_codel")
+        .turn_on("In no kernel. Before the outputs of a Linux machine on the way: fleetfoot router FILE (docs/router.md). The nearest in Linux 3.5 and later is the list of new flows of fq_codel: tc qdisc replace dev IF root fq_codel")
         .effort(Effort::OnlyHere),
     entry("favourtail-budget", Queues, Queue, &[(QUEUE, Text("favourtail")), ("queue.budget", Flag(true))])
         .document("FavourTail in which favour costs tokens, earned by half of the bytes that leave; hosts owe what they spent and earn in turn, so that none is favoured with more than an equal part: many flows or paced packets cannot starve the others, and the longest wait has a bound.", "Fleetfoot's own, over Dedu and Lochin, PDP 2009; shares: Choudhury and Hahne 1998")
         .evidence("The bound is proved in the queue's own page and held by its tests. Under attack by one host short flows are as fast as with drop-tail or faster, and without one as fast as with plain FavourTail: docs/favourtail.md.")
-        .turn_on("In no kernel, and not yet outside the simulator. The nearest in Linux 4.19 and later, with shares for hosts: tc qdisc replace dev IF root cake bandwidth RATE")
+        .turn_on("In no kernel. Before the outputs of a Linux machine on the way: fleetfoot router FILE (docs/router.md). The nearest in Linux 4.19 and later, with shares for hosts: tc qdisc replace dev IF root cake bandwidth RATE")
         .effort(Effort::OnlyHere),
     entry("red", Queues, Queue, &[(QUEUE, Text("red"))])
         .document("Drops arriving packets with a probability that grows with the averaged queue length between two thresholds, before the queue is full.", "Floyd and Jacobson 1993; RFC 2309; gentle mode: Floyd 2000")
@@ -155,7 +155,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("initial-spreading-variable", StartUp, Tcp, &[("tcp.initial_spreading", Text("variable"))])
         .document("Initial Spreading over the whole first round trip, without a longest gap.", "draft-irtf-iccrg-sallantin-initial-spreading-00")
         .evidence("Over long paths it waits longer than the queue needs; the draft recommends the bound.")
-        .turn_on("In no kernel; a patch for Linux by its authors")
+        .turn_on("In no kernel; a patch for Linux by its authors. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.initial_spreading=variable (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("initial-spreading-known", StartUp, Tcp, &[
         ("tcp.initial_spreading", Text("known")),
@@ -164,7 +164,7 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("Initial Spreading with gaps of one packet's time at the bottleneck's rate, which senders know, and no longer than bounded.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00")
         .evidence("docs/start-up.md: nothing lost on an empty path; on a busy drop-tail line a gap of exactly a packet's time keeps step with the queue, and one shorter by a hundredth takes 0.7 of its time.")
-        .turn_on("In no kernel")
+        .turn_on("In no kernel. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.initial_spreading=known (docs/proxy.md); the rate must be known (spreading_rate)")
         .effort(Effort::OnlyHere),
     entry("initial-spreading-estimated", StartUp, Tcp, &[
         ("tcp.initial_spreading", Text("estimated")),
@@ -173,7 +173,7 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("Initial Spreading with gaps of one packet's time at a rate that was measured: the first two segments leave together, their acknowledgments show the bottleneck's rate, and the next connections to the same host begin with it. The first one to a host spreads as bounded does. Each gap is drawn from half to one and a half of that.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00; packet pair: Keshav, SIGCOMM 1991; RFC 9040 6")
         .evidence("docs/start-up.md: from the second connection to a host on free on an empty path; on busy lines of 1 to 50 Mbit/s 0.85 to 1.07 of the time of bounded. Without the random gaps it keeps step with a full queue and takes 1.19 of it at 4 Mbit/s.")
-        .turn_on("In no kernel; Linux has the place for it (ip tcp_metrics), but keeps no rate there")
+        .turn_on("In no kernel; Linux has the place for it (ip tcp_metrics), but keeps no rate there. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.initial_spreading=estimated (docs/proxy.md)")
         .effort(Effort::OnlyHere),
     entry("pacing", StartUp, Tcp, &[("tcp.pacing", Text("linux"))])
         .document("Sends the segments of a window at twice its rate in slow start and 1.2 times after it, from the tenth segment on, instead of as ACKs come.", "Linux tcp_update_pacing_rate")
@@ -182,7 +182,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("pacing-full", StartUp, Tcp, &[("tcp.pacing", Text("full"))])
         .document("Spreads every window over a round trip, the first one too.", "Aggarwal, Savage and Anderson, INFOCOM 2000")
         .evidence("The same source: often less throughput than without, because a loss shows later.")
-        .turn_on("In no kernel with this factor; Linux paces ahead of the window")
+        .turn_on("In no kernel with this factor; Linux paces ahead of the window. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.pacing=full (docs/proxy.md)")
         .effort(Effort::OnlyHere),
     entry("hystart", StartUp, Controller("cubic"), &[("tcp.hystart", Text("linux"))])
         .document("Leaves slow start when ACKs of a burst span half the smallest RTT, or when the RTT rises, before the queue overflows.", "Ha and Rhee, PFLDnet 2008")
@@ -253,7 +253,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("rack-tlp-restart", TailLoss, Sack, &[("tcp.rack", Flag(true)), ("tcp.tail_loss_probe", Text("rfc8985")), ("tcp.tail_loss_probe_restart", Flag(true)), ("tcp.learn_ack_delay", Flag(true))])
         .document("RACK-TLP whose probe timer counts from when the earliest outstanding segment was sent, with an allowance for delayed ACKs that is learned: four times RTTVAR at most.", "Fleetfoot's own: RFC 8985 section 7.2 with the restart of Rajiullah et al., CCR 2015")
         .evidence("Measured here only (docs/tail-loss.md).")
-        .turn_on("In no kernel: a change to tcp_schedule_loss_probe")
+        .turn_on("In no kernel: a change to tcp_schedule_loss_probe. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.tail_loss_probe_restart=true --set tcp.learn_ack_delay=true (docs/proxy.md)")
         .effort(Effort::OnlyHere),
     entry("thin-linear-timeouts", TailLoss, Tcp, &[("tcp.thin_linear", Flag(true))])
         .document("The first six timeouts of a stream with fewer than four segments out do not double the timer.", "Linux, Documentation/networking/tcp-thin.txt; Petlund 2009")
@@ -311,7 +311,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("new-cwv-probing", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv-probing"))])
         .document("New-CWV that sends after a pause at the rate it had used before, and at half of that for the first second if the RTT turns out a quarter above the smallest known.", "Fleetfoot's own, on RFC 7661")
         .evidence("It asks the path before it trusts a window from before the pause; what that costs where nothing changed is for experiments to say.")
-        .turn_on("In no kernel")
+        .turn_on("In no kernel. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.window_validation=newcwv-probing (docs/proxy.md)")
         .effort(Effort::OnlyHere),
     entry("reno", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("reno"))])
         .document("One segment more per round trip, half on a loss.", "RFC 5681, RFC 6582")
@@ -348,7 +348,7 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("CDG with the gradient of the data path's one-way delay, from timestamps: a queue that ACKs meet is no reason to send less.", "Fleetfoot's own; CDG: Hayes and Armitage, Networking 2011")
         .evidence("The clock of timestamps is milliseconds: smaller gradients are not seen, and a step of one looks like a whole one.")
-        .turn_on("In no kernel")
+        .turn_on("In no kernel. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.congestion_control=cdg (docs/proxy.md), with the keys of the variant")
         .effort(Effort::OnlyHere),
     entry("vegas", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("vegas"))])
         .document("Holds the window where two to four segments wait in the path's queue, by the smallest RTT of each round trip and of the connection.", "Brakmo and Peterson, JSAC 13(8), 1995; Linux tcp_vegas")

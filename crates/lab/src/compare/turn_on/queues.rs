@@ -56,7 +56,9 @@ fn only_here(does: &'static str, nearest: &str) -> Discipline {
         arguments: None,
         nearest: Some(nearest.to_owned()),
         does,
-        needs: String::from("Nowhere but in Fleetfoot: no kernel and no device has this queue."),
+        needs: String::from(
+            "Nowhere but in Fleetfoot: no kernel and no device has this queue. A Linux machine of yours on the way can have it: fleetfoot router FILE (docs/router.md).",
+        ),
         elsewhere: String::from("flow queueing, if the device has it"),
         fair: true,
         shapes: false,
