@@ -264,7 +264,7 @@ fn a_variant_with_few_good_runs_is_not_the_best() {
         [(Some(1), Some(1)), (Some(2), Some(2)), (Some(3), None)]
     );
     assert!(
-        result.document.answer.starts_with("Best: fast,"),
+        result.document.answer.starts_with("Best: fast with "),
         "{}",
         result.document.answer
     );
