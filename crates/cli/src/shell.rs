@@ -298,6 +298,7 @@ mod compare;
 mod observe;
 #[cfg(target_os = "linux")]
 mod output;
+mod progress;
 #[cfg(target_os = "linux")]
 mod words;
 

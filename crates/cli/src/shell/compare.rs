@@ -4,10 +4,10 @@ use super::Arguments;
 use super::behind::{Described, Setup, Wanted, finish};
 use super::observe::Observer;
 use super::output::Output;
+use super::progress::Progress;
 use crate::failure::Failure;
 use crate::layout::{align, fit, new_table, width, wrapped};
 use crate::output::{Common, counted, plain, print};
-use crate::session::about;
 use fleetfoot_lab::compare::json;
 use fleetfoot_lab::live::study::Made;
 use fleetfoot_lab::live::{Metric, Run, Studied};
@@ -17,11 +17,9 @@ use fleetfoot_lab::result::Comparison;
 use fleetfoot_lab::run::write_atomically;
 use fleetfoot_lab::scenario::Setting;
 use fleetfoot_live::SenderSwitches;
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// One of the things that are compared.
 struct Variant {
@@ -544,84 +542,8 @@ impl Scratch {
     }
 }
 
-/// How far it is: a bar on a terminal, a line now and then elsewhere.
-struct Progress {
-    bar: Option<ProgressBar>,
-    lines: bool,
-    done: u64,
-    all: u64,
-    started: Instant,
-    shown: Instant,
-}
-
-impl Progress {
-    fn new(common: &Common, all: u64) -> Progress {
-        let terminal = std::io::stderr().is_terminal();
-        let bar = (terminal && !common.quiet).then(|| {
-            let bar = ProgressBar::new(all);
-            if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
-        Progress {
-            bar,
-            lines: !terminal && !common.quiet,
-            done: 0,
-            all,
-            started: Instant::now(),
-            shown: Instant::now(),
-        }
-    }
-
-    fn begin(&mut self, variant: &str, number: u64) {
-        let what = match number {
-            0 => String::from("warming up"),
-            number => format!("run {number} of {variant}"),
-        };
-        let left = (self.done > 0).then(|| {
-            let each = self.started.elapsed().as_secs_f64() / self.done as f64;
-            format!(
-                ", about {} left",
-                about(each * self.all.saturating_sub(self.done) as f64)
-            )
-        });
-        let left = left.unwrap_or_default();
-        if let Some(bar) = &self.bar {
-            bar.set_position(self.done);
-            bar.set_message(format!("{what}{left}"));
-        } else if self.lines && self.shown.elapsed().as_secs() >= LINES_S {
-            self.shown = Instant::now();
-            // Talk that nobody can read is no reason to stop.
-            let _ = std::io::Write::write_fmt(
-                &mut std::io::stderr(),
-                format_args!("{} of {} done{left}\n", self.done, self.all),
-            );
-        }
-    }
-
-    fn end(&mut self) {
-        self.done += 1;
-    }
-
-    fn say(&self, common: &Common, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| common.say(text)),
-            None => common.say(text),
-        }
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
 /// Rounds where `--runs` does not say.
 const ROUNDS: u32 = 10;
-/// Seconds between two lines of progress where there is no terminal.
-const LINES_S: u64 = 30;
 /// Names that are tried for a file before giving up.
 const MOST_TRIES: u32 = 1000;
 /// Bytes of what a command prints that are searched for a number.

@@ -43,7 +43,7 @@ fn every_packet_has_the_mark_of_core() {
             let expected = grouper
                 .poll_transmit(Instant::ZERO)
                 .expect("it holds nothing back")
-                .segment;
+                .packet;
             let drawn = random.clone().next_u32();
             let said = ff_marker_next(&mut marker, length, i32::from(fin), drawn, layout.max_id());
             let (mark, id) = ((said >> 16) as u8, said as u16);
