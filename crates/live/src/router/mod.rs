@@ -1,12 +1,12 @@
 //! A router: frames in by one interface, out by another, with a registered queue discipline before each.
 //!
 //! One thread reads rings of packet sockets ([`Format`](crate::Format)), decides where each frame goes, hands it to the queue of
-//! that output ([`output`]) and sends in batches what is due; it sleeps while nothing is. A frame is read once ([`crate::frames`]);
+//! that output (`output`) and sends in batches what is due; it sleeps while nothing is. A frame is read once (`frames`);
 //! of its bytes only what a router or a queue changes is written. Frames of one input keep their order up to the queue.
 //!
 //! In [`Mode::Bridge`] what enters one of two interfaces leaves by the other as it was. In [`Mode::Route`] packets that are
 //! addressed to an interface's Ethernet address and to no IP address of this machine leave by the route with the longest prefix;
-//! everything else is left to the kernel, which owns the addresses and answers ARP and neighbour discovery ([`neighbours`]).
+//! everything else is left to the kernel, which owns the addresses and answers ARP and neighbour discovery (`neighbours`).
 //!
 //! Nothing is configured that outlives the process but offloads: rings, sockets and promiscuous mode are the kernel's to put away.
 
