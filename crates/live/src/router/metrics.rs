@@ -68,11 +68,9 @@ type Sample<'a> = (&'a InterfaceSnapshot, Option<(&'static str, &'static str)>, 
 
 impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let all = || self.interfaces.iter();
         let each = |value: fn(&InterfaceSnapshot) -> u64| -> Vec<Sample<'_>> {
-            all()
-                .map(|interface| (interface, None, value(interface)))
-                .collect()
+            let all = self.interfaces.iter();
+            all.map(|interface| (interface, None, value(interface))).collect()
         };
         counter(
             &mut encoder,
@@ -98,12 +96,8 @@ impl Collector for Snapshot {
             "Frames that were left to the kernel",
             &each(|at| at.input.kernel),
         )?;
-        let mut samples = Vec::new();
-        for at in all() {
-            for (reason, count) in Discard::ALL.into_iter().zip(at.input.discards) {
-                samples.push((at, Some(("reason", reason.name())), count));
-            }
-        }
+        let names = Discard::ALL.map(|reason| ("reason", reason.name()));
+        let samples = labelled(&self.interfaces, &names, |at| &at.input.discards);
         counter(
             &mut encoder,
             "discarded_frames",
@@ -128,36 +122,24 @@ impl Collector for Snapshot {
             "Layer-3 bytes of frames that an interface took",
             &each(|at| at.output.bytes),
         )?;
-        let mut samples = Vec::new();
-        for at in all() {
-            for (reason, count) in DropReason::ALL.into_iter().zip(at.output.drops) {
-                samples.push((at, Some(("reason", reason.name())), count));
-            }
-        }
+        let names = DropReason::ALL.map(|reason| ("reason", reason.name()));
+        let samples = labelled(&self.interfaces, &names, |at| &at.output.drops);
         counter(
             &mut encoder,
             "dropped_frames",
             "Frames that a queue dropped",
             &samples,
         )?;
-        let mut samples = Vec::new();
-        for at in all() {
-            for (kind, count) in QueueEventKind::ALL.into_iter().zip(at.output.events) {
-                samples.push((at, Some(("event", kind.name())), count));
-            }
-        }
+        let names = QueueEventKind::ALL.map(|kind| ("event", kind.name()));
+        let samples = labelled(&self.interfaces, &names, |at| &at.output.events);
         counter(
             &mut encoder,
             "queue_events",
             "What queues reported beside drops",
             &samples,
         )?;
-        let mut samples = Vec::new();
-        for at in all() {
-            for (refusal, count) in Refusal::ALL.into_iter().zip(at.output.refused) {
-                samples.push((at, Some(("reason", refusal.name())), count));
-            }
-        }
+        let names = Refusal::ALL.map(|refusal| ("reason", refusal.name()));
+        let samples = labelled(&self.interfaces, &names, |at| &at.output.refused);
         counter(
             &mut encoder,
             "refused_frames",
@@ -199,6 +181,21 @@ impl Collector for Snapshot {
         }
         Ok(())
     }
+}
+
+/// Counts of each interface with their labels, which stand in the same order.
+fn labelled<'a>(
+    interfaces: &'a [InterfaceSnapshot],
+    labels: &[(&'static str, &'static str)],
+    counts: impl Fn(&'a InterfaceSnapshot) -> &'a [u64],
+) -> Vec<Sample<'a>> {
+    let of = |at| {
+        labels
+            .iter()
+            .zip(counts(at))
+            .map(move |(&label, &count)| (at, Some(label), count))
+    };
+    interfaces.iter().flat_map(of).collect()
 }
 
 impl Snapshot {
