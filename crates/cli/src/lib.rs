@@ -38,6 +38,7 @@ mod session;
 mod shell;
 mod table;
 mod target;
+mod verdicts;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};

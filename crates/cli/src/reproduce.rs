@@ -3,24 +3,23 @@
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::forecast::{Forecast, Part};
-use crate::layout::{fit, new_table, width, wrapped};
+use crate::layout::{width, wrapped};
 use crate::output::{Common, counted, print};
 use crate::progress::Reporter;
 use crate::session::{BatchFlags, about, command, cores, on_cores, stop_flag};
 use crate::target::Targets;
+use crate::verdicts::table;
 use clap::Args;
 use fleetfoot_lab::compare::build;
 use fleetfoot_lab::experiment::record::{OfExperiment, Record};
 use fleetfoot_lab::experiment::{
-    CheckResult, Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA, UnknownName,
-    library,
+    Document, DocumentEntry, Evaluated, Experiment, Level, Prepared, SCHEMA, UnknownName, library,
 };
 use fleetfoot_lab::report::chapters::{self, Chapter};
 use fleetfoot_lab::report::{figures, html};
 use fleetfoot_lab::run::{
     Batch, Options, Progress, execute as run_all, simulate_with_progress, write_atomically,
 };
-use fleetfoot_lab::scenario::Published;
 use fleetfoot_sim::spec::Spec;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -419,156 +418,4 @@ fn list(experiments: &[Experiment], common: &Common) -> Result<(), Failure> {
         let _ = writeln!(text, "  {:longest$} {}", experiment.id, claim.trim_start());
     }
     print(&text)
-}
-
-/// One row per check, the verdict beside the first; notes below.
-fn table(evaluated: &[&Evaluated], colored: bool, width: usize) -> String {
-    let mut table = new_table(
-        colored,
-        &[
-            "id",
-            "claim",
-            "published",
-            "expected",
-            "measured",
-            "95 % interval",
-            "holds",
-            "verdict",
-        ],
-    );
-    let mut notes = String::new();
-    for experiment in evaluated {
-        for (index, check) in experiment.checks.iter().enumerate() {
-            let first = index == 0;
-            table.add_row([
-                if first {
-                    experiment.experiment.id.clone()
-                } else {
-                    String::new()
-                },
-                folded(&check.claim, CLAIM_WIDTH),
-                folded(&published(check), PUBLISHED_WIDTH),
-                check.expected.clone().unwrap_or_default(),
-                check.measured.map_or_else(|| String::from("-"), short),
-                interval(check),
-                holds(check).to_owned(),
-                if first {
-                    experiment.verdict.name().to_owned()
-                } else {
-                    String::new()
-                },
-            ]);
-        }
-        if let Some(note) = &experiment.note {
-            let _ = write!(
-                notes,
-                "\n{}: {}\n",
-                experiment.experiment.id,
-                wrapped(note, width, "  ").trim_start()
-            );
-        }
-    }
-    fit(&mut table, width, &[3, 6, 2]);
-    let mut verdicts: Vec<(&str, usize)> = Vec::new();
-    for experiment in evaluated {
-        let name = experiment.verdict.name();
-        match verdicts.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, count)) => *count += 1,
-            None => verdicts.push((name, 1)),
-        }
-    }
-    let verdicts: Vec<String> = verdicts
-        .iter()
-        .map(|(name, count)| format!("{count} {name}"))
-        .collect();
-    format!(
-        "\n{table}\n{notes}\n{}: {}.\n",
-        counted(evaluated.len() as u64, "experiment"),
-        verdicts.join(", ")
-    )
-}
-
-fn published(check: &CheckResult) -> String {
-    match &check.published {
-        None => String::new(),
-        Some(Published::Number(number)) => short(*number),
-        Some(Published::Text(text)) => text.clone(),
-    }
-}
-
-fn interval(check: &CheckResult) -> String {
-    match check.interval.ends() {
-        Some([low, high]) => format!("{} to {}", short(low), short(high)),
-        None => String::from("-"),
-    }
-}
-
-fn holds(check: &CheckResult) -> &'static str {
-    match (check.holds, &check.expected) {
-        (_, None) => "",
-        (Some(true), _) => "yes",
-        (Some(false), _) => "no",
-        (None, _) => "undecided",
-    }
-}
-
-/// Breaks a text into lines of at most `width` characters.
-fn folded(text: &str, width: usize) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
-}
-
-/// Four significant digits.
-fn short(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        return String::from("0");
-    }
-    if !(1e-3..1e6).contains(&size) {
-        return format!("{value:.3e}");
-    }
-    let digits = (3 - size.log10().floor() as i32).max(0) as usize;
-    let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
-}
-
-const CLAIM_WIDTH: usize = 36;
-const PUBLISHED_WIDTH: usize = 22;
-
-#[cfg(test)]
-mod tests {
-    use super::{folded, short};
-
-    #[test]
-    fn numbers_have_four_digits() {
-        let shown: Vec<String> = [0.0, 60e-6, 0.0123456, 2.4494, 6.0, 12_345.6, 1.5e9, -0.5]
-            .map(short)
-            .into();
-        assert_eq!(
-            shown,
-            [
-                "0", "6.000e-5", "0.01235", "2.449", "6", "12346", "1.500e9", "-0.5"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_claim_is_folded_between_words() {
-        assert_eq!(folded("one two three", 7), "one two\nthree");
-        assert_eq!(folded("unbreakable", 4), "unbreakable");
-    }
 }

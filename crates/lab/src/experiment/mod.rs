@@ -10,6 +10,7 @@ pub mod record;
 #[cfg(test)]
 mod tests;
 pub mod verdict;
+pub mod worlds;
 
 pub use library::{Experiment, UnknownName};
 

@@ -211,7 +211,7 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
         let kernel_sends = spec.world.host_side() != Some(0);
         if kernel_sends && let Some(key) = foreign_switch(&group.sender) {
             return Err(format!(
-                "the kernel cannot play traffic `{name}`: its TCP is profile `linux`, of which only `congestion_control` (reno, cubic, bbr) and `ecn` can be chosen; `{key}` differs"
+                "the kernel cannot play traffic `{name}`: its TCP is profile `linux`, of which only `congestion_control` (reno, cubic, bbr), `ecn` and `nagle` can be chosen; `{key}` differs"
             ));
         }
         if let Some(side) = spec.world.host_side() {
@@ -291,6 +291,7 @@ fn foreign_switch(config: &Config) -> Option<String> {
     kernel.congestion_control = config.congestion_control;
     kernel.congestion_control_values = defaults;
     kernel.ecn = config.ecn;
+    kernel.nagle = config.nagle;
     kernel.mtu = config.mtu;
     kernel.measured = config.measured;
     kernel.plugins = config.plugins;

@@ -25,7 +25,7 @@ pub(super) fn listen(
     place.enter(side)?;
     let fail = |cause| Error::new("cannot listen", cause);
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port(group))).map_err(fail)?;
-    set_controller(spec, listener.as_raw_fd(), group)?;
+    set_options(spec, listener.as_raw_fd(), group)?;
     listener.set_nonblocking(true).map_err(fail)?;
     // As many as there may be: a full backlog is no part of what is compared.
     calls::listen(listener.as_raw_fd(), 65_535).map_err(|errno| failed("cannot listen", errno.0))?;
@@ -50,7 +50,7 @@ pub(super) fn connect(
         calls::socket(libc::AF_INET, kind, 0).map_err(|errno| failed("cannot open a socket", errno.0))?;
     // SAFETY: the kernel has just given this descriptor to nobody else.
     let socket = unsafe { TcpStream::from_raw_fd(fd) };
-    set_controller(spec, fd, group)?;
+    set_options(spec, fd, group)?;
     if let Some(own) = own {
         // The port is chosen when the destination is known: connections to others may have the same.
         let late = 1_i32.to_ne_bytes();
@@ -69,15 +69,20 @@ pub(super) fn connect(
     Ok((socket, own))
 }
 
-/// The congestion control of a group for a socket of the kernel. Where our host sends, the kernel may not have it.
-fn set_controller(spec: &Spec, fd: i32, group: usize) -> Result<(), Error> {
-    let name = spec.groups[group].sender.congestion_control;
+/// The congestion control of a group and whether Nagle's algorithm holds its small segments, for a socket of the kernel; one that
+/// listens passes both on to what it accepts. Where our host sends, the kernel may not have that controller.
+fn set_options(spec: &Spec, fd: i32, group: usize) -> Result<(), Error> {
     if spec.world == World::HostSends {
         return Ok(());
     }
+    let sender = &spec.groups[group].sender;
+    let name = sender.congestion_control;
     calls::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
-        .map(|_| ())
-        .map_err(|errno| failed(&format!("the kernel has no congestion control {name}"), errno.0))
+        .map_err(|errno| failed(&format!("the kernel has no congestion control {name}"), errno.0))?;
+    let at_once = i32::from(!sender.nagle).to_ne_bytes();
+    calls::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &at_once)
+        .map_err(|errno| failed("cannot choose Nagle's algorithm", errno.0))?;
+    Ok(())
 }
 
 pub(super) fn watch(epoll: &OwnedFd, fd: i32, data: u64, events: i32) -> Result<(), Error> {
