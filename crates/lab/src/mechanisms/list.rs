@@ -94,7 +94,7 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("TCP Prague: senders reduce in proportion to the marks and say so with ECT(1). They wait in a queue of their own, which is marked from 1 ms of wait on, or from two packet times on a slow line; others share the line with them through a coupled controller that holds 15 ms.", "RFC 9330, RFC 9331, RFC 9332; sender: draft-briscoe-iccrg-prague-congestion-control")
         .evidence("De Schepper et al., CoNEXT 2016 and RFC 9332: queueing below a millisecond for L4S traffic beside classic flows of about the same rate.")
-        .turn_on("Linux 6.17 and later: tc qdisc replace dev IF root dualpi2; senders need TCP Prague (L4STeam kernels: net.ipv4.tcp_congestion_control=prague) or, in a network of one's own, DCTCP with ECT(1) by BPF")
+        .turn_on("Linux 6.17 and later: tc qdisc replace dev IF root dualpi2; senders need TCP Prague (L4STeam kernels: net.ipv4.tcp_congestion_control=prague) or, in a network of one's own, DCTCP with ECT(1) by BPF. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.congestion_control=prague --set tcp.ecn=true --set tcp.ecn_codepoint=ect1 (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("drr", Queues, Queue, &[(QUEUE, Text("drr"))])
         .document("One queue per flow, each served a quantum of bytes per round: equal shares for backlogged flows whatever their packet sizes, and no waiting behind another flow's backlog.", "Shreedhar and Varghese, SIGCOMM 1995")
@@ -164,7 +164,7 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("Initial Spreading with gaps of one packet's time at the bottleneck's rate, which senders know, and no longer than bounded.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00")
         .evidence("docs/start-up.md: nothing lost on an empty path; on a busy drop-tail line a gap of exactly a packet's time keeps step with the queue, and one shorter by a hundredth takes 0.7 of its time.")
-        .turn_on("In no kernel. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.initial_spreading=known (docs/proxy.md); the rate must be known (spreading_rate)")
+        .turn_on("In no kernel. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.initial_spreading=known --set 'tcp.spreading_rate=20 Mbit/s' --set 'tcp.spreading_jiffy=0 ms' (docs/proxy.md), with the rate of your bottleneck")
         .effort(Effort::OnlyHere),
     entry("initial-spreading-estimated", StartUp, Tcp, &[
         ("tcp.initial_spreading", Text("estimated")),
@@ -173,7 +173,7 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("Initial Spreading with gaps of one packet's time at a rate that was measured: the first two segments leave together, their acknowledgments show the bottleneck's rate, and the next connections to the same host begin with it. The first one to a host spreads as bounded does. Each gap is drawn from half to one and a half of that.", "Fleetfoot's own, on draft-irtf-iccrg-sallantin-initial-spreading-00; packet pair: Keshav, SIGCOMM 1991; RFC 9040 6")
         .evidence("docs/start-up.md: from the second connection to a host on free on an empty path; on busy lines of 1 to 50 Mbit/s 0.85 to 1.07 of the time of bounded. Without the random gaps it keeps step with a full queue and takes 1.19 of it at 4 Mbit/s.")
-        .turn_on("In no kernel; Linux has the place for it (ip tcp_metrics), but keeps no rate there. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.initial_spreading=estimated (docs/proxy.md)")
+        .turn_on("In no kernel; Linux has the place for it (ip tcp_metrics), but keeps no rate there. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.initial_spreading=estimated --set 'tcp.spreading_jiffy=0 ms' --set tcp.spreading_jitter_percent=50 (docs/proxy.md)")
         .effort(Effort::OnlyHere),
     entry("pacing", StartUp, Tcp, &[("tcp.pacing", Text("linux"))])
         .document("Sends the segments of a window at twice its rate in slow start and 1.2 times after it, from the tenth segment on, instead of as ACKs come.", "Linux tcp_update_pacing_rate")
@@ -191,7 +191,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("hystart-plus-plus", StartUp, Controller("cubic"), &[("tcp.hystart", Text("hystart++"))])
         .document("On an RTT rise it grows four times slower for up to five rounds, and returns to slow start if the rise was jitter.", "RFC 9406")
         .evidence("RFC 9406 section 5: deployed in Windows, with fewer retransmissions and timeouts than plain slow start.")
-        .turn_on("in no Linux kernel: on by default in Windows (RFC 9406, section 5)")
+        .turn_on("in no Linux kernel: on by default in Windows (RFC 9406, section 5). Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.hystart=hystart++ (docs/proxy.md)")
         .effort(Effort::OnlyHere),
     entry("hystart-off", StartUp, Controller("cubic"), &[("tcp.hystart", Text("off"))])
         .document("Slow start goes on until a loss or a mark.", "RFC 5681")
@@ -208,7 +208,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("tail-loss-probe-draft", TailLoss, Sack, &[("tcp.rack", Flag(false)), ("tcp.tail_loss_probe", Text("draft"))])
         .document("The first tail loss probe: after two RTTs of silence one segment is sent again so that its SACK starts fast recovery; one outstanding segment waits 1.5 RTT and the worst delayed ACK.", "draft-dukkipati-tcpm-tcp-loss-probe-01")
         .evidence("Its successor is in RFC 8985; no figure is cited here.")
-        .turn_on("Linux 3.10 to 4.17: sysctl net.ipv4.tcp_early_retrans=3"),
+        .turn_on("Linux 3.10 to 4.17: sysctl net.ipv4.tcp_early_retrans=3. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rack=false --set tcp.tail_loss_probe=draft (docs/proxy.md)"),
     entry("tail-loss-probe", TailLoss, Sack, &[("tcp.tail_loss_probe", Text("rfc8985"))])
         .document("Only the probe half of RFC 8985, with whatever loss detection the scenario has.", "RFC 8985 section 7")
         .evidence("As for rack-tlp.")
@@ -216,12 +216,12 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("early-retransmit", TailLoss, Tcp, &[("tcp.early_retransmit", Text("rfc5827"))])
         .document("With fewer than four segments out and nothing new to send, fewer duplicate ACKs start fast retransmit.", "RFC 5827")
         .evidence("Matters for windows below four segments; no measured gain is cited here. RACK's reordering window has replaced it in Linux.")
-        .turn_on("Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=1; later kernels have RACK instead")
+        .turn_on("Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=1; later kernels have RACK instead. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.early_retransmit=rfc5827 (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("early-retransmit-delayed", TailLoss, Tcp, &[("tcp.early_retransmit", Text("delayed"))])
         .document("Early retransmit that waits a quarter of an RTT first, so that reordering does not trigger it.", "RFC 5827; Linux 3.5's variant")
         .evidence("RFC 5827 section 3.2 names reordering as the risk; no figure for the delay is known here.")
-        .turn_on("Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=2")
+        .turn_on("Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=2. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.early_retransmit=delayed (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("limited-transmit", TailLoss, Tcp, &[("tcp.limited_transmit", Flag(true))])
         .document("Sends new data on the first two duplicate ACKs, so that small windows still produce the third.", "RFC 3042")
@@ -238,22 +238,22 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("rto-restart", TailLoss, Tcp, &[("tcp.rto_restart", Flag(true))])
         .document("Counts the retransmission timer from when the earliest outstanding segment was sent, not from the last ACK, while fewer than four segments are out or wait: the timeout of a lost tail comes an RTT sooner.", "RFC 7765")
         .evidence("Rajiullah et al., CCR 2015: shorter flows where the tail is lost; ACKs that are late by more than the margin make it spurious (docs/tail-loss.md).")
-        .turn_on("In no Linux release: patches were offered in 2014 and 2015 (sysctl net.ipv4.tcp_rto_restart there)")
+        .turn_on("In no Linux release: patches were offered in 2014 and 2015 (sysctl net.ipv4.tcp_rto_restart there). Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rto_restart=true (docs/proxy.md)")
         .effort(Effort::OnlyHere),
     entry("tlp-restart", TailLoss, Sack, &[("tcp.rack", Flag(false)), ("tcp.tail_loss_probe", Text("draft")), ("tcp.tail_loss_probe_restart", Flag(true))])
         .document("The first tail loss probe, its timer counted from when the earliest outstanding segment was sent: the probe of a lost tail leaves an RTT sooner, and writes of a thin stream do not put it off.", "Rajiullah, Hurtig, Brunstrom, Petlund, Welzl, CCR 45(1), 2015")
         .evidence("The paper ranks it first in most of its scenarios; it tolerates one RTT of extra ACK delay where the plain probe tolerates two (docs/tail-loss.md).")
-        .turn_on("In no Linux release: a patch of 2015 to tcp_schedule_loss_probe")
+        .turn_on("In no Linux release: a patch of 2015 to tcp_schedule_loss_probe. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rack=false --set tcp.tail_loss_probe=draft --set tcp.tail_loss_probe_restart=true (docs/proxy.md)")
         .effort(Effort::OnlyHere),
     entry("rto-restart-with-probe", TailLoss, Sack, &[("tcp.rto_restart", Flag(true)), ("tcp.tail_loss_probe", Text("draft")), ("tcp.rack", Flag(false))])
         .document("RTO restart with the first tail loss probe: where the shortened timeout comes first, a probe is sent in its place, which costs no window.", "RFC 7765 section 5; draft-dukkipati-tcpm-tcp-loss-probe-01")
         .evidence("RFC 7765 recommends the pair; times are those of RTO restart, reactions those of the probe.")
-        .turn_on("In no Linux release: the patches for RTO restart with net.ipv4.tcp_early_retrans=3")
+        .turn_on("In no Linux release: the patches for RTO restart with net.ipv4.tcp_early_retrans=3. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rto_restart=true --set tcp.tail_loss_probe=draft --set tcp.rack=false (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("rack-tlp-restart", TailLoss, Sack, &[("tcp.rack", Flag(true)), ("tcp.tail_loss_probe", Text("rfc8985")), ("tcp.tail_loss_probe_restart", Flag(true)), ("tcp.learn_ack_delay", Flag(true))])
         .document("RACK-TLP whose probe timer counts from when the earliest outstanding segment was sent, with an allowance for delayed ACKs that is learned: four times RTTVAR at most.", "Fleetfoot's own: RFC 8985 section 7.2 with the restart of Rajiullah et al., CCR 2015")
         .evidence("Measured here only (docs/tail-loss.md).")
-        .turn_on("In no kernel: a change to tcp_schedule_loss_probe. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.tail_loss_probe_restart=true --set tcp.learn_ack_delay=true (docs/proxy.md)")
+        .turn_on("In no kernel: a change to tcp_schedule_loss_probe. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rack=true --set tcp.tail_loss_probe=rfc8985 --set tcp.tail_loss_probe_restart=true --set tcp.learn_ack_delay=true (docs/proxy.md)")
         .effort(Effort::OnlyHere),
     entry("thin-linear-timeouts", TailLoss, Tcp, &[("tcp.thin_linear", Flag(true))])
         .document("The first six timeouts of a stream with fewer than four segments out do not double the timer.", "Linux, Documentation/networking/tcp-thin.txt; Petlund 2009")
@@ -262,16 +262,16 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("thin-dupack", TailLoss, Sack, &[("tcp.rack", Flag(false)), ("tcp.thin_dupack", Flag(true))])
         .document("With fewer than four segments out and nothing more to send, the first duplicate ACK repairs, without RACK.", "Linux, Documentation/networking/tcp-thin.txt; Petlund 2009")
         .evidence("RACK repairs a quarter of an RTT later and is not fooled by reordering; Linux removed the option in 4.11.")
-        .turn_on("Linux 2.6.34 to 4.10: sysctl net.ipv4.tcp_thin_dupack=1, or the socket option TCP_THIN_DUPACK"),
+        .turn_on("Linux 2.6.34 to 4.10: sysctl net.ipv4.tcp_thin_dupack=1, or the socket option TCP_THIN_DUPACK. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rack=false --set tcp.thin_dupack=true (docs/proxy.md)"),
     entry("rdb", TailLoss, Tcp, &[("tcp.rdb", Text("one"))])
         .document("Redundant data bundling: a new segment of a thin stream carries the one before along, so that a single lost segment is repaired by the next packet. Never more packets, only larger ones; losses that bundles repaired reduce the window.", "Opstad et al., LCN 2015; Opstad, MSc thesis, Oslo 2015")
         .evidence("The slides of 2015: mean ACK latency of 154 instead of 270 ms at 10 % loss and 150 ms RTT, with as many segments as fit (docs/thin-streams.md).")
-        .turn_on("In no Linux release: the patches of March 2016 (sysctl net.ipv4.tcp_rdb=1, or the socket option TCP_RDB)")
+        .turn_on("In no Linux release: the patches of March 2016 (sysctl net.ipv4.tcp_rdb=1, or the socket option TCP_RDB). Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rdb=one (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("rdb-unlimited", TailLoss, Tcp, &[("tcp.rdb", Text("all"))])
         .document("Redundant data bundling with as many older segments as fit: repairs losses in a row too, and sends several times the bytes.", "Opstad et al., LCN 2015")
         .evidence("As for rdb; the authors found added queueing delay for others and bound it to one segment.")
-        .turn_on("In no Linux release: the patches of March 2016 with net.ipv4.tcp_rdb_max_packets=0")
+        .turn_on("In no Linux release: the patches of March 2016 with net.ipv4.tcp_rdb_max_packets=0. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.rdb=all (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("min-rto-20ms", TailLoss, Tcp, &[("tcp.min_rto", Text("20 ms"))])
         .document("Lets the retransmission timer fire 20 ms after the expected ACK instead of 200 ms or 1 s.", "RFC 6298 (which asks for 1 s); Vasudevan et al., SIGCOMM 2009")
@@ -292,7 +292,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("restart-window-rfc5681", BurstyFlows, Tcp, &[("tcp.window_validation", Text("rfc5681"))])
         .document("After a pause longer than the RTO the window is at most the initial one.", "RFC 5681 section 4.1")
         .evidence("The standard rule; a burst after a pause starts slowly.")
-        .turn_on("FreeBSD: the default; in no Linux kernel (Linux decays: see decay-window-rfc2861)")
+        .turn_on("FreeBSD: the default; in no Linux kernel (Linux decays: see decay-window-rfc2861). Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.window_validation=rfc5681 (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("decay-window-rfc2861", BurstyFlows, Tcp, &[("tcp.window_validation", Text("rfc2861"))])
         .document("Halves the window for each RTO of silence and lets it drift to what is used while the application is the limit.", "RFC 2861 (made historic by RFC 7661)")
@@ -348,7 +348,7 @@ pub static ENTRIES: &[Mechanism] = &[
     ])
         .document("CDG with the gradient of the data path's one-way delay, from timestamps: a queue that ACKs meet is no reason to send less.", "Fleetfoot's own; CDG: Hayes and Armitage, Networking 2011")
         .evidence("The clock of timestamps is milliseconds: smaller gradients are not seen, and a step of one looks like a whole one.")
-        .turn_on("In no kernel. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.congestion_control=cdg (docs/proxy.md), with the keys of the variant")
+        .turn_on("In no kernel. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.congestion_control.kind=cdg --set tcp.congestion_control.gradient=one-way --set tcp.timestamps=true (docs/proxy.md)")
         .effort(Effort::OnlyHere),
     entry("vegas", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("vegas"))])
         .document("Holds the window where two to four segments wait in the path's queue, by the smallest RTT of each round trip and of the connection.", "Brakmo and Peterson, JSAC 13(8), 1995; Linux tcp_vegas")
@@ -365,7 +365,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("bbr3", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("bbr3"))])
         .document("BBR with bounds on data in flight that losses above two per cent lower, and with probes far apart enough for others.", "draft-ietf-ccwg-bbr-04")
         .evidence("The draft's aims: less loss in short buffers than version 1 and a fairer share beside Reno and CUBIC.")
-        .turn_on("In no released Linux; branch v3 of github.com/google/bbr")
+        .turn_on("In no released Linux; branch v3 of github.com/google/bbr. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.congestion_control=bbr3 (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("delayed-ack-off", Acknowledgments, Tcp, &[("tcp.delayed_ack", Text("off"))])
         .document("Acknowledges every segment at once: no wait for a second segment, finer clocking of the sender, twice as many ACKs.", "RFC 9293 3.8.6.3 allows it; Allman 1998")

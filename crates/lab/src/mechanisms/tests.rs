@@ -1,6 +1,6 @@
 //! What every entry must have.
 
-use super::{ENTRIES, PAIRS, find};
+use super::{ENTRIES, PAIRS, Preset, find};
 use crate::run::simulate;
 use crate::scenario::{Resolved, Scenario, Setting, Site};
 use std::sync::atomic::AtomicBool;
@@ -39,6 +39,77 @@ fn every_entry_is_complete_and_its_name_is_its_own() {
             "{}",
             entry.name
         );
+    }
+}
+
+/// Begins of commands and calls that turn something on in a released kernel of today, or that it is on.
+const OF_TODAY: [&str; 8] = [
+    "tc qdisc",
+    "sysctl ",
+    "ip route ",
+    "ethtool ",
+    "net.ipv4.",
+    "echo 1 > /sys/",
+    "always on",
+    "setsockopt(",
+];
+/// Verbs of Fleetfoot that do so.
+const OURS: [&str; 4] = [
+    "fleetfoot router",
+    "fleetfoot mark",
+    "fleetfoot proxy",
+    "fleetfoot attach",
+];
+/// Words about what today's released kernels do not have.
+const NOT_OF_TODAY: [&str; 6] = [
+    "n no kernel",
+    "n no Linux",
+    "n no released",
+    "to 4.",
+    "patch",
+    "L4STeam",
+];
+
+#[test]
+fn every_entry_names_a_command_that_works_today() {
+    for entry in ENTRIES {
+        let has = |words: &[&str]| words.iter().any(|word| entry.turn_on.contains(word));
+        let works = match has(&NOT_OF_TODAY) {
+            true => has(&OURS),
+            false => has(&OURS) || has(&OF_TODAY),
+        };
+        assert!(works, "{}: {}", entry.name, entry.turn_on);
+    }
+}
+
+#[test]
+fn the_switches_of_the_proxy_are_those_of_the_entry() {
+    for entry in ENTRIES {
+        let Some((_, command)) = entry.turn_on.split_once("fleetfoot proxy") else {
+            continue;
+        };
+        let command = command.split(['(', ';']).next().unwrap_or_default();
+        // A value with a space stands in quotes.
+        let named: Vec<String> = command
+            .split("--set ")
+            .skip(1)
+            .map(|word| word.trim().trim_matches('\'').to_owned())
+            // The rate is that of the user's bottleneck.
+            .filter(|word| !word.starts_with("tcp.spreading_rate="))
+            .collect();
+        let set = entry.set.iter().filter(|(key, _)| key.starts_with("tcp."));
+        let wanted: Vec<String> = set
+            .filter_map(|(key, preset)| {
+                let value = match preset {
+                    Preset::Text(text) => (*text).to_owned(),
+                    Preset::Flag(flag) => flag.to_string(),
+                    Preset::Integer(number) => number.to_string(),
+                    _ => return None,
+                };
+                Some(format!("{key}={value}"))
+            })
+            .collect();
+        assert_eq!(named, wanted, "{}", entry.name);
     }
 }
 
