@@ -303,4 +303,4 @@ mod progress;
 mod words;
 
 #[cfg(target_os = "linux")]
-pub(crate) use behind::{code_of, execute};
+pub(crate) use behind::{code_of, ended_with_its_link, execute};

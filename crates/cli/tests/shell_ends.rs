@@ -257,6 +257,10 @@ fn an_interface_vanishes_and_a_second_instance_does_not_mind() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(code, Some(1), "{errors}");
         assert!(errors.contains("is gone"), "{errors}");
+        assert!(
+            errors.contains("own lateness"),
+            "what was measured is printed: {errors}"
+        );
         let (code, output) = ended(second);
         assert!(matches!(code, Some(0 | 127)), "{output:?}");
         nothing_is_left(namespace, marker);

@@ -136,6 +136,23 @@ fn the_last_of_several_puts_things_back() {
 }
 
 #[test]
+fn forwarding_that_somebody_switched_on_meanwhile_stays_on() {
+    machine(|namespace| {
+        let mut first = running("echo ready; sleep 600");
+        namespace
+            .shell("echo 1 > /proc/sys/net/ipv4/ip_forward")
+            .expect("the switch is there");
+        first.kill().expect("it runs");
+        first.wait().expect("it ends");
+        eventually("the rules are gone", || {
+            let left = "nft list ruleset; ls -d /run/fleetfoot-$(stat -L -c %i /proc/self/ns/net) 2>/dev/null || true";
+            namespace.shell(left).expect("sh is there").is_empty()
+        });
+        assert!(namespace.sysctl_is("net.ipv4.conf.uplink.forwarding", "1"));
+    });
+}
+
+#[test]
 fn what_is_left_when_all_was_killed_is_undone_by_the_next_start() {
     machine(|namespace| {
         let mut child = running("echo ready; sleep 600");

@@ -187,9 +187,14 @@ fn sweep(folder: &Path) -> Result<Vec<String>, Error> {
     }
     let switches = folder.join(SWITCHES);
     if !in_use && let Ok(text) = read_to_string(&switches) {
+        // Who has switched forwarding on for all interfaces since wants it on for each.
+        let wanted = text.lines().any(|line| line == format!("{WHOLE} 0"))
+            && read_to_string(sysctl(WHOLE)).is_ok_and(|now| now.trim() == "1");
         for line in text.lines() {
             // One that somebody else has changed since is theirs, and one of an interface that is gone is nobody's.
             if let Some((name, before)) = line.split_once(' ')
+                && name != WHOLE
+                && !(wanted && name.starts_with("net/ipv4"))
                 && read_to_string(sysctl(name)).is_ok_and(|now| now.trim() == "1")
                 && write(sysctl(name), before).is_ok()
             {
@@ -228,6 +233,9 @@ fn switch_on(folder: &Path) -> Result<(), Error> {
         .create(true)
         .open(&path)
         .map_err(|cause| note(&path, cause))?;
+    // Only to be compared with at the end: it is not changed here.
+    let whole = read_to_string(sysctl(WHOLE)).map_err(|cause| note(Path::new(WHOLE), cause))?;
+    writeln!(switches, "{WHOLE} {}", whole.trim()).map_err(|cause| note(&path, cause))?;
     for name in names {
         if !read_to_string(sysctl(&name)).is_ok_and(|value| value.trim() == "0") {
             continue;
@@ -315,6 +323,8 @@ fn nft(lines: &str) -> Result<(), Error> {
 
 /// How the switches stood.
 const SWITCHES: &str = "switches";
+/// Forwarding of all interfaces of IPv4 (`net.ipv4.ip_forward`).
+const WHOLE: &str = "net/ipv4/conf/all/forwarding";
 /// What is locked by whoever reads or changes the notes.
 const LOCK: &str = "lock";
 /// `RTF_DEFAULT` and `RTF_ADDRCONF` of linux/ipv6_route.h.

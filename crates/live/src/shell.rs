@@ -61,6 +61,8 @@ pub struct Finished<W = Direction> {
     pub directions: [W; 2],
     /// Frames that were lost because this machine did not read them in time.
     pub missed: u32,
+    /// Why the link ended before the command, which was ended then.
+    pub broken: Option<Error>,
 }
 
 impl Shell {
@@ -124,9 +126,10 @@ impl Shell {
                 let _ = ready.send(());
                 let clock = Clock::start();
                 let _awake = crate::thread::stay_awake();
-                emulator.run(&clock, &stop_reading)?;
+                // What passed until then was measured.
+                let broken = emulator.run(&clock, &stop_reading).err();
                 let missed = emulator.missed();
-                Ok::<_, Error>((emulator.into_directions(), missed))
+                Ok::<_, Error>((emulator.into_directions(), missed, broken))
             });
             let signals = &signals;
             let inside_thread = scope.spawn(move || {
@@ -157,7 +160,7 @@ impl Shell {
                 Ok((ended, wall)) => (ended.status, ended.interrupted, wall),
                 Err(error) => (Err(error), false, std::time::Duration::ZERO),
             };
-            let (directions, missed) = match relayed {
+            let (directions, missed, broken) = match relayed {
                 Err(_) if status.is_err() => return Err(status.err().unwrap_or_else(Error::abandoned)),
                 relayed => relayed?,
             };
@@ -168,6 +171,7 @@ impl Shell {
                 wall,
                 directions,
                 missed,
+                broken,
             })
         })
     }

@@ -5,7 +5,7 @@ use super::{Arguments, Layouts};
 use crate::failure::Failure;
 use crate::masquerade::{is_root, masquerade};
 use crate::output::{Common, print};
-use crate::shell::code_of;
+use crate::shell::{code_of, ended_with_its_link};
 use fleetfoot_live::{Between, MarkRules, Network, Passage, Shell, Signals, interfaces};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -81,9 +81,10 @@ fn command(arguments: &Arguments, rules: &MarkRules, common: &Common) -> Result<
     report(rules, &finished.directions, &facts, common)?;
     // What --masquerade changed is undone before the program ends.
     drop(shell);
-    match code {
-        0 => Ok(()),
-        code => std::process::exit(code),
+    match (code, &finished.broken) {
+        (_, Some(error)) => Err(ended_with_its_link(error)),
+        (0, None) => Ok(()),
+        (code, None) => std::process::exit(code),
     }
 }
 

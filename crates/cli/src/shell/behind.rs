@@ -131,10 +131,12 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     if common.json {
         print(&result.document.to_json_text())?;
     }
-    match code {
-        0 if done.cut => Err(Failure::reported()),
-        0 => Ok(()),
-        code => {
+    match (code, &done.finished.broken) {
+        // The status is that of a command that was ended: it says nothing.
+        (_, Some(error)) => Err(ended_with_its_link(error)),
+        (0, None) if done.cut => Err(Failure::reported()),
+        (0, None) => Ok(()),
+        (code, None) => {
             drop(setup);
             std::process::exit(code)
         }
@@ -379,6 +381,11 @@ fn unknown_link(name: &str, spec: &Spec) -> Failure {
         "no link is called {name:?}; the file has {}",
         plain(&names.join(", "))
     ))
+}
+
+/// The command was ended because its link had ended.
+pub(crate) fn ended_with_its_link(error: &fleetfoot_live::Error) -> Failure {
+    Failure::other(format!("{error}; the command was ended"))
 }
 
 /// The status that a shell would show.

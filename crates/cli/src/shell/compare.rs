@@ -1,7 +1,7 @@
 //! `fleetfoot shell --compare`: the command under each of several queues or settings, run by turns and ranked.
 
 use super::Arguments;
-use super::behind::{Described, Setup, Wanted, finish};
+use super::behind::{Described, Setup, Wanted, ended_with_its_link, finish};
 use super::observe::Observer;
 use super::output::Output;
 use super::progress::Progress;
@@ -429,6 +429,9 @@ impl Turn<'_> {
                 },
             },
         )?;
+        if let Some(error) = &done.finished.broken {
+            return Err(ended_with_its_link(error));
+        }
         if done.finished.interrupted {
             return Ok(None);
         }

@@ -133,7 +133,7 @@ fn flows(run: &Run) -> Vec<String> {
     }
     let mut longest: Vec<&Flow> = run.flows.iter().collect();
     let length = |flow: &Flow| match flow.completion_s {
-        Some(time) if flow.completed => time,
+        Some(time) if flow.completed == Some(true) => time,
         Some(_) | None => flow.end_s - flow.start_s,
     };
     longest.sort_by(|a, b| {
@@ -150,17 +150,18 @@ fn flows(run: &Run) -> Vec<String> {
 }
 
 fn line(flow: &Flow) -> String {
-    let ends = match flow.protocol.as_str() {
-        "tcp" | "udp" | "quic" => format!("{} > {}", flow.source, flow.destination),
-        _ => format!("{} > {}", flow.source, flow.destination),
-    };
+    let ends = format!("{} > {}", flow.source, flow.destination);
     let mut parts = Vec::new();
     match (flow.completion_s, flow.completed) {
-        (Some(time), true) => parts.push(format!("complete after {}", seconds(time))),
-        (Some(_), false) => parts.push(format!(
-            "not complete after {}",
-            seconds(flow.end_s - flow.start_s)
-        )),
+        (Some(time), Some(true)) => parts.push(format!("complete after {}", seconds(time))),
+        (Some(_), _) => {
+            let why = flow.incomplete.map(|why| format!(" ({})", why.words()));
+            parts.push(format!(
+                "not complete after {}{}",
+                seconds(flow.end_s - flow.start_s),
+                why.unwrap_or_default()
+            ));
+        }
         (None, _) => parts.push(format!("lasted {}", seconds(flow.end_s - flow.start_s))),
     }
     let amount = |sent: &Sent| match flow.protocol.as_str() {

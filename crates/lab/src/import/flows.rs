@@ -42,8 +42,11 @@ pub struct Flow {
     pub end_s: f64,
     /// From the first packet to the arrival of the last new payload byte (TCP; s); `null` without payload.
     pub completion_s: Option<f64>,
-    /// Whether every payload byte that was sent arrived, and the connection was not aborted (TCP).
-    pub completed: bool,
+    /// Whether every payload byte that was sent arrived, and the connection was not aborted; `null` where nobody can tell (not TCP).
+    pub completed: Option<bool>,
+    /// Why it is not complete.
+    #[serde(default)]
+    pub incomplete: Option<Incomplete>,
     /// Round-trip time of the handshake as the end that opened saw it (s).
     pub handshake_rtt_s: Option<f64>,
     /// Smallest, mean and largest round-trip time of data, queue included, as its sender saw it (s), and their number.
@@ -52,6 +55,38 @@ pub struct Flow {
     pub sent: Sent,
     /// What it received: what the far end sent.
     pub received: Sent,
+}
+
+/// Why a TCP flow is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Incomplete {
+    /// It carried no data.
+    NoData,
+    /// Data that was sent had not arrived when it was last seen.
+    DataMissing,
+    /// All data arrived, but the connection was aborted (RST) and neither end had closed it.
+    Reset,
+}
+
+impl Incomplete {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Incomplete::NoData => "no data",
+            Incomplete::DataMissing => "not all data arrived",
+            Incomplete::Reset => "reset",
+        }
+    }
+
+    /// As it is written in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Incomplete::NoData => "no-data",
+            Incomplete::DataMissing => "data-missing",
+            Incomplete::Reset => "reset",
+        }
+    }
 }
 
 /// Round-trip times of data.
@@ -361,6 +396,12 @@ impl Both {
             .views
             .iter()
             .any(|view| view.ends.iter().any(|end| end.fin.is_some()));
+        let incomplete = match self.arrived_ns {
+            None => Some(Incomplete::NoData),
+            Some(_) if !whole => Some(Incomplete::DataMissing),
+            Some(_) if reset && !finished => Some(Incomplete::Reset),
+            Some(_) => None,
+        };
         let opener = &self.views[self.command];
         let seconds = |ns: u64| ns as f64 / 1e9;
         Flow {
@@ -371,7 +412,8 @@ impl Both {
             start_s: seconds(self.first_ns),
             end_s: seconds(self.last_ns),
             completion_s: self.arrived_ns.map(|ns| seconds(ns - self.first_ns)),
-            completed: self.arrived_ns.is_some() && whole && (finished || !reset),
+            completed: Some(incomplete.is_none()),
+            incomplete,
             handshake_rtt_s: opener.ends[1].handshake_half_ns.map(seconds),
             rtt: self.rtt.summary(),
             sent: sent[0],

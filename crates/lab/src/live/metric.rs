@@ -88,7 +88,9 @@ impl Metric {
                 let mut sample = Sample::default();
                 for flow in &run.flows {
                     match flow.completion_s {
-                        Some(completion_s) if flow.completed => sample.completed.push(completion_s),
+                        Some(completion_s) if flow.completed == Some(true) => {
+                            sample.completed.push(completion_s)
+                        }
                         Some(_) => sample.censored.push(flow.end_s - flow.start_s),
                         None => {}
                     }
@@ -148,7 +150,11 @@ mod tests {
             ..Flow::default()
         };
         let mut run = Run {
-            flows: vec![flow(Some(0.5), true), flow(Some(0.1), false), flow(None, false)],
+            flows: vec![
+                flow(Some(0.5), Some(true)),
+                flow(Some(0.1), Some(false)),
+                flow(None, None),
+            ],
             ..Run::default()
         };
         let metric = Metric::parse("flows").expect("it is one");

@@ -315,8 +315,11 @@ fn flow_row(flow: &Flow) -> Vec<String> {
         format!("{} {} > {}", flow.protocol, flow.source, flow.destination),
         seconds(flow.start_s),
         match (flow.completion_s, flow.completed) {
-            (Some(time), true) => seconds(time),
-            (Some(_), false) => String::from("not complete"),
+            (Some(time), Some(true)) => seconds(time),
+            (Some(_), _) => match flow.incomplete {
+                Some(why) => format!("not complete: {}", why.words()),
+                None => String::from("not complete"),
+            },
             (None, _) => none(),
         },
         amount(&flow.sent),

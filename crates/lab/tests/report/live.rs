@@ -88,7 +88,7 @@ fn made(number: u64, slow: f64) -> Made {
                 source: HOSTILE.to_owned(),
                 destination: String::from("100.64.0.1:80"),
                 completion_s: Some(slow),
-                completed: true,
+                completed: Some(true),
                 rtt: Some(RoundTrips::default()),
                 received: Sent {
                     payload_bytes: 1_000_000,

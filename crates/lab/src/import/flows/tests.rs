@@ -1,6 +1,6 @@
 //! Flows made by hand over a link of 10 ms one way, of which everything is known.
 
-use super::{Flow, Flows, Passage, Seen};
+use super::{Flow, Flows, Incomplete, Passage, Seen};
 use fleetfoot_core::packet::{Flags, Segment};
 use fleetfoot_core::seq::SeqNumber;
 use fleetfoot_core::wire;
@@ -105,7 +105,7 @@ fn a_download_with_a_lost_tail() {
         ("tcp", true, "100.64.0.2:40000", "100.64.0.1:80")
     );
     // From the SYN to the arrival of the last byte.
-    assert_eq!((flow.completion_s, flow.completed), (Some(0.25), true));
+    assert_eq!((flow.completion_s, flow.completed), (Some(0.25), Some(true)));
     assert_eq!(flow.handshake_rtt_s, Some(0.02));
     assert_eq!(
         (
@@ -136,11 +136,14 @@ fn a_connection_that_is_cut_off_is_not_completed() {
         &segment(Flags::RST.with(Flags::ACK), 1101, 6001, 0),
         false,
     );
-    assert!(!link.only().completed, "it was aborted");
+    assert_eq!(link.only().incomplete, Some(Incomplete::Reset));
     let mut link = asked();
     link.send(40 * MS, false, &segment(Flags::ACK, 5001, 1101, 1000), true);
     let flow = link.only();
-    assert!(!flow.completed, "a byte that was sent did not arrive");
+    assert_eq!(
+        (flow.completed, flow.incomplete),
+        (Some(false), Some(Incomplete::DataMissing))
+    );
     assert_eq!(
         flow.completion_s,
         Some(0.04),

@@ -37,7 +37,7 @@ pub(super) fn flows(studied: &Studied) -> Group {
             .filter(|flow| flow.protocol == "tcp")
     };
     let goodput: Vec<f64> = all()
-        .filter(|flow| flow.completed)
+        .filter(|flow| flow.completed == Some(true))
         .filter_map(|flow| {
             let bytes = flow.sent.payload_bytes + flow.received.payload_bytes;
             flow.completion_s
