@@ -142,13 +142,14 @@ fn cell(find: &impl Fn(&str) -> Option<Estimate>, quantity: Quantity, point: &st
     let worlds = [of("simulator").or_else(|| of("ours")), of("kernel")];
     let ratio = find(&format!("{}, {point}", quantity.name));
     let agreement = quantity.deviation.zip(ratio).map(|(deviation, ratio)| {
-        let [low, high] = ratio.interval.unwrap_or([ratio.value; 2]);
-        if (ratio.value - 1.0).abs() <= deviation || (low..=high).contains(&1.0) {
-            Agreement::Near
-        } else if low > 1.0 + deviation || high < 1.0 - deviation {
-            Agreement::SurelyOff
-        } else {
-            Agreement::Off
+        let between = |low: f64, high: f64, value: f64| (low..=high).contains(&value);
+        let allowed = [1.0 - deviation, 1.0 + deviation];
+        match ratio.interval {
+            _ if between(allowed[0], allowed[1], ratio.value) => Agreement::Near,
+            Some([low, high]) if between(low, high, 1.0) => Agreement::Near,
+            Some([low, high]) if low > allowed[1] || high < allowed[0] => Agreement::SurelyOff,
+            // Without an interval nothing is sure.
+            Some(_) | None => Agreement::Off,
         }
     });
     let cell = Cell {
