@@ -84,6 +84,7 @@ impl Sender {
         if in_order {
             self.react::<true>(now, shared, segment, &delivery, before, round_start);
         } else {
+            let delivery = delivery; // a copy: what nobody else refers to stays in registers
             self.react_to_any(now, shared, segment, &delivery, before, round_start);
         }
     }
