@@ -169,6 +169,9 @@ impl Driver {
                 if self.short && plain && cc.progress(self.now, progress).is_some() {
                     return;
                 }
+                if self.short && recovering && cc.stand_by(self.now, progress.rtt) {
+                    return;
+                }
                 let reduce = cc.on_ack(self.now, &ack) == Reaction::ReduceWindow;
                 hear(self.now, Input::Ack(&ack, reduce));
                 if reduce {

@@ -345,6 +345,14 @@ impl CongestionController for Cubic {
         Some(self.curve.window)
     }
 
+    #[inline(always)]
+    fn stand_by(&mut self, now: Instant, rtt: Option<Duration>) -> bool {
+        if let (Some(linux), Some(rtt)) = (&mut self.linux, rtt) {
+            linux.on_rtt(now, rtt);
+        }
+        true
+    }
+
     fn on_congestion(&mut self, _now: Instant, event: &Congestion) {
         if self.linux.is_some() {
             return self.on_congestion_linux(event.kind);

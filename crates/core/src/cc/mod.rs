@@ -49,6 +49,12 @@ pub trait CongestionController {
     fn progress(&mut self, _now: Instant, _progress: Progress) -> Option<Bytes> {
         None
     }
+    /// The short form of [`on_ack`](Self::on_ack) for an acknowledgment while `ack.recovering`: whether it did the same, with
+    /// nothing but its `newest_rtt`, or else its `rtt`. False: it did nothing, and `on_ack` follows, as it always does with
+    /// algorithms from outside the tree.
+    fn stand_by(&mut self, _now: Instant, _rtt: Option<Duration>) -> bool {
+        false
+    }
     /// Something that calls for another window happened.
     fn on_congestion(&mut self, now: Instant, event: &Congestion);
     /// The connection sends again after `idle` without sending.
@@ -387,6 +393,7 @@ registry! {
     }
     fast {
         fn progress(&mut self)(now: Instant, progress: Progress) -> Option<Bytes>;
+        fn stand_by(&mut self)(now: Instant, rtt: Option<Duration>) -> bool;
     }
     mut {
         fn on_sent(&mut self)(now: Instant, sent: &Sent);

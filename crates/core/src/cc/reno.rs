@@ -11,7 +11,7 @@ use super::{
     Ack, Config, Congestion, CongestionController, CongestionKind, HyStart, Phase, Progress, Reaction, Units,
 };
 use crate::parameter::{Parameter, Values};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
@@ -218,6 +218,11 @@ impl CongestionController for Reno {
             self.grow_fraction();
         }
         Some(self.window)
+    }
+
+    #[inline(always)]
+    fn stand_by(&mut self, _now: Instant, _rtt: Option<Duration>) -> bool {
+        true
     }
 
     fn on_congestion(&mut self, _now: Instant, event: &Congestion) {

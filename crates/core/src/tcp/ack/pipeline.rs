@@ -212,7 +212,12 @@ impl Sender {
                 // In Linux the ACK that ends a recovery may already grow the window.
                 None => recovering || (reducing(state_before) && shared.config.growth != Growth::Linux),
             };
-            let reaction = if QUIET && self.cc.on_progress(now, progress) {
+            let done = if QUIET {
+                self.cc.on_progress(now, progress)
+            } else {
+                held && self.cc.stand_by(now, delivery.newest_rtt.or(delivery.rtt))
+            };
+            let reaction = if done {
                 Reaction::None
             } else {
                 let board = &self.board;

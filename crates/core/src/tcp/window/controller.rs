@@ -57,6 +57,13 @@ impl Controller {
         window.is_some()
     }
 
+    /// An acknowledgment while the window is the recovery's: whether the algorithm has done what it does with it. Else
+    /// [`Controller::on_ack`] is to be called.
+    #[inline(always)]
+    pub(in crate::tcp) fn stand_by(&mut self, now: Instant, rtt: Option<Duration>) -> bool {
+        self.any.stand_by(now, rtt)
+    }
+
     /// An acknowledgment.
     pub(in crate::tcp) fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
         let reaction = self.any.on_ack(now, ack);
