@@ -111,7 +111,7 @@ impl Linux {
     }
 
     /// Congestion avoidance: what `acked` segments add to a window of `window` segments.
-    #[inline]
+    #[inline(always)]
     pub(super) fn grow(&mut self, now: Instant, window: u32, acked: u32) -> u32 {
         self.look(jiffies(now), window, acked);
         // `tcp_cong_avoid_ai`: what was paid while a segment cost more buys one at once.
@@ -129,7 +129,7 @@ impl Linux {
     }
 
     /// `bictcp_update`: the price of a segment.
-    #[inline]
+    #[inline(always)]
     fn look(&mut self, at: u32, window: u32, acked: u32) {
         self.estimate_paid = self.estimate_paid.wrapping_add(acked);
         let since = at.wrapping_sub(self.seen_at);

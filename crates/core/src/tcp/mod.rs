@@ -360,6 +360,12 @@ impl Connection {
         self.shared.timers.next()
     }
 
+    /// Whether no deadline of [`Connection::poll_timeout`] lies before `at`.
+    #[inline(always)]
+    pub fn is_silent_before(&self, at: Instant) -> bool {
+        self.shared.timers.is_silent_before(at)
+    }
+
     /// Which timer holds the retransmission slot, for observers.
     pub fn timer(&self) -> Option<Timer> {
         self.shared.timers.kind()

@@ -96,7 +96,7 @@ impl<O: Observer> Hosts<'_, O> {
                 rest,
             )) = piece.split_first()
             {
-                if at > until {
+                if at > until && (at > latest || !connection.is_silent_before(at)) {
                     break 'pieces;
                 }
                 let packet = packets.get(id);
@@ -139,8 +139,7 @@ impl<O: Observer> Hosts<'_, O> {
                     break 'pieces;
                 }
                 observer.on_ack(at, FlowId(number), connection);
-                let deadline = connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-                until = latest.min(deadline.max(at));
+                until = at;
             }
         }
         wire.forget(taken);

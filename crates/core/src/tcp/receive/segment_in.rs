@@ -22,7 +22,9 @@ impl Connection {
         let accepted = if self.shared.fast.predicts(segment) {
             self.on_synchronised::<true>(now, segment)
         } else {
-            self.arrive(now, segment)
+            // A copy: what the usual case returns stays in registers.
+            let Accepted { start, end, in_order } = self.arrive(now, segment);
+            Accepted { start, end, in_order }
         };
         self.checked(false);
         accepted
@@ -282,6 +284,10 @@ impl Connection {
         seq: u64,
         ack: u64,
     ) {
+        if self.sender.is_none() {
+            self.shared.peer.take(segment, self.shared.snd_scale, seq, ack);
+            return; // no timer waits for a window
+        }
         let window_changed = self.update_window(segment, seq, ack);
         let Some(sender) = &mut self.sender else { return };
         sender.full_at = Instant::FAR_FUTURE;

@@ -80,6 +80,12 @@ impl Timers {
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
+    /// Whether the next deadline is not before `at`.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_silent_before(&self, at: Instant) -> bool {
+        self.retransmission >= at && self.delayed_ack >= at && self.slow >= at && self.pace >= at
+    }
+
     /// Where the host's count of ticks stands.
     pub(in crate::tcp) fn set_phase(&mut self, phase: Duration) {
         self.phase = phase.as_micros() as u32;
