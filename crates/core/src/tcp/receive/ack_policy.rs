@@ -86,13 +86,13 @@ impl Acking {
         self.last_data_at = now;
     }
 
-    /// Learns from a segment with payload.
+    /// Learns from a segment with payload. `FULL`: it [is full](Acking::is_full).
     #[inline(always)]
-    pub(in crate::tcp) fn measure(&mut self, config: &Config, segment: &Segment) {
+    pub(in crate::tcp) fn measure<const FULL: bool>(&mut self, config: &Config, segment: &Segment) {
         let payload = segment.payload;
-        if payload >= self.full {
+        if FULL || payload >= self.full {
             // It is no more than our MSS, unless it is what `new` takes for it.
-            if payload > self.full || payload <= LEAST_FULL {
+            if !FULL && (payload > self.full || payload <= LEAST_FULL) {
                 self.full = payload.min(config.mss());
             }
             if segment.flags.contains(Flags::PSH) {
@@ -101,6 +101,12 @@ impl Acking {
         } else if matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
             self.measure_small(segment);
         }
+    }
+
+    /// Whether a segment of so much `payload` is as long as the longest so far, and no shorter than an MSS may be.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_full(&self, payload: u32) -> bool {
+        payload == self.full && payload > LEAST_FULL
     }
 
     /// A segment that is not full: of two alike in a row that no push made short, their size is the full one.

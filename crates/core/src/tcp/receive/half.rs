@@ -135,9 +135,10 @@ impl Receive {
         Some(piece.start.min(self.fin_at)..piece.end.min(self.fin_at))
     }
 
-    /// Takes everything that can be read. `PREDICTED`: no FIN is known.
+    /// Takes everything that can be read. `PREDICTED`: no FIN is known. `PLAIN`: a segment [is plain](Receive::is_plain) that just
+    /// came.
     #[inline(always)]
-    pub(in crate::tcp) fn read_all<const PREDICTED: bool>(&mut self) {
+    pub(in crate::tcp) fn read_all<const PREDICTED: bool, const PLAIN: bool>(&mut self) {
         if PREDICTED {
             self.read = self.rcv_nxt;
         } else {
@@ -145,7 +146,7 @@ impl Receive {
         }
         if let Some(room) = &mut self.room {
             let span = || span(self.beyond.as_deref(), self.rcv_nxt);
-            room.on_read(self.read, self.rcv_nxt, span);
+            room.on_read::<PLAIN>(self.read, self.rcv_nxt, span);
         }
     }
 
@@ -175,7 +176,7 @@ impl Receive {
         if let Some(room) = &mut self.room {
             if count > 0 {
                 let span = || span(self.beyond.as_deref(), self.rcv_nxt);
-                room.on_read(self.read, self.rcv_nxt, span);
+                room.on_read::<false>(self.read, self.rcv_nxt, span);
             }
             let left = self.edge.saturating_sub(self.rcv_nxt);
             let tell = count > 0 && room.worth_telling(left, self.acking.full());
@@ -208,10 +209,10 @@ impl Receive {
     }
 
     /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
-    /// `PREDICTED`: it carries no FIN, and none is known. `NEXT`: so it is, and it [is next](Receive::is_next). `sack`: both ends
-    /// use SACK.
+    /// `PREDICTED`: it carries no FIN, and none is known. `NEXT`: so it is, and it [is next](Receive::is_next). `PLAIN`: it also
+    /// [is plain](Receive::is_plain). `sack`: both ends use SACK.
     #[inline(always)]
-    pub(in crate::tcp) fn on_data<const PREDICTED: bool, const NEXT: bool>(
+    pub(in crate::tcp) fn on_data<const PREDICTED: bool, const NEXT: bool, const PLAIN: bool>(
         &mut self,
         now: Instant,
         config: &Config,
@@ -241,7 +242,7 @@ impl Receive {
         } else {
             self.take_any(config, sack, seq, payload, fin, limit)
         };
-        if let Some(room) = &mut self.room {
+        if !PLAIN && let Some(room) = &mut self.room {
             if room.overflows() {
                 self.acking.quick = 0;
                 self.acking.now |= room.stretch(self.rcv_nxt > before || fin);
@@ -249,16 +250,18 @@ impl Receive {
             if NEXT || taken.end > taken.start {
                 room.keep(taken.end.min(end as u64), payload, u32::from(segment.overhead));
             }
-            self.edge = self.edge.max(self.rcv_nxt);
+            if !NEXT {
+                self.edge = self.edge.max(self.rcv_nxt);
+            }
         }
         if !PREDICTED && (fin || self.fin_at != u64::MAX) {
             taken = self.meet_fin(fin && end as u64 <= limit, before, end, taken);
             self.acking.now |= fin && self.rcv_nxt < self.fin_at;
         }
         if NEXT || payload > 0 && taken.advanced {
-            self.schedule(now, config, rtt, segment);
+            self.schedule::<PLAIN>(now, config, rtt, segment);
             if PREDICTED || !taken.fin {
-                self.decide(config);
+                self.decide::<PLAIN>(config);
             }
         } else if payload > 0 {
             self.schedule_disorder(config, sack, segment, taken.end > taken.start);
@@ -274,6 +277,24 @@ impl Receive {
             && payload > 0
             && self.beyond_is_empty()
             && self.rcv_nxt + u64::from(payload) <= self.edge
+    }
+
+    /// Whether a segment that [is next](Receive::is_next) and is read at once changes nothing but where the stream is, and when to
+    /// acknowledge: it is as long as the ones before, and the window stays what it is.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_plain(&self, config: &Config, segment: &Segment) -> bool {
+        self.acking.is_full(segment.payload)
+            && match &self.room {
+                Some(room) => room.is_plain(segment.payload, u32::from(segment.overhead)),
+                None => !self.grows(config),
+            }
+    }
+
+    /// Without receive memory: whether Linux's `rcv_ssthresh` still grows towards the buffer.
+    #[inline(always)]
+    fn grows(&self, config: &Config) -> bool {
+        matches!(config.delayed_ack, DelayedAck::Linux { .. })
+            && u64::from(self.grown) < config.receive_buffer.get()
     }
 
     /// Nothing beyond this offset is taken of a segment of so much `payload` at offset `seq`.
@@ -316,28 +337,29 @@ impl Receive {
         self.beyond.as_ref().is_none_or(|beyond| beyond.ranges.is_empty())
     }
 
-    /// When to acknowledge data that just arrived in order.
+    /// When to acknowledge data that just arrived in order. `PLAIN`: it [is plain](Receive::is_plain).
     #[inline(always)]
-    fn schedule(&mut self, now: Instant, config: &Config, rtt: &Rtt, segment: &Segment) {
+    fn schedule<const PLAIN: bool>(&mut self, now: Instant, config: &Config, rtt: &Rtt, segment: &Segment) {
+        let grows = !PLAIN && segment.payload >= 128 && self.grows(config);
         let window = self.window();
         let acking = &mut self.acking;
         acking.unacked = acking.unacked.saturating_add(segment.payload);
-        if let Some(room) = &mut self.room
+        if !PLAIN
+            && let Some(room) = &mut self.room
             && segment.payload > acking.full()
         {
             room.measure(segment.payload, u32::from(segment.overhead));
         }
-        acking.measure(config, segment);
+        acking.measure::<PLAIN>(config, segment);
         acking.on_data(now, config, window, || rtt.rto(&config.rto));
         // `tcp_grow_window` asks for a quick ACK with each of its steps; segments below 128 bytes do not count.
         if let Some(room) = &mut self.room {
             room.on_data(now, self.rcv_nxt);
-            let grew = room.grow(segment.payload, u32::from(segment.overhead), acking.full());
-            acking.quick |= u8::from(grew); // to the kernel's letter: it makes 16 of them 17
-        } else if matches!(config.delayed_ack, DelayedAck::Linux { .. })
-            && segment.payload >= 128
-            && u64::from(self.grown) < config.receive_buffer.get()
-        {
+            if !PLAIN {
+                let grew = room.grow(segment.payload, u32::from(segment.overhead), acking.full());
+                acking.quick |= u8::from(grew); // to the kernel's letter: it makes 16 of them 17
+            }
+        } else if grows {
             self.grown = self.grown.saturating_add(2 * acking.full());
             acking.quick = acking.quick.max(1);
         }
@@ -345,10 +367,11 @@ impl Receive {
 
     /// After [`schedule`](Receive::schedule): now or later.
     #[inline(always)]
-    fn decide(&mut self, config: &Config) {
+    fn decide<const PLAIN: bool>(&mut self, config: &Config) {
         let full = self.acking.full();
         let mut keeps_up = true;
-        if let Some(room) = &mut self.room
+        if !PLAIN
+            && let Some(room) = &mut self.room
             && self.acking.unacked > full
         {
             let tight;
@@ -374,7 +397,7 @@ impl Receive {
                 if segment.payload > self.acking.full() {
                     room.measure(segment.payload, u32::from(segment.overhead));
                 }
-                self.acking.measure(config, segment);
+                self.acking.measure::<false>(config, segment);
                 if sack {
                     let full = self.acking.full();
                     let grew = room.grow_beyond(segment.payload, u32::from(segment.overhead), full);
@@ -383,10 +406,10 @@ impl Receive {
                 room.on_disorder(span(self.beyond.as_deref(), self.rcv_nxt));
             }
         } else if !matches!(config.delayed_ack, DelayedAck::Linux { .. }) {
-            self.acking.measure(config, segment);
+            self.acking.measure::<false>(config, segment);
         }
         if compress {
-            self.decide(config);
+            self.decide::<false>(config);
             self.acking.now = self.acking.now
                 || !(self.beyond.as_mut()).is_some_and(|beyond| beyond.held_back.hold(self.rcv_nxt));
         }
@@ -422,7 +445,7 @@ impl Receive {
         if matches!(config.delayed_ack, DelayedAck::Linux { .. }) && !answered {
             self.acking.enter_pingpong(); // `tcp_fin`
             self.acking.unacked = self.acking.unacked.saturating_add(1);
-            self.decide(config);
+            self.decide::<false>(config);
         } else {
             self.acking.now = true;
         }

@@ -101,6 +101,8 @@ struct View {
     limit: u64,
     /// The window there is room for.
     window: u64,
+    /// Bytes of a packet that changes nothing but this if it carries `full` and nothing else is held; 0: none.
+    plain: u64,
 }
 
 impl Default for View {
@@ -111,6 +113,7 @@ impl Default for View {
             tight: false,
             limit: 0,
             window: 0,
+            plain: 0,
         }
     }
 }
@@ -195,17 +198,25 @@ impl Room {
 
     /// The application has read up to `read`, of what came in order up to `rcv_nxt`; `beyond` bytes span what came out of order.
     ///
-    /// It takes segment by segment, and if a round trip is over, it is when the first is taken.
+    /// It takes segment by segment, and if a round trip is over, it is when the first is taken. `PLAIN`: nothing is held but what
+    /// just came.
     #[inline(always)]
-    pub(in crate::tcp) fn on_read(&mut self, read: u64, rcv_nxt: u64, beyond: impl FnOnce() -> u64) {
+    pub(in crate::tcp) fn on_read<const PLAIN: bool>(
+        &mut self,
+        read: u64,
+        rcv_nxt: u64,
+        beyond: impl FnOnce() -> u64,
+    ) {
         let mut first = read;
-        if self.newest.1 > 0 {
-            first = first.min(self.newest.0);
+        if !PLAIN {
+            if self.newest.1 > 0 {
+                first = first.min(self.newest.0);
+            }
+            if !self.waiting.is_empty() {
+                first = self.first_waiting(first);
+            }
+            self.release(read);
         }
-        if !self.waiting.is_empty() {
-            first = self.first_waiting(first);
-        }
-        self.release(read);
         if let Some(window) = self.sizing.on_read(first, rcv_nxt) {
             self.enlarge(window + beyond());
         }
@@ -267,19 +278,48 @@ impl Room {
     #[inline(never)]
     fn look(&mut self, full: u32) {
         let free = self.free();
+        let tight = free < self.window_of(self.buffer).min(self.clamp) / 2;
+        let (limit, window) = (self.clamp.min(free), self.select(full));
+        let alone = self.held == self.packet.size && self.newest.1 == self.held && self.waiting.is_empty();
+        let idle = full >= LEAST_GROWTH && limit <= self.ssthresh && window >= self.offered;
+        let plain = alone && idle && self.scale > 0 && !(tight | self.overflowed | self.overflows());
         self.view = View {
             held: self.held,
             full,
-            tight: free < self.window_of(self.buffer).min(self.clamp) / 2,
-            limit: self.clamp.min(free),
-            window: self.select(full),
+            tight,
+            limit,
+            window,
+            plain: if plain { self.packet.packet } else { 0 },
         };
+    }
+
+    /// Whether a packet with so much `payload` and `header`, which is read at once, changes nothing here but what is known of the
+    /// sender's rate: the buffer does not overflow, and the window does not grow, shrink or become tight.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_plain(&self, payload: u32, header: u32) -> bool {
+        let plain = self.held == 0
+            && self.view.plain == u64::from(payload) + u64::from(header)
+            && self.view.full == payload;
+        debug_assert!(
+            !plain || self.is_seen_plain(payload, header),
+            "what is kept is still so"
+        );
+        plain
+    }
+
+    /// The same by a look at it.
+    fn is_seen_plain(&self, payload: u32, header: u32) -> bool {
+        let mut after = self.clone();
+        after.keep(u64::from(payload), payload, header);
+        after.look(payload);
+        (after.view.held, after.view.window) == (self.view.held, self.view.window) && after.view.plain > 0
     }
 
     /// Something else has changed than the memory occupied.
     #[inline(always)]
     fn look_anew(&mut self) {
         self.view.held = u64::MAX;
+        self.view.plain = 0;
     }
 
     /// A segment up to `end` is kept.
@@ -360,7 +400,7 @@ impl Room {
     #[inline(always)]
     pub(in crate::tcp) fn grow(&mut self, payload: u32, header: u32, full: u32) -> bool {
         let limit = self.view(full).limit;
-        payload >= 128 && limit > self.ssthresh && self.grow_up_to(limit, payload, header, full)
+        payload >= LEAST_GROWTH && limit > self.ssthresh && self.grow_up_to(limit, payload, header, full)
     }
 
     /// The same after a segment beyond a hole: that one is not counted as kept, and may be small.
@@ -450,8 +490,8 @@ impl Room {
     pub(in crate::tcp) fn stretch(&mut self, in_order: bool) -> bool {
         if !self.locked {
             self.buffer = self.buffer.max(self.held.min(self.most));
-            self.look_anew();
         }
+        self.look_anew();
         self.overflowed |= in_order && self.overflows();
         self.overflowed
     }
@@ -468,16 +508,17 @@ impl Room {
     }
 
     /// Decides on a window to offer, where `current` is left of the last, and says whether less than half is free: no more
-    /// quick acknowledgments.
+    /// quick acknowledgments. `PLAIN`: a packet [is plain](Room::is_plain) that just came.
     #[inline(always)]
-    pub(in crate::tcp) fn offer(&mut self, current: u64, full: u32) -> (u64, bool) {
+    pub(in crate::tcp) fn offer<const PLAIN: bool>(&mut self, current: u64, full: u32) -> (u64, bool) {
         let View {
             mut window, tight, ..
-        } = *self.view(full);
-        if core::mem::take(&mut self.overflowed) {
+        } = if PLAIN { self.view } else { *self.view(full) };
+        if !PLAIN && core::mem::take(&mut self.overflowed) {
             window = 0;
         } else if window < current {
             window = current.next_multiple_of(1 << self.scale);
+            self.look_anew();
         }
         self.offered = window;
         if self.scale == 0 {
@@ -492,6 +533,9 @@ impl Room {
         2 * current <= self.clamp && window > 0 && window >= 2 * current
     }
 }
+
+/// Payload of the smallest segment after which the window grows.
+const LEAST_GROWTH: u32 = 128;
 
 /// What a packet occupies, and how many bytes would fit behind it: the head is a power of two with 64 bytes before and 320
 /// after the packet, what exceeds a page is in pages, the descriptor has 256.
@@ -536,7 +580,7 @@ mod tests {
             room.keep(end, payload, 40);
             room.measure(payload, 40);
             room.grow(payload, 40, payload.min(1460));
-            (current, _) = room.offer(current - u64::from(payload), payload.min(1460));
+            (current, _) = room.offer::<false>(current - u64::from(payload), payload.min(1460));
             offered.push(current >> 8);
         }
         assert_eq!(offered, [1046, 1043, 1040, 1408, 1586]);
@@ -575,7 +619,7 @@ mod tests {
         room.measure(1000, 40);
         room.grow(1000, 40, 1000);
         room.release(1001);
-        let (offered, _) = room.offer(20 * 1460 - 1000, 1000);
+        let (offered, _) = room.offer::<false>(20 * 1460 - 1000, 1000);
         assert!(offered > 20 * 1460, "{offered}");
     }
     extern crate std;

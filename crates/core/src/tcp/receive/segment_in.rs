@@ -390,23 +390,34 @@ impl Connection {
         seq: i64,
     ) -> Accepted {
         if PREDICTED && self.receive.is_next(seq, segment.payload) {
-            self.take_payload::<true, true>(now, segment, seq)
+            if self.auto_read && self.receive.is_plain(&self.shared.config, segment) {
+                self.take_payload::<true, true, true>(now, segment, seq)
+            } else {
+                self.take_next(now, segment, seq)
+            }
         } else if PREDICTED {
             self.take_disorder(now, segment, seq)
         } else {
-            self.take_payload::<false, false>(now, segment, seq)
+            self.take_payload::<false, false, false>(now, segment, seq)
         }
+    }
+
+    /// A predicted segment that is next, but not plain.
+    #[inline(never)]
+    fn take_next(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
+        self.take_payload::<true, true, false>(now, segment, seq)
     }
 
     /// A predicted segment that is not in order, or leaves or has left a hole.
     #[inline(never)]
     fn take_disorder(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
-        self.take_payload::<true, false>(now, segment, seq)
+        self.take_payload::<true, false, false>(now, segment, seq)
     }
 
     /// `NEXT`: it is predicted, and what is expected next ([`Receive::is_next`](crate::tcp::receive::half::Receive::is_next)).
+    /// `PLAIN`: it also [is plain](crate::tcp::receive::half::Receive::is_plain), and read at once.
     #[inline(always)]
-    fn take_payload<const PREDICTED: bool, const NEXT: bool>(
+    fn take_payload<const PREDICTED: bool, const NEXT: bool, const PLAIN: bool>(
         &mut self,
         now: Instant,
         segment: &Segment,
@@ -425,7 +436,7 @@ impl Connection {
             let elapsed = || shared.timestamp(now).wrapping_sub(segment.tsecr);
             self.receive.on_echo(segment.tsecr, elapsed, segment.payload);
         }
-        let taken: Taken = self.receive.on_data::<PREDICTED, NEXT>(
+        let taken: Taken = self.receive.on_data::<PREDICTED, NEXT, PLAIN>(
             now,
             &shared.config,
             &shared.rtt,
@@ -438,10 +449,10 @@ impl Connection {
         }
         if taken.advanced {
             if self.receive.acking.now && self.receive.room.is_some() {
-                self.receive.fix_window();
+                self.receive.fix_window::<PLAIN>();
             }
-            if self.auto_read || self.read_shut {
-                self.receive.read_all::<PREDICTED>();
+            if PLAIN || self.auto_read || self.read_shut {
+                self.receive.read_all::<PREDICTED, PLAIN>();
                 if !self.receive.acking.now {
                     self.receive.after_read(&shared.config);
                 }

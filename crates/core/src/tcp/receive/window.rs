@@ -19,7 +19,7 @@ impl Receive {
         if let Some(room) = &mut self.room {
             let (left, full) = (self.edge.saturating_sub(self.rcv_nxt), self.acking.full());
             if !core::mem::take(&mut room.decided) && !room.is_settled(left, full) {
-                self.decide_window();
+                self.decide_window::<false>();
             }
             return self.window().min(65_535 << scale);
         }
@@ -35,14 +35,14 @@ impl Receive {
         window
     }
 
-    /// Decides on the window to offer by what is free now.
+    /// Decides on the window to offer by what is free now. `PLAIN`: a segment [is plain](Receive::is_plain) that just came.
     #[inline(always)]
-    fn decide_window(&mut self) {
+    fn decide_window<const PLAIN: bool>(&mut self) {
         let left = self.window();
         let full = self.acking.full();
         if let Some(room) = &mut self.room {
-            let (window, tight) = room.offer(left, full);
-            if tight {
+            let (window, tight) = room.offer::<PLAIN>(left, full);
+            if !PLAIN && tight {
                 self.acking.quick = 0;
             }
             self.edge = self.rcv_nxt + window;
@@ -51,8 +51,8 @@ impl Receive {
 
     /// An acknowledgment leaves before the application reads what came: with the window of now.
     #[inline(always)]
-    pub(in crate::tcp) fn fix_window(&mut self) {
-        self.decide_window();
+    pub(in crate::tcp) fn fix_window<const PLAIN: bool>(&mut self) {
+        self.decide_window::<PLAIN>();
         if let Some(room) = &mut self.room {
             room.decided = true;
         }

@@ -135,13 +135,18 @@ fn small_segments_behind_a_delayed_acknowledgment() {
         config.tail_loss_probe = base;
         let mut pair = Pair::established(&config, ms(20), ms(40), 10 * MSS, MSS as u32);
         // An acknowledgment of a full segment is what this receiver waits for.
-        pair.b.as_mut().expect("it is open").receive.acking.measure(
-            &config,
-            &crate::packet::Segment {
-                payload: MSS as u32,
-                ..crate::packet::Segment::default()
-            },
-        );
+        pair.b
+            .as_mut()
+            .expect("it is open")
+            .receive
+            .acking
+            .measure::<false>(
+                &config,
+                &crate::packet::Segment {
+                    payload: MSS as u32,
+                    ..crate::packet::Segment::default()
+                },
+            );
         for when in [0, 5] {
             pair.write_at(at(when), End::A, 120);
         }
