@@ -149,46 +149,60 @@ impl Sender {
             if right <= ack {
                 continue;
             }
-            let high_seq = self.recovery.high_seq;
-            let rack = &mut self.recovery.rack;
-
-            let (mut rtt, mut newest, mut original, mut beyond) = (None, None, false, false);
-            let mut newest_tx = delivery.newest_tx;
             let before = self.board.marks.sacked;
             let segments = self.board.marks.sacked_segments;
-            let held = self.board.sack(left.max(ack), right, |record| {
-                if COUNTED {
-                    return;
-                }
-                beyond |= record.end() > high_seq;
-                newest_tx = newest_tx.max(Some(record.last_tx));
-                if record.tx_count == 1 {
-                    original |= record.end() <= high_seq;
-                    newest = Some(now.since(record.last_tx));
-                    rtt = rtt.or(newest);
-                }
-                if let Some(rack) = rack {
-                    // RFC 7323 4.3: what came out of order is not what an ACK echoes, so the echo says nothing of it.
-                    rack.on_delivered(now, record, true, min, None);
-                }
-            });
+            let held = if COUNTED {
+                self.board.sack(left.max(ack), right, |_| ())
+            } else {
+                self.take_block(now, shared, min, left.max(ack), right, delivery)
+            };
             *noted = if held { block } else { 0 };
             delivery.segments += self.board.marks.sacked_segments - segments;
             delivery.sacked += self.board.marks.sacked - before;
-            delivery.newest_tx = newest_tx;
-            delivery.original |= original;
-            delivery.beyond |= beyond;
-            // In Linux a SACK gives the sample where the acknowledgment itself cannot (`tcp_ack_update_rtt`).
-            if !delivery.retransmitted || shared.config.rto.estimator == RttEstimator::Linux {
-                delivery.rtt = delivery.rtt.or(rtt);
-                delivery.newest_rtt = newest.or(delivery.newest_rtt);
-            }
         }
         self.board.set_known(known);
         delivery.delivered += delivery.sacked;
         if delivery.sacked > 0 && !delivery.advanced {
             self.recovery.dup_acks += 1; // RFC 6675 2: only what was not known counts
         }
+    }
+
+    /// One SACK block, and what the records show that it newly reports. Says whether a run holds all of it now.
+    fn take_block(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        min: Option<Duration>,
+        left: u64,
+        right: u64,
+        delivery: &mut Delivery,
+    ) -> bool {
+        let high_seq = self.recovery.high_seq;
+        let rack = &mut self.recovery.rack;
+        let (mut rtt, mut newest, mut original, mut beyond) = (None, None, false, false);
+        let mut newest_tx = delivery.newest_tx;
+        let held = self.board.sack(left, right, |record| {
+            beyond |= record.end() > high_seq;
+            newest_tx = newest_tx.max(Some(record.last_tx));
+            if record.tx_count == 1 {
+                original |= record.end() <= high_seq;
+                newest = Some(now.since(record.last_tx));
+                rtt = rtt.or(newest);
+            }
+            if let Some(rack) = rack {
+                // RFC 7323 4.3: what came out of order is not what an ACK echoes, so the echo says nothing of it.
+                rack.on_delivered(now, record, true, min, None);
+            }
+        });
+        delivery.newest_tx = newest_tx;
+        delivery.original |= original;
+        delivery.beyond |= beyond;
+        // In Linux a SACK gives the sample where the acknowledgment itself cannot (`tcp_ack_update_rtt`).
+        if !delivery.retransmitted || shared.config.rto.estimator == RttEstimator::Linux {
+            delivery.rtt = delivery.rtt.or(rtt);
+            delivery.newest_rtt = newest.or(delivery.newest_rtt);
+        }
+        held
     }
 
     /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).

@@ -188,6 +188,7 @@ impl Records {
     }
 
     /// Index of the first record with `seq >= offset`; `usual` is the usual length.
+    #[inline]
     pub(in crate::tcp) fn index_from(&self, offset: u64, usual: u32) -> usize {
         let Some(front) = self.front() else { return 0 };
         if offset <= front.seq {
@@ -197,6 +198,11 @@ impl Records {
         if self.get(guess).is_some_and(|record| record.seq == offset) {
             return guess;
         }
+        self.search(offset)
+    }
+
+    #[inline(never)]
+    fn search(&self, offset: u64) -> usize {
         self.partition_point(|record| record.seq < offset)
     }
 

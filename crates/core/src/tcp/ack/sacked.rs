@@ -37,6 +37,44 @@ impl Scoreboard {
     /// A SACK block: calls `newly` for each record it newly covers. Says whether a run holds all of it now.
     #[inline]
     pub(in crate::tcp) fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
+        self.prolong(left, right, &mut newly) || self.sack_several(left, right, newly)
+    }
+
+    /// A SACK block that reports one segment more than the last run holds, of which nothing else is known. False: it is another
+    /// one, and nothing was done.
+    #[inline(always)]
+    fn prolong(&mut self, left: u64, right: u64, newly: &mut impl FnMut(&Record)) -> bool {
+        if self.marks.is_blank() {
+            return false;
+        }
+        let marks = &mut *self.marks;
+        let Some(last) = marks.runs.back_mut() else {
+            return false;
+        };
+        if left < last.start || left > last.end || !marks.stale.is_empty() {
+            return false;
+        }
+        let index = self.ring.index_from(last.end, self.mss);
+        let Some(record) = self.ring.get_mut(index) else {
+            return false;
+        };
+        if record.seq != last.end || record.end() != right || record.flags & (SACKED | LOST | RETRANS) != 0 {
+            return false;
+        }
+        newly(record);
+        record.flags |= SACKED;
+        marks.sacked += u64::from(if self.unit == 0 { record.len } else { self.unit });
+        marks.sacked_segments += 1;
+        last.end = right;
+        last.segments += 1;
+        self.work.search(self.ring.len());
+        self.work.add(1);
+        true
+    }
+
+    /// A SACK block of any length.
+    #[inline(never)]
+    fn sack_several(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
         // Mostly it reports the newest data: it prolongs the last run or comes after it. Runs are aligned to records.
         let last = self.marks.runs.back().copied();
         let from = match last {

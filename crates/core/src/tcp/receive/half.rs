@@ -384,6 +384,7 @@ impl Receive {
     }
 
     /// Data arrived that leaves or has left a hole, or came again: RFC 5681 4.2. `new`: some of it did not come before.
+    #[inline(always)]
     fn schedule_disorder(&mut self, config: &Config, sack: bool, segment: &Segment, new: bool) {
         let compress = new && compresses(config, sack);
         self.acking.now |= !compress;

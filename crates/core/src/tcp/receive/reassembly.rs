@@ -34,6 +34,9 @@ pub(in crate::tcp) struct Beyond {
     pub(in crate::tcp) work: Work,
 }
 
+/// How much of a range is held, the first of it, and the first piece of what is not.
+type Missing = (u64, Option<(u64, u64)>, Option<Range<u64>>);
+
 /// Blocks as they stand in a segment.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Written {
@@ -44,9 +47,18 @@ pub(in crate::tcp) struct Written {
 }
 
 impl Beyond {
-    /// Puts the pieces of `start..stop` that are not held into `pieces`; returns how much is held, and the first of it.
-    pub(in crate::tcp) fn find_missing(&mut self, start: u64, stop: u64) -> (u64, Option<(u64, u64)>) {
+    /// How much of `start..stop` is held, the first of it, and the first piece of what is not; further ones are put into `pieces`.
+    #[inline(always)]
+    pub(in crate::tcp) fn find_missing(&mut self, start: u64, stop: u64) -> Missing {
         self.pieces.clear();
+        if self.ranges.back().is_none_or(|last| last.end <= start) {
+            return (0, None, Some(start..stop));
+        }
+        self.find_missing_between(start, stop)
+    }
+
+    #[inline(never)]
+    fn find_missing_between(&mut self, start: u64, stop: u64) -> Missing {
         let mut first = None;
         let mut held = 0;
         let mut at = start;
@@ -69,7 +81,8 @@ impl Beyond {
             self.pieces.push(at..stop);
         }
         self.pieces.reverse();
-        (held, first)
+        let missing = self.pieces.pop();
+        (held, first, missing)
     }
 
     /// Adds a range that begins where the last one ends or after it. False: it begins before, or there are too many.
@@ -94,10 +107,15 @@ impl Beyond {
     }
 
     /// Adds a range; what is held of it is joined with it.
+    #[inline(always)]
     pub(in crate::tcp) fn insert(&mut self, start: u64, stop: u64, rcv_nxt: u64, most: u8) {
-        if self.append(start, stop, most) {
-            return;
+        if !self.append(start, stop, most) {
+            self.insert_between(start, stop, rcv_nxt, most);
         }
+    }
+
+    #[inline(never)]
+    fn insert_between(&mut self, start: u64, stop: u64, rcv_nxt: u64, most: u8) {
         let low = self.ranges.partition_point(|range| range.end < start);
         self.work.search(self.ranges.len());
         let high = low
@@ -273,13 +291,13 @@ impl Receive {
         self.acking.now |= !compress; // RFC 5681 4.2: out of order, or filling a hole
         let rcv_nxt = self.rcv_nxt;
         let beyond = self.beyond.get_or_insert_default();
-        let (held, first_held) = beyond.find_missing(start, stop);
+        let (held, first_held, missing) = beyond.find_missing(start, stop);
         taken.redundant += held as u32;
         if config.dsack && beyond.duplicate.is_none() {
             beyond.duplicate = first_held; // RFC 2883 4.1.3; if several, the first
         }
         let full = beyond.ranges.len() >= MOST_RANGES && start > rcv_nxt;
-        let first = if full { None } else { beyond.pieces.pop() };
+        let first = if full { None } else { missing };
         self.acking.now |= held > 0 || first.is_none();
         let Some(first) = first else {
             beyond.pieces.clear();
@@ -295,7 +313,8 @@ impl Receive {
         taken.end = first.end;
         self.acking.now |= beyond.held_back.waits() && !beyond.is_among_first(start, stop, rcv_nxt);
         beyond.insert(start, stop, rcv_nxt, config.sack_blocks);
-        if let Some(range) = beyond.ranges.front()
+        if start == rcv_nxt
+            && let Some(range) = beyond.ranges.front()
             && range.start <= rcv_nxt
         {
             self.rcv_nxt = range.end;
