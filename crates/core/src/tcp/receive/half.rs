@@ -45,6 +45,9 @@ pub(in crate::tcp) struct Receive {
     pub(in crate::tcp) room: Option<Box<Room>>,
     /// ECE is to be set on what we send.
     pub(in crate::tcp) echo: bool,
+    /// The window field of what leaves next, if nothing that it follows from has changed since it was offered.
+    #[serde(skip)]
+    pub(in crate::tcp) standing: Option<u16>,
 }
 
 /// What became of the payload of a segment.
@@ -74,6 +77,7 @@ impl Receive {
             grown: GROWTH_START,
             room: None,
             echo: false,
+            standing: None,
         }
     }
 
@@ -82,6 +86,7 @@ impl Receive {
     /// `first` is the payload of a full segment as far as it is known when the first window is chosen, `full` that of a segment of
     /// the connection.
     pub(in crate::tcp) fn on_syn(&mut self, config: &Config, first: u32, full: u32, scale: u8) {
+        self.standing = None;
         self.rcv_nxt = 1;
         self.edge = 1 + config.receive_buffer.get().min(65_535); // a SYN's window is not scaled (RFC 7323 2.2)
         if let Some(memory) = config.receive_memory {
@@ -108,6 +113,7 @@ impl Receive {
 
     /// As if the handshake were over, with a buffer that stays as it is.
     pub(in crate::tcp) fn establish(&mut self, config: &Config, scale: u8) {
+        self.standing = None;
         self.rcv_nxt = 1;
         self.edge = 1 + config.receive_buffer.get().min(65_535 << scale);
     }
@@ -168,6 +174,7 @@ impl Receive {
     /// Takes up to `wanted` bytes; the flag says that a window update is worth a segment (RFC 9293 MUST-39).
     pub(in crate::tcp) fn read(&mut self, config: &Config, mss: u32, scale: u8, wanted: u64) -> (u64, bool) {
         let count = wanted.min(self.readable());
+        self.standing = None;
         self.read += count;
         if count > 0 {
             let all = self.readable() == 0;
@@ -254,6 +261,9 @@ impl Receive {
                 self.edge = self.edge.max(self.rcv_nxt);
             }
         }
+        if NEXT || self.room.is_some() || self.rcv_nxt != before {
+            self.standing = None;
+        }
         if !PREDICTED && (fin || self.fin_at != u64::MAX) {
             taken = self.meet_fin(fin && end as u64 <= limit, before, end, taken);
             self.acking.now |= fin && self.rcv_nxt < self.fin_at;
@@ -315,6 +325,7 @@ impl Receive {
     /// The peer's FIN is at the end of what came (`here`), or known from before.
     #[cold]
     fn meet_fin(&mut self, here: bool, before: u64, end: i64, mut taken: Taken) -> Taken {
+        self.standing = None;
         if here && self.fin_at == u64::MAX && end >= before as i64 {
             self.fin_at = end as u64;
         }

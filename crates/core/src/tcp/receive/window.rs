@@ -13,31 +13,56 @@ impl Receive {
         self.read + config.receive_buffer.get()
     }
 
-    /// The window to offer in bytes, and remembers it as offered.
+    /// The window to offer, as its field says it, and remembers it as offered.
     #[inline(always)]
-    pub(in crate::tcp) fn offer(&mut self, config: &Config, mss: u32, scale: u8) -> u64 {
+    pub(in crate::tcp) fn offer(&mut self, config: &Config, mss: u32, scale: u8) -> u16 {
+        if let Some(field) = self.standing {
+            debug_assert_eq!(
+                field,
+                self.clone().offer_anew(config, mss, scale),
+                "what is kept is still so"
+            );
+            return field;
+        }
+        self.offer_anew(config, mss, scale)
+    }
+
+    #[inline(always)]
+    fn offer_anew(&mut self, config: &Config, mss: u32, scale: u8) -> u16 {
+        let (window, stands) = self.choose_window(config, mss, scale);
+        let field = (window >> scale) as u16;
+        self.standing = stands.then_some(field);
+        field
+    }
+
+    /// The window to offer in bytes, and whether it stays the same until something is received or read.
+    #[inline(always)]
+    fn choose_window(&mut self, config: &Config, mss: u32, scale: u8) -> (u64, bool) {
         if let Some(room) = &mut self.room {
             let (left, full) = (self.edge.saturating_sub(self.rcv_nxt), self.acking.full());
-            if !core::mem::take(&mut room.decided) && !room.is_settled(left, full) {
+            let decided = core::mem::take(&mut room.decided);
+            let stands = !decided && room.is_settled(left, full);
+            if !decided && !stands {
                 self.decide_window::<false>();
             }
-            return self.window().min(65_535 << scale);
+            return (self.window().min(65_535 << scale), stands);
         }
         let (wanted, before) = (self.wanted_edge(config), self.edge);
         // RFC 9293 3.8.6.2.2: advance only by min(MSS, buffer / 2).
         if wanted < before + u64::from(mss).min(config.receive_buffer.get() / 2) {
-            return self.window(); // as it was offered, less what came since
+            return (self.window(), false); // as it was offered, less what came since
         }
         // The scaled field rounds down, but nothing below what was offered before is taken back.
         let window = (wanted - self.rcv_nxt.min(wanted)).min(65_535 << scale);
         self.edge = self.rcv_nxt + window;
         debug_assert!(self.edge >= before, "the right edge never moves left (SHLD-14)");
-        window
+        (window, true)
     }
 
     /// Decides on the window to offer by what is free now. `PLAIN`: a segment [is plain](Receive::is_plain) that just came.
     #[inline(always)]
     fn decide_window<const PLAIN: bool>(&mut self) {
+        self.standing = None;
         let left = self.window();
         let full = self.acking.full();
         if let Some(room) = &mut self.room {

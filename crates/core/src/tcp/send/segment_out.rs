@@ -119,7 +119,7 @@ impl Connection {
         *segment = Segment {
             seq: SeqNumber::from_offset(shared.iss, seq),
             ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
-            window: (window >> shared.rcv_scale) as u16,
+            window,
             flags: Flags(Flags::ACK.0 | Flags::DF.0),
             ttl: 64,
             overhead: shared.config.header() as u8,
