@@ -24,6 +24,8 @@ pub(super) struct FastPath {
     undo: bool,
     /// Whether full new segments and acknowledgments are all there is to send.
     sends: bool,
+    /// Whether what the sender chooses and acknowledgments are all there is to send.
+    silent: bool,
 }
 
 impl Default for FastPath {
@@ -39,6 +41,7 @@ impl FastPath {
         acks: false,
         undo: false,
         sends: false,
+        silent: false,
     };
 
     /// Whether an acknowledgment of new data without SACK blocks is nothing but progress.
@@ -57,6 +60,12 @@ impl FastPath {
     #[inline(always)]
     pub(super) const fn sends(self) -> bool {
         self.sends
+    }
+
+    /// Whether what the sender chooses and acknowledgments are all there is to send.
+    #[inline(always)]
+    pub(super) const fn silent(self) -> bool {
+        self.silent
     }
 
     /// Whether a segment carries nothing but data, an acknowledgment and timestamps, and there is nothing else to look at.
@@ -81,7 +90,8 @@ impl Connection {
         }
         let ends = shared.orphan || self.receive.fin_at != u64::MAX;
         let predicts = !(self.keep_alive || shared.ecn || probed || ends);
-        let silent = self.control == Control::None && !self.keep_alive_due && !shared.ecn;
+        let silent =
+            self.control == Control::None && !self.keep_alive_due && !shared.ecn && shared.cold.is_none();
         FastPath {
             arrivals: if predicts {
                 Flags::ACK.0 | (u16::from(shared.timestamps) * Flags::TIMESTAMPS.0)
@@ -90,7 +100,8 @@ impl Connection {
             },
             acks,
             undo,
-            sends: acks && silent && shared.cold.is_none(),
+            sends: acks && silent,
+            silent,
         }
     }
 
@@ -99,7 +110,8 @@ impl Connection {
         let (kept, now) = (self.shared.fast, self.fast_path());
         let holds = (kept.arrivals == u16::MAX || kept.arrivals == now.arrivals)
             && (!kept.acks || now.acks && (kept.undo || !now.undo))
-            && (!kept.sends || now.sends);
+            && (!kept.sends || now.sends)
+            && (!kept.silent || now.silent);
         assert!(holds, "usual: {kept:?}, by what is so now: {now:?}");
     }
 }

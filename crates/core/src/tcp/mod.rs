@@ -220,6 +220,9 @@ impl Connection {
     /// A timer expired; call at or after `poll_timeout`.
     pub fn on_timeout(&mut self, now: Instant) {
         self.shared.fast = FastPath::NONE;
+        if let Some(sender) = &mut self.sender {
+            sender.full_at = Instant::FAR_FUTURE; // what the timer is for may leave
+        }
         while let Some(kind) = self.shared.timers.take_due(now) {
             if kind == Timer::Syn {
                 self.on_syn_timeout(now);
@@ -272,14 +275,20 @@ impl Connection {
 
     /// Whether [`Connection::poll_segment`] has nothing to send now, as far as that can be seen at once.
     #[inline(always)]
-    pub fn is_drained(&self, now: Instant) -> bool {
-        let drained = self.shared.fast.sends()
-            && !self.receive.acking.now
-            && self.sender.as_ref().is_none_or(|sender| sender.full_at == now);
-        if drained {
-            self.checked(true);
+    pub fn is_drained(&mut self, now: Instant) -> bool {
+        if !self.shared.fast.silent() || self.receive.acking.now {
+            return false;
         }
-        drained
+        if let Some(sender) = &mut self.sender {
+            if sender.full_at != now {
+                return false;
+            }
+            if sender.shut {
+                sender.end_drain(now, &self.shared);
+            }
+        }
+        self.checked(true);
+        true
     }
 
     /// The same, with the headers written where they are wanted: the stream offsets that the segment carries.
@@ -502,6 +511,18 @@ impl Connection {
     #[inline]
     pub fn received(&self) -> u64 {
         self.receive.in_order()
+    }
+
+    /// Bytes that can be read now.
+    pub fn readable(&self) -> Bytes {
+        Bytes(self.receive.readable())
+    }
+
+    /// Stream offset of the first byte that a segment of the peer carries; below zero for nonsense. With what
+    /// [`on_segment`](Connection::on_segment) took of the stream it says which bytes of the payload are to be kept.
+    pub fn payload_offset(&self, segment: &Segment) -> i64 {
+        let syn = u32::from(segment.flags.contains(Flags::SYN));
+        (segment.seq + syn).to_offset(self.shared.irs + 1, self.received())
     }
 
     /// The configuration.

@@ -28,22 +28,24 @@ impl Sender {
         let mut agent = self.recovery.sack1.take()?;
         let sent = self.choose(&mut agent, now, shared);
         self.recovery.sack1 = Some(agent);
+        if sent.is_some() {
+            self.note_shut_sack1(now, shared);
+        }
         sent
     }
 
     fn choose(&mut self, agent: &mut Sack1, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
-        let mss = u64::from(shared.mss);
-        let window = self.window(shared) / mss;
+        let window = self.window(shared) / u64::from(shared.mss);
         let widest = shared.config.max_window_segments.map_or(u64::MAX, u64::from);
         if agent.first_due {
             agent.first_due = false;
             agent.high_rxt = self.board.ring.front()?.end();
             return self.send_again(now, shared, 0);
         }
+        if self.is_shut(agent, window) {
+            return None;
+        }
         if self.recovery.state == CaState::Recovery {
-            if i64::from(agent.pipe) >= window as i64 {
-                return None;
-            }
             if let Some(index) = self.hole(agent.high_rxt) {
                 agent.high_rxt = self.board.ring[index].end();
                 agent.pipe += 1;
@@ -56,13 +58,8 @@ impl Sender {
             agent.pipe += 1;
             return Some(sent);
         }
-        let extra = if agent.dup_acks == 0 {
-            0
-        } else if core::mem::take(&mut agent.one_due) {
-            u64::from(agent.dup_acks)
-        } else {
-            return None;
-        };
+        let extra = u64::from(agent.dup_acks); // limited transmit
+        agent.one_due &= extra == 0;
         let index = if agent.next == self.nxt {
             self.board.ring.len()
         } else {
@@ -76,6 +73,33 @@ impl Sender {
             return self.send_again(now, shared, index);
         }
         self.send_new(agent, now, shared)
+    }
+
+    /// Whether nothing leaves before the next acknowledgment, where the fast retransmit has left and the window has so many segments.
+    #[inline(always)]
+    fn is_shut(&self, agent: &Sack1, window: u64) -> bool {
+        if self.recovery.state == CaState::Recovery {
+            i64::from(agent.pipe) >= window as i64
+        } else {
+            agent.dup_acks > 0 && !agent.one_due
+        }
+    }
+
+    /// Notes whether a drain will find the window full although something waits, as far as that is seen without a look at the
+    /// scoreboard.
+    #[inline(always)]
+    pub(in crate::tcp) fn note_shut_sack1(&mut self, now: Instant, shared: &Shared) {
+        let Some(agent) = &self.recovery.sack1 else { return };
+        let alone = self.tempo.is_none() && !self.probes_soon();
+        if shared.predict
+            && alone
+            && !agent.first_due
+            && self.board.out > 0
+            && self.unsent() > 0
+            && self.is_shut(agent, self.window(shared) / u64::from(shared.mss))
+        {
+            (self.full_at, self.shut) = (now, true);
+        }
     }
 
     /// The lowest segment from `from` on that is not SACKed and has SACKed data above it.

@@ -102,6 +102,9 @@ impl Sender {
         self.full_at = Instant::FAR_FUTURE; // it may open the window again
         self.recovery.hold = false;
         self.on_ack::<false>(now, shared, segment, ack, duplicate);
+        if self.recovery.is_ns2() {
+            self.note_shut_sack1(now, shared);
+        }
     }
 
     /// What follows from an acknowledgment that looked like progress alone, but does not come in order.

@@ -13,7 +13,6 @@ use crate::tcp::send::peer_window::WindowUpdate;
 use crate::tcp::state::types::CaState;
 use crate::tcp::{Accepted, Connection, Control, Event, State, UNUSUAL};
 use crate::time::{Duration, Instant};
-use crate::units::Bytes;
 
 impl Connection {
     /// A segment arrived.
@@ -590,17 +589,5 @@ impl Connection {
         self.keep_alive_probes += 1;
         self.keep_alive_due = true;
         self.shared.timers.slow = self.shared.expiry(now, values.interval);
-    }
-
-    /// Bytes that can be read now.
-    pub fn readable(&self) -> Bytes {
-        Bytes(self.receive.readable())
-    }
-
-    /// Stream offset of the first byte that a segment of the peer carries; below zero for nonsense. With what
-    /// [`on_segment`](Connection::on_segment) took of the stream it says which bytes of the payload are to be kept.
-    pub fn payload_offset(&self, segment: &Segment) -> i64 {
-        let syn = u32::from(segment.flags.contains(Flags::SYN));
-        (segment.seq + syn).to_offset(self.shared.irs + 1, self.received())
     }
 }

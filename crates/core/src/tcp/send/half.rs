@@ -55,6 +55,9 @@ pub(in crate::tcp) struct Sender {
     pub(super) last_send: Instant,
     /// When a drain found the congestion window full, if no acknowledgment arrived since; `FAR_FUTURE`: it did not.
     pub(in crate::tcp) full_at: Instant,
+    /// That was seen before the drain, whose end it is: the window is yet to be validated.
+    #[serde(skip)]
+    pub(in crate::tcp) shut: bool,
     /// How often the retransmission timer fired in a row.
     pub(in crate::tcp) attempts: Attempts,
     pub(super) persist_backoff: u8,
@@ -114,6 +117,7 @@ impl Sender {
             end: 1,
             last_send: now,
             full_at: Instant::FAR_FUTURE,
+            shut: false,
             attempts: Attempts::default(),
             persist_backoff: 0,
             fin_queued: false,
@@ -191,7 +195,7 @@ impl Sender {
                 return None;
             }
         } else {
-            if (self.probe_due | self.zero_probe_due)
+            if self.probes_soon()
                 && let Some(probe) = self.probe(now, shared)
             {
                 return Some(probe);

@@ -58,6 +58,12 @@ impl Sender {
         self.zero_probe_out
     }
 
+    /// Whether a probe is due, of a loss or of a shut window.
+    #[inline(always)]
+    pub(in crate::tcp) const fn probes_soon(&self) -> bool {
+        self.probe_due | self.zero_probe_due
+    }
+
     /// Whether the octet of a zero-window probe is out, or leaves next.
     pub(in crate::tcp) const fn probes_window_soon(&self) -> bool {
         self.zero_probe_out || self.zero_probe_due

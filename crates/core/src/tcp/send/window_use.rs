@@ -74,6 +74,13 @@ impl Sender {
         }
     }
 
+    /// A drain ends that an acknowledgment has shown to send nothing more: the window was the limit.
+    #[inline(always)]
+    pub(in crate::tcp) fn end_drain(&mut self, now: Instant, shared: &Shared) {
+        self.shut = false;
+        self.validate(now, shared, true);
+    }
+
     /// RFC 2861 3.2: the application was the limit for an RTO.
     #[inline(never)]
     fn decay(&mut self, now: Instant, shared: &Shared) {
