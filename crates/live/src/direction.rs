@@ -81,6 +81,7 @@ impl Direction {
             self.outlet.frames.duplicate(&packet);
         }
         for (at, packet, reason) in self.dropped.drain(..) {
+            self.outlet.frames.remark(&packet); // a queue may mark a packet and find then that it has no room for it
             self.outlet.report(at, Event::Dropped(reason), &packet);
             self.outlet.frames.release(&packet);
         }
@@ -100,7 +101,7 @@ impl Direction {
             self.link.on_flow_end(flow);
         }
         self.outlet.measured.arrived += 1;
-        self.outlet.report(at, Event::Entered, &packet);
+        self.outlet.report(now, Event::Entered, &packet);
         self.with(|link, frames, watch| link.on_packet(now, packet, frames.flows(), watch));
     }
 

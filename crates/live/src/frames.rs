@@ -370,6 +370,20 @@ impl Frames {
         &self.flows
     }
 
+    /// The ends of a flow, in words.
+    pub(crate) fn ends(&self, flow: FlowId) -> String {
+        let ends = self.known.get(flow.0 as usize).map(|known| known.ends);
+        let Some(ends) = ends.filter(|ends| ends.version != 0) else {
+            return String::from("no IP packet");
+        };
+        let of = |number, port| match ends.address(number) {
+            Some(address) => SocketAddr::new(address, port).to_string(),
+            None => String::new(),
+        };
+        let from = of(ends.source, ends.source_port);
+        format!("{from} > {}", of(ends.destination, ends.destination_port))
+    }
+
     /// The number of a host: an IPv4 address, or an IPv6 network of 64 bits. Zero is no host.
     fn host(&mut self, address: Option<IpAddr>) -> HostId {
         let address = match address {

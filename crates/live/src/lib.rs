@@ -3,7 +3,7 @@
 //! [`Namespace`] is a network namespace that lives as long as the closure that runs in it; [`Tun`] a device whose packets are
 //! read and written here; [`Clock`] the one clock; [`calls`] the socket calls of the kernel by number, for the script
 //! runner. [`Emulator`] puts a described link between two interfaces, [`Shell`] runs a command behind it, [`SenderSwitches`] are
-//! settings of the kernel's TCP at both ends, and a [`Tap`] shows an observer what passes. A [`Passage`] marks super-packets, in a
+//! settings of the kernel's TCP at both ends, and a [`Tap`] shows an observer what passes; a [`Recording`] of that is held to the simulated queue. A [`Passage`] marks super-packets, in a
 //! shell or [`Between`] two interfaces that are there. [`host`] is our TCP as a host on real
 //! packets, [`service`] what it serves and fetches, [`proxy`] what passes connections between it and the kernel. [`router`] forwards
 //! between interfaces with a queue before each. With the feature `bpf`, `bpf` attaches mechanisms to this machine's kernel. This is
@@ -39,6 +39,7 @@ mod outlet;
 mod packet_socket;
 mod passage;
 pub mod proxy;
+mod replay;
 mod ring;
 pub mod router;
 mod sender;
@@ -63,6 +64,7 @@ pub use offload::switch_off_offloads;
 pub use outlet::Measured;
 pub use packet_socket::{PacketSocket, Refusal, Sent};
 pub use passage::{MarkRules, Marked, Network, Passage, Unmarked};
+pub use replay::{Held, Recording};
 pub use ring::Format;
 pub use sender::SenderSwitches;
 pub use shell::{Finished, Shell};

@@ -39,6 +39,8 @@ pub enum Event {
 pub struct Tapped {
     /// When, in nanoseconds since 1970.
     pub unix_ns: u64,
+    /// When, by the clock of the link: of a frame that arrived, the time that the queue was given.
+    pub at: Instant,
     /// What happened.
     pub event: Event,
     /// Which direction of the link it was in.
@@ -101,6 +103,7 @@ impl Tap {
         bytes[..kept].copy_from_slice(&frame[..kept]);
         let tapped = Tapped {
             unix_ns: self.zero_ns + at.since(Instant::ZERO).as_nanos(),
+            at,
             event,
             direction: self.direction,
             kept: kept as u8,

@@ -17,6 +17,7 @@ mod network;
 pub mod observe;
 pub mod output;
 pub mod record;
+pub mod recorded;
 pub mod routing;
 pub mod spec;
 pub mod watch;

@@ -72,17 +72,11 @@ fn in_namespaces(
     reached: &AtomicU64,
     taps: Option<[Tap; 2]>,
 ) -> Result<RunOutput, Error> {
-    let links = bottleneck.map(|index| &spec.links[index]);
+    let links = links(spec, bottleneck);
     let mtu = links[0].mtu.min(links[1].mtu);
-    let extra = delays_beside(spec, bottleneck);
     let direction = |side: usize| {
-        let link = LinkSpec {
-            delay: links[side].delay + extra[side],
-            ..links[side].clone()
-        };
-        link.link(spec)
-            .map(Direction::new)
-            .map_err(|error| Error::new(error.to_string(), std::io::ErrorKind::InvalidInput))
+        let link = links[side].link(spec).map(Direction::new);
+        link.map_err(|error| Error::new(error.to_string(), std::io::ErrorKind::InvalidInput))
     };
     let mut directions = [direction(0)?, direction(1)?];
     for (direction, tap) in directions.iter_mut().zip(taps.into_iter().flatten()) {
@@ -239,6 +233,18 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
     }
     marks::rules(spec)?;
     ends.ok_or_else(|| String::from("there is no traffic to play"))
+}
+
+/// The bottleneck as real packets pass it, towards the receivers and back: with the delay of the links beside it.
+pub fn links(spec: &Spec, bottleneck: [usize; 2]) -> [LinkSpec; 2] {
+    let extra = delays_beside(spec, bottleneck);
+    [0, 1].map(|side| {
+        let link = &spec.links[bottleneck[side]];
+        LinkSpec {
+            delay: link.delay + extra[side],
+            ..link.clone()
+        }
+    })
 }
 
 /// The slowest link on the way from one host to another.

@@ -1,18 +1,23 @@
 //! Order, loss and memory of an output, with every registered queue.
 
 use super::{MOST_FRAMES, Output};
-use crate::frames::{HEADER, read};
+use crate::frames::{Frames, HEADER, read};
 use crate::packet_socket::{Refusal, Sent};
 use crate::ring::Format;
 use crate::router::{InterfaceConfig, Queue};
-use fleetfoot_core::packet::{Ecn, Flags, Segment};
+use fleetfoot_core::packet::{Ecn, Flags, Packet, Segment};
 use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::plugin::Plugins;
 use fleetfoot_core::queue::{AnyQueue, DropReason, Limit, QueueEventKind};
+use fleetfoot_core::rng::Rng;
 use fleetfoot_core::superpacket::{Layout, Mark, Role};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Rate;
 use fleetfoot_core::wire;
+use fleetfoot_sim::observe::Observer;
+use fleetfoot_sim::recorded::{Arrival, forward};
+use fleetfoot_sim::spec::{Impairments, LinkIndex, LinkRate, LinkSpec, NodeId, Spec, World};
+use fleetfoot_sim::world::Mode;
 use std::net::SocketAddr;
 
 fn queue(name: &str, limit: Option<u32>) -> Queue {
@@ -341,4 +346,124 @@ fn a_flood_into_a_queue_without_a_limit_takes_bounded_memory() {
             .poll_timeout()
             .is_some_and(|due| due.since(Instant::ZERO) > Duration::ZERO)
     );
+}
+
+/// Every queue at a rate does what the link of the simulator does with it: the same packets leave in the same order with the same marks,
+/// and as many are dropped for each reason.
+#[test]
+fn a_shaped_output_does_what_the_simulated_link_does() {
+    for entry in AnyQueue::ENTRIES {
+        let rate = Rate::from_bps(10_000_000);
+        let queue = queue(entry.name, Some(30));
+        let link = LinkSpec {
+            name: String::from("output"),
+            forward: true,
+            from: NodeId(0),
+            to: NodeId(1),
+            rate: LinkRate::Constant(rate),
+            delay: Duration::ZERO,
+            queue: entry.name,
+            queue_values: queue.values.clone(),
+            impairments: Impairments::default(),
+            mtu: 1500,
+            framing: 0,
+            processing: Duration::ZERO,
+            overlap: false,
+        };
+        let spec = Spec {
+            nodes: Vec::new(),
+            links: Vec::new(),
+            groups: Vec::new(),
+            duration: Duration::ZERO,
+            warmup: Duration::ZERO,
+            drain: Duration::ZERO,
+            plugins: Plugins::NONE,
+            seed: 5,
+            bins: None,
+            world: World::Simulator,
+        };
+        let config = InterfaceConfig {
+            name: String::from("out"),
+            rate: Some(rate),
+            framing: 0,
+            queue,
+            ring: Format::Frames,
+            device_buffer: 0,
+            check_source: false,
+        };
+        let seed = Rng::for_element(spec.seed, "output/forward", "queue").next_u64();
+        let mut output = Output::new(&config, 1500, seed).expect("the queue is registered");
+        let mut random = Rng::from_seed(9);
+        let (mut now, mut left) = (Instant::from_millis(3), Vec::new());
+        let (mut promised, mut id, mut source) = (0, 0, String::new());
+        let (mut frames, mut arrivals) = (Frames::default(), Vec::new());
+        for number in 0..3_000 {
+            now += match random.below(8) {
+                0 => Duration::from_nanos(random.below(15_000_000)),
+                1..4 => Duration::ZERO,
+                _ => Duration::from_nanos(random.below(1_000_000)),
+            };
+            let mut segment = numbered(number);
+            segment.payload = [0, 960, 1_400][random.below(3) as usize];
+            if random.below(2) == 0 {
+                segment.set_ecn(Ecn::Ect0);
+            }
+            let begins = promised == 0;
+            if begins {
+                source = format!("10.0.0.{}:{}", random.below(3), 80 + random.below(4));
+                (promised, id) = (7 * u32::from(random.below(5) == 0), number as u16 & 0xff);
+            }
+            let mark = match promised {
+                0 => Mark::REGULAR,
+                _ if begins => Mark::first(7, id),
+                _ => Mark::follower(7, id),
+            };
+            promised = promised.saturating_sub(1);
+            Layout::LOCAL.mark(&mut segment, mark).expect("it fits");
+            let frame = frame(&source, &segment);
+            assert!(push(&mut output, now, &frame));
+            let (packet, _) = frames.keep(&frame, None, &read(&frame, None)).expect("room");
+            frames.release(&packet);
+            let Packet { flow, segment, .. } = packet;
+            let at = now;
+            arrivals.push(Arrival { at, flow, segment });
+            if random.below(6) == 0 {
+                left.extend(leaving(&mut output, now));
+            }
+        }
+        left.extend(leaving(&mut output, now));
+        let mut simulated = Simulated::default();
+        let flows = frames.flows().clone();
+        let forwarded = forward(&spec, &link, flows, &arrivals, now, Mode::Fast, &mut simulated);
+        forwarded.expect("it is simulated");
+        let ours = left.iter().map(|frame| {
+            let segment = read(frame, None).segment;
+            (segment.seq.0, segment.tos)
+        });
+        assert!(ours.eq(simulated.left.iter().copied()), "{}", entry.name);
+        assert_eq!(output.counters().drops, simulated.dropped, "{}", entry.name);
+        assert!(
+            left.len() > 1_000 && left.len() < 3_000,
+            "{}: {}",
+            entry.name,
+            left.len()
+        );
+    }
+}
+
+/// Sequence numbers and traffic classes of packets that left the simulated link, and how many it dropped.
+#[derive(Default)]
+struct Simulated {
+    left: Vec<(u32, u8)>,
+    dropped: [u64; DropReason::ALL.len()],
+}
+
+impl Observer for Simulated {
+    fn on_deliver(&mut self, _: Instant, _: LinkIndex, packet: &Packet, _: Duration) {
+        self.left.push((packet.segment.seq.0, packet.segment.tos));
+    }
+
+    fn on_drop(&mut self, _: Instant, _: LinkIndex, _: &Packet, reason: DropReason) {
+        self.dropped[reason as usize] += 1;
+    }
 }
