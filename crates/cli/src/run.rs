@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod real;
+#[cfg(target_os = "linux")]
+mod replay;
 
 use crate::compare::FLOWS_TRACED;
 use crate::explain::nearest;
@@ -52,6 +54,10 @@ pub(crate) struct Arguments {
     /// Capture at one end of this link instead, both directions, every packet once: LINK or LINK:near (before its forward queue), or LINK:far.
     #[arg(long, value_name = "LINK", requires = "pcap")]
     pcap_at: Option<String>,
+    /// Run nothing: send what arrived at the bottleneck in CAPTURE, which --pcap wrote of this very run in real time (run.world), through the
+    /// simulated queue, and compare every packet that was dropped, was marked or left.
+    #[arg(long, value_name = "CAPTURE", conflicts_with_all = ["pcap", "trace", "diagram", "out", "seeds"])]
+    replay: Option<PathBuf>,
     /// Write the state of every sender at every event as CSV (or Parquet, by the ending, where that is built in).
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -105,6 +111,9 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         .as_deref()
         .map(|at| tap(&plan, at))
         .transpose()?;
+    if let Some(capture) = &arguments.replay {
+        return replayed(capture, &plan, common);
+    }
     #[cfg(target_os = "linux")]
     if is_real {
         real::check(arguments, &plan.variants[0].resolved.spec, tap)?;
@@ -199,6 +208,16 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     } else {
         Ok(())
     }
+}
+
+#[cfg(target_os = "linux")]
+fn replayed(capture: &Path, plan: &Plan, common: &Common) -> Result<(), Failure> {
+    replay::execute(capture, &plan.variants[0].resolved.spec(plan.seeds[0]), common)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn replayed(_: &Path, _: &Plan, _: &Common) -> Result<(), Failure> {
+    Err(Failure::usage("--replay needs Linux, as runs in real time do"))
 }
 
 /// The files that are written beside the result.

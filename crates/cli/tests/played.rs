@@ -166,3 +166,66 @@ fn what_only_a_simulated_run_shows_is_refused_before_it_begins() {
         );
     }
 }
+
+#[test]
+fn a_capture_is_held_to_the_simulated_queue() {
+    if let Err(reason) = fleetfoot_live::Namespace::available() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let folder = folder("replayed");
+    for flags in [
+        &["--pcap", "all.pcapng", "-q"][..],
+        &["--pcap", "far.pcapng", "--pcap-at", "bottleneck:far", "-q"],
+    ] {
+        let output = run(&folder, flags);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+    let replayed = |flags: &[&str]| {
+        let output = run(&folder, flags);
+        let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+        (output.status.code(), texts.concat())
+    };
+    let (code, text) = replayed(&["--replay", "all.pcapng", "--json"]);
+    assert_eq!(code, Some(0), "{text}");
+    let document: serde_json::Value = serde_json::from_str(&text).expect("one document");
+    assert_eq!(document["same"], true, "{text}");
+    assert!(
+        document["directions"][0]["dropped"]["full"].as_u64() > Some(0),
+        "{text}"
+    );
+    let (code, text) = replayed(&["--replay", "all.pcapng"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(text.matches("at the same times").count(), 2, "{text}");
+    // What is no such capture.
+    fs::write(folder.join("notes.txt"), "nothing").expect("it can be written");
+    let whole = fs::read(folder.join("all.pcapng")).expect("it was written");
+    fs::write(folder.join("cut.pcapng"), &whole[..whole.len() - 10]).expect("it can be written");
+    for (capture, message) in [
+        ("far.pcapng", "it was dropped for a reason that is not known"),
+        ("cut.pcapng", "the file ends within it"),
+        ("notes.txt", "it is neither pcap nor pcapng"),
+        ("missing.pcapng", "No such file"),
+        (".", "it is a folder"),
+    ] {
+        let (code, text) = replayed(&["--replay", capture]);
+        assert_eq!(code, Some(2), "{capture}: {text}");
+        let expected = capture == "far.pcapng" || text.contains(message);
+        assert!(
+            expected && text.starts_with("error: --replay"),
+            "{capture}: {text}"
+        );
+    }
+    // Another queue drops others.
+    fs::write(
+        folder.join("played.toml"),
+        PLAYED.replace("8 packets", "9 packets"),
+    )
+    .expect("it can be written");
+    let (code, text) = replayed(&["--replay", "all.pcapng"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.contains("the simulated queue differs: packet 1 that was dropped"),
+        "{text}"
+    );
+}

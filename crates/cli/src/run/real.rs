@@ -8,7 +8,7 @@ use crate::output::Common;
 use crate::target::{Part, Target};
 use fleetfoot_lab::report::pcapng::{FrameWriter, Interface, RealFrame};
 use fleetfoot_lab::report::time_series::Tap;
-use fleetfoot_lab::run::{Pulse, link_of_kernel, play};
+use fleetfoot_lab::run::{Pulse, link_of_kernel, play, replay};
 use fleetfoot_live::{Event, RING, SNAP_LENGTH, TapReader, Tapped, tap};
 use fleetfoot_sim::output::RunOutput;
 use fleetfoot_sim::spec::Spec;
@@ -56,6 +56,8 @@ struct Outcome {
 struct Writer {
     frames: FrameWriter,
     at: Option<Tap>,
+    /// No frame has been written yet.
+    begins: bool,
 }
 
 impl Capture {
@@ -76,6 +78,7 @@ impl Capture {
             writer: Mutex::new(Some(Writer {
                 frames,
                 at: at.map(|(_, tap)| tap),
+                begins: true,
             })),
             outcome: Mutex::default(),
             seed: spec.seed,
@@ -153,8 +156,11 @@ impl Writer {
                 }
             }
             if last {
-                let error = error.or_else(|| self.frames.flush().err());
                 let lost = reader.lost();
+                if error.is_none() && lost > 0 {
+                    error = self.frames.lacks(lost).err();
+                }
+                let error = error.or_else(|| self.frames.flush().err());
                 return Outcome { error, lost };
             }
             thread::sleep(PAUSE);
@@ -164,7 +170,7 @@ impl Writer {
     fn write(&mut self, tapped: &Tapped) -> io::Result<()> {
         let forward = tapped.direction == 0;
         let interface = match (self.at, tapped.event) {
-            (None, event) => Some(u32::from(!forward) * 3 + place(event)),
+            (None, event) => Some(replay::point(tapped.direction, event)),
             (Some(_), Event::Dropped(_) | Event::Refused(_)) => None,
             (Some(at), event) => {
                 let near = forward == matches!(event, Event::Entered);
@@ -174,27 +180,15 @@ impl Writer {
         let Some(interface) = interface else {
             return Ok(());
         };
+        let comment = replay::remark(tapped, std::mem::take(&mut self.begins));
         self.frames.write(&RealFrame {
             unix_ns: tapped.unix_ns,
             interface,
             inbound: matches!(tapped.event, Event::Left { .. }),
             data: tapped.frame(),
             length: tapped.length,
-            comment: match tapped.event {
-                Event::Dropped(reason) => Some(reason.name()),
-                Event::Refused(refusal) => Some(refusal.name()),
-                Event::Entered | Event::Left { .. } => None,
-            },
+            comment: comment.as_deref(),
         })
-    }
-}
-
-/// Which of the three points of a direction an event belongs to.
-const fn place(event: Event) -> u32 {
-    match event {
-        Event::Entered => 0,
-        Event::Left { .. } => 1,
-        Event::Dropped(_) | Event::Refused(_) => 2,
     }
 }
 

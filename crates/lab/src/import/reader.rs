@@ -5,7 +5,7 @@
 //! **Source.** draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; parsing by the crate pcap-parser.
 //! **Deviations.** Simple packet blocks have no time and are counted only. Times before 1970 are taken as 1970.
 
-use pcap_parser::pcapng::{Block, PcapNGOption};
+use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{PcapBlockOwned, PcapError, create_reader};
 use std::io::{self, Read};
@@ -23,6 +23,8 @@ pub struct Frame<'a> {
     pub data: &'a [u8],
     /// How long it was.
     pub length: u32,
+    /// What somebody remarked on it.
+    pub comment: Option<&'a str>,
 }
 
 /// How reading ended.
@@ -339,6 +341,7 @@ impl State {
                     link_type,
                     data: packet.data,
                     length: packet.origlen,
+                    comment: None,
                 })
             }
             PcapBlockOwned::NG(Block::SectionHeader(section)) => {
@@ -366,6 +369,11 @@ impl State {
                     link_type: interface.link_type,
                     data: packet.packet_data(),
                     length: packet.origlen,
+                    comment: packet
+                        .options
+                        .iter()
+                        .find(|option| option.code == OptionCode::Comment)
+                        .and_then(|option| option.as_str().ok()),
                 })
             }
             PcapBlockOwned::NG(Block::SimplePacket(_)) => {

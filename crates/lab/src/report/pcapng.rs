@@ -20,6 +20,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use pcap_file::pcapng::blocks::interface_statistics::{InterfaceStatisticsBlock, InterfaceStatisticsOption};
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use std::borrow::Cow;
 use std::fs::File;
@@ -251,6 +252,20 @@ impl FrameWriter {
             original_len: frame.length,
             data: Cow::Borrowed(frame.data),
             options: std::iter::once(flags).chain(comment).collect(),
+        };
+        self.writer.write_pcapng_block(block).map_err(error)?;
+        Ok(())
+    }
+
+    /// So many frames are not in the file.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn lacks(&mut self, frames: u64) -> io::Result<()> {
+        let block = InterfaceStatisticsBlock {
+            interface_id: 0,
+            timestamp: 0,
+            options: vec![InterfaceStatisticsOption::IsbIfDrop(frames)],
         };
         self.writer.write_pcapng_block(block).map_err(error)?;
         Ok(())

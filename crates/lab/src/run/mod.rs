@@ -7,6 +7,8 @@
 mod demand;
 mod estimate;
 mod kernel;
+#[cfg(target_os = "linux")]
+pub mod replay;
 mod store;
 #[cfg(test)]
 mod tests;
