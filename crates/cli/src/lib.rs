@@ -38,6 +38,7 @@ mod session;
 mod shell;
 mod table;
 mod target;
+mod testbed;
 mod verdicts;
 
 use clap::error::ErrorKind;
@@ -75,6 +76,8 @@ enum Verb {
     Run(run::Arguments),
     /// Published figures and tables: what was published beside what is measured, one verdict each.
     Reproduce(reproduce::Arguments),
+    /// A published testbed on this machine, between real hosts: measured on real packets, simulated, published.
+    Testbed(testbed::Arguments),
     /// Make a scenario of a capture: links, round-trip times, sizes, think times.
     Import(import::Arguments),
     /// Run a command behind the described link: real packets through the simulator's queues.
@@ -137,6 +140,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Verb::Compare(verb) => compare::execute(verb, common),
         Verb::Run(verb) => run::execute(verb, common),
         Verb::Reproduce(verb) => reproduce::execute(verb, common),
+        Verb::Testbed(verb) => testbed::execute(verb, common),
         Verb::Import(verb) => import::execute(verb, common),
         Verb::Shell(verb) => shell::execute(verb, common),
         Verb::Mark(verb) => mark::execute(verb, common),

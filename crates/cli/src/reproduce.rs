@@ -63,7 +63,37 @@ impl From<UnknownName> for Failure {
     }
 }
 
+impl Arguments {
+    /// For these experiments, without files beside the report; `quick` and `recorded` as the flags.
+    pub(crate) fn of(
+        names: Vec<String>,
+        (quick, recorded): (bool, bool),
+        out: Option<PathBuf>,
+        batch: BatchFlags,
+    ) -> Arguments {
+        Arguments {
+            names,
+            list: false,
+            quick,
+            full: !quick && !recorded,
+            out,
+            batch,
+            recorded,
+            figures: None,
+            record: None,
+        }
+    }
+}
+
+/// What is printed of experiments: in colour or not, so wide.
+pub(crate) type Table = dyn Fn(&[&Evaluated], bool, usize) -> String;
+
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    execute_with(arguments, common, &table)
+}
+
+/// The same with another table.
+pub(crate) fn execute_with(arguments: &Arguments, common: &Common, table: &Table) -> Result<(), Failure> {
     let experiments = library::select(&arguments.names)?;
     if arguments.list {
         return list(&experiments, common);
@@ -88,7 +118,7 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         std::fs::create_dir_all(folder).map_err(|error| cannot_draw(folder, &error))?;
     }
     if arguments.recorded {
-        return recorded(&experiments, &record, arguments, common);
+        return recorded(&experiments, &record, arguments, common, table);
     }
     let level = match (arguments.quick, arguments.full) {
         (true, _) => Level::Quick,
@@ -195,6 +225,7 @@ fn recorded(
     record: &Record,
     arguments: &Arguments,
     common: &Common,
+    table: &Table,
 ) -> Result<(), Failure> {
     let mut found = Vec::new();
     let mut without = Vec::new();

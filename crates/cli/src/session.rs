@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Flags of every verb that makes a batch of runs.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct BatchFlags {
     /// Threads, 1 to 512; by default one per core.
     #[arg(long, value_name = "N", default_value = "auto", hide_default_value = true, value_parser = threads)]

@@ -174,7 +174,7 @@ fn checks(evaluated: &[&Evaluated], colored: bool, width: usize) -> String {
     format!("\n{table}\n")
 }
 
-fn published(check: &CheckResult) -> String {
+pub(crate) fn published(check: &CheckResult) -> String {
     match &check.published {
         None => String::new(),
         Some(Published::Number(number)) => short(*number),
@@ -199,7 +199,7 @@ fn holds(check: &CheckResult) -> &'static str {
 }
 
 /// Breaks a text into lines of at most `width` characters.
-fn folded(text: &str, width: usize) -> String {
+pub(crate) fn folded(text: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is always a line");
@@ -216,7 +216,7 @@ fn folded(text: &str, width: usize) -> String {
 }
 
 /// Four significant digits.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
         return String::from("0");

@@ -268,6 +268,43 @@ fn one_host_has_one_set_of_switches() {
     );
 }
 
+/// Congestion controls of `fleetfoot attach` have names of their own in the kernel, which knows them once they are attached.
+#[test]
+fn what_is_not_attached_is_named() {
+    if skips() {
+        return;
+    }
+    let traffic = "[[traffic]]\nname = \"long\"\nkind = \"bulk\"\n";
+    let scenario = Scenario::parse("kernel", &format!("{NETWORK}{traffic}")).expect("it reads");
+    for (key, value, name) in [
+        ("tcp.congestion_control", "cdg", "cdg"),
+        ("tcp.window_validation", "newcwv", "newcwv"),
+    ] {
+        let set = Setting::from_origin("test")
+            .with("run.world", "kernel")
+            .with(key, value);
+        let resolved = scenario.resolve(&set).expect("the kernel may have it");
+        match simulate(&resolved.spec(7), &AtomicBool::new(false)) {
+            Ok(output) => assert!(
+                output.groups[0].goodput_bytes.get() > 0,
+                "it is attached on this machine"
+            ),
+            Err(problem) => {
+                let expected =
+                    format!("no congestion control ff_{name}; `fleetfoot attach {name}` makes it known");
+                assert!(problem.contains(&expected), "{problem}");
+            }
+        }
+    }
+    let probing = Setting::from_origin("test").with("run.world", "kernel");
+    let probing = probing.with("tcp.window_validation", "newcwv-probing");
+    let problem = scenario
+        .resolve(&probing)
+        .expect_err("no kernel has it")
+        .to_string();
+    assert!(problem.contains("`window_validation` differs"), "{problem}");
+}
+
 #[test]
 fn what_the_kernel_cannot_play_is_refused_where_it_is_asked_for() {
     for (traffic, changes, message) in [

@@ -3,9 +3,11 @@
 #![cfg(target_os = "linux")]
 
 use fleetfoot_core::queue::DropReason;
-use fleetfoot_lab::run::play;
+use fleetfoot_core::time::{Duration as Span, Instant};
+use fleetfoot_lab::report::pcapng::{FrameWriter, Interface, RealFrame};
+use fleetfoot_lab::run::{play, replay};
 use fleetfoot_lab::scenario::{Scenario, Setting};
-use fleetfoot_live::{Held, Namespace, RING, Recording, TapReader, kernel, tap};
+use fleetfoot_live::{Event, Held, Namespace, RING, Recording, SNAP_LENGTH, TapReader, Tapped, kernel, tap};
 use fleetfoot_sim::output::{LinkOutput, RunOutput};
 use fleetfoot_sim::spec::Spec;
 use fleetfoot_sim::world::Mode;
@@ -203,4 +205,129 @@ fn loss_on_the_line_and_our_own_sender_are_held_to_the_simulator_too() {
     let [there, back] = held("host-sends, 2 % lost", &changes);
     assert!(there.dropped[DropReason::RandomLoss as usize] > 0);
     assert!(back.arrived > 50);
+}
+
+/// An Ethernet frame of 1500 bytes at layer 3, whose headers cannot be read.
+fn frame() -> [u8; SNAP_LENGTH] {
+    let mut bytes = [0; SNAP_LENGTH];
+    bytes[12..14].copy_from_slice(&[0x08, 0x00]);
+    bytes[14..].fill(0x45);
+    bytes
+}
+
+fn tapped(at_us: u64, event: Event) -> Tapped {
+    Tapped {
+        unix_ns: 1_800_000_000_000_000_000 + at_us * 1000,
+        at: Instant::from_nanos(at_us * 1000),
+        event,
+        direction: 0,
+        kept: SNAP_LENGTH as u8,
+        length: 1514,
+        bytes: frame(),
+    }
+}
+
+/// A capture with these frames, each at a point and with a comment; `lacks`: so many are not in it.
+fn capture(name: &str, frames: &[(Tapped, u32, Option<String>)], lacks: u64) -> Vec<u8> {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcapng"));
+    let points: Vec<Interface> = (0..8)
+        .map(|point| Interface {
+            name: point.to_string(),
+            description: String::new(),
+        })
+        .collect();
+    let file = std::fs::File::create(&path).expect("the folder for tests can be written");
+    let mut writer = FrameWriter::new(file, &points, "test", SNAP_LENGTH as u32).expect("it can be written");
+    for (tapped, interface, comment) in frames {
+        let written = writer.write(&RealFrame {
+            unix_ns: tapped.unix_ns,
+            interface: *interface,
+            inbound: false,
+            data: tapped.frame(),
+            length: tapped.length,
+            comment: comment.as_deref(),
+        });
+        written.expect("it can be written");
+    }
+    if lacks > 0 {
+        writer.lacks(lacks).expect("it can be written");
+    }
+    writer.flush().expect("it can be written");
+    std::fs::read(path).expect("it was written")
+}
+
+/// What the writer of a capture says beside frames is what its reader needs. 1500 bytes at 20 Mbit/s take 0.6 ms, and 0.5 ms to the far end.
+#[test]
+fn a_capture_says_what_the_replay_needs() {
+    let spec = spec(&[]);
+    let held = |late_ns: u64| {
+        let late = Span::from_nanos(late_ns);
+        let waited = Span::ZERO;
+        let events = [
+            tapped(50_000, Event::Entered),
+            tapped(51_200, Event::Left { waited, late }),
+        ];
+        let frames: Vec<_> = events
+            .iter()
+            .enumerate()
+            .map(|(number, tapped)| {
+                let comment = replay::remark(tapped, number == 0);
+                (*tapped, replay::point(0, tapped.event), comment)
+            })
+            .collect();
+        let [there, back] = replay::hold(&spec, &capture("needs", &frames, 0)[..]).expect("it is whole");
+        assert_eq!((there.arrived, there.left, back.arrived), (1, 1, 0));
+        there.difference
+    };
+    assert_eq!(held(100_000), None);
+    let difference = held(100_001).expect("it left a nanosecond earlier");
+    assert!(
+        difference.contains("at 0.051099999 s in the recording"),
+        "{difference}"
+    );
+    assert!(
+        difference.contains("at 0.051100000 s in the simulator"),
+        "{difference}"
+    );
+}
+
+#[test]
+fn what_is_no_capture_of_a_run_in_real_time_is_refused() {
+    let first = tapped(50_000, Event::Entered);
+    let clock = replay::remark(&first, true);
+    let begins = || (first, 0, clock.clone());
+    let second = |point, comment: &str| vec![begins(), (first, point, Some(comment.to_owned()))];
+    for (what, frames, lacks, message) in [
+        (
+            "no clock",
+            vec![(first, 0, None)],
+            0,
+            "packet 1: it does not say what the clock of the link showed",
+        ),
+        (
+            "no lateness",
+            second(1, "full"),
+            0,
+            "packet 2: it does not say how late it left",
+        ),
+        (
+            "no reason",
+            second(2, "fate"),
+            0,
+            "a reason that is not known, \"fate\"; known are full, early",
+        ),
+        (
+            "a seventh point",
+            second(6, ""),
+            0,
+            "packet 2: it was captured at a seventh point",
+        ),
+        ("frames lost", vec![begins()], 3, "3 frames are not in it"),
+        ("nothing", vec![], 0, "there is no packet in it"),
+    ] {
+        let problem = replay::recordings(&capture("refused", &frames, lacks)[..]).expect_err(what);
+        assert!(problem.contains(message), "{what}: {problem}");
+    }
+    let problem = replay::recordings(&b"[network]\n"[..]).expect_err("a scenario");
+    assert!(problem.contains("neither pcap nor pcapng"), "{problem}");
 }

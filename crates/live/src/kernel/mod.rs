@@ -28,7 +28,7 @@ mod traffic;
 use crate::{Clock, Direction, Emulator, Error, Tap};
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::queue::DropReason;
-use fleetfoot_core::tcp::{Config, Profile};
+use fleetfoot_core::tcp::{Config, Profile, WindowValidation};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_sim::output::{Histogram, Lateness, LinkOutput, RunOutput};
 use fleetfoot_sim::routing::Paths;
@@ -205,7 +205,7 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
         let kernel_sends = spec.world.host_side() != Some(0);
         if kernel_sends && let Some(key) = foreign_switch(&group.sender) {
             return Err(format!(
-                "the kernel cannot play traffic `{name}`: its TCP is profile `linux`, of which only `congestion_control` (reno, cubic, bbr), `ecn` and `nagle` can be chosen; `{key}` differs"
+                "the kernel cannot play traffic `{name}`: its TCP is profile `linux`, of which only `ecn`, `nagle` and `congestion_control` can be chosen (reno, cubic, bbr, and what `fleetfoot attach` brings: cdg, and cubic with window_validation = \"newcwv\"); `{key}` differs"
             ));
         }
         if let Some(side) = spec.world.host_side() {
@@ -285,17 +285,30 @@ fn path(spec: &Spec, from: NodeId, to: NodeId) -> Option<Vec<usize>> {
     Some(paths.links(start).map(|link| link.0 as usize).collect())
 }
 
+/// What the kernel calls a congestion control, if it can have it. Those of `fleetfoot attach` have names of their own there.
+fn controller(config: &Config) -> Option<&'static str> {
+    Some(match (config.congestion_control, config.window_validation) {
+        ("cubic", WindowValidation::NewCwv) => "ff_newcwv",
+        ("cdg", _) => "ff_cdg",
+        (name @ ("reno" | "cubic" | "bbr"), _) => name,
+        _ => return None,
+    })
+}
+
 /// A switch of TCP that differs from profile `linux` and cannot be set in the kernel.
 fn foreign_switch(config: &Config) -> Option<String> {
-    let controllers = ["reno", "cubic", "bbr"];
     let values = config.congestion_control_values.as_ref();
     let defaults = values.map(|values| Values::defaults(values.table()));
-    if !controllers.contains(&config.congestion_control) || defaults.as_ref() != values {
+    let name = controller(config).filter(|_| defaults.as_ref() == values);
+    let Some(name) = name else {
         return Some(String::from("congestion_control"));
-    }
+    };
     let mut kernel = Config::profile(Profile::Linux);
     kernel.congestion_control = config.congestion_control;
     kernel.congestion_control_values = defaults;
+    if name == "ff_newcwv" {
+        kernel.window_validation = config.window_validation;
+    }
     kernel.ecn = config.ecn;
     kernel.nagle = config.nagle;
     kernel.mtu = config.mtu;

@@ -1,5 +1,6 @@
 //! Sockets of the kernel for the loop that plays the traffic.
 
+use super::controller;
 use super::place::Place;
 use super::play::LISTENER;
 use crate::{Error, calls};
@@ -72,14 +73,22 @@ pub(super) fn connect(
 /// The congestion control of a group and whether Nagle's algorithm holds its small segments, for a socket of the kernel; one that
 /// listens passes both on to what it accepts. Where our host sends, the kernel may not have that controller.
 fn set_options(spec: &Spec, fd: i32, group: usize) -> Result<(), Error> {
+    let config = &spec.groups[group].sender;
     if spec.world == World::HostSends {
         return Ok(());
     }
-    let sender = &spec.groups[group].sender;
-    let name = sender.congestion_control;
-    calls::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
-        .map_err(|errno| failed(&format!("the kernel has no congestion control {name}"), errno.0))?;
-    let at_once = i32::from(!sender.nagle).to_ne_bytes();
+    let name = controller(config).unwrap_or(config.congestion_control);
+    calls::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()).map_err(|errno| {
+        let attach = match name.strip_prefix("ff_") {
+            Some(ours) => format!("; `fleetfoot attach {ours}` makes it known"),
+            None => String::new(),
+        };
+        failed(
+            &format!("the kernel has no congestion control {name}{attach}"),
+            errno.0,
+        )
+    })?;
+    let at_once = i32::from(!config.nagle).to_ne_bytes();
     calls::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &at_once)
         .map_err(|errno| failed("cannot choose Nagle's algorithm", errno.0))?;
     Ok(())
