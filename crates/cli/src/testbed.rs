@@ -154,7 +154,7 @@ fn table(evaluated: &[&Evaluated], colored: bool, width: usize) -> String {
             wrapped(&format!("{verdict}{note}"), width, "  ").trim_start()
         );
     }
-    fit(&mut table, width, &[3, 4]);
+    fit(&mut table, width, &[4, 5]);
     let late = late.map_or_else(String::new, |share| {
         format!(
             "At most {:.2} % of the packets were more than a millisecond late. ",
@@ -176,8 +176,8 @@ fn measured(check: &CheckResult) -> String {
 /// In the name of a check of simulated runs, beside which one of real packets stands.
 const SIMULATED: &str = ", simulated";
 
-const CLAIM_WIDTH: usize = 40;
-const PUBLISHED_WIDTH: usize = 22;
+const CLAIM_WIDTH: usize = 32;
+const PUBLISHED_WIDTH: usize = 18;
 
 #[cfg(test)]
 mod tests {

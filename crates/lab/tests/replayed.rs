@@ -280,9 +280,9 @@ fn a_capture_says_what_the_replay_needs() {
         there.difference
     };
     assert_eq!(held(100_000), None);
-    let difference = held(100_001).expect("it left a nanosecond earlier");
+    let difference = held(99_999).expect("it left a nanosecond later");
     assert!(
-        difference.contains("at 0.051099999 s in the recording"),
+        difference.contains("at 0.051100001 s in the recording"),
         "{difference}"
     );
     assert!(

@@ -180,7 +180,9 @@ impl Writer {
         let Some(interface) = interface else {
             return Ok(());
         };
-        let comment = replay::remark(tapped, std::mem::take(&mut self.begins));
+        // One point says too little for a replay.
+        let begins = std::mem::take(&mut self.begins) && self.at.is_none();
+        let comment = replay::remark(tapped, begins);
         self.frames.write(&RealFrame {
             unix_ns: tapped.unix_ns,
             interface,
