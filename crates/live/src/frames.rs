@@ -262,6 +262,8 @@ impl Frames {
             None if self.slots.len() >= self.most => return None,
             None => {
                 self.slots.push(Slot::default());
+                // Then giving it back needs no memory; nothing is free now.
+                self.free.reserve(self.slots.len());
                 (self.slots.len() - 1) as u32
             }
         };

@@ -424,3 +424,6 @@ const CAPABILITIES: &str = "start it as root, or from a systemd unit with Ambien
     setcap cap_net_raw,cap_net_admin+ep $(command -v fleetfoot)";
 /// So often is read without a look at anything else while frames wait.
 const BUSY: u32 = 15;
+
+#[cfg(test)]
+mod tests;

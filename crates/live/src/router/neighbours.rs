@@ -96,6 +96,17 @@ impl Neighbours {
         Ok(neighbours)
     }
 
+    /// As if the kernel had reported this one.
+    #[cfg(test)]
+    pub(super) fn know(&mut self, key: Key, hardware: [u8; 6]) {
+        let known = Known {
+            hardware,
+            stale: false,
+            used: false,
+        };
+        self.known.insert(key, known);
+    }
+
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the descriptor is open as long as the socket, which the borrow keeps.
         unsafe { BorrowedFd::borrow_raw(self.socket.as_raw_fd()) }

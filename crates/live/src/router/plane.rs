@@ -63,6 +63,14 @@ impl Plane {
             }
             facts.push(found);
         }
+        Plane::with(config, facts, ours)
+    }
+
+    fn with(
+        config: &Config,
+        facts: Vec<Interface>,
+        ours: HashSet<IpAddr, RandomState>,
+    ) -> Result<Plane, Error> {
         let mut plane = Plane {
             mode: config.mode,
             facts,
@@ -79,6 +87,18 @@ impl Plane {
         };
         plane.configure(config);
         Ok(plane)
+    }
+
+    /// The same with interfaces that the kernel does not have.
+    #[cfg(test)]
+    pub(super) fn of(config: &Config, facts: Vec<Interface>) -> Result<Plane, Error> {
+        Plane::with(config, facts, HashSet::default())
+    }
+
+    /// As if the kernel had reported a neighbour.
+    #[cfg(test)]
+    pub(super) fn learn(&mut self, key: super::neighbours::Key, hardware: [u8; 6]) {
+        self.neighbours.know(key, hardware);
     }
 
     /// Takes over what may change while frames pass.
