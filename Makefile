@@ -4,7 +4,7 @@ CARGO ?= cargo
 FILE ?=
 ARGS ?=
 
-.PHONY: run test test-all check bench peers fuzz coverage soak soak-live fmt doc clean
+.PHONY: run test test-all check bench peers fuzz coverage soak soak-live soak-path fmt doc clean
 
 ## Build the program and compare every mechanism on the built-in home line (or FILE=path).
 run:
@@ -53,6 +53,10 @@ soak:
 ## Our TCP against the kernel's on real packets, every byte compared: 64 GiB in parts, or ARGS="--gib 8". Goes on where it was stopped.
 soak-live:
 	@scripts/soak-live.sh $(ARGS)
+
+## The router and proxies under load while they are reloaded, cut off and killed: 64 GiB each way through each, or ARGS="--gib 8".
+soak-path:
+	@scripts/soak-path.sh $(ARGS)
 
 fmt:
 	$(CARGO) fmt --all
