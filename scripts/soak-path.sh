@@ -36,6 +36,6 @@ for which in $only; do
     proxy) name=proxy::gibibytes_through_proxies ;;
     esac
     FLEETFOOT_SOAK_GIB=$gib FLEETFOOT_SOAK_STATE=$(realpath -m "$state.$which") cargo test --profile ci --locked --quiet \
-        --package fleetfoot-cli --test soak -- --ignored --exact "$name" --nocapture || exit 1
+        --package fleetfoot-cli --features xdp --test soak -- --ignored --exact "$name" --nocapture || exit 1
     rm -f "$state.$which"
 done

@@ -21,7 +21,7 @@ step() {
     results+=("$result")
 }
 
-features=(--features fleetfoot-lab/parquet,fleetfoot-cli/parquet)
+features=(--features fleetfoot-lab/parquet,fleetfoot-cli/parquet,fleetfoot-cli/xdp)
 step "packages" scripts/setup.sh
 if scripts/has-bpf.sh; then
     features[1]+=,fleetfoot-cli/bpf

@@ -215,6 +215,34 @@ mod linux {
                     vec![("interface", name.clone()), ("message", message.into())],
                 )
             }
+            Event::Xdp {
+                name,
+                in_driver,
+                zero_copy,
+            } => {
+                let place = if *in_driver {
+                    "in the driver"
+                } else {
+                    "behind the driver"
+                };
+                let copy = if *zero_copy {
+                    "no copy"
+                } else {
+                    "a copy of each frame"
+                };
+                let message = "AF_XDP: the kernel gets nothing of this interface; at the other end of a veth pair VLAN tags and checksums \
+                    have to be put into frames, ethtool -K IF tx off txvlan off";
+                (
+                    "info",
+                    "xdp",
+                    vec![
+                        ("interface", name.clone()),
+                        ("place", place.into()),
+                        ("copy", copy.into()),
+                        ("message", message.into()),
+                    ],
+                )
+            }
             Event::UnfinishedChecksums { name } => {
                 let message = "frames without checksums come in, which are completed here: faster with them, ethtool -K IF tx off \
                     where they are sent";

@@ -1,7 +1,7 @@
 //! How many packets a second the router forwards beside the kernel, with several queues and rings, by turns in one run.
 //!
 //! ```sh
-//! cargo run --release -p fleetfoot-live --example forwarding -- [SECONDS [ROUNDS]]
+//! cargo run --release -p fleetfoot-live --features xdp --example forwarding -- [SECONDS [ROUNDS]]
 //! ```
 //! Needs root; everything happens in network namespaces of its own. Trust the ratios: the kernel does all its work in the sender's thread, on
 //! one core, and the router has a thread of its own, on another.
@@ -49,6 +49,12 @@ mod linux {
                     format!("{name} {ring} drop-tail"),
                     Some(config(mode, format, "drop-tail")),
                 ));
+            }
+        }
+        if cfg!(feature = "xdp") {
+            for queue in ["drop-tail", "favourtail", "fq-codel"] {
+                let config = config(Mode::Bridge, Format::Xdp, queue);
+                subjects.push((format!("bridge xdp {queue}"), Some(config)));
             }
         }
         for queue in ["favourtail", "superpacket", "sp-h", "sp-fq", "fq-codel"] {

@@ -50,6 +50,8 @@ mod tap;
 mod thread;
 mod tun;
 mod wake;
+#[cfg(all(target_os = "linux", feature = "xdp"))]
+mod xdp;
 
 pub use beside::beside;
 pub use between::{Between, Passed, interfaces};

@@ -136,6 +136,46 @@ const FEATURES: [Feature; 5] = [
     },
 ];
 
+/// Has VLAN tags stay in the frames that come in.
+///
+/// # Errors
+/// The device takes them out whatever it is told.
+#[cfg(feature = "xdp")]
+pub(crate) fn keep_tags(interface: &str) -> Result<(), Error> {
+    const GET: u32 = 0x25;
+    const SET: u32 = 0x26;
+    const RXVLAN: u32 = 1 << 8;
+    let fd = socket()?;
+    // A device without flags has none that is on.
+    let flags = ask(&fd, interface, GET, 0).unwrap_or(0);
+    if flags & RXVLAN != 0 {
+        let _ = ask(&fd, interface, SET, flags & !RXVLAN);
+    }
+    if ask(&fd, interface, GET, 0).unwrap_or(0) & RXVLAN != 0 {
+        return Err(Error::new(
+            format!("{interface} takes VLAN tags out of frames (rxvlan), and this cannot be switched off"),
+            io::ErrorKind::Unsupported,
+        ));
+    }
+    Ok(())
+}
+
+/// By how many queues frames come in.
+#[cfg(feature = "xdp")]
+pub(crate) fn receive_queues(interface: &str) -> Result<u32, Error> {
+    const GET_CHANNELS: u32 = 0x3c;
+    // `struct ethtool_channels`: what is possible, then what there is: for receiving, sending, other things, both.
+    let mut channels = [0_u32; 9];
+    channels[0] = GET_CHANNELS;
+    // A driver that does not say has one.
+    Ok(
+        match request(&socket()?, interface, channels.as_mut_ptr().cast()) {
+            Ok(()) => (channels[5] + channels[8]).max(1),
+            Err(_) => 1,
+        },
+    )
+}
+
 /// `struct ethtool_value`.
 #[repr(C)]
 struct Value {
@@ -145,6 +185,12 @@ struct Value {
 
 fn ask(fd: &OwnedFd, interface: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut value = Value { command, data };
+    request(fd, interface, (&raw mut value).cast())?;
+    Ok(value.data)
+}
+
+/// Asks by a structure of ethtool that begins with its command.
+fn request(fd: &OwnedFd, interface: &str, structure: *mut libc::c_char) -> io::Result<()> {
     // SAFETY: zeros are a valid request.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= request.ifr_name.len() {
@@ -153,13 +199,13 @@ fn ask(fd: &OwnedFd, interface: &str, command: u32, data: u32) -> io::Result<u32
     for (slot, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
         *slot = byte as libc::c_char;
     }
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request names a live value of the form that these commands ask for.
+    request.ifr_ifru.ifru_data = structure;
+    // SAFETY: the request names a live structure of the form that its command asks for.
     let done = unsafe { libc::ioctl(fd.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
     if done < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(value.data)
+    Ok(())
 }
 
 /// From linux/sockios.h.

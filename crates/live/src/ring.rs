@@ -1,6 +1,6 @@
 //! The ring in which the kernel puts the frames of a packet socket.
 //!
-//! Two formats of it are used. In the second (`TPACKET_V2`, [`Format::Frames`]) the kernel copies each frame into the next slot,
+//! Two formats of it are used; the third that [`Format`] names is no ring of a packet socket. In the second (`TPACKET_V2`, [`Format::Frames`]) the kernel copies each frame into the next slot,
 //! with the time at which it came, and wakes the reader for each. In the third (`TPACKET_V3`, [`Format::Blocks`]) frames lie one
 //! behind the other in blocks, and the reader gets a block when it is full or a timer of a millisecond has run out (of two ticks of
 //! the kernel before Linux 6.18): less work for each frame, but too late on a link that carries little.
@@ -18,12 +18,15 @@ pub enum Format {
     Frames,
     /// Frames packed into blocks (`TPACKET_V3`): the reader is woken for each block, a millisecond late at most where little comes.
     Blocks,
+    /// AF_XDP: frames in memory that a driver or the kernel fills before its own network stack, and takes frames from that leave.
+    Xdp,
 }
 
 /// Slots or blocks in memory that the kernel and this process share.
 pub(crate) struct Ring {
     memory: NonNull<u8>,
-    format: Format,
+    /// Whether frames are packed into blocks.
+    packed: bool,
     /// Bytes of a slot or block.
     piece: usize,
     pieces: usize,
@@ -98,6 +101,8 @@ impl Ring {
                 option(socket, libc::PACKET_RX_RING, &request)?;
                 block
             }
+            // Not of a packet socket.
+            Format::Xdp => return Err(io::ErrorKind::Unsupported.into()),
         };
         // SAFETY: a new mapping at an address that the kernel chooses.
         let memory = unsafe {
@@ -116,7 +121,7 @@ impl Ring {
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Ring {
             memory,
-            format,
+            packed: format == Format::Blocks,
             piece,
             pieces: BYTES / piece,
             next: 0,
@@ -127,9 +132,10 @@ impl Ring {
 
     /// Whose a slot or block is.
     fn status(&self, piece: usize) -> &AtomicU32 {
-        let place = match self.format {
-            Format::Frames => 0,
-            Format::Blocks => std::mem::offset_of!(libc::tpacket_block_desc, hdr),
+        let place = if self.packed {
+            std::mem::offset_of!(libc::tpacket_block_desc, hdr)
+        } else {
+            0
         };
         // SAFETY: slots and blocks lie in the mapping, which lives as long as this; each has its status at that place, aligned,
         // which both sides change atomically.
@@ -147,22 +153,21 @@ impl Ring {
             return None;
         }
         let base = self.next * self.piece;
-        let (header, begin) = match self.format {
-            Format::Frames => (self.slot_header(base), base),
-            Format::Blocks => {
-                if self.left == 0 && !self.open_block(base) {
-                    return None;
-                }
-                let begin = base + self.at;
-                let (header, behind) = self.block_header(begin);
-                self.left -= 1;
-                // The place of the next one; a frame that would leave the block ends it.
-                self.at += behind;
-                if self.at + size_of::<libc::tpacket3_hdr>() > self.piece {
-                    self.left = 0;
-                }
-                (header, begin)
+        let (header, begin) = if self.packed {
+            if self.left == 0 && !self.open_block(base) {
+                return None;
             }
+            let begin = base + self.at;
+            let (header, behind) = self.block_header(begin);
+            self.left -= 1;
+            // The place of the next one; a frame that would leave the block ends it.
+            self.at += behind;
+            if self.at + size_of::<libc::tpacket3_hdr>() > self.piece {
+                self.left = 0;
+            }
+            (header, begin)
+        } else {
+            (self.slot_header(base), base)
         };
         let room = base + self.piece - begin;
         let start = usize::from(header.mac).min(room);

@@ -98,6 +98,13 @@ fn pattern(length: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
+/// Ways in which frames may come to a bridge.
+const RINGS: &[Format] = if cfg!(feature = "xdp") {
+    &[Format::Frames, Format::Blocks, Format::Xdp]
+} else {
+    &[Format::Frames, Format::Blocks]
+};
+
 const SIZE: usize = 3_000_000;
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -218,11 +225,11 @@ fn no_loss(snapshot: &Snapshot) {
 }
 
 #[test]
-fn a_bridge_carries_every_byte_both_ways_with_either_ring() {
+fn a_bridge_carries_every_byte_both_ways_with_every_ring() {
     if skips() {
         return;
     }
-    for ring in [Format::Frames, Format::Blocks] {
+    for &ring in RINGS {
         let row = Row::bridged();
         let config = bridge(queue("fq-codel", None), queue("favourtail", None), None, ring);
         let running = Running::start(&row, config);
@@ -521,28 +528,32 @@ fn vlan_tags_pass_a_bridge() {
     if skips() {
         return;
     }
-    let row = Row::bridged();
-    for (place, parent, address) in [(&row.near, "a0", "10.0.7.1/24"), (&row.far, "c0", "10.0.7.3/24")] {
-        if !place.try_ip(&format!("link add link {parent} name {parent}.7 type vlan id 7")) {
-            println!("skipped: this kernel has no VLAN interfaces");
-            return;
+    for &ring in RINGS {
+        if ring == Format::Xdp && !has("ethtool") {
+            continue;
         }
-        place.ip(&format!(
-            "address add {address} dev {parent}.7\nlink set {parent}.7 up"
-        ));
+        let row = Row::bridged();
+        for (place, parent, address) in [(&row.near, "a0", "10.0.7.1/24"), (&row.far, "c0", "10.0.7.3/24")] {
+            if ring == Format::Xdp {
+                // Which does not see what lies beside a frame.
+                place.shell(&format!("ethtool -K {parent} txvlan off"));
+            }
+            if !place.try_ip(&format!("link add link {parent} name {parent}.7 type vlan id 7")) {
+                println!("skipped: this kernel has no VLAN interfaces");
+                return;
+            }
+            place.ip(&format!(
+                "address add {address} dev {parent}.7\nlink set {parent}.7 up"
+            ));
+        }
+        let running = Running::start(
+            &row,
+            bridge(queue("fq-codel", None), queue("fq-codel", None), None, ring),
+        );
+        echo(&row, "10.0.7.3".parse().expect("an address"));
+        transfer(&row, "10.0.7.3".parse().expect("an address"));
+        no_loss(&running.stop());
     }
-    let running = Running::start(
-        &row,
-        bridge(
-            queue("fq-codel", None),
-            queue("fq-codel", None),
-            None,
-            Format::Frames,
-        ),
-    );
-    echo(&row, "10.0.7.3".parse().expect("an address"));
-    transfer(&row, "10.0.7.3".parse().expect("an address"));
-    no_loss(&running.stop());
 }
 
 #[test]
@@ -550,7 +561,7 @@ fn tags_that_the_kernel_takes_out_are_put_back_and_everything_else_stays() {
     if skips() {
         return;
     }
-    for ring in [Format::Frames, Format::Blocks] {
+    for &ring in RINGS {
         let row = Row::bridged();
         let running = Running::start(
             &row,
@@ -715,5 +726,53 @@ fn metrics_are_those_of_the_router() {
             "{request}"
         );
     }
+    running.stop();
+}
+
+#[test]
+fn a_ring_that_is_not_possible_is_refused_with_the_reason() {
+    if skips() {
+        return;
+    }
+    let refused = |row: &Row, config: Config| {
+        let error = Running::try_start(row, config).err().expect("it is refused");
+        assert!(error.starts_with("b0 cannot have `ring = \"xdp\"`"), "{error}");
+        error
+    };
+    let plain = || queue("codel", None);
+    if !cfg!(feature = "xdp") {
+        let error = refused(&Row::bridged(), bridge(plain(), plain(), None, Format::Xdp));
+        assert!(error.contains("--features xdp"), "{error}");
+        return;
+    }
+    let error = refused(&Row::routed(), routed(plain(), plain(), None, Format::Xdp));
+    assert!(error.contains("`mode = \"route\"`"), "{error}");
+    let row = Row::bridged();
+    row.middle.ip("link set b0 mtu 9000\nlink set b1 mtu 9000");
+    let error = refused(&row, bridge(plain(), plain(), None, Format::Xdp));
+    assert!(error.contains("its MTU is above 3818"), "{error}");
+    // One that another router has.
+    row.middle.ip("link set b0 mtu 1500\nlink set b1 mtu 1500");
+    let running = Running::start(&row, bridge(plain(), plain(), None, Format::Xdp));
+    let error = Running::try_start(&row, bridge(plain(), plain(), None, Format::Xdp)).err();
+    assert!(
+        error.is_some_and(|error| error.starts_with("b0 cannot have")),
+        "one program for each"
+    );
+    echo(&row, "10.0.1.3".parse().expect("an address"));
+    running.stop();
+    // Nothing is left attached.
+    let running = Running::start(&row, bridge(plain(), plain(), None, Format::Xdp));
+    row.middle.ip("link set b1 down\nlink set b1 up");
+    row.wait_for("b1");
+    row.wait_for_far("c0");
+    echo(&row, "10.0.1.3".parse().expect("an address"));
+    let events = running.events();
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(event, Event::Xdp { name, .. } if name == "b1")),
+        "{events:?}"
+    );
     running.stop();
 }

@@ -83,7 +83,8 @@ impl Program {
         while !holds(self) {
             if let Some(status) = self.child.try_wait().expect("it is a child") {
                 self.ended = true;
-                panic!("it ended with {status} before {what:?}: {}", self.log());
+                let output = std::fs::read_to_string(&self.output).unwrap_or_default();
+                panic!("it ended with {status} before {what:?}: {}{output}", self.log());
             }
             assert!(
                 began.elapsed() < Duration::from_secs(60),

@@ -145,6 +145,17 @@ fn read_interface(section: &Section, name: &str, mtu: u32, mode: Mode) -> Result
             check_source.fail("`check_source` has nothing to do in a bridge, which looks at no route")
         );
     }
+    let ring = section.need("ring")?;
+    let format = match ring.choice()? {
+        "blocks" => Format::Blocks,
+        "xdp" => Format::Xdp,
+        _ => Format::Frames,
+    };
+    if format == Format::Xdp && mode == Mode::Route {
+        let message =
+            "`ring = \"xdp\"` is for bridges: the kernel, which answers ARP for a router, would get nothing";
+        return Err(ring.fail(message));
+    }
     Ok(InterfaceConfig {
         name: name.to_owned(),
         rate,
@@ -154,10 +165,7 @@ fn read_interface(section: &Section, name: &str, mtu: u32, mode: Mode) -> Result
             values,
             plugins: plugins::installed(),
         },
-        ring: match section.need("ring")?.choice()? {
-            "blocks" => Format::Blocks,
-            _ => Format::Frames,
-        },
+        ring: format,
         device_buffer: section.need("device_buffer")?.bytes()?.get() as u32,
         check_source: check_source.flag()?,
     })
@@ -395,6 +403,7 @@ format = "json"
                 "did you mean `rate`?",
             ),
             ("rate = \"20 Mbit/s\"\n", "", 8, "`framing` has nothing to do"),
+            ("ring = \"blocks\"", "ring = \"xdp\"", 10, "is for bridges"),
             (
                 "kind = \"favourtail\"",
                 "kind = \"favortail\"",

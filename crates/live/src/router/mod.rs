@@ -1,6 +1,6 @@
 //! A router: frames in by one interface, out by another, with a registered queue discipline before each.
 //!
-//! One thread reads rings of packet sockets ([`Format`](crate::Format)), decides where each frame goes, hands it to the queue of
+//! One thread reads rings of packet sockets or of AF_XDP ([`Format`](crate::Format)), decides where each frame goes, hands it to the queue of
 //! that output (`output`) and sends in batches what is due; it sleeps while nothing is. A frame is read once (`frames`);
 //! of its bytes only what a router or a queue changes is written. Frames of one input keep their order up to the queue.
 //!
@@ -14,6 +14,7 @@ mod config;
 mod control;
 mod icmp;
 mod interfaces;
+mod io;
 mod metrics;
 mod neighbours;
 mod output;
@@ -28,15 +29,15 @@ pub use metrics::{InterfaceSnapshot, Snapshot};
 pub use output::{DELAYS, OutputCounters};
 pub use packet::Discard;
 
-use crate::packet_socket::{BATCH, PacketSocket, Setup};
+use crate::packet_socket::{BATCH, Setup};
 use crate::wake::{Wake, readable};
 use crate::{Clock, Error, frames, offload};
 use fleetfoot_core::time::Instant;
+use io::Io;
 use metrics::Requests;
 use output::Output;
 use plane::Plane;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
 use std::net::SocketAddr;
 
 /// What was counted of frames that came in by an interface.
@@ -96,6 +97,15 @@ pub enum Event {
         /// Its name.
         name: String,
     },
+    /// Frames of an interface pass by AF_XDP.
+    Xdp {
+        /// Its name.
+        name: String,
+        /// Whether in the driver, or behind it.
+        in_driver: bool,
+        /// Whether the device and this process share the memory of frames.
+        zero_copy: bool,
+    },
 }
 
 /// A router that is ready to run.
@@ -114,7 +124,7 @@ pub struct Router {
 
 /// Where frames come in.
 struct Port {
-    socket: PacketSocket,
+    socket: Io,
     counters: InputCounters,
     /// Whether aggregates, and unfinished checksums, have been reported.
     reported: [bool; 2],
@@ -134,7 +144,7 @@ impl Router {
                     "a router needs {}, which this process does not have",
                     missing.join(" and ")
                 ),
-                io::Error::other(CAPABILITIES),
+                std::io::Error::other(CAPABILITIES),
             ));
         }
         let mut router = Router {
@@ -150,7 +160,7 @@ impl Router {
             refused_reloads: 0,
         };
         for index in 0..router.config.interfaces.len() {
-            router.open_interface(index)?;
+            router.open_interface(index, log)?;
         }
         if let Some(address) = router.config.metrics {
             let (requests, address) = metrics::serve(address)?;
@@ -160,7 +170,7 @@ impl Router {
         Ok(router)
     }
 
-    fn open_interface(&mut self, index: usize) -> Result<(), Error> {
+    fn open_interface(&mut self, index: usize, log: &mut dyn FnMut(Event)) -> Result<(), Error> {
         let seed = self.seed();
         let config = &self.config.interfaces[index];
         let name = &config.name;
@@ -172,7 +182,7 @@ impl Router {
                     format!(
                         "the kernel forwards what comes by {name} itself, so every packet would leave twice"
                     ),
-                    io::Error::other(format!("set sysctl -w {}", set.join(" "))),
+                    std::io::Error::other(format!("set sysctl -w {}", set.join(" "))),
                 ));
             }
         }
@@ -189,9 +199,13 @@ impl Router {
             bypass: true,
         };
         // Room for two tags that the kernel leaves in the frame.
-        let socket = PacketSocket::open_with(name, mtu + 2 * frames::TAG as u32, setup)?;
-        let output = Output::new(config, mtu, seed)
-            .ok_or_else(|| Error::new(format!("no queue {}", config.queue.name), io::ErrorKind::NotFound))?;
+        let socket = Io::open(name, mtu + 2 * frames::TAG as u32, setup, self.config.mode, log)?;
+        let output = Output::new(config, mtu, seed).ok_or_else(|| {
+            Error::new(
+                format!("no queue {}", config.queue.name),
+                std::io::ErrorKind::NotFound,
+            )
+        })?;
         self.ports.push(Port {
             socket,
             counters: InputCounters::default(),
@@ -255,7 +269,7 @@ impl Router {
             let Some(frame) = port.socket.receive() else {
                 return false;
             };
-            let at = stamps.arrival(frame.stamp);
+            let at = frame.stamp.map_or(stamps.now, |stamp| stamps.arrival(stamp));
             let bytes = frame.bytes();
             port.counters.received += 1;
             port.counters.bytes += bytes.len() as u64;
@@ -283,15 +297,17 @@ impl Router {
 
     /// Sends what is due.
     fn flush(&mut self, now: Instant) -> Result<(), Error> {
-        for (output, port) in self.outputs.iter_mut().zip(&self.ports) {
+        for (output, port) in self.outputs.iter_mut().zip(&mut self.ports) {
             output.flush(now, |frames| port.socket.send(frames))?;
+            port.socket.push(now);
         }
         Ok(())
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         let outputs = self.outputs.iter().filter_map(Output::poll_timeout);
-        outputs.chain(self.plane.poll_timeout()).min()
+        let ports = self.ports.iter().filter_map(|port| port.socket.poll_timeout());
+        outputs.chain(ports).chain(self.plane.poll_timeout()).min()
     }
 
     /// Waits for a frame, until `due`, or for something else to do: whether the end has come.
@@ -373,7 +389,7 @@ impl Router {
     /// What was counted so far, frames that were not read in time included, after which the kernel is asked.
     fn count(&mut self) -> Snapshot {
         for port in &mut self.ports {
-            port.counters.missed += u64::from(port.socket.missed());
+            port.counters.missed += port.socket.missed();
         }
         self.snapshot()
     }

@@ -96,6 +96,12 @@ impl Place {
         assert!(self.try_ip(lines), "ip {lines}");
     }
 
+    /// Runs a command in the namespace.
+    pub(crate) fn shell(&self, command: &str) {
+        let output = self.run(|| Command::new("sh").args(["-c", command]).output().expect("sh"));
+        assert!(output.status.success(), "{command}: {output:?}");
+    }
+
     fn set(&self, path: &str, value: &str) {
         let (path, value) = (format!("/proc/sys/net/{path}"), value.to_owned());
         self.run(move || std::fs::write(path, value).expect("root may"));
