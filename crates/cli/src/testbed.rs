@@ -176,7 +176,7 @@ fn measured(check: &CheckResult) -> String {
 /// In the name of a check of simulated runs, beside which one of real packets stands.
 const SIMULATED: &str = ", simulated";
 
-const CLAIM_WIDTH: usize = 32;
+const CLAIM_WIDTH: usize = 26;
 const PUBLISHED_WIDTH: usize = 18;
 
 #[cfg(test)]
