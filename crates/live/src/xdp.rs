@@ -38,6 +38,8 @@ pub(crate) struct XdpSocket {
     /// The kernel has not taken all that was given to it: when it is asked again.
     retry: Option<Instant>,
     pending: bool,
+    /// The interface was down when it was asked last.
+    down: bool,
     missed: u64,
     in_driver: bool,
     zero_copy: bool,
@@ -144,6 +146,7 @@ impl XdpSocket {
             free,
             retry: None,
             pending: false,
+            down: false,
             missed: 0,
             in_driver,
             zero_copy,
@@ -212,6 +215,9 @@ impl XdpSocket {
     /// # Errors
     /// The interface is gone.
     pub(crate) fn send(&mut self, frames: &[IoSlice<'_>]) -> Result<Sent, Error> {
+        if self.down && !self.kick()? {
+            return Ok(Sent::Refused(Refusal::Down));
+        }
         self.reclaim();
         let first = self.send.own;
         for frame in frames {
@@ -241,22 +247,9 @@ impl XdpSocket {
             return Ok(Sent::Refused(if long { Refusal::TooLong } else { Refusal::Full }));
         }
         self.send.written_up_to_here();
-        if self.kick()? {
-            return Ok(Sent::Taken(taken as usize));
-        }
-        // The interface is down, so nobody reads the ring: what was put there is taken back.
-        for number in 0..taken {
-            // SAFETY: entries that were written above.
-            let entry = unsafe {
-                self.send
-                    .entry::<libc::xdp_desc>(first.wrapping_add(number))
-                    .read()
-            };
-            self.free.push(entry.addr);
-        }
-        self.send.own = first;
-        self.send.written_up_to_here();
-        Ok(Sent::Refused(Refusal::Down))
+        // Where the interface has gone down, the kernel may have looked at these already: they stay, and leave when it is up again.
+        self.kick()?;
+        Ok(Sent::Taken(taken as usize))
     }
 
     /// Has the kernel take what it was given: false where the interface is down.
@@ -264,7 +257,7 @@ impl XdpSocket {
         // It takes 32 at once at most.
         for _ in 0..KICKS {
             if self.send.all_read() {
-                self.pending = false;
+                (self.pending, self.down) = (false, false);
                 return Ok(true);
             }
             // SAFETY: no data, no address.
@@ -279,12 +272,16 @@ impl XdpSocket {
                 )
             };
             if done >= 0 {
+                self.down = false;
                 continue;
             }
             let cause = io::Error::last_os_error();
             match cause.raw_os_error() {
                 Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => {}
-                Some(libc::ENETDOWN | libc::ENXIO) if self.is_there() => return Ok(false),
+                Some(libc::ENETDOWN | libc::ENXIO) if self.is_there() => {
+                    (self.pending, self.down) = (true, true);
+                    return Ok(false);
+                }
                 _ => return Err(self.gone(cause)),
             }
         }
@@ -301,7 +298,8 @@ impl XdpSocket {
         if self.retry.is_none_or(|retry| retry <= now) {
             // What is wrong is reported to whoever sends next.
             let _ = self.kick();
-            self.retry = self.pending.then(|| now + RETRY);
+            let after = if self.down { RETRY_DOWN } else { RETRY };
+            self.retry = self.pending.then(|| now + after);
         }
     }
 
@@ -430,3 +428,5 @@ const KICKS: u32 = 8;
 const LEAVES: std::time::Duration = std::time::Duration::from_secs(2);
 /// After so long it is asked again.
 const RETRY: Duration = Duration::from_micros(50);
+/// The same while the interface is down.
+const RETRY_DOWN: Duration = Duration::from_millis(5);
