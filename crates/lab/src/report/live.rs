@@ -46,8 +46,9 @@ fn write_table<R: Row>(
     csv::write_rows(BufWriter::new(file("csv")?), rows.clone())?;
     #[cfg(feature = "parquet")]
     super::parquet::write_rows(file("parquet")?, rows, &super::parquet::provenance(comparison))?;
-    // Without Parquet nothing of it is needed.
-    let _ = comparison;
+    // Without Parquet nothing more is made of them.
+    #[cfg(not(feature = "parquet"))]
+    let _ = (rows, comparison);
     Ok(())
 }
 
