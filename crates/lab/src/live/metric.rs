@@ -89,7 +89,7 @@ impl Metric {
                 for flow in &run.flows {
                     match flow.completion_s {
                         Some(completion_s) if flow.completed == Some(true) => {
-                            sample.completed.push(completion_s)
+                            sample.completed.push(completion_s);
                         }
                         Some(_) => sample.censored.push(flow.end_s - flow.start_s),
                         None => {}

@@ -49,7 +49,7 @@ const OF_TODAY: [&str; 8] = [
     "ip route ",
     "ethtool ",
     "net.ipv4.",
-    "echo 1 > /sys/",
+    "/sys/module/",
     "always on",
     "setsockopt(",
 ];

@@ -17,14 +17,25 @@ impl Receive {
     #[inline(always)]
     pub(in crate::tcp) fn offer(&mut self, config: &Config, mss: u32, scale: u8) -> u16 {
         if let Some(field) = self.standing {
-            debug_assert_eq!(
-                field,
-                self.clone().offer_anew(config, mss, scale),
-                "what is kept is still so"
-            );
+            if cfg!(debug_assertions) {
+                let anew = self.try_offer(config, mss, scale);
+                assert_eq!(field, anew, "what is kept is still so");
+            }
             return field;
         }
         self.offer_anew(config, mss, scale)
+    }
+
+    /// What would be offered if nothing were kept. Everything stays as it is, and nothing is allocated for it.
+    fn try_offer(&mut self, config: &Config, mss: u32, scale: u8) -> u16 {
+        let (standing, edge, quick) = (self.standing, self.edge, self.acking.quick);
+        let kept = self.room.as_deref().cloned();
+        let field = self.offer_anew(config, mss, scale);
+        (self.standing, self.edge, self.acking.quick) = (standing, edge, quick);
+        if let Some((room, kept)) = self.room.as_deref_mut().zip(kept) {
+            *room = kept;
+        }
+        field
     }
 
     #[inline(always)]
