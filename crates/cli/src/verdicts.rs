@@ -3,7 +3,7 @@
 use crate::layout::{align, fit, new_table, wrapped};
 use crate::output::counted;
 use fleetfoot_lab::compare::words::{rate, seconds};
-use fleetfoot_lab::experiment::worlds::{self, Agreement, Cell, Estimate, Row, Tally, Unit};
+use fleetfoot_lab::experiment::worlds::{self, Agreement, Cell, Estimate, Quantity, Row, Tally, Unit};
 use fleetfoot_lab::experiment::{CheckResult, Evaluated};
 use fleetfoot_lab::scenario::Published;
 use std::fmt::Write as _;
@@ -92,13 +92,35 @@ fn beside_kernel(experiments: &[(&Evaluated, Vec<Row>)], colored: bool, width: u
     }
     if tally.judged + tally.late_points > 0 {
         let explained = format!(
-            "{} A median and goodput agree within 5 %, a 95th percentile and retransmissions within 10 %, or where the interval of the \
-             ratio holds 1. docs/reality.md has the causes of what does not.",
-            tally.words()
+            "{} They agree where the interval of the ratio holds 1, or the ratio differs from 1 by no more than {}. docs/reality.md has the \
+             causes of what does not.",
+            tally.words(),
+            allowed()
         );
         let _ = writeln!(text, "\n{}", wrapped(&explained, width, ""));
     }
     text
+}
+
+/// By how much each quantity may differ: 5 % (median, goodput), 10 % (p95, retransmissions).
+fn allowed() -> String {
+    let mut bounds: Vec<(f64, Vec<&str>)> = Vec::new();
+    for (bound, name) in Quantity::ALL
+        .iter()
+        .filter_map(|quantity| Some((quantity.deviation?, quantity.name)))
+    {
+        match bounds
+            .iter_mut()
+            .find(|(other, _)| other.total_cmp(&bound).is_eq())
+        {
+            Some((_, names)) => names.push(name),
+            None => bounds.push((bound, vec![name])),
+        }
+    }
+    let words = bounds
+        .iter()
+        .map(|(bound, names)| format!("{:.0} % ({})", bound * 100.0, names.join(", ")));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn cells(point: String, row: &Row, cell: &Cell) -> [String; 7] {

@@ -2,8 +2,10 @@
 //! without.
 #![cfg(target_os = "linux")]
 
+mod folder;
+
 use fleetfoot_live::Namespace;
-use std::path::{Path, PathBuf};
+use folder::Folder;
 use std::process::{Command, Output};
 
 fn skips() -> bool {
@@ -13,27 +15,6 @@ fn skips() -> bool {
             println!("skipped: {reason}");
             true
         }
-    }
-}
-
-/// A folder of its own, gone when this is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("fleetfoot-router-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

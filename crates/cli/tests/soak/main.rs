@@ -9,6 +9,8 @@
 mod bytes;
 mod datagrams;
 mod flood;
+#[path = "../folder/mod.rs"]
+mod folder;
 mod outages;
 mod parts;
 mod program;
@@ -18,32 +20,11 @@ mod router;
 #[expect(dead_code, reason = "the router's own tests use the rest of it")]
 mod row;
 
-use std::path::{Path, PathBuf};
+use folder::Folder;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Held by what counts descriptors and children of this process, and loads the machine.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A folder of its own, gone when this is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("fleetfoot-soak-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
