@@ -88,6 +88,8 @@ title = "fleetfoot shell"
 [network]
 kind = "dumbbell"
 pairs = 1
+[network.access]
+delay = "0 ms"
 [network.bottleneck]
 rate = "100 Gbit/s"
 delay = "0 ms"

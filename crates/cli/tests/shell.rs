@@ -154,6 +154,19 @@ fn a_file_with_a_network_alone_describes_the_whole_way() {
 }
 
 #[test]
+fn without_a_file_the_delay_of_the_flags_is_all_of_it() {
+    if skips() {
+        return;
+    }
+    let output = shell(&["--delay", "10ms"], "true");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    for way in ["down", "up"] {
+        let line = format!("{way}: 100 Gbit/s, 10 ms one way, ");
+        assert!(errors.contains(&line), "{errors}");
+    }
+}
+
+#[test]
 fn the_time_of_a_command_is_not_shorter_than_it_took() {
     if skips() {
         return;
