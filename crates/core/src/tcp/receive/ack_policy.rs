@@ -41,8 +41,7 @@ pub(in crate::tcp) struct Acking {
 impl Acking {
     pub(in crate::tcp) fn new(config: &Config) -> Acking {
         let full = match config.delayed_ack {
-            // `tcp_initialize_rcv_mss`
-            DelayedAck::Linux { .. } => config.mss().clamp(LEAST_FULL, 536),
+            DelayedAck::Linux { .. } => config.mss().clamp(LEAST_FULL, MOST_EXPECTED),
             DelayedAck::Off | DelayedAck::Standard { .. } => 0,
         };
         Acking {
@@ -56,6 +55,15 @@ impl Acking {
             pushed: 0,
             waits: false,
             now: false,
+        }
+    }
+
+    /// What Linux takes for a full segment until one has come (`tcp_initialize_rcv_mss`): `segment` is what a segment of this
+    /// connection can carry, `window` the first window, which a sender fills with two segments at least.
+    pub(in crate::tcp) fn expect(&mut self, config: &Config, segment: u32, window: u64) {
+        if let DelayedAck::Linux { .. } = config.delayed_ack {
+            let half = u32::try_from(window / 2).unwrap_or(u32::MAX);
+            self.full = segment.min(half).clamp(LEAST_FULL, MOST_EXPECTED);
         }
     }
 
@@ -290,5 +298,35 @@ impl Acking {
     }
 }
 
+/// The most that counts as a full segment before one came (`TCP_MSS_DEFAULT`).
+const MOST_EXPECTED: u32 = 536;
+
 /// The least that counts as a full segment at first (`TCP_MIN_MSS`).
 const LEAST_FULL: u32 = 88;
+
+#[cfg(test)]
+mod tests {
+    use super::Acking;
+    use crate::tcp::config::{Config, Profile};
+
+    #[test]
+    fn what_counts_as_a_full_segment_before_one_came() {
+        // `tcp_initialize_rcv_mss`: the segment, half of the window, 536, and never less than 88.
+        for (segment, window, full) in [
+            (1448, 64_240, 536),
+            (448, 64_240, 448),
+            (248, 248, 124),
+            (248, 100, 88),
+            (1448, 900, 450),
+        ] {
+            let config = Config::profile(Profile::Linux);
+            let mut acking = Acking::new(&config);
+            acking.expect(&config, segment, window);
+            assert_eq!(acking.full(), full, "segment {segment}, window {window}");
+        }
+        let config = Config::profile(Profile::Rfc);
+        let mut acking = Acking::new(&config);
+        acking.expect(&config, 1448, 64_240);
+        assert_eq!(acking.full(), 0);
+    }
+}

@@ -94,6 +94,7 @@ impl Receive {
             self.edge = 1 + room.first_window();
             self.room = Some(Box::new(room));
         }
+        self.acking.expect(config, full, self.edge - 1);
     }
 
     /// The connection is established.
