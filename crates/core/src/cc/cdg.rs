@@ -11,10 +11,11 @@
 //! **Deviations.** exp is computed, not read from a table. Windows are bytes unless the endpoint counts segments. A loss in a
 //! reduction for delay counts as any other. `gradient = "one-way"` takes the one-way delay of the data path from timestamps instead
 //! of the RTT, so that queues of the ACK path do not count; the clock of timestamps is milliseconds, so the smallest gradient is
-//! too. `freeze` leaves out rounds in which the application was the limit. Neither is in Linux. The handshake's RTT belongs to
+//! too. `freeze` leaves out rounds in which the application was the limit. `at_once` is what a program in BPF does, which cannot put
+//! the kernel into CWR. None of the three is in Linux. The handshake's RTT belongs to
 //! the first round where this end opened the connection, as in Linux.
 //! **Parameters.** `window`, `beta_delay`, `backoff_factor`, `hystart`, `ineffective`, `shadow`, `tolerance` with the defaults of Linux;
-//! `gradient`, `freeze`.
+//! `gradient`, `freeze`, `at_once`.
 
 use super::delays::{Delays, Extremes, Round};
 use super::reno::of_reno;
@@ -50,6 +51,8 @@ struct Law {
     round: Round,
     /// A reduction is over: the next acknowledgment begins a round.
     restart: bool,
+    /// After a back-off at once, until what was in flight then has arrived.
+    resting: bool,
     /// Loss tolerance: the queue is judged not to be full.
     nonfull: bool,
     /// What NewReno would have.
@@ -74,6 +77,7 @@ struct Settings {
     tolerance: bool,
     one_way: bool,
     freeze: bool,
+    at_once: bool,
 }
 
 /// The differences of the last rounds.
@@ -123,6 +127,8 @@ impl Cdg {
             "Delay whose gradient counts: the RTT, or that of the data path, which needs timestamps (the paper: rtt)"),
         parameter!("freeze": Flag = false,
             "Rounds in which the application was the limit are left out (Linux tcp_cdg: false)"),
+        parameter!("at_once": Flag = false,
+            "A back-off lowers the window at once and rests for a round trip, as `fleetfoot attach cdg` has to, instead of lowering it over a round trip (Linux tcp_cdg: false)"),
     ];
 
     /// A controller with `config.initial_window`.
@@ -158,6 +164,7 @@ impl Cdg {
                     tolerance: values.flag("tolerance"),
                     one_way: values.choice("gradient") == "one-way",
                     freeze: values.flag("freeze"),
+                    at_once: values.flag("at_once"),
                 },
                 delays,
                 previous: None,
@@ -169,6 +176,7 @@ impl Cdg {
                 },
                 round: Round::default(),
                 restart: false,
+                resting: false,
                 nonfull: false,
                 shadow: reno.window(),
                 backoffs: 0,
@@ -185,6 +193,16 @@ impl Cdg {
         probability(gradient_us, factor).as_f64()
     }
 
+    /// What is kept of the window when the delay grows.
+    fn back_off(&mut self) {
+        let kept = self
+            .law
+            .units
+            .share(self.reno.window(), self.law.settings.beta_delay);
+        self.reno.reduce_to(kept);
+        self.reno.fall_to_threshold();
+    }
+
     /// The shadow window.
     pub fn shadow(&self) -> Bytes {
         self.law.shadow
@@ -195,6 +213,13 @@ impl CongestionController for Cdg {
     fn on_ack(&mut self, now: Instant, ack: &Ack<'_>) -> Reaction {
         let law = &mut *self.law;
         law.sample(ack);
+        if law.resting {
+            if ack.recovering || !law.round.is_over(ack) {
+                return Reaction::None;
+            }
+            law.resting = false;
+            law.restart = true;
+        }
         if law.restart && !ack.recovering {
             // The reduction itself says nothing about the queue: its last delays are what the next round is held against.
             law.restart = false;
@@ -218,7 +243,12 @@ impl CongestionController for Cdg {
             if let Some(gradient) = gradient {
                 law.judge(gradient);
                 if gradient.value > 0 && law.backs_off(gradient.value, self.reno.window()) {
-                    return Reaction::ReduceWindow;
+                    if !law.settings.at_once {
+                        return Reaction::ReduceWindow;
+                    }
+                    law.resting = true;
+                    self.back_off();
+                    return Reaction::None;
                 }
             }
         }
@@ -237,16 +267,13 @@ impl CongestionController for Cdg {
         let law = &mut *self.law;
         let window = self.reno.window();
         match event.kind {
-            CongestionKind::Delay => {
-                let kept = law.units.share(window, law.settings.beta_delay);
-                self.reno.reduce_to(kept);
-                self.reno.fall_to_threshold();
-            }
+            CongestionKind::Delay => self.back_off(),
             CongestionKind::Loss | CongestionKind::Ecn => {
                 self.reno.reduce_to(law.after_loss(window, event));
                 self.reno.fall_to_threshold();
             }
             CongestionKind::Timeout { first } => {
+                law.resting = false;
                 if first {
                     self.reno.reduce_to(law.after_loss(window, event));
                 }
@@ -260,7 +287,7 @@ impl CongestionController for Cdg {
                 );
             }
             CongestionKind::Undo => self.reno.on_congestion(now, event),
-            CongestionKind::RecoveryEnd => law.restart = true,
+            CongestionKind::RecoveryEnd => (law.restart, law.resting) = (true, false),
         }
     }
 
@@ -271,7 +298,7 @@ impl CongestionController for Cdg {
         law.previous = None;
         law.gradients.clear();
         law.round = Round::default(); // the first acknowledgment ends the round
-        (law.restart, law.nonfull) = (false, false);
+        (law.restart, law.resting, law.nonfull) = (false, false, false);
         law.backoffs = 0;
         law.shadow = window;
         law.start = Start::default();

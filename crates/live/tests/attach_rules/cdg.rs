@@ -10,7 +10,7 @@ use crate::rules::{
 use fleetfoot_core::cc::{
     Ack, Cdg, Config, Congestion, CongestionController, CongestionKind, CubicArithmetic, HyStart, Reaction,
 };
-use fleetfoot_core::parameter::Values;
+use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::rng::Rng;
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -63,21 +63,26 @@ struct Pair {
     resting: Option<u32>,
     /// In a reduction of the kernel's.
     reducing: bool,
+    /// `core` lowers the window itself, as the program does, and no CWR stands in for that.
+    at_once: bool,
 }
 
 impl Pair {
-    fn new(seed: u64) -> Pair {
+    fn new(seed: u64, at_once: bool) -> Pair {
+        let mut values = Values::defaults(Cdg::PARAMETERS);
+        values.set("at_once", Value::Flag(at_once)).expect("a parameter");
         let mut state = State::new(ff_cdg_size());
         ff_cdg_init(&mut state, 10);
         Pair {
             state,
             window: Window::new(10),
-            core: Cdg::new(&Values::defaults(Cdg::PARAMETERS), &config(seed)),
+            core: Cdg::new(&values, &config(seed)),
             draws: Rng::for_element(seed, "cdg", "back-off"),
             now: 1_000_000,
             delivered: 1,
             resting: None,
             reducing: false,
+            at_once,
         }
     }
 
@@ -146,8 +151,9 @@ impl Pair {
             min_rtt: rtt,
         };
         let reaction = self.core.on_ack(self.at(), &report);
-        assert_eq!(reaction == Reaction::ReduceWindow, did & BACKED_OFF != 0);
-        if reaction == Reaction::ReduceWindow {
+        let asked = reaction == Reaction::ReduceWindow;
+        assert_eq!(asked, !self.at_once && did & BACKED_OFF != 0);
+        if asked {
             self.event(CongestionKind::Delay);
             self.resting = Some(ack.delivered + ack.in_flight);
         }
@@ -189,12 +195,19 @@ impl Pair {
     }
 }
 
+/// A back-off of `core` takes a round trip, which CWR stands in for here, or lowers the window at once.
 #[test]
 fn windows_are_those_of_core_at_every_acknowledgment() {
+    for at_once in [false, true] {
+        held_to_core(at_once);
+    }
+}
+
+fn held_to_core(at_once: bool) {
     let (mut acks, mut back_offs, mut losses, mut timeouts, mut pauses) = (0, 0, 0, 0, 0);
     for seed in 0..300_u64 {
         let mut rng = Rng::from_seed(seed ^ 0xcd6);
-        let mut pair = Pair::new(seed);
+        let mut pair = Pair::new(seed, at_once);
         // A counter that wraps must not matter.
         let base_rtt = 2_000 + rng.below(60_000);
         let mut queue_us = 0_u64;

@@ -363,6 +363,45 @@ fn rounds_of_the_application_may_be_left_out() {
     }
 }
 
+#[test]
+fn a_back_off_at_once_rests_until_what_was_in_flight_has_arrived() {
+    let mut cdg = Cdg::new(
+        &values(&[
+            ("at_once", Value::Flag(true)),
+            ("backoff_factor", Value::Integer(1_000_000)),
+        ]),
+        &whole(),
+    );
+    cdg.set_window(Instant::ZERO, Bytes(20 * MSS), Bytes(10 * MSS));
+    let mut at = |rtt_ms: u64, delivered: u64| {
+        let report = Ack {
+            newest_rtt: Some(Duration::from_millis(rtt_ms)),
+            segments: 1,
+            delivered_total: Bytes(delivered * MSS),
+            in_flight: Bytes(20 * MSS),
+            ..ack(1)
+        };
+        assert_eq!(
+            cdg.on_ack(Instant::ZERO, &report),
+            Reaction::None,
+            "nobody is asked"
+        );
+        cdg.window().0 / MSS
+    };
+    // The first round ends with the first acknowledgment, the second with the delivery of what was in flight then.
+    assert_eq!(at(100, 1), 20);
+    assert_eq!(at(100, 2), 20);
+    // The RTT has grown by 30 ms: 0.707 of 20.
+    assert_eq!(at(130, 22), 14);
+    // 20 segments were in flight: it rests until more than 42 have been delivered, and neither grows nor backs off.
+    for delivered in 23..=42 {
+        assert_eq!(at(160, delivered), 14);
+    }
+    // The delays of the rest are those of the round before: 190 over 160 ms.
+    assert_eq!(at(160, 43), 14);
+    assert_eq!(at(190, 64), 9);
+}
+
 /// FreeBSD: 70 %, at once; the round after is left out; five in a row, then five are ignored.
 #[test]
 fn freebsd_backs_off_every_second_round() {
