@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// Flags of `testbed`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Which: seed-000 (super-packets between A, B and C), favourtail, rdb, spreading.
+    /// Which: seed-000 (super-packets between A, B and C), favourtail, rdb, spreading, cdg, newcwv.
     #[arg(default_value = "seed-000")]
     name: String,
     /// One short run of each; says no more than the full run.
@@ -40,11 +40,14 @@ const TESTBEDS: &[(&str, &[&str])] = &[
             "own-testbed-at-once",
             "own-testbed-short-and-long",
             "own-testbed-attack",
+            "own-testbed-attacks",
         ],
     ),
     ("favourtail", &["own-testbed-favourtail"]),
     ("rdb", &["own-testbed-rdb"]),
     ("spreading", &["own-testbed-spreading"]),
+    ("cdg", &["own-testbed-cdg"]),
+    ("newcwv", &["own-testbed-newcwv"]),
 ];
 
 pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {

@@ -9,10 +9,12 @@
 //! namespace, whose new connections take it. Linux 6.4 or later with BTF; marks need 6.6.
 
 mod hook;
+mod known;
 mod object;
 mod pins;
 mod place;
 
+pub use known::{Known, make_known};
 pub use place::Place;
 
 use crate::Error;
@@ -219,11 +221,17 @@ fn register(program: Program, pins: &Pins, settings: &Settings, words: &str) -> 
     {
         pins.pin_map(TRACE, &mut trace)?;
     }
+    let link = link_control(program, &mut object)?;
+    pins.pin_link(LINK, link)
+}
+
+/// Hands a congestion control to the kernel, which knows it as long as the link lives.
+fn link_control(program: Program, object: &mut libbpf_rs::Object) -> Result<Link, Error> {
     let mut map = object
         .maps_mut()
         .find(|map| map.map_type() == libbpf_rs::MapType::StructOps)
         .ok_or_else(|| missing(program))?;
-    let link = map.attach_struct_ops().map_err(|error| {
+    map.attach_struct_ops().map_err(|error| {
         told(
             format!(
                 "the kernel does not take the congestion control {} (Linux 6.4 or later does)",
@@ -231,8 +239,7 @@ fn register(program: Program, pins: &Pins, settings: &Settings, words: &str) -> 
             ),
             &error,
         )
-    })?;
-    pins.pin_link(LINK, link)
+    })
 }
 
 /// Makes a registered congestion control the default of a namespace.

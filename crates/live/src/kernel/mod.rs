@@ -48,6 +48,8 @@ pub fn run(
     taps: Option<[Tap; 2]>,
 ) -> Result<RunOutput, String> {
     let bottleneck = playable(spec)?;
+    #[cfg(feature = "bpf")]
+    let _known = known_for(spec).map_err(|error| refused(&error))?;
     let reached = AtomicU64::new(0);
     // A thread of its own: what it does to its namespace ends with it.
     std::thread::scope(|scope| {
@@ -60,9 +62,31 @@ pub fn run(
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
-    .map_err(|error| {
-        format!("the kernel cannot play this here: {error}; `fleetfoot doctor` says what is missing")
-    })
+    .map_err(|error| refused(&error))
+}
+
+fn refused(error: &Error) -> String {
+    format!("the kernel cannot play this here: {error}; `fleetfoot doctor` says what is missing")
+}
+
+/// The congestion controls of `fleetfoot attach` that a run needs: the kernel knows them as long as they are held.
+#[cfg(feature = "bpf")]
+fn known_for(spec: &Spec) -> Result<Vec<Arc<crate::bpf::Known>>, Error> {
+    use crate::bpf::{Program, make_known};
+    if spec.world.host_side() == Some(0) {
+        return Ok(Vec::new()); // the kernel only receives
+    }
+    let needs = |program: Program| {
+        let control = program.control();
+        control.is_some()
+            && spec
+                .groups
+                .iter()
+                .any(|group| controller(&group.sender) == control)
+    };
+    let needed = Program::ALL.into_iter().filter(|&program| needs(program));
+    let known: Result<Vec<_>, Error> = needed.map(make_known).collect();
+    Ok(known?.into_iter().flatten().collect())
 }
 
 fn in_namespaces(
@@ -205,7 +229,7 @@ pub fn playable(spec: &Spec) -> Result<[usize; 2], String> {
         let kernel_sends = spec.world.host_side() != Some(0);
         if kernel_sends && let Some(key) = foreign_switch(&group.sender) {
             return Err(format!(
-                "the kernel cannot play traffic `{name}`: its TCP is profile `linux`, of which only `ecn`, `nagle` and `congestion_control` can be chosen (reno, cubic, bbr, and what `fleetfoot attach` brings: cdg, and cubic with window_validation = \"newcwv\"); `{key}` differs"
+                "the kernel cannot play traffic `{name}`: its TCP is profile `linux`, of which only `ecn`, `nagle` and `congestion_control` can be chosen (reno, cubic, bbr, and with the feature bpf, or after `fleetfoot attach`, cdg, and cubic with window_validation = \"newcwv\"); `{key}` differs"
             ));
         }
         if let Some(side) = spec.world.host_side() {
@@ -298,9 +322,13 @@ fn controller(config: &Config) -> Option<&'static str> {
 /// A switch of TCP that differs from profile `linux` and cannot be set in the kernel.
 fn foreign_switch(config: &Config) -> Option<String> {
     let values = config.congestion_control_values.as_ref();
-    let defaults = values.map(|values| Values::defaults(values.table()));
-    let name = controller(config).filter(|_| defaults.as_ref() == values);
-    let Some(name) = name else {
+    let mut defaults = values.map(|values| Values::defaults(values.table()));
+    let name = controller(config);
+    if let (Some("ff_cdg"), Some((defaults, values))) = (name, defaults.as_mut().zip(values)) {
+        // `core` can back off over a round trip, as Linux's CDG does, or at once, as a program in BPF has to.
+        let _ = defaults.set("at_once", values.value("at_once"));
+    }
+    let Some(name) = name.filter(|_| defaults.as_ref() == values) else {
         return Some(String::from("congestion_control"));
     };
     let mut kernel = Config::profile(Profile::Linux);
