@@ -2,7 +2,9 @@
 //!
 //! ```sh
 //! cargo run --release -p fleetfoot-live --features xdp --example forwarding -- [SECONDS [ROUNDS]]
+//! cargo run --release -p fleetfoot-live --features xdp --example forwarding -- loss [SECONDS [ROUNDS]]
 //! ```
+//! The second offers shares of the rate at which the kernel can lose no more, because its sender cannot send more, and shows what is lost.
 //! Needs root; everything happens in network namespaces of its own. Trust the ratios: the kernel does all its work in the sender's thread, on
 //! one core, and the router has a thread of its own, on another.
 
@@ -23,18 +25,24 @@ mod linux {
     use fleetfoot_core::queue::AnyQueue;
     use fleetfoot_core::time::Duration;
     use fleetfoot_live::router::{Config, InterfaceConfig, Mode, Offloads, Queue, Route};
-    use fleetfoot_live::{Error, Format, kernel_forwards, router_forwards};
+    use fleetfoot_live::{Error, Format, Offered, kernel_forwards, router_forwards};
     use std::net::IpAddr;
 
     /// A row of the table: its name, and the router, unless it is the kernel's.
     type Subject = (String, Option<Config>);
 
     pub(crate) fn main() {
-        let mut numbers = std::env::args().skip(1).map(|word| word.parse::<u64>());
+        let loss = std::env::args().nth(1).is_some_and(|word| word == "loss");
+        let words = std::env::args().skip(if loss { 2 } else { 1 });
+        let mut numbers = words.map(|word| word.parse::<u64>());
         let seconds = numbers.next().and_then(Result::ok).unwrap_or(1);
         let rounds = numbers.next().and_then(Result::ok).unwrap_or(5);
         for bytes in [46, 1500] {
-            if let Err(error) = table(bytes, seconds, rounds) {
+            let made = match loss {
+                true => losses(bytes, seconds, rounds),
+                false => table(bytes, seconds, rounds),
+            };
+            if let Err(error) = made {
                 eprintln!("{error}");
                 std::process::exit(1);
             }
@@ -65,13 +73,13 @@ mod linux {
         let mut lost = vec![0; subjects.len()];
         for _ in 0..rounds {
             for (index, (_, config)) in subjects.iter().enumerate() {
-                let span = Duration::from_millis(1000 * seconds);
+                let offered = Offered::flood(bytes, Duration::from_millis(1000 * seconds));
                 rates[index].push(match config {
-                    None => kernel_forwards(bytes, span)?,
+                    None => kernel_forwards(offered)?.per_s,
                     Some(config) => {
-                        let (rate, snapshot) = router_forwards(config, bytes, span)?;
+                        let (carried, snapshot) = router_forwards(config, offered)?;
                         lost[index] += snapshot.interfaces[0].input.missed;
-                        rate
+                        carried.per_s
                     }
                 });
             }
@@ -111,6 +119,52 @@ mod linux {
         }
         Ok(())
     }
+
+    /// What is lost of shares of what the kernel forwards at most.
+    fn losses(bytes: u32, seconds: u64, rounds: u64) -> Result<(), Error> {
+        let span = Duration::from_millis(1000 * seconds);
+        let mut subjects: Vec<Subject> = vec![(String::from("kernel"), None)];
+        let mut rings = vec![("frames", Format::Frames), ("blocks", Format::Blocks)];
+        if cfg!(feature = "xdp") {
+            rings.push(("xdp", Format::Xdp));
+        }
+        for (ring, format) in rings {
+            let config = config(Mode::Bridge, format, "drop-tail");
+            subjects.push((format!("bridge {ring} drop-tail"), Some(config)));
+        }
+        let mut best = 0.0_f64;
+        for _ in 0..rounds {
+            best = best.max(kernel_forwards(Offered::flood(bytes, span))?.per_s);
+        }
+        println!(
+            "\npackets of {bytes} bytes at layer 3: share lost, in the worst and the median of {rounds} rounds of {seconds} s, at shares of the kernel's {best:.0} packets/s"
+        );
+        for (name, config) in &subjects {
+            let mut line = format!("{name:<28}");
+            for share in SHARES {
+                let offered = Offered {
+                    bytes,
+                    span,
+                    per_s: Some(best * share),
+                };
+                let mut lost = Vec::new();
+                for _ in 0..rounds {
+                    lost.push(match config {
+                        None => kernel_forwards(offered)?.lost(),
+                        Some(config) => router_forwards(config, offered)?.0.lost(),
+                    });
+                }
+                lost.sort_by(f64::total_cmp);
+                let (worst, median) = (lost[lost.len() - 1], lost[lost.len() / 2]);
+                line += &format!("  {:.0} %: {worst:.5}, {median:.5}", share * 100.0);
+            }
+            println!("{line}");
+        }
+        Ok(())
+    }
+
+    /// Shares of the kernel's rate that are offered.
+    const SHARES: [f64; 4] = [0.25, 0.5, 0.75, 0.9];
 
     fn config(mode: Mode, ring: Format, queue: &str) -> Config {
         let entry = AnyQueue::entry_among(&[], queue).unwrap_or(&AnyQueue::ENTRIES[0]);

@@ -60,7 +60,7 @@ pub use direction::Direction;
 pub use emulator::{Emulator, Way};
 pub use error::Error;
 pub use masquerade::{Masquerade, Masqueraded};
-pub use measure::{Forwarded, Shaped, Timers, kernel_forwards, router_forwards};
+pub use measure::{Carried, Forwarded, Offered, Shaped, Timers, kernel_forwards, router_forwards};
 pub use namespace::Namespace;
 pub use offload::switch_off_offloads;
 pub use outlet::Measured;

@@ -70,11 +70,13 @@ impl Forwarded {
     pub fn measure(bytes: u32, rounds: u32, span: Duration) -> Result<Forwarded, Error> {
         let (mut kernel, mut link) = (0.0, 0.0);
         for _ in 0..rounds.max(1) {
-            kernel += kernel_forwards(bytes, span)?;
+            kernel += kernel_forwards(Offered::flood(bytes, span))?.per_s;
             link += row(|row| {
                 row.relay()?;
-                row.emulated(Rate::UNLIMITED, || row.flood("10.0.0.3", bytes, span))
-                    .map(|(per_s, _)| per_s)
+                row.emulated(Rate::UNLIMITED, || {
+                    row.offer("10.0.0.3", Offered::flood(bytes, span))
+                })
+                .map(|(carried, _)| carried.per_s)
             })?;
         }
         let mean = |sum: f64| sum / f64::from(rounds.max(1));
@@ -91,14 +93,54 @@ impl Forwarded {
     }
 }
 
-/// Packets of `bytes` at layer 3 (28 at least) that come through in a second when the kernel forwards them.
+/// Datagrams that are offered, by one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Offered {
+    /// Bytes of a packet at layer 3 (28 at least).
+    pub bytes: u32,
+    /// How long.
+    pub span: Duration,
+    /// How many in a second; `None`: as many as the thread can send.
+    pub per_s: Option<f64>,
+}
+
+impl Offered {
+    /// As many as a thread can send.
+    pub fn flood(bytes: u32, span: Duration) -> Offered {
+        Offered {
+            bytes,
+            span,
+            per_s: None,
+        }
+    }
+}
+
+/// What became of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Carried {
+    /// Packets that left the sender.
+    pub sent: u64,
+    /// Packets that came through.
+    pub arrived: u64,
+    /// Packets that came through in a second.
+    pub per_s: f64,
+}
+
+impl Carried {
+    /// Share of the packets that did not come through.
+    pub fn lost(&self) -> f64 {
+        1.0 - self.arrived as f64 / self.sent.max(1) as f64
+    }
+}
+
+/// What comes through when the kernel forwards it.
 ///
 /// # Errors
 /// What the machine does not give.
-pub fn kernel_forwards(bytes: u32, span: Duration) -> Result<f64, Error> {
+pub fn kernel_forwards(offered: Offered) -> Result<Carried, Error> {
     row(|row| {
         row.forward()?;
-        row.flood("10.0.1.1", bytes, span)
+        row.offer("10.0.1.1", offered)
     })
 }
 
@@ -107,7 +149,7 @@ pub fn kernel_forwards(bytes: u32, span: Duration) -> Result<f64, Error> {
 ///
 /// # Errors
 /// What the machine does not give.
-pub fn router_forwards(config: &Config, bytes: u32, span: Duration) -> Result<(f64, Snapshot), Error> {
+pub fn router_forwards(config: &Config, offered: Offered) -> Result<(Carried, Snapshot), Error> {
     row(|row| {
         let to = match config.mode {
             Mode::Bridge => {
@@ -129,7 +171,7 @@ pub fn router_forwards(config: &Config, bytes: u32, span: Duration) -> Result<(f
                     Ok(router.finish())
                 })
             });
-            let result = row.flood(to, bytes, span);
+            let result = row.offer(to, offered);
             drop(stop_writing);
             let snapshot = router
                 .join()
@@ -308,10 +350,10 @@ impl Row {
         })
     }
 
-    /// Sends as many packets of `bytes` as it can: how many arrive per second.
-    fn flood(&self, to: &str, bytes: u32, span: Duration) -> Result<f64, Error> {
+    /// Sends packets, at once or in batches that are due: what arrives.
+    fn offer(&self, to: &str, offered: Offered) -> Result<Carried, Error> {
         let socket = self.connected(to)?;
-        let payload = vec![0_u8; bytes.saturating_sub(28) as usize];
+        let payload = vec![0_u8; offered.bytes.saturating_sub(28) as usize];
         let slice = io::IoSlice::new(&payload);
         // SAFETY: zeros are a valid message: no address, no data.
         let mut messages: [libc::mmsghdr; 64] = unsafe { std::mem::zeroed() };
@@ -320,15 +362,31 @@ impl Row {
             message.msg_hdr.msg_iov = std::ptr::from_ref(&slice).cast_mut().cast();
             message.msg_hdr.msg_iovlen = 1;
         }
+        // What is offered at a rate comes in bursts of a few packets, no longer than any ring.
+        let (batch, interval) = match offered.per_s {
+            None => (64, Duration::ZERO),
+            Some(per_s) => (16, Duration::from_secs_f64(16.0 / per_s)),
+        };
         let clock = Clock::start();
-        let until = clock.now() + span;
         let (before, began) = (self.arrived()?, clock.now());
-        while clock.now() < until {
+        let (mut next, mut sent) = (began, 0);
+        while clock.now() < began + offered.span {
+            if offered.per_s.is_some() {
+                clock.sleep_until(next);
+                next += interval;
+            }
             // SAFETY: each message names a live slice, which has the form of the kernel's `iovec`.
-            unsafe { libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), 64, 0) };
+            let count = unsafe { libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), batch, 0) };
+            sent += u64::try_from(count).unwrap_or(0);
         }
         let (after, ended) = (self.arrived()?, clock.now());
-        Ok((after - before) as f64 / ended.since(began).as_secs_f64())
+        // What is still on its way has come through, too, but in no time of this measurement.
+        clock.sleep_until(ended + Duration::from_millis(50));
+        Ok(Carried {
+            sent,
+            arrived: self.arrived()?.saturating_sub(before).min(sent),
+            per_s: (after - before) as f64 / ended.since(began).as_secs_f64(),
+        })
     }
 
     /// Sends a packet of 1500 bytes in every `interval`: bits of datagrams that arrive per second.

@@ -1,6 +1,6 @@
 //! Random requests to the proxy in a plain loop, without a fuzzer's instrumentation: many times faster than libFuzzer, and blind.
 //!
-//! `cargo run --profile ci -p fleetfoot-live --example storm -- requests [--runs N] [--seconds N] [--seed N]`.
+//! `cargo run --profile ci -p fleetfoot-live --example storm_proxy -- requests [--runs N] [--seconds N] [--seed N]`.
 //! Valid requests of SOCKS5 and CONNECT are changed at random (bytes, pieces that go, come twice or change places, the end cut off) and
 //! played by `fuzz/inputs/requests.rs`.
 //!
