@@ -70,7 +70,11 @@ impl Failure {
             if json {
                 let message = message.strip_prefix("error: ").unwrap_or(message);
                 let document = serde_json::json!({ "error": { "code": self.code, "message": message } });
-                let _ = writeln!(std::io::stdout(), "{document}");
+                let mut stdout = std::io::stdout();
+                let printed = writeln!(stdout, "{document}").and_then(|()| stdout.flush());
+                if printed.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
+                    let _ = writeln!(std::io::stderr(), "error: {message}");
+                }
             } else {
                 let prefix = if message.starts_with("error") {
                     ""

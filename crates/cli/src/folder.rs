@@ -24,7 +24,7 @@ impl Folder {
         );
         let shown = path.display();
         let mark = path.join("plan");
-        let full = fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some());
+        let full = fs::read_dir(&path).is_ok_and(|entries| entries.flatten().any(|entry| !is_begun(&entry)));
         let same = fs::read_to_string(&mark).is_ok_and(|text| text.trim() == hash);
         if full && !same && !force {
             return Err(Failure::usage(format!(
@@ -92,6 +92,13 @@ impl Folder {
     fn failure(&self, what: &str, error: &std::io::Error) -> Failure {
         Failure::other(format!("cannot write {what} in {}: {error}", self.path.display()))
     }
+}
+
+/// Whether an entry of a folder is what a start leaves that failed before anything ran.
+fn is_begun(entry: &fs::DirEntry) -> bool {
+    let empty = || fs::read_dir(entry.path()).is_ok_and(|mut entries| entries.next().is_none());
+    let name = entry.file_name();
+    name == "plan" || name == "runs" && empty()
 }
 
 /// Names of the files that are written into a folder.

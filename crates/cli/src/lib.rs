@@ -111,7 +111,9 @@ enum Verb {
 /// Runs the program with the arguments of the process. Scenario files may name what `plugins` brings, and `list`, `explain` and
 /// the schema show it.
 pub fn run(plugins: Plugins) -> ExitCode {
-    let json = std::env::args_os().any(|argument| argument == "--json");
+    // What stands behind `--` is the command's.
+    let mut ours = std::env::args_os().take_while(|argument| argument != "--");
+    let json = ours.any(|argument| argument == "--json");
     if let Err(problem) = plugins::install(plugins) {
         return Failure::other(problem).report(json);
     }

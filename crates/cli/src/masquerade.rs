@@ -6,14 +6,20 @@ use fleetfoot_live::Masquerade;
 
 /// Prepares it, and reports what a start that was killed has left behind. `without`: what can be done without root.
 pub(crate) fn masquerade(common: &Common, without: &str) -> Result<Masquerade, Failure> {
-    if !is_root() {
-        return Err(Failure::usage(format!(
-            "--masquerade changes the network of this machine: it needs root. {without}"
-        )));
-    }
+    needs_root(without)?;
     let masquerade = Masquerade::prepare().map_err(|error| Failure::other(error.to_string()))?;
     say_undone(&masquerade.undone, common);
     Ok(masquerade)
+}
+
+/// Refuses it without root.
+pub(crate) fn needs_root(without: &str) -> Result<(), Failure> {
+    if is_root() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "--masquerade changes the network of this machine: it needs root. {without}"
+    )))
 }
 
 /// Reports what a start that was killed had left behind and is undone now.

@@ -1,10 +1,11 @@
 //! `fleetfoot shell`: a command behind the described link.
 
 use crate::failure::Failure;
+use crate::output::plain;
 use clap::Args;
 use fleetfoot_lab::scenario::{Scenario, Setting};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags of `shell`.
 #[derive(Debug, Args)]
@@ -107,10 +108,17 @@ impl Arguments {
     fn scenario(&self) -> Result<Scenario, Failure> {
         let scenario = match &self.file {
             // The command is the traffic.
+            Some(path) if self.command.is_empty() && is_program(path) => {
+                return Err(Failure::usage(format!(
+                    "there is no scenario file {0}; if it is the command, write it behind `--`: fleetfoot shell -- {0}",
+                    plain(&path.to_string_lossy())
+                )));
+            }
             Some(path) => Scenario::load_or(path, TRAFFIC)?,
             None => Scenario::parse("the flags of shell", &format!("{PLAIN}{TRAFFIC}"))?,
         };
-        let own = has_own_queue_back(&scenario, self.link.as_deref());
+        let has_own_back = |key: &str| has_own_back(&scenario, self.link.as_deref(), key);
+        let own = has_own_back("queue");
         let link = link_path(self.link.as_deref());
         let mut all = Setting::none();
         let mut set = |flag: &str, path: &str, value: toml::Value| {
@@ -126,10 +134,16 @@ impl Arguments {
             let path = std::path::absolute(trace).unwrap_or_else(|_| trace.clone());
             let table =
                 toml::Table::from_iter([(String::from("trace"), path.to_string_lossy().into_owned().into())]);
-            set("--trace", "rate", table.into());
+            set("--trace", "rate", table.clone().into());
+            if has_own_back("rate") {
+                set("--trace", "reverse.rate", table.into());
+            }
         }
         if let Some(delay) = &self.delay {
             set("--delay", "delay", spaced(delay).into());
+            if has_own_back("delay") {
+                set("--delay", "reverse.delay", spaced(delay).into());
+            }
         }
         if let Some(jitter) = &self.jitter {
             let table = toml::Table::from_iter([
@@ -194,6 +208,12 @@ impl Arguments {
     }
 }
 
+/// Whether this is no file here, but the name of a program, as far as one can see.
+fn is_program(path: &Path) -> bool {
+    let bare = path.components().count() == 1 && path.extension().is_none();
+    bare && !path.exists()
+}
+
 /// The path under which the link is set that `--link` names.
 fn link_path(link: Option<&str>) -> String {
     match link {
@@ -202,10 +222,10 @@ fn link_path(link: Option<&str>) -> String {
     }
 }
 
-/// Whether the way back has a queue of its own in the file, which does not follow what is written for the way there.
-fn has_own_queue_back(scenario: &Scenario, link: Option<&str>) -> bool {
+/// Whether the way back has a value of its own in the file, such as a queue, which does not follow what is written for the way there.
+fn has_own_back(scenario: &Scenario, link: Option<&str>, key: &str) -> bool {
     let tables = tables_of(scenario, link);
-    let back = |table: &toml::Value| table.get("reverse").and_then(|back| back.get("queue")).is_some();
+    let back = |table: &toml::Value| table.get("reverse").and_then(|back| back.get(key)).is_some();
     tables.iter().any(back)
 }
 
@@ -278,9 +298,11 @@ fn share(text: &str) -> Result<f64, Failure> {
     };
     let value: Option<f64> = number.trim_end().parse().ok();
     let value = value.map(|value| value * scale);
-    value
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| Failure::usage(format!("--loss {text:?}: a share is wanted, such as 1% or 0.01")))
+    value.filter(|share| (0.0..1.0).contains(share)).ok_or_else(|| {
+        Failure::usage(format!(
+            "--loss {text:?}: a share below 100% is wanted, such as 1% or 0.01"
+        ))
+    })
 }
 
 #[cfg(not(target_os = "linux"))]

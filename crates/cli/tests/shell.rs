@@ -167,6 +167,131 @@ fn without_a_file_the_delay_of_the_flags_is_all_of_it() {
 }
 
 #[test]
+fn a_delay_and_a_trace_are_those_of_both_directions_whatever_the_file_has() {
+    if skips() {
+        return;
+    }
+    let folder = folder("both");
+    let (file, trace) = (folder.join("line.toml"), folder.join("up-down"));
+    std::fs::write(
+        &file,
+        "title = \"a line\"\n[network]\nkind = \"dumbbell\"\npairs = 1\naccess = { delay = \"0 ms\" }\n\
+         bottleneck = { rate = \"5 Mbit/s\", delay = \"30 ms\", reverse = { rate = \"1 Mbit/s\", delay = \"50 ms\" } }\n",
+    )
+    .expect("it can be written");
+    std::fs::write(&trace, "1\n2\n").expect("it can be written");
+    let [file, trace] = [&file, &trace].map(|path| path.to_str().expect("a name in UTF-8"));
+    let output = shell(&[file, "--delay", "1ms", "--trace", trace], "true");
+    let errors = text(&output.stderr);
+    for way in ["down", "up"] {
+        let line = errors.lines().find(|line| line.starts_with(&format!("{way}: ")));
+        let line = line.unwrap_or_else(|| panic!("{errors}"));
+        assert!(line.contains(": trace, 1.0 ms one way"), "{line}");
+    }
+}
+
+#[test]
+fn what_a_command_is_told_says_nothing_to_fleetfoot() {
+    if skips() {
+        return;
+    }
+    // A --json behind the two hyphens is the command's.
+    let output = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .args(["shell", "--queue", "nothing", "--", "true", "--json"])
+        .output()
+        .expect("the program was built");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        output.stdout.is_empty() && text(&output.stderr).contains("nothing"),
+        "{output:?}"
+    );
+    // A far end is told nothing of the far end of a shell around it.
+    let output = Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+        .env("FLEETFOOT_FAR", "192.0.2.1")
+        .args([
+            "shell",
+            "--quiet",
+            "--far",
+            "echo far=$FLEETFOOT_FAR.",
+            "--",
+            "sleep",
+            "0.3",
+        ])
+        .output()
+        .expect("the program was built");
+    assert!(text(&output.stderr).contains("far=."), "{output:?}");
+}
+
+#[test]
+fn the_status_is_the_commands_also_where_its_result_cannot_be_printed() {
+    if skips() {
+        return;
+    }
+    let run = |script: &str| {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        Command::new(env!("CARGO_BIN_EXE_fleetfoot"))
+            .args(["shell", "--json", "--far", "sleep 9", "--", "sh", "-c", script])
+            .stdout(full.expect("Linux has it"))
+            .output()
+            .expect("the program was built")
+    };
+    for (script, code) in [("exit 3", 3), ("true", 1)] {
+        let output = run(script);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(
+            text(&output.stderr).contains("cannot write to stdout"),
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn a_start_that_failed_is_not_in_the_way_of_the_next() {
+    if skips() {
+        return;
+    }
+    let folder = folder("again");
+    let (out, capture) = (folder.join("out"), folder.join("capture.pcapng"));
+    let [out, capture] = [&out, &capture].map(|path| path.to_str().expect("a name in UTF-8"));
+    let flags = ["--out", out, "--pcap", capture, "--far", "sleep 9", "--"];
+    let failed = fleetfoot(&[&flags[..], &["no-such-program"]].concat());
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    let next = fleetfoot(&[&flags[..], &["true"]].concat());
+    assert_eq!(next.status.code(), Some(0), "{next:?}");
+    // Another setting is another result.
+    let other = fleetfoot(&[
+        "--out",
+        out,
+        "--sender",
+        "initcwnd=4",
+        "--far",
+        "sleep 9",
+        "--",
+        "true",
+    ]);
+    assert_eq!(other.status.code(), Some(2), "{other:?}");
+    assert!(text(&other.stderr).contains("holds something else"), "{other:?}");
+}
+
+#[test]
+fn frames_above_the_mtu_are_told_also_where_they_never_reach_the_link() {
+    if skips() || !has("ping") {
+        return;
+    }
+    let output = shell(
+        &["--delay", "1ms"],
+        "ip link set eth0 mtu 9000; ping -q -M do -s 3000 -c 2 -i 0.2 -W 1 $FLEETFOOT_FAR; ping -q -c 1 $FLEETFOOT_FAR",
+    );
+    let errors = text(&output.stderr);
+    assert!(
+        errors.contains(" packets never came to the link: the command's interface"),
+        "{errors}"
+    );
+    let output = shell(&["--delay", "1ms"], "ping -q -c 1 $FLEETFOOT_FAR");
+    assert!(!text(&output.stderr).contains("never came"), "{output:?}");
+}
+
+#[test]
 fn the_time_of_a_command_is_not_shorter_than_it_took() {
     if skips() {
         return;

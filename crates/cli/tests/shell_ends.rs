@@ -3,6 +3,7 @@
 
 use fleetfoot_live::Namespace;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -142,6 +143,38 @@ fn kill_sleep(seconds: &str) {
             signal(&process, "KILL");
             true
         })
+    });
+}
+
+#[test]
+fn a_link_that_stood_still_is_late_by_as_much() {
+    isolated(|_| {
+        if !Path::new("/bin/ping").exists() && !Path::new("/usr/bin/ping").exists() {
+            println!("skipped: there is no ping");
+            return;
+        }
+        let script = "echo ready; exec ping -q -c 120 -i 0.02 -W 5 $FLEETFOOT_FAR";
+        let mut running = running(&["--delay", "1ms"], script);
+        let id = running.id();
+        std::thread::sleep(Duration::from_millis(400));
+        signal(&id, "STOP");
+        // Longer than any frame waits in a socket of a process that runs.
+        std::thread::sleep(Duration::from_millis(1700));
+        signal(&id, "CONT");
+        let (code, output) = ended(running);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(code, Some(0), "{errors}");
+        let line = errors.lines().find(|line| line.starts_with("own lateness:"));
+        let line = line.unwrap_or_else(|| panic!("{errors}"));
+        let longest = line
+            .split(" ms (longest)")
+            .next()
+            .and_then(|head| head.rsplit(' ').next());
+        let longest: f64 = longest
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_else(|| panic!("{line}"));
+        assert!(longest > 1500.0, "{line}");
+        assert!(errors.contains("not kept"), "{errors}");
     });
 }
 

@@ -3,7 +3,7 @@
 use crate::emulator::Way;
 use crate::frames::{self, Frames};
 use crate::outlet::{Measured, Outlet};
-use crate::packet_socket::Sent;
+use crate::packet_socket::{Refusal, Sent};
 use crate::{Clock, Event, Tap};
 use fleetfoot_core::link::{Link, LinkObserver, LinkStatistics};
 use fleetfoot_core::packet::{Flags, Packet};
@@ -60,6 +60,13 @@ impl Direction {
         }
     }
 
+    /// Keeps so many frames at once at most, in the queue and under way; others are refused and counted.
+    #[must_use]
+    pub fn with_room_for(mut self, frames: usize) -> Direction {
+        self.outlet.frames = Frames::of_at_most(frames);
+        self
+    }
+
     /// Shows every frame to `tap` from now on.
     pub fn observe(&mut self, tap: Tap) {
         self.outlet.tap = Some(tap);
@@ -95,6 +102,7 @@ impl Direction {
         let now = self.known;
         let seen = frames::read(frame, None);
         let Some((packet, taken_over)) = self.outlet.frames.keep(frame, None, &seen) else {
+            self.outlet.measured.refused[Refusal::NoRoom as usize] += 1;
             return;
         };
         if let Some(flow) = taken_over {

@@ -3,6 +3,7 @@
 //! Each [`Check`] tries the thing itself in a namespace of its own, which is gone afterwards; only what cannot be tried without
 //! changing the machine is read from `/proc` and `/sys`.
 
+use crate::clock::WallClock;
 use crate::ip::ip;
 use crate::packet_socket::PacketSocket;
 use crate::{Clock, Error, Namespace, Tun, switch_off_offloads};
@@ -361,7 +362,7 @@ fn packets() -> Result<String, Error> {
         sender.send(&[IoSlice::new(&frame)])?;
         let mut arrival = None;
         Namespace::wait(&clock, Duration::from_millis(1000), || {
-            let stamps = clock.stamps();
+            let stamps = WallClock::default().read(&clock);
             while let Some(received) = receiver.receive() {
                 if received.bytes().get(12..14) == Some(&[0x88, 0xb5]) {
                     arrival = Some(stamps.arrival(received.stamp));

@@ -5,6 +5,7 @@
 //! link: the frame leaves later than the link would have delivered it, and that is recorded as lateness.
 //! The loop sleeps while nothing is due.
 
+use crate::clock::WallClock;
 use crate::packet_socket::{BATCH, PacketSocket, Sent};
 use crate::wake::{Wake, readable};
 use crate::{Clock, Direction, Error};
@@ -46,6 +47,7 @@ pub struct Emulator<W = Direction> {
     /// What goes from the first to the second, and back.
     directions: [W; 2],
     wake: Wake,
+    wall: WallClock,
     /// A frame with the VLAN tag that the kernel took out.
     tagged: Vec<u8>,
 }
@@ -64,6 +66,7 @@ impl<W: Way> Emulator<W> {
             ],
             directions,
             wake: Wake::default(),
+            wall: WallClock::default(),
             tagged: Vec::new(),
         })
     }
@@ -127,7 +130,7 @@ impl<W: Way> Emulator<W> {
     fn read(&mut self, clock: &Clock, index: usize, more: &mut bool) -> Instant {
         let direction = &mut self.directions[index];
         // Before the ring is looked at: what comes while it is read is not known.
-        let stamps = clock.stamps();
+        let stamps = self.wall.read(clock);
         let mut last = stamps.now;
         for _ in 0..BATCH {
             let Some(frame) = self.sides[index].receive() else {

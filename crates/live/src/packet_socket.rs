@@ -38,11 +38,13 @@ pub enum Refusal {
     Down,
     /// The frame is longer than the interface's MTU.
     TooLong,
+    /// More frames were on the link than this program may keep.
+    NoRoom,
 }
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Refusal; 3] = [Refusal::Full, Refusal::Down, Refusal::TooLong];
+    pub const ALL: [Refusal; 4] = [Refusal::Full, Refusal::Down, Refusal::TooLong, Refusal::NoRoom];
 
     /// Its name in results.
     pub const fn name(self) -> &'static str {
@@ -50,6 +52,7 @@ impl Refusal {
             Refusal::Full => "no_buffer",
             Refusal::Down => "interface_down",
             Refusal::TooLong => "longer_than_mtu",
+            Refusal::NoRoom => "no_memory",
         }
     }
 
@@ -59,6 +62,7 @@ impl Refusal {
             Refusal::Full => "the receiver's buffer was full",
             Refusal::Down => "the interface was down",
             Refusal::TooLong => "longer than the interface's MTU",
+            Refusal::NoRoom => "the memory for frames was used up (--memory)",
         }
     }
 }

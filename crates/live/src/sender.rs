@@ -16,7 +16,7 @@ pub struct SenderSwitches {
     /// Whether connections ask for ECN.
     pub ecn: Option<bool>,
     /// Whether the queue discipline `fq` paces what is sent.
-    pub pacing: bool,
+    pub pacing: Option<bool>,
 }
 
 impl SenderSwitches {
@@ -35,8 +35,13 @@ impl SenderSwitches {
                 .or_else(|| other.congestion_control.clone()),
             initial_window: self.initial_window.or(other.initial_window),
             ecn: self.ecn.or(other.ecn),
-            pacing: self.pacing || other.pacing,
+            pacing: self.pacing.or(other.pacing),
         }
+    }
+
+    /// Whether what is sent is paced.
+    pub fn paces(&self) -> bool {
+        self.pacing == Some(true)
     }
 
     /// Whether nothing is set.
@@ -54,7 +59,7 @@ impl SenderSwitches {
         if let Some(ecn) = self.ecn {
             commands.push(format!("sysctl net.ipv4.tcp_ecn={}", u8::from(ecn)));
         }
-        if self.pacing {
+        if self.paces() {
             commands.push(String::from("tc qdisc replace dev DEVICE root fq"));
         }
         commands
@@ -115,7 +120,7 @@ impl SenderSwitches {
             std::fs::write(path, if ecn { "1" } else { "0" })
                 .map_err(|cause| Error::new(format!("cannot set {path}"), cause))?;
         }
-        if self.pacing {
+        if self.paces() {
             let output = Command::new("tc")
                 .args(["qdisc", "replace", "dev", device, "root", "fq"])
                 .output()
@@ -160,7 +165,7 @@ mod tests {
             congestion_control: Some(String::from("bbr")),
             initial_window: Some(4),
             ecn: Some(true),
-            pacing: true,
+            pacing: Some(true),
         };
         assert_eq!(
             switches.commands(),

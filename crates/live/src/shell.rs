@@ -8,7 +8,7 @@ use crate::signals::Signals;
 use crate::{Clock, Direction, Emulator, Error, SenderSwitches, Way, switch_off_offloads};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::Signal;
 use std::ffi::OsString;
 use std::fs::File;
@@ -61,6 +61,8 @@ pub struct Finished<W = Direction> {
     pub directions: [W; 2],
     /// Frames that were lost because this machine did not read them in time.
     pub missed: u32,
+    /// Frames that the interface of the command, and that of the far end, did not take: mostly longer than their MTU.
+    pub untaken: [u64; 2],
     /// Why the link ended before the command, which was ended then.
     pub broken: Option<Error>,
 }
@@ -77,8 +79,7 @@ impl Shell {
                 .map_err(|errno| Error::new("cannot make a network namespace", errno))?;
         } else {
             let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
-            unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)
-                .map_err(|errno| Error::new(NO_USER_NAMESPACE, errno))?;
+            unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).map_err(no_user_namespace)?;
             let write = |path: &str, text: String| {
                 std::fs::write(path, text)
                     .map_err(|cause| Error::new(format!("{NO_USER_NAMESPACE}: cannot write {path}"), cause))
@@ -150,6 +151,7 @@ impl Shell {
             let relayed = middle_thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let untaken = joined.as_ref().map_or([0; 2], Outer::untaken);
             // Of several errors the cause is named: others follow from it.
             let far = match (joined, &relayed) {
                 (Err(error), Err(_)) if error.is_abandoned() => return Err(relayed.err().unwrap_or(error)),
@@ -171,6 +173,7 @@ impl Shell {
                 wall,
                 directions,
                 missed,
+                untaken,
                 broken,
             })
         })
@@ -193,6 +196,7 @@ impl Shell {
         let mut outer = Outer {
             far: None,
             masqueraded: None,
+            untaken_before: 0,
             name: addresses.outer.clone(),
             inside: inside_at.namespace,
         };
@@ -245,6 +249,7 @@ impl Shell {
         // The first packets would be lost before, and a lost question for a neighbour costs a second.
         link_ready.recv().map_err(|_| Error::abandoned())?;
         carries(&outer.name)?;
+        outer.untaken_before = untaken(&outer.name).unwrap_or(0);
         inside.go_on(addresses)?;
         Ok(outer)
     }
@@ -311,12 +316,28 @@ impl Shell {
 struct Outer<'a> {
     far: Option<Contained>,
     masqueraded: Option<Masqueraded<'a>>,
+    /// What its interface had not taken before the link was there.
+    untaken_before: u64,
     name: String,
     /// The command's namespace, which is there until the link has ended: an interface that vanishes is an error.
     inside: File,
 }
 
 impl Outer<'_> {
+    /// Frames that both ends' interfaces did not take.
+    fn untaken(&self) -> [u64; 2] {
+        // A thread may enter a namespace, and is gone afterwards.
+        let inside = std::thread::scope(|scope| {
+            let look = || {
+                setns(&self.inside, CloneFlags::CLONE_NEWNET).ok()?;
+                untaken("eth0")
+            };
+            scope.spawn(look).join().ok().flatten()
+        });
+        let own = untaken(&self.name).unwrap_or(0);
+        [inside.unwrap_or(0), own.saturating_sub(self.untaken_before)]
+    }
+
     /// Ends it all: the status of the far command, if that has ended by itself.
     fn far_status(mut self) -> Option<ExitStatus> {
         let far = self.far.take()?;
@@ -332,6 +353,15 @@ impl Drop for Outer<'_> {
     }
 }
 
+/// Frames that an interface in the namespace of this thread dropped when it was to send them.
+fn untaken(interface: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/net/dev").ok()?;
+    let mut lines = text.lines().filter_map(|line| line.trim_start().split_once(':'));
+    let (_, counters) = lines.find(|(name, _)| *name == interface)?;
+    // Eight counters of what came, then bytes, packets, errors and drops of what was sent.
+    counters.split_whitespace().nth(11)?.parse().ok()
+}
+
 /// What a shell starts at the far end. It is not in the foreground of the terminal, whose Ctrl-C concerns the command, and what it
 /// prints is not the command's output.
 fn start_far(text: &str, addresses: &Addresses) -> Result<Contained, Error> {
@@ -341,6 +371,10 @@ fn start_far(text: &str, addresses: &Addresses) -> Result<Contained, Error> {
         .env("FLEETFOOT_ADDRESS", with_prefixes(&addresses.far_host))
         .stdin(Stdio::null())
         .process_group(0);
+    // Those of a shell around this one name another far end.
+    for name in FAR_NAMES {
+        command.env_remove(name);
+    }
     command.stdout(standard_error()?);
     Contained::start(command)
 }
@@ -406,6 +440,26 @@ pub(crate) fn attend(command: Contained, signals: &Signals, link_ended: &PipeRea
 }
 
 /// Without root everything happens in one.
+fn no_user_namespace(errno: Errno) -> Error {
+    match errno {
+        // What this number says elsewhere leads astray.
+        Errno::ENOSPC => Error::new(
+            NO_USER_NAMESPACE,
+            std::io::Error::other("user.max_user_namespaces is 0, or as many are in use"),
+        ),
+        errno => Error::new(NO_USER_NAMESPACE, errno),
+    }
+}
+
+/// What tells a command where the far end is.
+const FAR_NAMES: [&str; 5] = [
+    "FLEETFOOT_FAR",
+    "FLEETFOOT_FAR6",
+    "FLEETFOOT_HOST",
+    "FLEETFOOT_HOST6",
+    "MAHIMAHI_BASE",
+];
+
 const NO_USER_NAMESPACE: &str =
     "cannot make a user namespace, which is needed without root (see `fleetfoot doctor`)";
 

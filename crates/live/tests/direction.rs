@@ -146,9 +146,26 @@ fn what_is_refused_and_what_is_too_long_is_counted_by_reason() {
     );
     let measured = direction.measured();
     assert_eq!((measured.arrived, measured.delivered), (5, 2));
-    assert_eq!(measured.refused, [1, 1, 0]);
+    assert_eq!(measured.refused, [1, 1, 0, 0]);
     assert_eq!(measured.refused_packets(), 2);
     assert_eq!(measured.drops[DropReason::TooBig as usize], 1);
+}
+
+#[test]
+fn frames_beyond_the_room_are_refused_and_counted() {
+    let mut direction = direction(&link(1000), "drop-tail").with_room_for(3);
+    for _ in 0..5 {
+        direction.on_frame(Instant::ZERO, &frame(999, 1000));
+    }
+    let measured = direction.measured();
+    assert_eq!((measured.arrived, measured.refused), (3, [0, 0, 0, 2]));
+    // What leaves makes room.
+    let at = Instant::from_millis(10);
+    let Ok(()) = direction.poll_frames::<Infallible>(at, || at, |frames| Ok(Sent::Taken(frames.len())));
+    direction.on_frame(at, &frame(999, 1000));
+    let measured = direction.measured();
+    assert_eq!((measured.arrived, measured.delivered), (4, 3));
+    assert_eq!(measured.refused_packets(), 2);
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn no_loss(snapshot: &Snapshot) {
             "{at:?}"
         );
         assert_eq!(at.output.queued, at.output.sent, "{at:?}");
-        assert_eq!(at.output.refused, [0; 3], "{at:?}");
+        assert_eq!(at.output.refused, [0; 4], "{at:?}");
     }
 }
 

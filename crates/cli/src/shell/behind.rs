@@ -4,7 +4,7 @@ use super::observe::{Capture, Observed, Observer, may_show_line};
 use super::output::Output;
 use super::{Arguments, compare, words};
 use crate::failure::Failure;
-use crate::masquerade::{is_root, masquerade, say_undone};
+use crate::masquerade::{is_root, masquerade, needs_root, say_undone};
 use crate::output::{Common, plain, print};
 use crate::session::{command as again, quoted};
 use crate::target::{Target, Targets};
@@ -12,6 +12,7 @@ use fleetfoot_core::queue::DropReason;
 use fleetfoot_lab::live::record::{self, summary};
 use fleetfoot_lab::live::study::Made;
 use fleetfoot_lab::live::{Lateness, Metric, Run, Studied, Study};
+use fleetfoot_lab::memory;
 use fleetfoot_lab::report::live;
 use fleetfoot_lab::result::{Comparison, Drops, LinkInfo};
 use fleetfoot_lab::scenario::{Scenario, Setting};
@@ -78,39 +79,43 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     let mut targets = Targets::of(arguments.file.as_deref(), &setup.scenario, arguments.force);
     let pcap = arguments.pcap.as_deref();
     let pcap = pcap.map(|path| targets.file("--pcap", path)).transpose()?;
+    let switches = compare::switches(&arguments.sender, "--sender")?;
     let metric = (Metric::Wall, String::from("wall"));
     let study = setup.study(metric, false, arguments.seed);
     let output = match &arguments.out {
-        Some(path) => Some(Output::open(
-            path,
-            &setup.identity(arguments.seed),
-            arguments.force,
-        )?),
+        Some(path) => Some(Output::open(path, &setup.identity(arguments), arguments.force)?),
         None => None,
     };
     let capture = pcap
         .as_ref()
         .map(|target| capture(target, arguments, &study))
         .transpose()?;
-    let switches = compare::switches(&arguments.sender, "--sender")?;
     setup.say_link(&described, &switches, common);
-    setup.prepare(arguments, common)?;
     let sender = switches.commands();
-    let done = setup.run(
-        &described,
-        Wanted {
-            number: 1,
-            seed: arguments.seed,
-            switches,
-            to_stderr: common.json,
-            output: None,
-            observer: Observer {
-                capture,
-                line: may_show_line(arguments.command.is_empty(), common),
-                common,
-            },
+    let wanted = Wanted {
+        number: 1,
+        seed: arguments.seed,
+        switches,
+        to_stderr: common.json,
+        output: None,
+        observer: Observer {
+            capture,
+            line: may_show_line(arguments.command.is_empty(), common),
+            common,
         },
-    )?;
+    };
+    let begun = setup.prepare(arguments, common);
+    let begun = begun.and_then(|()| compare::check_pacing(&wanted.switches));
+    let done = match begun.and_then(|()| setup.run(&described, wanted)) {
+        Ok(done) => done,
+        Err(failure) => {
+            // A capture of nothing would stand in the way of the next start.
+            if let Some(path) = arguments.pcap.as_ref().filter(|_| !arguments.force) {
+                let _ = std::fs::remove_file(path);
+            }
+            return Err(failure);
+        }
+    };
     let studied = Studied {
         name: described.links[1].queue.to_owned(),
         set: serde_json::Map::new(),
@@ -124,19 +129,26 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         common.say(&words::summary(&done.finished, &studied.runs[0].run));
     }
     let result = finish(study.result(&[studied], false), &setup);
+    let mut told = Ok(());
     if let Some(output) = &output {
-        output.write(&result)?;
-        common.say(&format!("Report: {}", output.report().display()));
+        told = output.write(&result);
+        if told.is_ok() {
+            common.say(&format!("Report: {}", output.report().display()));
+        }
     }
     if common.json {
-        print(&result.document.to_json_text())?;
+        told = told.and(print(&result.document.to_json_text()));
     }
     match (code, &done.finished.broken) {
         // The status is that of a command that was ended: it says nothing.
         (_, Some(error)) => Err(ended_with_its_link(error)),
         (0, None) if done.cut => Err(Failure::reported()),
-        (0, None) => Ok(()),
+        (0, None) => told,
         (code, None) => {
+            // The status is the command's, whatever became of the results.
+            if let Err(failure) = told {
+                failure.report(false);
+            }
             drop(setup);
             std::process::exit(code)
         }
@@ -178,6 +190,18 @@ pub(super) fn finish(mut result: Comparison, setup: &Setup) -> Comparison {
 
 impl Setup {
     pub(super) fn of(arguments: &Arguments) -> Result<Setup, Failure> {
+        if arguments.masquerade {
+            needs_root(BOTH_INSIDE)?;
+        }
+        if arguments
+            .command
+            .first()
+            .is_some_and(|command| command.is_empty())
+        {
+            return Err(Failure::usage(
+                "the command behind `--` is empty: fleetfoot shell -- COMMAND",
+            ));
+        }
         Ok(Setup {
             scenario: arguments.scenario()?,
             link: arguments
@@ -217,7 +241,7 @@ impl Setup {
     }
 
     /// What results in a folder must have in common.
-    pub(super) fn identity(&self, seed: u64) -> String {
+    pub(super) fn identity(&self, arguments: &Arguments) -> String {
         // Files that the scenario names, such as a trace, may change while their names stay.
         let files = self.scenario.files().into_iter();
         let contents: Vec<String> = files
@@ -225,12 +249,16 @@ impl Setup {
             .map(|bytes| live::identity(&String::from_utf8_lossy(&bytes)))
             .collect();
         format!(
-            "{}\n{}\n{}\n{:?}\n{seed}\n{}\n{}",
+            "{}\n{}\n{}\n{:?}\n{}\n{}\n{:?}\n{}\n{:?}\n{}",
             self.scenario.to_toml(),
             self.link,
             self.typed(),
             self.far,
+            arguments.seed,
             self.isolated,
+            arguments.sender,
+            arguments.masquerade,
+            arguments.variant,
             contents.join("\n")
         )
     }
@@ -253,6 +281,16 @@ impl Setup {
                 ..link.clone()
             }
         };
+        for mtu in indices.map(|index| spec.links[index].mtu) {
+            if !MTUS.contains(&mtu) {
+                return Err(Failure::usage(format!(
+                    "link {} has an MTU of {mtu} bytes (key `mtu`); an interface takes {} to {}",
+                    plain(&self.link),
+                    MTUS.start(),
+                    MTUS.end()
+                )));
+            }
+        }
         Ok(Described {
             links: [link(1), link(0)],
             spec,
@@ -271,10 +309,7 @@ impl Setup {
     /// threads are.
     pub(super) fn prepare(&mut self, arguments: &Arguments, common: &Common) -> Result<(), Failure> {
         if arguments.masquerade {
-            self.masquerade = Some(Arc::new(masquerade(
-                common,
-                "Without root both ends are inside: --far COMMAND",
-            )?));
+            self.masquerade = Some(Arc::new(masquerade(common, BOTH_INSIDE)?));
         } else if is_root() {
             say_undone(&Masquerade::repair(), common);
         }
@@ -292,7 +327,7 @@ impl Setup {
         };
         let direction = |link: &LinkSpec| {
             link.link(&spec)
-                .map(Direction::new)
+                .map(|made| Direction::new(made).with_room_for(room(link.mtu)))
                 .map_err(|error| Failure::usage(error.to_string()))
         };
         let [up, down] = &described.links;
@@ -370,6 +405,21 @@ impl Described {
         })
     }
 }
+
+/// What can be done without root.
+const BOTH_INSIDE: &str = "Without root both ends are inside: --far COMMAND";
+
+/// MTUs that an interface can have, in bytes.
+const MTUS: std::ops::RangeInclusive<u32> = 68..=65_535;
+
+/// Frames that a direction may keep: both together take three quarters of the memory that the program may take.
+fn room(mtu: u32) -> usize {
+    let each = u64::from(mtu) + PER_FRAME;
+    usize::try_from(memory::ceiling() / 8 * 3 / each).unwrap_or(usize::MAX)
+}
+
+/// What a frame takes beside its payload: headers, tag, and what is known of it (bytes).
+const PER_FRAME: u64 = 256;
 
 /// A command that ends sooner is not asked how long programs waited for cores.
 const SHORTEST: std::time::Duration = std::time::Duration::from_millis(200);

@@ -53,13 +53,11 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     );
     let names: Vec<String> = variants.iter().map(|variant| variant.name.clone()).collect();
     let identity = format!(
-        "{}\n{}\n{text}\n{}\n{}\n{:?}\n{}",
-        setup.identity(arguments.seed),
+        "{}\n{}\n{text}\n{}\n{}",
+        setup.identity(arguments),
         names.join("\n"),
         arguments.more_is_better,
         study.kernel,
-        arguments.sender,
-        arguments.masquerade
     );
     let output = match &arguments.out {
         Some(path) => Some(Output::open(path, &identity, arguments.force)?),
@@ -98,12 +96,8 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         ));
     }
     setup.prepare(arguments, common)?;
-    if variants.iter().any(|variant| variant.switches.pacing)
-        && let Err(error) = SenderSwitches::try_pacing()
-    {
-        return Err(Failure::usage(format!(
-            "pacing=on: this kernel does not offer the queue discipline fq: {error}"
-        )));
+    for variant in &variants {
+        check_pacing(&variant.switches)?;
     }
     // A signal that comes between two runs waits for the next one.
     let held = fleetfoot_live::hold_signals();
@@ -115,13 +109,13 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         progress: Progress::new(common, all - reused),
         scratch: Scratch::new()?,
     };
-    let mut interrupted = false;
+    let (mut interrupted, mut failed) = (false, None);
     if reused < all {
         interrupted = turn.run(&variants[0], 0, arguments.seed)?.is_none();
     }
     for number in 1..=u64::from(runs) {
         for step in 0..variants.len() {
-            if interrupted {
+            if interrupted || failed.is_some() {
                 break;
             }
             // Every variant is the first of its round as often as the others.
@@ -129,9 +123,10 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
             if variants[index].runs.iter().any(|made| made.run.run == number) {
                 continue;
             }
-            match turn.run(&variants[index], number, arguments.seed + number - 1)? {
-                Some(made) => variants[index].runs.push(made),
-                None => interrupted = true,
+            match turn.run(&variants[index], number, arguments.seed + number - 1) {
+                Ok(Some(made)) => variants[index].runs.push(made),
+                Ok(None) => interrupted = true,
+                Err(failure) => failed = Some(failure),
             }
         }
     }
@@ -139,20 +134,27 @@ pub(super) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
     drop((turn, held));
     let studied: Vec<Studied> = variants.into_iter().map(studied).collect();
     if studied.iter().all(|variant| variant.runs.is_empty()) {
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
         common.say("Stopped before any run finished.");
         return Err(Failure::interrupted());
     }
     let good = |variant: &Studied| variant.runs.iter().any(|made| made.run.is_good());
     let some_counts = studied.iter().any(good);
-    let result = finish(study.result(&studied, interrupted), &setup);
-    if let Some(output) = &output {
-        output.write(&result)?;
-    }
+    let stopped = interrupted || failed.is_some();
+    let result = finish(study.result(&studied, stopped), &setup);
+    // What was measured is shown also where the folder cannot take it.
+    let written = output.as_ref().map_or(Ok(()), |output| output.write(&result));
     if common.json {
         print(&result.document.to_json_text())?;
     } else {
         print(&shown(&result, common.colored()))?;
     }
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    written?;
     if let Some(output) = &output {
         common.say(&format!("Report: {}", output.report().display()));
     }
@@ -312,10 +314,29 @@ pub(super) fn unknown(part: &str, flag: &str, setup: &Setup) -> Failure {
     ))
 }
 
+/// Whether the kernel can pace, where that is asked for.
+pub(super) fn check_pacing(switches: &SenderSwitches) -> Result<(), Failure> {
+    if !switches.paces() {
+        return Ok(());
+    }
+    SenderSwitches::try_pacing().map_err(|error| {
+        Failure::usage(format!(
+            "pacing=on: this kernel does not offer the queue discipline fq: {error}"
+        ))
+    })
+}
+
 /// The switches of senders that are joined by `+` in the value of a flag.
 pub(super) fn switches(value: &Option<String>, flag: &str) -> Result<SenderSwitches, Failure> {
     let mut switches = SenderSwitches::default();
-    let value = value.as_deref().unwrap_or("");
+    let Some(value) = value else {
+        return Ok(switches);
+    };
+    if value.trim().is_empty() {
+        return Err(Failure::usage(format!(
+            "{flag}: a setting is wanted: cc=NAME, initcwnd=N, ecn=on|off or pacing=on|off"
+        )));
+    }
     for part in value.split('+').map(str::trim).filter(|part| !part.is_empty()) {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         switch(&mut switches, key, value, flag)?;
@@ -333,6 +354,16 @@ fn switch(switches: &mut SenderSwitches, key: &str, value: &str, flag: &str) -> 
             plain(value)
         ))),
     };
+    let is_set = match key {
+        "cc" => switches.congestion_control.is_some(),
+        "initcwnd" => switches.initial_window.is_some(),
+        "ecn" => switches.ecn.is_some(),
+        "pacing" => switches.pacing.is_some(),
+        _ => false,
+    };
+    if is_set {
+        return Err(Failure::usage(format!("{flag}: {key} is set twice")));
+    }
     match key {
         "cc" => {
             let known = SenderSwitches::congestion_controls();
@@ -358,7 +389,7 @@ fn switch(switches: &mut SenderSwitches, key: &str, value: &str, flag: &str) -> 
             })?);
         }
         "ecn" => switches.ecn = Some(on(value)?),
-        "pacing" => switches.pacing = on(value)?,
+        "pacing" => switches.pacing = Some(on(value)?),
         _ => {
             return Err(Failure::usage(format!(
                 "{flag}: there is no setting {:?} of senders; there are cc, initcwnd, ecn and pacing",

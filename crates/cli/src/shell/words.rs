@@ -212,9 +212,20 @@ fn not_carried(finished: &Finished) -> Vec<String> {
             .map(|direction| direction.measured().refused[refusal as usize])
             .sum();
         if refused > 0 {
+            let place = match refusal {
+                Refusal::NoRoom => "before the queue",
+                Refusal::Full | Refusal::Down | Refusal::TooLong => "at the end of the link",
+            };
             lines.push(format!(
-                "{refused} packets were refused at the end of the link: {}",
+                "{refused} packets were refused {place}: {}",
                 refusal.words()
+            ));
+        }
+    }
+    for (whose, count) in ["the command's", "the far end's"].iter().zip(finished.untaken) {
+        if count > 0 {
+            lines.push(format!(
+                "{count} packets never came to the link: {whose} interface did not take them, mostly because they were longer than its MTU"
             ));
         }
     }

@@ -88,14 +88,23 @@ impl Watch {
         let recent = std::mem::take(&mut self.recent);
         let rate = |way: usize| recent.bytes[way] as f64 * 8.0 / elapsed_s.max(1e-3) / 1e6;
         let ms = |ns: u64| ns as f64 / 1e6;
+        // Three digits are as good as more, and fit.
+        let short = |value: f64| {
+            let digits = if value < 10.0 {
+                2
+            } else {
+                usize::from(value < 100.0)
+            };
+            format!("{value:.digits$}")
+        };
         format!(
-            "down {:.2} Mbit/s {:.1} ms | up {:.2} Mbit/s {:.1} ms | drops {} | late {:.2} ms",
-            rate(1),
-            ms(recent.waited_ns[1]),
-            rate(0),
-            ms(recent.waited_ns[0]),
+            "down {} Mbit/s {} ms | up {} Mbit/s {} ms | drops {} | late {} ms",
+            short(rate(1)),
+            short(ms(recent.waited_ns[1])),
+            short(rate(0)),
+            short(ms(recent.waited_ns[0])),
             recent.dropped,
-            ms(recent.late_ns),
+            short(ms(recent.late_ns)),
         )
     }
 

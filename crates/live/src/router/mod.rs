@@ -29,6 +29,7 @@ pub use metrics::{InterfaceSnapshot, Snapshot};
 pub use output::{DELAYS, OutputCounters};
 pub use packet::Discard;
 
+use crate::clock::WallClock;
 use crate::packet_socket::{BATCH, Setup};
 use crate::wake::{Wake, readable};
 use crate::{Clock, Error, frames, offload};
@@ -116,6 +117,7 @@ pub struct Router {
     config: Config,
     requests: Option<Requests>,
     wake: Wake,
+    wall: WallClock,
     seeds: RandomState,
     built: u64,
     reloads: u64,
@@ -154,6 +156,7 @@ impl Router {
             config,
             requests: None,
             wake: Wake::default(),
+            wall: WallClock::default(),
             seeds: RandomState::new(),
             built: 0,
             reloads: 0,
@@ -264,7 +267,7 @@ impl Router {
         if !port.socket.has_frame() {
             return false;
         }
-        let stamps = clock.stamps();
+        let stamps = self.wall.read(clock);
         for _ in 0..BATCH {
             let Some(frame) = port.socket.receive() else {
                 return false;
