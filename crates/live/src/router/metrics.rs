@@ -14,8 +14,9 @@ use std::fmt;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::time::{Duration, Instant};
 
 /// What a router has counted up to a moment.
 #[derive(Clone, Debug, Default)]
@@ -209,7 +210,8 @@ impl Snapshot {
                 .zip(counts)
                 .map(|(class, count)| ((1_u64 << class) as f64 / 1e6, *count))
                 .collect();
-            buckets.push((f64::MAX, counts[counts.len() - 1]));
+            // The encoder writes `+Inf`, which a histogram must end with, for infinity alone.
+            buckets.push((f64::INFINITY, counts[counts.len() - 1]));
             let sum = at.output.delay_ns as f64 / 1e9;
             let labels = [("interface", at.name.as_str()), ("queue", at.queue)];
             metric.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
@@ -306,25 +308,46 @@ pub(super) fn serve(address: SocketAddr) -> Result<(Requests, SocketAddr), Error
     let (asks, requests) = channel();
     std::thread::Builder::new()
         .name(String::from("metrics"))
-        .spawn(move || {
-            for stream in listener.incoming().flatten() {
-                // A client that goes away concerns nobody else.
-                let _ = exchange(stream, &asks, &ring);
-            }
-        })
+        .spawn(move || answer(&listener, &asks, &Arc::new(ring)))
         .map_err(fail)?;
     Ok((Requests { bell, requests }, address))
 }
 
+/// Answers each client in a thread of its own, so that one that says nothing keeps nobody waiting; beyond [`CLIENTS`] they wait.
+fn answer(listener: &TcpListener, asks: &Sender<Sender<Snapshot>>, ring: &Arc<PipeWriter>) {
+    let (done, free) = sync_channel(CLIENTS);
+    for _ in 0..CLIENTS {
+        // There is room for all of them.
+        let _ = done.send(());
+    }
+    for stream in listener.incoming().flatten() {
+        // The other end is held here.
+        let _ = free.recv();
+        let (asks, ring, ended) = (asks.clone(), Arc::clone(ring), done.clone());
+        let thread = std::thread::Builder::new().name(String::from("metrics"));
+        let begun = thread.spawn(move || {
+            // A client that goes away concerns nobody else.
+            let _ = exchange(stream, &asks, &ring);
+            let _ = ended.send(());
+        });
+        if begun.is_err() {
+            let _ = done.send(());
+        }
+    }
+}
+
 /// One request and its answer.
 fn exchange(mut stream: TcpStream, asks: &Sender<Sender<Snapshot>>, ring: &PipeWriter) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let until = Instant::now() + PATIENCE;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut head = Vec::new();
     let mut buffer = [0; 1024];
-    let (code, kind, body) = loop {
+    let (code, kind, body, is_wanted) = loop {
+        // For the whole request, however many pieces it comes in.
+        let left = until.saturating_duration_since(Instant::now());
+        stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
         let length = stream.read(&mut buffer)?;
-        if length == 0 {
+        if length == 0 || left.is_zero() {
             return Ok(());
         }
         head.extend_from_slice(&buffer[..length]);
@@ -338,15 +361,14 @@ fn exchange(mut stream: TcpStream, asks: &Sender<Sender<Snapshot>>, ring: &PipeW
                     request.path.unwrap_or_default(),
                 );
                 let path = path.split('?').next().unwrap_or_default();
-                break match (method, path) {
+                let (code, kind, body) = match (method, path) {
                     ("GET" | "HEAD", "/metrics") => {
                         let (answer, answers) = channel();
                         asks.send(answer).map_err(|_| io::ErrorKind::BrokenPipe)?;
                         { ring }.write_all(&[1])?;
                         let snapshot = answers.recv_timeout(PATIENCE);
                         match snapshot.map(Snapshot::text) {
-                            Ok(Ok(text)) if method == "GET" => ("200 OK", OPEN_METRICS, text),
-                            Ok(Ok(_)) => ("200 OK", OPEN_METRICS, String::new()),
+                            Ok(Ok(text)) => ("200 OK", OPEN_METRICS, text),
                             Ok(Err(_)) | Err(_) => {
                                 ("503 Service Unavailable", PLAIN, String::from("no answer\n"))
                             }
@@ -357,9 +379,11 @@ fn exchange(mut stream: TcpStream, asks: &Sender<Sender<Snapshot>>, ring: &PipeW
                     }
                     _ => ("405 Method Not Allowed", PLAIN, String::from("GET is wanted\n")),
                 };
+                // RFC 9110 9.3.2: the answer to HEAD is that to GET without its content.
+                break (code, kind, body, method != "HEAD");
             }
             Ok(httparse::Status::Partial) | Err(_) => {
-                break ("400 Bad Request", PLAIN, String::from("this is not HTTP\n"));
+                break ("400 Bad Request", PLAIN, String::from("this is not HTTP\n"), true);
             }
         }
     };
@@ -368,14 +392,96 @@ fn exchange(mut stream: TcpStream, asks: &Sender<Sender<Snapshot>>, ring: &PipeW
         body.len()
     );
     stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
+    if is_wanted {
+        stream.write_all(body.as_bytes())?;
+    }
+    Ok(())
 }
 
-/// How long a client is waited for, and the thread that forwards.
+/// How long a request is waited for, and the thread that forwards.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Clients that are answered at once.
+const CLIENTS: usize = 32;
 /// The longest head of a request.
 const HEAD: usize = 8192;
 /// The most headers of a request.
 const HEADERS: usize = 64;
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
+
+#[cfg(test)]
+mod tests {
+    use super::{CLIENTS, InterfaceSnapshot, PATIENCE, Snapshot, serve};
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpStream};
+    use std::time::Instant;
+
+    #[test]
+    fn a_histogram_ends_with_the_bucket_that_holds_everything() {
+        let mut interface = InterfaceSnapshot {
+            name: String::from("lan0"),
+            queue: "pie",
+            ..InterfaceSnapshot::default()
+        };
+        interface.output.delays[3] = 5;
+        *interface.output.delays.last_mut().expect("classes") = 2;
+        let snapshot = Snapshot {
+            interfaces: vec![interface],
+            ..Snapshot::default()
+        };
+        let text = snapshot.text().expect("memory takes it");
+        let buckets: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("fleetfoot_router_queue_delay_seconds_bucket{"))
+            .collect();
+        let bound = |line: &str| {
+            line.split("le=\"")
+                .nth(1)
+                .and_then(|rest| rest.split('"').next().map(str::to_owned))
+        };
+        let bounds: Vec<String> = buckets.iter().filter_map(|line| bound(line)).collect();
+        assert_eq!(bounds.len(), buckets.len());
+        assert_eq!(bounds.last().map(String::as_str), Some("+Inf"), "{text}");
+        assert!(buckets.last().is_some_and(|line| line.ends_with(" 7")), "{text}");
+        let finite: Vec<f64> = bounds[..bounds.len() - 1]
+            .iter()
+            .map(|bound| bound.parse().expect("seconds"))
+            .collect();
+        assert!(
+            finite.is_sorted() && finite.last().is_some_and(|&longest| longest < 5.0),
+            "{finite:?}"
+        );
+    }
+
+    #[test]
+    fn silent_clients_keep_nobody_waiting_and_head_is_get_without_content() {
+        let (mut requests, address) = serve(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+        std::thread::spawn(move || {
+            loop {
+                match requests.next() {
+                    // Who asked may have gone.
+                    Some(answer) => drop(answer.send(Snapshot::default())),
+                    None => std::thread::yield_now(),
+                }
+            }
+        });
+        let ask = |method: &str| {
+            let mut stream = TcpStream::connect(address).expect("it listens");
+            write!(stream, "{method} /metrics HTTP/1.1\r\n\r\n").expect("it reads");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("it answers");
+            let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+            (head.to_owned(), body.to_owned())
+        };
+        let began = Instant::now();
+        let silent: Vec<TcpStream> = (1..CLIENTS)
+            .map(|_| TcpStream::connect(address).expect("it listens"))
+            .collect();
+        let got = ask("GET");
+        assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+        assert!(got.1.ends_with("# EOF\n"), "{}", got.1);
+        let head = ask("HEAD");
+        assert_eq!((head.0, head.1.as_str()), (got.0, ""));
+        drop(silent);
+    }
+}
