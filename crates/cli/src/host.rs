@@ -196,10 +196,9 @@ mod linux {
         command.env("FLEETFOOT_URL", url("http", place.hosts()[0], port, 80));
         if to_stderr {
             let stderr = std::io::stderr().as_fd().try_clone_to_owned();
-            command.stdout(stderr.map_err(|cause| fleetfoot_live::Error {
-                what: String::from("cannot use standard error"),
-                cause,
-            })?);
+            command.stdout(
+                stderr.map_err(|cause| fleetfoot_live::Error::new("cannot use standard error", cause))?,
+            );
         }
         Ok(command)
     }

@@ -115,10 +115,10 @@ const OUTSIDE: [Plan; 9] = [
         advice: "Idle cores may wake late: run as root, and in a container give it /dev/cpu_dma_latency.",
         check: || match crate::thread::stay_awake() {
             Some(_) => Ok("/dev/cpu_dma_latency can be asked".into()),
-            None => Err(Error::new(
-                "/dev/cpu_dma_latency",
-                io::ErrorKind::PermissionDenied,
-            )),
+            None => Err(
+                Error::new("/dev/cpu_dma_latency", io::ErrorKind::PermissionDenied)
+                    .needing("the right to write to that file"),
+            ),
         },
     },
     Plan {
@@ -324,7 +324,7 @@ fn real_time() -> Result<String, Error> {
     if permitted.unwrap_or(false) {
         return Ok("SCHED_FIFO is permitted".into());
     }
-    Err(Error::new("SCHED_FIFO", io::ErrorKind::PermissionDenied))
+    Err(Error::new("SCHED_FIFO", io::ErrorKind::PermissionDenied).needing("CAP_SYS_NICE, or an rtprio limit"))
 }
 
 fn struct_ops() -> Result<String, Error> {

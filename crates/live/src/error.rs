@@ -9,13 +9,25 @@ pub struct Error {
     pub what: String,
     /// What the kernel answered.
     pub cause: io::Error,
+    /// What is needed for it beside root, for a cause that is a missing permission.
+    needs: Option<&'static str>,
 }
 
 impl Error {
-    pub(crate) fn new(what: impl Into<String>, cause: impl Into<io::Error>) -> Error {
+    /// `what` was tried, and failed by `cause`.
+    pub fn new(what: impl Into<String>, cause: impl Into<io::Error>) -> Error {
         Error {
             what: what.into(),
             cause: cause.into(),
+            needs: None,
+        }
+    }
+
+    /// Whoever has `what` may do it without being root.
+    pub(crate) fn needing(self, what: &'static str) -> Error {
+        Error {
+            needs: Some(what),
+            ..self
         }
     }
 
@@ -36,7 +48,10 @@ impl std::fmt::Display for Error {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}: {}", self.what, self.cause)?;
         if self.cause.kind() == io::ErrorKind::PermissionDenied {
-            formatter.write_str(" (this needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN)")?;
+            match self.needs {
+                Some(needs) => write!(formatter, " (this needs root, or {needs})")?,
+                None => formatter.write_str(" (this needs root)")?,
+            }
         }
         Ok(())
     }
@@ -45,5 +60,31 @@ impl std::fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+    use std::io::ErrorKind::{NotFound, PermissionDenied};
+
+    #[test]
+    fn what_is_needed_is_said_where_a_permission_is_missing_and_only_there() {
+        let error = |kind| Error::new("cannot open a packet socket", kind);
+        assert_eq!(
+            error(PermissionDenied).needing("CAP_NET_RAW").to_string(),
+            "cannot open a packet socket: permission denied (this needs root, or CAP_NET_RAW)"
+        );
+        assert!(
+            error(PermissionDenied)
+                .to_string()
+                .ends_with(" (this needs root)")
+        );
+        assert!(
+            !error(NotFound)
+                .needing("CAP_NET_RAW")
+                .to_string()
+                .contains("needs")
+        );
     }
 }

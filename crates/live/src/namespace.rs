@@ -18,8 +18,9 @@ impl Namespace {
     pub fn run<T: Send>(work: impl FnOnce(&Namespace) -> Result<T, Error> + Send) -> Result<T, Error> {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                unshare(CloneFlags::CLONE_NEWNET)
-                    .map_err(|errno| Error::new("cannot make a network namespace", errno))?;
+                unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| {
+                    Error::new("cannot make a network namespace", errno).needing(NAMESPACES)
+                })?;
                 crate::thread::prefer();
                 let namespace = Namespace { thread: PhantomData };
                 namespace.ip("link set lo up")?;
@@ -92,3 +93,6 @@ impl Namespace {
         true
     }
 }
+
+/// What a namespace and its interfaces need.
+pub(crate) const NAMESPACES: &str = "CAP_NET_ADMIN and CAP_SYS_ADMIN";

@@ -33,12 +33,9 @@ impl Offloads {
             let get = |offloads: &Offloads| ask(&offloads.fd, interface, feature.get, 0).unwrap_or(0) != 0;
             let was_on = get(&offloads);
             // A feature that the device does not have cannot be set, and is off.
-            let _ = ask(&offloads.fd, interface, feature.set, 0);
+            let done = ask(&offloads.fd, interface, feature.set, 0);
             if get(&offloads) {
-                return Err(Error::new(
-                    format!("{} of {interface} cannot be switched off", feature.name),
-                    io::ErrorKind::Unsupported,
-                ));
+                return Err(stays_on(interface, feature.name, done.err()));
             }
             if was_on {
                 offloads.changed.push(feature);
@@ -135,6 +132,15 @@ const FEATURES: [Feature; 5] = [
         set: 0x17,
     },
 ];
+
+/// `refusal`: what the kernel answered, if it did not take the setting at all.
+fn stays_on(interface: &str, feature: &str, refusal: Option<io::Error>) -> Error {
+    Error::new(
+        format!("{feature} of {interface} cannot be switched off"),
+        refusal.unwrap_or_else(|| io::ErrorKind::Unsupported.into()),
+    )
+    .needing("CAP_NET_ADMIN")
+}
 
 /// Has VLAN tags stay in the frames that come in.
 ///

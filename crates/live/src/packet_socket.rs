@@ -102,6 +102,7 @@ impl PacketSocket {
                 format!("cannot {what} a packet socket on {name}"),
                 io::Error::last_os_error(),
             )
+            .needing("CAP_NET_RAW")
         };
         let text = CString::new(name).map_err(|_| Error::new("an interface", io::ErrorKind::InvalidInput))?;
         // SAFETY: the pointer is to a string that lives to the end of the call.

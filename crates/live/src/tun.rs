@@ -15,7 +15,8 @@ pub struct Tun {
 impl Tun {
     /// Makes the device in the namespace of this thread.
     pub fn open(name: &str) -> Result<Tun, Error> {
-        let fail = |cause| Error::new(format!("cannot make the TUN device {name}"), cause);
+        let fail =
+            |cause| Error::new(format!("cannot make the TUN device {name}"), cause).needing("CAP_NET_ADMIN");
         let device = DeviceBuilder::new().name(name).build_sync().map_err(fail)?;
         device.set_nonblocking(true).map_err(fail)?;
         Ok(Tun { device })

@@ -107,8 +107,9 @@ impl Place {
 
 /// A new namespace, in which this thread is from now on.
 fn namespace() -> Result<File, Error> {
-    unshare(CloneFlags::CLONE_NEWNET)
-        .map_err(|errno| Error::new("cannot make a network namespace", errno))?;
+    unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| {
+        Error::new("cannot make a network namespace", errno).needing(crate::namespace::NAMESPACES)
+    })?;
     File::open("/proc/thread-self/ns/net")
         .map_err(|cause| Error::new("cannot open a network namespace", cause))
 }

@@ -231,7 +231,7 @@ struct Arrived {
 impl Injector {
     /// In the namespaces of `place`.
     pub(super) fn open(place: &Place) -> Result<Injector, Error> {
-        let fail = |cause| Error::new("cannot open a packet socket", cause);
+        let fail = |cause| Error::new("cannot open a packet socket", cause).needing("CAP_NET_RAW");
         place.enter(1)?;
         // Before it is bound it receives nothing, so nothing passes by the filter.
         let sees = packet_socket(libc::SOCK_DGRAM).map_err(fail)?;
