@@ -469,7 +469,8 @@ fn hostile_frames_are_counted_by_reason_and_come_out_nowhere() {
     let may = frames
         .iter()
         .filter(|(_, why)| matches!(why, Some(Discard::TtlExpired | Discard::NoRoute)))
-        .count();
+        .count()
+        - 1; // the source of one is a broadcast address
     assert!(answers <= may as u64 && answers > 0, "{answers} of {may}");
     // And honest packets still pass.
     echo(&row, "10.0.2.1".parse().expect("an address"));

@@ -31,7 +31,7 @@ pub enum Discard {
     HeaderChecksum,
     /// It asks for a way of its own through the network.
     SourceRouted,
-    /// Its source is no host: loopback, multicast, broadcast, unspecified, reserved.
+    /// Its source is no host that can send it: loopback, multicast, broadcast, unspecified, reserved, or its own destination.
     MartianSource,
     /// Its source is an address of this router.
     OwnSource,
@@ -146,7 +146,7 @@ pub(crate) fn fate(
     if packet.len() > mtu as usize {
         return Fate::Discard(Discard::Aggregate);
     }
-    if is_martian(&source) || is_for_several(&source) {
+    if is_martian(&source) || is_for_several(&source) || source == destination {
         return Fate::Discard(Discard::MartianSource);
     }
     if is_link_local(&source) || is_link_local(&destination) {

@@ -279,8 +279,8 @@ impl Plane {
         let Some((source, _)) = seen.ends.addresses() else {
             return;
         };
-        // No answer to many.
-        if frame.get(6).is_none_or(|first| first & 1 != 0) {
+        // No answer to many (RFC 1812 4.3.2.7).
+        if frame.get(6).is_none_or(|first| first & 1 != 0) || self.routes.is_broadcast(source) {
             return;
         }
         let of_family = |address: &&IpAddr| address.is_ipv4() == source.is_ipv4() && !is_link_local(address);

@@ -53,6 +53,20 @@ impl Routes {
             IpAddr::V6(to) => self.six.get_lpm(&Ipv6Net::from(to)).map(|(_, hop)| *hop),
         }
     }
+
+    /// Whether an address stands for all hosts of a network on one of the links, or for that network (RFC 1812 4.2.2.11).
+    pub(super) fn is_broadcast(&self, address: IpAddr) -> bool {
+        let IpAddr::V4(address) = address else {
+            return false;
+        };
+        let found = self.four.get_lpm(&Ipv4Net::from(address));
+        found.is_some_and(|(network, hop)| {
+            // Networks of one or two hosts have no such addresses (RFC 3021).
+            hop.via.is_none()
+                && (1..31).contains(&network.prefix_len())
+                && (address == network.broadcast() || address == network.network())
+        })
+    }
 }
 
 #[cfg(test)]
@@ -94,6 +108,33 @@ mod tests {
         ] {
             let to: IpAddr = to.parse().expect("an address");
             assert_eq!(routes.find(to).map(|hop| hop.interface), interface, "{to}");
+        }
+    }
+
+    #[test]
+    fn broadcast_addresses_are_those_of_networks_on_links() {
+        let mut behind = route("10.2.0.0/16", 0);
+        behind.via = Some(IpAddr::from([10, 1, 0, 9]));
+        let routes = Routes::new(&[
+            route("0.0.0.0/0", 0),
+            route("10.1.0.0/24", 1),
+            behind,
+            route("10.3.0.0/31", 1),
+            route("10.4.0.1/32", 1),
+            route("fd00::/64", 1),
+        ]);
+        for (address, expected) in [
+            ("10.1.0.255", true),
+            ("10.1.0.0", true),
+            ("10.1.0.254", false),
+            ("10.2.255.255", false), // who is behind another router is not known here
+            ("10.3.0.1", false),
+            ("10.4.0.1", false),
+            ("192.0.2.255", false),
+            ("fd00::ffff:ffff:ffff:ffff", false),
+        ] {
+            let address: IpAddr = address.parse().expect("an address");
+            assert_eq!(routes.is_broadcast(address), expected, "{address}");
         }
     }
 

@@ -81,6 +81,8 @@ fn martians_are_refused_by_reason() {
         ("224.1.1.1:1", "10.0.2.7:2", Discard::MartianSource),
         ("255.255.255.255:1", "10.0.2.7:2", Discard::MartianSource),
         ("241.0.0.1:1", "10.0.2.7:2", Discard::MartianSource),
+        ("10.0.2.7:2", "10.0.2.7:2", Discard::MartianSource),
+        ("[fd00:2::7]:2", "[fd00:2::7]:2", Discard::MartianSource),
         ("10.0.0.1:1", "10.0.2.7:2", Discard::OwnSource),
         ("10.0.0.5:1", "127.0.0.1:2", Discard::MartianDestination),
         ("10.0.0.5:1", "0.0.0.0:2", Discard::MartianDestination),
