@@ -270,6 +270,8 @@ impl Frames {
         let (flow, taken_over) = self.flow(seen.ends);
         let slot = &mut self.slots[index as usize];
         slot.bytes.clear();
+        // Not more than the longest frame needs, which would be up to twice as much.
+        slot.bytes.reserve_exact(frame.len() + TAG);
         slot.network = seen.network;
         slot.ip = seen.ends.version != 0;
         match tag {
@@ -360,6 +362,12 @@ impl Frames {
     pub(crate) fn bytes_mut(&mut self, packet: &Packet) -> (&mut [u8], usize) {
         let slot = &mut self.slots[packet.buf.0 as usize];
         (&mut slot.bytes, slot.network)
+    }
+
+    /// Bytes that slots hold, whether in use or not.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.slots.iter().map(|slot| slot.bytes.capacity()).sum()
     }
 
     /// Frames that are on their way.

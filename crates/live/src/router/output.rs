@@ -9,7 +9,7 @@
 
 use super::config::{InterfaceConfig, Queue};
 use crate::Error;
-use crate::frames::{Frames, Seen, TAG};
+use crate::frames::{Frames, HEADER, Seen, TAG};
 use crate::packet_socket::{BATCH, Refusal, Sent};
 use fleetfoot_core::link::{Link, LinkConfig, LinkObserver};
 use fleetfoot_core::packet::Packet;
@@ -279,7 +279,7 @@ impl Output {
     pub(super) fn new(config: &InterfaceConfig, mtu: u32, seed: u64) -> Option<Output> {
         let queue = config.queue.build(mtu, config.rate, seed)?;
         Some(Output {
-            frames: Frames::of_at_most(MOST_FRAMES),
+            frames: Frames::of_at_most(most_frames(mtu)),
             path: path(Succession::of(queue), config.rate, config.framing, mtu),
             mtu,
             dropped: Vec::new(),
@@ -473,8 +473,17 @@ impl Output {
     }
 }
 
-/// Frames that one output keeps at most, whatever its queue's limit.
+/// How many frames one output keeps at most, whatever its queue's limit, with the MTU `mtu`: all of them at their longest take
+/// [`MOST_BYTES`] at most.
+pub(super) fn most_frames(mtu: u32) -> usize {
+    let longest = mtu as usize + HEADER + 2 * TAG;
+    (MOST_BYTES / longest).clamp(1, MOST_FRAMES)
+}
+
+/// Frames that one output keeps at most.
 pub(super) const MOST_FRAMES: usize = 65_536;
+/// Bytes of frames that one output keeps at most.
+const MOST_BYTES: usize = 128 << 20;
 /// After so long an interface that was full is asked again.
 const RETRY: Duration = Duration::from_micros(50);
 

@@ -1,6 +1,6 @@
 //! Order, loss and memory of an output, with every registered queue.
 
-use super::{MOST_FRAMES, Output};
+use super::{MOST_BYTES, MOST_FRAMES, Output, most_frames};
 use crate::frames::{Frames, HEADER, read};
 use crate::packet_socket::{Refusal, Sent};
 use crate::ring::Format;
@@ -345,6 +345,31 @@ fn a_flood_into_a_queue_without_a_limit_takes_bounded_memory() {
         output
             .poll_timeout()
             .is_some_and(|due| due.since(Instant::ZERO) > Duration::ZERO)
+    );
+}
+
+#[test]
+fn long_frames_take_no_more_memory_than_many_of_ordinary_length() {
+    assert_eq!(most_frames(1500), MOST_FRAMES);
+    let config = InterfaceConfig {
+        name: String::from("out"),
+        rate: Some(Rate::from_bps(8_000)),
+        framing: 0,
+        queue: queue("drop-tail", Some(100_000)),
+        ring: Format::Frames,
+        device_buffer: 0,
+        check_source: false,
+    };
+    let mut output = Output::new(&config, 9000, 7).expect("the queue is registered");
+    let bytes = vec![0; HEADER + 9000];
+    let kept = (0..20_000)
+        .filter(|_| push(&mut output, Instant::ZERO, &bytes))
+        .count();
+    assert_eq!((kept, output.kept()), (most_frames(9000), most_frames(9000)));
+    let capacity = output.frames.capacity();
+    assert!(
+        capacity <= MOST_BYTES && capacity > MOST_BYTES * 9 / 10,
+        "{capacity}"
     );
 }
 
