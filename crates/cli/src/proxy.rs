@@ -61,7 +61,7 @@ mod linux {
         Counters, Front, Limits, Prefix, Proxy, ProxyConfig, Target, descriptors, system_lookup,
     };
     use fleetfoot_live::{Order, Signals};
-    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
     pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
         let endpoint = &arguments.endpoint;
@@ -218,19 +218,31 @@ mod linux {
         let Some(target) = &arguments.to else {
             return Ok(());
         };
-        let Some(Target::Address(address)) = Target::of_authority(target) else {
-            return Ok(());
+        let addresses: Vec<IpAddr> = match Target::of_authority(target) {
+            None => return Ok(()),
+            Some(Target::Address(address)) => vec![address.ip()],
+            // A name that nobody knows now may be known when a client comes.
+            Some(Target::Name(name, port)) => (name.as_str(), port)
+                .to_socket_addrs()
+                .map(|found| found.map(|address| address.ip()).collect())
+                .unwrap_or_default(),
         };
-        let ip = address.ip().to_canonical();
-        if place.hosts().contains(&ip) {
-            return Err(Failure::usage(format!("--to {target}: this is the proxy itself")));
+        let why = |ip: IpAddr| {
+            let ip = ip.to_canonical();
+            if place.hosts().contains(&ip) {
+                return Some("this is the proxy itself");
+            }
+            let is_local = ip.is_loopback() || ip.is_unspecified();
+            (arguments.accept.is_none() && is_local).then_some(LOCAL)
+        };
+        let refusals: Vec<&str> = addresses.iter().filter_map(|&ip| why(ip)).collect();
+        // Of several addresses one that can be reached is enough.
+        match refusals.first() {
+            Some(why) if refusals.len() == addresses.len() => {
+                Err(Failure::usage(format!("--to {target}: {why}")))
+            }
+            _ => Ok(()),
         }
-        if arguments.accept.is_none() && (ip.is_loopback() || ip.is_unspecified()) {
-            return Err(Failure::usage(format!(
-                "--to {target}: our TCP is a machine of its own, from which the loopback address of this one cannot be reached; an address of another interface of this machine can be (ip -brief address)"
-            )));
-        }
-        Ok(())
     }
 
     /// As many connections as the process may have descriptors for.
@@ -372,6 +384,8 @@ mod linux {
             .into()
     }
 
+    const LOCAL: &str = "our TCP is a machine of its own, from which the loopback address of this one cannot be reached; an address of \
+        another interface of this machine can be (ip -brief address)";
     /// Where SOCKS proxies usually listen (IANA's port of SOCKS).
     const PORT: u16 = 1080;
     /// Descriptors of the process that are no connections.
