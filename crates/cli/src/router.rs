@@ -51,8 +51,12 @@ mod linux {
                 print(&format!("{}\n", introduction(&file)))
             };
         }
-        let format = Cell::new(file.log);
+        let (format, read_format) = (Cell::new(file.log), Cell::new(file.log));
         let mut log = |event: Event| {
+            // A file that is refused changes nothing.
+            if matches!(event, Event::Reloaded { .. }) {
+                format.set(read_format.get());
+            }
             if !common.quiet {
                 write(format.get(), &file, &event);
             }
@@ -61,7 +65,7 @@ mod linux {
         // Before any thread is started, which would take signals otherwise.
         let mut orders = SignalOrders::take(|| match read(&arguments.config) {
             Ok(file) => {
-                format.set(file.log);
+                read_format.set(file.log);
                 Ok(file.config)
             }
             Err(failure) => Err(failure.text().to_owned()),

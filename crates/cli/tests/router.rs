@@ -121,9 +121,13 @@ fn signals_reload_and_end_it_and_nothing_is_left() {
             holds log '"event":"reloaded","queues":"two"'
             sed -i 's/60 Mbit/sixty Mbit/' router.toml; kill -HUP $router
             holds log '"event":"reload_refused"'
+            # One that the router refuses changes nothing, the format of the log included.
+            sed 's/sixty Mbit/60 Mbit/; s/"json"/"text"/; 1a offloads = "refuse"' -i.before router.toml; kill -HUP $router
+            holds log '"event":"reload_refused".*`offloads`'
+            mv router.toml.before router.toml
             kill -TERM $router; wait $router; echo status $?
             grep -c 'sixty Mbit' log
-            grep -o '"reloads": 1' document; grep -o '"refused_reloads": 1' document
+            grep -o '"reloads": 1' document; grep -o '"refused_reloads": 2' document
             ip -d link show one | grep -c 'promiscuity 0'
             # A second one after a kill.
             sed -i 's/sixty Mbit/60 Mbit/' router.toml
@@ -138,7 +142,7 @@ fn signals_reload_and_end_it_and_nothing_is_left() {
             "#
         ),
     );
-    let wanted = "1\nstatus 0\n1\n\"reloads\": 1\n\"refused_reloads\": 1\n1\n1\nstatus 0\n1\n";
+    let wanted = "1\nstatus 0\n1\n\"reloads\": 1\n\"refused_reloads\": 2\n1\n1\nstatus 0\n1\n";
     assert_eq!(said, wanted);
 }
 

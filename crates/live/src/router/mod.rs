@@ -362,14 +362,16 @@ impl Router {
 
     /// Another file takes over: queues, rates and routes. Which interfaces have another queue or rate now.
     fn reload(&mut self, config: Config) -> Result<Vec<String>, String> {
-        let shape = |config: &Config| -> (Mode, Option<SocketAddr>, Vec<(String, crate::Format, u32)>) {
+        let shape = |config: &Config| {
             let interfaces = config.interfaces.iter();
-            let interfaces = interfaces.map(|one| (one.name.clone(), one.ring, one.device_buffer));
-            (config.mode, config.metrics, interfaces.collect())
+            let interfaces: Vec<_> = interfaces
+                .map(|one| (one.name.clone(), one.ring, one.device_buffer))
+                .collect();
+            (config.mode, config.metrics, config.offloads, interfaces)
         };
         if shape(&config) != shape(&self.config) {
             return Err(String::from(
-                "mode, interfaces and their order, `ring`, `device_buffer` and [metrics] take effect only at a start: restart the router",
+                "mode, interfaces and their order, `ring`, `device_buffer`, `offloads` and [metrics] take effect only at a start: restart the router",
             ));
         }
         let mut changed = Vec::new();
