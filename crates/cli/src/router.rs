@@ -210,6 +210,21 @@ mod linux {
                     vec![("interface", name.clone()), ("state", state.into())],
                 )
             }
+            Event::Mtu { name, mtu } => (
+                "warning",
+                "mtu",
+                vec![("interface", name.clone()), ("mtu", mtu.to_string())],
+            ),
+            Event::Twice { name, by } => {
+                let message = match by {
+                    Some(_) => "the kernel forwards packets of this interface, too: each leaves twice",
+                    None => "the kernel forwards packets of this interface no more",
+                };
+                let mut fields = vec![("interface", name.clone())];
+                fields.extend(by.clone().map(|by| ("by", by)));
+                fields.push(("message", message.into()));
+                ("warning", "twice", fields)
+            }
             Event::Aggregates { name } => {
                 let message = "frames longer than the MTU come in and are discarded: switch offloads off where they are sent, \
                     ethtool -K IF gro off gso off tso off";

@@ -1,9 +1,11 @@
 //! A bump in the wire: frames pass between two interfaces that are there.
 
+use crate::claim::Claim;
 use crate::ip::Facts;
 use crate::offload::Offloads;
 use crate::{Clock, Emulator, Error, Passage};
 use nix::ifaddrs::getifaddrs;
+use nix::net::if_::if_nametoindex;
 use std::io;
 use std::os::fd::AsFd;
 
@@ -13,6 +15,7 @@ pub struct Between {
     names: [String; 2],
     mtus: [u32; 2],
     offloads: [Offloads; 2],
+    _claims: [Claim; 2],
 }
 
 /// What passed, and how much did not.
@@ -38,7 +41,8 @@ impl Between {
     /// Makes the interfaces ready.
     ///
     /// # Errors
-    /// One is not there, is a loopback, or belongs to a bridge, over which frames would come back; or something that changes
+    /// One is not there, is a loopback, belongs to a bridge, over which frames would come back, or to another process that
+    /// forwards; or something that changes
     /// packets cannot be switched off.
     pub fn prepare(names: [&str; 2]) -> Result<Between, Error> {
         let fail = |text: String| Err(Error::new(text, io::ErrorKind::InvalidInput));
@@ -56,7 +60,13 @@ impl Between {
                 ));
             }
         }
+        let claim = |name: &str| {
+            let index = if_nametoindex(name)
+                .map_err(|errno| Error::new(format!("cannot find the interface {name}"), errno))?;
+            Claim::take(name, index)
+        };
         Ok(Between {
+            _claims: [claim(names[0])?, claim(names[1])?],
             names: names.map(str::to_owned),
             mtus: facts.map(|facts| facts.mtu),
             offloads: [Offloads::switch_off(names[0])?, Offloads::switch_off(names[1])?],

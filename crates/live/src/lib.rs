@@ -20,6 +20,7 @@ mod between;
 #[cfg(feature = "bpf")]
 pub mod bpf;
 pub mod calls;
+mod claim;
 mod clock;
 mod contained;
 mod direction;

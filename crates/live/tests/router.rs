@@ -9,10 +9,10 @@ use fleetfoot_core::parameter::{Value, Values};
 use fleetfoot_core::plugin::Plugins;
 use fleetfoot_core::queue::{AnyQueue, DropReason, Limit};
 use fleetfoot_core::units::Rate;
-use fleetfoot_live::Format;
 use fleetfoot_live::router::{
     Config, Discard, Event, InterfaceConfig, Mode, Offloads, Order, Queue, Route, Snapshot,
 };
+use fleetfoot_live::{Between, Format};
 use nix::sys::socket::{setsockopt, sockopt};
 use row::{Row, Running, has, skips};
 use std::io::{Read, Write};
@@ -672,6 +672,142 @@ fn a_kernel_that_forwards_itself_is_refused() {
     );
 }
 
+/// What the log says of packets that leave twice, once that has been said `count` times.
+fn said_twice(running: &Running, count: usize) -> Vec<(String, Option<String>)> {
+    running.until(|_| twice(running).len() >= count);
+    twice(running)
+}
+
+fn twice(running: &Running) -> Vec<(String, Option<String>)> {
+    let of = |event| match event {
+        Event::Twice { name, by } => Some((name, by)),
+        _ => None,
+    };
+    running.events().into_iter().filter_map(of).collect()
+}
+
+#[test]
+fn forwarding_that_is_switched_on_meanwhile_is_reported_once() {
+    if skips() {
+        return;
+    }
+    let row = Row::routed();
+    let config = routed(queue("codel", None), queue("codel", None), None, Format::Frames);
+    let running = Running::start(&row, config.clone());
+    assert_eq!(twice(&running), []);
+    for (text, settings) in [
+        (
+            "1",
+            Some(["net.ipv4.conf.b0.forwarding", "net.ipv4.conf.b1.forwarding"]),
+        ),
+        ("0", None),
+    ] {
+        row.middle
+            .run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", text).expect("root may"));
+        let before = said_twice(&running, if settings.is_some() { 2 } else { 4 });
+        running.order(Order::Reload(Ok(Box::new(config.clone()))));
+        let after = twice(&running);
+        assert_eq!(after, before, "a reload says it once");
+        let by = |at: usize| settings.map(|names| names[at].to_owned());
+        let expected = [(String::from("b0"), by(0)), (String::from("b1"), by(1))];
+        assert_eq!(after[after.len() - 2..], expected, "{after:?}");
+    }
+    assert_eq!(twice(&running).len(), 4);
+    running.stop();
+}
+
+#[test]
+fn an_interface_of_a_bridge_is_refused_and_one_that_becomes_so_is_reported() {
+    if skips() {
+        return;
+    }
+    let row = Row::bridged();
+    if !row.middle.try_ip("link add br7 type bridge") {
+        println!("skipped: this kernel has no bridges");
+        return;
+    }
+    let config = bridge(queue("codel", None), queue("codel", None), None, Format::Frames);
+    row.middle.ip("link set b1 master br7");
+    let error = Running::try_start(&row, config.clone())
+        .err()
+        .expect("every frame would leave twice");
+    assert!(
+        error.contains("b1 belongs to br7") && error.contains("ip link set b1 nomaster"),
+        "{error}"
+    );
+    row.middle.ip("link set b1 nomaster");
+    let running = Running::start(&row, config);
+    row.middle.ip("link set b1 master br7");
+    let name = String::from("b1");
+    assert_eq!(
+        said_twice(&running, 1),
+        [(name.clone(), Some(String::from("br7")))]
+    );
+    row.middle.ip("link set b1 nomaster");
+    assert_eq!(said_twice(&running, 2).last(), Some(&(name, None)));
+    running.stop();
+}
+
+#[test]
+fn a_second_process_on_the_same_interfaces_is_refused() {
+    if skips() {
+        return;
+    }
+    let row = Row::bridged();
+    let config = || bridge(queue("codel", None), queue("codel", None), None, Format::Frames);
+    let running = Running::start(&row, config());
+    let error = Running::try_start(&row, config())
+        .err()
+        .expect("every frame would leave twice");
+    assert!(
+        error.contains("another process forwards what comes by b0"),
+        "{error}"
+    );
+    let between = row.middle.run(|| Between::prepare(["b1", "b0"]).err());
+    assert!(
+        between.is_some_and(|error| error.what.contains("another process forwards what comes by b1")),
+        "a marker is such a process"
+    );
+    echo(&row, "10.0.1.3".parse().expect("an address"));
+    // Interfaces of another namespace have the same numbers.
+    let other = Row::bridged();
+    Running::start(&other, config()).stop();
+    running.stop();
+    Running::start(&row, config()).stop();
+}
+
+#[test]
+fn an_mtu_that_shrinks_and_grows_again_counts_at_once() {
+    if skips() {
+        return;
+    }
+    let row = Row::routed();
+    let config = |name| routed(queue(name, None), queue(name, None), None, Format::Frames);
+    let running = Running::start(&row, config("codel"));
+    let changes = || {
+        let all = running.events().into_iter();
+        all.filter(|event| matches!(event, Event::Mtu { .. }))
+            .collect::<Vec<_>>()
+    };
+    row.middle.ip("link set b1 mtu 1300");
+    running.until(|_| changes().len() == 1);
+    // Another queue must not keep the smaller one.
+    running.order(Order::Reload(Ok(Box::new(config("drr")))));
+    running.snapshot();
+    row.middle.ip("link set b1 mtu 9000");
+    running.until(|_| changes().len() == 2);
+    let mtu = |mtu| Event::Mtu {
+        name: String::from("b1"),
+        mtu,
+    };
+    assert_eq!(changes(), [mtu(1300), mtu(1500)]);
+    row.middle.ip("link set b1 mtu 1500");
+    for address in ["10.0.2.1", "fd00:2::1"] {
+        echo(&row, address.parse().expect("an address"));
+    }
+    no_loss(&running.stop());
+}
+
 #[test]
 fn metrics_are_those_of_the_router() {
     if skips() {
@@ -754,14 +890,8 @@ fn a_ring_that_is_not_possible_is_refused_with_the_reason() {
     row.middle.ip("link set b0 mtu 9000\nlink set b1 mtu 9000");
     let error = refused(&row, bridge(plain(), plain(), None, Format::Xdp));
     assert!(error.contains("its MTU is above 3818"), "{error}");
-    // One that another router has.
     row.middle.ip("link set b0 mtu 1500\nlink set b1 mtu 1500");
     let running = Running::start(&row, bridge(plain(), plain(), None, Format::Xdp));
-    let error = Running::try_start(&row, bridge(plain(), plain(), None, Format::Xdp)).err();
-    assert!(
-        error.is_some_and(|error| error.starts_with("b0 cannot have")),
-        "one program for each"
-    );
     echo(&row, "10.0.1.3".parse().expect("an address"));
     running.stop();
     // Nothing is left attached.

@@ -1,6 +1,10 @@
 //! What the kernel says of the interfaces of this network namespace.
 
 use crate::Error;
+use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use std::fs::read_to_string;
@@ -89,6 +93,32 @@ fn mtu(fd: &OwnedFd, name: &str) -> Option<u32> {
     }
     // SAFETY: the kernel has filled this field.
     u32::try_from(unsafe { request.ifr_ifru.ifru_mtu }).ok()
+}
+
+/// The number of the bridge, bond or the like that the interface `index` belongs to.
+pub(super) fn master(index: u32) -> io::Result<Option<u32>> {
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST;
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(RouteNetlinkMessage::GetLink(link)));
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    socket.send_to(&bytes, &SocketAddr::new(0, 0), 0)?;
+    let (answer, _) = socket.recv_from_full()?;
+    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer).map_err(io::Error::other)?;
+    match answer.payload {
+        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
+            Ok(link.attributes.iter().find_map(|attribute| match attribute {
+                LinkAttribute::Controller(index) => Some(*index),
+                _ => None,
+            }))
+        }
+        NetlinkPayload::Error(error) => Err(error.to_io()),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
 }
 
 /// The settings with which the kernel forwards what comes by the interface `name` itself: those that are on.

@@ -29,6 +29,7 @@ pub use metrics::{InterfaceSnapshot, Snapshot};
 pub use output::{DELAYS, OutputCounters};
 pub use packet::Discard;
 
+use crate::claim::Claim;
 use crate::clock::WallClock;
 use crate::packet_socket::{BATCH, Setup};
 use crate::wake::{Wake, readable};
@@ -88,6 +89,20 @@ pub enum Event {
         /// Whether it is up.
         up: bool,
     },
+    /// Another MTU of an interface counts from now on: that which it has, or that which it had at the start if that is smaller.
+    Mtu {
+        /// Its name.
+        name: String,
+        /// Bytes at layer 3.
+        mtu: u32,
+    },
+    /// The kernel forwards the packets of an interface, too, so that each leaves twice; or it does so no more.
+    Twice {
+        /// Its name.
+        name: String,
+        /// The settings by which, or the bridge that the interface belongs to.
+        by: Option<String>,
+    },
     /// Frames longer than the MTU come in by an interface: somebody puts segments together.
     Aggregates {
         /// Its name.
@@ -130,14 +145,15 @@ struct Port {
     counters: InputCounters,
     /// Whether aggregates, and unfinished checksums, have been reported.
     reported: [bool; 2],
+    _claim: Claim,
 }
 
 impl Router {
     /// Opens the interfaces of `config` in the network namespace of this thread.
     ///
     /// # Errors
-    /// A capability is missing, an interface is not there or no Ethernet interface, an offload stays on, the kernel forwards itself,
-    /// or the address for metrics is taken.
+    /// A capability is missing, an interface is not there or no Ethernet interface, an offload stays on, the kernel or
+    /// another process forwards the same frames, or the address for metrics is taken.
     pub fn open(config: Config, log: &mut dyn FnMut(Event)) -> Result<Router, Error> {
         let missing = missing_capabilities();
         if !missing.is_empty() {
@@ -177,6 +193,20 @@ impl Router {
         let seed = self.seed();
         let config = &self.config.interfaces[index];
         let name = &config.name;
+        let number = self.plane.facts(index).index;
+        let claim = Claim::take(name, number)?;
+        let fail = |cause| Error::new(format!("cannot look at the interface {name}"), cause);
+        if let Some(master) = interfaces::master(number).map_err(fail)? {
+            let there = interfaces()?.into_iter();
+            let master = there.filter(|one| one.index == master).map(|one| one.name).next();
+            return Err(Error::new(
+                format!(
+                    "{name} belongs to {}, so every frame would leave twice",
+                    master.unwrap_or_default()
+                ),
+                std::io::Error::other(format!("ip link set {name} nomaster takes it out")),
+            ));
+        }
         if self.config.mode == Mode::Route {
             let on = interfaces::forwarding(name);
             if !on.is_empty() {
@@ -193,7 +223,7 @@ impl Router {
             Offloads::SwitchOff => offload::switch_off_offloads(name)?,
             Offloads::Refuse => offload::refuse_offloads(name)?,
         }
-        let mtu = self.plane.facts(index).mtu;
+        let mtu = self.plane.mtu_at_start(index);
         let setup = Setup {
             ring: config.ring,
             // The kernel doubles it.
@@ -213,6 +243,7 @@ impl Router {
             socket,
             counters: InputCounters::default(),
             reported: [false; 2],
+            _claim: claim,
         });
         self.outputs.push(output);
         Ok(())
@@ -345,6 +376,7 @@ impl Router {
                     Ok(queues) => {
                         self.reloads += 1;
                         log(Event::Reloaded { queues });
+                        self.plane.refresh(log);
                     }
                     Err(why) => {
                         self.refused_reloads += 1;
@@ -380,7 +412,7 @@ impl Router {
             if (&new.queue, new.rate, new.framing) == (&old.queue, old.rate, old.framing) {
                 continue;
             }
-            let (seed, mtu) = (self.seed(), self.plane.facts(index).mtu);
+            let (seed, mtu) = (self.seed(), self.plane.mtu_at_start(index));
             self.outputs[index]
                 .replace(&new.queue, new.rate, new.framing, mtu, seed)
                 .ok_or_else(|| format!("no queue {}", new.queue.name))?;

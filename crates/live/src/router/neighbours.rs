@@ -68,7 +68,7 @@ pub(super) struct News {
     pub(super) resolved: Vec<(Held, [u8; 6])>,
     /// Packets whose next hop does not answer.
     pub(super) given_up: Vec<Held>,
-    /// Interfaces or their addresses have changed.
+    /// Interfaces, their addresses or their settings have changed.
     pub(super) interfaces: bool,
 }
 
@@ -171,6 +171,8 @@ impl Neighbours {
     }
 
     fn understand(&mut self, mut bytes: &[u8], news: &mut News) {
+        // The one message of interest that the parser does not know; the kernel sends it alone.
+        news.interfaces |= bytes.get(4..6) == Some(&NEW_CONFIGURATION.to_ne_bytes());
         while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
             let length = (message.header.length as usize).next_multiple_of(4);
             match message.payload {
@@ -312,8 +314,11 @@ fn key(entry: &NeighbourMessage) -> Option<Key> {
     Some((entry.header.ifindex, address))
 }
 
-/// Reports of neighbours, links, and addresses of both families (RTMGRP_NEIGH, RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR).
-const GROUPS: u32 = 0x4 | 0x1 | 0x10 | 0x100;
+/// Reports of neighbours, links, addresses of both families, and of what the kernel forwards (RTMGRP_NEIGH, RTMGRP_LINK,
+/// RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR, RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF).
+const GROUPS: u32 = 0x4 | 0x1 | 0x10 | 0x100 | 1 << 23 | 1 << 24;
+/// A setting of an interface, such as whether the kernel forwards what comes by it, has changed (RTM_NEWNETCONF).
+const NEW_CONFIGURATION: u16 = 80;
 /// Packets that wait for one neighbour at most.
 const MOST_HELD: usize = 3;
 /// Neighbours that are waited for at most: a scan of a network must not take memory.

@@ -1,7 +1,7 @@
 //! Where a frame goes: decided by its interface in a bridge, by routes in a router.
 
 use super::icmp::{self, Budget, Kind};
-use super::interfaces::{Interface, interfaces};
+use super::interfaces::{self, Interface, interfaces};
 use super::neighbours::{Held, Neighbours, News};
 use super::output::Output;
 use super::packet::{self, Discard, Fate};
@@ -21,6 +21,10 @@ pub(super) struct Plane {
     mode: Mode,
     /// The interfaces, in the order of the file.
     facts: Vec<Interface>,
+    /// Their MTUs at the start, for which rings and queues were made.
+    mtus: Vec<u32>,
+    /// What else forwards their packets, so that each leaves twice, if anything does.
+    rivals: Vec<Option<String>>,
     /// Whether the source of a packet must be reached by the interface on which it came.
     check_source: Vec<bool>,
     /// The addresses of this machine.
@@ -73,6 +77,8 @@ impl Plane {
     ) -> Result<Plane, Error> {
         let mut plane = Plane {
             mode: config.mode,
+            mtus: facts.iter().map(|one| one.mtu).collect(),
+            rivals: vec![None; facts.len()],
             facts,
             check_source: Vec::new(),
             ours,
@@ -110,6 +116,11 @@ impl Plane {
     /// An interface as the kernel had it last.
     pub(super) fn facts(&self, index: usize) -> &Interface {
         &self.facts[index]
+    }
+
+    /// The MTU that an interface had at the start, for which its ring and its queue are made.
+    pub(super) fn mtu_at_start(&self, index: usize) -> u32 {
+        self.mtus[index]
     }
 
     pub(super) const fn icmp_errors(&self) -> u64 {
@@ -365,10 +376,10 @@ impl Plane {
     }
 
     /// Reads again what may have changed of the interfaces. One that is gone is noticed when it is used.
-    fn refresh(&mut self, log: &mut dyn FnMut(Event)) {
+    pub(super) fn refresh(&mut self, log: &mut dyn FnMut(Event)) {
         let Ok(all) = interfaces() else { return };
         self.ours = all.iter().flat_map(|one| one.addresses.clone()).collect();
-        for facts in &mut self.facts {
+        for (index, facts) in self.facts.iter_mut().enumerate() {
             let Some(now) = all
                 .iter()
                 .find(|one| one.name == facts.name && one.index == facts.index)
@@ -381,11 +392,40 @@ impl Plane {
                     up: now.up,
                 });
             }
-            // Rings and queues were made for the MTU of the start; an MTU that shrinks counts at once.
-            let mtu = now.mtu.min(facts.mtu);
+            // An MTU that shrinks counts at once; one that grows, up to that of the start.
+            let mtu = now.mtu.min(self.mtus[index]);
+            if mtu != facts.mtu {
+                log(Event::Mtu {
+                    name: now.name.clone(),
+                    mtu,
+                });
+            }
             *facts = Interface { mtu, ..now.clone() };
+            let rival = rival(self.mode, now, &all);
+            if rival != self.rivals[index] {
+                log(Event::Twice {
+                    name: now.name.clone(),
+                    by: rival.clone(),
+                });
+                self.rivals[index] = rival;
+            }
         }
     }
+}
+
+/// What of the kernel forwards the packets of an interface, too, so that each leaves twice.
+fn rival(mode: Mode, of: &Interface, all: &[Interface]) -> Option<String> {
+    // Where the kernel does not say, nothing is known.
+    if let Ok(Some(master)) = interfaces::master(of.index) {
+        let known = all.iter().find(|one| one.index == master);
+        return Some(known.map_or_else(|| format!("interface {master}"), |one| one.name.clone()));
+    }
+    let on = match mode {
+        Mode::Route => interfaces::forwarding(&of.name),
+        // Frames for Ethernet addresses of others, which are all that a bridge is for, are nothing to the kernel.
+        Mode::Bridge => Vec::new(),
+    };
+    (!on.is_empty()).then(|| on.join(" "))
 }
 
 fn finish(bytes: &mut [u8], network: usize) {
