@@ -153,6 +153,108 @@ mod kernel {
         assert!(said.contains("options is not attached"), "{said}");
     }
 
+    /// Of two defaults, one after the other, either may go first.
+    #[test]
+    fn the_default_before_both_comes_back_in_either_order() {
+        let Some(output) = script(
+            "set -e
+            default() { cat /proc/sys/net/ipv4/tcp_congestion_control; }
+            before=$(default)
+            for order in 'cdg newcwv' 'newcwv cdg'; do
+                $FLEETFOOT attach cdg --default
+                $FLEETFOOT attach newcwv --default
+                for name in $order; do $FLEETFOOT detach $name; done
+                [ $(default) = $before ]
+                # Known to the kernel still, but no longer the default of this namespace.
+                $FLEETFOOT attach cdg --default
+                $FLEETFOOT attach newcwv --default
+                for name in $order; do $FLEETFOOT detach $name --default; done
+                [ $(default) = $before ]
+                $FLEETFOOT detach cdg; $FLEETFOOT detach newcwv
+            done
+            [ \"$($FLEETFOOT list --attached)\" = 'nothing is attached' ]
+            echo done",
+        ) else {
+            return;
+        };
+        let (text, said) = (String::from_utf8_lossy(&output.stdout), said(&output));
+        if said.contains("File exists") || said.contains("Operation not permitted") {
+            println!("skipped: {said}");
+            return;
+        }
+        assert!(
+            output.status.success() && text.ends_with("done\n"),
+            "{text}{said}"
+        );
+        assert_eq!(
+            said, "",
+            "libbpf has nothing to say about links that were never there"
+        );
+    }
+
+    /// As `script`, without a /sys/fs/bpf; `unshare` is started with these flags besides.
+    fn without_bpf(flags: &[&str], text: &str) -> Option<Output> {
+        script("true")?;
+        let output = Command::new("unshare")
+            .args(["--mount", "--net", "--propagation", "private"])
+            .args(flags)
+            .args(["sh", "-c"])
+            .arg(format!(
+                "while umount /sys/fs/bpf 2>/dev/null; do :; done; ip link set lo up || exit 99\n{text}"
+            ))
+            .env("FLEETFOOT", FLEETFOOT)
+            .output()
+            .expect("unshare is there");
+        (output.status.code() != Some(99)).then_some(output)
+    }
+
+    #[test]
+    fn mounts_that_end_with_a_command_are_refused_before_anything_is_changed() {
+        let Some(output) = without_bpf(
+            &[],
+            "ip link add va type veth peer name vb
+            $FLEETFOOT attach mark --interface va; echo status $?
+            $FLEETFOOT attach newcwv --default; echo status $?
+            ip -d link show dev va | grep -o 'gso_max_segs 65535'
+            grep -q ' /sys/fs/bpf ' /proc/self/mounts || echo unmounted",
+        ) else {
+            return;
+        };
+        let (text, said) = (String::from_utf8_lossy(&output.stdout), said(&output));
+        assert_eq!(
+            text, "status 2\nstatus 2\ngso_max_segs 65535\nunmounted\n",
+            "{said}"
+        );
+        assert_eq!(
+            said.matches("with --namespace NAME or --pid PID").count(),
+            2,
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn what_this_program_mounts_is_roots_alone_and_a_folder_of_others_is_refused() {
+        // The first process of its own: its mounts are not those of a command.
+        let Some(output) = without_bpf(
+            &["--pid", "--fork", "--mount-proc"],
+            "set -e
+            $FLEETFOOT attach options --initial-window 20 > /dev/null
+            stat -c %a /sys/fs/bpf /sys/fs/bpf/fleetfoot
+            $FLEETFOOT detach options > /dev/null
+            for change in 'chown 1' 'chmod 777'; do
+                mkdir /sys/fs/bpf/fleetfoot
+                $change /sys/fs/bpf/fleetfoot
+                $FLEETFOOT attach options --initial-window 20 || echo status $?
+                rmdir /sys/fs/bpf/fleetfoot
+            done",
+        ) else {
+            return;
+        };
+        let (text, said) = (String::from_utf8_lossy(&output.stdout), said(&output));
+        assert_eq!(text, "1700\n700\nstatus 2\nstatus 2\n", "{said}");
+        assert_eq!(said.matches("is not a folder of root").count(), 2, "{said}");
+    }
+
     /// Killed at any time, what is left can be completed and removed.
     #[test]
     fn a_kill_leaves_nothing_that_the_next_attach_or_detach_cannot_repair() {

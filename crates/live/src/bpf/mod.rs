@@ -232,6 +232,15 @@ fn link_control(program: Program, object: &mut libbpf_rs::Object) -> Result<Link
         .find(|map| map.map_type() == libbpf_rs::MapType::StructOps)
         .ok_or_else(|| missing(program))?;
     map.attach_struct_ops().map_err(|error| {
+        if error.kind() == libbpf_rs::ErrorKind::AlreadyExists {
+            return Error::new(
+                format!(
+                    "the kernel knows {} already",
+                    program.control().unwrap_or_default()
+                ),
+                io::Error::new(io::ErrorKind::AlreadyExists, KNOWN),
+            );
+        }
         told(
             format!(
                 "the kernel does not take the congestion control {} (Linux 6.4 or later does)",
@@ -364,7 +373,10 @@ pub fn detach(program: Program, place: Option<&Place>) -> Result<Vec<Attached>, 
         let [at, link, counters] = names(key);
         let record = pins.read(&at).unwrap_or_default();
         match program.control() {
-            Some(control) => put_back(control, key, &record)?,
+            Some(control) => {
+                bequeath(program, control, &pins, &at, record.get("previous"))?;
+                put_back(control, key, &record)?;
+            }
             None => give_back(key, &record)?,
         }
         pins.remove_link(&link)?;
@@ -380,6 +392,19 @@ pub fn detach(program: Program, place: Option<&Place>) -> Result<Vec<Attached>, 
     }
     pins.tidy();
     Ok(taken)
+}
+
+/// A congestion control that was made the default of the same namespace after this one, and has this one as what was before it, gets
+/// what was before both.
+fn bequeath(program: Program, control: &str, pins: &Pins, at: &str, previous: &str) -> Result<(), Error> {
+    let others = Program::ALL.into_iter().filter(|&other| other != program);
+    for (other, beside) in others.filter_map(|other| Some((other, pins.beside(other)?))) {
+        let Some(record) = beside.read(at) else { continue };
+        if record.get("previous") == control && !previous.is_empty() && other.control() != Some(previous) {
+            beside.rewrite(at, &record.with("previous", previous))?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives a namespace the default that it had.
@@ -473,10 +498,10 @@ fn looked_at(program: Program, pins: &Pins) -> Vec<(Attached, Option<String>)> {
                 },
                 settings: record.get("settings").to_owned(),
                 previous: String::new(),
-                state: match Link::open(pins.path(&link)) {
-                    Err(_) => half(false),
-                    Ok(_) if namespace(&key, &record).is_none() => String::from(GONE),
-                    Ok(_) => String::new(),
+                state: match pins.has(&link).then(|| Link::open(pins.path(&link))) {
+                    None | Some(Err(_)) => half(false),
+                    Some(Ok(_)) if namespace(&key, &record).is_none() => String::from(GONE),
+                    Some(Ok(_)) => String::new(),
                 },
                 counters: counted.iter().copied().zip(pins.counters(&counters)).collect(),
             };
@@ -521,6 +546,8 @@ fn looked_at(program: Program, pins: &Pins) -> Vec<(Attached, Option<String>)> {
         .collect()
 }
 
+const KNOWN: &str = "File exists: another process has made it known and takes it away at its end (fleetfoot testbed), or another mount of bpf \
+    holds it. Wait for that end, or detach it there";
 const LINK: &str = "link";
 const SETTINGS: &str = "settings";
 const PLACE: &str = "place-";

@@ -10,10 +10,12 @@ use crate::Error;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
-use std::collections::BTreeMap;
-use std::fs::File;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{DirBuilder, File};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Lines `name=value`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub(super) struct Record(pub(super) BTreeMap<String, String>);
 /// The folder of one program, which nobody else changes meanwhile.
 pub(super) struct Pins {
     folder: PathBuf,
-    _lock: Flock<File>,
+    lock: Arc<Flock<File>>,
 }
 
 impl Pins {
@@ -31,8 +33,10 @@ impl Pins {
         mount()?;
         let folder = Path::new(ROOT).join(program.name());
         loop {
-            std::fs::create_dir_all(&folder)
-                .map_err(|cause| Error::new(format!("cannot make {}", folder.display()), cause))?;
+            let make = |folder: &Path| DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            make(Path::new(ROOT)).map_err(|cause| Error::new(format!("cannot make {ROOT}"), cause))?;
+            is_roots()?;
+            make(&folder).map_err(|cause| Error::new(format!("cannot make {}", folder.display()), cause))?;
             // Who detached meanwhile may have removed it.
             if let Some(pins) = Pins::open(program)? {
                 return Ok(pins);
@@ -47,10 +51,19 @@ impl Pins {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(cause) => return Err(Error::new(format!("cannot open {ROOT}"), cause)),
         };
+        is_roots()?;
         let lock = Flock::lock(root, FlockArg::LockExclusive)
             .map_err(|(_, errno)| Error::new(format!("cannot lock {ROOT}"), errno))?;
+        let lock = Arc::new(lock);
         let folder = Path::new(ROOT).join(program.name());
-        Ok(folder.is_dir().then_some(Pins { folder, _lock: lock }))
+        Ok(folder.is_dir().then_some(Pins { folder, lock }))
+    }
+
+    /// The folder of another program, if it is there, behind the same lock.
+    pub(super) fn beside(&self, program: Program) -> Option<Pins> {
+        let folder = Path::new(ROOT).join(program.name());
+        let lock = Arc::clone(&self.lock);
+        folder.is_dir().then_some(Pins { folder, lock })
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -79,7 +92,10 @@ impl Pins {
 
     /// Takes a link away and removes its pin. The kernel lets go of a pin's link when it finds the time; this does not wait for that.
     pub(super) fn remove_link(&self, name: &str) -> Result<(), Error> {
-        if let Ok(link) = Link::open(self.path(name)) {
+        // libbpf writes a warning about one that is not there.
+        if self.has(name)
+            && let Ok(link) = Link::open(self.path(name))
+        {
             // Where the kernel cannot (congestion controls before 6.10), the last descriptor takes it away.
             let _ = link.detach();
         }
@@ -105,11 +121,9 @@ impl Pins {
 
     pub(super) fn write(&self, name: &str, record: &Record) -> Result<(), Error> {
         let what = || format!("cannot write {}", self.path(name).display());
-        let mut text = record.text().into_bytes();
-        if text.len() > RECORD as usize {
-            return Err(Error::new(what(), io::ErrorKind::InvalidInput));
-        }
-        text.resize(RECORD as usize, 0);
+        let text = record
+            .bytes()
+            .ok_or_else(|| Error::new(what(), io::ErrorKind::InvalidInput))?;
         let options = libbpf_sys::bpf_map_create_opts {
             sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
             ..Default::default()
@@ -119,6 +133,17 @@ impl Pins {
         map.update(&[0; 4], &text, MapFlags::ANY)
             .map_err(|error| told(what(), &error))?;
         map.pin(self.path(name)).map_err(|error| told(what(), &error))
+    }
+
+    /// Writes over a record that is there, which at no moment is not there.
+    pub(super) fn rewrite(&self, name: &str, record: &Record) -> Result<(), Error> {
+        let what = || format!("cannot write {}", self.path(name).display());
+        let text = record
+            .bytes()
+            .ok_or_else(|| Error::new(what(), io::ErrorKind::InvalidInput))?;
+        let map = MapHandle::from_pinned_path(self.path(name)).map_err(|error| told(what(), &error))?;
+        map.update(&[0; 4], &text, MapFlags::ANY)
+            .map_err(|error| told(what(), &error))
     }
 
     /// `None`: it is not there, or nothing that was written here.
@@ -156,6 +181,16 @@ impl Record {
         self.0.get(name).map_or("", String::as_str)
     }
 
+    /// Its text with zeros behind it; `None`: it is too long.
+    fn bytes(&self) -> Option<Vec<u8>> {
+        let mut text = self.text().into_bytes();
+        if text.len() > RECORD as usize {
+            return None;
+        }
+        text.resize(RECORD as usize, 0);
+        Some(text)
+    }
+
     fn text(&self) -> String {
         let line = |(name, value): (&String, &String)| format!("{name}={value}\n");
         self.0.iter().map(line).collect()
@@ -178,15 +213,18 @@ fn mount() -> Result<(), Error> {
     if is_there() {
         return Ok(());
     }
+    if ends_with_its_command() {
+        return Err(Error::new(PRIVATE, io::ErrorKind::InvalidInput));
+    }
     let name = c"bpf";
-    // SAFETY: the strings end with zero and outlive the call; there are no options.
+    // SAFETY: the strings, of which the last one holds options, end with zero and outlive the call.
     let done = unsafe {
         libc::mount(
             name.as_ptr(),
             c"/sys/fs/bpf".as_ptr(),
             name.as_ptr(),
             libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
-            std::ptr::null(),
+            c"mode=0700".as_ptr().cast(),
         )
     };
     if done < 0 {
@@ -198,9 +236,40 @@ fn mount() -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether this process has mounts of its own, apart from those of the machine (or container), that nobody else sees.
+fn ends_with_its_command() -> bool {
+    // Who may not trace the first process may not read which namespace it has; but no two namespaces share the number of a mount.
+    let mounts = |process: &str| std::fs::read_to_string(format!("/proc/{process}/mountinfo"));
+    let (Ok(own), Ok(first)) = (mounts("self"), mounts("1")) else {
+        return false;
+    };
+    let number = |line: &str| line.split(' ').next().map(str::to_owned);
+    let first: HashSet<String> = first.lines().filter_map(number).collect();
+    !own.lines().filter_map(number).any(|own| first.contains(&own))
+}
+
+/// The folder holds programs of the kernel: nobody but root may have made or may change it.
+fn is_roots() -> Result<(), Error> {
+    let found = match std::fs::symlink_metadata(ROOT) {
+        Ok(found) => found,
+        // Who detached has just removed it.
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(cause) => return Err(Error::new(format!("cannot look at {ROOT}"), cause)),
+    };
+    if found.is_dir() && found.uid() == 0 && found.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(Error::new(
+        format!("{ROOT} is not a folder of root that others cannot change: look who made it, and remove it"),
+        io::ErrorKind::InvalidInput,
+    ))
+}
+
 /// Where the file system is by convention.
 const MOUNT: &str = "/sys/fs/bpf";
 const ROOT: &str = "/sys/fs/bpf/fleetfoot";
+const PRIVATE: &str = "/sys/fs/bpf is not mounted here, in mounts that end with this command (`ip netns exec` makes such): what is \
+    attached could not be listed or detached any more. Run it from outside, with --namespace NAME or --pid PID";
 /// Bytes of a record.
 const RECORD: u32 = 1024;
 

@@ -14,7 +14,7 @@ use fleetfoot_core::queue::AnyQueue;
 use fleetfoot_core::rng::Probability;
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Rate;
-use fleetfoot_live::bpf::{Place, Program, Settings, attach, attached, detach};
+use fleetfoot_live::bpf::{Place, Program, Settings, attach, attached, detach, make_known};
 use fleetfoot_live::{Direction, Event, Finished, Namespace, Shell, TapReader, tap};
 use nix::sched::{CloneFlags, unshare};
 use std::ffi::OsString;
@@ -237,6 +237,24 @@ fn send_and_look(mut socket: TcpStream, bytes: usize) -> Trace {
 /// 20 Mbit/s, a round trip of 20 ms, a deep queue.
 fn deep() -> LinkConfig {
     LinkConfig::new(Rate::from_bps(20_000_000), Duration::from_millis(10))
+}
+
+#[test]
+fn what_another_made_known_is_said_to_be_so_and_left_alone() {
+    isolated(|| {
+        let known = match make_known(Program::NewCwv) {
+            Ok(Some(known)) => known,
+            other => return println!("skipped: {other:?}"),
+        };
+        let error = attach(Program::NewCwv, Some(&Place::Here), &Settings::default()).expect_err("one name");
+        assert_eq!(error.cause.kind(), ErrorKind::AlreadyExists);
+        let said = error.to_string();
+        assert!(
+            said.starts_with("the kernel knows ff_newcwv already") && said.contains("another process"),
+            "{said}"
+        );
+        drop(known);
+    });
 }
 
 #[test]
