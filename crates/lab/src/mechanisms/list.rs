@@ -107,12 +107,12 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("favourtail", Queues, Queue, &[(QUEUE, Text("favourtail"))])
         .document("One queue in which a packet whose flow has nothing waiting is put before the packets of flows that have: first packets and sparse flows pass the standing queue, without queues per flow and without reordering within one.", "Dedu and Lochin, PDP 2009")
         .evidence("The slides report 8 % less transfer time and 35 % fewer lost packets summed over 500 transfers on an access network. Sources can cheat, and normal packets can starve: see favourtail-budget.")
-        .turn_on("In no kernel. Before the outputs of a Linux machine on the way: fleetfoot router FILE (docs/router.md). The nearest in Linux 3.5 and later is the list of new flows of fq_codel: tc qdisc replace dev IF root fq_codel")
+        .turn_on("In no kernel. Before the outputs of a Linux machine on the way: fleetfoot router router.toml, a file with queue = { kind = \"favourtail\" } before an output (docs/router.md; compare writes it for your line). The nearest in Linux 3.5 and later is the list of new flows of fq_codel: tc qdisc replace dev IF root fq_codel")
         .effort(Effort::OnlyHere),
     entry("favourtail-budget", Queues, Queue, &[(QUEUE, Text("favourtail")), ("queue.budget", Flag(true))])
         .document("FavourTail in which favour costs tokens, earned by half of the bytes that leave; hosts owe what they spent and earn in turn, so that none is favoured with more than an equal part: many flows or paced packets cannot starve the others, and the longest wait has a bound.", "Fleetfoot's own, over Dedu and Lochin, PDP 2009; shares: Choudhury and Hahne 1998")
         .evidence("The bound is proved in the queue's own page and held by its tests. Under attack by one host short flows are as fast as with drop-tail or faster, and without one as fast as with plain FavourTail: docs/favourtail.md.")
-        .turn_on("In no kernel. Before the outputs of a Linux machine on the way: fleetfoot router FILE (docs/router.md). The nearest in Linux 4.19 and later, with shares for hosts: tc qdisc replace dev IF root cake bandwidth RATE")
+        .turn_on("In no kernel. Before the outputs of a Linux machine on the way: fleetfoot router router.toml, a file with queue = { kind = \"favourtail\", budget = true } before an output (docs/router.md; compare writes it for your line). The nearest in Linux 4.19 and later, with shares for hosts: tc qdisc replace dev IF root cake bandwidth RATE")
         .effort(Effort::OnlyHere),
     entry("red", Queues, Queue, &[(QUEUE, Text("red"))])
         .document("Drops arriving packets with a probability that grows with the averaged queue length between two thresholds, before the queue is full.", "Floyd and Jacobson 1993; RFC 2309; gentle mode: Floyd 2000")
@@ -150,7 +150,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("initial-spreading", StartUp, Tcp, &[("tcp.initial_spreading", Text("bounded"))])
         .document("Sends the segments of the first window at gaps of RTT / window, at most 4 ms, so that their losses do not depend on each other; everything after it is clocked by ACKs.", "draft-irtf-iccrg-sallantin-initial-spreading-00; Sallantin et al., LCN 2013")
         .evidence("Sallantin et al. 2013: an initial window of ten with the losses of a small one in full buffers. On an empty path it costs up to 36 ms, and below 3 Mbit/s the gap no longer helps.")
-        .turn_on("In no kernel for the first ten segments, only a patch for Linux by its authors; segments 11 and later of a larger first window, Linux 6.4 and later, Fleetfoot built with the feature bpf: fleetfoot attach spread --default --initial-window 20")
+        .turn_on("In no kernel for the first ten segments, only a patch for Linux by its authors; segments 11 and later of a larger first window, Linux 6.4 and later, Fleetfoot built with the feature bpf: fleetfoot attach spread --default --initial-window 20. All of them over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.initial_spreading=bounded (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("initial-spreading-variable", StartUp, Tcp, &[("tcp.initial_spreading", Text("variable"))])
         .document("Initial Spreading over the whole first round trip, without a longest gap.", "draft-irtf-iccrg-sallantin-initial-spreading-00")
@@ -306,7 +306,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("new-cwv-unpaced", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv-unpaced"))])
         .document("New-CWV whose bursts after a pause leave at once, as far as the window goes.", "RFC 7661 (pacing is a SHOULD in 4.4.3)")
         .evidence("A burst of a whole window into a small buffer loses its end.")
-        .turn_on("In no kernel; a patch for Linux by its authors. The nearest is New-CWV with pacing: fleetfoot attach newcwv --default")
+        .turn_on("In no kernel; a patch for Linux by its authors. The nearest is New-CWV with pacing: fleetfoot attach newcwv --default. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.window_validation=newcwv-unpaced (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("new-cwv-probing", BurstyFlows, Tcp, &[("tcp.window_validation", Text("newcwv-probing"))])
         .document("New-CWV that sends after a pause at the rate it had used before, and at half of that for the first second if the RTT turns out a quarter above the smallest known.", "Fleetfoot's own, on RFC 7661")
@@ -339,7 +339,7 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("cdg-freebsd", GreedyFlows, Tcp, &[("tcp.congestion_control", Text("cdg-freebsd"))])
         .document("CDG as its authors wrote it: a moving average of gradients in milliseconds, back-offs at once and at most every second round trip, losses ignored unless the queue is judged full.", "Hayes and Armitage, Networking 2011; FreeBSD cc_cdg")
         .evidence("Less queue and less throughput than the version of Linux with the same G.")
-        .turn_on("FreeBSD: kldload cc_cdg; sysctl net.inet.tcp.cc.algorithm=cdg")
+        .turn_on("FreeBSD: kldload cc_cdg; sysctl net.inet.tcp.cc.algorithm=cdg. Over Fleetfoot's TCP, for programs that stay as they are: fleetfoot proxy --masquerade --set tcp.congestion_control=cdg-freebsd (docs/proxy.md)")
         .effort(Effort::Patch),
     entry("cdg-one-way", GreedyFlows, Tcp, &[
         ("tcp.congestion_control.kind", Text("cdg")),
@@ -390,12 +390,12 @@ pub static ENTRIES: &[Mechanism] = &[
     entry("super-packets", SuperPackets, QueueAndTcp, &[(QUEUE, Text("superpacket")), (SUPER, Text("burst"))])
         .document("Senders mark the packets of one burst as a super-packet, up to 10; the bottleneck admits the first only if there is room for the longest, keeps room for the others, and refuses them all if it refused the first. A short transfer's window is lost as a whole or not at all.", "Schinazi, UCB/EECS-2014-80 (2014)")
         .evidence("Its author measured lower mean completion times for 50 simultaneous transfers of 10 and of 100 packets, and judges the gains too small and the scheme unsafe for deployment: few first packets without followers shut the queue.")
-        .turn_on("In no kernel. Senders, unmodified, on Linux: fleetfoot mark -- COMMAND for one program, or fleetfoot mark --between INSIDE,OUTSIDE for all hosts behind an interface (docs/mark.md); groups of a fixed length without holding: fleetfoot attach mark --interface IF. The bottleneck needs a queue that knows the marks: fleetfoot router FILE, or fleetfoot shell --queue superpacket")
+        .turn_on("In no kernel. Senders, unmodified, on Linux: fleetfoot mark -- COMMAND for one program, or fleetfoot mark --between INSIDE,OUTSIDE for all hosts behind an interface (docs/mark.md); groups of a fixed length without holding: fleetfoot attach mark --interface IF. The bottleneck needs a queue that knows the marks: fleetfoot router router.toml, a file with queue = { kind = \"superpacket\" } before an output (docs/router.md; compare writes it for your line), or fleetfoot shell --queue superpacket")
         .effort(Effort::OnlyHere),
     entry("super-packets-hardened", SuperPackets, QueueAndTcp, &[(QUEUE, Text("sp-h")), (SUPER, Text("burst"))])
         .document("Super-packets with a queue that keeps every promise, reserves at most a part of its room, gives each source a share of that, takes a deposit of credit for room and returns it when the room is used, and treats what it cannot promise as regular packets.", "Fleetfoot's own (docs/superpackets.md); shares: Choudhury and Hahne 1998")
         .evidence("Without super-packets it is a drop-tail queue, packet for packet. In simulations of ours flows of ten packets beside five long ones take 43 ms on average instead of 61 with drop-tail, and firsts without followers, which shut the published queue, harm nobody (docs/superpackets.md).")
-        .turn_on("In no kernel. Senders, unmodified, on Linux: fleetfoot mark -- COMMAND for one program, or fleetfoot mark --between INSIDE,OUTSIDE for all hosts behind an interface (docs/mark.md); groups of a fixed length without holding: fleetfoot attach mark --interface IF. The bottleneck needs a queue that knows the marks: fleetfoot router FILE, or fleetfoot shell --queue sp-h")
+        .turn_on("In no kernel. Senders, unmodified, on Linux: fleetfoot mark -- COMMAND for one program, or fleetfoot mark --between INSIDE,OUTSIDE for all hosts behind an interface (docs/mark.md); groups of a fixed length without holding: fleetfoot attach mark --interface IF. The bottleneck needs a queue that knows the marks: fleetfoot router router.toml, a file with queue = { kind = \"sp-h\" } before an output (docs/router.md; compare writes it for your line), or fleetfoot shell --queue sp-h")
         .effort(Effort::OnlyHere),
 ];
 

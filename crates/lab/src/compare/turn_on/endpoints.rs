@@ -28,8 +28,6 @@ pub(super) struct Step {
     pub(super) why: String,
     /// From which kernel on, or what is nearest.
     needs: String,
-    /// The mechanism that is nearest, where there is no command.
-    nearest: Option<&'static str>,
 }
 
 enum How {
@@ -37,6 +35,8 @@ enum How {
     Sysctl(String),
     /// A line of its own.
     Command(String),
+    /// By no kernel: by Fleetfoot's TCP, in a proxy that programs go through.
+    Proxy,
     /// By no command.
     No,
     /// The hosts behave so without a command.
@@ -54,11 +54,18 @@ pub(super) fn at_hosts(plan: &Plan, planned: &Planned, check: Option<&str>) -> V
     }
     let home = is_home(plan);
     ends.into_iter()
-        .map(|(end, steps)| instruction(end, senders, home, &steps, check))
+        .map(|(end, steps)| instruction(planned, end, senders, home, &steps, check))
         .collect()
 }
 
-fn instruction(end: End, senders: Senders, home: bool, steps: &[Step], check: Option<&str>) -> Instruction {
+fn instruction(
+    planned: &Planned,
+    end: End,
+    senders: Senders,
+    home: bool,
+    steps: &[Step],
+    check: Option<&str>,
+) -> Instruction {
     let hosts = match (end, senders) {
         (End::Senders, senders) => senders,
         (End::Receivers, Senders::Servers) => Senders::Clients,
@@ -79,27 +86,38 @@ fn instruction(end: End, senders: Senders, home: bool, steps: &[Step], check: Op
         (Senders::Both, false) => "every server and every client",
         (Senders::Hosts, _) => "every host that takes part",
     };
+    let is_proxied = |step: &&Step| matches!(step.how, How::Proxy);
+    let proxied = steps.iter().any(|step| is_proxied(&step));
     let mut commands: Vec<String> = Vec::new();
     let mut sysctls: Vec<&str> = Vec::new();
     for step in steps {
         match &step.how {
+            // The kernel's settings are nothing to our TCP, which gets all of them.
+            How::Sysctl(_) | How::Command(_) if proxied => {}
             How::Sysctl(setting) => sysctls.push(setting),
             How::Command(command) => commands.push(command.clone()),
-            How::No | How::Always => {}
+            How::Proxy | How::No | How::Always => {}
         }
+    }
+    if proxied {
+        commands.push(proxy(planned));
     }
     if !sysctls.is_empty() {
         commands.push(format!("sysctl -w {}", sysctls.join(" ")));
     }
     let mut needs = match steps {
         [one] => one.needs.clone(),
+        steps if proxied => distinct(steps.iter().filter(is_proxied).map(|step| step.needs.clone())),
         // Of several, each says what it is about.
         steps => distinct(steps.iter().map(|step| match &step.how {
             How::Sysctl(setting) => format!("{setting}: {}", step.needs),
             How::No => format!("\"{}\" {}", step.why, step.needs),
-            How::Command(_) | How::Always => step.needs.clone(),
+            How::Command(_) | How::Proxy | How::Always => step.needs.clone(),
         })),
     };
+    if proxied {
+        needs.push_str(PROXY);
+    }
     if !sysctls.is_empty() {
         needs.push_str(
             " To keep it after a restart, put the settings into a file such as /etc/sysctl.d/90-tcp.conf.",
@@ -115,8 +133,49 @@ fn instruction(end: End, senders: Senders, home: bool, steps: &[Step], check: Op
         why: distinct(steps.iter().map(|step| step.why.clone())),
         needs,
         check: check.map(str::to_owned),
-        nearest: steps.iter().find_map(|step| step.nearest).map(str::to_owned),
+        nearest: None,
     }
+}
+
+/// The proxy whose TCP has every switch of the variant.
+fn proxy(planned: &Planned) -> String {
+    let mut words = String::from("fleetfoot proxy --masquerade");
+    let mut add = |key: &str, value: &str| {
+        let pair = format!("{key}={value}");
+        let plain = pair
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-=+".contains(&byte));
+        let word = match plain {
+            true => format!(" --set {pair}"),
+            false => format!(" --set '{pair}'"),
+        };
+        if !words.contains(&word) {
+            words.push_str(&word);
+        }
+    };
+    for (key, value) in planned
+        .set
+        .iter()
+        .filter_map(|(path, value)| Some((switch(path)?, value)))
+    {
+        match value {
+            toml::Value::Table(table) => {
+                for (name, value) in table {
+                    add(&format!("tcp.{key}.{name}"), &word(value));
+                }
+            }
+            value => add(&format!("tcp.{key}"), &word(value)),
+        }
+    }
+    words
+}
+
+/// The key under `[tcp]` that a path of a variant sets, for all traffic or for some.
+fn switch(path: &str) -> Option<&str> {
+    path.strip_prefix("tcp.").or_else(|| {
+        let (_, key) = path.strip_prefix("traffic.")?.split_once(".tcp.")?;
+        Some(key)
+    })
 }
 
 /// Sentences one after the other, each once.
@@ -150,14 +209,7 @@ fn is_home(plan: &Plan) -> bool {
 fn steps(planned: &Planned) -> Vec<Step> {
     let mut switches: Vec<(String, String)> = Vec::new();
     for (path, value) in planned.set.iter() {
-        let key = match path.strip_prefix("tcp.") {
-            Some(key) => Some(key),
-            None => path
-                .strip_prefix("traffic.")
-                .and_then(|rest| rest.split_once(".tcp."))
-                .map(|(_, key)| key),
-        };
-        let switch = key.map(|key| (key.trim_end_matches(".kind").to_owned(), word(value)));
+        let switch = switch(path).map(|key| (key.trim_end_matches(".kind").to_owned(), word(value)));
         switches.extend(switch.filter(|switch| !switches.contains(switch)));
     }
     let floor = planned
@@ -231,7 +283,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "Answers come at once at the start of a connection and for every second packet later.",
             "Linux: always so, nothing to do.",
         ),
-        ("hystart", "hystart++") => none(
+        ("hystart", "hystart++") => proxied(
             "Slow start ends softly when the round trip grows, before the queue overflows.",
             "In no Linux kernel; Windows has it by default (RFC 9406). The nearest in Linux is HyStart, on by default in cubic.",
         ),
@@ -260,7 +312,7 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "A connection that paused starts more slowly, the longer it paused.",
             "Any Linux; the default.",
         ),
-        ("window_validation", "rfc5681") => none(
+        ("window_validation", "rfc5681") => proxied(
             "A connection that paused starts as slowly as a new one.",
             "FreeBSD: the default. In no Linux kernel; the nearest is sysctl net.ipv4.tcp_slow_start_after_idle=1, which slows down by degrees.",
         ),
@@ -270,11 +322,10 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "A connection that paused keeps its speed and answers a loss by what it really used (New-CWV).",
             "Linux 6.4 or later and Fleetfoot built with the feature bpf on the host itself; the congestion control is cubic then. In no kernel by itself; the nearest is sysctl net.ipv4.tcp_slow_start_after_idle=0.",
         ),
-        ("window_validation", _) => none(
+        ("window_validation", _) => proxied(
             "A connection that paused keeps its speed and answers a loss by what it really used (New-CWV).",
             "In no kernel in this form. The nearest is New-CWV with pacing: fleetfoot attach newcwv --default.",
-        )
-        .with_nearest("keep-window-when-idle"),
+        ),
         ("pacing", "linux") => of(
             End::Senders,
             How::Command(String::from("DEV=eth0; tc qdisc replace dev $DEV root fq")),
@@ -289,16 +340,14 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "Senders send their packets as answers come, without gaps of their own.",
             "Any Linux, with a congestion control that does not pace by itself (bbr does).",
         ),
-        ("pacing", _) => none(
+        ("pacing", _) => proxied(
             "Senders space every window over a whole round trip, the first one too.",
             "In no kernel with this factor. The nearest is Linux's own pacing, ahead of the window: tc qdisc replace dev eth0 root fq.",
-        )
-        .with_nearest("pacing"),
-        ("initial_spreading", _) => none(
+        ),
+        ("initial_spreading", _) => proxied(
             "The packets of a new connection leave with gaps between them, so that they do not overflow a queue together.",
             "In no kernel (bounded and variable: a patch by their authors). Of a larger first window the packets from the eleventh on can be spread: fleetfoot attach spread --default --initial-window 20. The nearest for what follows is Linux's pacing after the first answer: tc qdisc replace dev eth0 root fq.",
-        )
-        .with_nearest("pacing"),
+        ),
         ("rack", _) => of(
             End::Senders,
             sysctl(&format!("tcp_recovery={on}")),
@@ -325,12 +374,11 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
                 "Linux 3.10 or later; the default."
             },
         ),
-        ("tail_loss_probe_restart" | "rto_restart" | "learn_ack_delay", _) => none(
+        ("tail_loss_probe_restart" | "rto_restart" | "learn_ack_delay", _) => proxied(
             "The timer of a lost tail counts from when its first packet was sent, and so fires a round trip sooner.",
             "In no kernel: patches were offered for Linux in 2014 and 2015 and not taken. The nearest is RACK-TLP, Linux's default: sysctl net.ipv4.tcp_recovery=1 net.ipv4.tcp_early_retrans=3.",
-        )
-        .with_nearest("rack-tlp"),
-        ("early_retransmit", how) => none(
+        ),
+        ("early_retransmit", how) => proxied(
             "With few packets out, fewer repeated answers show a loss.",
             if how == "delayed" {
                 "Linux 3.5 to 4.10: sysctl net.ipv4.tcp_early_retrans=2; later kernels have RACK instead, which is on by default."
@@ -362,11 +410,11 @@ fn step(key: &str, value: &str, switches: &[(String, String)], floor: Option<Dur
             "A stream with few packets tries again at even times instead of waiting twice as long each time.",
             "Linux 2.6.34 or later; a program can ask for it alone with the socket option TCP_THIN_LINEAR_TIMEOUTS.",
         ),
-        ("thin_dupack", _) => none(
+        ("thin_dupack", _) => proxied(
             "A stream with few packets repairs a loss at the first repeated answer.",
             "Linux 2.6.34 to 4.10: sysctl net.ipv4.tcp_thin_dupack=1; later kernels have RACK instead, which is on by default.",
         ),
-        ("rdb", _) => none(
+        ("rdb", _) => proxied(
             "A new packet of a thin stream carries older data along, so that a single loss needs no repair.",
             "In no Linux release, only patches of 2016 by its authors. The nearest for such streams: sysctl net.ipv4.tcp_thin_linear_timeouts=1.",
         ),
@@ -435,7 +483,7 @@ pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
     };
     let (how, why, needs) = match name {
         "cdg" if one_way => (
-            How::No,
+            How::Proxy,
             "Senders slow down when the way there, without the way back, takes longer and longer.",
             "In no kernel. The nearest in Linux 4.2 and later is cdg by the round trip: modprobe tcp_cdg; sysctl -w net.ipv4.tcp_congestion_control=cdg.",
         ),
@@ -455,9 +503,9 @@ pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
             "Linux 3.18 or later with the module tcp_dctcp, at both ends, and a queue that marks.",
         ),
         "prague" => (
-            set(true, name),
+            How::Proxy,
             "Senders slow down by the share of their packets that was marked and say so, which lets them wait in the short queue.",
-            "In no released Linux: kernels of the L4STeam (github.com/L4STeam/linux) have it.",
+            "In no released Linux: kernels of the L4STeam (github.com/L4STeam/linux) have it: modprobe tcp_prague; sysctl -w net.ipv4.tcp_congestion_control=prague.",
         ),
         "cdg" => (
             set(true, name),
@@ -465,7 +513,7 @@ pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
             "Linux 4.2 or later with the module tcp_cdg; without it, Linux 6.4 or later and Fleetfoot built with the feature bpf: fleetfoot attach cdg --default.",
         ),
         "cdg-freebsd" => (
-            How::No,
+            How::Proxy,
             "Senders slow down when the round trip grows, before packets are lost.",
             "FreeBSD: kldload cc_cdg; sysctl net.inet.tcp.cc.algorithm=cdg. The nearest in Linux 4.2 and later: modprobe tcp_cdg; sysctl -w net.ipv4.tcp_congestion_control=cdg.",
         ),
@@ -485,7 +533,7 @@ pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
             "Linux 4.9 or later with the module tcp_bbr.",
         ),
         "bbr3" => (
-            How::No,
+            How::Proxy,
             "Senders measure the rate of the way and send at it, and slow down when more than two per cent is lost.",
             "In no released Linux: branch v3 of github.com/google/bbr. The nearest: modprobe tcp_bbr; sysctl -w net.ipv4.tcp_congestion_control=bbr.",
         ),
@@ -500,7 +548,6 @@ pub(super) fn controller(name: &str, switches: &[(String, String)]) -> Step {
         how,
         why: why.to_owned(),
         needs: needs.to_owned(),
-        nearest: None,
     }
 }
 
@@ -510,7 +557,6 @@ fn of(end: End, how: How, why: &str, needs: &str) -> Step {
         how,
         why: why.to_owned(),
         needs: needs.to_owned(),
-        nearest: None,
     }
 }
 
@@ -519,19 +565,19 @@ fn none(why: &str, needs: &str) -> Step {
     of(End::Senders, How::No, why, needs)
 }
 
+/// By our own TCP.
+fn proxied(why: &str, needs: &str) -> Step {
+    of(End::Senders, How::Proxy, why, needs)
+}
+
 /// A step for what hosts do without a command.
 fn always(why: &str, needs: &str) -> Step {
     of(End::Senders, How::Always, why, needs)
 }
 
-impl Step {
-    fn with_nearest(self, mechanism: &'static str) -> Step {
-        Step {
-            nearest: Some(mechanism),
-            ..self
-        }
-    }
-}
+const PROXY: &str = " The command puts Fleetfoot's TCP in a proxy (Linux, root, package nftables) that programs of that machine go through as they are, \
+by SOCKS5 or HTTP at 127.0.0.1:1080, while it runs. It acts on what they send; what a server answers needs a second proxy in front of the server \
+(docs/proxy.md).";
 
 fn sysctl(setting: &str) -> How {
     How::Sysctl(format!("net.ipv4.{setting}"))

@@ -9,6 +9,7 @@ mod check;
 mod endpoints;
 mod line;
 mod queues;
+mod router;
 mod shaper;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use fleetfoot_sim::spec::LinkSpec;
 
 /// A discipline with its parameters.
 pub(super) struct Discipline {
-    /// What follows `root` in `tc qdisc replace dev eth0 root`; `None`: Linux has no such discipline.
+    /// What follows `root` in `tc qdisc replace dev eth0 root`; `None`: Linux has no such discipline, and `fleetfoot router` does.
     pub arguments: Option<String>,
     /// The nearest that Linux has, where it is another one.
     pub nearest: Option<String>,
@@ -57,7 +57,7 @@ fn only_here(does: &'static str, nearest: &str) -> Discipline {
         nearest: Some(nearest.to_owned()),
         does,
         needs: String::from(
-            "Nowhere but in Fleetfoot: no kernel and no device has this queue. A Linux machine of yours on the way can have it: fleetfoot router FILE (docs/router.md).",
+            "Nowhere but in Fleetfoot: no kernel and no device has this queue. A Linux machine of yours on the way, a bridge between ports without addresses, has it while this command runs (docs/router.md; for good docs/data-path.md).",
         ),
         elsewhere: String::from("flow queueing, if the device has it"),
         fair: true,

@@ -9,6 +9,7 @@ use super::super::place::Place;
 use super::super::{Plan, Planned};
 use super::line::{self, Access, Framing, tc_rate};
 use super::queues::Discipline;
+use super::router::bridge;
 use crate::result::Instruction;
 use crate::scenario::Medium;
 use fleetfoot_core::parameter::Value;
@@ -87,13 +88,6 @@ impl Here<'_> {
         }
     }
 
-    /// The mechanism whose command stands for a discipline that Linux does not have.
-    fn stands_for(discipline: &Discipline) -> Option<String> {
-        let nearest = discipline.nearest.as_ref()?;
-        let kind = nearest.split(' ').next().unwrap_or(nearest);
-        Some(kind.replace('_', "-"))
-    }
-
     fn node(&self, id: fleetfoot_sim::spec::NodeId) -> &str {
         self.plan
             .described
@@ -152,7 +146,7 @@ impl Here<'_> {
             }
             (count, _) => format!("each of the {count} ports like that of {from} towards {to}"),
         };
-        let commands = direct(&discipline).into_iter().collect();
+        let commands = vec![direct(&discipline).unwrap_or_else(|| bridge(self.link, None, true))];
         let why = format!(
             "Packets wait in front of this port, which sends at {}, so the queue is changed right there: {}.",
             self.speed(),
@@ -165,9 +159,7 @@ impl Here<'_> {
                 discipline.elsewhere
             ));
         }
-        let mut instruction = self.instruction(device, commands, why, needs);
-        instruction.nearest = Here::stands_for(&discipline);
-        instruction
+        self.instruction(device, commands, why, needs)
     }
 
     /// A port whose own speed is another: something behind it holds the line to the rate.
@@ -351,7 +343,7 @@ impl Here<'_> {
         let framing = line::framing(self.medium, self.link.framing);
         let commands = match &discipline.arguments {
             Some(arguments) => shaper(arguments, &discipline, &framing, self.link, shaped, out),
-            None => Vec::new(),
+            None => vec![bridge(self.link, Some((shaped, &framing)), out)],
         };
         let nearest = discipline
             .nearest
@@ -380,10 +372,21 @@ impl Here<'_> {
             },
         );
         let mut needs = needs(&discipline, &nearest);
+        needs.push_str(&match discipline.arguments {
+            Some(_) => self.names(&discipline, &framing),
+            None => String::from(
+                " Put the names of its ports in place of eth1 (towards your network) and eth0 (towards the line).",
+            ),
+        });
+        self.instruction(device, commands, why, needs)
+    }
+
+    /// Which names and numbers of the commands for `tc` are the user's to change.
+    fn names(&self, discipline: &Discipline, framing: &Framing) -> String {
         // A PPP interface has no Ethernet header that is counted already, and PPPoE adds 8 bytes that only DSL's framing has.
         let pppoe = if framing.without_pppoe.is_some() { 0 } else { 8 };
         let there = i64::from(framing.overhead) + pppoe;
-        let beyond = beyond_ethernet(&framing);
+        let beyond = beyond_ethernet(framing);
         let ppp = match (discipline.shapes, self.medium) {
             (_, Some(Medium::Host | Medium::Switch)) => String::new(),
             (true, _) => String::from(" (a router that dials in by PPPoE: the PPP interface)"),
@@ -396,10 +399,8 @@ impl Here<'_> {
             Some(Medium::Switch) => "the switch's port",
             _ => "your router's port to the line",
         };
-        needs.push_str(&format!(
-            " Put the name of {port} in place of eth0{ppp}. It lasts until a restart"
-        ));
-        needs.push_str(match self.medium {
+        let mut text = format!(" Put the name of {port} in place of eth0{ppp}. It lasts until a restart");
+        text.push_str(match self.medium {
             Some(Medium::Host | Medium::Switch) => ".",
             _ => "; on OpenWrt the package luci-app-sqm keeps such settings.",
         });
@@ -409,13 +410,11 @@ impl Here<'_> {
             } else {
                 format!("overhead {}", i64::from(bytes) - ETHERNET)
             };
-            needs.push_str(&format!(
+            text.push_str(&format!(
                 " On a line without PPPoE (no user name to dial in with) {exact} is exact."
             ));
         }
-        let mut instruction = self.instruction(device, commands, why, needs);
-        instruction.nearest = Here::stands_for(&discipline);
-        instruction
+        text
     }
 
     fn parameter(&self, name: &str) -> Option<Value> {

@@ -7,10 +7,12 @@ use crate::compare::{Choice, Plan, build};
 use crate::mechanisms::{ENTRIES, Effort, Preset};
 use crate::result::{Instruction, Summary, Variant};
 use crate::run::{Options, execute};
-use crate::scenario::{Medium, Scenario};
+use crate::scenario::{Medium, RouterFile, Scenario, router};
 use crate::testing::engine;
-use fleetfoot_core::parameter::Values;
-use fleetfoot_core::queue::AnyQueue;
+use fleetfoot_core::parameter::{Value, Values};
+use fleetfoot_core::queue::{AnyQueue, Limit};
+use fleetfoot_core::units::Rate;
+use fleetfoot_live::router::Interface;
 use fleetfoot_sim::spec::LinkSpec;
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -347,12 +349,122 @@ fn what_is_nowhere_names_the_nearest() {
         ("super-packets", "fq_codel"),
     ] {
         let steps = steps(&cable(), name, UP);
-        assert!(steps[0].commands.is_empty(), "{name}");
         assert!(
             steps[0].needs.contains("Nowhere but in Fleetfoot") && steps[0].needs.contains(nearest),
             "{name}: {}",
             steps[0].needs
         );
+    }
+}
+
+/// What `printf` writes for a command of the router, as `fleetfoot router` reads it.
+fn written(command: &str) -> RouterFile {
+    let folder = std::env::temp_dir().join(format!("fleetfoot-turn-on-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let writes = command.replace("&& fleetfoot router router.toml", "");
+    assert_ne!(writes, command);
+    let status = Command::new("sh")
+        .current_dir(&folder)
+        .args(["-c", &writes])
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "{command}");
+    let there = ["eth0", "eth1"].map(|name| Interface {
+        name: name.to_owned(),
+        hardware: Some([2, 0, 0, 0, 0, 1]),
+        index: 1,
+        mtu: 1500,
+        addresses: Vec::new(),
+        up: true,
+    });
+    let file = router(&folder.join("router.toml"), &there).expect("the router reads it");
+    let _ = std::fs::remove_dir_all(&folder);
+    file
+}
+
+#[test]
+fn a_queue_of_fleetfoot_alone_is_a_file_of_the_router_at_the_rate_of_the_line() {
+    // Of 10 Mbit/s upstream 95 %, of 50 Mbit/s downstream 90 %; 375 kB and 1875 kB are 250 and 1250 packets.
+    for (name, kind, place, at, kbit, packets) in [
+        ("favourtail", "favourtail", UP, 1, 9500, 250),
+        ("favourtail", "favourtail", DOWN, 0, 45_000, 1250),
+        ("favourtail-budget", "favourtail", UP, 1, 9500, 250),
+        ("super-packets-hardened", "sp-h", UP, 1, 9500, 250),
+    ] {
+        let steps = steps(&cable(), name, place);
+        let [command] = steps[0].commands.as_slice() else {
+            panic!("{name}: {steps:?}");
+        };
+        let file = written(command);
+        let interfaces = &file.config.interfaces;
+        let names: Vec<&str> = interfaces.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["eth1", "eth0"]);
+        let (shaped, other) = (&interfaces[at], &interfaces[1 - at]);
+        assert_eq!((shaped.queue.name, other.rate), (kind, None), "{name}");
+        assert_eq!(shaped.rate, Some(Rate::from_bps(kbit * 1000)), "{name}");
+        assert_eq!(shaped.framing, 18, "{name}");
+        assert_eq!(
+            shaped.queue.values.limit("limit"),
+            Limit::Packets(packets),
+            "{name}"
+        );
+        if name == "favourtail-budget" {
+            assert_eq!(shaped.queue.values.value("budget"), Value::Flag(true));
+        }
+        assert_eq!(steps[0].nearest, None, "{name}");
+    }
+    // At a port of the line's own rate nothing need be held to it.
+    let port = line("100 Mbit/s", "100 Mbit/s", "medium = \"switch\"");
+    let steps = steps(&port, "favourtail", UP);
+    assert_eq!(written(&steps[0].commands[0]).config.interfaces[1].rate, None);
+}
+
+/// `explain` and `compare` say the same of mechanisms that no kernel has and our TCP does.
+#[test]
+fn what_only_our_tcp_has_is_turned_on_by_the_proxy_that_explain_names() {
+    let plan = planned(&cable(), &[], UP);
+    let [before, after] = [(0.27, 0.3), (0.005, 0.02)].map(|(mean, p99)| measured(&plan, mean, p99));
+    let own = |command: &str| {
+        let words = command
+            .split("--set ")
+            .skip(1)
+            .map(|word| word.trim().trim_matches('\'').to_owned());
+        // The rate is that of the user's bottleneck.
+        words
+            .filter(|word| !word.starts_with("tcp.spreading_rate="))
+            .collect::<BTreeSet<String>>()
+    };
+    let mut found = BTreeSet::new();
+    for (index, variant) in plan.variants.iter().enumerate() {
+        let [mechanism] = variant.mechanisms.as_slice() else {
+            continue;
+        };
+        let steps = instructions_of(&plan, index, &after, &before);
+        let commands: Vec<&String> = steps.iter().flat_map(|step| &step.commands).collect();
+        let listed = mechanism
+            .turn_on
+            .split_once("fleetfoot proxy")
+            .map(|(_, rest)| own(rest.split(" (").next().unwrap_or_default()));
+        let name = mechanism.name;
+        assert!(listed.is_none() || !commands.is_empty(), "{name}: {steps:?}");
+        for command in commands
+            .iter()
+            .filter(|command| command.contains("fleetfoot proxy"))
+        {
+            assert_eq!(Some(own(command)), listed, "{name}: {command}");
+            found.insert(name);
+        }
+    }
+    for name in [
+        "rdb",
+        "initial-spreading",
+        "tlp-restart",
+        "hystart-plus-plus",
+        "restart-window-rfc5681",
+        "cdg-one-way",
+        "bbr3",
+        "dualpi2-l4s",
+    ] {
+        assert!(found.contains(name), "{name} is not among {found:?}");
     }
 }
 
@@ -481,7 +593,7 @@ fn refused(commands: &[&str]) -> Option<Vec<String>> {
     }
     // `fleetfoot mark` runs until it is stopped, and is tested where the program is built: here its ports are looked at.
     let mark = "fleetfoot() { test $1 != mark || { ip link show ${3%,*} > /dev/null; ip link show ${3#*,} > /dev/null; }; }";
-    let mut script = format!("{prepare}\nmodprobe() {{ :; }}\nethtool() {{ :; }}\n{mark}\n");
+    let mut script = format!("cd $(mktemp -d)\n{prepare}\nmodprobe() {{ :; }}\nethtool() {{ :; }}\n{mark}\n");
     for (index, command) in commands.iter().enumerate() {
         // Parameters of the kernel's modules belong to the machine, not to the namespace.
         if !command.contains("/sys/module") {
