@@ -76,6 +76,13 @@ impl FastPath {
 }
 
 impl Connection {
+    /// Whether a segment is a usual one of an established connection: it carries nothing but data, an acknowledgment and
+    /// timestamps, and there is nothing else to look at.
+    #[inline(always)]
+    pub fn predicts(&self, segment: &Segment) -> bool {
+        self.shared.fast.predicts(segment)
+    }
+
     /// Works out what is usual from now on.
     pub(super) fn fast_path(&self) -> FastPath {
         let shared = &self.shared;

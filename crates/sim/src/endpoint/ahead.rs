@@ -11,7 +11,7 @@ use crate::observe::Observer;
 use crate::spec::LinkIndex;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::link::PacketSize;
-use fleetfoot_core::packet::Flags;
+use fleetfoot_core::packet::{BufId, Flags};
 use fleetfoot_core::tcp::{Connection, State};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -99,13 +99,16 @@ impl<O: Observer> Hosts<'_, O> {
                 if at > until && (at > latest || !connection.is_silent_before(at)) {
                     break 'pieces;
                 }
-                let packet = packets.get(id);
+                let (packet, free) = packets.place(id);
                 if packet.flow != flow {
                     more = last.is_some() && network.hops[place as usize] == END_AT_ONCE;
                     break 'pieces;
                 }
                 debug_assert_eq!(place, end_of_path, "a flow has one path");
-                if packet.segment.flags.intersects(EXTRAORDINARY) || connection.state() != State::Established
+                let predicted = connection.predicts(&packet.segment);
+                if !predicted
+                    && (packet.segment.flags.intersects(EXTRAORDINARY)
+                        || connection.state() != State::Established)
                 {
                     break 'pieces;
                 }
@@ -113,8 +116,8 @@ impl<O: Observer> Hosts<'_, O> {
                 taken += 1;
                 last = Some(at);
                 observer.on_deliver(at, LinkIndex(link), packet, at.since(packet.enqueued_at));
-                let in_order = connection.on_segment(at, &packet.segment).in_order;
-                packets.free(id);
+                packet.buf = BufId(std::mem::replace(free, id));
+                let in_order = connection.on_segment_as(at, &packet.segment, predicted).in_order;
                 if in_order > end.received {
                     let before = std::mem::replace(&mut end.received, in_order);
                     observer.on_receive(at, flow, before..in_order);

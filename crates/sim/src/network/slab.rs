@@ -69,6 +69,13 @@ impl Slab {
         self.free = id;
     }
 
+    /// A packet in use, and the number freed last: this number put there, and that one in the packet's `buf`, give the number
+    /// back, while the packet may still be read until another is stored.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, id: u32) -> (&mut Packet, &mut u32) {
+        (&mut self.packets[id as usize], &mut self.free)
+    }
+
     /// Takes a packet out.
     #[inline]
     pub(crate) fn take(&mut self, id: u32) -> Packet {

@@ -18,7 +18,14 @@ impl Connection {
     /// A segment arrived.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Accepted {
-        let accepted = if self.shared.fast.predicts(segment) {
+        self.on_segment_as(now, segment, self.predicts(segment))
+    }
+
+    /// [`Connection::on_segment`] of a segment that the connection [`predicts`](Connection::predicts), or does not.
+    #[inline(always)]
+    pub fn on_segment_as(&mut self, now: Instant, segment: &Segment, predicted: bool) -> Accepted {
+        debug_assert_eq!(predicted, self.predicts(segment));
+        let accepted = if predicted {
             self.on_synchronised::<true>(now, segment)
         } else {
             // A copy: what the usual case returns stays in registers.
