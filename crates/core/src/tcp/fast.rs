@@ -10,8 +10,9 @@
 //! **Source.** Van Jacobson, "4BSD header prediction", ACM Computer Communication Review 20(2), 1990.
 //! **Deviations.** None: nothing of it can be seen from outside.
 
-use super::{Connection, Control, State};
+use super::{Accepted, Connection, Control, State};
 use crate::packet::{Ecn, Flags, Segment};
+use crate::time::Instant;
 
 /// Which steps are the usual ones, whatever the next segment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,34 @@ impl Connection {
     #[inline(always)]
     pub fn predicts(&self, segment: &Segment) -> bool {
         self.shared.fast.predicts(segment)
+    }
+
+    /// Whether this end has sent no data and has none to send: then what it does is to take data and to acknowledge it.
+    #[inline(always)]
+    pub fn only_receives(&self) -> bool {
+        self.sender.is_none()
+    }
+
+    /// [`Connection::on_segment`] of a segment that the connection [`predicts`](Connection::predicts), or does not. `RECEIVES`: it
+    /// [only receives](Connection::only_receives).
+    #[inline(always)]
+    pub fn on_segment_as<const RECEIVES: bool>(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        predicted: bool,
+    ) -> Accepted {
+        debug_assert_eq!(predicted, self.predicts(segment));
+        debug_assert!(!RECEIVES || self.only_receives());
+        let accepted = if predicted {
+            self.on_synchronised::<true, RECEIVES>(now, segment)
+        } else {
+            // A copy: what the usual case returns stays in registers.
+            let Accepted { start, end, in_order } = self.arrive(now, segment);
+            Accepted { start, end, in_order }
+        };
+        self.checked(false);
+        accepted
     }
 
     /// Works out what is usual from now on.

@@ -273,13 +273,14 @@ impl Connection {
         Some(Transmit { segment, start, end })
     }
 
-    /// Whether [`Connection::poll_segment`] has nothing to send now, as far as that can be seen at once.
+    /// Whether [`Connection::poll_segment`] has nothing to send now, as far as that can be seen at once. `RECEIVES`: it
+    /// [only receives](Connection::only_receives).
     #[inline(always)]
-    pub fn is_drained(&mut self, now: Instant) -> bool {
+    pub fn is_drained<const RECEIVES: bool>(&mut self, now: Instant) -> bool {
         if !self.shared.fast.silent() || self.receive.acking.now {
             return false;
         }
-        if let Some(sender) = &mut self.sender {
+        if !RECEIVES && let Some(sender) = &mut self.sender {
             if sender.full_at != now {
                 return false;
             }
@@ -291,11 +292,21 @@ impl Connection {
         true
     }
 
-    /// The same, with the headers written where they are wanted: the stream offsets that the segment carries.
+    /// [`Connection::poll_transmit`], with the headers written where they are wanted: the stream offsets that the segment carries.
     #[inline(always)]
     pub fn poll_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
+        self.poll_segment_as::<false>(now, segment)
+    }
+
+    /// [`Connection::poll_segment`]. `RECEIVES`: the connection [only receives](Connection::only_receives).
+    #[inline(always)]
+    pub fn poll_segment_as<const RECEIVES: bool>(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment,
+    ) -> Option<(u64, u64)> {
         let range = if self.shared.fast.sends() {
-            self.next_segment::<true>(now, segment)
+            self.next_segment::<true, RECEIVES>(now, segment)
         } else {
             self.unusual_segment(now, segment)
         };
@@ -305,7 +316,7 @@ impl Connection {
 
     #[inline(never)]
     fn unusual_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
-        let range = self.next_segment::<false>(now, segment);
+        let range = self.next_segment::<false, false>(now, segment);
         let sender = self.sender.as_ref();
         // While a loss is repaired, what was unusual before stays so.
         if range.is_some() && sender.is_none_or(|sender| sender.recovery.state() == CaState::Open) {
@@ -314,9 +325,13 @@ impl Connection {
         range
     }
 
-    /// `QUIET`: [`FastPath::sends`].
+    /// `QUIET`: [`FastPath::sends`]. `RECEIVES`: this end [only receives](Connection::only_receives).
     #[inline(always)]
-    fn next_segment<const QUIET: bool>(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
+    fn next_segment<const QUIET: bool, const RECEIVES: bool>(
+        &mut self,
+        now: Instant,
+        segment: &mut Segment,
+    ) -> Option<(u64, u64)> {
         if !QUIET {
             if self.control != Control::None || self.keep_alive_due {
                 return Some(self.control_segment(now, segment));
@@ -325,13 +340,14 @@ impl Connection {
                 return self.transmit_early(now, segment);
             }
         }
-        if let Some(sender) = &mut self.sender
+        if !RECEIVES
+            && let Some(sender) = &mut self.sender
             && (QUIET || self.state != State::TimeWait)
             && let Some(outgoing) = sender.next::<QUIET>(now, &mut self.shared)
         {
             return Some(self.data_segment::<QUIET>(now, outgoing, segment));
         }
-        self.pending_ack::<QUIET>(now, segment)
+        self.pending_ack::<QUIET, RECEIVES>(now, segment)
     }
 
     /// The next event; ask until `None`.

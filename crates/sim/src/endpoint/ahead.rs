@@ -30,8 +30,27 @@ impl<O: Observer> Hosts<'_, O> {
 
     /// Delivers the packets of one flow at the end of a FIFO link as far as their time may come early. Whether those of
     /// another may follow.
-    #[inline(never)]
+    #[inline(always)]
     fn take_run<A: Applications<O>>(&mut self, apps: &mut A, link: u32) -> bool {
+        let Some(first) = self.network.links[link as usize].wire.front() else {
+            return false;
+        };
+        let flow = self.packets.get(first.packet).flow;
+        let end = &self.slots[(flow.0 >> 1) as usize].ends[(1 ^ flow.0 & 1) as usize];
+        let writes = end.to_write > 0 || end.closing;
+        match end.connection.as_deref() {
+            Some(connection) if !writes && connection.only_receives() => {
+                self.take_run_of::<A, true>(apps, link)
+            }
+            Some(_) => self.take_run_of::<A, false>(apps, link),
+            None => false,
+        }
+    }
+
+    /// [`Hosts::take_run`]. `RECEIVES`: the connection [only receives](Connection::only_receives), and the application has nothing to
+    /// write.
+    #[inline(never)]
+    fn take_run_of<A: Applications<O>, const RECEIVES: bool>(&mut self, apps: &mut A, link: u32) -> bool {
         let Hosts {
             network,
             packets,
@@ -117,7 +136,9 @@ impl<O: Observer> Hosts<'_, O> {
                 last = Some(at);
                 observer.on_deliver(at, LinkIndex(link), packet, at.since(packet.enqueued_at));
                 packet.buf = BufId(std::mem::replace(free, id));
-                let in_order = connection.on_segment_as(at, &packet.segment, predicted).in_order;
+                let in_order = connection
+                    .on_segment_as::<RECEIVES>(at, &packet.segment, predicted)
+                    .in_order;
                 if in_order > end.received {
                     let before = std::mem::replace(&mut end.received, in_order);
                     observer.on_receive(at, flow, before..in_order);
@@ -126,10 +147,14 @@ impl<O: Observer> Hosts<'_, O> {
                     to_write: &mut end.to_write,
                     closing: &mut end.closing,
                 };
-                let acted = application.act(at, connection);
+                let acted = if RECEIVES {
+                    application.take_events(at, connection)
+                } else {
+                    application.act(at, connection)
+                };
                 debug_assert!(!acted.found, "flows that tell others run on time");
                 over = acted.over;
-                drain(
+                drain::<_, RECEIVES>(
                     packets,
                     *observer,
                     at,
@@ -171,9 +196,10 @@ impl<O: Observer> Hosts<'_, O> {
     }
 }
 
-/// What a connection sends now. Segments are written where they stay until they are delivered.
+/// What a connection sends now. Segments are written where they stay until they are delivered. `RECEIVES`: it
+/// [only receives](Connection::only_receives).
 #[inline(always)]
-fn drain<O: Observer>(
+fn drain<O: Observer, const RECEIVES: bool>(
     packets: &mut Slab,
     observer: &mut O,
     now: Instant,
@@ -182,9 +208,12 @@ fn drain<O: Observer>(
     leaving: &mut Vec<PacketOnWire>,
     onward: u32,
 ) {
-    while !connection.is_drained(now) {
+    while !connection.is_drained::<RECEIVES>(now) {
         let (packet, free) = packets.reserve();
-        if connection.poll_segment(now, &mut packet.segment).is_none() {
+        if connection
+            .poll_segment_as::<RECEIVES>(now, &mut packet.segment)
+            .is_none()
+        {
             return;
         }
         let id = std::mem::replace(free, packet.buf.0);

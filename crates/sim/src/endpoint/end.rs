@@ -263,6 +263,12 @@ impl Application<'_> {
             *self.closing = false;
             connection.shutdown(now, Half::Write);
         }
+        self.take_events(now, connection)
+    }
+
+    /// Takes the events.
+    #[inline(always)]
+    pub(crate) fn take_events(&mut self, now: Instant, connection: &mut Connection) -> Acted {
         let mut acted = Acted::default();
         while let Some(event) = connection.poll_event() {
             match event {

@@ -169,7 +169,7 @@ impl Connection {
                 return Some(self.data_segment::<false>(now, outgoing, segment));
             }
         }
-        self.pending_ack::<false>(now, segment)
+        self.pending_ack::<false, false>(now, segment)
     }
 
     /// Settings that few connections use.

@@ -18,27 +18,12 @@ impl Connection {
     /// A segment arrived.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Accepted {
-        self.on_segment_as(now, segment, self.predicts(segment))
-    }
-
-    /// [`Connection::on_segment`] of a segment that the connection [`predicts`](Connection::predicts), or does not.
-    #[inline(always)]
-    pub fn on_segment_as(&mut self, now: Instant, segment: &Segment, predicted: bool) -> Accepted {
-        debug_assert_eq!(predicted, self.predicts(segment));
-        let accepted = if predicted {
-            self.on_synchronised::<true>(now, segment)
-        } else {
-            // A copy: what the usual case returns stays in registers.
-            let Accepted { start, end, in_order } = self.arrive(now, segment);
-            Accepted { start, end, in_order }
-        };
-        self.checked(false);
-        accepted
+        self.on_segment_as::<false>(now, segment, self.predicts(segment))
     }
 
     /// A segment that may be anything.
     #[inline(never)]
-    fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
+    pub(in crate::tcp) fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
         let accepted = self.arrive_anyhow(now, segment);
         self.shared.fast = self.fast_path();
         accepted
@@ -58,7 +43,7 @@ impl Connection {
             | State::CloseWait
             | State::Closing
             | State::LastAck
-            | State::TimeWait => self.on_synchronised::<false>(now, segment),
+            | State::TimeWait => self.on_synchronised::<false, false>(now, segment),
         }
     }
 
@@ -72,9 +57,14 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 3.10.7.4 in its order. `PREDICTED`: [`FastPath::predicts`](crate::tcp::fast::FastPath::predicts).
+    /// RFC 9293 3.10.7.4 in its order. `PREDICTED`: [`FastPath::predicts`](crate::tcp::fast::FastPath::predicts). `RECEIVES`: this end
+    /// [only receives](Connection::only_receives).
     #[inline(always)]
-    fn on_synchronised<const PREDICTED: bool>(&mut self, now: Instant, segment: &Segment) -> Accepted {
+    pub(in crate::tcp) fn on_synchronised<const PREDICTED: bool, const RECEIVES: bool>(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+    ) -> Accepted {
         let shared = &mut self.shared;
         let seq = segment.seq.to_offset(shared.irs, self.receive.rcv_nxt);
         let len = if PREDICTED {
@@ -126,7 +116,7 @@ impl Connection {
         let urgent = !PREDICTED && segment.flags.contains(Flags::URG);
         // Fifth: ACK.
         let has_ack = PREDICTED || segment.flags.contains(Flags::ACK);
-        if !has_ack || !self.on_ack_field::<PREDICTED>(now, segment, seq) {
+        if !has_ack || !self.on_ack_field::<PREDICTED, RECEIVES>(now, segment, seq) {
             return self.nothing();
         }
         let shared = &mut self.shared;
@@ -150,7 +140,7 @@ impl Connection {
         if len == 0 {
             return self.nothing();
         }
-        self.on_payload::<PREDICTED>(now, segment, seq)
+        self.on_payload::<PREDICTED, RECEIVES>(now, segment, seq)
     }
 
     /// RFC 9293 3.10.7.4: an unacceptable segment is answered with an ACK.
@@ -181,7 +171,7 @@ impl Connection {
             && self.receive.window() == 0
             && seq == self.receive.rcv_nxt as i64
         {
-            self.on_ack_field::<false>(now, segment, seq);
+            self.on_ack_field::<false, false>(now, segment, seq);
             self.shared.fast = self.fast_path(); // the segment may have been a predicted one
             if segment.flags.contains(Flags::URG) {
                 self.on_urgent(segment, seq); // RFC 9293 MUST-66
@@ -234,13 +224,18 @@ impl Connection {
 
     /// The ACK field. False: the segment is to be dropped.
     #[inline(always)]
-    fn on_ack_field<const PREDICTED: bool>(&mut self, now: Instant, segment: &Segment, seq: i64) -> bool {
-        let una = self.sender.as_ref().map_or(1, |sender| sender.una);
+    fn on_ack_field<const PREDICTED: bool, const RECEIVES: bool>(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        seq: i64,
+    ) -> bool {
+        let sender = self.sender.as_ref().filter(|_| !RECEIVES);
+        let (una, mut nxt) = sender.map_or((1, 1), |sender| (sender.una, sender.nxt));
         let ack = segment.ack.to_offset(self.shared.iss, una);
         if !PREDICTED && self.state == State::SynReceived && !self.on_ack_in_syn_received(now, segment, ack) {
             return false;
         }
-        let mut nxt = self.sender.as_ref().map_or(1, |sender| sender.nxt);
         let mut probed = false;
         if !PREDICTED
             && ack == nxt as i64 + 1
@@ -259,7 +254,7 @@ impl Connection {
         }
         let (seq, ack) = (seq.max(0) as u64, if old { ack.max(0) } else { ack } as u64);
         if !old {
-            self.take_ack::<PREDICTED>(now, segment, seq, ack);
+            self.take_ack::<PREDICTED, RECEIVES>(now, segment, seq, ack);
             if !PREDICTED && probed {
                 self.on_advance::<false>(now); // the probe was a byte of the stream, or the FIN
             }
@@ -283,14 +278,14 @@ impl Connection {
 
     /// An acknowledgment up to offset `ack`, from SND.UNA to SND.NXT, on an acceptable segment at offset `seq`.
     #[inline(always)]
-    pub(in crate::tcp) fn take_ack<const PREDICTED: bool>(
+    pub(in crate::tcp) fn take_ack<const PREDICTED: bool, const RECEIVES: bool>(
         &mut self,
         now: Instant,
         segment: &Segment,
         seq: u64,
         ack: u64,
     ) {
-        if self.sender.is_none() {
+        if RECEIVES || self.sender.is_none() {
             self.shared.peer.take(segment, self.shared.snd_scale, seq, ack);
             return; // no timer waits for a window
         }
@@ -389,23 +384,31 @@ impl Connection {
 
     /// The payload and the FIN of an acceptable segment at offset `seq`.
     #[inline(always)]
-    pub(in crate::tcp) fn on_payload<const PREDICTED: bool>(
+    pub(in crate::tcp) fn on_payload<const PREDICTED: bool, const RECEIVES: bool>(
         &mut self,
         now: Instant,
         segment: &Segment,
         seq: i64,
     ) -> Accepted {
         if PREDICTED && self.receive.is_next(seq, segment.payload) {
-            if self.auto_read && self.receive.is_plain(&self.shared.config, segment) {
+            if !(self.auto_read && self.receive.is_plain(&self.shared.config, segment)) {
+                self.take_next(now, segment, seq)
+            } else if RECEIVES {
                 self.take_payload::<true, true, true>(now, segment, seq)
             } else {
-                self.take_next(now, segment, seq)
+                self.take_plain(now, segment, seq)
             }
         } else if PREDICTED {
             self.take_disorder(now, segment, seq)
         } else {
             self.take_payload::<false, false, false>(now, segment, seq)
         }
+    }
+
+    /// A plain segment at an end that sends as well.
+    #[inline(never)]
+    fn take_plain(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
+        self.take_payload::<true, true, true>(now, segment, seq)
     }
 
     /// A predicted segment that is next, but not plain.

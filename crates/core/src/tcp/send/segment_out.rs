@@ -44,7 +44,7 @@ impl Connection {
 
     /// A pure acknowledgment, if one is due.
     #[inline(always)]
-    pub(in crate::tcp) fn pending_ack<const QUIET: bool>(
+    pub(in crate::tcp) fn pending_ack<const QUIET: bool, const RECEIVES: bool>(
         &mut self,
         now: Instant,
         segment: &mut Segment,
@@ -52,7 +52,8 @@ impl Connection {
         if !self.receive.acking.now || (!QUIET && matches!(self.state, State::Closed | State::SynSent)) {
             return None;
         }
-        self.bare::<QUIET>(now, self.snd_nxt(), u32::MAX, segment);
+        let nxt = if RECEIVES { 1 } else { self.snd_nxt() };
+        self.bare::<QUIET>(now, nxt, u32::MAX, segment);
         Some((0, 0))
     }
 
@@ -116,23 +117,27 @@ impl Connection {
     fn bare<const QUIET: bool>(&mut self, now: Instant, seq: u64, room: u32, segment: &mut Segment) {
         let (shared, receive) = (&mut self.shared, &mut self.receive);
         let window = receive.offer(&shared.config, shared.mss, shared.rcv_scale);
+        let mut flags = Flags(Flags::ACK.0 | Flags::DF.0);
+        let mut overhead = shared.config.header() as u8;
+        let (mut tsval, mut tsecr) = (0, 0);
+        if shared.timestamps {
+            flags = flags.with(Flags::TIMESTAMPS);
+            (tsval, tsecr) = (shared.timestamp(now), shared.ts_recent);
+            overhead += 12;
+        }
         *segment = Segment {
             seq: SeqNumber::from_offset(shared.iss, seq),
             ack: SeqNumber::from_offset(shared.irs, receive.rcv_nxt),
+            tsval,
+            tsecr,
             window,
-            flags: Flags(Flags::ACK.0 | Flags::DF.0),
+            flags,
             ttl: 64,
-            overhead: shared.config.header() as u8,
+            overhead,
             ..Segment::default()
         };
         if !QUIET && let Some(cold) = &shared.cold {
             cold.decorate(seq, segment);
-        }
-        if shared.timestamps {
-            segment.flags = segment.flags.with(Flags::TIMESTAMPS);
-            segment.tsval = shared.timestamp(now);
-            segment.tsecr = shared.ts_recent;
-            segment.overhead += 12;
         }
         if !QUIET && receive.echo && shared.ecn {
             segment.flags = segment.flags.with(Flags::ECE);

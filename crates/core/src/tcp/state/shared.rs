@@ -121,7 +121,9 @@ impl Shared {
     /// The timestamp clock: milliseconds from a per-connection offset (RFC 7323 5.4).
     #[inline]
     pub(in crate::tcp) fn timestamp(&self, now: Instant) -> u32 {
-        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.ts_offset)
+        // The offset is added first, so that who may send several segments does not work it out for none.
+        let offset = u64::from(self.ts_offset) * 1_000_000;
+        (now.as_nanos().wrapping_add(offset) / 1_000_000) as u32
     }
 
     /// Whether an echoed timestamp is not older than a transmission at `at`.
