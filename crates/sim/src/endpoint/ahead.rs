@@ -98,30 +98,27 @@ impl<O: Observer> Hosts<'_, O> {
         let number = flow.0 ^ 1;
         let received = end.received;
         let mut until = latest.min(end.deadline);
-        let mut last = None;
         let (mut over, mut more) = (false, false);
         let mut taken = 0;
         leaving.clear();
         // Where what is sent goes after its first link.
         let onward = end.path.0 + 1;
-        'pieces: for mut piece in wire.pieces() {
-            while let Some((
-                &PacketOnWire {
-                    at,
-                    packet: id,
-                    place,
-                    ..
-                },
-                rest,
-            )) = piece.split_first()
+        for piece in wire.pieces() {
+            let mut rest = piece.iter();
+            while let Some(&PacketOnWire {
+                at,
+                packet: id,
+                place,
+                ..
+            }) = rest.as_slice().first()
             {
                 if at > until && (at > latest || !connection.is_silent_before(at)) {
-                    break 'pieces;
+                    break;
                 }
                 let (packet, free) = packets.place(id);
                 if packet.flow != flow {
-                    more = last.is_some() && network.hops[place as usize] == END_AT_ONCE;
-                    break 'pieces;
+                    more = network.hops[place as usize] == END_AT_ONCE;
+                    break;
                 }
                 debug_assert_eq!(place, end_of_path, "a flow has one path");
                 let predicted = connection.predicts(&packet.segment);
@@ -129,11 +126,9 @@ impl<O: Observer> Hosts<'_, O> {
                     && (packet.segment.flags.intersects(EXTRAORDINARY)
                         || connection.state() != State::Established)
                 {
-                    break 'pieces;
+                    break;
                 }
-                piece = rest;
-                taken += 1;
-                last = Some(at);
+                rest.next();
                 observer.on_deliver(at, LinkIndex(link), packet, at.since(packet.enqueued_at));
                 packet.buf = BufId(std::mem::replace(free, id));
                 let in_order = connection
@@ -153,7 +148,7 @@ impl<O: Observer> Hosts<'_, O> {
                     application.act(at, connection)
                 };
                 debug_assert!(!acted.found, "flows that tell others run on time");
-                over = acted.over;
+                over |= acted.over;
                 drain::<_, RECEIVES>(
                     packets,
                     *observer,
@@ -163,11 +158,15 @@ impl<O: Observer> Hosts<'_, O> {
                     leaving,
                     onward,
                 );
+                until = at;
                 if over {
-                    break 'pieces;
+                    break;
                 }
                 observer.on_ack(at, FlowId(number), connection);
-                until = at;
+            }
+            taken += piece.len() - rest.len();
+            if rest.len() > 0 || over {
+                break;
             }
         }
         wire.forget(taken);
@@ -176,7 +175,10 @@ impl<O: Observer> Hosts<'_, O> {
         let place = &mut network.links[link as usize].wire;
         debug_assert!(place.is_empty(), "nothing was put here meanwhile");
         *place = wire;
-        let Some(last) = last else { return false };
+        if taken == 0 {
+            return false;
+        }
+        let last = until;
         slot.in_network += sent;
         slot.in_network -= taken as u32;
         if side == 1 && counts {

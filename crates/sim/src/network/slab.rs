@@ -26,14 +26,14 @@ impl Slab {
     #[inline(always)]
     pub(crate) fn reserve(&mut self) -> (&mut Packet, &mut u32) {
         if self.free as usize >= self.packets.len() {
-            self.grow();
+            return self.reserve_new();
         }
         (&mut self.packets[self.free as usize], &mut self.free)
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
+    fn reserve_new(&mut self) -> (&mut Packet, &mut u32) {
         let next = self.packets.len() as u32 + 1;
         self.packets.extend((next..next + AT_A_TIME).map(|next| Packet {
             enqueued_at: Instant::ZERO,
@@ -41,6 +41,7 @@ impl Slab {
             buf: BufId(next),
             segment: Segment::default(),
         }));
+        (&mut self.packets[self.free as usize], &mut self.free)
     }
 
     /// Stores a packet; its number.

@@ -145,7 +145,7 @@ impl Connection {
         // Fifth: text on the SYN-ACK, as of the octet after the SYN.
         let mut text = *segment;
         text.flags = text.flags.without(Flags::SYN);
-        self.on_payload::<false, false>(now, &text, 1)
+        self.on_payload::<false>(now, &text, 1)
     }
 
     /// The SYN-ACK is to be acknowledged (Linux `tcp_rcv_synsent_state_process`).

@@ -84,7 +84,10 @@ impl Connection {
             }
         }
         // First: sequence number.
-        let fits = if self.receive.room.is_some() && (PREDICTED || self.state != State::SynReceived) {
+        let next = PREDICTED && self.receive.is_next(seq, segment.payload);
+        let fits = if next {
+            true
+        } else if self.receive.room.is_some() && (PREDICTED || self.state != State::SynReceived) {
             self.receive.fits(seq, segment, self.shared.last_ack_sent)
         } else {
             self.receive.acceptable(seq, len)
@@ -140,7 +143,10 @@ impl Connection {
         if len == 0 {
             return self.nothing();
         }
-        self.on_payload::<PREDICTED, RECEIVES>(now, segment, seq)
+        if next {
+            return self.take_predicted::<RECEIVES>(now, segment, seq);
+        }
+        self.on_payload::<PREDICTED>(now, segment, seq)
     }
 
     /// RFC 9293 3.10.7.4: an unacceptable segment is answered with an ACK.
@@ -382,48 +388,66 @@ impl Connection {
         }
     }
 
-    /// The payload and the FIN of an acceptable segment at offset `seq`.
+    /// The payload and the FIN of an acceptable segment at offset `seq`, which is not a predicted one that is next.
     #[inline(always)]
-    pub(in crate::tcp) fn on_payload<const PREDICTED: bool, const RECEIVES: bool>(
+    pub(in crate::tcp) fn on_payload<const PREDICTED: bool>(
         &mut self,
         now: Instant,
         segment: &Segment,
         seq: i64,
     ) -> Accepted {
-        if PREDICTED && self.receive.is_next(seq, segment.payload) {
-            if !(self.auto_read && self.receive.is_plain(&self.shared.config, segment)) {
-                self.take_next(now, segment, seq)
-            } else if RECEIVES {
-                self.take_payload::<true, true, true>(now, segment, seq)
-            } else {
-                self.take_plain(now, segment, seq)
-            }
-        } else if PREDICTED {
+        let (start, end) = if PREDICTED {
             self.take_disorder(now, segment, seq)
         } else {
             self.take_payload::<false, false, false>(now, segment, seq)
-        }
+        };
+        let in_order = if PREDICTED {
+            self.receive.rcv_nxt - 1
+        } else {
+            self.received()
+        };
+        Accepted { start, end, in_order }
+    }
+
+    /// A predicted segment that [is next](crate::tcp::receive::half::Receive::is_next).
+    #[inline(always)]
+    fn take_predicted<const RECEIVES: bool>(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        seq: i64,
+    ) -> Accepted {
+        let plain = self.auto_read && self.receive.is_plain(&self.shared.config, segment);
+        let (start, end) = if !plain {
+            self.take_next(now, segment, seq)
+        } else if RECEIVES {
+            self.take_payload::<true, true, true>(now, segment, seq)
+        } else {
+            self.take_plain(now, segment, seq)
+        };
+        let in_order = self.receive.rcv_nxt - 1;
+        Accepted { start, end, in_order }
     }
 
     /// A plain segment at an end that sends as well.
     #[inline(never)]
-    fn take_plain(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
+    fn take_plain(&mut self, now: Instant, segment: &Segment, seq: i64) -> (u64, u64) {
         self.take_payload::<true, true, true>(now, segment, seq)
     }
 
     /// A predicted segment that is next, but not plain.
     #[inline(never)]
-    fn take_next(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
+    fn take_next(&mut self, now: Instant, segment: &Segment, seq: i64) -> (u64, u64) {
         self.take_payload::<true, true, false>(now, segment, seq)
     }
 
     /// A predicted segment that is not in order, or leaves or has left a hole.
     #[inline(never)]
-    fn take_disorder(&mut self, now: Instant, segment: &Segment, seq: i64) -> Accepted {
+    fn take_disorder(&mut self, now: Instant, segment: &Segment, seq: i64) -> (u64, u64) {
         self.take_payload::<true, false, false>(now, segment, seq)
     }
 
-    /// `NEXT`: it is predicted, and what is expected next ([`Receive::is_next`](crate::tcp::receive::half::Receive::is_next)).
+    /// Takes a payload: the stream offsets that were taken. `NEXT`: it is predicted, and what is expected next ([`Receive::is_next`](crate::tcp::receive::half::Receive::is_next)).
     /// `PLAIN`: it also [is plain](crate::tcp::receive::half::Receive::is_plain), and read at once.
     #[inline(always)]
     fn take_payload<const PREDICTED: bool, const NEXT: bool, const PLAIN: bool>(
@@ -431,14 +455,14 @@ impl Connection {
         now: Instant,
         segment: &Segment,
         seq: i64,
-    ) -> Accepted {
+    ) -> (u64, u64) {
         let open = PREDICTED || matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
         if !open {
             self.receive.acking.now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
-            return self.nothing();
+            return (self.received(), self.received());
         }
         if !PREDICTED && self.shared.orphan && self.refuse_late_data(segment, seq) {
-            return self.nothing();
+            return (self.received(), self.received());
         }
         let shared = &mut self.shared;
         if shared.timestamps && self.receive.room.is_some() {
@@ -474,17 +498,9 @@ impl Connection {
         }
         self.delay_ack(now);
         if PREDICTED {
-            return Accepted {
-                start: taken.start - 1,
-                end: taken.end - 1,
-                in_order: self.receive.rcv_nxt - 1,
-            };
+            return (taken.start - 1, taken.end - 1);
         }
-        Accepted {
-            start: taken.start.max(1) - 1,
-            end: taken.end.max(1) - 1,
-            in_order: self.received(),
-        }
+        (taken.start.max(1) - 1, taken.end.max(1) - 1)
     }
 
     /// Data was taken: the delayed-ACK timer.
