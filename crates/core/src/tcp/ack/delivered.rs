@@ -7,6 +7,8 @@ use crate::cc::RateSample;
 use crate::time::{Duration, Instant};
 
 /// What one acknowledgment delivered.
+///
+/// It stays in registers as long as nothing refers to it: who calls a function that wants it in memory gives it a copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Delivery {
     /// Newly cumulatively acknowledged, whether SACKed before or not.

@@ -105,7 +105,7 @@ impl Sender {
 
     /// The SACK blocks of an acknowledgment. `COUNTED`: only the sums of what they newly report are asked for, not which
     /// records they are.
-    #[inline(never)]
+    #[inline(always)]
     pub(in crate::tcp) fn take_blocks<const COUNTED: bool>(
         &mut self,
         now: Instant,
@@ -114,51 +114,25 @@ impl Sender {
         ack: u64,
         delivery: &mut Delivery,
     ) {
-        let iss = shared.iss;
-        let offset = |edge: crate::seq::SeqNumber| edge.to_offset(iss, ack);
-        let min = shared.rtt.min();
         let blocks = segment.sack_blocks();
         let before = self.board.marks.known;
         let mut known = [0; 4];
-        for (index, noted) in known.iter_mut().enumerate().take(blocks) {
-            let (left, right) = segment.sack_block(index);
-            let block = u64::from(left.0) << 32 | u64::from(right.0);
-            if index > 0 && is_known(&before, index, block) && shared.predict {
-                *noted = block; // nothing new, and not a D-SACK
-                continue;
+        if blocks > 0 {
+            known[0] = self.take_block::<COUNTED, true>(now, shared, segment, 0, ack, delivery);
+        }
+        for index in 1..known.len() {
+            if index >= blocks {
+                break;
             }
-            let (left, right) = (offset(left), offset(right));
-            if left < 0 || right <= left || right as u64 > self.nxt {
-                shared.stats.bad_sacks += 1;
-                continue;
-            }
-            let (left, right) = (left as u64, right as u64);
-            let inside_next = index == 0 && blocks > 1 && {
-                let (l, r) = segment.sack_block(1);
-                offset(l) <= left as i64 && right as i64 <= offset(r)
-            };
-            if index == 0 && (right <= ack || inside_next) {
-                if self.thin.is_some() && self.is_of_bundle(left, right) {
-                    shared.stats.dsacks += 1;
-                    continue;
-                }
-                self.take_dsack(shared, left, right);
-                delivery.dsack = true;
-                continue;
-            }
-            if right <= ack {
-                continue;
-            }
-            let before = self.board.marks.sacked;
-            let segments = self.board.marks.sacked_segments;
-            let held = if COUNTED {
-                self.board.sack(left.max(ack), right, |_| ())
+            let block = as_noted(segment.sack_block(index));
+            known[index] = if is_known(&before, index, block) && shared.predict {
+                block // nothing new, and not a D-SACK
             } else {
-                self.take_block(now, shared, min, left.max(ack), right, delivery)
+                let mut seen = *delivery; // a copy: see `Delivery`
+                let noted = self.take_further::<COUNTED>(now, shared, segment, index, ack, &mut seen);
+                *delivery = seen;
+                noted
             };
-            *noted = if held { block } else { 0 };
-            delivery.segments += self.board.marks.sacked_segments - segments;
-            delivery.sacked += self.board.marks.sacked - before;
         }
         self.board.set_known(known);
         delivery.delivered += delivery.sacked;
@@ -167,17 +141,91 @@ impl Sender {
         }
     }
 
-    /// One SACK block, and what the records show that it newly reports. Says whether a run holds all of it now.
-    fn take_block(
+    /// [`Sender::take_blocks`] where the records are asked for.
+    #[inline(never)]
+    pub(in crate::tcp) fn take_all_blocks(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+        delivery: &mut Delivery,
+    ) {
+        self.take_blocks::<false>(now, shared, segment, ack, delivery);
+    }
+
+    /// A block after the first that is not known.
+    #[inline(never)]
+    fn take_further<const COUNTED: bool>(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        index: usize,
+        ack: u64,
+        delivery: &mut Delivery,
+    ) -> u64 {
+        self.take_block::<COUNTED, false>(now, shared, segment, index, ack, delivery)
+    }
+
+    /// Block `index` of an acknowledgment, which is the `FIRST` or not: what is noted of it, zero if no run holds all of it.
+    #[inline(always)]
+    fn take_block<const COUNTED: bool, const FIRST: bool>(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        index: usize,
+        ack: u64,
+        delivery: &mut Delivery,
+    ) -> u64 {
+        let iss = shared.iss;
+        let offset = |edge: crate::seq::SeqNumber| edge.to_offset(iss, ack);
+        let block = segment.sack_block(index);
+        let (left, right) = (offset(block.0), offset(block.1));
+        if left < 0 || right <= left || right as u64 > self.nxt {
+            shared.stats.bad_sacks += 1;
+            return 0;
+        }
+        let (left, right) = (left as u64, right as u64);
+        let inside_next = FIRST && segment.sack_blocks() > 1 && {
+            let (l, r) = segment.sack_block(1);
+            offset(l) <= left as i64 && right as i64 <= offset(r)
+        };
+        if FIRST && (right <= ack || inside_next) {
+            if self.thin.is_some() && self.is_of_bundle(left, right) {
+                shared.stats.dsacks += 1;
+                return 0;
+            }
+            self.take_dsack(shared, left, right);
+            delivery.dsack = true;
+            return 0;
+        }
+        if right <= ack {
+            return 0;
+        }
+        let before = self.board.marks.sacked;
+        let segments = self.board.marks.sacked_segments;
+        let held = if COUNTED {
+            self.board.sack(left.max(ack), right, |_| ())
+        } else {
+            self.take_range(now, shared, left.max(ack), right, delivery)
+        };
+        delivery.segments += self.board.marks.sacked_segments - segments;
+        delivery.sacked += self.board.marks.sacked - before;
+        if held { as_noted(block) } else { 0 }
+    }
+
+    /// What a SACK block reports, and what the records show that is newly so. Says whether a run holds all of it now.
+    fn take_range(
         &mut self,
         now: Instant,
         shared: &Shared,
-        min: Option<Duration>,
         left: u64,
         right: u64,
         delivery: &mut Delivery,
     ) -> bool {
-        let high_seq = self.recovery.high_seq;
+        let (high_seq, min) = (self.recovery.high_seq, shared.rtt.min());
         let rack = &mut self.recovery.rack;
         let (mut rtt, mut newest, mut original, mut beyond) = (None, None, false, false);
         let mut newest_tx = delivery.newest_tx;
@@ -285,6 +333,12 @@ impl Sender {
                 .set_duplicates((self.board.marks.duplicates + 1).min(self.board.segments()));
         }
     }
+}
+
+/// A block as it is noted: as on the wire.
+#[inline(always)]
+fn as_noted((left, right): (crate::seq::SeqNumber, crate::seq::SeqNumber)) -> u64 {
+    u64::from(left.0) << 32 | u64::from(right.0)
 }
 
 /// Whether block `index` (as on the wire) is one that the last acknowledgment reported, there or one place further up, and that

@@ -155,7 +155,7 @@ impl Sender {
     }
 
     /// What follows for the agent's state.
-    #[inline(never)]
+    #[inline(always)]
     pub(in crate::tcp) fn transition_sack1(
         &mut self,
         now: Instant,
@@ -196,7 +196,8 @@ impl Sender {
             self.on_duplicate(&mut agent, now, shared);
         }
         if self.tempo.is_some() {
-            self.sample_pipe(now, shared, delivery);
+            let delivery = *delivery;
+            self.sample_pipe(now, shared, &delivery);
         }
         self.recovery.sack1 = Some(agent);
     }

@@ -12,6 +12,7 @@ use crate::cc::{Ack, CongestionKind, Progress, Reaction};
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
+use crate::tcp::ack::state::{LOOKED_UP, NO_AGENT, NS2};
 use crate::tcp::config::{Growth, Prr as PrrVariant, TailLossProbe};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::Hidden;
@@ -30,9 +31,9 @@ struct Before {
 
 impl Sender {
     /// Processes an acceptable acknowledgment up to offset `ack` (at most SND.NXT): what it delivered, what that shows to be
-    /// lost, the congestion state, the controller, the timer. `QUIET`: [`Sender::is_quiet`].
+    /// lost, the congestion state, the controller, the timer. `QUIET`: [`Sender::is_quiet`]. `AGENT`: [`Recovery::has_agent`].
     #[inline(always)]
-    pub(in crate::tcp) fn on_ack<const QUIET: bool>(
+    pub(in crate::tcp) fn on_ack<const QUIET: bool, const AGENT: u8>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -49,7 +50,7 @@ impl Sender {
             duplicate,
             ..Delivery::default()
         };
-        let hidden = self.deliver::<QUIET>(now, shared, segment, ack, &mut delivery);
+        let hidden = self.deliver::<QUIET, AGENT>(now, shared, segment, ack, &mut delivery);
         self.recovery.delivered_total += delivery.delivered;
         // RFC 8257 3.3 and Linux's HyStart: a round begins with the first ACK *beyond* the end of the last, so that it
         // counts what the last ACK of a flight released, and a train does not begin before the pause.
@@ -57,7 +58,7 @@ impl Sender {
         if round_start {
             self.recovery.round_end = self.nxt;
         }
-        if !QUIET && self.recovery.sack1.is_none() {
+        if !QUIET && !self.recovery.has_agent::<AGENT>() {
             if !shared.sack {
                 self.count_duplicates(shared, &mut delivery);
             }
@@ -74,7 +75,7 @@ impl Sender {
             }
         }
         if !QUIET {
-            return self.react::<false>(now, shared, segment, &delivery, before, round_start);
+            return self.react::<false, AGENT>(now, shared, segment, &delivery, before, round_start);
         }
         // What is out now was sent after all that was delivered: there is nothing to judge or to wait for.
         let in_order = match (&self.recovery.rack, self.board.ring.front()) {
@@ -82,7 +83,7 @@ impl Sender {
             (Some(_) | None, _) => true,
         };
         if in_order {
-            self.react::<true>(now, shared, segment, &delivery, before, round_start);
+            self.react::<true, AGENT>(now, shared, segment, &delivery, before, round_start);
         } else {
             let delivery = delivery; // a copy: what nobody else refers to stays in registers
             self.react_to_any(now, shared, segment, &delivery, before, round_start);
@@ -101,9 +102,11 @@ impl Sender {
     ) {
         self.full_at = Instant::FAR_FUTURE; // it may open the window again
         self.recovery.hold = false;
-        self.on_ack::<false>(now, shared, segment, ack, duplicate);
         if self.recovery.is_ns2() {
+            self.on_ack::<false, NS2>(now, shared, segment, ack, duplicate);
             self.note_shut_sack1(now, shared);
+        } else {
+            self.on_ack::<false, NO_AGENT>(now, shared, segment, ack, duplicate);
         }
     }
 
@@ -118,12 +121,12 @@ impl Sender {
         before: Before,
         round_start: bool,
     ) {
-        self.react::<false>(now, shared, segment, delivery, before, round_start);
+        self.react::<false, LOOKED_UP>(now, shared, segment, delivery, before, round_start);
     }
 
     /// What an acknowledgment delivered, and its RTT sample.
     #[inline(always)]
-    fn deliver<const QUIET: bool>(
+    fn deliver<const QUIET: bool, const AGENT: u8>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -133,7 +136,7 @@ impl Sender {
     ) -> Hidden {
         let mut hidden = Hidden::default();
         if delivery.advanced {
-            if !QUIET && self.thin.is_some() {
+            if !QUIET && AGENT != NS2 && self.thin.is_some() {
                 hidden = self.find_hidden(shared, segment, ack);
             }
             self.take_acked::<QUIET>(now, shared, segment, ack, delivery);
@@ -141,13 +144,13 @@ impl Sender {
                 delivery.rtt = delivery.newest_rtt;
             }
         }
-        if self.recovery.sack1.is_some() {
+        if self.recovery.has_agent::<AGENT>() {
             self.deliver_sack1::<QUIET>(now, shared, segment, ack, delivery);
             return hidden;
         }
         if !QUIET {
             if segment.sack_blocks() > 0 && shared.sack {
-                self.take_blocks::<false>(now, shared, segment, ack, delivery);
+                self.take_all_blocks(now, shared, segment, ack, delivery);
             }
             if let Some(rack) = &mut self.recovery.rack {
                 rack.settle(self.board.highest_sacked().max(self.una), shared.mss);
@@ -159,7 +162,7 @@ impl Sender {
 
     /// What follows from an acknowledgment that delivered `delivery`. `QUIET`: nothing is lost by it, and nothing was.
     #[inline(always)]
-    fn react<const QUIET: bool>(
+    fn react<const QUIET: bool, const AGENT: u8>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -173,14 +176,15 @@ impl Sender {
         let mut lost = 0;
         if QUIET {
             self.recovery.wait_until = Instant::FAR_FUTURE;
-        } else if self.recovery.sack1.is_some() {
+        } else if self.recovery.has_agent::<AGENT>() {
             self.transition_sack1(now, shared, delivery);
         } else {
             lost = self.transition(now, shared, segment, delivery);
         }
         let echo = !QUIET && shared.ecn && segment.flags.contains(Flags::ECE);
         if echo {
-            self.on_echo(now, shared, delivery);
+            let delivery = *delivery;
+            self.on_echo(now, shared, &delivery);
         }
         let reducing = |state| !QUIET && matches!(state, CaState::Recovery | CaState::Cwr);
         let recovering = reducing(self.recovery.state);
@@ -210,10 +214,11 @@ impl Sender {
                 rtt: delivery.newest_rtt,
                 cwnd_limited: may_grow,
             };
-            let held = match &self.recovery.sack1 {
-                Some(_) => reducing(state_before) && state_before == CaState::Recovery || echo,
+            let held = if self.recovery.has_agent::<AGENT>() {
+                reducing(state_before) && state_before == CaState::Recovery || echo
+            } else {
                 // In Linux the ACK that ends a recovery may already grow the window.
-                None => recovering || (reducing(state_before) && shared.config.growth != Growth::Linux),
+                recovering || (reducing(state_before) && shared.config.growth != Growth::Linux)
             };
             let done = if QUIET {
                 self.cc.on_progress(now, progress)
@@ -254,7 +259,7 @@ impl Sender {
                 self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
             }
         }
-        if recovering && shared.config.prr != PrrVariant::Off {
+        if AGENT != NS2 && recovering && shared.config.prr != PrrVariant::Off {
             self.reduce(shared, delivery, lost);
         }
         if shared.cold.is_some() && delivery.advanced {

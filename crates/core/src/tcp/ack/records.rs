@@ -201,6 +201,14 @@ impl Records {
         self.search(offset)
     }
 
+    /// The record with `seq == offset`, if all before it have the usual length.
+    #[inline(always)]
+    pub(in crate::tcp) fn usual_at(&mut self, offset: u64, usual: u32) -> Option<&mut Record> {
+        let front = self.front()?;
+        let index = (offset.checked_sub(front.seq)? / u64::from(usual)) as usize;
+        self.get_mut(index).filter(|record| record.seq == offset)
+    }
+
     #[inline(never)]
     fn search(&self, offset: u64) -> usize {
         self.partition_point(|record| record.seq < offset)

@@ -54,11 +54,10 @@ impl Scoreboard {
         if left < last.start || left > last.end || !marks.stale.is_empty() {
             return false;
         }
-        let index = self.ring.index_from(last.end, self.mss);
-        let Some(record) = self.ring.get_mut(index) else {
+        let Some(record) = self.ring.usual_at(last.end, self.mss) else {
             return false;
         };
-        if record.seq != last.end || record.end() != right || record.flags & (SACKED | LOST | RETRANS) != 0 {
+        if record.end() != right || record.flags & (SACKED | LOST | RETRANS) != 0 {
             return false;
         }
         newly(record);

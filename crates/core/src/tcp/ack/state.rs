@@ -127,6 +127,16 @@ impl Recovery {
         self.sack1.is_some()
     }
 
+    /// [`Recovery::is_ns2`], which is known already unless `AGENT` is [`LOOKED_UP`].
+    #[inline(always)]
+    pub(in crate::tcp) const fn has_agent<const AGENT: u8>(&self) -> bool {
+        match AGENT {
+            NO_AGENT => false,
+            NS2 => true,
+            _ => self.is_ns2(),
+        }
+    }
+
     /// RACK, if it detects losses.
     pub(in crate::tcp) fn rack(&self) -> Option<&Rack> {
         self.rack.as_deref()
@@ -286,3 +296,10 @@ impl Recovery {
         );
     }
 }
+
+/// It is to be looked up whether ns-2's agent takes the place of RFC 6675.
+pub(in crate::tcp) const LOOKED_UP: u8 = 0;
+/// No agent does.
+pub(in crate::tcp) const NO_AGENT: u8 = 1;
+/// ns-2's agent does.
+pub(in crate::tcp) const NS2: u8 = 2;

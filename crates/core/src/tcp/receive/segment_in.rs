@@ -6,6 +6,7 @@
 
 use crate::packet::{Ecn, Flags, Segment};
 use crate::tcp::ConnectionError;
+use crate::tcp::ack::state::LOOKED_UP;
 use crate::tcp::fast::FastPath;
 use crate::tcp::receive::half::Taken;
 use crate::tcp::send::half::Sender;
@@ -303,7 +304,7 @@ impl Connection {
         }
         let advanced = ack > sender.una;
         if advanced && sender.is_quiet(&self.shared, segment, ack) {
-            sender.on_ack::<true>(now, &mut self.shared, segment, ack, false);
+            sender.on_ack::<true, LOOKED_UP>(now, &mut self.shared, segment, ack, false);
             if sender.recovery.state() != CaState::Open {
                 self.shared.fast = self.fast_path();
             }
