@@ -50,7 +50,7 @@ pub use receive::rcvbuf::ReceiveMemory;
 pub use send::rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
 pub use state::detail::Detail;
 pub use state::error::NetworkError;
-pub use state::error::{ConnectionError, Event};
+pub use state::error::{ConnectionError, Event, EventKinds};
 pub use state::hibernation::Resting;
 pub use state::stats::{Counter, Stats};
 pub use state::timers::Timer;
@@ -357,19 +357,16 @@ impl Connection {
         }
         let bit = self.shared.events.trailing_zeros();
         self.shared.events &= self.shared.events - 1;
-        Some(match bit {
-            0 => Event::Established,
-            1 => Event::Readable,
-            2 => Event::Writable,
-            3 => Event::PeerClosed,
-            4 => Event::SendClosed,
-            5 => Event::Retransmitting,
-            6 => Event::Closed,
-            8 => Event::SoftError,
-            9 => Event::Urgent,
-            10 => Event::PathFound,
-            _ => Event::Failed(self.shared.failure.unwrap_or(ConnectionError::Aborted)),
-        })
+        let failure = self.shared.failure.unwrap_or(ConnectionError::Aborted);
+        Some(Event::of_bit(bit, failure))
+    }
+
+    /// Drops the events of these kinds: for a driver that does nothing about them.
+    #[inline(always)]
+    pub fn discard(&mut self, kinds: EventKinds) {
+        if self.shared.events != 0 {
+            self.shared.events &= !kinds.0;
+        }
     }
 
     /// Stream offsets of a further piece of the last segment that was taken, after the one `on_segment` returned: ask
@@ -385,10 +382,10 @@ impl Connection {
         self.shared.timers.next()
     }
 
-    /// Whether no deadline of [`Connection::poll_timeout`] lies before `at`.
+    /// Whether no deadline of [`Connection::poll_timeout`] lies before `at`. `RECEIVES`: it [only receives](Connection::only_receives).
     #[inline(always)]
-    pub fn is_silent_before(&self, at: Instant) -> bool {
-        self.shared.timers.is_silent_before(at)
+    pub fn is_silent_before<const RECEIVES: bool>(&self, at: Instant) -> bool {
+        self.shared.timers.is_silent_before::<RECEIVES>(at)
     }
 
     /// Which timer holds the retransmission slot, for observers.
@@ -399,7 +396,8 @@ impl Connection {
     /// Writes up to `wanted` bytes; returns how many were taken (bounded by the send buffer).
     #[inline]
     pub fn write(&mut self, now: Instant, wanted: Bytes, flags: WriteFlags) -> Bytes {
-        if self.close_queued || !self.can_write() {
+        let established = self.state == State::Established;
+        if self.close_queued || !(established || self.can_write()) {
             return Bytes::ZERO;
         }
         let held = self.written - self.acked();
@@ -412,7 +410,7 @@ impl Connection {
                 self.refresh_mtu(now);
             }
             match &mut self.sender {
-                Some(sender) if self.state == State::Established => sender.on_write(1 + self.written),
+                Some(sender) if established => sender.on_write(1 + self.written),
                 Some(_) | None => self.feed_sender(now),
             }
             if let Some(thin) = self.sender.as_mut().and_then(|sender| sender.thin.as_mut()) {

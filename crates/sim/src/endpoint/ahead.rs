@@ -112,7 +112,7 @@ impl<O: Observer> Hosts<'_, O> {
                 ..
             }) = rest.as_slice().first()
             {
-                if at > until && (at > latest || !connection.is_silent_before(at)) {
+                if at > until && (at > latest || !connection.is_silent_before::<RECEIVES>(at)) {
                     break;
                 }
                 let (packet, free) = packets.place(id);

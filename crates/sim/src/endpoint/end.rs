@@ -7,7 +7,7 @@ use crate::routing::PathStart;
 use crate::spec::NodeId;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::superpacket::group::Grouper;
-use fleetfoot_core::tcp::{Config, Connection, Event, Half, Resting, Setting, WriteFlags};
+use fleetfoot_core::tcp::{Config, Connection, Event, EventKinds, Half, Resting, Setting, WriteFlags};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
@@ -269,6 +269,7 @@ impl Application<'_> {
     /// Takes the events.
     #[inline(always)]
     pub(crate) fn take_events(&mut self, now: Instant, connection: &mut Connection) -> Acted {
+        connection.discard(IGNORED);
         let mut acted = Acted::default();
         while let Some(event) = connection.poll_event() {
             match event {
@@ -294,3 +295,13 @@ impl Application<'_> {
         acted
     }
 }
+
+/// Events about which applications do nothing.
+const IGNORED: EventKinds = EventKinds::NONE
+    .with(Event::Established)
+    .with(Event::Readable)
+    .with(Event::Writable)
+    .with(Event::SendClosed)
+    .with(Event::Retransmitting)
+    .with(Event::SoftError)
+    .with(Event::Urgent);

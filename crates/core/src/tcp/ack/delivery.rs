@@ -120,12 +120,12 @@ impl Sender {
         if blocks > 0 {
             known[0] = self.take_block::<COUNTED, true>(now, shared, segment, 0, ack, delivery);
         }
-        for index in 1..known.len() {
+        for (index, noted) in known.iter_mut().enumerate().skip(1) {
             if index >= blocks {
                 break;
             }
             let block = as_noted(segment.sack_block(index));
-            known[index] = if is_known(&before, index, block) && shared.predict {
+            *noted = if is_known(&before, index, block) && shared.predict {
                 block // nothing new, and not a D-SACK
             } else {
                 let mut seen = *delivery; // a copy: see `Delivery`

@@ -58,6 +58,57 @@ pub enum Event {
     Failed(ConnectionError),
 }
 
+impl Event {
+    /// Its place in [`EventKinds`]; of several events the lowest is reported first.
+    pub(in crate::tcp) const fn bit(self) -> u32 {
+        match self {
+            Event::Established => 0,
+            Event::Readable => 1,
+            Event::Writable => 2,
+            Event::PeerClosed => 3,
+            Event::SendClosed => 4,
+            Event::Retransmitting => 5,
+            Event::Closed => 6,
+            Event::Failed(_) => 7,
+            Event::SoftError => 8,
+            Event::Urgent => 9,
+            Event::PathFound => 10,
+        }
+    }
+
+    /// The event with this place, or else that the connection failed for that reason.
+    #[inline]
+    pub(in crate::tcp) const fn of_bit(bit: u32, failure: ConnectionError) -> Event {
+        match bit {
+            0 => Event::Established,
+            1 => Event::Readable,
+            2 => Event::Writable,
+            3 => Event::PeerClosed,
+            4 => Event::SendClosed,
+            5 => Event::Retransmitting,
+            6 => Event::Closed,
+            8 => Event::SoftError,
+            9 => Event::Urgent,
+            10 => Event::PathFound,
+            _ => Event::Failed(failure),
+        }
+    }
+}
+
+/// Kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventKinds(pub(in crate::tcp) u16);
+
+impl EventKinds {
+    /// None.
+    pub const NONE: EventKinds = EventKinds(0);
+
+    /// These, and that of `event`.
+    pub const fn with(self, event: Event) -> EventKinds {
+        EventKinds(self.0 | 1 << event.bit())
+    }
+}
+
 /// What the network said about our segments. The errno of each is in its doc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NetworkError {

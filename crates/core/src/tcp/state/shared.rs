@@ -102,20 +102,7 @@ impl Shared {
 
     /// Notes an event.
     pub(in crate::tcp) fn raise(&mut self, event: Event) {
-        self.events |= 1
-            << match event {
-                Event::Established => 0,
-                Event::Readable => 1,
-                Event::Writable => 2,
-                Event::PeerClosed => 3,
-                Event::SendClosed => 4,
-                Event::Retransmitting => 5,
-                Event::Closed => 6,
-                Event::Failed(_) => 7,
-                Event::SoftError => 8,
-                Event::Urgent => 9,
-                Event::PathFound => 10,
-            };
+        self.events |= 1 << event.bit();
     }
 
     /// The timestamp clock: milliseconds from a per-connection offset (RFC 7323 5.4).

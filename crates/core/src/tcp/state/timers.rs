@@ -80,10 +80,13 @@ impl Timers {
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
-    /// Whether the next deadline is not before `at`.
+    /// Whether the next deadline is not before `at`. `RECEIVES`: nothing was ever sent, so that only acknowledgments and slow timers
+    /// may wait.
     #[inline(always)]
-    pub(in crate::tcp) fn is_silent_before(&self, at: Instant) -> bool {
-        self.retransmission >= at && self.delayed_ack >= at && self.slow >= at && self.pace >= at
+    pub(in crate::tcp) fn is_silent_before<const RECEIVES: bool>(&self, at: Instant) -> bool {
+        debug_assert!(!RECEIVES || !self.armed() && self.pace == Instant::FAR_FUTURE);
+        let sends_nothing = RECEIVES || self.retransmission >= at && self.pace >= at;
+        sends_nothing && self.delayed_ack >= at && self.slow >= at
     }
 
     /// Where the host's count of ticks stands.
