@@ -340,14 +340,29 @@ impl Connection {
                 return self.transmit_early(now, segment);
             }
         }
-        if !RECEIVES
-            && let Some(sender) = &mut self.sender
-            && (QUIET || self.state != State::TimeWait)
-            && let Some(outgoing) = sender.next::<QUIET>(now, &mut self.shared)
-        {
-            return Some(self.data_segment::<QUIET>(now, outgoing, segment));
+        if !RECEIVES && let Some(sender) = &mut self.sender {
+            if QUIET && sender.may_send_full(&self.shared) {
+                if let Some(outgoing) = sender.next::<true, true>(now, &mut self.shared) {
+                    return Some(self.data_segment::<true, true>(now, outgoing, segment));
+                }
+            } else if QUIET {
+                if let Some(range) = self.short_segment(now, segment) {
+                    return Some(range);
+                }
+            } else if self.state != State::TimeWait
+                && let Some(outgoing) = sender.next::<false, false>(now, &mut self.shared)
+            {
+                return Some(self.data_segment::<false, false>(now, outgoing, segment));
+            }
         }
         self.pending_ack::<QUIET, RECEIVES>(now, segment)
+    }
+
+    /// While nothing is wrong, a segment that may be shorter than a full one, or the last that waits.
+    #[inline(never)]
+    fn short_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
+        let outgoing = self.sender.as_mut()?.next::<true, false>(now, &mut self.shared)?;
+        Some(self.data_segment::<true, false>(now, outgoing, segment))
     }
 
     /// The next event; ask until `None`.

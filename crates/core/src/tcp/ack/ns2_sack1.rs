@@ -124,7 +124,7 @@ impl Sender {
 
     fn send_new(&mut self, agent: &mut Sack1, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         let (payload, fin) = self.new_or_full_length(shared)?;
-        let sent = self.transmit::<false>(now, shared, payload, fin);
+        let sent = self.transmit::<false, false>(now, shared, payload, fin);
         agent.on_sent(now, self.nxt);
         Some(sent)
     }

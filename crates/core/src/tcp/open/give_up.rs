@@ -161,12 +161,12 @@ impl Connection {
         {
             // The slot belongs to the SYN-ACK; data is not retransmitted before it is acknowledged.
             let timers = self.shared.timers.clone();
-            let outgoing = sender.next::<false>(now, &mut self.shared);
+            let outgoing = sender.next::<false, false>(now, &mut self.shared);
             let delayed_ack = self.shared.timers.delayed_ack;
             self.shared.timers = timers;
             self.shared.timers.delayed_ack = delayed_ack;
             if let Some(outgoing) = outgoing {
-                return Some(self.data_segment::<false>(now, outgoing, segment));
+                return Some(self.data_segment::<false, false>(now, outgoing, segment));
             }
         }
         self.pending_ack::<false, false>(now, segment)

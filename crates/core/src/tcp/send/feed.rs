@@ -1,6 +1,6 @@
 //! What the application has handed over, and how much of it waits.
 //!
-//! **Source.** RFC 9293 3.10.2, 3.10.4; `MSG_MORE` and `TCP_CORK` as in Linux. Where the FIN goes with `lone_fin`: Linux
+//! **Source.** RFC 9293 3.8.6.2.1, 3.10.2, 3.10.4; `MSG_MORE` and `TCP_CORK` as in Linux. Where the FIN goes with `lone_fin`: Linux
 //! `tcp_send_fin`.
 //! **Deviations.** Linux short of memory gives the FIN to the last segment that has left, which carries it when it is sent
 //! again; memory is not modelled.
@@ -52,13 +52,64 @@ impl Sender {
             return None;
         }
         self.release();
-        self.next::<false>(now, shared) // a small segment was held back, perhaps, and with FIN it is not
+        self.next::<false, false>(now, shared) // a small segment was held back, perhaps, and with FIN it is not
     }
 
     /// Bytes written and not sent.
     #[inline]
     pub(in crate::tcp) fn unsent(&self) -> u64 {
         self.end.saturating_sub(self.nxt)
+    }
+
+    /// [`Sender::new_length`], with its most frequent answer first.
+    #[inline(always)]
+    pub(in crate::tcp) fn new_or_full_length(&self, shared: &Shared) -> Option<(u32, bool)> {
+        if self.may_send_full(shared) {
+            return Some((shared.mss, false));
+        }
+        self.new_length(shared)
+    }
+
+    /// Whether more than a full segment waits, and the peer's window permits one.
+    #[inline(always)]
+    pub(in crate::tcp) fn may_send_full(&self, shared: &Shared) -> bool {
+        let end = self.nxt + u64::from(shared.mss);
+        end < self.end && end <= shared.peer.edge() && self.thin.is_none()
+    }
+
+    /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.
+    pub(in crate::tcp) fn new_length(&self, shared: &Shared) -> Option<(u32, bool)> {
+        let mut unsent = self.unsent();
+        let mut last = true; // what is looked at is the end of what was written
+        if let Some(thin) = &self.thin {
+            let boundary = thin.boundary(self.nxt, self.end);
+            last = boundary >= self.end;
+            unsent = unsent.min(boundary - self.nxt.min(boundary));
+        }
+        let usable = shared.peer.edge().saturating_sub(self.nxt);
+        let mss = u64::from(shared.mss);
+        if unsent == 0 {
+            return (self.fin_waits() && usable > 0).then_some((0, true));
+        }
+        if unsent >= mss && usable >= mss {
+            // RFC 9293 3.8.6.2.1 (1): a full segment.
+            return Some((
+                shared.mss,
+                last && self.fin_rides() && unsent == mss && usable > mss,
+            ));
+        }
+        let length = unsent.min(usable).min(mss);
+        if length == 0 {
+            return None;
+        }
+        let fin = last && self.fin_rides() && length == unsent && usable > length;
+        let idle = self.una == self.nxt;
+        let free = idle || !shared.nagle || (shared.config.nagle_minshall && self.small_end <= self.una);
+        let pushed = length == unsent && free && !(self.more && last); // (2)
+        let half = length >= shared.peer.largest() / 2 && length == usable; // (3)
+        let grouped = self.group_left > 0 && length == usable && free; // the end of a group (Linux `tcp_mss_split_point`)
+        // The last segment is never held back (Linux `tcp_nagle_test`).
+        (pushed || fin || half || grouped || self.sws_override).then_some((length as u32, fin))
     }
 
     #[inline]

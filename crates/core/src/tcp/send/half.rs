@@ -173,14 +173,15 @@ impl Sender {
         }
     }
 
-    /// The next segment to send now. `QUIET`: [`Sender::is_calm`], so that new data is all there may be.
+    /// The next segment to send now. `QUIET`: [`Sender::is_calm`], so that new data is all there may be. `FULL`: so it is, and it
+    /// [may send a full segment](Sender::may_send_full).
     #[inline(always)]
-    pub(in crate::tcp) fn next<const QUIET: bool>(
+    pub(in crate::tcp) fn next<const QUIET: bool, const FULL: bool>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
     ) -> Option<Outgoing> {
-        let sent = self.allowed::<QUIET>(now, shared);
+        let sent = self.allowed::<QUIET, FULL>(now, shared);
         if !QUIET && sent.is_none() && self.fin_apart {
             return self.place_fin(now, shared);
         }
@@ -188,7 +189,11 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn allowed<const QUIET: bool>(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
+    fn allowed<const QUIET: bool, const FULL: bool>(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+    ) -> Option<Outgoing> {
         debug_assert!(!QUIET || self.is_calm(shared), "only while nothing is wrong");
         if QUIET {
             if self.full_at == now {
@@ -219,7 +224,12 @@ impl Sender {
             }
         }
         let mut limited = false;
-        if let Some((payload, fin)) = self.new_or_full_length(shared) {
+        let length = if FULL {
+            Some((shared.mss, false))
+        } else {
+            self.new_or_full_length(shared)
+        };
+        if let Some((payload, fin)) = length {
             if !QUIET
                 && shared.cold.is_some()
                 && let Some(probe) = self.mtu_probe(now, shared)
@@ -240,7 +250,7 @@ impl Sender {
             let (window, in_flight) = self.window_and_in_flight::<QUIET>(shared);
             let regardless = !QUIET && (self.recovery.frto_sends() || fin && shared.config.fin_beyond_window);
             if regardless || in_flight + self.board.weight(payload) <= window {
-                let sent = self.transmit::<QUIET>(now, shared, payload, fin);
+                let sent = self.transmit::<QUIET, FULL>(now, shared, payload, fin);
                 if QUIET && self.may_send_full(shared) && self.is_full(shared) {
                     self.full_at = now; // nothing else may leave before an acknowledgment: the drain ends here
                     self.validate(now, shared, true);
@@ -306,7 +316,7 @@ impl Sender {
     fn loss_probe(&mut self, now: Instant, shared: &mut Shared) -> Option<Outgoing> {
         let new = self.new_length(shared);
         let sent = if let Some((payload, fin)) = new {
-            Some(self.transmit::<false>(now, shared, payload, fin))
+            Some(self.transmit::<false, false>(now, shared, payload, fin))
         } else {
             let last = self.board.ring.len().checked_sub(1)?;
             self.retransmit(now, shared, last)
@@ -319,66 +329,15 @@ impl Sender {
         sent
     }
 
-    /// [`Sender::new_length`], with its most frequent answer first.
-    #[inline(always)]
-    pub(in crate::tcp) fn new_or_full_length(&self, shared: &Shared) -> Option<(u32, bool)> {
-        if self.may_send_full(shared) {
-            return Some((shared.mss, false));
-        }
-        self.new_length(shared)
-    }
-
     /// Whether the congestion window has no room for a full segment, while nothing is wrong.
     #[inline(always)]
     fn is_full(&self, shared: &Shared) -> bool {
         self.board.out + self.board.weight(shared.mss) > Sender::bounded(shared, self.cc.window().get())
     }
 
-    /// Whether more than a full segment waits, and the peer's window permits one.
+    /// New data leaves: `payload` bytes, and the FIN if it goes along. `FULL`: these are a full segment, and more waits.
     #[inline(always)]
-    fn may_send_full(&self, shared: &Shared) -> bool {
-        let end = self.nxt + u64::from(shared.mss);
-        end < self.end && end <= shared.peer.edge() && self.thin.is_none()
-    }
-
-    /// Length of the next new segment the peer's window, Nagle and silly-window avoidance permit.
-    pub(in crate::tcp) fn new_length(&self, shared: &Shared) -> Option<(u32, bool)> {
-        let mut unsent = self.unsent();
-        let mut last = true; // what is looked at is the end of what was written
-        if let Some(thin) = &self.thin {
-            let boundary = thin.boundary(self.nxt, self.end);
-            last = boundary >= self.end;
-            unsent = unsent.min(boundary - self.nxt.min(boundary));
-        }
-        let usable = shared.peer.edge().saturating_sub(self.nxt);
-        let mss = u64::from(shared.mss);
-        if unsent == 0 {
-            return (self.fin_waits() && usable > 0).then_some((0, true));
-        }
-        if unsent >= mss && usable >= mss {
-            // RFC 9293 3.8.6.2.1 (1): a full segment.
-            return Some((
-                shared.mss,
-                last && self.fin_rides() && unsent == mss && usable > mss,
-            ));
-        }
-        let length = unsent.min(usable).min(mss);
-        if length == 0 {
-            return None;
-        }
-        let fin = last && self.fin_rides() && length == unsent && usable > length;
-        let idle = self.una == self.nxt;
-        let free = idle || !shared.nagle || (shared.config.nagle_minshall && self.small_end <= self.una);
-        let pushed = length == unsent && free && !(self.more && last); // (2)
-        let half = length >= shared.peer.largest() / 2 && length == usable; // (3)
-        let grouped = self.group_left > 0 && length == usable && free; // the end of a group (Linux `tcp_mss_split_point`)
-        // The last segment is never held back (Linux `tcp_nagle_test`).
-        (pushed || fin || half || grouped || self.sws_override).then_some((length as u32, fin))
-    }
-
-    /// New data leaves: `payload` bytes, and the FIN if it goes along.
-    #[inline(always)]
-    pub(in crate::tcp) fn transmit<const QUIET: bool>(
+    pub(in crate::tcp) fn transmit<const QUIET: bool, const FULL: bool>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -404,12 +363,12 @@ impl Sender {
         };
         self.sws_override = false;
         self.last_send = now;
-        let pushed = seq + u64::from(len) >= self.end && !self.unpushed;
+        let pushed = !FULL && seq + u64::from(len) >= self.end && !self.unpushed;
         let mark = |on: bool, flag: u8| if on { flag } else { 0 };
         let flags = mark(fin, FIN) | mark(pushed, PUSH);
         self.board.push(Record::new(now, seq, len, flags));
         self.nxt += u64::from(len);
-        if payload < shared.mss {
+        if !FULL && payload < shared.mss {
             self.small_end = self.nxt;
         }
         let weight = self.board.weight(len);

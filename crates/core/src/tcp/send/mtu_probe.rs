@@ -43,7 +43,7 @@ impl Sender {
             return None;
         }
         let start = self.nxt;
-        let outgoing = self.transmit::<false>(now, shared, payload, false);
+        let outgoing = self.transmit::<false, false>(now, shared, payload, false);
         shared.on_mtu_probe(size, start, start + u64::from(payload));
         Some(outgoing)
     }

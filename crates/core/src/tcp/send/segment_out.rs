@@ -57,21 +57,26 @@ impl Connection {
         Some((0, 0))
     }
 
-    /// What the sender chose, as a segment, and the stream offsets that it carries.
+    /// What the sender chose, as a segment, and the stream offsets that it carries. `FULL`: it is a full segment.
     #[inline(always)]
-    pub(in crate::tcp) fn data_segment<const QUIET: bool>(
+    pub(in crate::tcp) fn data_segment<const QUIET: bool, const FULL: bool>(
         &mut self,
         now: Instant,
         outgoing: Outgoing,
         segment: &mut Segment,
     ) -> (u64, u64) {
-        let room = self.shared.mss.saturating_sub(outgoing.payload);
+        debug_assert!(!FULL || outgoing.payload == self.shared.mss);
+        let room = if FULL {
+            0
+        } else {
+            self.shared.mss.saturating_sub(outgoing.payload)
+        };
         self.bare::<QUIET>(now, outgoing.seq, room, segment);
         segment.payload = outgoing.payload;
-        if outgoing.payload > 0 {
+        if FULL || outgoing.payload > 0 {
             self.receive.acking.on_data_sent(now);
         }
-        if outgoing.push && outgoing.payload > 0 {
+        if outgoing.push && (FULL || outgoing.payload > 0) {
             segment.flags = segment.flags.with(Flags::PSH); // RFC 9293 MUST-61
         }
         if !QUIET && outgoing.fin {
