@@ -34,6 +34,20 @@ pub(in crate::tcp) struct Rtt {
     round_peak: u32,
     /// Whether there was a sample (a sample may be zero).
     sampled: bool,
+    /// What Linux's estimator needs of `srtt`, `rttvar` and the configuration, in its units.
+    #[serde(skip)]
+    kernel: Option<Kernel>,
+}
+
+/// SRTT, the deviation and the least variation as Linux has them: a sample divides none of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kernel {
+    /// SRTT in eighths of a microsecond (`srtt_us`).
+    srtt: i64,
+    /// Four times the deviation, microseconds (`mdev_us`).
+    mdev: u32,
+    /// The [floor](variance_floor) of the variation.
+    floor: u32,
 }
 
 impl Rtt {
@@ -47,6 +61,7 @@ impl Rtt {
             peak: 0,
             round_peak: 0,
             sampled: false,
+            kernel: None,
         }
     }
 
@@ -72,6 +87,7 @@ impl Rtt {
             self.backoff = 0;
             return self.sample_linux(config, rtt, round_over);
         }
+        self.kernel = None;
         if self.sampled && !config.tick.is_zero() {
             self.sample_ticks(config.tick.as_nanos(), rtt);
         } else if self.sampled {
@@ -94,8 +110,9 @@ impl Rtt {
     #[inline(always)]
     fn sample_linux(&mut self, config: &RtoConfig, rtt: Duration, round_over: bool) {
         let sample = rtt.as_micros().min(LONGEST) as i64;
-        let floor = variance_floor(config);
         if !self.sampled {
+            let floor = variance_floor(config);
+            self.kernel = None;
             self.sampled = true;
             self.srtt = eighths((sample * 8).max(1));
             self.rttvar = quarters(sample * 2);
@@ -103,8 +120,13 @@ impl Rtt {
             self.round_peak = self.peak;
             return self.update_base_linux(config, self.srtt.as_micros(), floor);
         }
-        let srtt = (self.srtt.as_nanos() / EIGHTH) as i64;
-        let mdev = i64::from(self.mdev());
+        let kernel = match self.kernel {
+            Some(kernel) => kernel,
+            None => self.in_kernel_units(config),
+        };
+        debug_assert_eq!(kernel, self.in_kernel_units(config), "what is kept is still so");
+        let Kernel { srtt, mdev, floor } = kernel;
+        let mdev = i64::from(mdev);
         let error = sample - (srtt >> 3);
         let mut change = error.abs() - (mdev >> 2);
         if error < 0 && change > 0 {
@@ -114,6 +136,7 @@ impl Rtt {
         self.srtt = eighths(srtt);
         self.rttvar = quarters(mdev);
         let mdev = mdev.min(i64::from(u32::MAX)) as u32;
+        self.kernel = Some(Kernel { srtt, mdev, floor });
         self.round_peak = self.round_peak.max(mdev.saturating_sub(floor));
         self.peak = self.peak.max(self.round_peak);
         if round_over {
@@ -121,6 +144,15 @@ impl Rtt {
             self.round_peak = 0;
         }
         self.update_base_linux(config, srtt as u64 >> 3, floor);
+    }
+
+    #[inline(never)]
+    fn in_kernel_units(&self, config: &RtoConfig) -> Kernel {
+        Kernel {
+            srtt: (self.srtt.as_nanos() / EIGHTH) as i64,
+            mdev: self.mdev(),
+            floor: variance_floor(config),
+        }
     }
 
     /// Linux's `mdev_us`: four times the deviation, microseconds.
@@ -225,6 +257,7 @@ impl Rtt {
 
     /// RFC 4015 3.1 step 11: a timeout was spurious because the RTT had grown to `rtt`.
     pub(in crate::tcp) fn after_spurious_timeout(&mut self, config: &RtoConfig, rtt: Duration) {
+        self.kernel = None;
         // Conservative: SRTT = max(SRTT, sample), RTTVAR = max(RTTVAR, sample / 2).
         self.srtt = self.srtt.max(rtt);
         self.rttvar = self.rttvar.max(Duration::from_nanos(rtt.as_nanos() / 2));
