@@ -4,6 +4,7 @@
 //! here are yes, an established connection has nothing to do but to take the data expected next or an acknowledgment of new
 //! data, or to send full new segments; the compiler then leaves the branches out that cannot be taken. What does not depend on
 //! the segment is kept ([`FastPath`]): it is worked out at the end of every unusual step, and forgotten at the begin of it.
+//! Where an end only receives (`RECEIVES`), or more than a full segment waits (`FULL`), the same steps leave out more.
 //! Nothing else is written here. Tests step pairs of connections side by side, one of which never takes the usual case
 //! ([`Setting::HeaderPrediction`](super::Setting)).
 //!

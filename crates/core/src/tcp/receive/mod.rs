@@ -3,6 +3,7 @@
 pub(in crate::tcp) mod ack_policy;
 pub(in crate::tcp) mod half;
 pub(in crate::tcp) mod held_back;
+mod payload;
 pub(in crate::tcp) mod rcvbuf;
 pub(in crate::tcp) mod reassembly;
 pub(in crate::tcp) mod right_sizing;
