@@ -139,9 +139,24 @@ mod tests {
         watch.on_frame(0, true, Happened::Dropped, &[0; 60], 60);
         assert_eq!(
             watch.line(0.5),
-            "down 2.00 Mbit/s 2.5 ms | up 0.00 Mbit/s 0.0 ms | drops 1 | late 0.04 ms"
+            "down 2.00 Mbit/s 2.50 ms | up 0.00 Mbit/s 0.00 ms | drops 1 | late 0.04 ms"
         );
         assert!(watch.line(0.5).contains("drops 0"));
+        // The longest that is likely fits, too.
+        let late = Happened::Left {
+            waited_ns: 1_234_000_000,
+            late_ns: 1_060_000,
+        };
+        for _ in 0..50_000 {
+            watch.on_frame(0, false, late, &[0; 60], 1264);
+            watch.on_frame(0, true, late, &[0; 60], 1264);
+        }
+        let line = watch.line(0.5);
+        assert_eq!(
+            line,
+            "down 1000 Mbit/s 1234 ms | up 1000 Mbit/s 1234 ms | drops 0 | late 1.06 ms"
+        );
+        assert!(line.len() < 80);
         let watched = watch.finish();
         assert_eq!((watched.dropped[0].other, watched.dropped[1].data), (1, 0));
     }
