@@ -166,6 +166,15 @@ impl Target {
         file.map_err(|error| Failure::usage(format!("cannot write {}: {error}", self.path.display())))
     }
 
+    /// Takes away a file that was opened and into which nothing came. A pipe or a device is nobody's to take away.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn discard(&self) {
+        if !self.stream {
+            // Nobody misses it.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
     /// Begins a file that is written over a long time: what is there stays until [`Part::keep`]. A stream takes everything at once.
     #[cfg(target_os = "linux")]
     pub(crate) fn begin(&self) -> Result<(fs::File, Part), Failure> {

@@ -258,6 +258,15 @@ fn a_start_that_failed_is_not_in_the_way_of_the_next() {
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
     let next = fleetfoot(&[&flags[..], &["true"]].concat());
     assert_eq!(next.status.code(), Some(0), "{next:?}");
+    // What is no file of ours stays: a pipe here, /dev/null elsewhere.
+    let pipe = folder.join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let reader = std::fs::OpenOptions::new().read(true).write(true).open(&pipe);
+    let name = pipe.to_str().expect("a name in UTF-8");
+    let failed = fleetfoot(&["--pcap", name, "--far", "sleep 9", "--", "no-such-program"]);
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    assert!(pipe.exists() && reader.is_ok());
     // Another setting is another result.
     let other = fleetfoot(&[
         "--out",

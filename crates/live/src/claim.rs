@@ -2,6 +2,9 @@
 //!
 //! The sign is a netlink socket with a number of its own, made of the interface's. The kernel gives such a number once in a network
 //! namespace, and takes it back when the socket closes, however the process ends; nothing is written anywhere.
+//!
+//! **Source.** netlink(7), `nl_pid`.
+//! **Deviations.** None known.
 
 use crate::Error;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};

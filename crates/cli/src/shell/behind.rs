@@ -110,8 +110,8 @@ pub(crate) fn execute(arguments: &Arguments, common: &Common) -> Result<(), Fail
         Ok(done) => done,
         Err(failure) => {
             // A capture of nothing would stand in the way of the next start.
-            if let Some(path) = arguments.pcap.as_ref().filter(|_| !arguments.force) {
-                let _ = std::fs::remove_file(path);
+            if let Some(target) = pcap {
+                target.discard();
             }
             return Err(failure);
         }
