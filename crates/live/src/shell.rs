@@ -142,7 +142,8 @@ impl Shell {
             let started = inside_thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let ended = started.map(|(command, early)| {
+            let before = started.as_ref().map_or(0, |(_, _, before)| *before);
+            let ended = started.map(|(command, early, _)| {
                 let began = command.began();
                 (attend(command, signals, &link_ended, early), began.elapsed())
             });
@@ -151,7 +152,8 @@ impl Shell {
             let relayed = middle_thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let untaken = joined.as_ref().map_or([0; 2], Outer::untaken);
+            let [inside, outside] = joined.as_ref().map_or([0; 2], Outer::untaken);
+            let untaken = [inside.saturating_sub(before), outside];
             // Of several errors the cause is named: others follow from it.
             let far = match (joined, &relayed) {
                 (Err(error), Err(_)) if error.is_abandoned() => return Err(relayed.err().unwrap_or(error)),
@@ -254,8 +256,9 @@ impl Shell {
         Ok(outer)
     }
 
-    /// The command, started in the namespace of this thread, and whether a signal had come before.
-    fn begin(&self, addresses: &Addresses, signals: &Signals) -> Result<(Contained, bool), Error> {
+    /// The command, started in the namespace of this thread, whether a signal had come before, and how many frames its interface had not
+    /// taken until then.
+    fn begin(&self, addresses: &Addresses, signals: &Signals) -> Result<(Contained, bool, u64), Error> {
         let [four, six] = &addresses.near;
         let [far_four, far_six] = &addresses.far;
         // Both ends know each other: on a path through the Internet no first packet waits for an answer about hardware.
@@ -307,7 +310,8 @@ impl Shell {
                 .stderr(file);
         }
         let early = signals.has_come();
-        Ok((Contained::start(command)?, early))
+        let before = untaken("eth0").unwrap_or(0);
+        Ok((Contained::start(command)?, early, before))
     }
 }
 
