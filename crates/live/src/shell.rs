@@ -147,13 +147,14 @@ impl Shell {
                 let began = command.began();
                 (attend(command, signals, &link_ended, early), began.elapsed())
             });
+            // While the link is there: with it the interfaces of both ends go.
+            let [inside, outside] = joined.as_ref().map_or([0; 2], Outer::untaken);
+            let untaken = [inside.saturating_sub(before), outside];
             // The link's thread ends when the other end of the pipe is closed.
             drop(stop_writing);
             let relayed = middle_thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            let [inside, outside] = joined.as_ref().map_or([0; 2], Outer::untaken);
-            let untaken = [inside.saturating_sub(before), outside];
             // Of several errors the cause is named: others follow from it.
             let far = match (joined, &relayed) {
                 (Err(error), Err(_)) if error.is_abandoned() => return Err(relayed.err().unwrap_or(error)),
