@@ -1,4 +1,4 @@
-//! The TCP endpoint: [`Connection`], and what answers when there is none ([`listener`]).
+//! The TCP endpoint: [`Connection`], and [`listener`], which answers segments that belong to no connection.
 //!
 //! Feed segments, writes and time; drain segments and events; sleep until `poll_timeout`. [`Connection`] routes each call to
 //! one of these folders:
@@ -16,8 +16,10 @@
 //!
 //! A segment enters at `on_segment` (`receive/segment_in.rs`); its acknowledgment goes through `on_ack_field` and `take_ack` there to
 //! `Sender::on_ack` (`ack/pipeline.rs`). What leaves is chosen by `next_segment` here: SYN, RST and keep-alive probes, else data, which
-//! `Sender::next` chooses (`send/half.rs`), else a bare acknowledgment. `fast.rs` recognises the usual case of both: a step whose `QUIET`
-//! or `PREDICTED` is true is that case.
+//! `Sender::next` chooses (`send/half.rs`), else a bare acknowledgment. `fast.rs` recognises the usual case of both. Functions with
+//! the const parameter `QUIET` (sending, acknowledgments) or `PREDICTED` (arrival) are compiled twice; `true` is the version for the usual
+//! case. Timers fire at `on_timeout`, those of the sender in `Sender::on_timer` (`ack/timeout.rs`); a write enters at `write`
+//! (`send/feed.rs`). `tests` holds all of it to hand-worked cases.
 //!
 //! **Source.** RFC 9293 with RFC 5961 (challenge ACKs), RFC 7323 (window scale, timestamps, PAWS).
 //! **Deviations.** Source routes (RFC 9293 MUST-51 to MUST-53) are not offered.
@@ -94,7 +96,7 @@ pub struct Connection {
     syn_attempts: u8,
     keep_alive_probes: u8,
     state: State,
-    /// A SYN, SYN-ACK or RST to send.
+    /// A segment without data that is sent before any other; see [`Control`].
     control: Control,
     close_queued: bool,
     read_shut: bool,
@@ -113,7 +115,7 @@ enum Control {
     /// The acknowledgment of a SYN-ACK.
     Ack,
     Reset,
-    /// A reset that answers a stray segment; where it stands is in the cold state.
+    /// A reset that answers a stray segment; its sequence numbers are kept in `Cold`.
     Answer,
 }
 
@@ -384,8 +386,8 @@ impl Connection {
         }
     }
 
-    /// Stream offsets of a further piece of the last segment that was taken, after the one `on_segment` returned: ask
-    /// until `None` if bytes are kept.
+    /// Stream offsets of a further piece of the last segment that was taken, after the one `on_segment` returned. A driver that
+    /// stores bytes calls this until it returns `None`.
     pub fn poll_accepted(&mut self) -> Option<core::ops::Range<u64>> {
         let piece = self.receive.next_piece()?;
         Some(piece.start - 1..piece.end - 1)
@@ -499,8 +501,8 @@ impl Connection {
         }
     }
 
-    /// When this connection was given what is known of its path ([`Setting::Path`]) and what it found out about it, once, after
-    /// [`Event::PathFound`]: for [`PathMemory::learn`].
+    /// After [`Event::PathFound`], once: when [`Setting::Path`] was applied, and what the connection has measured since. For
+    /// [`PathMemory::learn`].
     pub fn take_path(&mut self) -> Option<(Instant, PathSample)> {
         let path = self.shared.path.as_mut()?;
         let found = (path.began, path.found.take()?);
@@ -514,8 +516,8 @@ impl Connection {
         &self.shared.stats
     }
 
-    /// With [`Setting::NoteLatencies`], of each segment acknowledged so far when it was first sent and how long its
-    /// acknowledgment took.
+    /// For each acknowledged segment the time of its first transmission, and how long its acknowledgment took. Empty without
+    /// [`Setting::NoteLatencies`].
     pub fn ack_latencies(&self) -> &[(Instant, Duration)] {
         let thin = self.sender.as_ref().and_then(|sender| sender.thin.as_ref());
         thin.and_then(|thin| thin.latencies.as_deref())
@@ -547,8 +549,8 @@ impl Connection {
         Bytes(self.receive.readable())
     }
 
-    /// Stream offset of the first byte that a segment of the peer carries; below zero for nonsense. With what
-    /// [`on_segment`](Connection::on_segment) took of the stream it says which bytes of the payload are to be kept.
+    /// Stream offset of the first byte that a segment of the peer carries; negative if the segment begins before the stream.
+    /// Together with the range that [`on_segment`](Connection::on_segment) returned it says which bytes of the payload to keep.
     pub fn payload_offset(&self, segment: &Segment) -> i64 {
         let syn = u32::from(segment.flags.contains(Flags::SYN));
         (segment.seq + syn).to_offset(self.shared.irs + 1, self.received())

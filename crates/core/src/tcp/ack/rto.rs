@@ -104,8 +104,8 @@ impl Rtt {
         self.update_base(config);
     }
 
-    /// Linux's estimator: SRTT in 1/8 and the deviation in 1/4 of a microsecond. A sample below SRTT that says of a
-    /// larger deviation counts an eighth of what one above would; the timeout follows the peak of the deviation at once, and
+    /// Linux's estimator: SRTT in 1/8 and the deviation in 1/4 of a microsecond. A sample below SRTT that would
+    /// raise the deviation raises it by an eighth of what a sample above would; the timeout follows the peak of the deviation at once, and
     /// comes down by a quarter of the excess per round trip.
     #[inline(always)]
     fn sample_linux(&mut self, config: &RtoConfig, rtt: Duration, round_over: bool) {

@@ -5,8 +5,7 @@
 //! hold the sums that the pipe needs; a test recounts them.
 //!
 //! **Source.** RFC 6675 (`IsLost`, `Update`, pipe); RFC 2018 8.
-//! **Deviations.** Pipe also leaves out SACKed data when SACK blocks cover part of a record only if the record is wholly
-//! covered. With `WindowUnit::Packets` every record weighs one MSS (Linux, ns-2).
+//! **Deviations.** A record that SACK blocks cover only in part counts in full as in flight. With `WindowUnit::Packets` every record weighs one MSS (Linux, ns-2).
 
 use crate::tcp::ack::records::FIN;
 use crate::tcp::ack::records::LOST;
@@ -60,7 +59,7 @@ pub(in crate::tcp) struct Scoreboard {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::tcp) struct Marks {
     pub(in crate::tcp) runs: VecDeque<Run>,
-    /// Runs that were forgotten and whose records are still written [`SACKED`], which does not count.
+    /// Discarded runs, whose records still carry the flag [`SACKED`]; the flag is ignored until it is cleared.
     pub(in crate::tcp) stale: VecDeque<Run>,
     pub(in crate::tcp) sacked: u64,
     pub(in crate::tcp) lost: u64,
@@ -268,7 +267,8 @@ impl Scoreboard {
         self.is_clean() && self.marks.resent_end <= una
     }
 
-    /// Notes the blocks of an acknowledgment: the run that holds a block holds it until the peer reneges.
+    /// Remembers the blocks of an acknowledgment, so that a repeated block is recognised without a search. This stays valid until
+    /// SACK information is discarded.
     #[inline]
     pub(in crate::tcp) fn set_known(&mut self, blocks: [u64; 4]) {
         self.marks.known = blocks;

@@ -4,9 +4,9 @@
 //! range that holds the newest segment, then those reported most recently; a duplicate comes before them all. The right
 //! edge of the window never moves left, and moves right by at least min(MSS, buffer / 2).
 //!
-//! **Source.** RFC 9293 3.8.6, 3.10.7.4; RFC 2018 4; RFC 2883 4; RFC 5681 4.2; RFC 8257 3.2. When to acknowledge is in
-//! `acking`.
-//! **Deviations.** Linux's receive memory is modelled (`room`) if `Config::receive_memory` says so: else the buffer is what
+//! **Source.** RFC 9293 3.8.6, 3.10.7.4; RFC 2018 4; RFC 2883 4; RFC 5681 4.2; RFC 8257 3.2. `ack_policy`
+//! decides when to acknowledge.
+//! **Deviations.** Linux's receive memory is modelled (`rcvbuf`) if `Config::receive_memory` says so: else the buffer is what
 //! `Config::receive_buffer` says from the start. There, of `tcp_grow_window` only the effect on acknowledgments is kept: it raises
 //! `rcv_ssthresh` by two segments per segment received, from 64 KiB to the buffer, and each step is acknowledged at once
 //! (seen in `specs/linux-6.18`: far more than the 16 quick ACKs of the start). The window offered is the buffer from the start.
@@ -166,7 +166,7 @@ impl Receive {
         }
     }
 
-    /// After [`Receive::read_all`]: whether that is to be acknowledged.
+    /// Schedules an acknowledgment after [`Receive::read_all`] if one is due.
     #[inline]
     pub(in crate::tcp) fn after_read(&mut self, config: &Config) {
         self.acking.on_read(config, true);
@@ -187,9 +187,9 @@ impl Receive {
                 room.on_read::<false>(self.read, self.rcv_nxt, span);
             }
             let left = self.edge.saturating_sub(self.rcv_nxt);
-            let tell = count > 0 && room.worth_telling(left, self.acking.full());
-            room.decided &= !tell;
-            return (count, tell);
+            let update = count > 0 && room.worth_update(left, self.acking.full());
+            room.decided &= !update;
+            return (count, update);
         }
         // Without scaling the field may hold less than the buffer.
         let largest = config.receive_buffer.get().min(65_535 << scale);
@@ -217,8 +217,8 @@ impl Receive {
     }
 
     /// Takes the payload and FIN of an acceptable segment that begins at offset `seq`, and decides on acknowledging.
-    /// `PREDICTED`: it carries no FIN, and none is known. `NEXT`: so it is, and it [is next](Receive::is_next). `PLAIN`: it also
-    /// [is plain](Receive::is_plain). `sack`: both ends use SACK.
+    /// `PREDICTED`: it carries no FIN, and none is known. `NEXT` implies `PREDICTED`: the segment also [is next](Receive::is_next).
+    /// `PLAIN` implies `NEXT`: the segment also [is plain](Receive::is_plain). `sack`: both ends use SACK.
     #[inline(always)]
     pub(in crate::tcp) fn on_data<const PREDICTED: bool, const NEXT: bool, const PLAIN: bool>(
         &mut self,
@@ -369,7 +369,7 @@ impl Receive {
             room.on_data(now, self.rcv_nxt);
             if !PLAIN {
                 let grew = room.grow(segment.payload, u32::from(segment.overhead), acking.full());
-                acking.quick |= u8::from(grew); // to the kernel's letter: it makes 16 of them 17
+                acking.quick |= u8::from(grew); // as in Linux, which sets bit 0 here: 16 quick acknowledgments become 17
             }
         } else if grows {
             self.grown = self.grown.saturating_add(2 * acking.full());

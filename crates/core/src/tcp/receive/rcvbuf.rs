@@ -58,7 +58,7 @@ pub(in crate::tcp) struct Room {
     waiting: VecDeque<(u64, u64)>,
     /// The segment that came last, if it waits to be read: where it ends, and what it occupies.
     newest: (u64, u64),
-    /// Bytes that still fit behind the last of them.
+    /// Payload that still fits into the memory of the newest segment.
     tail_room: u64,
     most: u64,
     mss: u64,
@@ -101,7 +101,7 @@ struct View {
     limit: u64,
     /// The window there is room for.
     window: u64,
-    /// Bytes of a packet that changes nothing but this if it carries `full` and nothing else is held; 0: none.
+    /// Size of a packet that leaves the window as it is if its payload is `full` and no other memory is occupied; 0: none does.
     plain: u64,
 }
 
@@ -198,8 +198,8 @@ impl Room {
 
     /// The application has read up to `read`, of what came in order up to `rcv_nxt`; `beyond` bytes span what came out of order.
     ///
-    /// It takes segment by segment, and if a round trip is over, it is when the first is taken. `PLAIN`: nothing is held but what
-    /// just came.
+    /// The application reads one segment after another. A round trip that is over counts as over at the first of them.
+    /// `PLAIN`: nothing is held but what just came.
     #[inline(always)]
     pub(in crate::tcp) fn on_read<const PLAIN: bool>(
         &mut self,
@@ -307,7 +307,7 @@ impl Room {
         plain
     }
 
-    /// The same by a look at it.
+    /// Computes anew what the cached answer to `is_plain` says; for assertions.
     fn is_seen_plain(&self, payload: u32, header: u32) -> bool {
         let mut after = self.clone();
         after.keep(u64::from(payload), payload, header);
@@ -403,7 +403,7 @@ impl Room {
         payload >= LEAST_GROWTH && limit > self.ssthresh && self.grow_up_to(limit, payload, header, full)
     }
 
-    /// The same after a segment beyond a hole: that one is not counted as kept, and may be small.
+    /// Lets the window grow after a segment beyond a hole, which is not counted as kept and may be small.
     pub(in crate::tcp) fn grow_beyond(&mut self, payload: u32, header: u32, full: u32) -> bool {
         let (size, _) = occupied(u64::from(payload + header));
         let held = self.held.saturating_sub(size);
@@ -527,8 +527,8 @@ impl Room {
         (window, tight)
     }
 
-    /// Whether a reader that made room is to say so, where `current` is left of the window.
-    pub(in crate::tcp) fn worth_telling(&self, current: u64, full: u32) -> bool {
+    /// Whether reading freed enough to send a window update, where `current` is left of the window.
+    pub(in crate::tcp) fn worth_update(&self, current: u64, full: u32) -> bool {
         let window = self.select(full);
         2 * current <= self.clamp && window > 0 && window >= 2 * current
     }

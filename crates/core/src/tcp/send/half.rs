@@ -34,11 +34,11 @@ use serde::{Deserialize, Serialize};
 pub(in crate::tcp) struct Sender {
     pub(in crate::tcp) board: Scoreboard,
     pub(in crate::tcp) cc: Controller,
-    /// What acknowledgments and timeouts made of it.
+    /// Loss detection and recovery.
     pub(in crate::tcp) recovery: Recovery,
     /// Whether the window is in use.
     pub(in crate::tcp) usage: Usage,
-    /// If it bundles, or keeps writes apart.
+    /// State of bundling, separate writes or noted latencies; `None` if none of them is on.
     #[serde(skip)]
     pub(in crate::tcp) thin: Option<Box<Thin>>,
     /// What holds segments back, validates the window or measures rates, if anything does.
@@ -55,7 +55,7 @@ pub(in crate::tcp) struct Sender {
     pub(super) last_send: Instant,
     /// When a drain found the congestion window full, if no acknowledgment arrived since; `FAR_FUTURE`: it did not.
     pub(in crate::tcp) full_at: Instant,
-    /// That was seen before the drain, whose end it is: the window is yet to be validated.
+    /// `full_at` was set before this drain began: the window is still to be validated when the drain ends.
     #[serde(skip)]
     pub(in crate::tcp) shut: bool,
     /// How often the retransmission timer fired in a row.
@@ -63,7 +63,7 @@ pub(in crate::tcp) struct Sender {
     pub(super) persist_backoff: u8,
     pub(super) fin_queued: bool,
     pub(super) fin_sent: bool,
-    /// What was written before the FIN leaves as if there were none, until a drain has sent all that it could.
+    /// The FIN waits: what was written before it is sent first, without it, until a drain can send no more.
     pub(super) fin_apart: bool,
     pub(super) probe_due: bool,
     pub(super) zero_probe_due: bool,
