@@ -173,9 +173,19 @@ impl FifoLink {
     /// The FIFO link that is the same as a link of this configuration with a drop-tail queue; `None` if the link is damaged in
     /// any way, its rate varies or processing overlaps with sending.
     pub fn new(config: &LinkConfig, limit: Limit) -> Option<FifoLink> {
-        let constant = matches!(config.rate, LinkRate::Constant(_));
-        let overlaps = config.overlap && !config.processing.is_zero();
-        if !constant || overlaps || !config.impairments.is_none() {
+        // All fields are named: a new one does not compile before it is decided what it means here. `Constant` takes framing.
+        let LinkConfig {
+            rate,
+            delay: _,
+            mtu,
+            framing: _,
+            processing,
+            overlap,
+            impairments,
+        } = config;
+        let constant = matches!(rate, LinkRate::Constant(_));
+        let overlaps = *overlap && !processing.is_zero();
+        if !constant || overlaps || !impairments.is_none() {
             return None;
         }
         let (most_packets, most_bytes) = match limit {
@@ -204,7 +214,7 @@ impl FifoLink {
             remainder: 0,
             rate: Constant::new(config),
             delay: config.latency().min(Duration::from_nanos(LONGEST_NS)),
-            mtu: config.mtu,
+            mtu: *mtu,
             most_packets,
             most_bytes,
             since: 0,

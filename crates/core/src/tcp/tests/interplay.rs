@@ -17,6 +17,7 @@
 
 use super::pair::{End, Fate, Pair, Sent};
 use super::script::{Script, T0};
+use crate::cc::AnyController;
 use crate::rng::Rng;
 use crate::tcp::{
     CaState, Config, Connection, DelayedAck, EarlyRetransmit, Growth, HiddenLoss, InFlight, InitialSpreading,
@@ -147,10 +148,12 @@ const OTHERS: [Switch; 25] = [
         &[
             |c| c.congestion_control = "reno",
             |c| c.congestion_control = "cubic",
+            |c| c.congestion_control = "dctcp",
+            |c| c.congestion_control = "prague",
             |c| c.congestion_control = "cdg",
             |c| c.congestion_control = "cdg-freebsd",
-            |c| c.congestion_control = "dctcp",
             |c| c.congestion_control = "vegas",
+            |c| c.congestion_control = "westwood",
             |c| c.congestion_control = "bbr",
             |c| c.congestion_control = "bbr3",
         ],
@@ -327,6 +330,23 @@ fn every_value_of_every_switch_meets_every_value_of_every_other() {
         "{} combinations, {pairs} pairs",
         chosen.len()
     );
+}
+
+#[test]
+fn every_congestion_control_is_drawn() {
+    let (_, values) = all_switches()
+        .find(|(name, _)| *name == "congestion_control")
+        .expect("a switch");
+    let mut config = Config::profile(Profile::Rfc);
+    let drawn: Vec<&str> = values
+        .iter()
+        .map(|set| {
+            set(&mut config);
+            config.congestion_control
+        })
+        .collect();
+    let all: Vec<&str> = AnyController::ENTRIES.iter().map(|entry| entry.name).collect();
+    assert_eq!(drawn, all);
 }
 
 /// Combinations `part` of four.
