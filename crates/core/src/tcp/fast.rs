@@ -11,7 +11,7 @@
 //! **Source.** Van Jacobson, "4BSD header prediction", ACM Computer Communication Review 20(2), 1990.
 //! **Deviations.** None: nothing of it can be seen from outside.
 
-use super::{Accepted, Connection, Control, State};
+use super::{Accepted, Connection, Control, State, TimerGrid};
 use crate::packet::{Ecn, Flags, Segment};
 use crate::time::Instant;
 
@@ -24,6 +24,9 @@ pub(super) struct FastPath {
     acks: bool,
     /// Whether that holds only of acknowledgments that were not sent before a retransmission.
     undo: bool,
+    /// Whether such an acknowledgment may put off the retransmission slot until the run of acknowledgments is over: it is set to the
+    /// same then, whatever was sent meanwhile.
+    defers: bool,
     /// Whether full new segments and acknowledgments are all there is to send.
     sends: bool,
     /// Whether what the sender chooses and acknowledgments are all there is to send.
@@ -42,6 +45,7 @@ impl FastPath {
         arrivals: u16::MAX,
         acks: false,
         undo: false,
+        defers: false,
         sends: false,
         silent: false,
     };
@@ -56,6 +60,12 @@ impl FastPath {
     #[inline(always)]
     pub(super) const fn undo(self) -> bool {
         self.undo
+    }
+
+    /// Whether such an acknowledgment may put off the retransmission slot.
+    #[inline(always)]
+    pub(super) const fn defers(self) -> bool {
+        self.defers
     }
 
     /// Whether full new segments and acknowledgments are all there is to send.
@@ -91,8 +101,9 @@ impl Connection {
         self.sender.is_none()
     }
 
-    /// [`Connection::on_segment`] of a segment that the connection [`predicts`](Connection::predicts), or does not. `RECEIVES`: it
-    /// [only receives](Connection::only_receives).
+    /// [`Connection::on_segment`] of a segment that the connection [`predicts`](Connection::predicts), or does not, in a run of
+    /// segments: when it is over, and before anything else is asked than what is called here, the connection is to
+    /// [`settle`](Connection::settle). `RECEIVES`: it [only receives](Connection::only_receives).
     #[inline(always)]
     pub fn on_segment_as<const RECEIVES: bool>(
         &mut self,
@@ -113,6 +124,14 @@ impl Connection {
         accepted
     }
 
+    /// The end of a run of segments: sets the timer that was put off.
+    #[inline(always)]
+    pub fn settle(&mut self) {
+        if let Some(sender) = &mut self.sender {
+            sender.settle_timer(&mut self.shared);
+        }
+    }
+
     /// Works out what is usual from now on.
     pub(super) fn fast_path(&self) -> FastPath {
         let shared = &self.shared;
@@ -129,6 +148,10 @@ impl Connection {
         let predicts = !(self.keep_alive || shared.ecn || probed || ends);
         let silent =
             self.control == Control::None && !self.keep_alive_due && !shared.ecn && shared.cold.is_none();
+        let config = &shared.config;
+        // Neither what is sent later nor a timer that may fire early makes a difference.
+        let defers =
+            !config.rto_restart && !config.tail_loss_probe_restart && config.timer_grid != TimerGrid::Jiffies;
         FastPath {
             arrivals: if predicts {
                 Flags::ACK.0 | (u16::from(shared.timestamps) * Flags::TIMESTAMPS.0)
@@ -137,6 +160,7 @@ impl Connection {
             },
             acks,
             undo,
+            defers: acks && defers,
             sends: acks && silent,
             silent,
         }
@@ -147,6 +171,7 @@ impl Connection {
         let (kept, now) = (self.shared.fast, self.fast_path());
         let holds = (kept.arrivals == u16::MAX || kept.arrivals == now.arrivals)
             && (!kept.acks || now.acks && (kept.undo || !now.undo))
+            && (!kept.defers || now.defers)
             && (!kept.sends || now.sends)
             && (!kept.silent || now.silent);
         assert!(holds, "usual: {kept:?}, by what is so now: {now:?}");

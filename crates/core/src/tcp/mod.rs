@@ -318,6 +318,7 @@ impl Connection {
 
     #[inline(never)]
     fn unusual_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
+        self.settle();
         let range = self.next_segment::<false, false>(now, segment);
         let sender = self.sender.as_ref();
         // While a loss is repaired, what was unusual before stays so.
@@ -363,6 +364,7 @@ impl Connection {
     /// While nothing is wrong, a segment that may be shorter than a full one, or the last that waits.
     #[inline(never)]
     fn short_segment(&mut self, now: Instant, segment: &mut Segment) -> Option<(u64, u64)> {
+        self.settle();
         let outgoing = self.sender.as_mut()?.next::<true, false>(now, &mut self.shared)?;
         Some(self.data_segment::<true, false>(now, outgoing, segment))
     }
@@ -399,9 +401,13 @@ impl Connection {
         self.shared.timers.next()
     }
 
-    /// Whether no deadline of [`Connection::poll_timeout`] lies before `at`. `RECEIVES`: it [only receives](Connection::only_receives).
+    /// Whether no deadline of [`Connection::poll_timeout`] lies before `at`, also in a run of segments. `RECEIVES`: it
+    /// [only receives](Connection::only_receives).
     #[inline(always)]
-    pub fn is_silent_before<const RECEIVES: bool>(&self, at: Instant) -> bool {
+    pub fn is_silent_before<const RECEIVES: bool>(&mut self, at: Instant) -> bool {
+        if !RECEIVES && self.shared.timers.may_fire_before(at, self.shared.rtt.least()) {
+            self.settle();
+        }
         self.shared.timers.is_silent_before::<RECEIVES>(at)
     }
 

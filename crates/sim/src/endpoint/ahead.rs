@@ -162,13 +162,17 @@ impl<O: Observer> Hosts<'_, O> {
                 if over {
                     break;
                 }
-                observer.on_ack(at, FlowId(number), connection);
+                if !O::DEAF {
+                    connection.settle();
+                    observer.on_ack(at, FlowId(number), connection);
+                }
             }
             taken += piece.len() - rest.len();
             if rest.len() > 0 || over {
                 break;
             }
         }
+        connection.settle();
         wire.forget(taken);
         let sent = leaving.len() as u32;
         network.send_run(packets, *observer, end.path, leaving);

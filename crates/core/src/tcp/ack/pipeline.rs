@@ -100,6 +100,7 @@ impl Sender {
         ack: u64,
         duplicate: bool,
     ) {
+        self.settle_timer(shared);
         self.full_at = Instant::FAR_FUTURE; // it may open the window again
         self.recovery.hold = false;
         if self.recovery.is_ns2() {
@@ -121,6 +122,7 @@ impl Sender {
         before: Before,
         round_start: bool,
     ) {
+        let _ = shared.timers.take_put_off(); // the slot is set anew below
         self.react::<false, LOOKED_UP>(now, shared, segment, delivery, before, round_start);
     }
 
@@ -265,10 +267,31 @@ impl Sender {
         if shared.cold.is_some() && delivery.advanced {
             self.mtu_probe_acked(now, shared);
         }
-        self.set_timer::<QUIET>(now, shared, delivery.advanced);
-        if delivery.partial {
-            shared.rtt.reset_backoff();
+        if !QUIET {
+            self.set_timer::<false>(now, shared, delivery.advanced);
+            if delivery.partial {
+                shared.rtt.reset_backoff();
+            }
+        } else if shared.fast.defers() && self.board.out > 0 && self.recovery.state == CaState::Open {
+            shared.timers.put_off(now);
+        } else {
+            let _ = shared.timers.take_put_off();
+            self.set_timer_of_progress(now, shared);
         }
+    }
+
+    /// Sets the retransmission slot if it is put off.
+    #[inline(always)]
+    pub(in crate::tcp) fn settle_timer(&mut self, shared: &mut Shared) {
+        if let Some(acked_at) = shared.timers.take_put_off() {
+            self.set_timer_of_progress(acked_at, shared);
+        }
+    }
+
+    /// The retransmission slot after an acknowledgment that came at `now` and was nothing but progress.
+    #[inline(never)]
+    fn set_timer_of_progress(&mut self, now: Instant, shared: &mut Shared) {
+        self.set_timer::<true>(now, shared, true);
     }
 
     /// The retransmission slot after an acknowledgment. `QUIET`: nothing was lost, and nothing is waited for.

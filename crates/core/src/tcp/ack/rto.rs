@@ -250,6 +250,13 @@ impl Rtt {
         self.base.saturating_mul(1 << self.backoff).min(config.max)
     }
 
+    /// No timer for what is out expires earlier than this after an acknowledgment that set it, be it that of the timeout or that of
+    /// the tail loss probe, which takes two smoothed RTTs at least.
+    #[inline(always)]
+    pub(in crate::tcp) fn least(&self) -> Duration {
+        self.base.min(self.srtt)
+    }
+
     /// The timeout without back-off.
     pub(in crate::tcp) fn base(&self) -> Duration {
         self.base

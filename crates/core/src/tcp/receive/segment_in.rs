@@ -18,12 +18,15 @@ impl Connection {
     /// A segment arrived.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) -> Accepted {
-        self.on_segment_as::<false>(now, segment, self.predicts(segment))
+        let accepted = self.on_segment_as::<false>(now, segment, self.predicts(segment));
+        self.settle();
+        accepted
     }
 
     /// A segment that may be anything.
     #[inline(never)]
     pub(in crate::tcp) fn arrive(&mut self, now: Instant, segment: &Segment) -> Accepted {
+        self.settle();
         let accepted = self.arrive_anyhow(now, segment);
         self.shared.fast = self.fast_path();
         accepted

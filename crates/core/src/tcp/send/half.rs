@@ -496,6 +496,10 @@ impl Sender {
     /// Timers after new data left: RFC 6298 5.1, RFC 8985 7.2.
     #[inline(always)]
     fn after_transmit<const QUIET: bool>(&mut self, now: Instant, shared: &mut Shared) {
+        if shared.timers.is_put_off_at(now) {
+            return; // what is sent at the moment of the acknowledgment has no timer but the one that this sets
+        }
+        self.settle_timer(shared);
         if matches!(shared.timers.kind(), None | Some(Timer::Persist)) {
             let at = now + shared.rtt.rto(&shared.config.rto);
             shared.arm(now, Timer::Rto, at);

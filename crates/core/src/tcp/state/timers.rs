@@ -5,6 +5,9 @@
 //! and a kind. The other slots are the delayed ACK and the slow timers (keep-alive, TIME-WAIT), which exclude each
 //! other too; and pacing. `next` is a minimum of four numbers. What is set for a moment fires at the next one of the host's grid
 //! (`grid`).
+//!
+//! In a run of acknowledgments that are nothing but progress each sets the retransmission slot anew. There the slot is put off: it
+//! is set when the run is over, as the last of them would have set it.
 
 use crate::tcp::config::TimerGrid;
 use crate::time::{Duration, Instant};
@@ -46,6 +49,9 @@ pub(in crate::tcp) struct Timers {
     pub(in crate::tcp) slow: Instant,
     /// What is held back may leave.
     pub(in crate::tcp) pace: Instant,
+    /// When the acknowledgment came that sets the retransmission slot anew, which is put off; `FAR_FUTURE`: it is not.
+    #[serde(skip, default = "never")]
+    acked_at: Instant,
     /// The host's count of ticks when its clock was at zero, microseconds. A resting connection leaves it to its host.
     #[serde(skip)]
     phase: u32,
@@ -53,6 +59,11 @@ pub(in crate::tcp) struct Timers {
     kind: Timer,
     /// The RTO was moved since the slot was set.
     moved: bool,
+}
+
+/// No deadline.
+const fn never() -> Instant {
+    Instant::FAR_FUTURE
 }
 
 impl Timers {
@@ -63,6 +74,7 @@ impl Timers {
             delayed_ack: Instant::FAR_FUTURE,
             slow: Instant::FAR_FUTURE,
             pace: Instant::FAR_FUTURE,
+            acked_at: Instant::FAR_FUTURE,
             phase: 0,
             kind: Timer::Rto,
             moved: false,
@@ -72,6 +84,7 @@ impl Timers {
     /// The next deadline.
     #[inline]
     pub(in crate::tcp) fn next(&self) -> Option<Instant> {
+        debug_assert!(!self.is_put_off(), "set when a run is over");
         let at = self
             .retransmission
             .min(self.delayed_ack)
@@ -80,12 +93,45 @@ impl Timers {
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
-    /// Whether the next deadline is not before `at`. `RECEIVES`: nothing was ever sent, so that only acknowledgments and slow timers
-    /// may wait.
+    /// The retransmission slot is to be set as an acknowledgment at `now` sets it, when the run of acknowledgments is over.
+    #[inline(always)]
+    pub(in crate::tcp) fn put_off(&mut self, now: Instant) {
+        debug_assert!(self.armed(), "something is out");
+        self.acked_at = now;
+    }
+
+    /// Whether the retransmission slot is put off.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_put_off(&self) -> bool {
+        self.acked_at != Instant::FAR_FUTURE
+    }
+
+    /// Whether the retransmission slot is put off by an acknowledgment at this moment.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_put_off_at(&self, now: Instant) -> bool {
+        self.acked_at == now
+    }
+
+    /// Whether the retransmission slot is put off, and might fire before `at` when it is set: it does not within `least` after the
+    /// acknowledgment that sets it.
+    #[inline(always)]
+    pub(in crate::tcp) fn may_fire_before(&self, at: Instant, least: Duration) -> bool {
+        self.is_put_off() && at > self.acked_at + least
+    }
+
+    /// When the acknowledgment came that sets the retransmission slot, if that is put off; now it is not any more.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_put_off(&mut self) -> Option<Instant> {
+        let at = core::mem::replace(&mut self.acked_at, Instant::FAR_FUTURE);
+        (at != Instant::FAR_FUTURE).then_some(at)
+    }
+
+    /// Whether the next deadline is not before `at`; what is put off is none. `RECEIVES`: nothing was ever sent, so that only
+    /// acknowledgments and slow timers may wait.
     #[inline(always)]
     pub(in crate::tcp) fn is_silent_before<const RECEIVES: bool>(&self, at: Instant) -> bool {
         debug_assert!(!RECEIVES || !self.armed() && self.pace == Instant::FAR_FUTURE);
-        let sends_nothing = RECEIVES || self.retransmission >= at && self.pace >= at;
+        let sends_nothing = RECEIVES || (self.is_put_off() || self.retransmission >= at) && self.pace >= at;
         sends_nothing && self.delayed_ack >= at && self.slow >= at
     }
 
@@ -124,7 +170,8 @@ impl Timers {
 
     /// When the RTO itself expires, apart from the host's grid.
     #[inline(always)]
-    pub(in crate::tcp) const fn rto_at(&self) -> Instant {
+    pub(in crate::tcp) fn rto_at(&self) -> Instant {
+        debug_assert!(!self.is_put_off(), "set when it is needed");
         self.rto_at
     }
 
@@ -138,6 +185,7 @@ impl Timers {
     /// Whether the slot waits for the RTO as it is: a timer that runs is not rounded again.
     #[inline(always)]
     pub(in crate::tcp) fn has_rto(&self) -> bool {
+        debug_assert!(!self.is_put_off(), "set when it is needed");
         self.kind == Timer::Rto && !self.moved && self.armed()
     }
 
@@ -167,6 +215,7 @@ impl Timers {
 
     /// The kind that is due, after which the slot is free.
     pub(in crate::tcp) fn take_due(&mut self, now: Instant) -> Option<Timer> {
+        debug_assert!(!self.is_put_off(), "set when a run is over");
         if self.retransmission > now || !self.armed() {
             return None;
         }
