@@ -13,6 +13,7 @@
 
 use super::{Accepted, Connection, Control, State, TimerGrid};
 use crate::packet::{Ecn, Flags, Segment};
+use crate::tcp::receive::ack_policy::Acking;
 use crate::time::Instant;
 
 /// Which steps are the usual ones, whatever the next segment says.
@@ -24,8 +25,8 @@ pub(super) struct FastPath {
     acks: bool,
     /// Whether that holds only of acknowledgments that were not sent before a retransmission.
     undo: bool,
-    /// Whether such an acknowledgment may put off the retransmission slot until the run of acknowledgments is over: it is set to the
-    /// same then, whatever was sent meanwhile.
+    /// Whether such an acknowledgment may put off the retransmission slot until the run of acknowledgments is over, and data the
+    /// delay of its acknowledgment: they are set to the same then, whatever was sent meanwhile.
     defers: bool,
     /// Whether full new segments and acknowledgments are all there is to send.
     sends: bool,
@@ -62,7 +63,7 @@ impl FastPath {
         self.undo
     }
 
-    /// Whether such an acknowledgment may put off the retransmission slot.
+    /// Whether such an acknowledgment may put off the retransmission slot, and data the delay of its acknowledgment.
     #[inline(always)]
     pub(super) const fn defers(self) -> bool {
         self.defers
@@ -124,9 +125,10 @@ impl Connection {
         accepted
     }
 
-    /// The end of a run of segments: sets the timer that was put off.
+    /// The end of a run of segments: sets the timers that were put off.
     #[inline(always)]
     pub fn settle(&mut self) {
+        self.settle_delay();
         if let Some(sender) = &mut self.sender {
             sender.settle_timer(&mut self.shared);
         }
@@ -150,8 +152,10 @@ impl Connection {
             self.control == Control::None && !self.keep_alive_due && !shared.ecn && shared.cold.is_none();
         let config = &shared.config;
         // Neither what is sent later nor a timer that may fire early makes a difference.
-        let defers =
-            !config.rto_restart && !config.tail_loss_probe_restart && config.timer_grid != TimerGrid::Jiffies;
+        let defers = !config.rto_restart
+            && !config.tail_loss_probe_restart
+            && config.timer_grid != TimerGrid::Jiffies
+            && Acking::delays_long(config);
         FastPath {
             arrivals: if predicts {
                 Flags::ACK.0 | (u16::from(shared.timestamps) * Flags::TIMESTAMPS.0)

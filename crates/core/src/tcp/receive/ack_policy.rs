@@ -72,6 +72,21 @@ impl Acking {
         self.ato
     }
 
+    /// No acknowledgment of data is delayed less, if [`Acking::delays_long`] and nothing was out of order.
+    #[inline(always)]
+    pub(in crate::tcp) fn least_delay(&self) -> Duration {
+        self.ato.min(LONG)
+    }
+
+    /// Whether the bounds of the delay of acknowledgments are not very short.
+    pub(in crate::tcp) fn delays_long(config: &Config) -> bool {
+        match config.delayed_ack {
+            DelayedAck::Off => true,
+            DelayedAck::Standard { timeout } => timeout >= LONG,
+            DelayedAck::Linux { min, max, .. } => min.min(max) >= LONG,
+        }
+    }
+
     /// Payload of a full segment.
     pub(in crate::tcp) fn full(&self) -> u32 {
         self.full
@@ -300,6 +315,9 @@ impl Acking {
 
 /// The most that counts as a full segment before one came (`TCP_MSS_DEFAULT`).
 const MOST_EXPECTED: u32 = 536;
+
+/// What no bound of a delay is below that is not very short.
+const LONG: Duration = Duration::from_millis(1);
 
 /// The least that counts as a full segment at first (`TCP_MIN_MSS`).
 const LEAST_FULL: u32 = 88;

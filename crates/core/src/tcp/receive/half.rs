@@ -428,6 +428,14 @@ impl Receive {
         }
     }
 
+    /// Whether an acknowledgment of disorder is held back.
+    #[inline(always)]
+    pub(in crate::tcp) fn holds_back(&self) -> bool {
+        self.beyond
+            .as_deref()
+            .is_some_and(|beyond| beyond.held_back.waits())
+    }
+
     /// When an acknowledgment is due that is held back, if there is one that no timer waits for.
     #[inline]
     pub(in crate::tcp) fn held_back_until(&self, now: Instant, srtt: Option<Duration>) -> Option<Instant> {
@@ -442,11 +450,7 @@ impl Receive {
 
     /// The timer of acknowledgments is due.
     pub(in crate::tcp) fn on_ack_timer(&mut self, config: &Config, rto: Duration) {
-        if self
-            .beyond
-            .as_deref()
-            .is_some_and(|beyond| beyond.held_back.waits())
-        {
+        if self.holds_back() {
             self.acking.now = true;
         } else {
             self.acking.on_timer(config, rto);

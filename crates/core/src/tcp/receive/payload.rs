@@ -79,6 +79,9 @@ impl Connection {
         segment: &Segment,
         seq: i64,
     ) -> (u64, u64) {
+        if !PLAIN {
+            self.settle_delay();
+        }
         let open = PREDICTED || matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
         if !open {
             self.receive.acking.now |= segment.payload > 0 || segment.flags.contains(Flags::FIN);
@@ -119,11 +122,35 @@ impl Connection {
         if !PREDICTED && taken.fin {
             self.on_peer_fin(now);
         }
-        self.delay_ack(now);
+        if PLAIN && self.may_put_off_delay() {
+            // The next plain segment is acknowledged at once, with this one.
+            self.shared.timers.put_off_delay(now);
+        } else {
+            self.delay_ack(now);
+        }
         if PREDICTED {
             return (taken.start - 1, taken.end - 1);
         }
         (taken.start.max(1) - 1, taken.end.max(1) - 1)
+    }
+
+    /// After plain data: whether its acknowledgment is delayed and no other one is, at an end that sends nothing.
+    #[inline(always)]
+    fn may_put_off_delay(&self) -> bool {
+        let shared = &self.shared;
+        !self.receive.acking.now
+            && shared.timers.delayed_ack == Instant::FAR_FUTURE
+            && shared.fast.defers()
+            && self.sender.is_none()
+            && !self.receive.holds_back()
+    }
+
+    /// Delays the acknowledgment whose delay was put off.
+    #[inline(always)]
+    pub(in crate::tcp) fn settle_delay(&mut self) {
+        if let Some(data_at) = self.shared.timers.take_delay() {
+            self.start_delay(data_at);
+        }
     }
 
     /// Data was taken: the delayed-ACK timer.
@@ -133,7 +160,7 @@ impl Connection {
             self.start_delay(now);
         }
         if self.receive.acking.now {
-            self.shared.timers.delayed_ack = Instant::FAR_FUTURE;
+            self.shared.timers.forget_delay();
         }
     }
 

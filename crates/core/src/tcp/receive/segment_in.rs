@@ -154,6 +154,7 @@ impl Connection {
 
     /// RFC 9293 3.10.7.4: an unacceptable segment is answered with an ACK.
     fn on_unacceptable(&mut self, now: Instant, segment: &Segment, seq: i64) {
+        self.settle_delay();
         if segment.flags.contains(Flags::SYN) {
             if self.state == State::SynReceived && seq == 0 && segment.flags.contains(Flags::ACK) {
                 // RFC 9293 3.5, figure 7: SYNs crossed, and this acknowledges ours.

@@ -151,7 +151,7 @@ impl Connection {
         if receive.has_disorder() {
             if room < 4 + 8 * u32::from(shared.config.sack_blocks) {
                 let acking = &receive.acking;
-                unreported = acking.now || acking.waits || shared.timers.delayed_ack != Instant::FAR_FUTURE;
+                unreported = acking.now || acking.waits || shared.timers.delays();
             } else {
                 self.report_blocks(segment);
             }
@@ -159,7 +159,7 @@ impl Connection {
         // It acknowledges all that came.
         let (shared, receive) = (&mut self.shared, &mut self.receive);
         shared.last_ack_sent = receive.rcv_nxt;
-        shared.timers.delayed_ack = Instant::FAR_FUTURE;
+        shared.timers.forget_delay();
         receive.acking.on_sent(&shared.config);
         receive.acking.now |= unreported;
     }

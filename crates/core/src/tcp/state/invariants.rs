@@ -102,7 +102,7 @@ impl Connection {
                 );
                 let delays = self.shared.config.delayed_ack != DelayedAck::Off;
                 assert!(
-                    !self.receive.acking.scheduled() || (delays && timers.delayed_ack != Instant::FAR_FUTURE),
+                    !self.receive.acking.scheduled() || (delays && timers.delays()),
                     "a timer runs while an acknowledgment is delayed"
                 );
             }

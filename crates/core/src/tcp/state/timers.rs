@@ -7,7 +7,8 @@
 //! (`grid`).
 //!
 //! In a run of acknowledgments that are nothing but progress each sets the retransmission slot anew. There the slot is put off: it
-//! is set when the run is over, as the last of them would have set it.
+//! is set when the run is over, as the last of them would have set it. In a run of data the delay of an acknowledgment is put off,
+//! which mostly the next segment makes needless.
 
 use crate::tcp::config::TimerGrid;
 use crate::time::{Duration, Instant};
@@ -52,6 +53,9 @@ pub(in crate::tcp) struct Timers {
     /// When the acknowledgment came that sets the retransmission slot anew, which is put off; `FAR_FUTURE`: it is not.
     #[serde(skip, default = "never")]
     acked_at: Instant,
+    /// When data came whose acknowledgment is delayed, which is put off; `FAR_FUTURE`: it is not.
+    #[serde(skip, default = "never")]
+    data_at: Instant,
     /// The host's count of ticks when its clock was at zero, microseconds. A resting connection leaves it to its host.
     #[serde(skip)]
     phase: u32,
@@ -75,6 +79,7 @@ impl Timers {
             slow: Instant::FAR_FUTURE,
             pace: Instant::FAR_FUTURE,
             acked_at: Instant::FAR_FUTURE,
+            data_at: Instant::FAR_FUTURE,
             phase: 0,
             kind: Timer::Rto,
             moved: false,
@@ -84,7 +89,10 @@ impl Timers {
     /// The next deadline.
     #[inline]
     pub(in crate::tcp) fn next(&self) -> Option<Instant> {
-        debug_assert!(!self.is_put_off(), "set when a run is over");
+        debug_assert!(
+            !self.is_put_off() && !self.is_delay_put_off(),
+            "set when a run is over"
+        );
         let at = self
             .retransmission
             .min(self.delayed_ack)
@@ -116,7 +124,7 @@ impl Timers {
     /// acknowledgment that sets it.
     #[inline(always)]
     pub(in crate::tcp) fn may_fire_before(&self, at: Instant, least: Duration) -> bool {
-        self.is_put_off() && at > self.acked_at + least
+        at.since(self.acked_at) > least
     }
 
     /// When the acknowledgment came that sets the retransmission slot, if that is put off; now it is not any more.
@@ -124,6 +132,45 @@ impl Timers {
     pub(in crate::tcp) fn take_put_off(&mut self) -> Option<Instant> {
         let at = core::mem::replace(&mut self.acked_at, Instant::FAR_FUTURE);
         (at != Instant::FAR_FUTURE).then_some(at)
+    }
+
+    /// The acknowledgment of data that came at `now` is to be delayed, as it would be now, when the run of data is over.
+    #[inline(always)]
+    pub(in crate::tcp) fn put_off_delay(&mut self, now: Instant) {
+        debug_assert!(self.delayed_ack == Instant::FAR_FUTURE, "none is delayed");
+        self.data_at = now;
+    }
+
+    /// Whether the delay of an acknowledgment is put off.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_delay_put_off(&self) -> bool {
+        self.data_at != Instant::FAR_FUTURE
+    }
+
+    /// Whether the delay of an acknowledgment is put off, and might end before `at` when it is set: it is `least` at least.
+    #[inline(always)]
+    pub(in crate::tcp) fn may_delay_before(&self, at: Instant, least: Duration) -> bool {
+        at.since(self.data_at) > least
+    }
+
+    /// When data came whose acknowledgment is delayed, if that is put off; now it is not any more.
+    #[inline(always)]
+    pub(in crate::tcp) fn take_delay(&mut self) -> Option<Instant> {
+        let at = core::mem::replace(&mut self.data_at, Instant::FAR_FUTURE);
+        (at != Instant::FAR_FUTURE).then_some(at)
+    }
+
+    /// Whether an acknowledgment is delayed.
+    #[inline(always)]
+    pub(in crate::tcp) fn delays(&self) -> bool {
+        self.delayed_ack != Instant::FAR_FUTURE || self.is_delay_put_off()
+    }
+
+    /// No acknowledgment is delayed.
+    #[inline(always)]
+    pub(in crate::tcp) fn forget_delay(&mut self) {
+        self.delayed_ack = Instant::FAR_FUTURE;
+        self.data_at = Instant::FAR_FUTURE;
     }
 
     /// Whether the next deadline is not before `at`; what is put off is none. `RECEIVES`: nothing was ever sent, so that only
