@@ -258,12 +258,7 @@ impl FifoLink {
         if self.free_at >= now {
             return false;
         }
-        // Nothing waits any more.
-        self.alike = 0;
-        if self.before > 0 {
-            self.runs.clear();
-            (self.before, self.bytes_before) = (0, 0);
-        }
+        self.forget_waiting();
         if size != self.size().size && !self.find(size) && !self.change_size(now, size) {
             return false;
         }
@@ -533,11 +528,19 @@ impl FifoLink {
     /// Makes a size the current one if it was seen lately.
     #[inline(always)]
     fn find(&mut self, size: PacketSize) -> bool {
-        let found = self.sizes.iter().position(|known| known.size == size);
-        if let Some(place) = found {
-            self.current = place as u8;
-        }
+        let found = self.place_of(size);
+        self.current = found.unwrap_or(self.current);
         found.is_some()
+    }
+
+    /// The place of a size among those seen last, of which the current one is looked at first.
+    #[inline(always)]
+    fn place_of(&self, size: PacketSize) -> Option<u8> {
+        if size == self.size().size {
+            return Some(self.current);
+        }
+        let found = self.sizes.iter().position(|known| known.size == size);
+        found.map(|place| place as u8)
     }
 
     /// A packet that is never admitted.

@@ -475,9 +475,15 @@ fn pass_fifo(fifo: &mut FifoLink, meter: &mut Meter, bounds: Bounds, batch: &mut
         let Some(waiting) = batch.get_mut(through) else {
             return through;
         };
-        if !fifo.is_usual(waiting.size) && fifo.turn_to(waiting.at, waiting.size) {
-            continue;
+        if !fifo.is_usual(waiting.size) {
+            let (at, size) = (waiting.at, waiting.size);
+            let idle = fifo.on_idle_packets(&mut batch[through..], bounds.inside);
+            through += idle;
+            if idle > 0 || fifo.turn_to(at, size) {
+                continue;
+            }
         }
+        let waiting = &mut batch[through];
         let Some(arrival) = pass_alone(fifo, meter, bounds, waiting.size, waiting.at) else {
             return through;
         };

@@ -90,6 +90,49 @@ impl FifoLink {
         done
     }
 
+    /// [`FifoLink::on_packet`] of packets that come one after the other and find the FIFO link idle: acknowledgments of several
+    /// connections, with and without SACK blocks. Each is of a size that was seen lately and has been sent before `inside`. Each is
+    /// counted, and its time becomes that of its arrival. How many packets these were: of the next nothing is done.
+    #[inline(always)]
+    pub fn on_idle_packets<P: FifoPacket>(&mut self, run: &mut [P], inside: Instant) -> usize {
+        let inside = inside.as_nanos().min(LONGEST_NS);
+        let (mut free_at, delay) = (self.free_at.as_nanos(), self.delay.as_nanos());
+        let mut done = 0;
+        for packet in run {
+            let now = packet.at().as_nanos();
+            let Some(place) = self.place_of(packet.size()) else {
+                break;
+            };
+            let size = &mut self.sizes[usize::from(place % 4)];
+            let finish = now + size.time.whole;
+            if free_at >= now || finish >= inside {
+                break;
+            }
+            size.count += 1;
+            self.current = place;
+            free_at = finish;
+            packet.set_at(Instant::from_nanos(finish + delay));
+            done += 1;
+        }
+        if done > 0 {
+            self.forget_waiting();
+            self.free_at = Instant::from_nanos(free_at);
+            self.usual = self.size().size;
+            (self.since, self.remainder) = (ANY, self.size().time.fraction);
+        }
+        done
+    }
+
+    /// The FIFO link is idle: nothing waits any more.
+    #[inline(always)]
+    pub(super) fn forget_waiting(&mut self) {
+        self.alike = 0;
+        if self.before > 0 {
+            self.runs.clear();
+            (self.before, self.bytes_before) = (0, 0);
+        }
+    }
+
     /// [`FifoLink::on_run`] of packets that find the FIFO link idle.
     #[inline(always)]
     fn on_idle_run<P: FifoPacket>(&mut self, run: &mut [P], inside: u64) -> usize {

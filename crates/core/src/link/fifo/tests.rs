@@ -107,7 +107,11 @@ proptest! {
                     several.turn_to(rest[0].0, rest[0].1);
                 }
                 let before = rest.to_vec();
-                let done = several.on_run(rest, inside, &mut heard);
+                let done = if rng.below(3) == 0 {
+                    several.on_idle_packets(rest, inside)
+                } else {
+                    several.on_run(rest, inside, &mut heard)
+                };
                 for (walker, came) in rest[..done].iter().zip(&before) {
                     let schedule = single.on_packet(came.0, came.1).expect("there was room");
                     prop_assert!(schedule.finish < inside);
