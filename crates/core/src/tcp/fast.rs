@@ -14,6 +14,7 @@
 use super::{Accepted, Connection, Control, State, TimerGrid};
 use crate::packet::{Ecn, Flags, Segment};
 use crate::tcp::receive::ack_policy::Acking;
+use crate::tcp::send::half::Sender;
 use crate::time::Instant;
 
 /// Which steps are the usual ones, whatever the next segment says.
@@ -123,6 +124,28 @@ impl Connection {
         };
         self.checked(false);
         accepted
+    }
+
+    /// Whether no deadline of [`Connection::poll_timeout`] lies before `at`, also in a run of segments. `RECEIVES`: it
+    /// [only receives](Connection::only_receives).
+    #[inline(always)]
+    pub fn is_silent_before<const RECEIVES: bool>(&mut self, at: Instant) -> bool {
+        let (timers, rtt) = (&self.shared.timers, &self.shared.rtt);
+        if !RECEIVES && timers.may_fire_before(at, rtt.least())
+            || timers.may_delay_before(at, self.receive.acking.least_delay())
+        {
+            self.settle();
+        }
+        self.shared.timers.is_silent_before::<RECEIVES>(at)
+    }
+
+    /// Whether so much waits to be sent that what the application writes during a run of segments may be written at its end: no
+    /// drain shows a difference.
+    #[inline(always)]
+    pub fn has_plenty(&self) -> bool {
+        let fast = &self.shared.fast;
+        let sender = self.sender.as_deref();
+        fast.defers() && fast.sends() && sender.is_some_and(Sender::has_plenty)
     }
 
     /// The end of a run of segments: sets the timers that were put off.

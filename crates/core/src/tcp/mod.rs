@@ -401,19 +401,6 @@ impl Connection {
         self.shared.timers.next()
     }
 
-    /// Whether no deadline of [`Connection::poll_timeout`] lies before `at`, also in a run of segments. `RECEIVES`: it
-    /// [only receives](Connection::only_receives).
-    #[inline(always)]
-    pub fn is_silent_before<const RECEIVES: bool>(&mut self, at: Instant) -> bool {
-        let (timers, rtt) = (&self.shared.timers, &self.shared.rtt);
-        if !RECEIVES && timers.may_fire_before(at, rtt.least())
-            || timers.may_delay_before(at, self.receive.acking.least_delay())
-        {
-            self.settle();
-        }
-        self.shared.timers.is_silent_before::<RECEIVES>(at)
-    }
-
     /// Which timer holds the retransmission slot, for observers.
     pub fn timer(&self) -> Option<Timer> {
         self.shared.timers.kind()

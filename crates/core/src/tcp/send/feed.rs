@@ -8,6 +8,7 @@
 use crate::tcp::Shared;
 use crate::tcp::ack::scoreboard::Scoreboard;
 use crate::tcp::send::half::{Outgoing, Sender};
+use crate::tcp::send::offload::GROUP_BYTES;
 use crate::time::{Duration, Instant};
 
 impl Sender {
@@ -59,6 +60,14 @@ impl Sender {
     #[inline]
     pub(in crate::tcp) fn unsent(&self) -> u64 {
         self.end.saturating_sub(self.nxt)
+    }
+
+    /// Whether so much waits that no more of it makes a difference to the next drain, while nothing is wrong: the window is full
+    /// before it has left, and groups for offload are as long as they may be.
+    #[inline(always)]
+    pub(in crate::tcp) fn has_plenty(&self) -> bool {
+        let room = self.cc.window().get().saturating_sub(self.board.out);
+        self.unsent() >= room.saturating_add(PLENTY)
     }
 
     /// [`Sender::new_length`], with its most frequent answer first.
@@ -162,3 +171,6 @@ impl Sender {
         self.board.release();
     }
 }
+
+/// Bytes of several groups for offload.
+const PLENTY: u64 = 4 * GROUP_BYTES;

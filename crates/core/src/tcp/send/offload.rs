@@ -229,4 +229,4 @@ const MOMENT: Duration = Duration::from_millis(1);
 const WINDOW_DIVISOR: u64 = 3;
 
 /// Most bytes of a group for offload (Linux `GSO_LEGACY_MAX_SIZE`).
-const GROUP_BYTES: u64 = 65_536;
+pub(super) const GROUP_BYTES: u64 = 65_536;
