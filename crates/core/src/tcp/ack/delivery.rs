@@ -8,6 +8,7 @@ use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::records::SACKED;
+use crate::tcp::ack::sacked::Newly;
 use crate::tcp::ack::undo::NONE_YET;
 use crate::tcp::config::{RttEstimator, RttSamples};
 use crate::tcp::send::half::Sender;
@@ -204,19 +205,17 @@ impl Sender {
         if right <= ack {
             return 0;
         }
-        let before = self.board.marks.sacked;
-        let segments = self.board.marks.sacked_segments;
-        let held = if COUNTED {
+        let newly = if COUNTED {
             self.board.sack(left.max(ack), right, |_| ())
         } else {
             self.take_range(now, shared, left.max(ack), right, delivery)
         };
-        delivery.segments += self.board.marks.sacked_segments - segments;
-        delivery.sacked += self.board.marks.sacked - before;
-        if held { as_noted(block) } else { 0 }
+        delivery.segments += newly.segments;
+        delivery.sacked += newly.weight;
+        if newly.held { as_noted(block) } else { 0 }
     }
 
-    /// What a SACK block reports, and what the records show that is newly so. Says whether a run holds all of it now.
+    /// What a SACK block reports, and what the records show that is newly so.
     fn take_range(
         &mut self,
         now: Instant,
@@ -224,12 +223,12 @@ impl Sender {
         left: u64,
         right: u64,
         delivery: &mut Delivery,
-    ) -> bool {
+    ) -> Newly {
         let (high_seq, min) = (self.recovery.high_seq, shared.rtt.min());
         let rack = &mut self.recovery.rack;
         let (mut rtt, mut newest, mut original, mut beyond) = (None, None, false, false);
         let mut newest_tx = delivery.newest_tx;
-        let held = self.board.sack(left, right, |record| {
+        let newly = self.board.sack(left, right, |record| {
             beyond |= record.end() > high_seq;
             newest_tx = newest_tx.max(Some(record.last_tx));
             if record.tx_count == 1 {
@@ -250,7 +249,7 @@ impl Sender {
             delivery.rtt = delivery.rtt.or(rtt);
             delivery.newest_rtt = newest.or(delivery.newest_rtt);
         }
-        held
+        newly
     }
 
     /// A duplicate was received there: some transmission of ours was redundant (RFC 2883, RFC 3708).

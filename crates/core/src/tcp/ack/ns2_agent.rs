@@ -63,7 +63,7 @@ impl Sack1 {
     }
 
     /// The RTT, if what is timed is acknowledged.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sample(&mut self, now: Instant, una: u64, shared: &mut Shared) -> Option<Duration> {
         let (_, at) = self.timed.filter(|&(end, _)| una >= end)?;
         self.timed = None;

@@ -12,7 +12,7 @@ use crate::cc::{Ack, CongestionKind, Progress, Reaction};
 use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
-use crate::tcp::ack::state::{LOOKED_UP, NO_AGENT, NS2};
+use crate::tcp::ack::state::{LOOKED_UP, NO_AGENT, NS2, NS2_AGAIN};
 use crate::tcp::config::{Growth, Prr as PrrVariant, TailLossProbe};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::Hidden;
@@ -46,7 +46,7 @@ impl Sender {
             una: self.una,
         };
         let mut delivery = Delivery {
-            advanced: QUIET || ack > self.una,
+            advanced: QUIET || AGENT != NS2_AGAIN && ack > self.una,
             duplicate,
             ..Delivery::default()
         };
@@ -91,8 +91,24 @@ impl Sender {
     }
 
     /// An acknowledgment that may say anything.
-    #[inline(never)]
+    #[inline(always)]
     pub(in crate::tcp) fn on_any_ack(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        segment: &Segment,
+        ack: u64,
+        duplicate: bool,
+    ) {
+        match (self.recovery.is_ns2(), ack > self.una) {
+            (false, _) => self.on_any_ack_of::<NO_AGENT>(now, shared, segment, ack, duplicate),
+            (true, true) => self.on_any_ack_of::<NS2>(now, shared, segment, ack, duplicate),
+            (true, false) => self.on_any_ack_of::<NS2_AGAIN>(now, shared, segment, ack, duplicate),
+        }
+    }
+
+    #[inline(never)]
+    fn on_any_ack_of<const AGENT: u8>(
         &mut self,
         now: Instant,
         shared: &mut Shared,
@@ -103,11 +119,9 @@ impl Sender {
         self.settle_timer(shared);
         self.full_at = Instant::FAR_FUTURE; // it may open the window again
         self.recovery.hold = false;
-        if self.recovery.is_ns2() {
-            self.on_ack::<false, NS2>(now, shared, segment, ack, duplicate);
+        self.on_ack::<false, AGENT>(now, shared, segment, ack, duplicate);
+        if AGENT != NO_AGENT {
             self.note_shut_sack1(now, shared);
-        } else {
-            self.on_ack::<false, NO_AGENT>(now, shared, segment, ack, duplicate);
         }
     }
 
@@ -261,7 +275,7 @@ impl Sender {
                 self.enter_cwr(now, shared, CongestionKind::Delay, &delivery);
             }
         }
-        if AGENT != NS2 && recovering && shared.config.prr != PrrVariant::Off {
+        if !matches!(AGENT, NS2 | NS2_AGAIN) && recovering && shared.config.prr != PrrVariant::Off {
             self.reduce(shared, delivery, lost);
         }
         if shared.cold.is_some() && delivery.advanced {

@@ -7,6 +7,17 @@ use crate::tcp::ack::records::{FIN, LOST, PUSH, RETRANS, Record, SACKED};
 use crate::tcp::ack::scoreboard::{Run, Scoreboard};
 use crate::time::Instant;
 
+/// What a SACK block reports that was not known.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Newly {
+    /// Records.
+    pub(in crate::tcp) segments: u32,
+    /// Sum of their weights.
+    pub(in crate::tcp) weight: u64,
+    /// A run holds all of the block now.
+    pub(in crate::tcp) held: bool,
+}
+
 impl Scoreboard {
     /// Drops what the runs say below `una`.
     #[inline]
@@ -34,41 +45,51 @@ impl Scoreboard {
         }
     }
 
-    /// A SACK block: calls `newly` for each record it newly covers. Says whether a run holds all of it now.
-    #[inline]
-    pub(in crate::tcp) fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> bool {
-        self.prolong(left, right, &mut newly) || self.sack_several(left, right, newly)
+    /// A SACK block: calls `newly` for each record it newly covers.
+    #[inline(always)]
+    pub(in crate::tcp) fn sack(&mut self, left: u64, right: u64, mut newly: impl FnMut(&Record)) -> Newly {
+        if let Some(weight) = self.prolong(left, right, &mut newly) {
+            return Newly {
+                segments: 1,
+                weight,
+                held: true,
+            };
+        }
+        let (weight, segments) = (self.marks.sacked, self.marks.sacked_segments);
+        let held = self.sack_several(left, right, newly);
+        Newly {
+            segments: self.marks.sacked_segments - segments,
+            weight: self.marks.sacked - weight,
+            held,
+        }
     }
 
-    /// A SACK block that reports one segment more than the last run holds, of which nothing else is known. False: it is another
-    /// one, and nothing was done.
+    /// A SACK block that reports one segment more than the last run holds, of which nothing else is known: its weight. `None`: it is
+    /// another one, and nothing was done.
     #[inline(always)]
-    fn prolong(&mut self, left: u64, right: u64, newly: &mut impl FnMut(&Record)) -> bool {
+    fn prolong(&mut self, left: u64, right: u64, newly: &mut impl FnMut(&Record)) -> Option<u64> {
         if self.marks.is_blank() {
-            return false;
+            return None;
         }
         let marks = &mut *self.marks;
-        let Some(last) = marks.runs.back_mut() else {
-            return false;
-        };
+        let last = marks.runs.back_mut()?;
         if left < last.start || left > last.end || !marks.stale.is_empty() {
-            return false;
+            return None;
         }
-        let Some(record) = self.ring.usual_at(last.end, self.mss) else {
-            return false;
-        };
+        let record = self.ring.usual_at(last.end, self.mss)?;
         if record.end() != right || record.flags & (SACKED | LOST | RETRANS) != 0 {
-            return false;
+            return None;
         }
         newly(record);
         record.flags |= SACKED;
-        marks.sacked += u64::from(if self.unit == 0 { record.len } else { self.unit });
+        let weight = u64::from(if self.unit == 0 { record.len } else { self.unit });
+        marks.sacked += weight;
         marks.sacked_segments += 1;
         last.end = right;
         last.segments += 1;
         self.work.search(self.ring.len());
         self.work.add(1);
-        true
+        Some(weight)
     }
 
     /// A SACK block of any length.

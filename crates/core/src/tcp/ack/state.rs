@@ -132,7 +132,7 @@ impl Recovery {
     pub(in crate::tcp) const fn has_agent<const AGENT: u8>(&self) -> bool {
         match AGENT {
             NO_AGENT => false,
-            NS2 => true,
+            NS2 | NS2_AGAIN => true,
             _ => self.is_ns2(),
         }
     }
@@ -303,3 +303,5 @@ pub(in crate::tcp) const LOOKED_UP: u8 = 0;
 pub(in crate::tcp) const NO_AGENT: u8 = 1;
 /// ns-2's agent does.
 pub(in crate::tcp) const NS2: u8 = 2;
+/// ns-2's agent does, and the acknowledgment is of nothing beyond SND.UNA.
+pub(in crate::tcp) const NS2_AGAIN: u8 = 3;
