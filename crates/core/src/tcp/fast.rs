@@ -139,6 +139,36 @@ impl Connection {
         self.shared.timers.is_silent_before::<RECEIVES>(at)
     }
 
+    /// How many segments follow the one that just left, `segment`, which differ from it in nothing but the sequence number: full
+    /// segments of a group for offload, none of which is the last of it or fills the window.
+    #[inline(always)]
+    pub fn alike(&self, now: Instant, segment: &Segment) -> u32 {
+        let shared = &self.shared;
+        let Some(sender) = self.sender.as_deref().filter(|sender| sender.is_in_group(now)) else {
+            return 0;
+        };
+        let full = segment.payload == shared.mss && !segment.flags.contains(Flags::PSH);
+        if full && shared.fast.sends() && self.receive.standing.is_some() {
+            return sender.alike(shared);
+        }
+        0
+    }
+
+    /// Sends the next of the segments that are [alike](Connection::alike); `segment` is the one before it.
+    #[inline(always)]
+    pub fn poll_alike(&mut self, now: Instant, segment: &mut Segment) {
+        let Some(sender) = &mut self.sender else { return };
+        let mss = self.shared.mss;
+        let outgoing = sender.transmit::<true, true>(now, &mut self.shared, mss, false);
+        segment.seq += mss;
+        if cfg!(debug_assertions) {
+            let mut anew = Segment::default();
+            self.data_segment::<true, true>(now, outgoing, &mut anew);
+            assert_eq!(*segment, anew, "only the sequence number differs");
+        }
+        self.checked(false);
+    }
+
     /// Whether so much waits to be sent that what the application writes during a run of segments may be written at its end: no
     /// drain shows a difference.
     #[inline(always)]

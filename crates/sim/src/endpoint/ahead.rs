@@ -11,7 +11,7 @@ use crate::observe::Observer;
 use crate::spec::LinkIndex;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::link::PacketSize;
-use fleetfoot_core::packet::{BufId, Flags};
+use fleetfoot_core::packet::{BufId, Flags, Packet};
 use fleetfoot_core::tcp::{Connection, State, WriteFlags};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
@@ -230,17 +230,45 @@ fn drain<O: Observer, const RECEIVES: bool>(
         {
             return;
         }
-        let id = std::mem::replace(free, packet.buf.0);
-        packet.enqueued_at = now;
-        packet.flow = flow;
-        observer.on_send(now, flow, &packet.segment);
-        leaving.push(PacketOnWire {
-            at: now,
-            packet: id,
-            place: onward,
-            size: PacketSize::of(&packet.segment),
-        });
+        let alike = if RECEIVES {
+            0
+        } else {
+            connection.alike(now, &packet.segment)
+        };
+        leave(packet, free, observer, now, flow, leaving, onward);
+        if alike > 0 {
+            let mut segment = packet.segment;
+            for _ in 0..alike {
+                let (packet, free) = packets.reserve();
+                connection.poll_alike(now, &mut segment);
+                packet.segment = segment;
+                leave(packet, free, observer, now, flow, leaving, onward);
+            }
+        }
     }
+}
+
+/// What has been written to a free place leaves.
+#[inline(always)]
+fn leave<O: Observer>(
+    packet: &mut Packet,
+    free: &mut u32,
+    observer: &mut O,
+    now: Instant,
+    flow: FlowId,
+    leaving: &mut Vec<PacketOnWire>,
+    onward: u32,
+) {
+    let id = std::mem::replace(free, packet.buf.0);
+    packet.enqueued_at = now;
+    packet.flow = flow;
+    observer.on_send(now, flow, &packet.segment);
+    leaving.push(PacketOnWire {
+        at: now,
+        packet: id,
+        place: onward,
+        size: PacketSize::of(&packet.segment),
+    });
 }
 
 /// What an ordinary segment does not carry.

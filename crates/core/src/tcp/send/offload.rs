@@ -49,6 +49,27 @@ impl Sender {
         self.group_left == 0
     }
 
+    /// Whether several segments of a group are yet to leave, of which one left at this moment.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_in_group(&self, now: Instant) -> bool {
+        self.group_left >= 2 && self.last_send == now
+    }
+
+    /// How many more full segments of a group that [is under way](Sender::is_in_group) leave before its last one, none of which
+    /// fills the window, while nothing is wrong.
+    #[inline(never)]
+    pub(in crate::tcp) fn alike(&self, shared: &Shared) -> u32 {
+        let (mss, weight) = (u64::from(shared.mss), self.board.weight(shared.mss).max(1));
+        let (window, in_flight) = self.window_and_in_flight::<true>(shared);
+        let room = (window.saturating_sub(in_flight) / weight).saturating_sub(1);
+        let waiting = self.unsent().saturating_sub(1) / mss;
+        let offered = shared.peer.edge().saturating_sub(self.nxt) / mss;
+        u64::from(self.group_left.saturating_sub(1))
+            .min(room)
+            .min(waiting)
+            .min(offered) as u32
+    }
+
     /// Whether new data waits for the next acknowledgment, which makes room for a longer group (Linux
     /// `tcp_tso_should_defer`); if so, whether the congestion window is what it waits for. `QUIET`: [`Sender::is_calm`].
     #[inline(always)]
