@@ -130,10 +130,7 @@ impl Connection {
     /// [only receives](Connection::only_receives).
     #[inline(always)]
     pub fn is_silent_before<const RECEIVES: bool>(&mut self, at: Instant) -> bool {
-        let (timers, rtt) = (&self.shared.timers, &self.shared.rtt);
-        if !RECEIVES && timers.may_fire_before(at, rtt.least())
-            || timers.may_delay_before(at, self.receive.acking.least_delay())
-        {
+        if self.shared.timers.must_settle_before(at) {
             self.settle();
         }
         self.shared.timers.is_silent_before::<RECEIVES>(at)

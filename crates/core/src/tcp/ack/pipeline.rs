@@ -287,7 +287,7 @@ impl Sender {
                 shared.rtt.reset_backoff();
             }
         } else if shared.fast.defers() && self.board.out > 0 && self.recovery.state == CaState::Open {
-            shared.timers.put_off(now);
+            shared.timers.put_off(now, shared.rtt.least());
         } else {
             let _ = shared.timers.take_put_off();
             self.set_timer_of_progress(now, shared);

@@ -124,7 +124,8 @@ impl Connection {
         }
         if PLAIN && self.may_put_off_delay() {
             // The next plain segment is acknowledged at once, with this one.
-            self.shared.timers.put_off_delay(now);
+            let least = self.receive.acking.least_delay();
+            self.shared.timers.put_off_delay(now, least);
         } else {
             self.delay_ack(now);
         }

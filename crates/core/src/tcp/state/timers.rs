@@ -56,6 +56,9 @@ pub(in crate::tcp) struct Timers {
     /// When data came whose acknowledgment is delayed, which is put off; `FAR_FUTURE`: it is not.
     #[serde(skip, default = "never")]
     data_at: Instant,
+    /// Nothing that is put off is due before this; `FAR_FUTURE`: nothing is put off.
+    #[serde(skip, default = "never")]
+    silent_until: Instant,
     /// The host's count of ticks when its clock was at zero, microseconds. A resting connection leaves it to its host.
     #[serde(skip)]
     phase: u32,
@@ -80,6 +83,7 @@ impl Timers {
             pace: Instant::FAR_FUTURE,
             acked_at: Instant::FAR_FUTURE,
             data_at: Instant::FAR_FUTURE,
+            silent_until: Instant::FAR_FUTURE,
             phase: 0,
             kind: Timer::Rto,
             moved: false,
@@ -101,11 +105,13 @@ impl Timers {
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
-    /// The retransmission slot is to be set as an acknowledgment at `now` sets it, when the run of acknowledgments is over.
+    /// The retransmission slot is to be set as an acknowledgment at `now` sets it, when the run of acknowledgments is over. It does
+    /// not fire within `least`.
     #[inline(always)]
-    pub(in crate::tcp) fn put_off(&mut self, now: Instant) {
-        debug_assert!(self.armed(), "something is out");
+    pub(in crate::tcp) fn put_off(&mut self, now: Instant, least: Duration) {
+        debug_assert!(self.armed() && !self.is_delay_put_off(), "something is out");
         self.acked_at = now;
+        self.silent_until = now + least;
     }
 
     /// Whether the retransmission slot is put off.
@@ -120,25 +126,22 @@ impl Timers {
         self.acked_at == now
     }
 
-    /// Whether the retransmission slot is put off, and might fire before `at` when it is set: it does not within `least` after the
-    /// acknowledgment that sets it.
-    #[inline(always)]
-    pub(in crate::tcp) fn may_fire_before(&self, at: Instant, least: Duration) -> bool {
-        at.since(self.acked_at) > least
-    }
-
     /// When the acknowledgment came that sets the retransmission slot, if that is put off; now it is not any more.
     #[inline(always)]
     pub(in crate::tcp) fn take_put_off(&mut self) -> Option<Instant> {
-        let at = core::mem::replace(&mut self.acked_at, Instant::FAR_FUTURE);
-        (at != Instant::FAR_FUTURE).then_some(at)
+        self.is_put_off().then(|| {
+            self.silent_until = Instant::FAR_FUTURE;
+            core::mem::replace(&mut self.acked_at, Instant::FAR_FUTURE)
+        })
     }
 
-    /// The acknowledgment of data that came at `now` is to be delayed, as it would be now, when the run of data is over.
+    /// The acknowledgment of data that came at `now` is to be delayed, as it would be now, when the run of data is over: by `least`
+    /// at least.
     #[inline(always)]
-    pub(in crate::tcp) fn put_off_delay(&mut self, now: Instant) {
-        debug_assert!(self.delayed_ack == Instant::FAR_FUTURE, "none is delayed");
+    pub(in crate::tcp) fn put_off_delay(&mut self, now: Instant, least: Duration) {
+        debug_assert!(self.delayed_ack == Instant::FAR_FUTURE && !self.is_put_off());
         self.data_at = now;
+        self.silent_until = now + least;
     }
 
     /// Whether the delay of an acknowledgment is put off.
@@ -147,17 +150,13 @@ impl Timers {
         self.data_at != Instant::FAR_FUTURE
     }
 
-    /// Whether the delay of an acknowledgment is put off, and might end before `at` when it is set: it is `least` at least.
-    #[inline(always)]
-    pub(in crate::tcp) fn may_delay_before(&self, at: Instant, least: Duration) -> bool {
-        at.since(self.data_at) > least
-    }
-
     /// When data came whose acknowledgment is delayed, if that is put off; now it is not any more.
     #[inline(always)]
     pub(in crate::tcp) fn take_delay(&mut self) -> Option<Instant> {
-        let at = core::mem::replace(&mut self.data_at, Instant::FAR_FUTURE);
-        (at != Instant::FAR_FUTURE).then_some(at)
+        self.is_delay_put_off().then(|| {
+            self.silent_until = Instant::FAR_FUTURE;
+            core::mem::replace(&mut self.data_at, Instant::FAR_FUTURE)
+        })
     }
 
     /// Whether an acknowledgment is delayed.
@@ -170,7 +169,13 @@ impl Timers {
     #[inline(always)]
     pub(in crate::tcp) fn forget_delay(&mut self) {
         self.delayed_ack = Instant::FAR_FUTURE;
-        self.data_at = Instant::FAR_FUTURE;
+        let _ = self.take_delay();
+    }
+
+    /// Whether what is put off might be due before `at`.
+    #[inline(always)]
+    pub(in crate::tcp) fn must_settle_before(&self, at: Instant) -> bool {
+        at > self.silent_until
     }
 
     /// Whether the next deadline is not before `at`; what is put off is none. `RECEIVES`: nothing was ever sent, so that only
