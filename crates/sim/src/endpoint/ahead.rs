@@ -131,10 +131,12 @@ impl<O: Observer> Hosts<'_, O> {
                 rest.next();
                 observer.on_deliver(at, LinkIndex(link), packet, at.since(packet.enqueued_at));
                 packet.buf = BufId(std::mem::replace(free, id));
+                // What a predicted segment carries is all that it may change of what came.
+                let carries = !predicted || packet.segment.is_data();
                 let in_order = connection
                     .on_segment_as::<RECEIVES>(at, &packet.segment, predicted)
                     .in_order;
-                if in_order > end.received {
+                if carries && in_order > end.received {
                     let before = std::mem::replace(&mut end.received, in_order);
                     observer.on_receive(at, flow, before..in_order);
                 }

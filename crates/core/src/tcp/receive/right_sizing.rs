@@ -114,7 +114,7 @@ impl RightSizing {
     /// trip than ever before: the window to have room for.
     #[inline(always)]
     pub(in crate::tcp) fn on_read(&mut self, read: u64, rcv_nxt: u64) -> Option<u64> {
-        if self.rtt == 0 || self.seen.since(self.since).as_nanos() < (self.rtt >> 3) * 1000 {
+        if self.rtt == 0 || self.seen < self.since + Duration::from_micros(self.rtt >> 3) {
             return None;
         }
         self.on_round(read, rcv_nxt)

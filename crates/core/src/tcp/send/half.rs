@@ -251,7 +251,7 @@ impl Sender {
             let regardless = !QUIET && (self.recovery.frto_sends() || fin && shared.config.fin_beyond_window);
             if regardless || in_flight + self.board.weight(payload) <= window {
                 let sent = self.transmit::<QUIET, FULL>(now, shared, payload, fin);
-                if QUIET && self.may_send_full(shared) && self.is_full(shared) {
+                if QUIET && self.is_full(shared) && self.may_send_full(shared) {
                     self.full_at = now; // nothing else may leave before an acknowledgment: the drain ends here
                     self.validate(now, shared, true);
                 }

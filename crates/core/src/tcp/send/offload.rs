@@ -83,7 +83,7 @@ impl Sender {
             if self.group_left > 0 {
                 return None;
             }
-        } else if now.since(self.last_send) >= MOMENT {
+        } else if now >= self.last_send + MOMENT {
             return None;
         }
         let head = self.board.ring.front()?;
