@@ -9,7 +9,7 @@ use crate::rig::{CloseWhen, EndSetup, Fate, Hop, Rig};
 use fleetfoot_core::cc::AnyController;
 use fleetfoot_core::rng::{Probability, Rng};
 use fleetfoot_core::seq::SeqNumber;
-use fleetfoot_core::tcp::{Config, DelayedAck, Patience, Profile, ReceiveMemory};
+use fleetfoot_core::tcp::{Config, DelayedAck, Profile, ReceiveMemory, RetryLimits};
 use fleetfoot_core::time::Duration;
 use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
@@ -194,7 +194,7 @@ fn end(rng: &mut Rng, long: bool, bytes: u64, delay: Duration) -> EndSetup {
     }
     config.retries = u8::MAX;
     config.syn_retries = u8::MAX;
-    config.patience = Patience {
+    config.patience = RetryLimits {
         synack_retries: u8::MAX,
         retries_as_time: false,
         orphan_retries: None,

@@ -7,13 +7,13 @@
 use super::{Stack, Tuple};
 use crate::packet::{Flags, Segment};
 use crate::seq::SeqNumber;
-use crate::tcp::{Remains, listener};
+use crate::tcp::{TimeWaitState, listener};
 use crate::time::{Duration, Instant};
 
 /// A connection that has ended here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimeWait {
-    state: Remains,
+    state: TimeWaitState,
     /// When it is forgotten.
     until: Instant,
     /// Since when it waits.
@@ -145,7 +145,7 @@ impl Stack {
         &mut self,
         now: Instant,
         tuple: Tuple,
-        state: Remains,
+        state: TimeWaitState,
         span: Duration,
         index: usize,
     ) {

@@ -37,23 +37,23 @@ mod tests;
 mod window;
 
 pub use config::{
-    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Form, Growth, IcmpAbort, InitialSpreading,
-    InitialWindow, IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Patience, Profile, Prr,
-    RtoConfig, RtoFloor, RttEstimator, RttSamples, Switch, TailLossProbe, TimerGrid, UrgentPointer,
-    WindowUnit, WindowValidation, ZeroWindowProbe,
+    Config, DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, IcmpAbort, InitialSpreading, InitialWindow,
+    IpVersion, KeepAlive, MtuProbing, OnlyWith, Pacing, PathConfig, Profile, Prr, RetryLimits, RtoConfig,
+    RtoFloor, RttEstimator, RttSamples, Switch, SwitchForm, TailLossProbe, TimerGrid, UrgentPointer,
+    WindowGrowth, WindowUnit, WindowValidation, ZeroWindowProbe,
 };
 pub use open::fast_open::{
     Cookie, FastOpenAnswer, FastOpenCache, FastOpenKey, FastOpenOutcome, FastOpenRequest, Kind as CookieKind,
 };
 pub use open::listener;
-pub use open::time_wait::Remains;
+pub use open::time_wait::TimeWaitState;
 pub use path::icmp::{Icmp, IcmpKind};
 pub use receive::rcvbuf::ReceiveMemory;
 pub use send::rdb::{HiddenLoss, InFlight, Rdb, ThinRule};
 pub use state::detail::Detail;
 pub use state::error::NetworkError;
 pub use state::error::{ConnectionError, Event, EventKinds};
-pub use state::hibernation::Resting;
+pub use state::hibernation::StoredConnection;
 pub use state::stats::{Counter, Stats};
 pub use state::timers::Timer;
 pub use state::types::CaState;

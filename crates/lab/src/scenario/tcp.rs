@@ -11,7 +11,7 @@ use super::value;
 use crate::plugins;
 use fleetfoot_core::parameter::Values;
 use fleetfoot_core::tcp::{
-    Config, DelayedAck, Form, HiddenLoss, InFlight, OnlyWith, Profile, Rdb, Switch, ThinRule,
+    Config, DelayedAck, HiddenLoss, InFlight, OnlyWith, Profile, Rdb, Switch, SwitchForm, ThinRule,
 };
 use fleetfoot_core::units::Bytes;
 use std::path::PathBuf;
@@ -116,21 +116,21 @@ pub(crate) fn set(config: &mut Config, key: &str, value: &str) -> Result<(), Err
 /// Sets one switch.
 fn apply(config: &mut Config, switch: &Switch, field: &Field) -> Result<(), Error> {
     match switch.form {
-        Form::Values(kinds) => {
+        SwitchForm::Values(kinds) => {
             let value = field.parameter(kinds)?;
             switch
                 .set(config, value)
                 .map_err(|error| field.fail(error.to_string()))?;
         }
-        Form::CongestionControl => {
+        SwitchForm::CongestionControl => {
             let (algorithm, values) = value::congestion_control(&field.node, &field.path)?;
             config.congestion_control = algorithm;
             // All at their defaults is the same as none given: naming the profile's own algorithm changes nothing.
             let defaults = Values::defaults(values.table());
             config.congestion_control_values = (values != defaults).then_some(values);
         }
-        Form::DelayedAck => config.delayed_ack = delayed_ack(field)?,
-        Form::Rdb => config.rdb = rdb(field)?,
+        SwitchForm::DelayedAck => config.delayed_ack = delayed_ack(field)?,
+        SwitchForm::Rdb => config.rdb = rdb(field)?,
     }
     Ok(())
 }

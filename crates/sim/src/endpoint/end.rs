@@ -7,7 +7,9 @@ use crate::routing::PathStart;
 use crate::spec::NodeId;
 use fleetfoot_core::flow::FlowId;
 use fleetfoot_core::superpacket::group::Grouper;
-use fleetfoot_core::tcp::{Config, Connection, Event, EventKinds, Half, Resting, Setting, WriteFlags};
+use fleetfoot_core::tcp::{
+    Config, Connection, Event, EventKinds, Half, Setting, StoredConnection, WriteFlags,
+};
 use fleetfoot_core::time::{Duration, Instant};
 use fleetfoot_core::units::Bytes;
 use std::sync::Arc;
@@ -17,7 +19,7 @@ pub(crate) struct End {
     /// `None`: not opened yet, resting, or datagrams.
     pub(crate) connection: Option<Box<Connection>>,
     /// The connection while it is idle.
-    pub(super) resting: Option<Resting>,
+    pub(super) resting: Option<StoredConnection>,
     /// Time of the pending timer event; `FAR_FUTURE` without one.
     pub(super) timer_at: Instant,
     /// Stream bytes that arrived in order.

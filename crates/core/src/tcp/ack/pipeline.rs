@@ -13,7 +13,7 @@ use crate::packet::{Flags, Segment};
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
 use crate::tcp::ack::state::{LOOKED_UP, NO_AGENT, NS2, NS2_AGAIN};
-use crate::tcp::config::{Growth, Prr as PrrVariant, TailLossProbe};
+use crate::tcp::config::{Prr as PrrVariant, TailLossProbe, WindowGrowth};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::rdb::Hidden;
 use crate::tcp::state::lazy::Lazy;
@@ -213,7 +213,7 @@ impl Sender {
             // once where reordering is usual (`tcp_may_raise_cwnd`).
             let usual = u32::from(shared.config.dup_thresh);
             let by_delivery = !QUIET
-                && shared.config.growth == Growth::Linux
+                && shared.config.growth == WindowGrowth::Linux
                 && (delivery.advanced
                     || self
                         .recovery
@@ -234,7 +234,7 @@ impl Sender {
                 reducing(state_before) && state_before == CaState::Recovery || echo
             } else {
                 // In Linux the ACK that ends a recovery may already grow the window.
-                recovering || (reducing(state_before) && shared.config.growth != Growth::Linux)
+                recovering || (reducing(state_before) && shared.config.growth != WindowGrowth::Linux)
             };
             let done = if QUIET {
                 self.cc.on_progress(now, progress)

@@ -89,7 +89,7 @@ choice! {
     }
 
     /// Which acknowledgments may let the window grow.
-    pub enum Growth {
+    pub enum WindowGrowth {
         /// All acknowledgments (ns-2).
         Always = "always",
         /// Only if the window was in use when the data was sent (RFC 9293 3.8.2, RFC 7661 4.3).

@@ -9,7 +9,7 @@
 use super::choices::{
     IcmpAbort, IpVersion, MtuProbing, Profile, RtoFloor, RttEstimator, RttSamples, UrgentPointer,
 };
-use super::switch::{Form, Switch, count, joined};
+use super::switch::{Switch, SwitchForm, count, joined};
 use super::{TIME, millis, secs};
 use crate::parameter::{ParameterKind, Written};
 use crate::time::Duration;
@@ -161,7 +161,7 @@ switches! {
 switches! {
     /// How long to try before giving up.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-    pub struct Patience at [patience] {
+    pub struct RetryLimits at [patience] {
         /// First SYN retransmissions without back-off (Linux 6.5, `tcp_syn_linear_timeouts`); they come on top of
         /// `syn_retries`.
         syn_linear_timeouts: u8 = {

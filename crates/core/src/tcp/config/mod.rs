@@ -10,8 +10,8 @@ mod groups;
 mod table;
 
 pub use choices::*;
-pub use groups::{PathConfig, Patience, RtoConfig};
-pub use switch::{Form, OnlyWith, Switch};
+pub use groups::{PathConfig, RetryLimits, RtoConfig};
+pub use switch::{OnlyWith, Switch, SwitchForm};
 pub use table::Config;
 
 use crate::parameter::ParameterKind;
@@ -76,7 +76,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, Form, Profile};
+    use super::{Config, Profile, SwitchForm};
     use crate::parameter::{ParameterKind, Value, ValueError};
     use crate::units::Bytes;
     extern crate std;
@@ -92,7 +92,7 @@ mod tests {
                 "{}",
                 switch.doc
             );
-            if let Form::Values(kinds) = switch.form {
+            if let SwitchForm::Values(kinds) = switch.form {
                 assert!(
                     switch.key.is_none() || !kinds.is_empty(),
                     "{} cannot be written",
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn every_word_of_every_switch_sets_what_it_says_and_others_are_refused() {
         for switch in Config::SWITCHES {
-            let Form::Values(kinds) = switch.form else {
+            let SwitchForm::Values(kinds) = switch.form else {
                 continue;
             };
             let mut config = Config::profile(Profile::Linux);

@@ -14,7 +14,7 @@ pub struct Switch {
     /// What it does.
     pub doc: &'static str,
     /// What may be written.
-    pub form: Form,
+    pub form: SwitchForm,
     /// Another switch that must have one of some values; with any other value this switch has no effect.
     pub only_with: Option<OnlyWith>,
     pub(super) cell: fn(Profile, &[ParameterKind]) -> (String, &'static str),
@@ -24,7 +24,7 @@ pub struct Switch {
 
 /// What may be written for a switch.
 #[derive(Clone, Copy, Debug)]
-pub enum Form {
+pub enum SwitchForm {
     /// A value of one of these kinds.
     Values(&'static [ParameterKind]),
     /// A registered congestion control, by name or with its parameters.
@@ -76,8 +76,8 @@ impl Switch {
 
     const fn kinds(&self) -> &'static [ParameterKind] {
         match self.form {
-            Form::Values(kinds) => kinds,
-            Form::CongestionControl | Form::DelayedAck | Form::Rdb => &[],
+            SwitchForm::Values(kinds) => kinds,
+            SwitchForm::CongestionControl | SwitchForm::DelayedAck | SwitchForm::Rdb => &[],
         }
     }
 }
@@ -110,11 +110,11 @@ pub(super) const fn joined<const COUNT: usize>(parts: &[&[Switch]]) -> [Switch; 
 /// Makes a struct of switches from a table: its fields, `SWITCHES`, and its value in every profile.
 ///
 /// A row is a doc comment, which documents the field and is the text of every generated page, and
-/// `field: Type [what may be written] as "key" by Form with other: ["word"] = { cells }`:
+/// `field: Type [what may be written] as "key" by SwitchForm with other: ["word"] = { cells }`:
 ///
 /// - `[...]`: the [`ParameterKind`]s that may be written; left out, those of the type.
 /// - `as "key"`: the key under `[tcp]`; left out, the switch cannot be written there.
-/// - `by Form`: the key is read as this [`Form`], not as a plain value.
+/// - `by SwitchForm`: the key is read as this [`SwitchForm`], not as a plain value.
 /// - `with other: ["word"]`: the switch has an effect only where the switch `other` is one of these words.
 /// - Cells are `profile => value, "source";`, and the first that names a profile holds for it. `ns2` and `linux` name all
 ///   profiles of ns-2 and of Linux, `linux_old` those of 2012 and 2015, `_` all.
@@ -202,9 +202,9 @@ macro_rules! row {
     (@column rfc) => { Profile::Rfc };
     (@column _) => { _ };
 
-    (@form ($type:ty) [] [$form:ident]) => { Form::$form };
-    (@form ($type:ty) [] []) => { Form::Values(<$type as Written>::KINDS) };
-    (@form ($type:ty) [$($kind:expr),+] []) => { Form::Values(&[$($kind),+]) };
+    (@form ($type:ty) [] [$form:ident]) => { SwitchForm::$form };
+    (@form ($type:ty) [] []) => { SwitchForm::Values(<$type as Written>::KINDS) };
+    (@form ($type:ty) [$($kind:expr),+] []) => { SwitchForm::Values(&[$($kind),+]) };
 
     (@path [] $field:ident) => { stringify!($field) };
     (@path [$group:ident] $field:ident) => { concat!(stringify!($group), ".", stringify!($field)) };

@@ -13,11 +13,11 @@
 )]
 
 use super::choices::{
-    DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, Growth, InitialSpreading, InitialWindow, KeepAlive,
-    Pacing, Profile, Prr, TailLossProbe, TimerGrid, WindowUnit, WindowValidation, ZeroWindowProbe,
+    DelayedAck, EarlyRetransmit, EcnCodepoint, EcnEcho, InitialSpreading, InitialWindow, KeepAlive, Pacing,
+    Profile, Prr, TailLossProbe, TimerGrid, WindowGrowth, WindowUnit, WindowValidation, ZeroWindowProbe,
 };
-use super::groups::{PathConfig, Patience, RtoConfig};
-use super::switch::{Form, Switch, count, joined};
+use super::groups::{PathConfig, RetryLimits, RtoConfig};
+use super::switch::{Switch, SwitchForm, count, joined};
 use super::{TIME, millis, secs};
 use crate::cc::{CubicArithmetic, HyStart};
 use crate::parameter::ParameterKind::{self, Choice, Integer};
@@ -105,12 +105,12 @@ switches! {
         }
         /// Which acknowledgments may let the window grow: all, those of data sent with the window in use, or
         /// Linux's rule.
-        growth: Growth as "growth" = {
-            ns2 => Growth::Always, "tcp.cc: recv_newack_helper";
-            linux_3_2 => Growth::CwndLimited, "tcp_is_cwnd_limited (3.2)";
-            linux_2015 => Growth::Linux, "tcp_is_cwnd_limited (3.16)";
-            linux => Growth::Linux, "tcp_is_cwnd_limited";
-            rfc => Growth::CwndLimited, "RFC 7661 4.3, RFC 9438 5.8";
+        growth: WindowGrowth as "growth" = {
+            ns2 => WindowGrowth::Always, "tcp.cc: recv_newack_helper";
+            linux_3_2 => WindowGrowth::CwndLimited, "tcp_is_cwnd_limited (3.2)";
+            linux_2015 => WindowGrowth::Linux, "tcp_is_cwnd_limited (3.16)";
+            linux => WindowGrowth::Linux, "tcp_is_cwnd_limited";
+            rfc => WindowGrowth::CwndLimited, "RFC 7661 4.3, RFC 9438 5.8";
         }
         /// Take the reduced threshold from the window (Linux, ns-2) instead of FlightSize (RFC 5681).
         reduce_from_window: bool as "reduce_from_window" = {
@@ -550,6 +550,6 @@ switches! {
         /// The network layer: IP version, path MTU, ICMP, urgent pointer.
         path: PathConfig = [group]
         /// How long to try before giving up.
-        patience: Patience = [group]
+        patience: RetryLimits = [group]
     }
 }

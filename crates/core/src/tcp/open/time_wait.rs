@@ -8,7 +8,7 @@ use alloc::sync::Arc;
 
 /// What TIME-WAIT, or waiting for the peer's FIN, needs of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Remains {
+pub struct TimeWaitState {
     /// SND.NXT.
     pub snd_nxt: SeqNumber,
     /// RCV.NXT.
@@ -27,7 +27,7 @@ pub struct Remains {
 
 impl Connection {
     /// What must be remembered, in TIME-WAIT or FIN-WAIT-2 with nothing left to send.
-    pub fn remains(&self) -> Option<Remains> {
+    pub fn remains(&self) -> Option<TimeWaitState> {
         if !matches!(self.state, State::TimeWait | State::FinWait2)
             || self.receive.acking.now
             || self.control != crate::tcp::Control::None
@@ -35,7 +35,7 @@ impl Connection {
             return None;
         }
         let shared = &self.shared;
-        Some(Remains {
+        Some(TimeWaitState {
             snd_nxt: SeqNumber::from_offset(shared.iss, self.snd_nxt()),
             rcv_nxt: SeqNumber::from_offset(shared.irs, self.receive.rcv_nxt),
             window: self.receive.window().min(u64::from(u32::MAX)) as u32,

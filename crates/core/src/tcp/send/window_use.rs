@@ -8,7 +8,7 @@
 use crate::cc::CongestionKind;
 use crate::tcp::Shared;
 use crate::tcp::ack::delivered::Delivery;
-use crate::tcp::config::{Growth, WindowValidation};
+use crate::tcp::config::{WindowGrowth, WindowValidation};
 use crate::tcp::send::half::Sender;
 use crate::tcp::send::tempo::Tempo;
 use crate::tcp::state::types::CaState;
@@ -56,7 +56,7 @@ impl Sender {
         if self.tempo.is_some() && !limited {
             self.on_idle_drain();
         }
-        if shared.config.growth == Growth::Linux {
+        if shared.config.growth == WindowGrowth::Linux {
             // tcp_write_xmit: a window that is full was the limit, also if nothing more is to be sent; and a drain that sends
             // nothing new teaches nothing.
             limited = limited || self.in_flight(shared) >= self.window(shared);

@@ -1,4 +1,4 @@
-//! A connection that does nothing for now, in few bytes: [`Connection::rest`] and [`Resting::wake`].
+//! A connection that does nothing for now, in few bytes: [`Connection::rest`] and [`StoredConnection::wake`].
 //!
 //! What wakes is what rested, to the last bit: every field is written because `serde` derives it. Left out (`serde(skip)`)
 //! are parts that are empty while a connection rests, what can be worked out again, the configuration, and where the host's timer
@@ -22,17 +22,17 @@ use alloc::vec::Vec;
 
 /// A connection that does nothing until somebody writes or a segment comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resting(Box<[u8]>);
+pub struct StoredConnection(Box<[u8]>);
 
 impl Connection {
     /// This connection in few bytes, if it is established, has nothing to do or to report, and no timer runs. Whoever
     /// keeps them drops the connection and wakes them before the next call.
-    pub fn rest(&self) -> Option<Resting> {
+    pub fn rest(&self) -> Option<StoredConnection> {
         if !self.may_rest() {
             return None;
         }
         let plain = postcard::to_extend(self, Vec::with_capacity(512)).ok()?;
-        Some(Resting(shortened(&plain)))
+        Some(StoredConnection(shortened(&plain)))
     }
 
     fn may_rest(&self) -> bool {
@@ -65,7 +65,7 @@ impl Connection {
     }
 }
 
-impl Resting {
+impl StoredConnection {
     /// The connection as it was. `config` is the one it had; [`Setting::ClockPhase`](crate::tcp::Setting) is to be set again.
     pub fn wake(&self, config: &Arc<Config>) -> Connection {
         let mut connection: Connection = postcard::from_bytes(&restored(&self.0)).expect("`rest` wrote it");

@@ -20,8 +20,8 @@ use super::script::{Script, T0};
 use crate::cc::AnyController;
 use crate::rng::Rng;
 use crate::tcp::{
-    CaState, Config, Connection, DelayedAck, EarlyRetransmit, Growth, HiddenLoss, InFlight, InitialSpreading,
-    Pacing, Profile, Prr, Rdb, TailLossProbe, ThinRule, Timer, TimerGrid, WindowUnit, WindowValidation,
+    CaState, Config, Connection, DelayedAck, EarlyRetransmit, HiddenLoss, InFlight, InitialSpreading, Pacing,
+    Profile, Prr, Rdb, TailLossProbe, ThinRule, Timer, TimerGrid, WindowGrowth, WindowUnit, WindowValidation,
     WriteFlags,
 };
 use crate::time::{Duration, Instant};
@@ -225,9 +225,9 @@ const OTHERS: [Switch; 25] = [
     (
         "growth",
         &[
-            |c| c.growth = Growth::CwndLimited,
-            |c| c.growth = Growth::Linux,
-            |c| c.growth = Growth::Always,
+            |c| c.growth = WindowGrowth::CwndLimited,
+            |c| c.growth = WindowGrowth::Linux,
+            |c| c.growth = WindowGrowth::Always,
         ],
     ),
     ("fack", &[|c| c.fack = false, |c| c.fack = true]),

@@ -112,7 +112,7 @@ fn what_is_sacked_and_sent_again_is_not_in_flight() {
         let mut config = bare();
         config.sack1_recovery = true;
         config.limited_transmit = true;
-        config.growth = crate::tcp::Growth::Always;
+        config.growth = crate::tcp::WindowGrowth::Always;
         let mut script = Script::open(&config, 8);
         script.connection.shared.predict = predict;
         assert_eq!(script.write(8), [0, 1, 2, 3, 4, 5, 6, 7]);

@@ -270,7 +270,7 @@ fn it_grows_only_where_it_is_full() {
     script.at(300).ack(40, &[]);
     assert_eq!(script.cwnd(), 40_000);
     let mut settings = config(WindowValidation::NewCwvUnpaced);
-    settings.growth = crate::tcp::Growth::Always;
+    settings.growth = crate::tcp::WindowGrowth::Always;
     let mut script = Script::open(&settings, 40);
     script.write(10);
     script.at(100).ack(10, &[]);

@@ -8,8 +8,8 @@ use crate::cc::{AnyController, HyStart};
 use crate::packet::{Flags, Segment};
 use crate::rng::Rng;
 use crate::tcp::{
-    Config, Growth, Half, Icmp, IcmpKind, KeepAlive, Profile, Setting, State, WindowUnit, WindowValidation,
-    WriteFlags,
+    Config, Half, Icmp, IcmpKind, KeepAlive, Profile, Setting, State, WindowGrowth, WindowUnit,
+    WindowValidation, WriteFlags,
 };
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -324,12 +324,12 @@ fn configs() -> Vec<(String, Config)> {
                     3 => {
                         config.receive_memory = None;
                         config.receive_buffer = Bytes(9_000);
-                        config.growth = Growth::Linux;
+                        config.growth = WindowGrowth::Linux;
                         config.window_validation = WindowValidation::Rfc2861;
                     }
                     4 => {
                         config.receive_memory = None;
-                        config.growth = Growth::CwndLimited;
+                        config.growth = WindowGrowth::CwndLimited;
                         config.keep_alive = Some(KeepAlive {
                             idle: Duration::from_millis(300),
                             interval: Duration::from_millis(100),
@@ -338,7 +338,7 @@ fn configs() -> Vec<(String, Config)> {
                         config.timestamps = !config.timestamps;
                     }
                     6 => {
-                        config.growth = Growth::CwndLimited;
+                        config.growth = WindowGrowth::CwndLimited;
                         config.window_validation = WindowValidation::Rfc2861;
                         config.window_unit = WindowUnit::Bytes;
                         config.offload_segments = Some(3);
@@ -402,7 +402,7 @@ fn a_long_life_is_the_same_with_and_without_header_prediction() {
 fn an_old_ack_at_the_moment_of_a_full_window() {
     let mut config = Config::profile(Profile::Rfc);
     config.window_validation = WindowValidation::Rfc2861;
-    config.growth = Growth::CwndLimited;
+    config.growth = WindowGrowth::CwndLimited;
     let mut seen = Vec::new();
     for predicting in [true, false] {
         let mut pair = Pair::established(

@@ -4,8 +4,8 @@ use super::pair::{End, Fate, ISS_A, Pair};
 use super::script::{Script, T0};
 use crate::rng::Rng;
 use crate::tcp::{
-    CaState, Config, DelayedAck, EarlyRetransmit, Growth, HiddenLoss, Profile, Rdb, TailLossProbe, ThinRule,
-    TimerGrid, WindowUnit, WindowValidation, WriteFlags,
+    CaState, Config, DelayedAck, EarlyRetransmit, HiddenLoss, Profile, Rdb, TailLossProbe, ThinRule,
+    TimerGrid, WindowGrowth, WindowUnit, WindowValidation, WriteFlags,
 };
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -142,7 +142,7 @@ fn every_segment_acknowledged_is_no_loss_and_only_new_bytes_count() {
     ] {
         let mut config = config(Some(ALL));
         config.window_unit = unit;
-        config.growth = Growth::Always;
+        config.growth = WindowGrowth::Always;
         config.abc_limit = None;
         let mut script = open(&config, 10);
         for _ in 0..7 {
@@ -173,7 +173,7 @@ fn four_at_once(detect: HiddenLoss, unit: WindowUnit, alone: u32, reported: bool
     let mut config = config(Some(Rdb { detect, ..ALL }));
     config.window_unit = unit;
     config.reduce_from_window = unit == WindowUnit::Packets;
-    config.growth = Growth::CwndLimited;
+    config.growth = WindowGrowth::CwndLimited;
     let mut script = open(&config, 10);
     for count in 1..=alone {
         write(&mut script, 200);
@@ -346,7 +346,7 @@ fn protections_stop_bundling() {
     // With room for five segments, and five in flight, the redundant bytes of a segment have none.
     let mut tight = config(Some(Rdb { charge: true, ..ALL }));
     tight.window_unit = WindowUnit::Packets;
-    tight.growth = Growth::CwndLimited;
+    tight.growth = WindowGrowth::CwndLimited;
     let mut script = open(&tight, 3);
     for _ in 0..3 {
         write(&mut script, 100);
@@ -504,7 +504,7 @@ fn hidden_losses_of_a_window_that_is_not_validated() {
     }));
     config.window_validation = WindowValidation::NewCwvUnpaced;
     config.window_unit = WindowUnit::Bytes;
-    config.growth = Growth::CwndLimited;
+    config.growth = WindowGrowth::CwndLimited;
     let mut script = open(&config, 40);
     // 4000 bytes of 58,400 are used in a round trip.
     write(&mut script, 4000);

@@ -6,8 +6,8 @@ use super::script::{MSS, T0};
 use crate::packet::{Flags, Segment};
 use crate::rng::Rng;
 use crate::tcp::{
-    Config, Connection, Event, Growth, InitialSpreading, InitialWindow, PathMemory, PathSample, Setting,
-    WriteFlags,
+    Config, Connection, Event, InitialSpreading, InitialWindow, PathMemory, PathSample, Setting,
+    WindowGrowth, WriteFlags,
 };
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Rate};
@@ -28,7 +28,7 @@ fn estimated() -> Config {
     let mut config = spreading(InitialSpreading::Estimated);
     config.spreading_jiffy = Duration::ZERO;
     config.abc_limit = None;
-    config.growth = Growth::Always;
+    config.growth = WindowGrowth::Always;
     config
 }
 

@@ -6,7 +6,7 @@
 //! Linux (`tcp_cwnd_validate`).
 //! **Deviations.** None known.
 
-use crate::tcp::config::{Growth, WindowValidation};
+use crate::tcp::config::{WindowGrowth, WindowValidation};
 use crate::tcp::window::controller::Controller;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
@@ -150,11 +150,11 @@ impl Usage {
 
     /// Whether an acknowledgment may let a window that is validated grow.
     #[inline(always)]
-    pub(in crate::tcp) fn may_grow(&self, growth: Growth, cc: &Controller) -> bool {
+    pub(in crate::tcp) fn may_grow(&self, growth: WindowGrowth, cc: &Controller) -> bool {
         match growth {
-            Growth::Always => true,
-            Growth::CwndLimited => self.limited,
-            Growth::Linux => {
+            WindowGrowth::Always => true,
+            WindowGrowth::CwndLimited => self.limited,
+            WindowGrowth::Linux => {
                 let window = cc.window();
                 self.limited || window < cc.ssthresh() && window.get() < 2 * self.max_out
             }

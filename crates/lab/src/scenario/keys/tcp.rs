@@ -3,7 +3,7 @@
 use super::Default::{Described, Value};
 use super::{Key, Kind, KindKeys, KindTable, NANOSECOND, POSITIVE_TIME, key};
 use fleetfoot_core::superpacket::Layout;
-use fleetfoot_core::tcp::{Config, Form, HiddenLoss, InFlight, Profile, Switch};
+use fleetfoot_core::tcp::{Config, HiddenLoss, InFlight, Profile, Switch, SwitchForm};
 use fleetfoot_core::time::Duration;
 
 /// `[tcp]`: the profile, the switches of the core's table, and the host's interface.
@@ -39,11 +39,11 @@ const fn switch(switch: &Switch) -> Option<Key> {
         return None;
     };
     let kind = match switch.form {
-        Form::Values([kind]) => Kind::of(*kind),
-        Form::Values(kinds) => Kind::Forms(kinds),
-        Form::CongestionControl => Kind::CongestionControl,
-        Form::DelayedAck => Kind::Either(&DELAYED_ACK_FORMS),
-        Form::Rdb => Kind::Either(&RDB_FORMS),
+        SwitchForm::Values([kind]) => Kind::of(*kind),
+        SwitchForm::Values(kinds) => Kind::Forms(kinds),
+        SwitchForm::CongestionControl => Kind::CongestionControl,
+        SwitchForm::DelayedAck => Kind::Either(&DELAYED_ACK_FORMS),
+        SwitchForm::Rdb => Kind::Either(&RDB_FORMS),
     };
     Some(key(name, kind, Described("as the profile"), switch.doc))
 }
