@@ -176,3 +176,56 @@ fn reproduce_prints_verdicts_keeps_runs_and_writes_its_report() {
     );
     std::fs::remove_dir_all(&place).expect("it was made here");
 }
+
+#[test]
+fn a_pause_ages_the_window_of_new_cwv_in_a_run_as_the_user_starts_it() {
+    // RFC 7661 4.4.2. A burst of 70 segments opens the window to 80 (10, 20 and 40 in three round trips); after a pause it is 80, 40, 20 or 10, and the
+    // first acknowledgment of the next burst opens it by one where it was full.
+    let place = folder("pauses");
+    let mss = 1460_u64;
+    for controller in ["reno", "cubic"] {
+        for validation in ["newcwv", "newcwv-unpaced"] {
+            for (pause_s, segments) in [(10, 80), (298, 80), (303, 41), (603, 21), (3600, 11), (7200, 11)] {
+                let scenario = format!(
+                    "title = \"pauses\"\n[network]\nkind = \"dumbbell\"\naccess = {{ rate = \"10 Gbit/s\", delay = \"0 ms\" }}\n\
+                     bottleneck = {{ rate = \"10 Gbit/s\", delay = \"50 ms\" }}\n\
+                     [tcp]\nprofile = \"linux-2015\"\nhystart = \"off\"\ndelayed_ack = \"off\"\nnagle = false\ntimestamps = false\n\
+                     congestion_control = \"{controller}\"\nwindow_validation = \"{validation}\"\n\
+                     [[traffic]]\nname = \"b\"\nkind = \"on-off\"\nburst = \"{} B\"\ninterval = \"{pause_s} s\"\nstart = \"1 s\"\n\
+                     [run]\nduration = \"{} s\"\n",
+                    70 * mss,
+                    pause_s + 10,
+                );
+                std::fs::write(place.join("pauses.toml"), scenario).expect("the folder can be written");
+                let run = fleetfoot(&["run", "pauses.toml", "--trace", "trace.csv", "--force"], &place);
+                assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+                let trace = std::fs::read_to_string(place.join("trace.csv")).expect("it was written");
+                let mut lines = trace.lines();
+                let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+                let column = |name| header.iter().position(|other| *other == name).expect("a column");
+                let (time, event, window) = (column("time_s"), column("event"), column("cwnd_bytes"));
+                let cells = lines.map(|line| line.split(',').collect::<Vec<_>>());
+                let rows: Vec<(f64, u64)> = cells
+                    .filter(|cells| cells[event] == "ack")
+                    .map(|cells| {
+                        let number = |at: usize| cells[at].parse::<f64>().expect("a number");
+                        (number(time), number(window) as u64)
+                    })
+                    .collect();
+                let begin = f64::from(1 + pause_s);
+                let before = rows
+                    .iter()
+                    .rev()
+                    .find(|row| row.0 < begin)
+                    .expect("the first burst");
+                let after = rows.iter().find(|row| row.0 >= begin).expect("the second burst");
+                assert_eq!(
+                    (before.1, after.1),
+                    (80 * mss, segments * mss),
+                    "{controller}, {validation}, {pause_s} s"
+                );
+            }
+        }
+    }
+    std::fs::remove_dir_all(&place).expect("it was made here");
+}

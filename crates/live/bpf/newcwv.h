@@ -25,6 +25,8 @@ struct newcwv {
 	/* Largest sample of each bin with its begin, newest first. */
 	struct newcwv_bin bins[NEWCWV_BINS];
 	u64 since_us, acked_at_us;
+	/* Until when the window has aged while pipeACK was undefined. */
+	u64 aged_us;
 	u32 used;
 	/* pipeACK is defined; the next ACK begins a round trip; not validated, since `since_us`. */
 	u32 defined, fresh, nonvalidated;
@@ -143,16 +145,27 @@ INLINE void newcwv_acked(struct newcwv *cwv, const struct window *w, const struc
 INLINE int newcwv_before_sending(struct newcwv *cwv, struct window *w, u64 now_us, u32 srtt_us8, int full, u32 initial)
 {
 	u32 reduced = w->cwnd, ssthresh = w->ssthresh;
-	u64 periods;
+	u64 period_us = newcwv_period(srtt_us8), since, periods;
 	int at;
 
-	newcwv_judge(cwv, now_us, newcwv_period(srtt_us8), w->cwnd, full);
-	if (!cwv->nonvalidated)
+	newcwv_judge(cwv, now_us, period_us, w->cwnd, full);
+	if (cwv->nonvalidated) {
+		since = cwv->since_us;
+	} else if (!cwv->defined && cwv->acked) {
+		since = cwv->acked_at_us + period_us;
+		if (cwv->aged_us > since)
+			since = cwv->aged_us;
+	} else {
 		return 0;
-	periods = (now_us - cwv->since_us) / NEWCWV_NONVALIDATED_US;
-	if (!periods)
+	}
+	if (now_us < since + NEWCWV_NONVALIDATED_US)
 		return 0;
-	cwv->since_us += periods * NEWCWV_NONVALIDATED_US;
+	periods = (now_us - since) / NEWCWV_NONVALIDATED_US;
+	since += periods * NEWCWV_NONVALIDATED_US;
+	if (cwv->nonvalidated)
+		cwv->since_us = since;
+	else
+		cwv->aged_us = since;
 	/* After 32 halvings nothing is left to halve. */
 	for (at = 0; at < 32; at++) {
 		if ((u64)at >= periods)

@@ -8,7 +8,8 @@
 //! **Deviations.** A sample spans what was sent in a round trip as the first ACK after a pause finds it; a pause gives none
 //! (RFC 7661 leaves it open). A window that is full stays validated until a sampling period after the last ACK: in slow start
 //! pipeACK is half of the window or less although nothing but the window is the limit. Samples are kept in five bins of a fifth of the period (4.5.1 allows it). Samples that all expired are a
-//! pipeACK of zero. ECN counts as a loss with nothing lost (4.4.1 names no R for it); a delay-based reduction is the controller's own.
+//! pipeACK of zero. A pause that begins while pipeACK is undefined, right after a recovery or a timeout, ages the window too, from a sampling period after
+//! the last ACK: 4.2 calls such a window validated until the next sample, so an hour of silence would cost it nothing. ECN counts as a loss with nothing lost (4.4.1 names no R for it); a delay-based reduction is the controller's own.
 //! Retransmitted bytes count once each (4.4.1's R), not with each retransmission. In the non-validated phase segments leave at
 //! window / SRTT after the first ten (4.4.3: SHOULD; the numbers are ours). `Probing` is not in the RFC: after a pause it sends at the
 //! rate that pipeACK had, for one sampling period, and at half of it if the first RTTs are a quarter above the smallest known.
@@ -43,6 +44,8 @@ pub(in crate::tcp) struct Validation {
     since: Option<Instant>,
     /// When the last ACK of new data came.
     acked_at: Instant,
+    /// Until when the window has aged while pipeACK was undefined.
+    aged: Instant,
     episode: Option<Episode>,
     /// The largest pipeACK before the pause.
     earned: u64,
@@ -87,6 +90,7 @@ impl Validation {
             fresh: true,
             since: None,
             acked_at: Instant::ZERO,
+            aged: Instant::ZERO,
             episode: None,
             earned: 0,
             restart: None,
@@ -215,15 +219,25 @@ impl Validation {
     /// Before data leaves: the phase, and the window and the threshold that five minutes of it make, if they change
     /// (RFC 7661 4.4.2).
     pub(in crate::tcp) fn before_sending(&mut self, now: Instant, view: &View) -> Option<(Bytes, Bytes)> {
-        self.judge(now, period(view.srtt), view.window.get(), view.full);
-        let since = self.since?;
+        let period = period(view.srtt);
+        self.judge(now, period, view.window.get(), view.full);
+        let since = match self.since {
+            Some(since) => since,
+            // Not validated by what is known, but by not knowing: a pause is a pause.
+            None if !self.defined && self.acked > 0 => self.aged.max(self.acked_at + period),
+            None => return None,
+        };
         let (mut reduced, mut ssthresh) = (view.window, view.ssthresh);
         let periods = now.since(since).as_nanos() / NONVALIDATED_PERIOD.as_nanos();
         for _ in 0..periods.min(64) {
             ssthresh = ssthresh.max(reduced * 3 / 4);
             reduced = (reduced / 2).max(view.initial.min(reduced));
         }
-        self.since = Some(since + NONVALIDATED_PERIOD.saturating_mul(periods));
+        let aged = since + NONVALIDATED_PERIOD.saturating_mul(periods);
+        match &mut self.since {
+            Some(since) => *since = aged,
+            None => self.aged = aged,
+        }
         (reduced != view.window || ssthresh != view.ssthresh).then(|| (view.whole(reduced), ssthresh))
     }
 
