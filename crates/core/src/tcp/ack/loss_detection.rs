@@ -2,7 +2,8 @@
 //!
 //! **Source.** RFC 6675 4 (`NextSeg`) and 5; RFC 6582 3.2; RFC 5827 3; RFC 8985 6.2 by `rack`.
 //! **Deviations.** Early retransmit as `recovery` says. What counting SACKs judges lost is not sent again while its retransmission
-//! may be answered yet: in this recovery (RFC 6675's HighRxt), and within the smallest RTT also what a rescue or a probe sent.
+//! may be answered yet: in this recovery (RFC 6675's HighRxt), and within the smallest RTT also what a rescue or a probe sent. Under FACK a
+//! retransmission is lost, too, once new data that left after it is SACKed, as in Linux until 4.3 (`tcp_mark_lost_retrans`).
 
 use crate::tcp::Shared;
 use crate::tcp::ack::records::{LOST, RETRANS, Record, SACKED};
@@ -96,6 +97,9 @@ impl Recovery {
         }
         let resent = self.resent(now, shared);
         let mut lost = board.judge(threshold, resent);
+        if config.fack && self.state == CaState::Recovery && board.marks.retrans > 0 {
+            lost += board.judge_resent();
+        }
         let highest = board.highest_sacked();
         if config.fack && board.marks.sacked_segments > 0 {
             let spread = board.index_from(highest) as u32;

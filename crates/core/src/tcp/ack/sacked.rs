@@ -395,6 +395,33 @@ impl Scoreboard {
         self.marks.judged = below;
         marked
     }
+
+    /// Judges lost every retransmission after which new data left that is SACKed (Linux until 4.3, `tcp_mark_lost_retrans`: the highest SACKed
+    /// offset lies beyond SND.NXT at the retransmission). Returns the weight judged lost.
+    pub(in crate::tcp) fn judge_resent(&mut self) -> u64 {
+        let Some(highest) = self.index_from(self.highest_sacked()).checked_sub(1) else {
+            return 0;
+        };
+        let newest = self.ring[highest];
+        let (mut left, mut lost) = (self.marks.retrans, 0);
+        for index in 0..highest {
+            if left == 0 {
+                break;
+            }
+            self.work.add(1);
+            let record = self.ring[index];
+            if record.flags & (RETRANS | SACKED) != RETRANS {
+                continue;
+            }
+            left = left.saturating_sub(self.weight(record.len));
+            // Within one moment the order of transmission decides; that of a record which was sent again is not known any more.
+            let later = newest.tx_count == 1 && (newest.order.wrapping_sub(record.order) as i16) > 0;
+            if newest.first_tx > record.last_tx || (newest.first_tx == record.last_tx && later) {
+                lost += self.mark_lost(index);
+            }
+        }
+        lost
+    }
 }
 
 /// Which retransmissions are still under way: a record that is one of them is lost in its first transmission only, and

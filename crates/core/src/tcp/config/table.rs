@@ -330,11 +330,12 @@ switches! {
             linux => TailLossProbe::Rfc8985, "tcp_schedule_loss_probe";
             rfc => TailLossProbe::Rfc8985, "RFC 8985 7";
         }
-        /// Forward acknowledgment, as Linux had it until 2017.
+        /// Forward acknowledgment, as Linux had it until 2017: what lies far enough below the highest SACK is lost, and so is
+        /// a retransmission once new data sent after it is SACKed.
         fack: bool as "fack" = {
             ns2_sack => false, "Sack1 counts pipe";
             ns2_newreno => false, "no SACK";
-            linux_old => true, "tcp_fack 1";
+            linux_old => true, "tcp_fack 1; tcp_mark_lost_retrans until 4.3";
             linux => false, "removed in 4.15";
             rfc => false, "RFC 6675";
         }

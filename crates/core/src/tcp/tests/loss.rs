@@ -219,6 +219,43 @@ fn a_timeout_with_the_head_sacked_forgets_all_sacks() {
 }
 
 #[test]
+fn new_data_shows_fack_that_a_retransmission_was_lost() {
+    // Linux until 4.3, `tcp_mark_lost_retrans`: the highest SACKed offset lies beyond SND.NXT at the retransmission. Segment 0 of
+    // ten is lost twice; 10 and 11 follow by limited transmit, then the window is 5 segments.
+    for fack in [false, true] {
+        let mut config = bare();
+        config.fack = fack;
+        let mut script = Script::open(&config, 10);
+        assert_eq!(script.write(40).len(), 10);
+        script.at(100);
+        assert_eq!(script.ack(0, &[(1, 2)]), [10]);
+        assert_eq!(script.ack(0, &[(1, 3)]), [11]);
+        assert_eq!(script.ack(0, &[(1, 4)]), [0]);
+        for upto in 5..=8 {
+            assert_eq!(script.ack(0, &[(1, upto)]), []);
+        }
+        assert_eq!(script.ack(0, &[(1, 9)]), [12], "pipe 4: 9, 10, 11 and 0");
+        assert_eq!(script.ack(0, &[(1, 10)]), [13]);
+        // 10 and 11 left before the retransmission, if in the same moment: they show nothing.
+        script.at(200);
+        assert_eq!(script.ack(0, &[(1, 11)]), [14]);
+        assert_eq!(script.ack(0, &[(1, 12)]), [15]);
+        // 12 left after it.
+        let expected: &[u32] = if fack { &[0, 16] } else { &[16] };
+        assert_eq!(script.ack(0, &[(1, 13)]), expected, "FACK {fack}");
+        // 13 to 15 left before the second retransmission, 16 after it.
+        for upto in 14..=16 {
+            assert_eq!(script.ack(0, &[(1, upto)]), [upto + 3], "FACK {fack}");
+        }
+        let expected: &[u32] = if fack { &[0, 20] } else { &[20] };
+        assert_eq!(script.at(300).ack(0, &[(1, 17)]), expected, "FACK {fack}");
+        assert_eq!(script.at(400).ack(21, &[]), [21, 22, 23, 24, 25]);
+        let stats = script.connection.stats();
+        assert_eq!((stats.recoveries, stats.timeouts), (1, 0));
+    }
+}
+
+#[test]
 fn newreno_repairs_one_hole_per_partial_acknowledgment() {
     // RFC 6582 3.2 without SACK. Segments 0 and 3 of ten are lost; 10 and 11 follow by limited transmit.
     let mut config = bare();
