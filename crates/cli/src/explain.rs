@@ -326,6 +326,9 @@ fn experiment(text: &mut String, name: &str, file: &str) -> Result<(), Failure> 
         if let Some(full) = record.full(name) {
             let _ = writeln!(text, "Verdict of the full run:\n  {}\n", full.verdict.name());
         }
+        if let Some(reason) = &figure.not_comparable {
+            let _ = writeln!(text, "Not comparable:\n{}\n", wrapped(reason, width, "  "));
+        }
         if let Some(note) = &figure.note {
             let _ = writeln!(text, "Note:\n{}\n", wrapped(note, width, "  "));
         }

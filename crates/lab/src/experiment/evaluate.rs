@@ -95,7 +95,7 @@ pub(super) fn evaluate(prepared: &Prepared, batch: &Batch, recorded: Option<&Rec
     }
     let verdict = match (&figure.not_comparable, unmet) {
         (Some(reason), _) => {
-            notes.insert(0, format!("Not comparable: {reason}"));
+            notes.insert(0, not_comparable(reason));
             Verdict::NotComparable
         }
         (None, Some(reason)) => {
@@ -112,6 +112,11 @@ pub(super) fn evaluate(prepared: &Prepared, batch: &Batch, recorded: Option<&Rec
         curves: outcome.curves,
         timed,
     }
+}
+
+/// Why values cannot be compared, as a note.
+fn not_comparable(reason: &str) -> String {
+    format!("Not comparable: {reason}")
 }
 
 /// The checks of an experiment with the values of its record, which are rounded to six digits. A check that the record
@@ -150,10 +155,12 @@ pub(super) fn recorded(experiment: &Experiment, recorded: &Recorded) -> Evaluate
         }
     }
     let analysis = figure.analysis.as_ref();
+    let reason = figure.not_comparable.as_deref().map(not_comparable);
+    let notes: Vec<String> = reason.into_iter().chain(figure.note.clone()).collect();
     Evaluated {
         experiment: experiment.clone(),
         verdict: recorded.verdict,
-        note: figure.note.clone(),
+        note: (!notes.is_empty()).then(|| notes.join(" ")),
         checks,
         curves: Vec::new(),
         timed: analysis.is_some_and(|(analysis, _)| analysis.timed),
@@ -435,6 +442,7 @@ fn words(expect: Expect, unit: Option<&str>) -> String {
             deviation: 0.0,
         } => format!("{value}{unit}"),
         Expect::Value { value, deviation } => format!("{value}{unit} ± {deviation:.4}"),
+        Expect::Contains { value } => format!("interval with {value}{unit}"),
         Expect::Bounds {
             min: Some(min),
             max: Some(max),

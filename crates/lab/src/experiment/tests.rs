@@ -2,6 +2,7 @@
 
 mod combinations;
 mod recorded;
+mod rules;
 
 use super::library::{self, UnknownName};
 use super::record::{Recorded, RecordedCheck};
@@ -194,6 +195,9 @@ fn an_unmet_condition_makes_it_not_comparable() {
     let declared = full("not_comparable = \"another machine\"", FASTER);
     assert_eq!(declared.verdict, Verdict::NotComparable);
     assert_eq!(declared.note.as_deref(), Some("Not comparable: another machine"));
+    // The record shows the reason, too.
+    let from_record = Evaluated::recorded(&declared.experiment, &Recorded::of(&declared, 12));
+    assert_eq!(from_record.note, declared.note);
     // Measured all the same.
     assert_eq!(declared.checks[0].holds, Some(true));
 }

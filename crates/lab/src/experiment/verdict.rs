@@ -1,8 +1,9 @@
 //! The rules of verdicts.
 //!
 //! A bound holds when the whole interval satisfies it, is violated when the whole interval is on the other side, and is
-//! undecided otherwise. A value holds when the estimate is within tolerance, else it is violated. All checks hold:
-//! reproduced. All primary checks violated: not reproduced. Anything between: partly. An experiment that declares that
+//! undecided otherwise. A value holds when the estimate is within tolerance, else it is violated: it is for rules that allow an estimate a
+//! deviation. Where a rule speaks of a confidence interval a check has bounds, or `contains`: that holds when the interval holds the number. All
+//! checks hold: reproduced. All primary checks violated: not reproduced. Anything between: partly. An experiment that declares that
 //! it cannot be compared, or a condition of which does not hold, is not comparable.
 //!
 //! A shorter run never says more than the full one: a check is decided only if it was decided the same way in the full
@@ -62,12 +63,12 @@ impl Interval {
 pub fn holds(expect: Expect, estimate: f64, interval: Interval) -> Option<bool> {
     match expect {
         Expect::Value { value, deviation } => Some((estimate - value).abs() <= deviation),
+        Expect::Contains { value } => {
+            let [low, high] = ends(estimate, interval)?;
+            Some((low..=high).contains(&value))
+        }
         Expect::Bounds { .. } => {
-            let [low, high] = match interval {
-                Interval::Exact => [estimate; 2],
-                Interval::Between(ends) => ends,
-                Interval::Unknown => return None,
-            };
+            let [low, high] = ends(estimate, interval)?;
             if satisfies(expect, low) && satisfies(expect, high) {
                 Some(true)
             } else if outside(expect, low, high) {
@@ -79,6 +80,15 @@ pub fn holds(expect: Expect, estimate: f64, interval: Interval) -> Option<bool> 
     }
 }
 
+/// Both ends of the interval; `None`: nobody knows them.
+fn ends(estimate: f64, interval: Interval) -> Option<[f64; 2]> {
+    match interval {
+        Interval::Exact => Some([estimate; 2]),
+        Interval::Between(ends) => Some(ends),
+        Interval::Unknown => None,
+    }
+}
+
 /// Whether a single value is as expected.
 pub fn satisfies(expect: Expect, value: f64) -> bool {
     match expect {
@@ -86,6 +96,7 @@ pub fn satisfies(expect: Expect, value: f64) -> bool {
             value: wanted,
             deviation,
         } => (value - wanted).abs() <= deviation,
+        Expect::Contains { value: wanted } => value.total_cmp(&wanted).is_eq(),
         Expect::Bounds {
             min,
             above,
@@ -232,6 +243,37 @@ mod tests {
         };
         assert_eq!(holds(exact, 60e-6, Interval::Exact), Some(true));
         assert_eq!(holds(exact, 61e-6, Interval::Exact), Some(false));
+    }
+
+    #[test]
+    fn a_number_that_the_interval_must_hold_is_judged_by_the_interval() {
+        let expect = Expect::Contains { value: 1.0 };
+        assert_eq!(holds(expect, 1.2, Interval::Between([0.9, 1.5])), Some(true));
+        assert_eq!(holds(expect, 1.2, Interval::Between([1.0, 1.5])), Some(true));
+        assert_eq!(holds(expect, 1.2, Interval::Between([1.01, 1.5])), Some(false));
+        assert_eq!(holds(expect, 0.8, Interval::Between([0.7, 0.99])), Some(false));
+        assert_eq!(holds(expect, 1.0, Interval::Exact), Some(true));
+        assert_eq!(holds(expect, 1.1, Interval::Exact), Some(false));
+        assert_eq!(holds(expect, 1.0, Interval::Unknown), None);
+        assert!(satisfies(expect, 1.0) && !satisfies(expect, 1.1));
+    }
+
+    #[test]
+    fn within_a_tenth_by_the_interval_is_two_bounds() {
+        // is-fairness as it was recorded: the estimate is within 10 % of 1, its interval is not.
+        let (estimate, interval) = (0.906739, Interval::Between([0.891608, 0.920919]));
+        let by_estimate = Expect::Value {
+            value: 1.0,
+            deviation: 0.1,
+        };
+        let by_interval = Expect::Bounds {
+            min: Some(0.9),
+            above: false,
+            max: Some(1.1),
+            below: false,
+        };
+        assert_eq!(holds(by_estimate, estimate, interval), Some(true));
+        assert_eq!(holds(by_interval, estimate, interval), None);
     }
 
     fn of(checks: &[(Option<bool>, bool)]) -> Verdict {

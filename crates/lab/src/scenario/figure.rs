@@ -210,6 +210,11 @@ pub enum Expect {
         /// How far the estimate may be away.
         deviation: f64,
     },
+    /// A number that the 95 % interval must hold: no difference from it was found.
+    Contains {
+        /// The number.
+        value: f64,
+    },
 }
 
 /// What was published.

@@ -63,7 +63,7 @@ pub(super) fn draw(rows: &[Row], series: &[String], ratios: bool) -> Canvas {
     let bounds = dots()
         .filter_map(|dot| dot.expect)
         .flat_map(|expect| match expect {
-            Expect::Value { value, .. } => [Some(value), None],
+            Expect::Value { value, .. } | Expect::Contains { value } => [Some(value), None],
             Expect::Bounds { min, max, .. } => [min, max],
         });
     // On a logarithmic axis 0 is drawn at the lower end.
@@ -104,6 +104,7 @@ pub(super) fn draw(rows: &[Row], series: &[String], ratios: bool) -> Canvas {
             if let Some(expect) = dot.expect {
                 let (from, to) = match expect {
                     Expect::Value { value, deviation } => (value - deviation, value + deviation),
+                    Expect::Contains { value } => (value, value),
                     Expect::Bounds { min, max, .. } => {
                         (min.unwrap_or(f64::NEG_INFINITY), max.unwrap_or(f64::INFINITY))
                     }

@@ -296,9 +296,16 @@ fn expect(field: &Field) -> Result<(Option<Expect>, Option<String>), Error> {
     };
     let unit = table.text("unit").map(str::to_owned);
     let (min, max) = (number("min")?, number("max")?);
+    if let Some(value) = number("contains")? {
+        let alone = ["min", "max", "value", "tolerance", "absolute"];
+        if alone.iter().any(|key| table.get(key).is_some()) {
+            return Err(field.fail("`contains` stands alone: the interval must hold that number"));
+        }
+        return Ok((Some(Expect::Contains { value }), unit));
+    }
     match (number("value")?, min.is_some() || max.is_some()) {
         (Some(_), true) => Err(field.fail("either `value` or `min` and `max`")),
-        (None, false) => Err(field.fail("`value`, `min` or `max` is wanted")),
+        (None, false) => Err(field.fail("`value`, `min`, `max` or `contains` is wanted")),
         (None, true) => Ok((
             Some(Expect::Bounds {
                 min,

@@ -207,7 +207,7 @@ pub(crate) static CHECK: &[Key] = &[
         "expect",
         Kind::Either(&[Kind::Text, Kind::Table(EXPECT)]),
         Described("none: reported only"),
-        "A bound such as `\"< 1\"`, or a table: `min` and `max`, or `value` with `tolerance` (share of it) or `absolute`.",
+        "A bound such as `\"< 1\"`, or a table: `min` and `max`, or `value` with `tolerance` (share of it) or `absolute`, or `contains`. Bounds and `contains` are judged by the interval, a `value` by the estimate.",
     ),
     key(
         "published",
@@ -271,6 +271,12 @@ pub(crate) static EXPECT: &[Key] = &[
         Kind::Number(0.0, f64::MAX),
         Described("none"),
         "Deviation allowed, in the unit of the value, instead of `tolerance`.",
+    ),
+    key(
+        "contains",
+        ANY_NUMBER,
+        Described("none"),
+        "A number that the 95 % interval must hold, instead of all others: a difference from it was not found.",
     ),
     key("unit", Kind::Text, Described("none"), "Its unit, for tables."),
 ];
