@@ -44,6 +44,10 @@ pub(super) const ANALYSIS: Analysis = Analysis {
             "gain_longest_by_concurrency",
             "Gain of the longest fifth by packets over concurrent transfers.",
         ),
+        gain(
+            "more_for_shortest_by_routers",
+            "Gain of the shortest fifth by packets over routers less that of the longest.",
+        ),
     ],
     timed: false,
     run: Run::Of("ft-global", run),
@@ -70,6 +74,9 @@ const NOTIONS: [(&str, &str); 3] = [
     ),
 ];
 
+/// The notion that the source underlines.
+const UNDERLINED: &str = "packets / routers";
+
 /// One transfer in both runs.
 struct Transfer {
     seed: usize,
@@ -85,16 +92,27 @@ fn run(options: &Values, specs: &[Spec]) -> Outcome {
     let transfers: Vec<Transfer> = (0..seeds)
         .flat_map(|seed| transfers(seed, &outcome(plain, seed), &outcome(favoured, seed), plain))
         .collect();
-    let resamples = Resamples::new(1, seeds, RESAMPLES);
+    let (resamples, ones) = (Resamples::new(1, seeds, RESAMPLES), vec![1.0; seeds]);
     let mut outcome = Outcome::default();
+    let mut more = None;
     for (notion, (name, x)) in NOTIONS.into_iter().enumerate() {
         let mut order: Vec<&Transfer> = transfers.iter().collect();
         order.sort_by(|a, b| a.lengths[notion].total_cmp(&b.lengths[notion]));
         let parts: Vec<&[&Transfer]> = (0..PARTS)
             .map(|part| &order[part * order.len() / PARTS..(part + 1) * order.len() / PARTS])
             .collect();
-        outcome.values.push(of(parts[0], &resamples));
-        outcome.values.push(of(parts[PARTS - 1], &resamples));
+        let (shortest, longest) = (sums(parts[0], seeds), sums(parts[PARTS - 1], seeds));
+        outcome
+            .values
+            .push(measured(&resamples, |weights| gained(&shortest, weights)));
+        outcome
+            .values
+            .push(measured(&resamples, |weights| gained(&longest, weights)));
+        if name == UNDERLINED {
+            more = Some(measured(&resamples, |weights| {
+                gained(&shortest, weights) - gained(&longest, weights)
+            }));
+        }
         let mean = |part: &[&Transfer]| {
             part.iter().map(|transfer| transfer.lengths[notion]).sum::<f64>() / part.len().max(1) as f64
         };
@@ -104,10 +122,11 @@ fn run(options: &Values, specs: &[Spec]) -> Outcome {
             y: "gain of transmission time",
             points: parts
                 .iter()
-                .map(|part| [mean(part), of(part, &resamples).value])
+                .map(|part| [mean(part), gained(&sums(part, seeds), &ones)])
                 .collect(),
         });
     }
+    outcome.values.extend(more);
     outcome
 }
 
@@ -151,26 +170,36 @@ fn transfers(seed: usize, plain: &RunOutput, favoured: &RunOutput, spec: &Spec) 
         .collect()
 }
 
-fn of(part: &[&Transfer], resamples: &Resamples) -> Measured {
-    let mut sums = vec![[0.0; 2]; resamples.seeds()];
+/// Sums of the times of each seed, with drop-tail and with FavourTail (s).
+fn sums(part: &[&Transfer], seeds: usize) -> Vec<[f64; 2]> {
+    let mut sums = vec![[0.0; 2]; seeds];
     for transfer in part {
         for (sum, time) in sums[transfer.seed].iter_mut().zip(transfer.times) {
             *sum += time;
         }
     }
-    let gain = |weights: &mut dyn Iterator<Item = f64>| {
-        let (plain, favoured) = weights
-            .zip(&sums)
-            .fold((0.0, 0.0), |(plain, favoured), (weight, sum)| {
-                (plain + weight * sum[0], favoured + weight * sum[1])
-            });
-        1.0 - favoured / plain
-    };
-    let resampled = resamples
-        .rows()
-        .map(|row| gain(&mut row.iter().map(|&weight| f64::from(weight))));
+    sums
+}
+
+/// One minus the ratio of the sums, each seed counted as often as its weight.
+fn gained(sums: &[[f64; 2]], weights: &[f64]) -> f64 {
+    let (plain, favoured) = weights
+        .iter()
+        .zip(sums)
+        .fold((0.0, 0.0), |(plain, favoured), (weight, sum)| {
+            (plain + weight * sum[0], favoured + weight * sum[1])
+        });
+    1.0 - favoured / plain
+}
+
+/// What `value` says of the seeds as they are, and its interval over resampled ones.
+fn measured(resamples: &Resamples, value: impl Fn(&[f64]) -> f64) -> Measured {
+    let resampled = resamples.rows().map(|row| {
+        let weights: Vec<f64> = row.iter().map(|&weight| f64::from(weight)).collect();
+        value(&weights)
+    });
     Measured {
-        value: gain(&mut std::iter::repeat(1.0)),
+        value: value(&vec![1.0; resamples.seeds()]),
         ci95: resamples.interval(resampled.collect()),
     }
 }
