@@ -1,7 +1,9 @@
 //! The window that the peer offers: SND.WND, SND.WL1 and SND.WL2.
 //!
-//! **Source.** RFC 9293 3.10.7.4, fifth; RFC 7323 2.2.
-//! **Deviations.** None known.
+//! **Source.** RFC 9293 3.10.7.4, fifth; RFC 7323 2.2; Linux `tcp_may_update_window`.
+//! **Deviations.** A segment that acknowledges new data brings its window whatever its sequence number, as in Linux. By the RFC's rule it does
+//! not if data beyond a hole came before it; and a peer whose memory is full (ours or Linux's) takes its window back, so that the sequence
+//! number of its own acknowledgments falls behind that data (`tcp_acceptable_seq`): both ends then waited for ever.
 
 use crate::packet::Segment;
 use serde::{Deserialize, Serialize};
@@ -71,7 +73,7 @@ impl PeerWindow {
         seq: u64,
         ack: u64,
     ) -> Option<WindowUpdate> {
-        if self.wl1 > seq || (self.wl1 == seq && self.wl2 > ack) {
+        if ack <= self.wl2 && (self.wl1 > seq || (self.wl1 == seq && self.wl2 > ack)) {
             return None;
         }
         let window = u64::from(segment.window) << scale;
@@ -85,5 +87,39 @@ impl PeerWindow {
             self.largest = window;
         }
         Some(update)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PeerWindow;
+    use crate::packet::Segment;
+
+    /// Takes a window of `bytes`: the right edge then, `None` if it was not taken.
+    fn take(peer: &mut PeerWindow, seq: u64, ack: u64, bytes: u16) -> Option<u64> {
+        let segment = Segment {
+            window: bytes,
+            ..Segment::default()
+        };
+        peer.take(&segment, 0, seq, ack).map(|_| peer.edge())
+    }
+
+    #[test]
+    fn new_data_acknowledged_brings_its_window_whatever_the_sequence_number() {
+        let mut peer = PeerWindow::of_syn(1000, true);
+        // Data beyond a hole; then the peer, whose window is taken back, acknowledges with a lower sequence number.
+        assert_eq!(take(&mut peer, 5001, 1, 1000), Some(1001));
+        assert_eq!(take(&mut peer, 1, 601, 1000), Some(1601));
+        assert_eq!(take(&mut peer, 1, 1601, 1000), Some(2601));
+        // The same acknowledgment with more room, from the same place of the peer's stream.
+        assert_eq!(take(&mut peer, 1, 1601, 2000), Some(3601));
+    }
+
+    #[test]
+    fn an_older_segment_brings_nothing() {
+        let mut peer = PeerWindow::of_syn(1000, true);
+        assert_eq!(take(&mut peer, 101, 501, 1000), Some(1501));
+        assert_eq!(take(&mut peer, 1, 501, 4000), None);
+        assert_eq!(take(&mut peer, 101, 401, 4000), None);
     }
 }
