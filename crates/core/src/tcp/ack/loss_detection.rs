@@ -4,6 +4,7 @@
 //! **Deviations.** Early retransmit as `recovery` says. What counting SACKs judges lost is not sent again while its retransmission
 //! may be answered yet: in this recovery (RFC 6675's HighRxt), and within the smallest RTT also what a rescue or a probe sent. Under FACK a
 //! retransmission is lost, too, once new data that left after it is SACKed, as in Linux until 4.3 (`tcp_mark_lost_retrans`).
+//! Linux gives FACK up for a connection whose path was seen to reorder (`tcp_disable_fack`); here it stays on.
 
 use crate::tcp::Shared;
 use crate::tcp::ack::records::{LOST, RETRANS, Record, SACKED};
