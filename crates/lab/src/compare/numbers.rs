@@ -33,9 +33,10 @@ pub(super) fn ends_in_percent(ends: [f64; 2]) -> [String; 2] {
             }
         })
     };
-    let whole = written(0);
-    if whole[0] == whole[1] && ends[1] - ends[0] >= 0.0005 {
-        written(1)
+    let (whole, tenths) = (written(0), written(1));
+    let says_more = tenths.iter().any(|end| !end.ends_with(".0"));
+    if whole[0] == whole[1] && says_more {
+        tenths
     } else {
         whole
     }
@@ -72,5 +73,23 @@ pub fn rate(bps: f64) -> String {
         b if b >= 1e9 => format!("{:.2} Gbit/s", b / 1e9),
         b if b >= 1e6 => format!("{:.2} Mbit/s", b / 1e6),
         b => format!("{:.0} kbit/s", b / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interval;
+
+    #[test]
+    fn an_interval_has_a_decimal_where_whole_numbers_would_leave_the_estimate_out() {
+        let text = |low, high| interval(Some([low, high]));
+        assert_eq!(text(0.551, 0.714), "[55, 71]");
+        assert_eq!(text(0.923, 0.9246), "[92.3, 92.5]");
+        // An estimate of 0.6 % beside [1, 1] would look wrong.
+        assert_eq!(text(0.0061, 0.0064), "[0.6, 0.6]");
+        assert_eq!(text(0.0, 0.0004), "[0, 0]");
+        assert_eq!(text(0.0098, 0.0103), "[1, 1]");
+        assert_eq!(text(-0.0001, 0.0), "[0, 0]");
+        assert_eq!(interval(None), "");
     }
 }
