@@ -270,11 +270,8 @@ impl Connection {
             }
             return true;
         }
-        self.update_window(segment, seq, ack);
-        if let Some(sender) = &mut self.sender {
-            sender.full_at = Instant::FAR_FUTURE; // the window may be another now
-        }
-        // An old ACK may still carry SACK or D-SACK blocks, which are taken as of SND.UNA.
+        // An acknowledgment below SND.UNA brings no window (RFC 9293 3.10.7.4), but it may still carry SACK or D-SACK blocks,
+        // which are taken as of SND.UNA.
         if let Some(sender) = &mut self.sender
             && segment.sack_blocks() > 0
             && sender.board.out > 0

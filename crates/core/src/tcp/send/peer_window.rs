@@ -5,7 +5,7 @@
 //! not if data beyond a hole came before it; and a peer whose memory is full (ours or Linux's) takes its window back, so that the sequence
 //! number of its own acknowledgments falls behind that data (`tcp_acceptable_seq`): both ends then waited for ever.
 //! Where nothing new is acknowledged the RFC's rule stands, as in Linux: a window that such a peer opens while all data is acknowledged is heard
-//! of when its sequence numbers have caught up. An acknowledgment below SND.UNA may still bring its window if its sequence number is the highest.
+//! of when its sequence numbers have caught up.
 
 use crate::packet::Segment;
 use serde::{Deserialize, Serialize};

@@ -397,7 +397,7 @@ fn a_long_life_is_the_same_with_and_without_header_prediction() {
     }
 }
 
-/// An old acknowledgment with newer data and a smaller window, at the moment at which the window was found full.
+/// An old acknowledgment with newer data and a smaller window brings no window, at the moment at which it was found full either.
 #[test]
 fn an_old_ack_at_the_moment_of_a_full_window() {
     let mut config = Config::profile(Profile::Rfc);
@@ -442,7 +442,13 @@ fn an_old_ack_at_the_moment_of_a_full_window() {
         old.tsval = from_b.tsval.wrapping_add(50);
         old.window = 100;
         let before = pair.a.sender.as_ref().map(|s| s.full_at == pair.now);
+        let edge = pair.a.shared.peer.edge();
         pair.arrive(End::A, &old);
+        assert_eq!(
+            pair.a.shared.peer.edge(),
+            edge,
+            "RFC 9293 3.10.7.4: no window below SND.UNA"
+        );
         pair.drain();
         seen.push((
             before,
