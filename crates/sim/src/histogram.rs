@@ -1,7 +1,6 @@
 //! Histograms of per-packet values with three significant digits; number, sum, smallest and largest are exact.
 //!
-//! Zeros, which links that never queue are full of, do not touch the table, and a histogram that saw only zeros owns no
-//! memory.
+//! A histogram that saw only zeros, which links that never queue are full of, owns no memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +9,9 @@ use serde::{Deserialize, Serialize};
 #[serde(from = "Counts", into = "Counts")]
 pub struct Histogram {
     sum: u128,
-    /// Counts of non-zero values by class.
+    /// Counts by class.
     table: Vec<u64>,
+    /// Zeros that are not in the table: all that came before another value.
     zeros: u64,
     max: u64,
 }
@@ -25,10 +25,6 @@ impl Histogram {
     /// Counts one value.
     #[inline(always)]
     pub fn record(&mut self, value: u64) {
-        if value == 0 {
-            self.zeros += 1;
-            return;
-        }
         self.sum += u128::from(value);
         if value > self.max {
             self.max = value;
@@ -56,12 +52,17 @@ impl Histogram {
 
     /// Values that are not zero.
     pub fn non_zeros(&self) -> u64 {
-        self.table.iter().sum()
+        self.table.iter().skip(1).sum()
+    }
+
+    /// Values that are zero.
+    fn zeros(&self) -> u64 {
+        self.zeros + self.table.first().unwrap_or(&0)
     }
 
     /// Values counted.
     pub fn n(&self) -> u64 {
-        self.zeros + self.non_zeros()
+        self.zeros() + self.non_zeros()
     }
 
     /// Exact sum of the values.
@@ -88,7 +89,7 @@ impl Histogram {
             return None;
         }
         let wanted = (libm::ceil(quantile.clamp(0.0, 1.0) * n as f64) as u64).clamp(1, n);
-        let mut seen = self.zeros;
+        let mut seen = self.zeros();
         if wanted <= seen {
             return Some(0);
         }
@@ -103,7 +104,7 @@ impl Histogram {
 
     /// What was counted: the largest value of each class (three digits) and how often it came, ascending.
     pub fn counts(&self) -> Vec<(u64, u64)> {
-        let zeros = (self.zeros > 0).then_some((0, self.zeros));
+        let zeros = Some((0, self.zeros())).filter(|&(_, count)| count > 0);
         zeros.into_iter().chain(self.recorded()).collect()
     }
 
@@ -113,23 +114,33 @@ impl Histogram {
         if let Some(counter) = self.table.get_mut(class) {
             *counter += count;
         } else {
-            self.grow(class);
-            self.table[class] += count;
+            self.add_first(class, count);
         }
     }
 
-    /// To the end of the octave: a few allocations in a histogram's life.
+    /// Values of a class that has no place in the table.
     #[cold]
     #[inline(never)]
+    fn add_first(&mut self, class: usize, count: u64) {
+        if class == 0 {
+            self.zeros += count;
+            return;
+        }
+        self.grow(class);
+        self.table[class] += count;
+    }
+
+    /// To the end of the octave: a few allocations in a histogram's life.
     fn grow(&mut self, class: usize) {
         self.table.resize((class / HALF as usize + 1) * HALF as usize, 0);
     }
 
-    /// Classes that have counts: largest value and count, ascending.
+    /// Classes beyond zero that have counts: largest value and count, ascending.
     fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.table
             .iter()
             .enumerate()
+            .skip(1)
             .filter(|&(_, &count)| count > 0)
             .map(|(class, &count)| (last_of(class), count))
     }
@@ -157,10 +168,7 @@ impl From<Counts> for Histogram {
     fn from(Counts { counts, sum, max }: Counts) -> Histogram {
         let mut histogram = Histogram::new();
         for (value, count) in counts {
-            match value {
-                0 => histogram.zeros += count,
-                value => histogram.add(value, count),
-            }
+            histogram.add(value, count);
         }
         Histogram {
             sum,

@@ -105,22 +105,17 @@ impl<O: Observer> Hosts<'_, O> {
         let onward = end.path.0 + 1;
         for piece in wire.pieces() {
             let mut rest = piece.iter();
-            while let Some(&PacketOnWire {
-                at,
-                packet: id,
-                place,
-                ..
-            }) = rest.as_slice().first()
-            {
+            while let Some(waiting) = rest.as_slice().first() {
+                let (at, id) = (waiting.at, waiting.packet);
                 if at > until && (at > latest || !connection.is_silent_before::<RECEIVES>(at)) {
                     break;
                 }
                 let (packet, free) = packets.place(id);
                 if packet.flow != flow {
-                    more = network.hops[place as usize] == END_AT_ONCE;
+                    more = network.hops[waiting.place as usize] == END_AT_ONCE;
                     break;
                 }
-                debug_assert_eq!(place, end_of_path, "a flow has one path");
+                debug_assert_eq!(waiting.place, end_of_path, "a flow has one path");
                 let predicted = connection.predicts(&packet.segment);
                 if !predicted
                     && (packet.segment.flags.intersects(EXTRAORDINARY)

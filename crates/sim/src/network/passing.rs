@@ -153,12 +153,15 @@ impl Network {
     }
 
     /// Packets that have come to a FIFO link go through it: nothing is too large, and there is room for all.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn go_through_entered(&mut self, index: u32, bounds: Bounds) {
         let at = &mut self.links[index as usize];
         let entering = std::mem::take(&mut at.entering) as usize;
         let Body::Fifo(fifo) = &mut at.body else { return };
         for batch in at.wire.newest_mut(entering) {
+            if batch.is_empty() {
+                continue;
+            }
             let through = pass_fifo(fifo, &mut at.meter, bounds, batch);
             debug_assert_eq!(through, batch.len(), "there was room for all");
         }
